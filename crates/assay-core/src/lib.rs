@@ -25,6 +25,7 @@ mod replay;
 pub mod resources;
 pub mod run_file;
 mod run_texts;
+pub mod sample;
 pub mod share;
 pub mod slope;
 pub mod stats;

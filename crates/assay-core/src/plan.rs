@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use assay_driver::{Durability, KeyKind, Storage};
 use serde::{Deserialize, Serialize};
 
-/// What of the store's files is in the page cache when a phase after the filling begins.
+/// What of the store's files is in the page cache when a round after the filling begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PageCache {
-    /// What the phases before left there.
+    /// What the rounds before left there.
     #[default]
     Warm,
     /// Nothing: the store was closed, its files dropped from the cache, and opened again.

@@ -25,7 +25,8 @@ pub struct Resources {
     pub open_ns: u64,
     /// Time that closing the store took.
     pub close_ns: u64,
-    /// Disk space of the store's files while it held the most; absent in memory.
+    /// The most disk space that was seen of the store's files: at the end of each phase, now and
+    /// then between batches of operations, and after closing; absent in memory.
     pub store_peak_bytes: Option<u64>,
     /// Disk space of the store's files after it was closed; absent in memory.
     pub store_closed_bytes: Option<u64>,

@@ -1,13 +1,11 @@
 //! The run file: everything that was measured, and on what. `docs/run-file.md` describes it for
 //! readers in other languages; keep the two together.
 
-use std::fs;
 use std::io;
-use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use program_support::whole_file;
+use program_support::{given_file, printable, whole_file};
 use serde::{Deserialize, Serialize};
 
 use crate::doctor::Finding;
@@ -24,6 +22,12 @@ use crate::usage::Usage;
 pub const SCHEMA_VERSION: u32 = 2;
 
 const FORMAT: &str = "assay-run";
+
+/// A larger file is not read: a run of years has some hundred megabytes.
+pub const MOST_BYTES: u64 = 1 << 30;
+
+/// What some programs put before a text in UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// A whole run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -130,6 +134,18 @@ impl Status {
     pub fn is_failure(&self) -> bool {
         matches!(self, Self::Wrong(_) | Self::Failed(_) | Self::Killed(_))
     }
+
+    /// Returns why nothing, or not all, was measured.
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Measured => None,
+            Self::Unsupported(why)
+            | Self::Unavailable(why)
+            | Self::Wrong(why)
+            | Self::Failed(why)
+            | Self::Killed(why) => Some(why),
+        }
+    }
 }
 
 /// What a note starts with that says what an engine does beyond its level.
@@ -156,6 +172,9 @@ pub struct Measurement {
     pub filesystem: Option<Filesystem>,
     /// The timed steps, in order.
     pub phases: Vec<Phase>,
+    /// Answers that were compared once the store was closed and opened again; 0 in memory.
+    #[serde(default)]
+    pub reopened: u64,
     /// What the worker used.
     pub resources: Resources,
 }
@@ -316,14 +335,17 @@ pub struct Round {
     pub usage: Option<Usage>,
 }
 
+/// The least time of a round that has a rate. Reading the clock takes some 30 ns, which is 3 % of it.
+pub const LEAST_ROUND_NS: u64 = 1_000;
+
 /// Why a phase that was measured has no rate: the reason beside the dash in every view.
-pub const NO_TIME: &str = "a round took less time than the clock resolves, so there is no rate; \
-                           measure more operations";
+pub const NO_TIME: &str = "a round took less than a microsecond, too little for the clock, so there \
+                           is no rate; measure more operations";
 
 impl Round {
-    /// Operations per second; none if the clock saw no time pass.
+    /// Operations per second; none if the round was too short for the clock.
     pub fn rate(&self) -> Option<f64> {
-        (self.time_ns > 0).then(|| self.operations as f64 * 1e9 / self.time_ns as f64)
+        (self.time_ns >= LEAST_ROUND_NS).then(|| self.operations as f64 * 1e9 / self.time_ns as f64)
     }
 
     /// Whether it had less of a processor than it could have used.
@@ -333,8 +355,8 @@ impl Round {
 }
 
 impl Phase {
-    /// The rates of all rounds; empty if the clock saw no time pass in one of them, since the
-    /// others would be the slow ones.
+    /// The rates of all rounds; empty if one of them was too short for the clock, since the others
+    /// would be the slow ones.
     pub fn rates(&self) -> Vec<f64> {
         self.rounds.iter().map(Round::rate).collect::<Option<_>>().unwrap_or_default()
     }
@@ -373,9 +395,9 @@ impl Phase {
         })
     }
 
-    /// Whether the clock saw no time pass in one of its rounds, so that there is no rate.
+    /// Whether one of its rounds was too short for the clock, so that there is no rate.
     pub fn is_without_time(&self) -> bool {
-        self.rounds.iter().any(|round| round.time_ns == 0)
+        self.rounds.iter().any(|round| round.time_ns < LEAST_ROUND_NS)
     }
 }
 
@@ -477,12 +499,14 @@ impl RunFile {
         let name = path.display().to_string();
         let io = |source| RunFileError::Io { path: name.clone(), source };
         let foreign = |why: String| RunFileError::Foreign { path: name.clone(), why };
-        let kind = fs::metadata(path).map_err(io)?.file_type();
-        if kind.is_char_device() || kind.is_block_device() {
-            return Err(foreign("it is a device, which may have no end".into()));
-        }
-        let text = gzip::text(fs::read(path).map_err(io)?).map_err(|e| foreign(e.to_string()))?;
-        let head: Head = serde_json::from_slice(&text).map_err(|e| foreign(e.to_string()))?;
+        let content = given_file::read(path, MOST_BYTES).map_err(|e| match e.raw_os_error() {
+            Some(_) => io(e),
+            None => foreign(e.to_string()),
+        })?;
+        let text = gzip::text(content).map_err(|e| foreign(e.to_string()))?;
+        // Editors of other systems put a mark before a text.
+        let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&text);
+        let head: Head = serde_json::from_slice(text).map_err(|e| foreign(excerpt(&e)))?;
         if head.format != FORMAT {
             return Err(foreign("its \"format\" is not \"assay-run\"".into()));
         }
@@ -491,6 +515,44 @@ impl RunFile {
             Some(found) => return Err(RunFileError::Version { path: name, found }),
             None => return Err(foreign("it has no \"schema_version\"".into())),
         }
-        serde_json::from_slice(&text).map_err(|e| foreign(e.to_string()))
+        serde_json::from_slice(text).map_err(|e| foreign(excerpt(&e)))
+    }
+}
+
+/// Says what is wrong with a text; its own words are in it, and may be long.
+fn excerpt(error: &serde_json::Error) -> String {
+    printable::excerpt(&error.to_string()).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_that_is_too_short_for_the_clock_has_no_rate() {
+        let round = |time_ns| Round { operations: 3, time_ns, usage: None };
+        assert_eq!([0, 50, 999].map(|time_ns| round(time_ns).rate()), [None; 3]);
+        assert_eq!(round(1_000).rate(), Some(3e6));
+        let phase = Phase { rounds: vec![round(5_000), round(50)], ..Phase::default() };
+        assert!(phase.is_without_time() && phase.trial_rate().is_none());
+    }
+
+    #[test]
+    fn a_mark_of_byte_order_is_no_part_of_a_run_file() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let path = folder.path().join("run.json");
+        let load = |text: &[u8]| {
+            std::fs::write(&path, text).expect("write");
+            RunFile::load(&path).expect_err("it is not whole").to_string()
+        };
+        let text = br#"{"format": "assay-run", "schema_version": 1}"#;
+        let marked = [BYTE_ORDER_MARK, text.as_slice()].concat();
+        assert!(load(&marked).contains("run file of schema version 1"), "{}", load(&marked));
+        assert_eq!(load(&marked), load(text));
+        let long = format!(
+            r#"{{"format": "assay-run", "schema_version": 2, "created": "{}"}}"#,
+            "x".repeat(3_000)
+        );
+        assert!(load(long.as_bytes()).len() < 600, "{}", load(long.as_bytes()));
     }
 }

@@ -148,6 +148,7 @@ fn of_measurement(measurement: &mut Measurement) {
         not_offered,
         filesystem,
         phases,
+        reopened: _,
         resources: _,
     } = measurement;
     [engine_version, engine_name].into_iter().chain(settings).chain(notes).for_each(text);

@@ -11,15 +11,14 @@
 
 use std::hint::black_box;
 use std::ops::Range;
-use std::time::{Duration, Instant};
 
 use assay_driver::error::{Error, ErrorKind, Result};
 use assay_driver::{Connection, Outcome};
 
 use crate::crew::{Pace, Spans, Taken};
 use crate::latency::Stopwatch;
-use crate::random::Bijection;
 use crate::replay::{Replay, bytes};
+use crate::sample::{self, Expected, sample, wrong_answer};
 use crate::tape::{Records, Rows, Tape, TapeHash};
 
 pub use crate::replay::Clock;
@@ -32,21 +31,6 @@ const BATCH_BYTES: usize = 40 * 1024;
 /// The same for several threads at once, for which the start and the end of a span take longer.
 const SHARED_BATCH_MOST: usize = 16 * 1024;
 const SHARED_BATCH_BYTES: usize = 1 << 20;
-
-/// Rows read back after a round of writes: at most `SAMPLE`, and no more than can be read in
-/// `SAMPLE_TIME` once there are enough of them. (Some engines take milliseconds for a lookup.)
-const SAMPLE: u64 = 4096;
-const SAMPLE_TIME: Duration = Duration::from_secs(2);
-const SAMPLE_ENOUGH: u64 = 128;
-
-/// A sample of `0..count`, in random order, as large as there is time to look at.
-pub fn sample(count: u64) -> impl Iterator<Item = u64> {
-    let started = Instant::now();
-    let order = Bijection::new(count, count.max(1));
-    (0..count.min(SAMPLE))
-        .take_while(move |&at| at < SAMPLE_ENOUGH || started.elapsed() < SAMPLE_TIME)
-        .map(move |at| order.at(at))
-}
 
 /// What one round took.
 #[derive(Clone, Debug, Default)]
@@ -177,7 +161,7 @@ impl<R: Records> Round<'_, '_, R> {
         if transaction {
             self.pace.span(|| self.connection.commit())?;
         }
-        self.read_back(&mut timed, Some(0))?;
+        self.read_back(&mut timed, Expected::There { version: 0, ignored: None })?;
         Ok(timed)
     }
 
@@ -206,7 +190,7 @@ impl<R: Records> Round<'_, '_, R> {
             self.expect_all(done, &batch, "insert", "was refused as a duplicate")?;
             (self.progress)(timed.operations);
         }
-        self.read_back(&mut timed, Some(0))?;
+        self.read_back(&mut timed, Expected::There { version: 0, ignored: None })?;
         Ok(timed)
     }
 
@@ -277,7 +261,7 @@ impl<R: Records> Round<'_, '_, R> {
             self.expect_all(done, &batch, "update", "was not found")?;
             (self.progress)(timed.operations);
         }
-        self.read_back(&mut timed, Some(version))?;
+        self.read_back(&mut timed, Expected::There { version, ignored: None })?;
         Ok(timed)
     }
 
@@ -295,7 +279,7 @@ impl<R: Records> Round<'_, '_, R> {
             self.expect_all(done, &batch, "delete", "was not found")?;
             (self.progress)(timed.operations);
         }
-        self.read_back(&mut timed, None)?;
+        self.read_back(&mut timed, Expected::Gone)?;
         Ok(timed)
     }
 
@@ -361,9 +345,13 @@ impl<R: Records> Round<'_, '_, R> {
             Ok(())
         })?;
         match action {
-            Action::Insert => self.read_back(&mut timed, Some(0))?,
-            Action::Update { version, .. } => self.read_back(&mut timed, Some(version))?,
-            Action::Delete => self.read_back(&mut timed, None)?,
+            Action::Insert => {
+                self.read_back(&mut timed, Expected::There { version: 0, ignored: None })?
+            }
+            Action::Update { version, .. } => {
+                self.read_back(&mut timed, Expected::There { version, ignored: None })?
+            }
+            Action::Delete => self.read_back(&mut timed, Expected::Gone)?,
             Action::Query { .. } => timed.spans = self.pace.finish()?,
         }
         Ok((timed, stopwatch))
@@ -398,36 +386,16 @@ impl<R: Records> Round<'_, '_, R> {
         ))
     }
 
-    /// Stops the clock and reads a sample of the visited rows back: each must be there in
-    /// `version`, or be gone.
-    fn read_back(&mut self, timed: &mut Timed, version: Option<u32>) -> Result<()> {
+    /// Stops the clock and reads a sample of the visited rows back.
+    fn read_back(&mut self, timed: &mut Timed, expected: Expected) -> Result<()> {
         timed.spans = self.pace.finish()?;
         let count = self.positions.end - self.positions.start;
         if !self.check {
             return Ok(());
         }
-        let schema = self.records.schema();
-        let mut key = vec![0; schema.key_size()];
-        let mut got = vec![0; schema.payload_size()];
-        let mut expected = got.clone();
-        for position in sample(count) {
-            let row = self.rows.row(self.tape.row(self.positions.start + position));
-            self.records.key(row, &mut key);
-            let outcome = self.connection.get(&key, &mut got)?;
-            let wrong = match (version, outcome) {
-                (None, Outcome::Missing) => None,
-                (None, _) => Some("is still there after its deletion".into()),
-                (Some(_), Outcome::Missing) => Some("is missing after it was written".into()),
-                (Some(version), _) => {
-                    self.records.payload(row, version, &mut expected);
-                    schema.first_difference(&expected, &got)
-                }
-            };
-            if let Some(wrong) = wrong {
-                return Err(wrong_answer(row, &wrong));
-            }
-            timed.checked += 1;
-        }
+        let (rows, tape, first) = (self.rows, self.tape, self.positions.start);
+        let visited = sample(count).map(|position| rows.row(tape.row(first + position)));
+        timed.checked += sample::compare(self.connection, self.records, visited, expected)?;
         Ok(())
     }
 
@@ -467,10 +435,6 @@ impl<R: Records> Round<'_, '_, R> {
             ),
         )
     }
-}
-
-fn wrong_answer(row: u64, difference: &str) -> Error {
-    Error::new(ErrorKind::WrongAnswer, format!("row {row}: {difference}"))
 }
 
 impl Timed {

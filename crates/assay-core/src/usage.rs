@@ -7,6 +7,7 @@
 //! than what this process left of its processors.
 
 use std::fs;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use nix::sys::resource::{Usage as Counters, UsageWho, getrusage};
@@ -34,6 +35,17 @@ pub struct Usage {
     pub involuntary_switches: u64,
     /// Pages that the threads of the round had to wait for a device for.
     pub major_faults: u64,
+    /// How often the process was stopped (SIGSTOP) and went on while the round lasted.
+    #[serde(default)]
+    pub stops: u64,
+}
+
+/// How often this process was stopped and went on.
+static STOPS: AtomicU64 = AtomicU64::new(0);
+
+/// Notes that this process was stopped and goes on now: the rounds that go on are disturbed.
+pub fn note_stop() {
+    STOPS.fetch_add(1, Ordering::SeqCst);
 }
 
 impl Usage {
@@ -44,9 +56,10 @@ impl Usage {
         self.waited_ns.min(left).max(self.stolen_ns)
     }
 
-    /// Whether the round had less than 95 % of a processor while it was ready to work.
+    /// Whether the round had less than 95 % of a processor while it was ready to work, or was
+    /// stopped.
     pub fn is_disturbed(&self) -> bool {
-        self.lacked_ns() as f64 > LACK_MOST * self.wall_ns as f64
+        self.stops > 0 || self.lacked_ns() as f64 > LACK_MOST * self.wall_ns as f64
     }
 }
 
@@ -60,6 +73,7 @@ pub struct ThreadUsage {
     stolen_ns: u64,
     involuntary_switches: u64,
     major_faults: u64,
+    stops: u64,
 }
 
 impl ThreadUsage {
@@ -77,6 +91,7 @@ impl ThreadUsage {
             processors: assay_driver::machine::usable_cpus().len() as u32,
             involuntary_switches: sum(|thread| thread.involuntary_switches),
             major_faults: sum(|thread| thread.major_faults),
+            stops: most(|thread| thread.stops),
         })
     }
 }
@@ -90,6 +105,7 @@ pub struct Meter {
     stolen_ns: u64,
     involuntary_switches: u64,
     major_faults: u64,
+    stops: u64,
 }
 
 impl Meter {
@@ -103,6 +119,7 @@ impl Meter {
             stolen_ns: stolen_ns().unwrap_or(0),
             involuntary_switches: count(Counters::involuntary_context_switches),
             major_faults: count(Counters::major_page_faults),
+            stops: STOPS.load(Ordering::SeqCst),
             start: Instant::now(),
         }
     }
@@ -119,6 +136,7 @@ impl Meter {
             stolen_ns: now.stolen_ns.saturating_sub(self.stolen_ns),
             involuntary_switches: now.involuntary_switches - self.involuntary_switches,
             major_faults: now.major_faults - self.major_faults,
+            stops: now.stops - self.stops,
         }
     }
 }
@@ -177,6 +195,17 @@ mod tests {
         assert!(!usage(960_000, 40_000, 0).is_disturbed());
         assert!(usage(900_000, 100_000, 0).is_disturbed());
         assert!(usage(900_000, 0, 100_000).is_disturbed());
+        // Nothing else shows that a process was stopped.
+        assert!(Usage { stops: 1, ..usage(1_000_000, 0, 0) }.is_disturbed());
+    }
+
+    #[test]
+    fn a_meter_counts_stops() {
+        let meter = Meter::start();
+        assert_eq!(meter.stop().stops, 0);
+        note_stop();
+        assert_eq!(meter.stop().stops, 1);
+        assert_eq!(Meter::start().stop().stops, 0, "the next round goes on undisturbed");
     }
 
     /// The process had both processors, or waited for a device all the time.
@@ -198,6 +227,7 @@ mod tests {
             stolen_ns: to_ms,
             involuntary_switches: 3,
             major_faults: 1,
+            stops: 0,
         };
         let crew = [thread(1, 5, 100), thread(0, 4, 300)];
         let usage = ThreadUsage::together(&crew).expect("two threads");

@@ -52,6 +52,14 @@ pub fn rows(value: u64) -> String {
     }
 }
 
+/// Says how many rows there are.
+pub fn row_count(value: u64) -> String {
+    match value {
+        1 => "1 row".into(),
+        value => format!("{} rows", rows(value)),
+    }
+}
+
 fn scaled(mut value: f64, step: f64, units: &[&str]) -> String {
     let mut unit = 0;
     // From 999.5 on, three digits would round to the next unit's one.
@@ -87,5 +95,6 @@ mod tests {
     #[test]
     fn rows_as_the_command_line_takes_them() {
         assert_eq!([rows(100_000), rows(10_000_000), rows(1_500)], ["100k", "10m", "1500"]);
+        assert_eq!([row_count(1), row_count(2_000)], ["1 row", "2k rows"]);
     }
 }

@@ -16,3 +16,4 @@ pub mod plot;
 pub mod rows;
 pub mod site;
 pub mod table;
+pub mod untested;

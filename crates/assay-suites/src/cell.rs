@@ -4,10 +4,10 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use assay_core::crew;
+use assay_core::crew::{self, Connections};
 use assay_core::environment::{available_bytes, filesystem_of};
 use assay_core::plan::{Cell, PageCache};
-use assay_core::resources::{cpu_time, peak_rss_bytes, written_bytes};
+use assay_core::resources::{Resources, cpu_time, peak_rss_bytes, written_bytes};
 use assay_core::run_file::{
     Latency, Measurement, NOTE_BLIND_WRITES, NOTE_STRONGER, NotOffered, Phase, Status, Timeline,
 };
@@ -17,9 +17,11 @@ use assay_core::timing::Clock;
 use assay_driver::error::{Error, ErrorKind, Result};
 use assay_driver::schema::Schema;
 use assay_driver::{
-    Change, Concurrency, Connection, Driver, Durability, OpenSpec, Profile, Storage, Store,
+    Change, Concurrency, Connection, Driver, Durability, OpenSpec, Profile, Reach, Storage, Store,
 };
 use serde::{Deserialize, Serialize};
+
+use crate::fullest::Fullest;
 
 /// How far a cell is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,12 +50,18 @@ pub fn run(cell: &Cell, driver: &dyn Driver, report: &mut Report<'_>) -> (Status
         Err(why) => return (Status::Unavailable(why), measurement),
     }
     let task = crate::task(cell);
-    let result = task.and_then(|task| task.run(driver, &mut measurement, report));
-    let (user, system) = cpu_time();
-    measurement.resources.cpu_user_ns = as_ns(user);
-    measurement.resources.cpu_system_ns = as_ns(system);
-    measurement.resources.peak_rss_bytes = peak_rss_bytes();
-    measurement.resources.written_bytes = written_bytes();
+    let mut fullest = Fullest::of(dir_of(cell, driver.profile()));
+    let watched = &mut |progress: &Progress| {
+        fullest.look();
+        report(progress);
+    };
+    let result = task.and_then(|task| task.run(driver, &mut measurement, watched));
+    let resources = &mut measurement.resources;
+    resources.store_peak_bytes = fullest.or_more(resources.store_peak_bytes);
+    if result.is_err() {
+        // The store was not closed, which is when it is accounted for.
+        account(resources);
+    }
     let status = match result {
         Ok(()) => Status::Measured,
         Err(error) => match error.kind() {
@@ -70,6 +78,20 @@ pub fn run(cell: &Cell, driver: &dyn Driver, report: &mut Report<'_>) -> (Status
         },
     };
     (status, measurement)
+}
+
+/// Returns the directory of a cell's stores; none in memory.
+fn dir_of(cell: &Cell, profile: &Profile) -> Option<StoreDir> {
+    cell.dir.clone().filter(|_| profile.keeps_data).map(StoreDir::new)
+}
+
+/// Writes down what this process has used so far.
+fn account(resources: &mut Resources) {
+    let (user, system) = cpu_time();
+    resources.cpu_user_ns = as_ns(user);
+    resources.cpu_system_ns = as_ns(system);
+    resources.peak_rss_bytes = peak_rss_bytes();
+    resources.written_bytes = written_bytes();
 }
 
 /// With less than this, a file system counts as full.
@@ -142,7 +164,7 @@ impl<'m> Session<'m> {
             cell.key_kind,
             cell.seed,
         );
-        let dir = cell.dir.clone().filter(|_| profile.keeps_data).map(StoreDir::new);
+        let dir = dir_of(cell, profile);
         let marker = match &dir {
             Some(dir) if keep => dir.expect(&expected).map_err(store_error)?,
             Some(dir) => {
@@ -244,8 +266,15 @@ impl<'m> Session<'m> {
     /// Keeps a phase's result, and the size of the store after it.
     pub(crate) fn keep(&mut self, phase: Phase) {
         self.measurement.phases.push(phase);
+        self.measure_space();
+    }
+
+    /// Returns the space of the store, which is its peak if it is more than what was seen before.
+    fn measure_space(&mut self) -> Option<u64> {
+        let bytes = self.dir.as_ref()?.size_bytes();
         let peak = &mut self.measurement.resources.store_peak_bytes;
-        *peak = self.dir.as_ref().map(|dir| dir.size_bytes().max(peak.unwrap_or(0)));
+        *peak = Some(bytes.max(peak.unwrap_or(0)));
+        Some(bytes)
     }
 
     /// Adds the latencies that a round of its own took to the phase with this name, which need not
@@ -317,9 +346,41 @@ impl<'m> Session<'m> {
         }
     }
 
+    /// Whether stores can be closed and opened again.
+    fn outlives_closing(&self) -> bool {
+        self.profile().reopens(self.spec.storage)
+    }
+
+    /// Opens closed stores, looks at what they hold, and closes them.
+    fn look(&mut self, volumes: u32, look: &Look<'_>) -> Result<()> {
+        let spec = OpenSpec { create: false, ..self.spec.clone() };
+        let stores = open_all(self.driver, &spec, volumes)?;
+        let compared = crew::run(&stores, 1, &self.cpus, &mut |_| (), &|_, _, connections, _| {
+            look(connections)
+        })?;
+        self.measurement.reopened += compared.iter().sum::<u64>();
+        stores.into_iter().try_for_each(Store::close)
+    }
+
+    /// Checks that the stores have files: what an engine keeps only in this process survives its
+    /// closing, and nothing else.
+    fn has_files(&self) -> Result<()> {
+        let Some(dir) = self.dir.as_ref().filter(|_| self.driver.reach() == Reach::Machine) else {
+            return Ok(());
+        };
+        let held_nothing = self.measurement.resources.store_peak_bytes == Some(0);
+        match held_nothing && dir.size_bytes() == 0 {
+            true => Err(Error::new(
+                ErrorKind::WrongAnswer,
+                "it wrote nothing into the files of its store, so nothing can survive its process",
+            )),
+            false => Ok(()),
+        }
+    }
+
     /// Closes the stores and opens them again, where they outlive that.
     pub(crate) fn reopen(&mut self) -> Result<()> {
-        if !self.profile().reopens(self.spec.storage) {
+        if !self.outlives_closing() {
             return Ok(());
         }
         let volumes = self.stores.len() as u32;
@@ -332,19 +393,29 @@ impl<'m> Session<'m> {
         Ok(())
     }
 
-    /// Closes the stores on the clock and removes them.
-    pub(crate) fn discard(mut self) -> Result<()> {
+    /// Closes the stores on the clock, looks at what they hold once they were opened again, and
+    /// removes them.
+    pub(crate) fn discard(mut self, looks: &[&Look<'_>]) -> Result<()> {
         self.marker.population = Population::all(0);
-        self.close()
+        self.close(looks)
     }
 
-    /// Closes the store on the clock, and removes it if nothing lives in it any more.
-    pub(crate) fn close(mut self) -> Result<()> {
+    /// Closes the stores on the clock, looks at what they hold once they were opened again, and
+    /// removes them if nothing lives in them any more.
+    pub(crate) fn close(mut self, looks: &[&Look<'_>]) -> Result<()> {
+        let volumes = self.stores.len() as u32;
         let start = Instant::now();
         self.stores.drain(..).try_for_each(Store::close)?;
         self.measurement.resources.close_ns = as_ns(start.elapsed());
+        account(&mut self.measurement.resources);
+        self.measurement.resources.store_closed_bytes = self.measure_space();
+        if self.outlives_closing() {
+            for look in looks {
+                self.look(volumes, look).map_err(after_reopening)?;
+            }
+            self.has_files()?;
+        }
         if let Some(dir) = &self.dir {
-            self.measurement.resources.store_closed_bytes = Some(dir.size_bytes());
             self.marker.in_progress = false;
             match self.marker.population.live() {
                 0 => dir.remove(),
@@ -354,6 +425,15 @@ impl<'m> Session<'m> {
         }
         Ok(())
     }
+}
+
+/// Looks at what stores hold once they were closed and opened again, by a connection to each.
+/// Returns how many answers were compared.
+pub(crate) type Look<'l> = dyn Fn(Connections<'_, '_>) -> Result<u64> + Sync + 'l;
+
+/// Says when an answer was wrong.
+fn after_reopening(error: Error) -> Error {
+    Error::new(error.kind(), format!("after the store was closed and opened again: {error}"))
 }
 
 /// How many stores a suite works on.

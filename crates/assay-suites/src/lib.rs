@@ -10,6 +10,7 @@ use assay_driver::error::{Error, Result};
 pub mod cell;
 pub mod crash;
 pub mod crossbench;
+mod fullest;
 pub mod nudb;
 mod phases;
 mod repeats;

@@ -64,9 +64,13 @@ impl Repeats {
     }
 }
 
-/// What share of its time a round lacked a processor.
+/// Returns what share of its time a round lacked a processor. What one lacked that was stopped is
+/// not known.
 fn lack(usage: Option<Usage>) -> f64 {
-    usage.map_or(0.0, |usage| usage.lacked_ns() as f64 / usage.wall_ns.max(1) as f64)
+    usage.map_or(0.0, |usage| match usage.stops {
+        0 => usage.lacked_ns() as f64 / usage.wall_ns.max(1) as f64,
+        _ => f64::INFINITY,
+    })
 }
 
 #[cfg(test)]

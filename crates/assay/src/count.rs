@@ -45,10 +45,38 @@ pub(crate) fn parse_seed(text: &str) -> Result<u64, String> {
     .ok_or_else(|| format!("a seed is a whole number from 0 to {}", u64::MAX))
 }
 
-/// Reads the number of a processor.
-pub(crate) fn parse_cpu(text: &str) -> Result<usize, String> {
-    let number = text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok());
-    number.flatten().ok_or_else(|| "a processor is named by its number: 0 is the first".to_string())
+/// Processors, from the first to the last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cpus {
+    first: usize,
+    last: usize,
+}
+
+/// No machine has more processors.
+const MOST_CPUS: usize = 1 << 16;
+
+/// Reads the number of a processor, or a range of them.
+pub(crate) fn parse_cpus(text: &str) -> Result<Cpus, String> {
+    let number = |text: &str| {
+        let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        digits.then(|| text.parse().ok()).flatten().filter(|&number| number < MOST_CPUS)
+    };
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    match (number(first), number(last)) {
+        (Some(first), Some(last)) if first <= last => Ok(Cpus { first, last }),
+        _ => Err("a processor is named by its number: 0 is the first; a range is like 0-3".into()),
+    }
+}
+
+/// Returns every processor once, in the order named.
+pub(crate) fn each_cpu(ranges: &[Cpus]) -> Vec<usize> {
+    let mut all = Vec::new();
+    for cpu in ranges.iter().flat_map(|range| range.first..=range.last) {
+        if !all.contains(&cpu) {
+            all.push(cpu);
+        }
+    }
+    all
 }
 
 /// Reads a count that may not be zero.
@@ -212,6 +240,15 @@ mod tests {
         assert_eq!(each_thread_count(&ranges), [2, 3, 4, 16]);
         for text in ["0", "257", "4-2", "1-", "x", "1-2-3", "0-2"] {
             assert!(parse_threads(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn processors_are_numbers_and_ranges() {
+        let ranges = ["2", "0-3", "5"].map(|text| parse_cpus(text).expect("processors"));
+        assert_eq!(each_cpu(&ranges), [2, 0, 1, 3, 5]);
+        for text in ["", "-1", "1-", "3-2", "x", "0-1-2", "65536"] {
+            assert!(parse_cpus(text).is_err(), "{text}");
         }
     }
 

@@ -11,7 +11,22 @@ use assay_driver::{Durability, Storage};
 /// What an operation took, by what it was.
 #[derive(Default)]
 pub(crate) struct Estimate {
-    seconds: HashMap<Key, f64>,
+    spent: HashMap<Key, Spent>,
+}
+
+/// What all cells of a kind took that were measured: so one of them, which may be small, does not
+/// make the estimate of all others.
+#[derive(Clone, Copy, Debug, Default)]
+struct Spent {
+    operations: f64,
+    seconds: f64,
+}
+
+impl Spent {
+    /// Seconds of an operation.
+    fn each(&self) -> f64 {
+        self.seconds / self.operations
+    }
 }
 
 /// Suite, engine and storage mode; without the suite, any.
@@ -44,17 +59,18 @@ impl Estimate {
         let Some(work) = work(cell).filter(|_| !cell.calibration) else {
             return;
         };
-        let seconds = work.seconds(took);
-        let [own, any] = keys(cell);
-        self.seconds.insert(own, seconds);
-        self.seconds.insert(any, seconds);
+        for key in keys(cell) {
+            let spent = self.spent.entry(key).or_default();
+            spent.operations += work.operations.max(1) as f64;
+            spent.seconds += took.saturating_sub(work.paced_time).as_secs_f64();
+        }
     }
 
     /// What a cell will take, from the same engine and storage mode: in the same suite, or else in
     /// any.
     pub(crate) fn of(&self, cell: &Cell) -> Option<Duration> {
-        let seconds = keys(cell).iter().find_map(|key| self.seconds.get(key))?;
-        work(cell)?.at(*seconds)
+        let spent = keys(cell).iter().find_map(|key| self.spent.get(key))?;
+        work(cell)?.at(spent.each())
     }
 
     /// What several cells will take; what is not known is guessed.
@@ -76,7 +92,7 @@ impl Estimate {
     /// The same, and where nothing of the kind is known, as for the slowest that is.
     pub(crate) fn of_at_most(&self, cell: &Cell) -> Option<Duration> {
         self.of(cell).or_else(|| {
-            let slowest = self.seconds.values().copied().reduce(f64::max)?;
+            let slowest = self.spent.values().map(Spent::each).reduce(f64::max)?;
             work(cell)?.at(slowest)
         })
     }
@@ -167,11 +183,6 @@ struct Work {
 }
 
 impl Work {
-    /// What an operation took, in seconds, if the cell took this time.
-    fn seconds(&self, took: Duration) -> f64 {
-        took.saturating_sub(self.paced_time).as_secs_f64() / self.operations.max(1) as f64
-    }
-
     /// The time that it takes with an engine that needs `seconds` for an operation.
     fn at(&self, seconds: f64) -> Option<Duration> {
         let unpaced = Duration::try_from_secs_f64(seconds * self.operations as f64).ok()?;
@@ -261,6 +272,17 @@ mod tests {
         estimate.learn(&ycsb(Some(5_000)), Duration::from_secs(21));
         assert_eq!(estimate.of(&ycsb(None)), Some(Duration::from_millis(1_500)));
         assert_eq!(estimate.of(&ycsb(Some(10_000))), Some(Duration::from_secs(11)));
+    }
+
+    #[test]
+    fn a_small_cell_does_not_outweigh_a_large_one() {
+        let sized = |rows| Cell { rows, ..cell("lmdb", Storage::Disk, Durability::Periodic) };
+        let mut estimate = Estimate::default();
+        // 100,000 operations in a second, then 2,000 of which most are the start of a process.
+        estimate.learn(&sized(99_000), Duration::from_secs(1));
+        estimate.learn(&sized(1_000), Duration::from_millis(200));
+        let whole = estimate.of(&sized(99_000)).expect("it is known").as_millis();
+        assert!((1_000..1_300).contains(&whole), "{whole}");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use assay_core::durability::Verdicts;
 use assay_core::run_file::{RunFile, RunFileError};
 use program_support::exit::{Failure, Outcome};
+use program_support::output::say;
 use program_support::whole_file;
 
 /// Where run files go unless an option says otherwise.
@@ -93,6 +94,26 @@ pub(crate) fn check_readable(path: &Path, option: &str) -> Outcome {
             refused("is a device, which may have no end".into())
         }
         Ok(_) => Ok(()),
+    }
+}
+
+/// Reads run files. Files of verdicts are left out, with a note: they lie in the same folder, and no
+/// view of runs shows them.
+pub(crate) fn load_runs(paths: &[PathBuf]) -> Outcome<Vec<(&Path, RunFile)>> {
+    let mut runs = Vec::new();
+    for path in paths {
+        match RunFile::load(path) {
+            Ok(run) => runs.push((path.as_path(), run)),
+            Err(RunFileError::Foreign { .. }) if Verdicts::load(path).is_ok() => say(&format!(
+                "note: {} has verdicts of crash tests, which assay site shows; left out",
+                path.display()
+            )),
+            Err(error) => return Err(Failure::Refused(error.to_string())),
+        }
+    }
+    match runs.is_empty() {
+        true => Err(Failure::Refused("there is no run file in what was named".into())),
+        false => Ok(runs),
     }
 }
 

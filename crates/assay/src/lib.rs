@@ -15,6 +15,7 @@ mod engines;
 mod estimate;
 mod executor;
 mod files;
+mod folded;
 mod memory;
 mod plan_file;
 mod planning;
@@ -34,7 +35,7 @@ mod workloads;
 
 use std::process::ExitCode;
 
-use program_support::exit::{self, Outcome};
+use program_support::exit::{self, Failure, Outcome};
 use program_support::interrupt;
 
 use cli::{Asked, Command, Internal, PluginCommand};
@@ -46,6 +47,8 @@ pub fn run() -> ExitCode {
     let outcome = cli::parse().and_then(|asked| match asked {
         Asked::Command(command, plugins) => {
             interrupt::watch("assay", groups::kill_all)?;
+            groups::stop_together()
+                .map_err(|e| Failure::Refused(format!("cannot watch for stops: {e}")))?;
             plugins::load(&plugins)?;
             carry_out(command)
         }
@@ -93,7 +96,7 @@ fn carry_out_inside(command: Internal) -> Outcome {
         Internal::PowerCutUnmount { mount } => crash::power::unmount(&mount),
         #[cfg(feature = "tonbo")]
         Internal::S3Server { root } => {
-            let refused = |e| exit::Failure::Refused(format!("s3-server: {e}"));
+            let refused = |e| Failure::Refused(format!("s3-server: {e}"));
             assay_drivers::serve_s3(&root).map_err(refused)
         }
     }

@@ -8,12 +8,16 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use program_support::exit::{Failure, Outcome};
+use program_support::{given_file, printable};
 use serde::Deserialize;
 use toml::Value;
 
 use crate::cli::{self, CrashArgs, RunSuite};
 use crate::count;
 use crate::files;
+
+/// A larger file is no plan.
+const MOST_BYTES: u64 = 16 << 20;
 
 /// Options that belong to the plan as a whole.
 const OF_THE_PLAN: [&str; 4] = ["dir", "timeout", "output", "runs"];
@@ -38,6 +42,8 @@ const REFUSED_OF_CRASH: [&str; 7] = ["output", "round", "at", "loss", "missing",
 pub(crate) struct PlanFile {
     /// The runs, in order.
     pub runs: Vec<RunSuite>,
+    /// For each of them the command line that does the same, in words.
+    pub commands: Vec<Vec<String>>,
     /// The crash tests, in order; they come before the runs, which are marked by what they find.
     pub crashes: Vec<CrashArgs>,
     /// Where stores go.
@@ -80,13 +86,13 @@ impl PlanFile {
     pub(crate) fn read(path: &Path) -> Outcome<Self> {
         files::check_readable(path, "--config")?;
         let name = path.display();
-        let text = std::fs::read_to_string(path)
+        let text = given_file::read_text(path, MOST_BYTES)
             .map_err(|e| Failure::Refused(format!("{name}: {e}; name a plan with --config")))?;
         let plan: Text = toml::from_str(&text).map_err(|e| {
             let line = e.span().map(|span| text[..span.start].lines().count().max(1));
             let line = line.map_or_else(String::new, |line| format!(", line {line}"));
             let said = e.message().lines().next().unwrap_or_default();
-            Failure::Usage(format!("{name}{line}: {said}"))
+            Failure::Usage(format!("{name}{line}: {}", printable::excerpt(said)))
         })?;
         if let Some(seconds) = plan.timeout {
             count::parse_seconds(&seconds.to_string())
@@ -102,19 +108,48 @@ impl PlanFile {
                 Failure::Usage(format!("{name}, run {number} ({suite}): {why}"))
             })
         });
-        let runs = runs.collect::<Outcome<_>>()?;
+        let (runs, words): (Vec<_>, Vec<_>) =
+            runs.collect::<Outcome<Vec<_>>>()?.into_iter().unzip();
+        let commands = words.into_iter().map(|words| plan.command(words)).collect();
         let crashes = (1..).zip(&plan.crash).map(|(number, crash)| {
             read_crash(crash)
                 .map_err(|why| Failure::Usage(format!("{name}, crash test {number}: {why}")))
         });
         Ok(Self {
             runs,
+            commands,
             crashes: crashes.collect::<Outcome<_>>()?,
             dir: plan.dir.clone(),
             timeout_s: plan.timeout,
             target: target(&plan).map_err(|why| Failure::Usage(format!("{name}: {why}")))?,
         })
     }
+}
+
+impl Text {
+    /// Returns the whole command line of a run with these words behind `assay run`.
+    fn command(&self, words: Vec<String>) -> Vec<String> {
+        let mut command: Vec<String> = ["assay", "run"].map(String::from).into();
+        command.extend(words);
+        command.extend(self.dir.iter().map(|dir| format!("--dir={}", dir.display())));
+        command.extend(self.timeout.iter().map(|seconds| format!("--timeout={seconds}")));
+        command.extend(plugins_of_command_line());
+        command
+    }
+}
+
+/// Returns the plugins that the command line of this process names, as options.
+fn plugins_of_command_line() -> Vec<String> {
+    let mut options = Vec::new();
+    let mut words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--plugin" => options.extend(words.next().map(|file| format!("--plugin={file}"))),
+            _ if word.starts_with("--plugin=") => options.push(word),
+            _ => {}
+        }
+    }
+    options
 }
 
 /// Where the results of a plan go; the error says what does not fit together.
@@ -164,11 +199,12 @@ fn read_crash(crash: &BTreeMap<String, Value>) -> Result<CrashArgs, String> {
     cli::parse_crash(&words)
 }
 
-/// Reads a run, with the options that it shares with others; the error names its suite.
+/// Reads a run, with the options that it shares with others; returns its words too. The error names
+/// its suite.
 fn read_run(
     shared: &BTreeMap<String, Value>,
     run: &BTreeMap<String, Value>,
-) -> Result<RunSuite, (String, String)> {
+) -> Result<(RunSuite, Vec<String>), (String, String)> {
     let suite = match run.get("suite") {
         Some(Value::String(suite)) => suite.clone(),
         _ => return Err(("?".into(), "it names no suite: suite = \"crossbench\"".into())),
@@ -188,7 +224,8 @@ fn read_run(
         }
         add_words(&mut words, name, value).map_err(of_suite)?;
     }
-    cli::parse_suite(&words).map_err(of_suite)
+    let run = cli::parse_suite(&words).map_err(of_suite)?;
+    Ok((run, words))
 }
 
 /// Adds an option as a command line has it.
@@ -198,7 +235,8 @@ fn add_words(words: &mut Vec<String>, name: &str, value: &Value) -> Result<(), S
         Value::Boolean(false) => {}
         Value::String(text) => words.push(format!("--{name}={text}")),
         Value::Integer(number) => words.push(format!("--{name}={number}")),
-        Value::Float(number) => words.push(format!("--{name}={number}")),
+        // As it stands there: with a fraction it is no count.
+        Value::Float(number) => words.push(format!("--{name}={number:?}")),
         Value::Array(values) => {
             for value in values {
                 match value {

@@ -12,6 +12,7 @@ use program_support::exit::{Failure, Outcome};
 
 use crate::against::Against;
 use crate::cli::{Common, DurabilityArg};
+use crate::count;
 use crate::engines::{self, NULL, Settings};
 use crate::memory::MemoryPlan;
 use crate::store_dirs::StoreDirs;
@@ -50,7 +51,8 @@ impl Setting {
 
     pub(crate) fn new(common: &Common, key: Option<KeyKind>) -> Outcome<Self> {
         let usable = assay_driver::machine::usable_cpus();
-        for cpu in &common.cpu {
+        let cpus = count::each_cpu(&common.cpu);
+        for cpu in &cpus {
             if !usable.contains(cpu) {
                 let list: Vec<_> = usable.iter().map(ToString::to_string).collect();
                 return Err(Failure::Usage(format!(
@@ -86,7 +88,7 @@ impl Setting {
                 .collect(),
             wanted: common.durability.map(DurabilityArg::level),
             key,
-            cpus: common.cpu.clone(),
+            cpus,
             page_cache: common.page_cache.state(),
             memory: MemoryPlan::of(&common.memory, common.as_published)?,
             seed: common.seed,

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use assay_core::plan::Cell;
 use assay_core::run_file::{CellResult, Status};
-use assay_report::format::{quantity, rows};
+use assay_report::format::{quantity, row_count};
 use assay_suites::AnySuite;
 use assay_suites::cell::Progress;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -142,7 +142,7 @@ pub(crate) fn title(cell: &Cell) -> String {
     };
     let rows = match cell.rows {
         0 => String::new(),
-        count => format!(" · {} rows", rows(count)),
+        count => format!(" · {}", row_count(count)),
     };
     let threads = match cell.threads {
         1 => String::new(),

@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use assay_driver::KeyKind;
-use program_support::exit::Outcome;
+use program_support::exit::{Failure, Outcome};
 
-use crate::cli::{Common, CrossbenchArgs, Measure, NudbArgs, RunSuite, StorageArg, Trials};
+use crate::cli::{
+    Common, CrossbenchArgs, Measure, NudbArgs, PageCacheArg, RunSuite, StorageArg, Trials,
+};
 use crate::planning::Workload;
 use crate::workloads;
 
@@ -37,6 +39,13 @@ impl Request {
             }
             RunSuite::TonboRead(args) => {
                 (&args.measure, vec![workloads::tonbo::read_workload(args)?], "--records 40k")
+            }
+            RunSuite::TonboMicro(args) if args.measure.common.page_cache == PageCacheArg::Cold => {
+                return Err(Failure::Usage(
+                    "tonbo-micro warms up before it measures, so no page cache of it is cold; leave \
+                     --page-cache out"
+                        .into(),
+                ));
             }
             RunSuite::TonboMicro(args) => {
                 (&args.measure, vec![workloads::tonbo::micro_workload(args)], "--measurement 1")

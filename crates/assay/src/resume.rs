@@ -19,6 +19,8 @@ use crate::store_dirs::StoreDirs;
 /// How a run that can go on is carried out.
 pub(crate) struct Resumable<'r> {
     pub path: &'r Path,
+    /// The command line that repeats it, if that is not the one of this process.
+    pub command: Option<&'r [String]>,
     /// Begin anew, whatever is there.
     pub restart: bool,
     pub timeout: Option<Duration>,
@@ -37,6 +39,9 @@ impl Resumable<'_> {
     /// ends it at once.
     pub(crate) fn carry_out(&self, plan: Vec<Planned>) -> Outcome<(RunFile, Outcome)> {
         let mut run = begin(self.restart, self.path, &plan)?;
+        if let Some(command) = self.command {
+            run.command = command.to_vec();
+        }
         let sync = examine(&mut run, self.store_dirs, &plan);
         self.start.map_or(Ok(()), |start| start.announce(&plan, &run, sync))?;
         let mut display = Display::new(plan.len() - run.cells.len(), self.quiet);

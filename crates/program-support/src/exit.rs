@@ -70,6 +70,10 @@ impl Failure {
 pub fn end(program: &str, outcome: &Outcome) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Wrong(_) | Failure::Refused(_)) if interrupt::ends_at_once() => {
+            say(&format!("{program}: interrupted"));
+            ExitCode::from(interrupt::status())
+        }
         Err(failure) => {
             if let Some(line) = failure.line() {
                 say(&format!("{program}: {line}"));

@@ -10,6 +10,7 @@ use std::process;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::thread;
+use std::time::Duration;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
@@ -112,6 +113,19 @@ impl Drop for Interrupt {
             NOTED.store(false, Ordering::SeqCst);
         }
     }
+}
+
+/// How long the end by a signal may take.
+const LAST_STEPS: Duration = Duration::from_secs(2);
+
+/// Whether a signal ends this program at once, so that what fails now fails because of that: the last
+/// steps may have ended a process that the command was waiting for. Waits for that end.
+pub(crate) fn ends_at_once() -> bool {
+    let ends = LAST.load(Ordering::SeqCst) != 0 && !NOTED.load(Ordering::SeqCst);
+    if ends {
+        thread::sleep(LAST_STEPS);
+    }
+    ends
 }
 
 /// The status of a command that a signal ended.

@@ -1,6 +1,7 @@
 //! What the programs `assay` and `lode` share, so that both end, speak and write files alike.
 //!
 //! - [`exit`]: how a command ends, and with which status;
+//! - [`given_file`]: files that a user names, read with a bound;
 //! - [`interrupt`]: signals that ask the program to end;
 //! - [`output`]: standard output and standard error;
 //! - [`command_line`]: what is wrong with a command line, in one line;
@@ -15,6 +16,7 @@
 pub mod command_line;
 pub mod destination;
 pub mod exit;
+pub mod given_file;
 pub mod interrupt;
 pub mod output;
 pub mod printable;

@@ -29,6 +29,17 @@ pub fn line(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// The most characters of an excerpt.
+const EXCERPT_CHARACTERS: usize = 200;
+
+/// Returns the beginning of a text that quotes a file, as part of a line.
+pub fn excerpt(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(EXCERPT_CHARACTERS) {
+        Some((end, _)) => Cow::Owned(format!("{}…", line(&text[..end]))),
+        None => line(text),
+    }
+}
+
 /// A text of several lines without control characters other than line breaks.
 pub fn lines(text: &str) -> Cow<'_, str> {
     let is_control = |character: char| is_hidden(character) && character != '\n';
@@ -141,6 +152,12 @@ mod tests {
             assert!(is_right_to_left(letter), "{letter:?}");
         }
         assert!(!"stl-hashmap ä 数据库 – µ ×".chars().any(is_right_to_left));
+    }
+
+    #[test]
+    fn what_quotes_a_file_is_short() {
+        assert_eq!(excerpt("ä\tb"), "ä\\tb");
+        assert_eq!(excerpt(&"ä".repeat(3_000)).chars().count(), EXCERPT_CHARACTERS + 1);
     }
 
     #[test]

@@ -5,13 +5,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs;
 use std::io;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use assay_driver::{Durability, Profile};
 use jiff::Timestamp;
+use program_support::given_file;
 use serde::{Deserialize, Serialize};
 
 use crate::share::ShareBounds;
@@ -20,6 +20,9 @@ use crate::share::ShareBounds;
 const SCHEMA_VERSION: u32 = 1;
 
 const FORMAT: &str = "assay-durability";
+
+/// A larger file is not read: a verdict has a few kilobytes.
+const MOST_BYTES: u64 = 64 << 20;
 
 /// How a store's life is ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -305,7 +308,7 @@ impl Verdicts {
     /// Reads a file; none yet is an empty one.
     pub fn load(path: &Path) -> Result<Self, String> {
         let said = |why: &dyn fmt::Display| format!("{}: {why}", path.display());
-        let text = match fs::read(path) {
+        let text = match given_file::read(path, MOST_BYTES) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
             other => other.map_err(|e| said(&e))?,
         };

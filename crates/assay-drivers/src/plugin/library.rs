@@ -69,11 +69,12 @@ impl Plugin {
         // SAFETY: loading runs the library's initialisers, which is what loading an engine means;
         // the library stays loaded as long as its table is kept.
         let library = unsafe { Library::new(&path) }
-            .map_err(|e| format!("not a shared library that can be loaded ({})", one_line(&e)))?;
+            .map_err(|e| format!("not a shared library that can be loaded ({})", in_words(&e)))?;
         // SAFETY: the signature is the one in assay_driver.h.
         let symbol = unsafe { library.get::<unsafe extern "C" fn() -> *const CDriver>(SYMBOL) };
-        let symbol = symbol.map_err(|_| {
-            "it exports no assay_plugin(), so it is no plugin; see assay_driver.h".to_string()
+        let symbol = symbol.map_err(|e| {
+            let why = in_words(&e);
+            format!("it exports no assay_plugin(), so it is no plugin; see assay_driver.h ({why})")
         })?;
         // SAFETY: as above; what comes back is looked at before it is used.
         let table = unsafe { symbol() };
@@ -145,8 +146,13 @@ unsafe fn read_volume(volume: *const CVolume) -> Result<Option<CVolume>, String>
     Ok(Some(unsafe { *volume }))
 }
 
-fn one_line(error: &libloading::Error) -> String {
-    error.to_string().lines().next().unwrap_or_default().to_string()
+/// Returns what the linker said, in one line: the last cause names what is missing.
+fn in_words(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    cause.to_string().lines().next().unwrap_or_default().to_string()
 }
 
 fn describe(table: &CDriver, volume: Option<&CVolume>) -> Result<Description, String> {

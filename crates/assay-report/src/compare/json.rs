@@ -24,6 +24,7 @@ pub fn json(comparison: &Comparison) -> String {
         "trials_for_5_percent": comparison.trials_to_find(SMALL),
         "lines": comparison.lines.iter().map(|l| line(comparison, l)).collect::<Vec<_>>(),
         "differences": comparison.differences,
+        "not_compared": comparison.not_compared,
         "notes": comparison.notes,
     });
     format!("{value:#}\n")

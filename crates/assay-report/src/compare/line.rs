@@ -149,8 +149,17 @@ impl Quantity {
         }
     }
 
-    /// A trial's figure; none if it has none, or one that says nothing.
+    /// Returns a trial's figure; none if it has none, or one that says nothing.
     pub(super) fn of_trial(&self, trial: &CellResult, statistic: Statistic) -> Option<f64> {
+        self.value(trial, statistic).filter(|&value| value > 0.0)
+    }
+
+    /// Checks whether a trial took this figure, be it 0.
+    pub(super) fn was_taken(&self, trial: &CellResult) -> bool {
+        self.value(trial, Statistic::Median).is_some()
+    }
+
+    fn value(&self, trial: &CellResult, statistic: Statistic) -> Option<f64> {
         let measurement = &trial.measurement;
         let resources = &measurement.resources;
         let value = match self {
@@ -171,7 +180,7 @@ impl Quantity {
             Self::Written => resources.store_peak_bytes.and(resources.written_bytes)?,
             Self::Close => resources.close_ns,
         };
-        (value > 0).then_some(value as f64)
+        Some(value as f64)
     }
 }
 

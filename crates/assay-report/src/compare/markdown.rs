@@ -30,6 +30,9 @@ pub fn markdown(comparison: &Comparison) -> String {
     for difference in &comparison.differences {
         out += &format!("- not the same: {}\n", plain_markdown(difference));
     }
+    for sentence in &comparison.not_compared {
+        out += &format!("- not compared: {}\n", plain_markdown(sentence));
+    }
     for note in &comparison.notes {
         out += &format!("- note: {}\n", plain_markdown(note));
     }

@@ -19,7 +19,7 @@ use assay_core::run_file::{CellResult, NO_TIME, Phase, RunFile, Status};
 use assay_core::stats::median;
 
 use crate::blocks::Distinct;
-use crate::format::{memory, rows};
+use crate::format::{memory, row_count};
 pub use json::json;
 pub use line::{LEVEL, Line, Percentile, Quantity, Statistic, Verdict};
 pub use markdown::markdown;
@@ -38,6 +38,8 @@ pub struct Comparison {
     pub tests: usize,
     /// Why the two sides are not the same experiment: each a sentence.
     pub differences: Vec<String>,
+    /// What the base has and the other side lacks or has wrong: each a sentence.
+    pub not_compared: Vec<String>,
     /// What a reader has to know, each a sentence.
     pub notes: Vec<String>,
 }
@@ -55,6 +57,18 @@ impl Comparison {
     /// The level of the hardest test, at which a difference is found whatever the others say.
     pub fn level(&self) -> f64 {
         LEVEL / self.tests.max(1) as f64
+    }
+
+    /// Returns what keeps the comparison from being a verdict on all that the base has: what was
+    /// not compared, and lines with too few trials for a test.
+    pub fn not_judged(&self) -> Vec<String> {
+        let mut all = self.not_compared.clone();
+        let lines = self.lines.len();
+        match lines - self.tests {
+            0 => {}
+            untested => all.push(format!("{untested} of {lines} lines have too few trials")),
+        }
+        all
     }
 
     /// How many trials would find a change of this share in every rate, by one statistic or the
@@ -88,7 +102,9 @@ pub fn runs(base: &RunFile, new: &RunFile) -> Comparison {
     for group in &of_base {
         match found.get(&same_cell(&group[0].cell)) {
             Some(other) => comparison.add(group, other),
-            None => comparison.notes.add(format!("only in the first: {}", named(&group[0].cell))),
+            None => {
+                comparison.lacks(group, format!("only in the first: {}", named(&group[0].cell)))
+            }
         }
     }
     let known = first_of_each(&of_base, same_cell);
@@ -122,7 +138,7 @@ pub fn engines(run: &RunFile, base: &str, new: &str) -> Comparison {
         let cell = &group[0].cell;
         match others.get(&same_workload(cell)) {
             Some(other) => comparison.add(group, other),
-            None => comparison.notes.add(format!("{new} has no {}", named(cell))),
+            None => comparison.lacks(group, format!("{new} has no {}", named(cell))),
         }
     }
     comparison.finish()
@@ -140,12 +156,12 @@ pub fn builds(run: &RunFile) -> Option<Comparison> {
     for group in &of_other {
         let cell = &group[0].cell;
         let Some(other) = ours.get(&same_of_builds(cell)) else {
-            comparison.notes.add(format!("this build has no {}", named(cell)));
+            comparison.lacks(group, format!("this build has no {}", named(cell)));
             continue;
         };
-        let version = |side: &[&CellResult]| side[0].measurement.engine_version.clone();
+        let version = |side: &[&CellResult]| whole(side).measurement.engine_version.clone();
         let (before, after) = (version(group), version(other));
-        if before != after {
+        if before != after && !before.is_empty() && !after.is_empty() {
             let id = cell.engine_id();
             comparison.notes.add(format!("{id} {after} here, {before} in the other build"));
         }
@@ -169,6 +185,7 @@ struct Comparing {
     design: Design,
     lines: Vec<Line>,
     differences: Distinct<String>,
+    not_compared: Distinct<String>,
     notes: Distinct<String>,
 }
 
@@ -178,6 +195,7 @@ impl Comparing {
             design,
             lines: Vec::new(),
             differences: Distinct::default(),
+            not_compared: Distinct::default(),
             notes: Distinct::default(),
         }
     }
@@ -196,17 +214,28 @@ impl Comparing {
             lines: self.lines,
             tests,
             differences: self.differences.in_order,
+            not_compared: self.not_compared.in_order,
             notes: self.notes.in_order,
+        }
+    }
+
+    /// Says that the other side lacks a cell of the base. If the base did not measure it either,
+    /// nothing is missing.
+    fn lacks(&mut self, base: &[&CellResult], sentence: String) {
+        match base.iter().any(|trial| trial.status == Status::Measured) {
+            true => self.not_compared.add(sentence),
+            false => self.notes.add(sentence),
         }
     }
 
     /// Adds what two cells measured.
     fn add(&mut self, base: &[&CellResult], new: &[&CellResult]) {
         let (first, second) = (&base[0].cell, &new[0].cell);
-        for side in [base, new] {
-            if let Some(trial) = side.iter().find(|trial| trial.status != Status::Measured) {
-                self.notes.add(format!("not all of {} was measured", named(&trial.cell)));
-            }
+        if let Some(trial) = base.iter().find(|trial| trial.status != Status::Measured) {
+            self.notes.add(not_measured(trial));
+        }
+        if let Some(trial) = new.iter().find(|trial| trial.status != Status::Measured) {
+            self.lacks(base, not_measured(trial));
         }
         if first.revision != second.revision {
             self.differences.add(format!(
@@ -229,15 +258,16 @@ impl Comparing {
                     settings(new).join(" · ")
                 ));
             }
-            let version = |side: &[&CellResult]| side[0].measurement.engine_version.clone();
-            if version(base) != version(new) {
-                let (before, after) = (version(base), version(new));
+            let version = |side: &[&CellResult]| whole(side).measurement.engine_version.clone();
+            let (before, after) = (version(base), version(new));
+            if before != after && !before.is_empty() && !after.is_empty() {
                 self.notes.add(format!("{} {before} and {after}", first.engine));
             }
         }
-        for phase in &base[0].measurement.phases {
-            let Some(other) = new[0].measurement.phase(&phase.name) else {
-                self.notes.add(format!("{} is missing from {}", phase.name, named(second)));
+        let (whole_base, whole_new) = (whole(base), whole(new));
+        for phase in &whole_base.measurement.phases {
+            let Some(other) = whole_new.measurement.phase(&phase.name) else {
+                self.lacks(base, format!("{} is missing from {}", phase.name, named(second)));
                 continue;
             };
             if phase.tape_hash != other.tape_hash {
@@ -249,12 +279,12 @@ impl Comparing {
             }
             self.note_times(&phase.name, [base, new]);
         }
-        for (quantity, statistic) in quantities(base[0]) {
+        for (quantity, statistic) in quantities(whole_base) {
             self.add_line(quantity, statistic, [base, new]);
         }
     }
 
-    /// Notes where the clock saw no time pass.
+    /// Notes where a round was too short for the clock.
     fn note_times(&mut self, phase: &str, sides: [&[&CellResult]; 2]) {
         for side in sides {
             let phases = side.iter().filter_map(|trial| trial.measurement.phase(phase));
@@ -281,6 +311,10 @@ impl Comparing {
             good.filter_map(|trial| figure(trial)).collect()
         };
         let (of_base, of_new) = (figures(base), figures(new));
+        let mut trials = new.iter().filter(|trial| trial.status == Status::Measured);
+        if !of_base.is_empty() && !trials.any(|trial| quantity.was_taken(trial)) {
+            self.lacks(base, format!("{} has no {quantity}", named(&new[0].cell)));
+        }
         let [base_values, new_values] =
             [&of_base, &of_new].map(|side| side.iter().map(|f| f.value).collect::<Vec<_>>());
         let ratio = match self.design {
@@ -366,7 +400,7 @@ fn machines(base: &RunFile, new: &RunFile) -> Vec<String> {
 fn work(cell: &Cell) -> String {
     let mut text = format!("{} · {}", cell.suite, cell.storage);
     if cell.rows > 0 {
-        let _ = write!(text, " · {} rows", rows(cell.rows));
+        let _ = write!(text, " · {}", row_count(cell.rows));
     }
     if cell.threads > 1 {
         let _ = write!(text, " · {} threads", cell.threads);
@@ -376,6 +410,20 @@ fn work(cell: &Cell) -> String {
         let _ = write!(text, " · {part}");
     }
     text
+}
+
+/// Returns the first trial that was measured whole; without one, the first.
+fn whole<'r>(side: &[&'r CellResult]) -> &'r CellResult {
+    side.iter().find(|trial| trial.status == Status::Measured).unwrap_or(&side[0])
+}
+
+/// Says which trial was not measured, and why.
+fn not_measured(trial: &CellResult) -> String {
+    let (cell, number) = (named(&trial.cell), trial.cell.trial);
+    match trial.status.reason() {
+        Some(why) => format!("trial {number} of {cell} was not measured: {why}"),
+        None => format!("trial {number} of {cell} was not measured"),
+    }
 }
 
 fn named(cell: &Cell) -> String {

@@ -5,19 +5,20 @@ use std::fmt::{self, Write};
 
 use assay_core::estimate::TRIALS_LEAST;
 use assay_core::ratio::POWER;
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 
 use super::{Comparison, Design, LEVEL, Line, Statistic};
 use crate::blocks::Distinct;
+use crate::table::grid::paragraph;
 
 /// The share of which every view says how many trials would find it.
 pub(super) const SMALL: f64 = 0.05;
 
-/// The comparison as a table.
+/// Draws the comparison as a table of at most this many columns.
 ///
 /// # Errors
 /// Never but for want of memory.
-pub fn render(comparison: &Comparison) -> Result<String, fmt::Error> {
+pub fn render(comparison: &Comparison, width: usize) -> Result<String, fmt::Error> {
     let mut out = String::new();
     let mut works = Distinct::default();
     let mut sections: HashMap<&str, Vec<&Line>> = HashMap::new();
@@ -29,35 +30,60 @@ pub fn render(comparison: &Comparison) -> Result<String, fmt::Error> {
         writeln!(out, "\n{work}\n")?;
         let mut table = Table::new();
         table.load_style(presets::NOTHING);
+        table.set_content_arrangement(ContentArrangement::Dynamic);
+        table.set_width(u16::try_from(width).unwrap_or(u16::MAX));
         table.set_header(HEADS);
-        let mut engine = "";
         for line in &sections[work] {
-            if line.engine != engine {
-                engine = &line.engine;
-                table.add_row([engine]);
-            }
             table.add_row(cells(comparison, line));
         }
         for column in table.column_iter_mut().skip(1).take(6) {
             column.set_cell_alignment(CellAlignment::Right);
         }
-        for line in table.to_string().lines() {
-            writeln!(out, "{}", line.trim_end())?;
+        for column in table.column_iter_mut() {
+            column.set_padding((0, 1));
+        }
+        if let Some(names) = table.column_mut(0) {
+            names.set_constraint(ColumnConstraint::ContentWidth);
+        }
+        let drawn = table.to_string();
+        let (head, rows) = drawn.split_once('\n').unwrap_or((&drawn, ""));
+        writeln!(out, "{}", head.trim_end())?;
+        let mut engine = "";
+        // A row that is folded begins with the name of what it is of.
+        let mut lines = sections[work].iter();
+        for row in rows.lines() {
+            if !row.starts_with(FOLDED)
+                && let Some(line) = lines.next()
+                && line.engine != engine
+            {
+                engine = &line.engine;
+                writeln!(out, "{engine}")?;
+            }
+            writeln!(out, "{}", row.trim_end())?;
         }
     }
-    explain(&mut out, comparison)?;
-    for difference in &comparison.differences {
-        writeln!(out, " not the same: {difference}")?;
-    }
-    for note in &comparison.notes {
-        writeln!(out, " note: {note}")?;
+    out.push('\n');
+    let said = |what: &str, all: &[String]| {
+        all.iter().map(|sentence| format!("{what}: {sentence}")).collect::<Vec<_>>()
+    };
+    let parts = [
+        sentences(comparison),
+        said("not the same", &comparison.differences),
+        said("not compared", &comparison.not_compared),
+        said("note", &comparison.notes),
+    ];
+    for sentence in parts.into_iter().flatten() {
+        paragraph(&mut out, &[sentence], "", width);
     }
     Ok(out)
 }
 
 /// The names of the columns.
 pub(super) const HEADS: [&str; 8] =
-    ["", "base", "new", "ratio", "95 %", "finds", "5 % takes", "difference"];
+    ["", "base", "new", "ratio", "95 %", "finds", "for 5 %", "difference"];
+
+/// What the further lines of a row begin with: its name has fewer spaces before it.
+const FOLDED: &str = "   ";
 
 /// A line's cells, without its engine.
 pub(super) fn cells(comparison: &Comparison, line: &Line) -> [String; 8] {
@@ -91,11 +117,18 @@ pub(super) fn sentences(comparison: &Comparison) -> Vec<String> {
     let Comparison { tests, lines, .. } = comparison;
     let percent = |share: f64| format!("{:.0} %", share * 100.0);
     let (level, small, power) = (percent(LEVEL), percent(SMALL), percent(POWER));
+    let ratio = match comparison.design {
+        Design::Apart => "ratio: new to base, each the median over trials",
+        Design::InTurns => {
+            "ratio: the median of the trials' ratios of new to base, which need not be that of the \
+             medians beside it"
+        }
+    };
     let mut all = vec![
-        "ratio: new to base, each the median over trials".into(),
+        ratio.into(),
         format!("95 %: the interval of the ratio, by {design}, on logarithms"),
         format!("finds: the smallest change that these trials find in {power} of cases"),
-        format!("{small} takes: the trials of each side that find a change of {small} so often"),
+        format!("for {small}: the trials of each side that find a change of {small} so often"),
         format!("difference: found at {level} for all {tests} tests together, after Holm"),
     ];
     if *tests < lines.len() {
@@ -115,12 +148,4 @@ pub(super) fn sentences(comparison: &Comparison) -> Vec<String> {
         (_, None) => Some(format!("too many trials to name find {small} in every rate")),
     });
     all
-}
-
-fn explain(out: &mut String, comparison: &Comparison) -> fmt::Result {
-    writeln!(out)?;
-    for sentence in sentences(comparison) {
-        writeln!(out, " {sentence}")?;
-    }
-    Ok(())
 }

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use assay_core::doctor::{Finding, Gravity};
 use assay_core::estimate::{Bounds, Spread, TRIALS_LEAST};
 use assay_core::plan::Cell as Work;
-use assay_core::run_file::{CellResult, RunFile};
+use assay_core::run_file::{CellResult, Phase, RunFile};
 
 use super::grid::{Cell, Column, Grid, paragraph, shown};
 use super::ranking::{Figure, Group, Ranked};
@@ -178,12 +178,22 @@ fn settings(out: &mut String, block: &Block<'_>, width: usize) {
     }
 }
 
+/// Says what makes the cost of a phase of the `null` engine a bad measure of the instrument.
+fn doubts(phase: &Phase) -> &'static str {
+    match (phase.rounds.len(), phase.disturbed()) {
+        (1, 0) => " (one round)",
+        (1, _) => " (one round, disturbed)",
+        (_, 0) => "",
+        (_, _) => " (disturbed)",
+    }
+}
+
 /// What the `null` engine took in this run, in this work.
 fn instrument(out: &mut String, null: &CellResult, width: usize) {
     let costs = null.measurement.phases.iter().filter_map(|phase| {
         let per_operation: Vec<_> = phase.rates().iter().map(|rate| 1e9 / rate).collect();
         let time = match assay_core::stats::median(&per_operation) {
-            Some(median) => format!("{median:.1} ns"),
+            Some(median) => format!("{median:.1} ns{}", doubts(phase)),
             None if phase.is_without_time() => "too short to measure".into(),
             None => return None,
         };
@@ -217,7 +227,7 @@ pub(super) fn of_run(out: &mut String, run: &RunFile, width: usize) {
         "on the clock: the share of the wall time that was timed",
         "/ CPU s: operations for a second of processor time of the whole process",
         "memory: peak of the whole worker",
-        "on disk: the store at its fullest",
+        "on disk: the most that was seen of the store",
         "written: bytes of pages dirtied for the device",
         "close: time to close the store",
     ];

@@ -177,7 +177,7 @@ fn broken(text: &str, width: usize, most: usize) -> Vec<String> {
 
 /// Adds texts with `between` them, in lines of at most `width` columns. A text that does not fit
 /// behind the one before it begins a line; one that is longer is broken between its words.
-pub(super) fn paragraph(out: &mut String, texts: &[String], between: &str, width: usize) {
+pub(crate) fn paragraph(out: &mut String, texts: &[String], between: &str, width: usize) {
     let mut line = String::from(" ");
     for (at, text) in texts.iter().enumerate() {
         let separator = if at + 1 == texts.len() { "" } else { between };

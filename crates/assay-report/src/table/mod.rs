@@ -3,7 +3,7 @@
 //! readers want, `grid` puts columns into a width.
 
 mod details;
-mod grid;
+pub(crate) mod grid;
 mod latency;
 mod ranking;
 
@@ -15,9 +15,10 @@ use assay_core::run_file::{NO_TIME, RunFile, Status};
 use assay_driver::{Durability, Storage};
 use console::Style;
 
-use crate::blocks::{Block, Distinct, Line, blocks};
-use crate::format::{quantity, rows, work};
+use crate::blocks::{Block, Distinct, Line, Rate, blocks};
+use crate::format::{quantity, row_count, work};
 use crate::marks::{self, Legend, Mark, Marked, PhaseMarks};
+use crate::untested::untested;
 use details::Calibrations;
 use grid::{Column, Grid, paragraph, shown};
 use ranking::{Group, Ranked, groups, is_absent};
@@ -130,6 +131,9 @@ impl Drawing<'_, '_> {
             paragraph(&mut below, &[text], "", view.width);
         }
         for text in self.legend.texts() {
+            paragraph(&mut below, &[text], "", view.width);
+        }
+        if let Some(text) = untested(block) {
             paragraph(&mut below, &[text], "", view.width);
         }
         not_measured(&mut below, block, &known.elsewhere, view.width);
@@ -310,7 +314,7 @@ fn heading(out: &mut String, block: &Block<'_>, view: View) {
     let cell = block.cell;
     let mut parts = vec![shown(&cell.suite, NAME_WIDTH), place(cell.storage).to_string()];
     if cell.rows > 0 {
-        parts.push(format!("{} rows", rows(cell.rows)));
+        parts.push(row_count(cell.rows));
     }
     parts.extend(
         wanted_level(block).and_then(|level| promise(level, cell.storage)).map(String::from),

@@ -8,12 +8,13 @@ pub mod ladder;
 pub mod latencies;
 pub mod published;
 pub mod route;
+mod survival;
 
 use std::fmt;
 
 use assay_core::chart::LineChart;
 use assay_core::crew::{Pace, Spans};
-use assay_core::plan::Cell;
+use assay_core::plan::{Cell, PageCache};
 use assay_core::random::{derive, mix};
 use assay_core::run_file::{Phase, RunFile};
 use assay_core::tape::{Order, Population, Records, Tape, TapeHash};
@@ -28,6 +29,7 @@ use crate::repeats::{Repeats, is_zero};
 use crate::suite::{CALIBRATION_COUNT, CellRun, StoreUse, Suite};
 use latencies::Latencies;
 use route::Routes;
+use survival::Deleted;
 
 /// The id of the suite.
 pub const ID: &str = "crossbench";
@@ -257,7 +259,7 @@ impl Run<'_> {
         self.fill(&mut session, one(INSERT, random_all, seed(INSERT, 0), self.cell.rows))?;
         let living = session.marker.population.live();
         if living == 0 {
-            return session.close();
+            return self.close(session, None);
         }
         if self.options.query > 0 {
             self.query(
@@ -287,15 +289,17 @@ impl Run<'_> {
         if deleted > 0 && !session.offers(Change::Delete, DELETE) {
             // What was to be emptied is not left for a next run.
             return match deleted == living {
-                true => session.discard(),
-                false => session.close(),
+                true => self.discard(session),
+                false => self.close(session, None),
             };
         }
+        let mut gone = None;
         if deleted > 0 {
             let order_seed = seed(DELETE, living);
-            self.delete(&mut session, one(DELETE, random_all, order_seed, deleted))?;
+            let plan = one(DELETE, random_all, order_seed, deleted);
+            gone = Some(self.delete(&mut session, plan)?);
         }
-        session.close()
+        self.close(session, gone.as_ref())
     }
 
     /// Inserts or loads all rows, or takes those that are there.
@@ -369,7 +373,8 @@ impl Run<'_> {
         self.latencies(session, plan.name, (&population, &tape, plan.count), action)
     }
 
-    fn delete(&mut self, session: &mut Session<'_>, plan: Plan) -> Result<()> {
+    /// Deletes rows, and returns which.
+    fn delete(&mut self, session: &mut Session<'_>, plan: Plan) -> Result<Deleted> {
         session.cool()?;
         session.marker.in_progress = true;
         session.mark()?;
@@ -377,7 +382,15 @@ impl Run<'_> {
         self.rounds(session, &plan, &population, &|round, _| round.deletes())?;
         session.marker.population.delete(plan.order, plan.seeds[0], plan.count);
         let tape = Tape::new(plan.order, plan.seeds[0], population.live());
-        self.turn_over(session, (&population, &tape, plan.count))
+        self.turn_over(session, (&population, &tape, plan.count))?;
+        Ok(Deleted { before: population, tape, count: plan.count })
+    }
+
+    /// Whether each round of a phase has connections of its own: several threads have, and a
+    /// store that is closed before each round.
+    fn has_rounds_apart(&self, plan: &Plan) -> bool {
+        let is_cooled = self.cell.page_cache == PageCache::Cold && plan.seeds.len() > 1;
+        (self.cell.threads > 1 && plan.name != LOAD) || is_cooled
     }
 
     /// Runs the rounds of a phase, by one thread on one connection.
@@ -389,8 +402,8 @@ impl Run<'_> {
         work: &Work<'_>,
     ) -> Result<()> {
         let rows = population.rows();
-        if self.cell.threads > 1 && plan.name != LOAD {
-            return self.shared_rounds(session, plan, population, work);
+        if self.has_rounds_apart(plan) {
+            return self.rounds_apart(session, plan, population, work);
         }
         let mut repeats = plan.repeats(self);
         let (routes, check, report) = (&self.routes, self.check, &mut *self.report);
@@ -441,8 +454,9 @@ impl Run<'_> {
         })
     }
 
-    /// The same, shared out to the threads of the cell; each round has connections of its own.
-    fn shared_rounds(
+    /// Runs the rounds of a phase, shared out to the threads of the cell, on connections of their
+    /// own. The page cache of a cold cell is dropped before each of them.
+    fn rounds_apart(
         &mut self,
         session: &mut Session<'_>,
         plan: &Plan,
@@ -462,6 +476,9 @@ impl Run<'_> {
                 clock: self.options.clock,
                 check: self.check,
             };
+            if number > 1 {
+                session.cool()?;
+            }
             let of = (number, plan.seeds.len());
             let mut told = telling(self.report, plan.name, of, plan.count, threads);
             let (timed, taken) = repeats.least_disturbed(|attempt| {

@@ -169,12 +169,9 @@ fn tab(mut text: String) -> String {
     text
 }
 
-/// CrossBench's clock counts microseconds; a round of less has one.
+/// Returns a round's time by CrossBench's clock, which counts microseconds.
 fn micros(round: &Round) -> u64 {
-    match round.time_ns {
-        0 => 0,
-        ns => (ns / 1_000).max(1),
-    }
+    round.time_ns / 1_000
 }
 
 /// Operations a second by that clock; none if it saw no time pass.

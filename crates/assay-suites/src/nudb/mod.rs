@@ -11,9 +11,11 @@ pub mod published;
 use std::fmt;
 
 use assay_core::chart::LineChart;
+use assay_core::crew::Connections;
 use assay_core::plan::Cell;
 use assay_core::random::{derive, mix};
 use assay_core::run_file::{Phase, RunFile};
+use assay_core::sample::{Expected, compare, sample};
 use assay_core::tape::{Order, Population, Records, Tape};
 use assay_core::timing::Clock;
 use assay_driver::error::Result;
@@ -106,7 +108,11 @@ impl Suite for Nudb {
             None => bench.whole(&mut session, report)?,
             Some(size) => bench.batches(&mut session, size, report)?,
         }
-        session.discard()
+        let look = |connections: Connections<'_, '_>| {
+            let expected = Expected::There { version: 0, ignored: None };
+            compare(&mut *connections[0], &items, sample(bench.held()), expected)
+        };
+        session.discard(&[&look])
     }
 
     fn operations(cell: &Cell, options: &Options) -> Option<u64> {
@@ -160,6 +166,11 @@ impl Fetches {
 }
 
 impl Bench<'_> {
+    /// How many items the store holds in the end: batches are whole.
+    fn held(&self) -> u64 {
+        self.options.batch_size.map_or(self.cell.rows, |size| self.cell.rows / size * size)
+    }
+
     /// All inserts, the store closed and opened again, all fetches.
     fn whole(&self, session: &mut Session<'_>, report: &mut Report<'_>) -> Result<()> {
         let mut insert = Growing::new(INSERT, 1);

@@ -12,9 +12,10 @@ mod published;
 use std::fmt;
 
 use assay_core::chart::{LineChart, Sheet};
-use assay_core::crew::{Pace, Spans};
+use assay_core::crew::{Connections, Pace, Spans};
 use assay_core::plan::Cell;
 use assay_core::run_file::{Phase, RunFile};
+use assay_core::sample::sample;
 use assay_core::tape::TapeHash;
 use assay_driver::error::{Error, ErrorKind, Result};
 use assay_driver::volume::{Property, Volume};
@@ -142,15 +143,18 @@ impl Suite for Skvdb {
                 1..=4 => Repeats::at_most(options.repeats, cell),
                 _ => Repeats::none(),
             };
+            if at > 1 {
+                session.cool()?;
+            }
             let (_, taken) = repeats.least_disturbed(|_| {
                 let crew = session.crew(
                     cell.threads,
                     &mut told,
                     &|thread, pace, connections, progress| {
                         let mut mount = Mount::new(connections, rules);
-                        phase(at, thread, count, &mut mount, pace)?;
+                        let spans = phase(at, thread, count, &mut mount, pace)?;
                         progress(count);
-                        pace.finish()
+                        Ok(spans)
                     },
                 )?;
                 Ok(((), Spans::taken(&crew)))
@@ -168,7 +172,11 @@ impl Suite for Skvdb {
                 ..Phase::default()
             });
         }
-        session.discard()
+        session.discard(&[&|connections: Connections<'_, '_>| {
+            let mut mount = Mount::new(connections, rules);
+            let threads = 0..cell.threads as usize;
+            threads.map(|thread| mount.look_at_all(thread, options)).sum()
+        }])
     }
 
     fn operations(cell: &Cell, options: &Options) -> Option<u64> {
@@ -207,15 +215,16 @@ impl Suite for Skvdb {
     }
 }
 
-/// One thread's part of the phase with this number. Every result is checked as it comes: the
-/// comparison of a property is some nanoseconds on the clock.
+/// Does one thread's part of the phase with this number. Every result is checked as it comes: the
+/// comparison of a property is some nanoseconds on the clock. What was removed, linked or unlinked
+/// is looked at once the clock stands.
 fn phase(
     number: usize,
     thread: usize,
     count: u64,
     mount: &mut Mount<'_>,
     pace: &mut Pace<'_>,
-) -> Result<()> {
+) -> Result<Spans> {
     let own = own(thread);
     let record = if number <= 2 { SHARED } else { own };
     match number {
@@ -223,13 +232,29 @@ fn phase(
         2 | 4 => pace.span(|| (0..count).try_for_each(|at| mount.get(record, at))),
         5 => {
             // Removed is what was there: seven properties of each record.
-            let record = |at: u64| own + 1 + at / PROPERTIES;
-            (0..count).try_for_each(|at| mount.set(record(at), at))?;
-            pace.span(|| (0..count).try_for_each(|at| mount.remove(record(at), at)))
+            (0..count).try_for_each(|at| mount.set(emptied(own, at), at))?;
+            sample(count).try_for_each(|at| mount.get(emptied(own, at), at))?;
+            pace.span(|| (0..count).try_for_each(|at| mount.remove(emptied(own, at), at)))
         }
         6 => pace.span(|| (0..count).try_for_each(|at| mount.link(own, at))),
         _ => pace.span(|| (0..count).try_for_each(|at| mount.unlink(own, at))),
-    }
+    }?;
+    let spans = pace.finish()?;
+    match number {
+        5 => sample(count).try_for_each(|at| mount.has_removed(emptied(own, at), at)),
+        6 => sample(count).try_for_each(|at| mount.has_linked(own, at)),
+        7 => sample(count).take(LINKS).try_for_each(|at| mount.has_unlinked(own, at)),
+        _ => Ok(()),
+    }?;
+    Ok(spans)
+}
+
+/// Links that are looked at after they were undone: each is made and undone again, in two commits.
+const LINKS: usize = 64;
+
+/// The record whose property the removal with this number takes.
+fn emptied(own: u64, at: u64) -> u64 {
+    own + 1 + at / PROPERTIES
 }
 
 #[derive(Clone, Copy)]
@@ -324,6 +349,61 @@ impl<'c> Mount<'c> {
         let name = child_name(at);
         let name = name.as_str();
         self.every(Step::Unlink, name, |volume| volume.unlink(parent, name))
+    }
+
+    /// Looks at what all phases left: what one thread wrote is there, what it removed and unlinked
+    /// is gone. Returns how many answers were compared.
+    fn look_at_all(&mut self, thread: usize, options: &Options) -> Result<u64> {
+        let (own, mut compared) = (own(thread), 0);
+        for at in 0..options.operations.min(PROPERTIES) {
+            self.get(SHARED, at)?;
+            self.get(own, at)?;
+            compared += 2;
+        }
+        for at in sample(options.operations) {
+            self.has_removed(emptied(own, at), at)?;
+            compared += 1;
+        }
+        for at in sample(options.children).take(LINKS) {
+            self.has_unlinked(own, at)?;
+            compared += 1;
+        }
+        Ok(compared)
+    }
+
+    /// Checks that no volume has a property any more.
+    fn has_removed(&mut self, record: u64, at: u64) -> Result<()> {
+        let (name, _) = property(at);
+        let mut gone = true;
+        for mounted in &mut self.volumes {
+            gone &= mounted.volume().get(record, name, &mut |_| ())? == Outcome::Missing;
+        }
+        self.expect(gone, || format!("{name} of record {record} is still there after its removal"))
+    }
+
+    /// Checks that every volume has a link: its name is taken.
+    fn has_linked(&mut self, parent: u64, at: u64) -> Result<()> {
+        let name = child_name(at);
+        let name = name.as_str();
+        let mut taken = true;
+        for mounted in &mut self.volumes {
+            let outcome = mounted.volume().link(parent, name, parent + at + 1)?;
+            taken &= outcome == Outcome::Duplicate;
+        }
+        self.expect(taken, || format!("{name} is missing after it was linked"))
+    }
+
+    /// Checks that no volume has a link any more: its name is free. Leaves it free.
+    fn has_unlinked(&mut self, parent: u64, at: u64) -> Result<()> {
+        let name = child_name(at);
+        let name = name.as_str();
+        let mut free = true;
+        for mounted in &mut self.volumes {
+            let outcome = mounted.volume().link(parent, name, parent + at + 1)?;
+            free &= outcome == Outcome::Done;
+        }
+        self.expect(free, || format!("{name} is still linked after it was unlinked"))?;
+        self.unlink(parent, at)
     }
 
     /// Does the same on every volume, where it has to be done.

@@ -5,15 +5,15 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use assay_core::crew::{Pace, Spans, Taken};
+use assay_core::crew::{Connections, Pace, Spans, Taken};
 use assay_core::plan::Cell;
 use assay_core::random::{Words, derive, mix};
 use assay_core::run_file::{Phase, RunFile};
+use assay_core::sample::{Expected, compare, sample};
 use assay_core::tape::Records;
-use assay_core::timing::sample;
 use assay_driver::error::{Error, ErrorKind, Result};
 use assay_driver::schema::{ColumnType, Schema};
-use assay_driver::{Connection, Outcome, Transactions};
+use assay_driver::{Connection, Transactions};
 use serde::{Deserialize, Serialize};
 
 use crate::cell::{Needs, Progress, Report, Session};
@@ -128,7 +128,8 @@ impl Suite for TonboMicro {
         for &size in &options.batches {
             session.phase(|connection| bench.phase(size, connection, report))?;
         }
-        session.discard()
+        let look = |connections: Connections<'_, '_>| bench.read_back(0, &mut *connections[0]);
+        session.discard(&[&look])
     }
 
     fn operations(_: &Cell, _: &Options) -> Option<u64> {
@@ -263,29 +264,13 @@ impl Bench<'_> {
         }
     }
 
-    /// Looks up a sample of what the phase wrote.
+    /// Looks up a sample of what was written from a row on.
     fn read_back(&self, first: u64, connection: &mut dyn Connection) -> Result<u64> {
         if !self.check {
             return Ok(0);
         }
-        let schema = &self.pairs.schema;
-        let mut key = vec![0; schema.key_size()];
-        let (mut got, mut expected) =
-            (vec![0; schema.payload_size()], vec![0; schema.payload_size()]);
-        let written = self.next - first;
-        let mut checked = 0;
-        for row in sample(written).map(|at| first + at) {
-            self.pairs.key(row, &mut key);
-            self.pairs.payload(row, 0, &mut expected);
-            if connection.get(&key, &mut got)? != Outcome::Done {
-                return Err(wrong(format!("row {row} is missing after it was written")));
-            }
-            if let Some(difference) = schema.first_difference(&expected, &got) {
-                return Err(wrong(format!("row {row}: {difference}")));
-            }
-            checked += 1;
-        }
-        Ok(checked)
+        let rows = sample(self.next - first).map(|at| first + at);
+        compare(connection, self.pairs, rows, Expected::There { version: 0, ignored: None })
     }
 }
 

@@ -5,10 +5,11 @@ use std::fmt;
 use std::ops::Bound;
 use std::path::PathBuf;
 
-use assay_core::crew::{Pace, share};
+use assay_core::crew::{Connections, Pace, share};
 use assay_core::plan::Cell;
 use assay_core::random::{derive, draw};
 use assay_core::run_file::RunFile;
+use assay_core::sample::{Expected, compare, sample};
 use assay_core::tape::{Population, Records};
 use assay_core::timing::Timed;
 use assay_driver::error::{Error, ErrorKind, Result};
@@ -146,8 +147,6 @@ fn read<R: Records + Sync>(run: CellRun<'_, Options>, records: &R, identity: Str
         session.marker.population = Population::all(cell.rows);
         session.settle()?;
     }
-    session.cool()?;
-
     let schema = records.schema();
     let whole: Vec<_> = (0..schema.columns().len()).collect();
     let projected: Vec<_> = schema.position(PROJECTED).into_iter().collect();
@@ -161,6 +160,7 @@ fn read<R: Records + Sync>(run: CellRun<'_, Options>, records: &R, identity: Str
         let mut phase = Growing::new(name, *threads);
         let mut repeats = Repeats::at_most(options.repeats, cell);
         for round in 0..*rounds {
+            session.cool()?;
             let total = options.ranges * options.range_size;
             let mut told = telling(report, name, (round + 1, *rounds), total, *threads);
             let seed = derive(cell.seed, "ranges") ^ (at as u64) << 8 ^ round as u64;
@@ -176,9 +176,13 @@ fn read<R: Records + Sync>(run: CellRun<'_, Options>, records: &R, identity: Str
         }
         session.keep(phase.done_with(&repeats));
     }
+    let look = |connections: Connections<'_, '_>| {
+        let expected = Expected::There { version: 0, ignored: None };
+        compare(&mut *connections[0], records, sample(cell.rows), expected)
+    };
     match options.keep {
-        true => session.close(),
-        false => session.discard(),
+        true => session.close(&[&look]),
+        false => session.discard(&[&look]),
     }
 }
 

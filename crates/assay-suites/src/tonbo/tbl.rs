@@ -2,7 +2,7 @@
 //! `customer.tbl`; and a generator of such files.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
 
 use assay_core::random::{Words, derive, draw, mix};
@@ -55,6 +55,9 @@ pub enum TblError {
     Empty(String),
 }
 
+/// The most bytes of a line: a customer has some hundred.
+const LINE_MOST_BYTES: u64 = 64 << 10;
+
 /// The customers of a file, in the order of their keys. Texts have their own lengths: a packed
 /// record has room for the longest of each column, engines that can keep no more than there is.
 pub struct Table {
@@ -73,11 +76,15 @@ impl Table {
         let mut number = 0;
         loop {
             text.clear();
-            if lines.read_until(b'\n', &mut text).map_err(io)? == 0 {
+            if (&mut lines).take(LINE_MOST_BYTES + 1).read_until(b'\n', &mut text).map_err(io)? == 0
+            {
                 break;
             }
             number += 1;
             let bad = |wrong: String| TblError::Line { path: name.clone(), line: number, wrong };
+            if text.len() as u64 > LINE_MOST_BYTES {
+                return Err(bad(format!("longer than {LINE_MOST_BYTES} bytes")));
+            }
             let line = str::from_utf8(&text).map_err(|_| bad("not UTF-8".into()))?;
             customers.push(Customer::read(line.trim_end_matches(['\n', '\r'])).map_err(bad)?);
         }

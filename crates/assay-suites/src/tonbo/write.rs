@@ -3,9 +3,11 @@
 
 use std::fmt;
 
+use assay_core::crew::Connections;
 use assay_core::plan::Cell;
 use assay_core::random::derive;
 use assay_core::run_file::RunFile;
+use assay_core::sample::{Expected, compare, sample};
 use assay_core::tape::{Order, Population, Records, Tape};
 use assay_core::timing::{Clock, Round, Timed};
 use assay_driver::error::{Error, ErrorKind, Result};
@@ -128,14 +130,12 @@ impl Suite for TonboWrite {
             let count = options.batches * size;
             bench.write(&name, count, size, threads, report, &|r| r.batches(size))?;
         }
+        let (mut removed, seed) = (0, derive(cell.seed, REMOVALS));
         if bench.session.offers(Change::Delete, REMOVALS) {
-            bench.remove(
-                options.removals.min(bench.written),
-                derive(cell.seed, REMOVALS),
-                report,
-            )?;
+            removed = options.removals.min(bench.written);
+            bench.remove(removed, seed, report)?;
         }
-        bench.session.discard()
+        bench.discard(removed, seed)
     }
 
     fn operations(_: &Cell, options: &Options) -> Option<u64> {
@@ -169,6 +169,21 @@ struct Bench<'b, 'm> {
 }
 
 impl Bench<'_, '_> {
+    /// Closes the store and removes it, once its records were looked at: the first `removed` of
+    /// the order of removals are gone.
+    fn discard(self, removed: u64, seed: u64) -> Result<()> {
+        let Self { session, customers, written, .. } = self;
+        let tape = Tape::new(Order::Permutation, seed, written);
+        session.discard(&[&|connections: Connections<'_, '_>| {
+            let gone = sample(removed).map(|position| tape.row(position));
+            let there = sample(written - removed).map(|position| tape.row(removed + position));
+            let connection = &mut *connections[0];
+            let compared = compare(connection, customers, gone, Expected::Gone)?;
+            let expected = Expected::There { version: 0, ignored: None };
+            Ok(compared + compare(connection, customers, there, expected)?)
+        }])
+    }
+
     /// Writes the next `count` records.
     fn write(
         &mut self,
@@ -188,6 +203,9 @@ impl Bench<'_, '_> {
             clock: self.clock,
             check: self.check,
         };
+        if self.written > 0 {
+            self.session.cool()?;
+        }
         let mut told = telling(report, name, (1, 1), count, threads);
         let (timed, taken) = crew_round(&self.session, threads, &visit, &mut told, work)
             .map_err(|error| named(name, &error))?;
@@ -200,6 +218,7 @@ impl Bench<'_, '_> {
 
     fn remove(&mut self, count: u64, seed: u64, report: &mut Report<'_>) -> Result<()> {
         let name = REMOVALS;
+        self.session.cool()?;
         let visit = Visit {
             records: self.customers,
             rows: &Population::all(self.written).rows(),

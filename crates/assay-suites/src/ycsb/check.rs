@@ -5,15 +5,16 @@
 //! what came first.
 
 use assay_core::random::draw;
+use assay_core::sample::{Expected, compare, sample};
 use assay_core::tape::Records;
-use assay_driver::Outcome;
 use assay_driver::error::Result;
+use assay_driver::{Connection, Outcome};
 
 use super::clients::{Clients, Moment, Round, wrong};
 use super::users::Users;
-use crate::cell::Session;
+use super::workload::own_row;
 
-/// Records looked at when all is done.
+/// Records of each kind looked at when all is done.
 const SAMPLE: u64 = 512;
 
 impl Clients<'_> {
@@ -61,18 +62,36 @@ impl Clients<'_> {
 
     /// Looks at a sample of the records when all is done: each field must hold what one of the
     /// threads wrote last, since no other write can have been the last of all. The round for the
-    /// throughput was done again `repeats` times. Returns how many records were looked at.
-    pub(super) fn lost_updates(&self, session: &Session<'_>, repeats: u32) -> Result<u64> {
+    /// throughput was done again `repeats` times. Then at a sample of the records that were inserted.
+    /// Returns how many records were looked at.
+    pub(super) fn look_at_all(&self, connection: &mut dyn Connection, repeats: u32) -> Result<u64> {
+        Ok(self.lost_updates(connection, repeats)? + self.lost_inserts(connection)?)
+    }
+
+    /// Looks at a sample of the records that each thread inserted: nothing has changed them since.
+    fn lost_inserts(&self, connection: &mut dyn Connection) -> Result<u64> {
+        let looked_at = (0..self.threads as usize).map(|thread| {
+            let rows = sample(self.inserted(thread))
+                .map(|nth| own_row(self.users.loaded, self.threads, thread, nth));
+            let expected = Expected::There { version: 0, ignored: None };
+            compare(connection, self.users, rows, expected)
+        });
+        looked_at.sum()
+    }
+
+    fn lost_updates(&self, connection: &mut dyn Connection, repeats: u32) -> Result<u64> {
         let schema = self.users.schema();
         let fields = schema.payload_columns().len();
         let rows: Vec<u64> = {
-            // The first operations' records, which are more likely to have been written often.
+            // The first operations' records, which are more likely to have been written often, and
+            // others, which need not have been written at all.
             let count = self.operations(Round::FIRST);
             let mut rows: Vec<_> = (0..SAMPLE.min(count))
                 .map(|at| draw(1, at, count))
                 .map(|position| self.operation(Round::FIRST, position).row)
                 .filter(|&row| row < self.users.loaded)
                 .collect();
+            rows.extend(sample(self.users.loaded).take(SAMPLE as usize));
             rows.sort_unstable();
             rows.dedup();
             rows
@@ -94,22 +113,13 @@ impl Clients<'_> {
                 }
             }
         }
-        let answers = session.crew(1, &mut |_| (), &|_, _, connections, _| {
-            let mut key = vec![0; schema.key_size()];
-            let mut answers = Vec::new();
-            for &row in &rows {
-                self.users.key(row, &mut key);
-                let mut answer = vec![0; schema.payload_size()];
-                let outcome = connections[0].get(&key, &mut answer)?;
-                if outcome != Outcome::Done {
-                    return Err(wrong(row, "is missing in the end"));
-                }
-                answers.push(answer);
+        let (mut key, mut answer) = (vec![0; schema.key_size()], vec![0; schema.payload_size()]);
+        for (at, row) in rows.iter().enumerate() {
+            self.users.key(*row, &mut key);
+            if connection.get(&key, &mut answer)? != Outcome::Done {
+                return Err(wrong(*row, "is missing in the end"));
             }
-            Ok(answers)
-        })?;
-        for (at, (row, answer)) in rows.iter().zip(&answers[0]).enumerate() {
-            self.check_read(*row, answer, None)?;
+            self.check_read(*row, &answer, None)?;
             for (column, field) in schema.payload_columns().iter().zip(0..) {
                 let text = &answer[column.offset - schema.key_size()..];
                 let stamp = Users::stamp(text).unwrap_or_default();

@@ -173,16 +173,23 @@ impl<'c> Clients<'c> {
         Seen { chooser, loaded, inserted, threads, thread }
     }
 
-    /// How many records a thread has inserted before a position of a round.
+    /// How many records a thread has inserted before a round.
     fn inserted_before(&self, thread: usize, round: Round) -> u64 {
         match round {
             Round::Throughput { .. } => 0,
-            Round::Latencies => {
-                let operations = self.of_round(Round::FIRST);
-                let positions = self.positions(Round::FIRST, thread);
-                positions.filter(|&position| operations.inserts(position)).count() as u64
-            }
+            Round::Latencies => self.inserted_in(thread, Round::FIRST),
         }
+    }
+
+    /// How many records a thread has inserted in both rounds.
+    pub(super) fn inserted(&self, thread: usize) -> u64 {
+        self.inserted_in(thread, Round::FIRST) + self.inserted_in(thread, Round::Latencies)
+    }
+
+    fn inserted_in(&self, thread: usize, round: Round) -> u64 {
+        let operations = self.of_round(round);
+        let positions = self.positions(round, thread);
+        positions.filter(|&position| operations.inserts(position)).count() as u64
     }
 
     /// Runs one round with all threads.

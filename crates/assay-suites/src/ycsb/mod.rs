@@ -16,6 +16,7 @@ use std::fmt;
 use std::time::Duration;
 
 use assay_core::chart::LineChart;
+use assay_core::crew::Connections;
 use assay_core::latency::{operations_at, summary};
 use assay_core::plan::Cell;
 use assay_core::run_file::RunFile;
@@ -132,13 +133,21 @@ impl Suite for Ycsb {
         session.keep(phase.done_with(&repeats));
         let count = clients.operations(Round::Latencies);
         let mut told = telling(report, "latencies", (2, 2), count, cell.threads);
+        session.cool()?;
         let (timed, _, stopwatches) = clients.round(&session, Round::Latencies, &mut told)?;
         drop(told);
-        let looked_at = if check { clients.lost_updates(&session, repeats.done())? } else { 0 };
+        let look = |connections: Connections<'_, '_>| {
+            clients.look_at_all(&mut *connections[0], repeats.done())
+        };
+        let looked_at = match check {
+            true => session.crew(1, &mut |_| (), &|_, _, connections, _| look(connections))?,
+            false => Vec::new(),
+        };
+        let looked_at = looked_at.iter().sum::<u64>();
         if let Some(taken) = summary(stopwatches, &Kind::ALL.map(Kind::name)) {
             session.add_latencies("run", cell.threads, timed.checked + looked_at, taken);
         }
-        session.discard()
+        session.discard(&[&look])
     }
 
     fn operations(cell: &Cell, options: &Options) -> Option<u64> {

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use assay_driver::error::{Error, Result};
@@ -25,17 +26,38 @@ pub enum Fault {
     IgnoresUpdates,
     UpdatesTheWrongColumn,
     ForgetsDeletes,
+    DeletesNothing,
     KeepsRolledBack,
     DropsCommits,
     ScansBackward,
     ScansPastTheEnd,
     IgnoresTheLimit,
     ForgetsOnClose,
+    ForgetsHalfOnClose,
     Fails,
 }
 
+/// What the engine writes into the directory of its store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Files {
+    /// A page, when the store is opened.
+    Page,
+    /// [`LARGE_BYTES`], from the first insert on until many have come.
+    LargeForAWhile,
+    /// [`LARGE_BYTES`], when the store is closed.
+    LargeOnClose,
+    /// Nothing: all is in the memory of this process.
+    None,
+}
+
+/// The size of a large file.
+pub const LARGE_BYTES: u64 = 1 << 20;
+
+/// The insert with which a large file that is there for a while goes.
+const A_WHILE: u64 = 3_000;
+
 impl Fault {
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 17] = [
         Self::LosesAnInsert,
         Self::AcceptsDuplicates,
         Self::ReturnsAnotherRecord,
@@ -44,12 +66,14 @@ impl Fault {
         Self::IgnoresUpdates,
         Self::UpdatesTheWrongColumn,
         Self::ForgetsDeletes,
+        Self::DeletesNothing,
         Self::KeepsRolledBack,
         Self::DropsCommits,
         Self::ScansBackward,
         Self::ScansPastTheEnd,
         Self::IgnoresTheLimit,
         Self::ForgetsOnClose,
+        Self::ForgetsHalfOnClose,
         Self::Fails,
     ];
 }
@@ -68,6 +92,9 @@ pub struct Faulty {
     states: Option<States>,
     /// Changes that it declares not to have.
     lacks: &'static [Change],
+    files: Files,
+    /// How often a store was opened, created ones among them.
+    opened: AtomicU64,
 }
 
 type States = Arc<Mutex<Vec<Content>>>;
@@ -96,7 +123,15 @@ impl Recording {
 impl Faulty {
     /// An engine with a fault.
     pub fn with(fault: Fault) -> Self {
-        Self { fault, disk: Disk::default(), tape: Arc::default(), states: None, lacks: &[] }
+        Self {
+            fault,
+            disk: Disk::default(),
+            tape: Arc::default(),
+            states: None,
+            lacks: &[],
+            files: Files::Page,
+            opened: AtomicU64::new(0),
+        }
     }
 
     /// An engine that remembers every state, one for each write.
@@ -107,6 +142,16 @@ impl Faulty {
     /// The same engine, as one that only inserts.
     pub fn inserting_only(self) -> Self {
         Self { lacks: Change::ALL, ..self }
+    }
+
+    /// The same engine with other files.
+    pub fn with_files(self, files: Files) -> Self {
+        Self { files, ..self }
+    }
+
+    /// How often a store was opened.
+    pub fn opened(&self) -> u64 {
+        self.opened.load(Ordering::Relaxed)
     }
 
     /// The states so far.
@@ -166,7 +211,13 @@ impl Driver for Faulty {
             true => Content::new(),
             false => lock(&self.disk).get(&spec.dir).cloned().unwrap_or_default(),
         };
+        self.opened.fetch_add(1, Ordering::Relaxed);
+        if self.files == Files::Page {
+            write(&spec.dir, 4_096);
+        }
         Ok(Box::new(FaultyStore {
+            files: self.files,
+            inserts: AtomicU64::new(0),
             fault: self.fault,
             schema: spec.schema.clone(),
             dir: spec.dir.clone(),
@@ -179,7 +230,15 @@ impl Driver for Faulty {
     }
 }
 
+/// Makes the one file of a store, with so many bytes.
+fn write(dir: &Path, bytes: u64) {
+    std::fs::create_dir_all(dir).expect("the directory of a store");
+    std::fs::write(dir.join("file"), vec![1; bytes as usize]).expect("a file");
+}
+
 struct FaultyStore {
+    files: Files,
+    inserts: AtomicU64,
     fault: Fault,
     schema: Schema,
     dir: PathBuf,
@@ -210,13 +269,25 @@ impl Store for FaultyStore {
             lacks: self.lacks,
             before: None,
             operations: 0,
+            of_store: (self.files, &self.dir, &self.inserts),
         })
     }
 
     fn close(self: Box<Self>) -> Result<()> {
         let mut content = lock(&self.content).clone();
-        if self.fault == Fault::ForgetsOnClose {
-            content.pop_last();
+        match self.fault {
+            Fault::ForgetsOnClose => drop(content.pop_last()),
+            Fault::ForgetsHalfOnClose => {
+                let mut at = 0;
+                content.retain(|_, _| {
+                    at += 1;
+                    at % 2 == 0
+                });
+            }
+            _ => {}
+        }
+        if self.files == Files::LargeOnClose {
+            write(&self.dir, LARGE_BYTES);
         }
         lock(&self.disk).insert(self.dir.clone(), content);
         Ok(())
@@ -233,6 +304,8 @@ struct FaultyConnection<'s> {
     lacks: &'static [Change],
     before: Option<Content>,
     operations: u64,
+    /// What the store writes, where, and its inserts so far.
+    of_store: (Files, &'s Path, &'s AtomicU64),
 }
 
 impl FaultyConnection<'_> {
@@ -240,6 +313,16 @@ impl FaultyConnection<'_> {
         let mut encoded = vec![0; self.order.size()];
         self.order.encode(key, &mut encoded);
         encoded
+    }
+
+    /// Makes the large file, or removes it.
+    fn grow_or_shrink(&self) {
+        let (files, dir, inserts) = self.of_store;
+        match (files, inserts.fetch_add(1, Ordering::Relaxed)) {
+            (Files::LargeForAWhile, 0) => write(dir, LARGE_BYTES),
+            (Files::LargeForAWhile, A_WHILE) => write(dir, 4_096),
+            _ => {}
+        }
     }
 
     fn remember(&self) {
@@ -288,6 +371,7 @@ impl Connection for FaultyConnection<'_> {
 
     fn insert(&mut self, record: &[u8]) -> Result<Outcome> {
         lock(self.tape).add(1, &[record]);
+        self.grow_or_shrink();
         let key = self.encoded(record);
         if self.content.contains_key(&key) && self.fault != Fault::AcceptsDuplicates {
             return Ok(Outcome::Duplicate);
@@ -353,6 +437,10 @@ impl Connection for FaultyConnection<'_> {
         let key = self.encoded(key);
         if self.content.contains_key(&key) && self.strikes(Fault::ForgetsDeletes) {
             return Ok(Outcome::Done);
+        }
+        if self.fault == Fault::DeletesNothing {
+            let there = self.content.contains_key(&key);
+            return Ok(if there { Outcome::Done } else { Outcome::Missing });
         }
         let gone = self.content.remove(&key).is_some();
         self.remember();

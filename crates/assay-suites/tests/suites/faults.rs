@@ -127,7 +127,9 @@ fn verify_names_every_fault() {
             Fault::ScansBackward | Fault::ScansPastTheEnd | Fault::IgnoresTheLimit => {
                 "ordered scan (route): scan"
             }
-            Fault::ForgetsOnClose => "reopen with everything there (route)",
+            Fault::ForgetsOnClose | Fault::ForgetsHalfOnClose => {
+                "reopen with everything there (route)"
+            }
             Fault::Fails => "out of cheese",
             _ => "(route)",
         };

@@ -11,7 +11,7 @@ use assay_suites::tonbo::{micro, read, write};
 use assay_suites::ycsb::workload::Workload;
 use assay_suites::{cell, crossbench, nudb, plain, skvdb, ycsb};
 
-use crate::engine::{Fault, Faulty, RECORDED};
+use crate::engine::{Fault, Faulty, Files, LARGE_BYTES, RECORDED};
 
 /// A cell of a suite with small options.
 fn small(suite: &str, rows: u64, options: serde_json::Value) -> Cell {
@@ -197,6 +197,8 @@ fn a_fault_in_what_a_suite_does_voids_its_cell() {
         ("nudb in batches", nudb(Some(1_000)), Fault::ReturnsAnotherRecord),
         ("skvdb", skvdb(), Fault::FlipsABit),
         ("skvdb", skvdb(), Fault::ReturnsAnotherRecord),
+        ("skvdb", skvdb(), Fault::ForgetsDeletes),
+        ("skvdb", skvdb(), Fault::DeletesNothing),
         ("tonbo-write", tonbo_write(), Fault::LosesAnInsert),
         ("tonbo-write", tonbo_write(), Fault::ForgetsDeletes),
         ("tonbo-write", tonbo_write(), Fault::DropsCommits),
@@ -220,6 +222,74 @@ fn a_fault_in_what_a_suite_does_voids_its_cell() {
     }
 }
 
+/// What an engine has not kept is found once the store is opened again, whatever it answered
+/// before.
+#[test]
+fn a_store_that_forgets_on_closing_voids_its_cell() {
+    let mut cells = all();
+    cells.push(("crossbench".into(), small(crossbench::ID, 3_000, plain(&crossbench_options()))));
+    let emptied = crossbench::Options { delete: 3_000, ..crossbench_options() };
+    cells.push(("crossbench, emptied".into(), small(crossbench::ID, 3_000, plain(&emptied))));
+    for (name, cell) in cells {
+        let (status, _) = measured(&cell, &Faulty::with(Fault::ForgetsHalfOnClose));
+        let Status::Wrong(why) = status else { panic!("{name}: {status:?}") };
+        // This one opens its store again before it fetches.
+        let found = why.starts_with("after the store was closed and opened again: ");
+        assert!(found || name.starts_with("nudb"), "{name}: {why}");
+        let (_, measurement) = measured(&cell, &Faulty::with(Fault::None));
+        assert!(measurement.reopened > 0, "{name}: answers were compared");
+    }
+}
+
+#[test]
+fn an_engine_without_files_keeps_nothing() {
+    for (name, cell) in all() {
+        let (status, _) = measured(&cell, &Faulty::with(Fault::None).with_files(Files::None));
+        let Status::Wrong(why) = status else { panic!("{name}: {status:?}") };
+        assert!(why.contains("wrote nothing into the files of its store"), "{name}: {why}");
+    }
+}
+
+/// The space at its fullest is what was there during a phase, or what closing has left, if that is
+/// more.
+#[test]
+fn a_store_is_fullest_during_a_phase_or_when_it_is_closed() {
+    let options = crossbench_options();
+    let cell = small(crossbench::ID, 5_000, plain(&options));
+    let bytes = |files| {
+        let (status, measurement) = measured(&cell, &Faulty::with(Fault::None).with_files(files));
+        assert_eq!(status, Status::Measured, "{files:?}");
+        let resources = measurement.resources;
+        let [peak, closed] = [resources.store_peak_bytes, resources.store_closed_bytes];
+        [peak, closed].map(|bytes| bytes.expect("it is on disk"))
+    };
+    let [peak, closed] = bytes(Files::LargeForAWhile);
+    assert!(peak >= LARGE_BYTES && closed < LARGE_BYTES, "{peak} {closed}");
+    let [peak, closed] = bytes(Files::LargeOnClose);
+    assert!(closed >= LARGE_BYTES && peak >= closed, "{peak} {closed}");
+}
+
+/// A figure of a cold page cache is of rounds that each found it cold.
+#[test]
+fn the_page_cache_is_dropped_before_each_round() {
+    let mut cells = all();
+    cells.push(("crossbench".into(), small(crossbench::ID, 3_000, plain(&crossbench_options()))));
+    for (name, cell) in cells.into_iter().filter(|(name, _)| name != "tonbo-micro") {
+        let cold = Cell { page_cache: PageCache::Cold, ..cell };
+        let engine = Faulty::with(Fault::None);
+        let (status, measurement) = measured(&cold, &engine);
+        assert_eq!(status, Status::Measured, "{name}");
+        let phases = measurement.phases.iter();
+        let rounds = phases.map(|phase| phase.rounds.len() + usize::from(phase.timeline.is_some()));
+        // In batches of `nudb` inserts go on where the fetches stopped, and others fill first.
+        let filling = if name == "nudb in batches" { 8 } else { 1 };
+        let cooled = rounds.sum::<usize>() - filling;
+        let volumes = if name == "skvdb" { 2 } else { 1 };
+        // Each is opened at first, before each cold round, and once more in the end.
+        assert_eq!(engine.opened(), volumes * (cooled as u64 + 2), "{name}");
+    }
+}
+
 #[test]
 fn an_engines_error_ends_every_suite_in_its_own_words() {
     for (name, cell) in all().into_iter().filter(|(name, _)| name != "skvdb") {
@@ -240,8 +310,9 @@ fn every_mounted_volume_is_read() {
         engine.recorded().0
     };
     let of_one = operations(1);
-    // Two phases write, two read, and what one removes was written before.
-    assert_eq!(of_one, 6 * 70);
+    // Two phases write, two read, and what one removes was written before. It is looked at before
+    // and after that, and once more in the end, with the seven properties of both records.
+    assert_eq!(of_one, (6 + 3) * 70 + 2 * 7);
     assert_eq!([operations(2), operations(3)], [2 * of_one, 3 * of_one]);
 }
 

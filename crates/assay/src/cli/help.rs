@@ -51,5 +51,8 @@ mod tests {
         assert_eq!(grouped, defined);
         let longest = grouped.iter().map(|name| name.len()).max();
         assert!(longest <= Some(12), "names stand in a column");
+        let help = super::super::definition().render_help().to_string();
+        let widest = help.lines().take_while(|line| *line != "Options:").map(str::len).max();
+        assert!(widest <= Some(80), "a terminal would break a word: {help}");
     }
 }

@@ -33,13 +33,18 @@ impl Look {
             ColorArg::Always => true,
             ColorArg::Never => false,
         };
-        let out = Term::stdout();
-        let width = match out.is_term() {
-            true => out.size_checked().map_or(LEAST_WIDTH, |(_, columns)| usize::from(columns)),
-            false => LEAST_WIDTH,
-        };
-        View { details: self.details, color, width: width.max(LEAST_WIDTH) }
+        View { details: self.details, color, width: width() }
     }
+}
+
+/// Returns the columns of standard output as it is now: those of a terminal, or 80.
+pub(crate) fn width() -> usize {
+    let out = Term::stdout();
+    let width = match out.is_term() {
+        true => out.size_checked().map_or(LEAST_WIDTH, |(_, columns)| usize::from(columns)),
+        false => LEAST_WIDTH,
+    };
+    width.max(LEAST_WIDTH)
 }
 
 /// No view is narrower.

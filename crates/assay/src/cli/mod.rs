@@ -23,7 +23,7 @@ use crate::crash::image::IMAGES_FOLDER;
 use help::{OUTPUT, PLUGINS};
 
 pub(crate) use internal::Internal;
-pub(crate) use look::Look;
+pub(crate) use look::{Look, width};
 pub(crate) use memory::{CacheArg, Memory};
 pub(crate) use reading::{Asked, parse, parse_crash, parse_suite};
 pub(crate) use suites::*;
@@ -35,7 +35,7 @@ pub(crate) use values::*;
 #[command(after_help = "\
 Exit status: 0 all measured and right; 1 a cell failed or an answer was wrong; 2 the command \
 line is wrong; 3 a file, a directory or the machine does not allow it; 4 a comparison found a \
-regression; 128 and its number a signal ended it: 130 SIGINT, 143 SIGTERM, 129 SIGHUP.")]
+regression, or could not judge all; 128 and its number a signal ended it: 130 SIGINT, 143 SIGTERM, 129 SIGHUP.")]
 struct Cli {
     #[command(flatten)]
     plugins: Plugins,
@@ -59,7 +59,7 @@ pub(crate) struct Plugins {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Run a suite and show its table; without a suite, a tour of a minute
+    /// Run a suite and show its table; without one, a tour of a minute
     Run(Box<RunArgs>),
     /// Run the published sizes of a suite; resumes where it stopped
     #[command(subcommand)]
@@ -68,7 +68,7 @@ pub(crate) enum Command {
     Suite(SuiteArgs),
     /// Check that drivers do what they should
     Verify(VerifyArgs),
-    /// Kill engines and cut the power, and see whether they kept their promise
+    /// Kill engines, cut the power, and see whether promises were kept
     Crash(Box<CrashArgs>),
     /// Find what of this machine makes figures worse or less steady
     Doctor(DoctorArgs),
@@ -438,9 +438,13 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "BASE,NEW", value_parser = two_engines)]
     pub engines: Option<(String, String)>,
     /// End with status 4 if something is found to be worse, and surely by this much: its whole
-    /// interval is beyond
+    /// interval is beyond; also if something of the base was not judged: the other side lacks it,
+    /// has it wrong, or there are too few trials
     #[arg(long, value_name = "PERCENT", value_parser = count::parse_percent)]
     pub fail_on_regression: Option<f64>,
+    /// With --fail-on-regression, judge what can be judged and let the rest pass
+    #[arg(long, requires = "fail_on_regression")]
+    pub allow_missing: bool,
     /// How to show it: as a table, or for documents and other programs
     #[arg(long, default_value = "text")]
     pub format: CompareFormat,

@@ -19,15 +19,15 @@ pub(crate) struct Common {
     /// that can]
     #[arg(short, long, value_name = "ENGINE", value_delimiter = ',', help_heading = ENGINES)]
     pub engine: Vec<String>,
-    /// Bind the work to these processors; several threads take turns on them
-    #[arg(short, long, value_name = "CPU", value_delimiter = ',', value_parser = count::parse_cpu,
+    /// Bind the work to these processors, such as 0-1,3; several threads take turns on them
+    #[arg(short, long, value_name = "CPU", value_delimiter = ',', value_parser = count::parse_cpus,
           help_heading = MEASURING)]
-    pub cpu: Vec<usize>,
+    pub cpu: Vec<count::Cpus>,
     /// What writes must survive [default: memory none, ramdisk process, disk periodic]; an
     /// engine without the level runs at the weakest one that promises as much
     #[arg(long, value_name = "LEVEL", help_heading = ENGINES)]
     pub durability: Option<DurabilityArg>,
-    /// Page cache when a phase after the filling begins: warm as it is, or cold, for which the
+    /// Page cache when a round after the filling begins: warm as it is, or cold, for which the
     /// store is closed, its files dropped from the cache, and opened again (disk only)
     #[arg(long, value_name = "STATE", default_value = "warm", help_heading = ENGINES)]
     pub page_cache: PageCacheArg,

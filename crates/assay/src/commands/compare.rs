@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
+use assay_core::estimate::TRIALS_LEAST;
 use assay_core::run_file::RunFile;
 use assay_report::compare::{self, Comparison};
 use program_support::exit::{Failure, Outcome};
 use program_support::output::print;
 use program_support::printable;
 
-use crate::cli::{CompareArgs, CompareFormat};
+use crate::cli::{self, CompareArgs, CompareFormat};
 
 /// Compares two runs, or two engines or two builds of one.
 pub(crate) fn compare(args: &CompareArgs) -> Outcome {
@@ -47,20 +48,45 @@ pub(crate) fn compare(args: &CompareArgs) -> Outcome {
         )));
     }
     if comparison.lines.is_empty() {
-        return Err(Failure::Refused(match comparison.notes.first() {
-            Some(note) => format!("there is nothing to compare: {note}"),
+        let reasons = comparison.not_compared.iter().chain(&comparison.notes);
+        return Err(Failure::Refused(match reasons.into_iter().next() {
+            Some(reason) => format!("there is nothing to compare: {reason}"),
             None => "there is nothing to compare: nothing was measured".into(),
         }));
     }
     print(&match args.format {
-        CompareFormat::Text => compare::render(&comparison).expect("text can be written to memory"),
+        CompareFormat::Text => {
+            compare::render(&comparison, cli::width()).expect("text can be written to memory")
+        }
         CompareFormat::Json => compare::json(&comparison),
         CompareFormat::Markdown => compare::markdown(&comparison),
     })?;
     match args.fail_on_regression {
-        Some(share) => regressions(&comparison, share),
+        Some(share) => {
+            regressions(&comparison, share)?;
+            match args.allow_missing {
+                true => Ok(()),
+                false => judged(&comparison),
+            }
+        }
         None => Ok(()),
     }
+}
+
+/// Checks that the comparison is a verdict on all that the base has.
+fn judged(comparison: &Comparison) -> Outcome {
+    let missing = comparison.not_judged();
+    let Some(first) = missing.first() else {
+        return Ok(());
+    };
+    let more = match missing.len() {
+        1 => String::new(),
+        count => format!(" (and {} more)", count - 1),
+    };
+    Err(Failure::Regression(format!(
+        "not all was judged: {first}{more}; measure it with {TRIALS_LEAST} trials or more, or say \
+         --allow-missing"
+    )))
 }
 
 fn load(path: &Path) -> Outcome<RunFile> {

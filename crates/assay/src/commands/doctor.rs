@@ -1,11 +1,12 @@
 //! `assay doctor`
 
 use assay_core::doctor::{self, Facts, Finding, Gravity};
-use comfy_table::{ContentArrangement, Table, presets};
+use comfy_table::Table;
 use program_support::exit::Outcome;
 use program_support::output::print;
 
 use crate::cli::{DoctorArgs, StorageArg};
+use crate::folded::folded;
 use crate::store_dirs::StoreDirs;
 
 /// Looks at the machine and at the directories for stores, and says what it found.
@@ -14,21 +15,18 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Outcome {
     let store_dirs = StoreDirs::look(&modes, args.dir.as_deref())?;
     let findings = doctor::findings(&Facts::capture(&store_dirs.bases(), None));
     let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_content_arrangement(ContentArrangement::Dynamic);
     table.set_header(["", "subject", "found", "what to do"]);
     for finding in &findings {
         let Finding { gravity, found, advice, .. } = finding;
         table.add_row([mark(*gravity), &subject(finding), found, advice]);
     }
-    let lines: Vec<_> = table.to_string().lines().map(|l| l.trim_end().to_string()).collect();
     let count = |gravity| findings.iter().filter(|finding| finding.gravity == gravity).count();
     let (warnings, notes) = (count(Gravity::Warning), count(Gravity::Note));
     let plural = |count: usize| if count == 1 { "" } else { "s" };
     print(&format!(
-        "{}\n\n {warnings} warning{}, {notes} note{}; run files keep them, and tables show the \
+        "{}\n {warnings} warning{}, {notes} note{}; run files keep them, and tables show the \
          warnings\n",
-        lines.join("\n"),
+        folded(table),
         plural(warnings),
         plural(notes)
     ))

@@ -46,6 +46,7 @@ pub(crate) fn crossbench(args: &LadderArgs) -> Outcome {
     }
     let (run, result) = Resumable {
         path: &path,
+        command: None,
         restart: args.restart,
         timeout: args.common.timeout.map(Duration::from_secs),
         quiet: false,

@@ -16,11 +16,9 @@ use crate::files;
 /// the curves of latencies.
 pub(crate) fn plot(args: &PlotArgs) -> Outcome {
     let refused = |e: &dyn std::fmt::Display| Failure::Refused(e.to_string());
-    let runs = args
-        .run
-        .iter()
-        .map(|path| RunFile::load(path).map(RunFile::printable).map_err(|e| refused(&e)));
-    let runs: Vec<RunFile> = runs.collect::<Outcome<_>>()?;
+    let loaded = files::load_runs(&args.run)?;
+    let first = loaded[0].0;
+    let runs: Vec<_> = loaded.into_iter().map(|(_, run)| run.printable()).collect();
     let latencies = assay_report::latencies::charts(&runs);
     let (mut charts, mut barred) = (Vec::new(), Vec::new());
     for run in &runs {
@@ -31,7 +29,6 @@ pub(crate) fn plot(args: &PlotArgs) -> Outcome {
     }
     charts.extend(latencies);
     let sheets: Vec<_> = runs.iter().flat_map(sheets_of).collect();
-    let first = &args.run[0];
     let folder = args
         .output
         .clone()

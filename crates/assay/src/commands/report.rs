@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use assay_core::run_file::RunFile;
 use assay_report::html::{self, Part};
 use program_support::exit::{Failure, Outcome};
 use program_support::output::print;
@@ -21,13 +20,14 @@ pub(crate) fn report(args: &ReportArgs) -> Outcome {
 
 /// Writes the page of some run files.
 pub(crate) fn write(runs: &[PathBuf], output: &Path) -> Outcome {
-    let parts = runs.iter().map(|path| {
-        let run = RunFile::load(path).map_err(|e| Failure::Refused(e.to_string()))?;
-        let run = run.printable();
-        let charts = charts_of(&run);
-        Ok(Part { run, charts, file: None })
-    });
-    let parts = parts.collect::<Outcome<Vec<_>>>()?;
+    let parts: Vec<_> = files::load_runs(runs)?
+        .into_iter()
+        .map(|(_, run)| {
+            let run = run.printable();
+            let charts = charts_of(&run);
+            Part { run, charts, file: None }
+        })
+        .collect();
     let page = html::render(&parts, &[], &about).map_err(|e| Failure::Refused(e.to_string()))?;
     whole_file::write(output, page.as_bytes()).map_err(|e| {
         let shown = output.display();

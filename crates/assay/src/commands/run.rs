@@ -15,7 +15,7 @@ use program_support::whole_file;
 
 use crate::against::Against;
 use crate::cli::{
-    CrossbenchArgs, Format, LevelsArg, Look, NudbArgs, RunSuite, StorageArg, VerifyArgs,
+    self, CrossbenchArgs, Format, LevelsArg, Look, NudbArgs, RunSuite, StorageArg, VerifyArgs,
 };
 use crate::commands::{plot, verify};
 use crate::crash::VERDICTS_FILE;
@@ -193,7 +193,8 @@ fn show_builds(run: &RunFile) -> Outcome {
     let Some(comparison) = compare::builds(run).filter(|found| !found.lines.is_empty()) else {
         return Ok(());
     };
-    print(&compare::render(&comparison).expect("text can be written to memory"))
+    let text = compare::render(&comparison, cli::width());
+    print(&text.expect("text can be written to memory"))
 }
 
 /// Prints our table, and where the run file is.

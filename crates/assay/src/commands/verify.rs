@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use assay_driver::{Driver, Durability, KeyKind, Storage};
 use assay_suites::verify::{self, Check, Verdict};
-use comfy_table::{Table, presets};
+use comfy_table::Table;
 use program_support::exit::{Failure, Outcome};
 use program_support::interrupt::Interrupt;
 use program_support::output::{print, say};
 
 use crate::cli::{LevelsArg, StorageArg, VerifyArgs};
 use crate::engines;
+use crate::folded::folded;
 use crate::planning;
 use crate::store_dirs::StoreDirs;
 use crate::worker::parent::{self, End};
@@ -26,7 +27,6 @@ pub(crate) fn verify(args: &VerifyArgs) -> Outcome {
     let interrupt = Interrupt::noted();
     let store_dirs = StoreDirs::prepare(&modes, args.dir.as_deref())?;
     let mut table = Table::new();
-    table.load_style(presets::NOTHING);
     table.set_header(["engine", "storage", "durability", "key", "checks", "result"]);
     let (mut failures, mut subjects) = (Vec::new(), 0);
     let mut skipped = Vec::new();
@@ -36,7 +36,12 @@ pub(crate) fn verify(args: &VerifyArgs) -> Outcome {
             table.add_row([driver.profile().id, "", "", "", "", &format!("skipped: {why}")]);
             continue;
         }
-        for (storage, durability, key_kind, options) in variants(driver.as_ref(), args, &modes) {
+        let variants = variants(driver.as_ref(), args, &modes);
+        for storage in named_without_variant(&variants, args, &modes) {
+            let why = "skipped: it has no such storage mode or level";
+            table.add_row([driver.profile().id, &storage.to_string(), "", "", "", why]);
+        }
+        for (storage, durability, key_kind, options) in variants {
             let job = verify::Job {
                 engine: driver.profile().id.into(),
                 storage,
@@ -67,8 +72,7 @@ pub(crate) fn verify(args: &VerifyArgs) -> Outcome {
             ]);
         }
     }
-    let lines: Vec<_> = table.to_string().lines().map(|l| l.trim_end().to_string()).collect();
-    print(&(lines.join("\n") + "\n"))?;
+    print(&folded(table))?;
     match (failures.as_slice(), subjects) {
         ([], 0) if skipped.len() == drivers.len() => {
             Err(Failure::Refused(format!("there was nothing to verify: {}", skipped.join("; "))))
@@ -121,6 +125,20 @@ fn variants(driver: &dyn Driver, args: &VerifyArgs, modes: &[Storage]) -> Vec<Va
         }
     }
     variants
+}
+
+/// Returns the storage modes that were named and in which nothing of an engine can be verified. If
+/// all were asked for, those of no engine are none of its own.
+fn named_without_variant(
+    variants: &[Variant],
+    args: &VerifyArgs,
+    modes: &[Storage],
+) -> Vec<Storage> {
+    let is_left_out = |mode: &&Storage| !variants.iter().any(|(storage, ..)| storage == *mode);
+    match args.storage.contains(&StorageArg::All) {
+        true => Vec::new(),
+        false => modes.iter().filter(is_left_out).copied().collect(),
+    }
 }
 
 /// Runs the checks in a worker; the outer error is the user's interrupt.
@@ -179,7 +197,8 @@ impl Ending {
             Verdict::Failed(why) => Some(format!("{}: {why}", check.name)),
             Verdict::Passed | Verdict::Skipped(_) => None,
         });
-        Self { checks, passed, failure: failure.or(broken) }
+        let nothing = || (passed == 0).then(|| "no check could be carried out".to_string());
+        Self { checks, passed, failure: failure.or(broken).or_else(nothing) }
     }
 
     /// The last column of the table; with `long` every check.
@@ -231,5 +250,8 @@ mod tests {
         assert_eq!((ending.passed, ending.failure.as_deref()), (1, Some("get: lost")));
         assert_eq!(ending.text(true), "FAILED: get: lost");
         assert_eq!(Ending::of(Err("it hung".into())).text(false), "FAILED: it hung");
+        let skipped = vec![check("scan", Verdict::Skipped("no order".into()))];
+        let nothing = "FAILED: no check could be carried out";
+        assert_eq!(Ending::of(Ok(skipped)).text(false), nothing, "nothing was seen");
     }
 }

@@ -13,6 +13,7 @@ use nix::errno::Errno;
 use nix::unistd::{Whence, lseek};
 use program_support::exit::{Failure, Outcome};
 use program_support::interrupt::Interrupt;
+use program_support::{given_file, printable};
 use serde::{Deserialize, Serialize};
 
 use super::Subject;
@@ -25,6 +26,9 @@ const SCHEMA_VERSION: u32 = 1;
 
 /// What says whose image it is.
 const DESCRIPTION: &str = "round.json";
+
+/// A larger description is none.
+const DESCRIPTION_MOST_BYTES: u64 = 16 << 20;
 /// The folder of the store's files.
 const STORE: &str = "store";
 
@@ -102,10 +106,13 @@ impl Image {
             let shown = folder.display();
             Failure::Refused(format!("{shown}: {why}; name a folder that `assay crash` kept"))
         };
-        let text = fs::read(folder.join(DESCRIPTION))
+        let text = given_file::read(&folder.join(DESCRIPTION), DESCRIPTION_MOST_BYTES)
             .map_err(|e| refused(format!("there is no image of a store ({DESCRIPTION}: {e})")))?;
-        let mut image: Self = serde_json::from_slice(&text)
-            .map_err(|e| refused(format!("no image of a store ({DESCRIPTION}: {e})")))?;
+        let mut image: Self = serde_json::from_slice(&text).map_err(|e: serde_json::Error| {
+            let why = e.to_string();
+            let why = printable::excerpt(&why);
+            refused(format!("no image of a store ({DESCRIPTION}: {why})"))
+        })?;
         if image.format != FORMAT || image.schema_version != SCHEMA_VERSION {
             let found = image.schema_version;
             return Err(refused(format!(

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use assay_core::crew;
 use assay_core::plan::Cell;
+use assay_core::usage;
 use assay_drivers::plugin;
 use assay_suites::cell::Progress;
 use assay_suites::crash;
@@ -16,6 +17,8 @@ use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use nix::unistd::{dup, dup2_stdout};
 use program_support::exit::{Failure, Outcome};
+use signal_hook::consts::SIGCONT;
+use signal_hook::iterator::Signals;
 
 use super::{Job, Message, memory_group};
 use crate::executor::build;
@@ -52,6 +55,7 @@ pub(crate) fn work(place: Option<&Place>, plugins: &[PathBuf]) -> Outcome {
     let job: Job = serde_json::from_str(&text).map_err(|e| {
         Failure::Usage(format!("worker is for the parent process, which writes it a job: {e}"))
     })?;
+    note_stops().map_err(|e| failed("watch for stops", &e))?;
     panic::set_hook(Box::new(|_| ()));
     for path in plugins {
         plugin::describe(path)
@@ -68,6 +72,13 @@ pub(crate) fn work(place: Option<&Place>, plugins: &[PathBuf]) -> Outcome {
             Message::Panicked(text.to_string())
         });
     replies.send(&message).map_err(|e| failed("reply", &e))
+}
+
+/// From now on rounds know when this process was stopped, since its clock went on.
+fn note_stops() -> io::Result<()> {
+    let mut continued = Signals::new([SIGCONT])?;
+    std::thread::spawn(move || continued.forever().for_each(|_| usage::note_stop()));
+    Ok(())
 }
 
 /// Enters a place and starts this program again there: what an engine's library learns of the

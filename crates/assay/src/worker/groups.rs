@@ -1,9 +1,15 @@
 //! The process groups of the workers at work, so that none of them outlives this process.
 
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
 
-use nix::sys::signal::{Signal, killpg};
+use nix::sys::signal::{Signal, killpg, raise};
 use nix::unistd::Pid;
+use signal_hook::consts::SIGTSTP;
+use signal_hook::iterator::Signals;
 
 static GROUPS: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
 
@@ -15,6 +21,39 @@ pub(crate) fn begin(group: Pid) {
 /// A worker is gone.
 pub(crate) fn end(group: Pid) {
     GROUPS.lock().unwrap_or_else(PoisonError::into_inner).retain(|other| *other != group);
+}
+
+/// How long this process was stopped from the keyboard, in milliseconds.
+static STOPPED_MS: AtomicU64 = AtomicU64::new(0);
+
+/// From now on a stop from the keyboard (SIGTSTP) stops the workers too, which are in groups of
+/// their own, and they go on with this process.
+pub(crate) fn stop_together() -> io::Result<()> {
+    let mut stops = Signals::new([SIGTSTP])?;
+    thread::spawn(move || {
+        for _ in stops.forever() {
+            signal_all(Signal::SIGSTOP);
+            let since = Instant::now();
+            // It returns when this process goes on.
+            let _ = raise(Signal::SIGSTOP);
+            let stopped_ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
+            STOPPED_MS.fetch_add(stopped_ms, Ordering::SeqCst);
+            signal_all(Signal::SIGCONT);
+        }
+    });
+    Ok(())
+}
+
+/// Returns how long this process was stopped from the keyboard so far.
+pub(crate) fn stopped() -> Duration {
+    Duration::from_millis(STOPPED_MS.load(Ordering::SeqCst))
+}
+
+fn signal_all(signal: Signal) {
+    for group in GROUPS.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        // It may be gone already.
+        let _ = killpg(*group, signal);
+    }
 }
 
 /// Kills all workers; for a process that ends at once. No worker begins or ends after that.

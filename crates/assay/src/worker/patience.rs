@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use super::groups;
+
 /// A cell is given up after this time without progress, unless `--timeout` limits the whole.
 pub(crate) const STALL: Duration = Duration::from_secs(600);
 /// The time that a verification may take, unless `--timeout` says otherwise.
@@ -34,30 +36,37 @@ impl Patience {
 pub(crate) struct Clock {
     patience: Patience,
     since: Instant,
+    /// How long this process was stopped before that: no worker is at work then.
+    stopped: Duration,
 }
 
 impl Clock {
     /// Begins now.
     pub(crate) fn start(patience: Patience) -> Self {
-        Self { patience, since: Instant::now() }
+        Self { patience, since: Instant::now(), stopped: groups::stopped() }
     }
 
     /// The worker has made progress.
     pub(crate) fn progress(&mut self) {
         if let Patience::Progress(_) = self.patience {
-            self.since = Instant::now();
+            (self.since, self.stopped) = (Instant::now(), groups::stopped());
         }
+    }
+
+    fn elapsed(&self) -> Duration {
+        let stopped = groups::stopped().saturating_sub(self.stopped);
+        self.since.elapsed().saturating_sub(stopped)
     }
 
     /// What is left of the time.
     pub(crate) fn left(&self) -> Duration {
-        self.patience.limit().saturating_sub(self.since.elapsed())
+        self.patience.limit().saturating_sub(self.elapsed())
     }
 
     /// Why the worker is given up, if it is.
     pub(crate) fn ran_out(&self) -> Option<String> {
         let limit = self.patience.limit();
-        (self.since.elapsed() >= limit).then(|| {
+        (self.elapsed() >= limit).then(|| {
             let seconds = limit.as_secs();
             match self.patience {
                 Patience::Whole(_, option) => {
@@ -78,7 +87,8 @@ mod tests {
 
     #[test]
     fn progress_extends_only_a_time_that_counts_progress() {
-        let past = |patience| Clock { patience, since: Instant::now() - Duration::from_secs(700) };
+        let since = Instant::now() - Duration::from_secs(700);
+        let past = |patience| Clock { patience, since, stopped: Duration::ZERO };
         let mut stalled = past(Patience::Progress(STALL));
         assert!(stalled.ran_out().is_some_and(|why| why.contains("no progress for 600 s")));
         stalled.progress();

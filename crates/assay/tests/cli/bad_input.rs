@@ -210,3 +210,18 @@ fn files_of_others_are_never_removed() {
     );
     assert!(store.join("mine.txt").exists());
 }
+
+/// Nothing that was named is left out without a word, and a number is written in one way.
+#[test]
+fn what_cannot_be_done_is_named_and_numbers_are_read_alike() {
+    let bench = Bench::new();
+    let verified = bench.succeeds("verify -e lmdb,btreemap -s r").told();
+    assert!(verified.contains("btreemap ramdisk skipped: it has no such storage"), "{verified}");
+    bench.succeeds("run crossbench -s m -e btreemap -i 10 -q 0 -u 0 -d 0 -c 0-0 -o run.json");
+    assert_eq!(bench.run_file("run.json")["cells"][0]["cell"]["cpus"], serde_json::json!([0]));
+    bench.refuses("run crossbench -s m -c 1-0", 2, &["a range is like 0-3"]);
+    let plan = "[[run]]\nsuite = \"crossbench\"\ninsert = 1e9\n";
+    std::fs::write(bench.path().join("plan.toml"), plan).expect("write");
+    bench.refuses("suite -c plan.toml --dry-run", 2, &["insert", "not a count"]);
+    bench.refuses("run tonbo-micro --page-cache cold", 2, &["warms up before it measures"]);
+}

@@ -27,6 +27,9 @@ fn runs_and_engines_are_compared() {
     let engines = bench.succeeds("compare a.json --engines btreemap,hashbrown");
     assert_eq!(engines.stdout.matches("hashbrown : btreemap").count(), 1, "{engines:?}");
     assert!(engines.stdout.contains("the paired t") && !engines.stdout.contains("drift"));
+    // Each view names the ratio that it prints.
+    assert!(engines.told().contains("ratio: the median of the trials' ratios"), "{engines:?}");
+    assert!(runs.told().contains("ratio: new to base, each the median over trials"), "{runs:?}");
     let markdown = bench.succeeds("compare a.json b.json --format markdown").stdout;
     let rows = markdown.lines().filter(|line| line.starts_with("| btreemap | "));
     assert_eq!(rows.filter(|row| row.contains("fastest tenth")).count(), 2, "{markdown}");
@@ -68,6 +71,61 @@ fn a_regression_has_its_own_status() {
     let ended = bench.assay("compare a.json slow.json");
     assert_eq!(ended.code, Some(0), "without the option it only reports: {ended:?}");
     assert!(ended.stdout.contains(" 0.001 ") && ended.stdout.contains(" slower"), "{ended:?}");
+}
+
+/// A gate that saw less than the base has is not green.
+#[test]
+fn what_cannot_be_judged_fails_the_gate() {
+    let bench = Bench::new();
+    bench.succeeds(&format!("{RUN} --trials 5 -o a.json"));
+    let edited = |name: &str, edit: &dyn Fn(&mut Vec<serde_json::Value>)| {
+        let mut run = bench.run_file("a.json");
+        edit(run["cells"].as_array_mut().expect("cells"));
+        std::fs::write(bench.path().join(name), run.to_string()).expect("write");
+    };
+    let is_of = |cell: &serde_json::Value, engine: &str| cell["cell"]["engine"] == engine;
+    edited("wrong.json", &|cells| {
+        let wrong = serde_json::json!({ "outcome": "wrong", "reason": "row 7: it lies" });
+        let one = cells.iter_mut().filter(|cell| is_of(cell, "btreemap")).nth(3);
+        one.expect("the fourth trial")["status"] = wrong;
+    });
+    edited("absent.json", &|cells| cells.retain(|cell| !is_of(cell, "btreemap")));
+    edited("phaseless.json", &|cells| {
+        for cell in cells {
+            let phases = cell["measurement"]["phases"].as_array_mut().expect("phases");
+            phases.retain(|phase| phase["name"] != "update");
+        }
+    });
+    edited("quick.json", &|cells| {
+        for round in cells.iter_mut().flat_map(|cell| {
+            let phase = &mut cell["measurement"]["phases"][1];
+            phase["rounds"].as_array_mut().expect("rounds")
+        }) {
+            round["time_ns"] = 50.into();
+        }
+    });
+    edited("few.json", &|cells| cells.retain(|cell| cell["cell"]["trial"] != 5));
+    let gate = "--fail-on-regression 99%";
+    for (new, words) in [
+        ("wrong.json", ["trial 4 of btreemap", "row 7: it lies"]),
+        ("absent.json", ["only in the first: btreemap", "--allow-missing"]),
+        ("phaseless.json", ["update is missing from", "--allow-missing"]),
+        ("quick.json", ["has no query/s", "--allow-missing"]),
+        ("few.json", ["lines have too few trials", "5 trials or more"]),
+    ] {
+        bench.refuses(&format!("compare a.json {new} {gate}"), 4, &words);
+        bench.succeeds(&format!("compare a.json {new} {gate} --allow-missing"));
+        bench.succeeds(&format!("compare a.json {new}"));
+    }
+    // What the base lacks is no loss of the other side.
+    bench.succeeds(&format!("compare absent.json a.json {gate}"));
+    bench.refuses("compare a.json a.json --allow-missing", 2, &["--fail-on-regression"]);
+    edited("nothing.json", &|cells| cells.clear());
+    let nothing = format!("compare a.json nothing.json {gate} --allow-missing");
+    bench.refuses(&nothing, 3, &["nothing to compare", "only in the first"]);
+    let json = bench.succeeds("compare a.json absent.json --format json").stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["not_compared"].as_array().map(Vec::len), Some(1), "{json:#}");
 }
 
 #[test]

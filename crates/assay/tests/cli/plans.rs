@@ -130,6 +130,13 @@ fn a_plan_is_carried_out_in_sittings() {
     let file = bench.run_file("results/durability.json");
     assert_eq!(file["verdicts"].as_array().map(Vec::len), Some(1), "{file}");
     let path = bench.path().join("results/small.json.gz");
+    // Each file names the command that measures what is in it, and no more.
+    let command = RunFile::load(&path).expect("a run file").command;
+    let (words, options) = command.split_at(3);
+    assert_eq!(words, ["assay", "run", "crossbench"]);
+    assert!(options.contains(&"--insert=1k".into()) && !options.contains(&"--records=1k".into()));
+    bench.succeeds(&format!("{} --output again.json", command[1..].join(" ")));
+    assert_eq!(bench.run_file("again.json")["cells"].as_array().map(Vec::len), Some(5));
     let before = std::fs::read(&path).expect("a run file");
     let again = bench.succeeds("suite -c plan.toml");
     assert!(!again.stderr.contains("measuring"), "{again:?}");

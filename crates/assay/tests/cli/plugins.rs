@@ -83,7 +83,16 @@ fn what_is_no_plugin_is_refused() {
     let pipe = bench.path().join("pipe.so");
     nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
     bench.refuses("list --plugin pipe.so", 3, &["pipe.so", "is a device or a pipe"]);
-    bench.refuses("list --plugin text.so", 3, &["text.so", "not a shared library"]);
+    bench.refuses("list --plugin text.so", 3, &["text.so", "not a shared library", "too short"]);
+    // The linker names the library that is missing.
+    let empty = bench.path().join("empty.c");
+    std::fs::write(&empty, "void nothing(void);\nvoid nothing(void) {}\n").expect("write");
+    compile(&bench, &empty, "libmissing.so", &[]);
+    let needed = [format!("-L{}", bench.path().display()), "-Wl,--no-as-needed".into()];
+    let needs = needed.into_iter().chain(["-lmissing".into()]).collect::<Vec<_>>();
+    compile(&bench, Path::new(BAD), "needs.so", &needs);
+    std::fs::remove_file(bench.path().join("libmissing.so")).expect("it is there");
+    bench.refuses("list --plugin needs.so", 3, &["needs.so", "libmissing.so", "No such file"]);
     let empty = bench.path().join("empty.c");
     std::fs::write(&empty, "int nothing;\n").expect("write");
     compile(&bench, &empty, "empty.so", &[]);

@@ -97,6 +97,40 @@ fn a_report_over_nothing_is_refused() {
     assert!(!bench.path().join("report.html").exists(), "no half-written page");
 }
 
+/// A folder of runs has the verdicts of crash tests in it, and devices have no end.
+#[test]
+fn what_is_no_run_file_is_left_out_or_refused() {
+    let bench = measured();
+    bench.succeeds("crash -e sqlite --durability process --crash process --rounds 1 --commits 2");
+    bench.succeeds("report a.json assay-runs/durability.json b.json -o both.html");
+    let noted = bench.succeeds("plot a.json assay-runs/durability.json");
+    assert!(noted.stderr.contains("note: assay-runs/durability.json has verdicts"), "{noted:?}");
+    let alone = "report assay-runs/durability.json";
+    bench.refuses(alone, 3, &["there is no run file in what was named"]);
+    for command in ["report", "plot", "site", "show", "compare a.json"] {
+        bench.refuses(&format!("{command} /dev/zero"), 3, &["/dev/zero", "may have no end"]);
+    }
+    bench.refuses("suite -c /dev/zero", 3, &["/dev/zero", "may have no end"]);
+}
+
+#[test]
+fn tables_fold_into_eighty_columns() {
+    let bench = Bench::new();
+    bench.succeeds(
+        "run crossbench -s m -e btreemap,hashbrown -i 1k -q 1k -u 1k --trials 5 -o a.json",
+    );
+    for command in [
+        "compare a.json --engines btreemap,hashbrown",
+        "doctor",
+        "verify -e lmdb,btreemap -s r",
+        "crash -e sqlite --durability process --crash process --rounds 1 --commits 2",
+    ] {
+        let shown = bench.succeeds(command).stdout;
+        let long = shown.lines().find(|line| line.chars().count() > 80);
+        assert_eq!(long, None, "{command}: {shown}");
+    }
+}
+
 #[test]
 fn csv_and_markdown_have_every_figure() {
     let bench = measured();

@@ -93,6 +93,25 @@ fn a_worker_that_is_stopped_is_given_up() {
     wait_for("the end of the worker", || (!is_running(worker)).then_some(()));
 }
 
+/// The key that stops a program stops all of it.
+#[test]
+fn a_stop_from_the_keyboard_stops_the_worker_too() {
+    let bench = Bench::new();
+    let (child, worker) = start(&bench, &format!("{LONG} -e sqlite"));
+    let parent = Pid::from_raw(child.id().cast_signed());
+    let is_stopped = || {
+        let status = std::fs::read_to_string(format!("/proc/{worker}/status")).unwrap_or_default();
+        status.lines().any(|line| line.starts_with("State:") && line.contains('T'))
+    };
+    kill(parent, Signal::SIGTSTP).expect("the parent is there");
+    wait_for("the stop of the worker", || is_stopped().then_some(()));
+    kill(parent, Signal::SIGCONT).expect("the parent is there");
+    wait_for("the worker at work", || (!is_stopped()).then_some(()));
+    kill(parent, Signal::SIGINT).expect("the parent is there");
+    assert_eq!(end(child).code, Some(130));
+    wait_for("the end of the worker", || (!is_running(worker)).then_some(()));
+}
+
 #[test]
 fn a_worker_does_not_outlive_its_parent() {
     let bench = Bench::new();

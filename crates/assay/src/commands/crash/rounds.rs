@@ -110,6 +110,13 @@ impl Workbench<'_> {
                 Err(why) => return Ok(Err(why)),
             }
         }
+        if verdict.acknowledged == 0 {
+            return Ok(Err(
+                "no round acknowledged a commit, so that nothing was tested; allow more \
+                           with --commits or --rounds"
+                    .into(),
+            ));
+        }
         verdict.tested = Timestamp::now();
         Ok(Ok(verdict))
     }

@@ -1,9 +1,11 @@
 //! The table of verdicts.
 
 use assay_core::durability::Verdict;
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::{CellAlignment, Table};
 use program_support::exit::Outcome;
 use program_support::output::print;
+
+use crate::folded::folded;
 
 /// Broken rounds that are listed for each engine and level; the file has all.
 const LISTED: usize = 3;
@@ -13,7 +15,6 @@ pub(super) fn table(verdicts: &[Verdict]) -> Outcome {
         return Ok(());
     }
     let mut table = Table::new();
-    table.load_style(presets::NOTHING);
     table.set_header([
         "engine",
         "version",
@@ -58,10 +59,9 @@ pub(super) fn table(verdicts: &[Verdict]) -> Outcome {
     for column in table.column_iter_mut().skip(4).take(6) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    let mut text: String =
-        table.to_string().lines().map(|line| line.trim_end().to_string() + "\n").collect();
-    text += "\n rounds that lost acknowledged commits (at most how many, and how long after the \
-             oldest of them the crash came),\n that left no moment of the history, after which the \
+    let mut text = folded(table);
+    text += "\n rounds that lost acknowledged commits (at most how many, and how long after the\n \
+             oldest of them the crash came), that left no moment of the history, after\n which the \
              store could not be opened, or could not go on\n";
     for verdict in verdicts.iter().filter(|verdict| verdict.is_refuted()) {
         let Verdict { engine, durability, crash, failures, .. } = verdict;

@@ -7,13 +7,16 @@ use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
 use program_support::exit::{Failure, Outcome};
-use program_support::whole_file;
+use program_support::{given_file, whole_file};
 use serde::{Deserialize, Serialize};
 
 use crate::files;
 
 /// The file by which a folder is known as that of a site.
 const MANIFEST: &str = "site.json";
+
+/// A larger manifest is none.
+const MANIFEST_MOST_BYTES: u64 = 64 << 20;
 
 const FORMAT: &str = "assay-site";
 
@@ -121,7 +124,7 @@ fn refusal(path: &Path, why: &str) -> Failure {
 
 /// The manifest of a site, if there is one and all that it names is in its folder.
 fn manifest(folder: &Path) -> Option<Manifest> {
-    let text = fs::read(folder.join(MANIFEST)).ok()?;
+    let text = given_file::read(&folder.join(MANIFEST), MANIFEST_MOST_BYTES).ok()?;
     let manifest: Manifest = serde_json::from_slice(&text).ok()?;
     let is_inside = |name: &String| {
         let mut parts = Path::new(name).components();

@@ -7,9 +7,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use assay_core::durability::Verdicts;
-use assay_core::run_file::{RunFile, RunFileError};
+use assay_core::run_file::{self, RunFile, RunFileError};
 use assay_report::site::{self, SiteRun};
 use program_support::exit::{Failure, Outcome};
+use program_support::given_file;
 use program_support::output::{print, say};
 
 use crate::cli::SiteArgs;
@@ -104,7 +105,7 @@ impl Inputs {
         }
         match RunFile::load(path) {
             Ok(run) => {
-                let content = fs::read(path)
+                let content = given_file::read(path, run_file::MOST_BYTES)
                     .map_err(|e| Failure::Refused(format!("{}: {e}", path.display())))?;
                 self.runs.push(Read { path: path.into(), run, content });
             }

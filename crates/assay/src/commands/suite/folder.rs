@@ -30,6 +30,8 @@ use super::overview::{self, Section};
 struct Part {
     path: PathBuf,
     plan: Vec<Planned>,
+    /// The command line that measures it alone.
+    command: Vec<String>,
     /// For each cell of the plan whether the file has it.
     done: Vec<bool>,
     /// Engines that have come in since the run was whole, where it cannot go on. They are not in
@@ -38,10 +40,10 @@ struct Part {
 }
 
 impl Part {
-    fn of(path: PathBuf, mut plan: Vec<Planned>) -> Outcome<Self> {
+    fn of(path: PathBuf, mut plan: Vec<Planned>, command: Vec<String>) -> Outcome<Self> {
         if !path.exists() {
             let done = vec![false; plan.len()];
-            return Ok(Self { path, plan, done, without: BTreeSet::new() });
+            return Ok(Self { path, plan, command, done, without: BTreeSet::new() });
         }
         let run = RunFile::load(&path).map_err(|e| {
             Failure::Refused(format!("{e}, or remove it, so that the plan makes it anew"))
@@ -58,7 +60,7 @@ impl Part {
             }
         }
         let done = plan.iter().map(is_done).collect();
-        Ok(Self { path, plan, done, without })
+        Ok(Self { path, plan, command, done, without })
     }
 
     fn is_whole(&self) -> bool {
@@ -102,9 +104,10 @@ pub(super) fn sitting(
         modes.push(Storage::Disk);
     }
     let store_dirs = super::store_dirs(args, file, &modes)?;
-    let parts = names.iter().zip(requests).map(|(name, request)| {
+    let runs = names.iter().zip(requests).zip(&file.commands);
+    let parts = runs.map(|((name, request), command)| {
         let path = folder.join(format!("{name}.json.gz"));
-        Part::of(path, super::plan_of(request, &store_dirs)?)
+        Part::of(path, super::plan_of(request, &store_dirs)?, command.clone())
     });
     let parts = parts.collect::<Outcome<Vec<_>>>()?;
     let estimate = Estimate::of_earlier_runs(folder, &new_run(0));
@@ -135,6 +138,7 @@ pub(super) fn sitting(
         say(&format!("measuring {}", part.path.display()));
         let result = Resumable {
             path: &part.path,
+            command: Some(&part.command),
             restart: false,
             timeout: file.timeout_s.map(Duration::from_secs),
             quiet: args.quiet,

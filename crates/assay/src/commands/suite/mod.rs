@@ -81,6 +81,8 @@ fn one_file(
     let sitting = Sitting::lasting(args.limit, estimate);
     let (run, result) = Resumable {
         path: &path,
+        // Of several runs in one file, the plan is the command.
+        command: file.commands.first().filter(|_| file.commands.len() == 1).map(Vec::as_slice),
         restart: args.restart,
         timeout: file.timeout_s.map(Duration::from_secs),
         quiet: args.quiet,

@@ -1,0 +1,57 @@
+//! Files that a user names, read whole and with a bound: what is named may be a device without an
+//! end, or a file that does not fit into memory.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+
+/// Reads a file of at most `most_bytes`.
+///
+/// # Errors
+/// When it cannot be read, is a device, or is larger.
+pub fn read(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
+    let file = File::open(path)?;
+    let kind = file.metadata()?.file_type();
+    if kind.is_char_device() || kind.is_block_device() {
+        return Err(io::Error::other("it is a device, which may have no end"));
+    }
+    let mut content = Vec::new();
+    file.take(most_bytes + 1).read_to_end(&mut content)?;
+    match content.len() as u64 > most_bytes {
+        true => Err(io::Error::other(format!(
+            "it is larger than {} MiB, which no file of this kind is",
+            most_bytes >> 20
+        ))),
+        false => Ok(content),
+    }
+}
+
+/// Reads a text of at most `most_bytes`.
+///
+/// # Errors
+/// As [`read`], and when it is not UTF-8.
+pub fn read_text(path: &Path, most_bytes: u64) -> io::Result<String> {
+    let content = read(path, most_bytes)?;
+    String::from_utf8(content)
+        .map_err(|e| io::Error::new(io::ErrorKind::InvalidData, format!("not UTF-8: {e}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_and_a_file_that_is_too_large_are_refused() {
+        let error = read(Path::new("/dev/zero"), 1 << 20).expect_err("a device").to_string();
+        assert!(error.contains("may have no end"), "{error}");
+        let folder = tempfile::tempdir().expect("a directory");
+        let path = folder.path().join("file");
+        std::fs::write(&path, vec![b'x'; 1 << 20]).expect("write");
+        assert_eq!(read(&path, 1 << 20).expect("it fits").len(), 1 << 20);
+        std::fs::write(&path, vec![b'x'; (1 << 20) + 1]).expect("write");
+        let error = read_text(&path, 1 << 20).expect_err("one byte more").to_string();
+        assert!(error.contains("larger than 1 MiB"), "{error}");
+        assert!(read(folder.path(), 1).is_err(), "a directory");
+    }
+}
