@@ -26,6 +26,11 @@ pub(crate) struct Plan {
     pub has_limit: bool,
     /// See `has_limit`.
     pub has_offset: bool,
+    /// Columns whose values are given too, after the others: they are looked up in an index that is
+    /// built when it is worth it.
+    pub indexed: Vec<usize>,
+    /// Nothing is wanted of the records but how many there are.
+    pub is_count: bool,
     /// The columns that the statement uses, and those of the key; all if there are none.
     pub columns: Option<Vec<ColumnId>>,
 }
@@ -50,6 +55,8 @@ struct Conditions {
     equal: Vec<Option<usize>>,
     lower: Vec<Option<(usize, Bound)>>,
     upper: Vec<Option<(usize, Bound)>>,
+    /// Columns that are compared with what is not known before.
+    joined: Vec<(usize, usize)>,
     limit: Option<usize>,
     /// And whether it can be used.
     offset: Option<(usize, bool)>,
@@ -92,17 +99,27 @@ impl Conditions {
                 }
                 _ => found.count += 1,
             }
-            let column = usize::try_from(constraint.column()).ok().filter(|column| *column < keys);
+            let column = usize::try_from(constraint.column()).ok();
             let Some(column) = column.filter(|_| constraint.is_usable()) else { continue };
-            if is_text(schema.columns()[column].kind)
-                && !info.collation(at)?.eq_ignore_ascii_case("BINARY")
+            let is_text = is_text(schema.columns()[column].kind);
+            let collation = if is_text { info.collation(at)? } else { "BINARY" };
+            let is = |name: &&str| collation.eq_ignore_ascii_case(name);
+            if constraint.operator() == Op::SQLITE_INDEX_CONSTRAINT_EQ
+                && ["BINARY", "NOCASE", "RTRIM"].iter().any(is)
+                && info.rhs_value(at)?.is_none()
+                && !info.is_in_constraint(at)?
             {
+                found.joined.push((column, at));
+            }
+            if column >= keys || !is(&"BINARY") {
                 continue;
             }
             let first = |place: &mut Option<(usize, Bound)>, bound| {
                 place.get_or_insert((at, bound));
             };
             match constraint.operator() {
+                // A NaN is NULL, and is where NULL is not.
+                Op::SQLITE_INDEX_CONSTRAINT_IS if is_float(schema.columns()[column].kind) => {}
                 Op::SQLITE_INDEX_CONSTRAINT_EQ | Op::SQLITE_INDEX_CONSTRAINT_IS => {
                     found.equal[column].get_or_insert(at);
                 }
@@ -161,7 +178,15 @@ impl Planned<'_> {
             (Some(limit), None) => (Some(limit), None),
             _ => (None, None),
         };
+        let is_one = equal == keys || list.is_some();
+        let mut joined = found.joined;
+        joined.retain(|(_, at)| !is_one && !used.contains(at));
+        joined.sort_unstable();
+        joined.dedup_by_key(|(column, _)| *column);
+        let is_count = info.col_used() == 0 && found.count == 0 && info.num_of_order_by() == 0;
         let plan = Plan {
+            indexed: joined.iter().map(|(column, _)| *column).collect(),
+            is_count: is_count && limit.is_none(),
             equal,
             list,
             lower: lower.map(|(_, bound)| bound),
@@ -181,7 +206,9 @@ impl Planned<'_> {
         if let Some(at) = list.and_then(|column| found.equal[column]) {
             info.set_in_constraint(at, true)?;
         }
-        for (at, place) in limit.into_iter().chain(offset).zip(used.len() as i32 + 1..) {
+        // There is a limit only if there are no conditions beside those of the key.
+        let others = limit.into_iter().chain(offset).chain(joined.iter().map(|(_, at)| *at));
+        for (at, place) in others.zip(used.len() as i32 + 1..) {
             info.constraint_usage(at).set_argv_index(place);
         }
         info.set_order_by_consumed(is_ordered.is_some());
@@ -217,14 +244,14 @@ impl Planned<'_> {
         if self.kind == KeyKind::Hash {
             return None;
         }
-        let (mut next, mut order, mut has_ties) = (0, None, false);
+        let (mut next, mut order) = (0, None);
         for wanted in info.order_bys() {
             let column = usize::try_from(wanted.column()).ok()?;
             if is_fixed(column) {
                 continue;
             }
-            if has_ties {
-                // To SQLite both zeros are one, and what comes after them decides.
+            if self.schema.columns().get(column).is_some_and(|column| is_float(column.kind)) {
+                // To SQLite both zeros are one, and NaN, which is NULL, comes first.
                 return None;
             }
             while next < keys && is_fixed(next) {
@@ -241,7 +268,6 @@ impl Planned<'_> {
             if column != next || *order.get_or_insert(direction) != direction {
                 return None;
             }
-            has_ties = is_float(self.schema.columns()[column].kind);
             next += 1;
         }
         order.or(Some(Order::Forward))
@@ -273,8 +299,16 @@ impl Planned<'_> {
         let share = (keys - plan.equal) as f64 / keys as f64;
         let bounds = [plan.lower, plan.upper].into_iter().flatten().count();
         let rows = (rows.powf(share) / 4f64.powi(bounds as i32)).max(1.0);
-        info.set_estimated_rows(rows as i64);
-        info.set_estimated_cost(4.0 + rows);
+        if plan.indexed.is_empty() {
+            info.set_estimated_rows(rows as i64);
+            info.set_estimated_cost(4.0 + rows);
+            return;
+        }
+        // What it costs to build the index is shared by as many values as the root of its records:
+        // how many there will be is not known here.
+        let found = (rows.powf(0.25) / 4f64.powi(plan.indexed.len() as i32 - 1)).max(1.0);
+        info.set_estimated_rows(found as i64);
+        info.set_estimated_cost(4.0 + rows.min(3.0 * rows.sqrt() + 2.0 * found));
     }
 
     /// The plan in words, for `EXPLAIN QUERY PLAN`.
@@ -296,6 +330,14 @@ impl Planned<'_> {
             true => "all records".into(),
             false => format!("key ({})", terms.join(" AND ")),
         };
+        if !plan.indexed.is_empty() {
+            let terms: Vec<_> =
+                plan.indexed.iter().map(|column| format!("{}=?", name(*column))).collect();
+            text += &format!(", index built ({})", terms.join(" AND "));
+        }
+        if plan.is_count {
+            return "count of records".into();
+        }
         for (is_so, words) in [(plan.is_backward, ", backward"), (plan.has_limit, ", limit")] {
             text += if is_so { words } else { "" };
         }
@@ -314,6 +356,13 @@ impl Plan {
         let is_single =
             self.equal == 1 && schema.key_columns() == 1 && self.list.is_none() && !self.has_limit;
         is_single.then(|| &schema.columns()[0])
+    }
+
+    /// The values of the columns that are looked up in an index, by the values that come as the
+    /// plan says.
+    pub(crate) fn indexed_values<'g, 'v>(&self, values: &'g [ValueRef<'v>]) -> &'g [ValueRef<'v>] {
+        let start = values.len().saturating_sub(self.indexed.len());
+        &values[start..]
     }
 
     /// The most rows that are needed, by the values that come as the plan says.

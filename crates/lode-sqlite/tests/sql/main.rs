@@ -1,8 +1,11 @@
 //! What SQL does over tables of Lode.
 
 mod answers;
+mod console;
 mod directories;
 mod errors;
+mod joins;
+mod moments;
 mod plans;
 mod support;
 mod transactions;
