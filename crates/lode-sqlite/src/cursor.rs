@@ -13,7 +13,7 @@ use rusqlite::{Result, ffi};
 use crate::error::{error, of_engine};
 use crate::plan::Plan;
 use crate::position::{Position, position};
-use crate::range::{Range, Target, only};
+use crate::range::{Target, only};
 use crate::rows::has_row_numbers;
 use crate::single::MOST_KEPT_BYTES;
 use crate::table::Shared;
@@ -44,6 +44,8 @@ enum Rows {
     Many(Box<Cursor>),
     /// The record, and others whose keys an index has.
     Indexed(Rc<Index>, std::ops::Range<usize>),
+    /// Records of which nothing was read so far, and the one that the cursor is at.
+    Unread(RefCell<Walk>),
     Counted(Counted),
 }
 
@@ -53,8 +55,29 @@ struct Counted {
     left: u64,
     /// How many came before that.
     passed: u64,
-    /// The records themselves, if SQLite wants more of them after all; and how many of them came.
-    walked: RefCell<Option<(Cursor, u64)>>,
+    /// The records themselves, if SQLite wants more of them after all.
+    walk: RefCell<Walk>,
+}
+
+/// A cursor, and how far it has come.
+struct Walk {
+    cursor: Box<Cursor>,
+    /// The number of its row: that of the first is 0.
+    at: u64,
+    /// Whether a row of it was read.
+    was_read: bool,
+}
+
+impl Walk {
+    /// Reads a row, which is not before the one that was read last.
+    fn read<T>(&mut self, number: u64, work: impl FnOnce(RowRef<'_>) -> Result<T>) -> Result<T> {
+        self.was_read = true;
+        while self.at < number {
+            self.cursor.next_row().map_err(|cause| of_engine(&cause))?.ok_or_else(no_row)?;
+            self.at += 1;
+        }
+        work(self.cursor.current_row().ok_or_else(no_row)?)
+    }
 }
 
 fn no_row() -> rusqlite::Error {
@@ -84,30 +107,17 @@ impl TableCursor {
             Rows::None => None,
             Rows::One | Rows::Indexed(..) => self.shared.schema().row(&self.record).ok(),
             Rows::Many(cursor) => cursor.current_row(),
-            Rows::Counted(_) => None,
+            Rows::Unread(_) | Rows::Counted(_) => None,
         }
     }
 
     /// Calls a function with the row, which has the columns that [`has`](Self::has) says.
     fn with_row<T>(&self, work: impl FnOnce(RowRef<'_>) -> Result<T>) -> Result<T> {
-        let Rows::Counted(counted) = &self.rows else {
-            return work(self.row().ok_or_else(no_row)?);
-        };
-        let Shared { session, table, .. } = &*self.shared;
-        let mut walked = counted.walked.borrow_mut();
-        let (cursor, at) = match &mut *walked {
-            Some(walked) => walked,
-            none => {
-                let columns = &table.schema().columns()[..table.schema().key_columns()];
-                let columns: Vec<_> = columns.iter().map(lode::Column::id).collect();
-                none.insert((session.walk(table, &Range::ALL)?.columns(&columns), 0))
-            }
-        };
-        while *at <= counted.passed {
-            cursor.next_row().map_err(|cause| of_engine(&cause))?.ok_or_else(no_row)?;
-            *at += 1;
+        match &self.rows {
+            Rows::Unread(walk) => walk.borrow_mut().read(0, work),
+            Rows::Counted(counted) => counted.walk.borrow_mut().read(counted.passed, work),
+            _ => work(self.row().ok_or_else(no_row)?),
         }
-        work(cursor.current_row().ok_or_else(no_row)?)
     }
 
     /// Whether the row has a column.
@@ -115,7 +125,9 @@ impl TableCursor {
         let columns = self.plan.as_ref().and_then(|plan| plan.columns.as_ref());
         match (&self.rows, columns) {
             (Rows::Many(_), Some(columns)) => columns.contains(&column),
-            (Rows::Counted(_), _) => column.index() < self.shared.schema().key_columns(),
+            (Rows::Unread(_) | Rows::Counted(_), _) => {
+                column.index() < self.shared.schema().key_columns()
+            }
             _ => true,
         }
     }
@@ -133,19 +145,11 @@ impl TableCursor {
     /// Begins to read what a plan finds with these values.
     fn begin(&mut self, number: c_int, values: &Filters<'_>) -> Result<()> {
         let plan = self.shared.plan(number)?;
-        let Shared { session, table, .. } = &*self.shared;
+        let Shared { table, .. } = &*self.shared;
         let shape = (table.schema(), table.key_kind());
         self.targets.clear();
         self.rows = Rows::None;
         (self.limit, self.plan) = (None, None);
-        if plan.is_count {
-            let left = session.count(table)?;
-            if left > 0 {
-                let walked = RefCell::default();
-                self.rows = Rows::Counted(Counted { left, passed: 0, walked });
-            }
-            return Ok(());
-        }
         if let Some(key) = plan.single_key(shape.0)
             && let Some(value) = only(key.kind, values.iter().next().unwrap_or(ValueRef::Null))
         {
@@ -236,6 +240,23 @@ impl TableCursor {
         Index::build(&mut cursor, schema, &plan.indexed, MOST_INDEX_BYTES)
     }
 
+    /// Reads all records if the first one was read; otherwise only their number.
+    fn read_or_count(&mut self) -> Result<()> {
+        let Shared { session, table, .. } = &*self.shared;
+        let Rows::Unread(walk) = std::mem::replace(&mut self.rows, Rows::None) else {
+            return Ok(());
+        };
+        let walk = walk.into_inner();
+        self.rows = match walk.was_read {
+            true => Rows::Many(walk.cursor),
+            false => {
+                let (left, walk) = (session.count(table)?, RefCell::new(walk));
+                Rows::Counted(Counted { left, passed: 0, walk })
+            }
+        };
+        Ok(())
+    }
+
     /// Goes to the next record whose key the index has.
     fn next_indexed(&mut self) -> Result<()> {
         let Shared { session, table, .. } = &*self.shared;
@@ -294,7 +315,12 @@ impl TableCursor {
                     Some(limit) => cursor.limit(limit),
                     None => cursor,
                 };
+                let may_be_count = self.plan.as_ref().is_some_and(|plan| plan.may_be_count);
                 match cursor.next_row().map_err(|cause| of_engine(&cause))?.is_some() {
+                    true if may_be_count => {
+                        let cursor = Box::new(cursor);
+                        Rows::Unread(RefCell::new(Walk { cursor, at: 0, was_read: false }))
+                    }
                     true => Rows::Many(Box::new(cursor)),
                     false => Rows::None,
                 }
@@ -321,6 +347,9 @@ unsafe impl VTabCursor for TableCursor {
     }
 
     fn next(&mut self) -> Result<()> {
+        if let Rows::Unread(_) = self.rows {
+            self.read_or_count()?;
+        }
         match &mut self.rows {
             Rows::Many(cursor) => {
                 if cursor.next_row().map_err(|cause| of_engine(&cause))?.is_some() {
@@ -332,7 +361,7 @@ unsafe impl VTabCursor for TableCursor {
                 return Ok(());
             }
             Rows::Indexed(..) => return self.next_indexed(),
-            Rows::None | Rows::One | Rows::Counted(_) => {}
+            Rows::None | Rows::One | Rows::Unread(_) | Rows::Counted(_) => {}
         }
         self.rows = Rows::None;
         self.begin_target()

@@ -116,7 +116,10 @@ impl Guard {
     /// Why an action is refused, if it is.
     fn refuses(&self, context: &AuthContext<'_>) -> Option<String> {
         use AuthAction as Action;
-        let schema = context.database_name.unwrap_or("main");
+        let schema = match context.action {
+            Action::AlterTable { database_name, .. } => database_name,
+            _ => context.database_name.unwrap_or("main"),
+        };
         if let Action::DropVtable { table_name, module_name } = context.action
             && module_name == self.module
         {

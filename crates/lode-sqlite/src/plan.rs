@@ -6,6 +6,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::vtab::{IndexConstraintOp, IndexFlags, IndexInfo};
 
 use crate::position::{is_exact, is_float, is_single};
+use crate::rows::has_row_numbers;
 
 /// How a cursor finds its rows. The values that it needs come in this order: those of the first
 /// columns of the key, the bounds of the next one, the limit, the offset.
@@ -29,8 +30,9 @@ pub(crate) struct Plan {
     /// Columns whose values are given too, after the others: they are looked up in an index that is
     /// built when it is worth it.
     pub indexed: Vec<usize>,
-    /// Nothing is wanted of the records but how many there are.
-    pub is_count: bool,
+    /// All records are to be read, and perhaps nothing is wanted of them but how many there are:
+    /// no column that SQLite does not always ask for.
+    pub may_be_count: bool,
     /// The columns that the statement uses, and those of the key; all if there are none.
     pub columns: Option<Vec<ColumnId>>,
 }
@@ -183,10 +185,13 @@ impl Planned<'_> {
         joined.retain(|(_, at)| !is_one && !used.contains(at));
         joined.sort_unstable();
         joined.dedup_by_key(|(column, _)| *column);
-        let is_count = info.col_used() == 0 && found.count == 0 && info.num_of_order_by() == 0;
+        // It asks for the key of what has no row numbers.
+        let always = if has_row_numbers(self.schema) { 0 } else { 1 };
+        let may_be_count =
+            info.col_used() & !always == 0 && found.count == 0 && info.num_of_order_by() == 0;
         let plan = Plan {
             indexed: joined.iter().map(|(column, _)| *column).collect(),
-            is_count: is_count && limit.is_none(),
+            may_be_count: may_be_count && limit.is_none(),
             equal,
             list,
             lower: lower.map(|(_, bound)| bound),
@@ -335,15 +340,15 @@ impl Planned<'_> {
                 plan.indexed.iter().map(|column| format!("{}=?", name(*column))).collect();
             text += &format!(", index built ({})", terms.join(" AND "));
         }
-        if plan.is_count {
-            return "count of records".into();
-        }
         for (is_so, words) in [(plan.is_backward, ", backward"), (plan.has_limit, ", limit")] {
             text += if is_so { words } else { "" };
         }
         if let Some(columns) = &plan.columns {
             let names = columns.iter().map(|column| &self.schema[*column].name[..]);
             text += &format!(", columns {}", names.collect::<Vec<_>>().join(" "));
+        }
+        if plan.may_be_count {
+            text += ", or their number";
         }
         // It ends at a zero byte.
         text.replace('\0', "?")

@@ -25,7 +25,7 @@ pub(crate) struct Range {
 }
 
 impl Range {
-    pub(crate) const ALL: Self = Self { lower: Bound::Unbounded, upper: Bound::Unbounded };
+    const ALL: Self = Self { lower: Bound::Unbounded, upper: Bound::Unbounded };
 
     /// A cursor over those records of a table.
     pub(crate) fn of(&self, table: &impl ReadTable) -> Cursor {
