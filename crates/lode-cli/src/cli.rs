@@ -55,6 +55,10 @@ impl CommandLine {
 pub(crate) enum Command {
     /// Look at every page, index and record, and say whether all is well
     Check(CheckArgs),
+    /// Give space of the data file back that no record needs
+    Compact(CompactArgs),
+    /// Drop a table with all its records
+    Drop(DropArgs),
     /// Show the sizes of a database, and its tables with their columns and records
     Stat(StatArgs),
     /// Write all records of a table as lines of JSON
@@ -87,6 +91,34 @@ Example:
 pub(crate) struct CheckArgs {
     /// The directory of the database
     pub dir: PathBuf,
+}
+
+/// The options of `lode compact`.
+#[derive(Args)]
+#[command(after_help = "\
+Records move together, and what is free after them goes back to the file system. The size of the \
+data file before and after it is printed. `VACUUM` in lode sql is the same.
+
+Example:
+  lode compact zoo")]
+pub(crate) struct CompactArgs {
+    /// The directory of the database
+    pub dir: PathBuf,
+}
+
+/// The options of `lode drop`.
+#[derive(Args)]
+#[command(after_help = "\
+It is gone for good, and its number of records is printed. A table that is damaged can be dropped, \
+and so can one that SQL cannot show. `lode compact` gives the space back at once.
+
+Example:
+  lode drop zoo animal")]
+pub(crate) struct DropArgs {
+    /// The directory of the database
+    pub dir: PathBuf,
+    /// The table
+    pub table: String,
 }
 
 /// The options of `lode stat`.

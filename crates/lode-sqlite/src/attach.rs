@@ -1,18 +1,21 @@
 //! The tables of a database as virtual tables of a connection.
 
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 
 use lode::Database;
 use rusqlite::vtab::escape_double_quote;
-use rusqlite::{Connection, OptionalExtension, Result};
+use rusqlite::{Connection, Error, Result};
 
 use crate::decimal::add_decimals;
 use crate::directories::Directories;
-use crate::functions::{Current, add_attach, add_definitions};
+use crate::functions::{Current, add_attach, add_definitions, set_current};
+use crate::guard::Guard;
 use crate::module::MODULE;
 use crate::session::{Access, Session};
 use crate::source::Source;
+use crate::table::expect_utf8;
 
 /// Modules that were made: each database that a program attaches has one of its own.
 static MODULES: AtomicU64 = AtomicU64::new(0);
@@ -23,14 +26,45 @@ pub(crate) struct Attached {
     /// The module that finds it, with these arguments before the table's.
     pub module: String,
     pub arguments: Vec<String>,
+    /// What guards the connection, if it is this crate's own.
+    pub guard: Option<Arc<Guard>>,
+    /// Tables that are not visible.
+    pub hidden: Vec<HiddenTable>,
 }
+
+/// The most columns that SQLite takes, unless it was compiled otherwise.
+const MOST_COLUMNS: usize = 2_000;
 
 /// A name as SQL has it.
 pub(crate) fn quoted(name: &str) -> String {
     format!("\"{}\"", escape_double_quote(name))
 }
 
+/// A table that SQL cannot show, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HiddenTable {
+    /// Its name.
+    pub name: String,
+    /// Why, in words that come after its name.
+    pub why: String,
+}
+
+impl std::fmt::Display for HiddenTable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { name, why } = self;
+        write!(
+            f,
+            "SQL cannot show table {name:?}: {why}; lode dump writes its records, lode drop drops it"
+        )
+    }
+}
+
 impl Attached {
+    pub(crate) fn new(session: Arc<Session>, module: &str, arguments: Vec<String>) -> Self {
+        let hidden = Vec::new();
+        Self { session, module: module.into(), arguments, guard: None, hidden }
+    }
+
     /// The statement that makes a table visible.
     pub(crate) fn statement(&self, name: &str) -> String {
         let name = quoted(name);
@@ -41,45 +75,117 @@ impl Attached {
         format!("CREATE VIRTUAL TABLE temp.{name} USING {}({arguments})", self.module)
     }
 
-    /// Makes all tables visible that are not yet, or none.
-    pub(crate) fn all(&self, connection: &Connection) -> Result<()> {
-        let mut statements = String::from("SAVEPOINT lode_attach;");
-        for name in self.session.db().table_names() {
-            let statement = self.statement(&name);
-            let query = "SELECT sql FROM temp.sqlite_schema WHERE name = ?1";
-            let known: Option<String> =
-                connection.query_row(query, [&name], |row| row.get(0)).optional()?;
+    /// Makes all tables visible that are not yet. A table that cannot be shown is hidden, and keeps
+    /// no other from being seen.
+    pub(crate) fn all(&mut self, connection: &Connection) -> Result<()> {
+        expect_utf8(connection)?;
+        let names = self.session.db().table_names();
+        let mut by_name = HashMap::<String, Vec<&str>>::new();
+        for name in &names {
+            by_name.entry(name.to_ascii_lowercase()).or_default().push(name);
+        }
+        let mut query = connection.prepare("SELECT name, sql FROM temp.sqlite_schema")?;
+        let shown = query.query_map([], |row| Ok((row.get(0)?, row.get::<_, Option<String>>(1)?)));
+        let shown = shown?.collect::<Result<HashMap<String, _>>>()?;
+        let mut hidden = Vec::new();
+        for name in &names {
+            let twins = &by_name[&name.to_ascii_lowercase()];
+            let twin = twins.iter().find(|twin| **twin != name);
             // SQLite keeps it without the schema's name.
-            if known.as_deref() != Some(&statement.replacen(" temp.", " ", 1)) {
-                statements = statements + &statement + ";";
+            let statement = self.statement(name).replacen(" temp.", " ", 1);
+            let is_shown = shown.get(name).is_some_and(|sql| sql.as_ref() == Some(&statement));
+            let why = match (self.cannot_show(name, twin.copied()), is_shown) {
+                (Some(why), true) => {
+                    self.hide(connection, name)?;
+                    Some(why)
+                }
+                (Some(why), false) => Some(why),
+                (None, true) => None,
+                (None, false) => self.show(connection, name).err(),
+            };
+            hidden.extend(why.map(|why| HiddenTable { name: name.clone(), why }));
+        }
+        self.hidden = hidden;
+        Ok(())
+    }
+
+    /// Makes a table visible, or returns why it cannot be.
+    pub(crate) fn show(&self, connection: &Connection, name: &str) -> Result<(), String> {
+        connection.execute_batch(&self.statement(name)).map_err(|error| match error {
+            Error::SqliteFailure(_, Some(why)) => why,
+            other => other.to_string(),
+        })
+    }
+
+    /// Why SQLite could not show a table under its own name, as far as that is known before.
+    pub(crate) fn cannot_show(&self, name: &str, twin: Option<&str>) -> Option<String> {
+        if let Some(twin) = twin {
+            return Some(format!("table {twin:?} has the same name to SQLite, but for the case"));
+        }
+        if name.len() >= 7 && name.as_bytes()[..7].eq_ignore_ascii_case(b"sqlite_") {
+            return Some("SQLite keeps names that begin with sqlite_ for itself".into());
+        }
+        let has_zero = |name: &str| name.contains('\0');
+        let table = match self.session.db().table(name) {
+            Ok(table) => table,
+            Err(error) => return Some(error.to_string()),
+        };
+        let columns = table.schema().columns();
+        if has_zero(name) || columns.iter().any(|column| has_zero(&column.name)) {
+            return Some("a name in it has a zero byte".into());
+        }
+        if columns.len() > MOST_COLUMNS {
+            let count = columns.len();
+            return Some(format!("it has {count} columns, and SQLite takes {MOST_COLUMNS}"));
+        }
+        let mut seen = HashMap::new();
+        for column in columns {
+            if let Some(other) = seen.insert(column.name.to_ascii_lowercase(), &column.name) {
+                let name = &column.name;
+                return Some(format!(
+                    "columns {other:?} and {name:?} have the same name to SQLite, but for the case"
+                ));
             }
         }
-        statements += "RELEASE lode_attach;";
-        connection.execute_batch(&statements).inspect_err(|_| {
-            // What went wrong is what is said.
-            let _ = connection.execute_batch("ROLLBACK TO lode_attach; RELEASE lode_attach");
-        })
+        None
+    }
+
+    /// Takes a table away from the connection.
+    pub(crate) fn hide(&self, connection: &Connection, name: &str) -> Result<()> {
+        let statement = format!("DROP TABLE IF EXISTS temp.{}", quoted(name));
+        match &self.guard {
+            Some(guard) => guard.own(|| connection.execute_batch(&statement)),
+            None => connection.execute_batch(&statement),
+        }
     }
 }
 
 /// Makes all tables of a database visible on a connection, as temporary virtual tables of the same
 /// names; and the functions `lode_create` and `lode_drop`, which create and drop tables in it.
 ///
-/// A table that is created otherwise later is not among them. What the database was opened for
-/// reading only, the connection only reads.
+/// Returns the tables that SQLite cannot show, with why; all others are visible. A table that is
+/// created otherwise later is not among them. What the database was opened for reading only, the
+/// connection only reads.
 ///
 /// # Errors
-/// When a table has the name of a temporary one that is there, or one that SQLite keeps for itself
-/// (`sqlite_…`). When two names differ only in case. No table is attached then.
-pub fn attach(connection: &Connection, database: &Database) -> Result<()> {
+/// When the connection's text is not UTF-8, and those of SQLite.
+pub fn attach(connection: &Connection, database: &Database) -> Result<Vec<HiddenTable>> {
+    let (mut attached, current) = (add_module(connection, database)?, Current::default());
+    attached.all(connection)?;
+    let hidden = attached.hidden.clone();
+    set_current(&current, attached);
+    add_definitions(connection, &current)?;
+    Ok(hidden)
+}
+
+/// Makes a module of its own for a database; no table is visible yet.
+pub(crate) fn add_module(connection: &Connection, database: &Database) -> Result<Attached> {
     let module = format!("lode_{}", MODULES.fetch_add(1, Ordering::Relaxed));
     let session = Session::new(database.clone(), Access::Write);
     let source = Source::Attached(Arc::clone(&session));
     connection.create_module(&module[..], const { &MODULE }, Some(source))?;
     add_decimals(connection)?;
-    let attached = Attached { session, module, arguments: Vec::new() };
-    attached.all(connection)?;
-    add_definitions(connection, &Arc::new(Mutex::new(Some(attached))))
+    Ok(Attached::new(session, &module, Vec::new()))
 }
 
 /// Makes the module `lode` and the functions `lode_attach`, `lode_create` and `lode_drop` on a

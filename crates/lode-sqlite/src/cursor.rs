@@ -1,5 +1,6 @@
 //! Cursors: the rows of a table that a statement reads.
 
+use std::cell::RefCell;
 use std::ffi::c_int;
 use std::rc::Rc;
 
@@ -16,6 +17,7 @@ use crate::range::{Target, only};
 use crate::rows::has_row_numbers;
 use crate::single::MOST_KEPT_BYTES;
 use crate::table::Shared;
+use crate::transient::{Index, Lookup, MOST_INDEX_BYTES, Way};
 use crate::values::set_result;
 
 /// A cursor over a virtual table.
@@ -40,6 +42,42 @@ enum Rows {
     /// One record.
     One,
     Many(Box<Cursor>),
+    /// The record, and others whose keys an index has.
+    Indexed(Rc<Index>, std::ops::Range<usize>),
+    /// Records of which nothing was read so far, and the one that the cursor is at.
+    Unread(RefCell<Walk>),
+    Counted(Counted),
+}
+
+/// Records of which only the number is wanted.
+struct Counted {
+    /// How many are still to come, with the one that the cursor is at.
+    left: u64,
+    /// How many came before that.
+    passed: u64,
+    /// The records themselves, if SQLite wants more of them after all.
+    walk: RefCell<Walk>,
+}
+
+/// A cursor, and how far it has come.
+struct Walk {
+    cursor: Box<Cursor>,
+    /// The number of its row: that of the first is 0.
+    at: u64,
+    /// Whether a row of it was read.
+    was_read: bool,
+}
+
+impl Walk {
+    /// Reads a row, which is not before the one that was read last.
+    fn read<T>(&mut self, number: u64, work: impl FnOnce(RowRef<'_>) -> Result<T>) -> Result<T> {
+        self.was_read = true;
+        while self.at < number {
+            self.cursor.next_row().map_err(|cause| of_engine(&cause))?.ok_or_else(no_row)?;
+            self.at += 1;
+        }
+        work(self.cursor.current_row().ok_or_else(no_row)?)
+    }
 }
 
 fn no_row() -> rusqlite::Error {
@@ -48,7 +86,7 @@ fn no_row() -> rusqlite::Error {
 
 impl TableCursor {
     pub(crate) fn new(shared: Rc<Shared>) -> Self {
-        if shared.session.open_cursor() {
+        if shared.open_cursor() {
             shared.numbers.forget();
         }
         let record = shared.spare.borrow_mut().pop().unwrap_or_default();
@@ -67,8 +105,18 @@ impl TableCursor {
     fn row(&self) -> Option<RowRef<'_>> {
         match &self.rows {
             Rows::None => None,
-            Rows::One => self.shared.schema().row(&self.record).ok(),
+            Rows::One | Rows::Indexed(..) => self.shared.schema().row(&self.record).ok(),
             Rows::Many(cursor) => cursor.current_row(),
+            Rows::Unread(_) | Rows::Counted(_) => None,
+        }
+    }
+
+    /// Calls a function with the row, which has the columns that [`has`](Self::has) says.
+    fn with_row<T>(&self, work: impl FnOnce(RowRef<'_>) -> Result<T>) -> Result<T> {
+        match &self.rows {
+            Rows::Unread(walk) => walk.borrow_mut().read(0, work),
+            Rows::Counted(counted) => counted.walk.borrow_mut().read(counted.passed, work),
+            _ => work(self.row().ok_or_else(no_row)?),
         }
     }
 
@@ -77,20 +125,26 @@ impl TableCursor {
         let columns = self.plan.as_ref().and_then(|plan| plan.columns.as_ref());
         match (&self.rows, columns) {
             (Rows::Many(_), Some(columns)) => columns.contains(&column),
+            (Rows::Unread(_) | Rows::Counted(_), _) => {
+                column.index() < self.shared.schema().key_columns()
+            }
             _ => true,
         }
     }
 
     /// The packed key of the row.
     fn key(&self) -> Result<Vec<u8>> {
-        let (row, schema) = (self.row().ok_or_else(no_row)?, self.shared.schema());
+        let schema = self.shared.schema();
         let columns = &schema.columns()[..schema.key_columns()];
-        let values: Vec<_> = columns.iter().map(|column| row.at(column.id())).collect();
-        schema.pack_key(&values).map_err(|cause| of_engine(&cause))
+        self.with_row(|row| {
+            let values: Vec<_> = columns.iter().map(|column| row.at(column.id())).collect();
+            schema.pack_key(&values).map_err(|cause| of_engine(&cause))
+        })
     }
 
     /// Begins to read what a plan finds with these values.
-    fn begin(&mut self, plan: Rc<Plan>, values: &Filters<'_>) -> Result<()> {
+    fn begin(&mut self, number: c_int, values: &Filters<'_>) -> Result<()> {
+        let plan = self.shared.plan(number)?;
         let Shared { table, .. } = &*self.shared;
         let shape = (table.schema(), table.key_kind());
         self.targets.clear();
@@ -133,8 +187,90 @@ impl TableCursor {
             }
         }
         self.limit = plan.limit(&given);
-        self.plan = Some(plan);
+        self.plan = Some(Rc::clone(&plan));
+        if !plan.indexed.is_empty() && !self.targets.is_empty() {
+            return self.begin_indexed(number, &plan, plan.indexed_values(&given));
+        }
         self.begin_target()
+    }
+
+    /// Begins to read those records of the targets that may have these values, if an index of them
+    /// is there or worth it; all of them if not.
+    fn begin_indexed(&mut self, number: c_int, plan: &Plan, values: &[ValueRef<'_>]) -> Result<()> {
+        let Shared { session, table, transients, .. } = &*self.shared;
+        let (schema, moment) = (table.schema(), session.moment(table));
+        let mut transients = transients.borrow_mut();
+        let transient = transients.entry(number).or_default();
+        let index = match transient.look(&self.targets, moment) {
+            Way::Look(index) => Some(index),
+            Way::Read => None,
+            Way::Build => {
+                let index = self.build(plan)?.map(Rc::new);
+                // Before the first look in a transaction there may have been no snapshot.
+                transient.keep(index.as_ref());
+                index
+            }
+        };
+        drop(transients);
+        let Some(index) = index else { return self.begin_target() };
+        match index.find(schema, &plan.indexed, values) {
+            Lookup::All => self.begin_target(),
+            Lookup::Nothing => {
+                self.targets.clear();
+                Ok(())
+            }
+            Lookup::Entries(entries) => {
+                self.targets.clear();
+                self.rows = Rows::Indexed(index, entries);
+                self.next_indexed()
+            }
+        }
+    }
+
+    /// Builds an index of the records of the only target.
+    fn build(&self, plan: &Plan) -> Result<Option<Index>> {
+        let Shared { session, table, .. } = &*self.shared;
+        let [Target::Range(range)] = &self.targets[..] else { return Ok(None) };
+        let schema = table.schema();
+        let columns: Vec<_> =
+            (0..schema.key_columns()).chain(plan.indexed.iter().copied()).collect();
+        let columns: Vec<_> = columns.iter().map(|column| schema.columns()[*column].id()).collect();
+        let cursor = session.walk(table, range)?.columns(&columns);
+        let mut cursor = if plan.is_backward { cursor.rev() } else { cursor };
+        Index::build(&mut cursor, schema, &plan.indexed, MOST_INDEX_BYTES)
+    }
+
+    /// Reads all records if the first one was read; otherwise only their number.
+    fn read_or_count(&mut self) -> Result<()> {
+        let Shared { session, table, .. } = &*self.shared;
+        let Rows::Unread(walk) = std::mem::replace(&mut self.rows, Rows::None) else {
+            return Ok(());
+        };
+        let walk = walk.into_inner();
+        self.rows = match walk.was_read {
+            true => Rows::Many(walk.cursor),
+            false => {
+                let (left, walk) = (session.count(table)?, RefCell::new(walk));
+                Rows::Counted(Counted { left, passed: 0, walk })
+            }
+        };
+        Ok(())
+    }
+
+    /// Goes to the next record whose key the index has.
+    fn next_indexed(&mut self) -> Result<()> {
+        let Shared { session, table, .. } = &*self.shared;
+        while let Rows::Indexed(index, left) = &mut self.rows
+            && let Some(number) = left.next()
+        {
+            self.record.clear();
+            self.record.extend_from_slice(index.key(number).unwrap_or_default());
+            if session.find(table, &mut self.record)? {
+                return Ok(());
+            }
+        }
+        self.rows = Rows::None;
+        Ok(())
     }
 
     /// Goes to the first row of the next target that has one.
@@ -179,7 +315,12 @@ impl TableCursor {
                     Some(limit) => cursor.limit(limit),
                     None => cursor,
                 };
+                let may_be_count = self.plan.as_ref().is_some_and(|plan| plan.may_be_count);
                 match cursor.next_row().map_err(|cause| of_engine(&cause))?.is_some() {
+                    true if may_be_count => {
+                        let cursor = Box::new(cursor);
+                        Rows::Unread(RefCell::new(Walk { cursor, at: 0, was_read: false }))
+                    }
                     true => Rows::Many(Box::new(cursor)),
                     false => Rows::None,
                 }
@@ -191,7 +332,7 @@ impl TableCursor {
 
 impl Drop for TableCursor {
     fn drop(&mut self) {
-        self.shared.session.close_cursor();
+        self.shared.close_cursor();
         self.record.clear();
         self.record.shrink_to(MOST_KEPT_BYTES);
         self.shared.spare.borrow_mut().push(std::mem::take(&mut self.record));
@@ -202,14 +343,25 @@ impl Drop for TableCursor {
 #[expect(unsafe_code)]
 unsafe impl VTabCursor for TableCursor {
     fn filter(&mut self, number: c_int, _: Option<&str>, values: &Filters<'_>) -> Result<()> {
-        self.begin(self.shared.plan(number)?, values)
+        self.begin(number, values)
     }
 
     fn next(&mut self) -> Result<()> {
-        if let Rows::Many(cursor) = &mut self.rows
-            && cursor.next_row().map_err(|cause| of_engine(&cause))?.is_some()
-        {
-            return Ok(());
+        if let Rows::Unread(_) = self.rows {
+            self.read_or_count()?;
+        }
+        match &mut self.rows {
+            Rows::Many(cursor) => {
+                if cursor.next_row().map_err(|cause| of_engine(&cause))?.is_some() {
+                    return Ok(());
+                }
+            }
+            Rows::Counted(counted) if counted.left > 1 => {
+                (counted.left, counted.passed) = (counted.left - 1, counted.passed + 1);
+                return Ok(());
+            }
+            Rows::Indexed(..) => return self.next_indexed(),
+            Rows::None | Rows::One | Rows::Unread(_) | Rows::Counted(_) => {}
         }
         self.rows = Rows::None;
         self.begin_target()
@@ -224,14 +376,14 @@ unsafe impl VTabCursor for TableCursor {
             // The update keeps what the record has.
             return Ok(());
         }
-        let (schema, row) = (self.shared.schema(), self.row().ok_or_else(no_row)?);
+        let schema = self.shared.schema();
         let column = usize::try_from(at).ok().and_then(|at| schema.columns().get(at));
         let Some(column) = column else {
             return Err(error(ffi::SQLITE_RANGE, format!("there is no column {at}")));
         };
         let name = &self.shared.name;
         if self.has(column.id()) {
-            return set_result(context, name, column, row);
+            return self.with_row(|row| set_result(context, name, column, row));
         }
         // The statement did not say that it would use it.
         let mut whole = self.key()?;

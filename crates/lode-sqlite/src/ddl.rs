@@ -1,7 +1,8 @@
 //! `CREATE TABLE` for tables of Lode:
 //!
 //! ```text
-//! CREATE TABLE name ( column {"," column} ["," PRIMARY KEY "(" name {"," name} ")"] )
+//! CREATE TABLE [IF NOT EXISTS] name
+//!     ( column {"," column} ["," PRIMARY KEY "(" name {"," name} ")"] )
 //!     [USING HASH | USING TREE]
 //! column = name type ["(" bytes ")"] {NOT NULL | NULL | PRIMARY KEY}
 //! ```
@@ -11,6 +12,8 @@
 
 use lode::{KeyKind, MOST_VARIABLE_BYTES, Schema, Table, Type};
 use rusqlite::vtab::escape_double_quote;
+
+use crate::lexer::after_blank;
 
 /// A column as it is written.
 struct Column {
@@ -24,6 +27,8 @@ struct Column {
 pub(crate) struct Definition {
     pub schema: Schema,
     pub kind: KeyKind,
+    /// Whether a table of the name may be there already, and stays as it is then.
+    pub if_missing: bool,
 }
 
 /// The types without a size, by their words; the first word of a type is that which is printed.
@@ -104,9 +109,14 @@ fn type_words(kind: Type) -> String {
 /// # Errors
 /// What is wrong, and where.
 pub(crate) fn parse(text: &str) -> Result<Definition, String> {
-    let mut reader = Reader { text, rest: text };
+    let mut reader = Reader::of(text);
     reader.expect_word("CREATE")?;
     reader.expect_word("TABLE")?;
+    let if_missing = reader.takes_word("IF");
+    if if_missing {
+        reader.expect_word("NOT")?;
+        reader.expect_word("EXISTS")?;
+    }
     let name = reader.name("the name of a table")?;
     reader.expect('(')?;
     let (mut columns, mut keys) = (Vec::<Column>::new(), Vec::<String>::new());
@@ -138,7 +148,7 @@ pub(crate) fn parse(text: &str) -> Result<Definition, String> {
     if !reader.rest.is_empty() {
         return Err(reader.wrong("the statement should end here"));
     }
-    Ok(Definition { schema: schema(&name, columns, &keys)?, kind })
+    Ok(Definition { schema: schema(&name, columns, &keys)?, kind, if_missing })
 }
 
 /// A schema of columns in any order: those of the key come first.
@@ -159,22 +169,32 @@ fn schema(name: &str, mut columns: Vec<Column>, keys: &[String]) -> Result<Schem
     builder.finish().map_err(|error| error.to_string())
 }
 
-/// What is left of a text.
-struct Reader<'t> {
+/// What is left of a statement.
+pub(crate) struct Reader<'t> {
     text: &'t str,
     rest: &'t str,
 }
 
 impl<'t> Reader<'t> {
+    pub(crate) fn of(text: &'t str) -> Self {
+        Self { text, rest: text }
+    }
+
+    /// Whether nothing is left but a semicolon.
+    pub(crate) fn is_at_end(&self) -> bool {
+        let rest = after_blank(self.rest);
+        after_blank(rest.strip_prefix(';').unwrap_or(rest)).is_empty()
+    }
+
     fn wrong(&self, why: &str) -> String {
-        let before = &self.text[..self.text.len() - self.rest.trim_start().len()];
+        let before = &self.text[..self.text.len() - after_blank(self.rest).len()];
         format!("at character {} of CREATE TABLE: {why}", before.chars().count() + 1)
     }
 
-    fn takes(&mut self, character: char) -> bool {
-        let after = self.rest.trim_start().strip_prefix(character);
+    pub(crate) fn takes(&mut self, character: char) -> bool {
+        let after = after_blank(self.rest).strip_prefix(character);
         self.rest = after.unwrap_or(self.rest);
-        if after.is_some() && self.rest.trim().is_empty() {
+        if after.is_some() && after_blank(self.rest).is_empty() {
             self.rest = "";
         }
         after.is_some()
@@ -189,20 +209,20 @@ impl<'t> Reader<'t> {
 
     /// The next word, which is not taken.
     fn word(&self) -> &'t str {
-        let rest = self.rest.trim_start();
+        let rest = after_blank(self.rest);
         let is_plain = |character: char| character.is_alphanumeric() || character == '_';
         &rest[..rest.find(|character| !is_plain(character)).unwrap_or(rest.len())]
     }
 
     fn pass(&mut self, word: &str) {
-        let rest = self.rest.trim_start();
+        let rest = after_blank(self.rest);
         self.rest = &rest[word.len()..];
-        if self.rest.trim().is_empty() {
+        if after_blank(self.rest).is_empty() {
             self.rest = "";
         }
     }
 
-    fn takes_word(&mut self, wanted: &str) -> bool {
+    pub(crate) fn takes_word(&mut self, wanted: &str) -> bool {
         let word = self.word();
         let is_it = word.eq_ignore_ascii_case(wanted);
         if is_it {
@@ -226,8 +246,8 @@ impl<'t> Reader<'t> {
     }
 
     /// A name, in quotes or not.
-    fn name(&mut self, what: &str) -> Result<String, String> {
-        let rest = self.rest.trim_start();
+    pub(crate) fn name(&mut self, what: &str) -> Result<String, String> {
+        let rest = after_blank(self.rest);
         let (open, close) = match rest.chars().next() {
             Some('[') => ('[', ']'),
             Some(quote @ ('"' | '`' | '\'')) => (quote, quote),
@@ -360,16 +380,18 @@ mod tests {
                      \"x y\" I64 NOT NULL, \"U8\" U8 NOT NULL, \"U8?\" U8, ";
         assert!(text.starts_with(start), "{text}");
         let read = parse(&text).expect("it is read");
-        assert_eq!((read.schema, read.kind), (schema, KeyKind::Hash));
+        assert_eq!((read.schema, read.kind, read.if_missing), (schema, KeyKind::Hash, false));
     }
 
     #[test]
     fn a_key_comes_first_wherever_it_stands() {
-        let text = "create table t(name varchar, id integer primary key, note text(8) null);";
+        let text = "/* ; */ create table if not exists t -- one (\n(name varchar, id integer \
+                    /*,*/ primary key, note text(8) null);-- end";
         let read = parse(text).expect("it is read");
         let names = read.schema.columns().iter().map(|column| &column.name[..]);
         assert_eq!(names.collect::<Vec<_>>(), ["id", "name", "note"]);
         assert_eq!((read.schema.key_columns(), read.kind), (1, KeyKind::Tree));
+        assert!(read.if_missing);
         assert_eq!(read.schema.columns()[1].kind, Type::VarText(1 << 20));
         let pair = parse("CREATE TABLE t (a U8, b U16 NOT NULL, c U32, PRIMARY KEY (c, a))");
         let pair = pair.expect("it is read").schema;

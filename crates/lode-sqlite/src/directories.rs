@@ -137,8 +137,7 @@ impl Directories {
         #[expect(unsafe_code)]
         let session = self.session(unsafe { connection.handle() }, arguments)?;
         let quoted = arguments.iter().map(|text| format!("'{}'", text.replace('\'', "''")));
-        let attached =
-            Attached { session, module: "lode".into(), arguments: quoted.collect::<Vec<_>>() };
+        let mut attached = Attached::new(session, "lode", quoted.collect());
         attached.all(connection)?;
         Ok(attached)
     }

@@ -1,11 +1,12 @@
-//! The functions `lode_attach`, `lode_create` and `lode_drop`.
+//! The functions `lode_attach`, `lode_create`, `lode_drop` and `lode_hidden`.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use lode::ReadTable;
 use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::{Connection, Result, ffi};
 
-use crate::attach::{Attached, quoted};
+use crate::attach::Attached;
 use crate::ddl;
 use crate::directories::Directories;
 use crate::error::{error, of_engine};
@@ -16,7 +17,17 @@ pub(crate) type Current = Arc<Mutex<Option<Attached>>>;
 /// Not in views and triggers of a file that somebody else wrote.
 const FLAGS: FunctionFlags = FunctionFlags::SQLITE_UTF8.union(FunctionFlags::SQLITE_DIRECTONLY);
 
-/// Makes `lode_create` and `lode_drop` for a database.
+/// The database that was attached last, while nothing else uses it.
+pub(crate) fn lock(current: &Current) -> MutexGuard<'_, Option<Attached>> {
+    current.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Makes a database the one that was attached last.
+pub(crate) fn set_current(current: &Current, attached: Attached) {
+    *lock(current) = Some(attached);
+}
+
+/// Makes `lode_create`, `lode_drop` and `lode_hidden` for a database.
 pub(crate) fn add_definitions(connection: &Connection, current: &Current) -> Result<()> {
     let at = Arc::clone(current);
     connection.create_scalar_function("lode_create", 1, FLAGS, move |context| {
@@ -27,6 +38,13 @@ pub(crate) fn add_definitions(connection: &Connection, current: &Current) -> Res
     connection.create_scalar_function("lode_drop", 1, FLAGS, move |context| {
         let name = context.get::<String>(0)?;
         with_current(context, &at, |connection, attached| drop_table(connection, attached, &name))
+    })?;
+    let at = Arc::clone(current);
+    connection.create_scalar_function("lode_hidden", 0, FLAGS, move |_| {
+        let current = lock(&at);
+        let hidden = current.iter().flat_map(|attached| &attached.hidden);
+        let lines: Vec<_> = hidden.map(ToString::to_string).collect();
+        Ok((!lines.is_empty()).then(|| lines.join("\n")))
     })
 }
 
@@ -42,8 +60,8 @@ pub(crate) fn add_attach(
         let arguments = arguments.collect::<Result<Vec<_>>>()?;
         with_connection(context, |connection| {
             let attached = directories.attach(connection, &arguments)?;
-            let count = attached.session.db().table_names().len();
-            *current.lock().unwrap_or_else(PoisonError::into_inner) = Some(attached);
+            let count = attached.session.db().table_names().len() - attached.hidden.len();
+            set_current(&current, attached);
             Ok(count as i64)
         })
     })
@@ -62,39 +80,90 @@ fn with_connection<T>(
 fn with_current(
     context: &Context<'_>,
     current: &Current,
-    work: impl FnOnce(&Connection, &Attached) -> Result<String>,
+    work: impl FnOnce(&Connection, &mut Attached) -> Result<String>,
 ) -> Result<String> {
-    let current = current.lock().unwrap_or_else(PoisonError::into_inner);
-    let attached = current.as_ref().ok_or_else(|| {
+    let mut current = lock(current);
+    let attached = current.as_mut().ok_or_else(|| {
         error(ffi::SQLITE_ERROR, "there is no database of Lode; attach one with lode_attach('DIR')")
     })?;
-    with_connection(context, |connection| {
-        if !connection.is_autocommit() {
-            return Err(error(
-                ffi::SQLITE_ERROR,
-                "tables of Lode are created and dropped outside of transactions; commit it first",
-            ));
-        }
-        work(connection, attached)
-    })
+    with_connection(context, |connection| work(connection, attached))
+}
+
+fn expect_no_transaction(connection: &Connection) -> Result<()> {
+    match connection.is_autocommit() {
+        true => Ok(()),
+        false => Err(error(
+            ffi::SQLITE_ERROR,
+            "tables of Lode are created and dropped outside of transactions; commit it first",
+        )),
+    }
 }
 
 /// Creates a table, and makes it visible. Returns its name.
-fn create(connection: &Connection, attached: &Attached, text: &str) -> Result<String> {
+pub(crate) fn create(
+    connection: &Connection,
+    attached: &mut Attached,
+    text: &str,
+) -> Result<String> {
+    expect_no_transaction(connection)?;
     let definition = ddl::parse(text).map_err(|why| error(ffi::SQLITE_ERROR, why))?;
     let name = definition.schema.name().to_string();
-    let db = attached.session.db();
+    let db = attached.session.db().clone();
+    let names = db.table_names();
+    let twin = names.iter().find(|other| same_name(other, &name));
+    if definition.if_missing && twin.is_some() {
+        return Ok(name);
+    }
+    let refused = |why: String| {
+        error(ffi::SQLITE_ERROR, format!("table {name} cannot be created by SQL: {why}"))
+    };
+    if let Some(twin) = twin.filter(|twin| **twin != name) {
+        return Err(refused(format!("table {twin} is there, and SQLite takes one for the other")));
+    }
     db.create_table(&definition.schema, definition.kind).map_err(|cause| of_engine(&cause))?;
-    connection.execute_batch(&attached.statement(&name)).inspect_err(|_| {
+    let why = attached.cannot_show(&name, None);
+    let shown = why.map_or_else(|| attached.show(connection, &name), Err);
+    shown.map_err(|why| {
         // What cannot be seen is not left behind; what went wrong is what is said.
         let _ = db.drop_table(&name);
+        refused(why)
     })?;
     Ok(name)
 }
 
+/// Whether two names are one to SQLite.
+pub(crate) fn same_name(one: &str, other: &str) -> bool {
+    one.eq_ignore_ascii_case(other)
+}
+
 /// Drops a table, here and in the database. Returns its name.
-fn drop_table(connection: &Connection, attached: &Attached, name: &str) -> Result<String> {
+pub(crate) fn drop_table(
+    connection: &Connection,
+    attached: &mut Attached,
+    name: &str,
+) -> Result<String> {
+    expect_no_transaction(connection)?;
     attached.session.db().drop_table(name).map_err(|cause| of_engine(&cause))?;
-    connection.execute_batch(&format!("DROP TABLE IF EXISTS temp.{}", quoted(name)))?;
+    attached.hide(connection, name)?;
+    if !attached.hidden.is_empty() {
+        // One may have been hidden because of it.
+        attached.all(connection)?;
+    }
     Ok(name.into())
+}
+
+/// Takes all records out of a table at once. Returns how many there were.
+pub(crate) fn clear_table(
+    connection: &Connection,
+    attached: &mut Attached,
+    name: &str,
+) -> Result<u64> {
+    expect_no_transaction(connection)?;
+    let db = attached.session.db().clone();
+    let count = db.table(name).and_then(|table| table.len());
+    let count = count.map_err(|cause| of_engine(&cause))?;
+    db.clear_table(name).map_err(|cause| of_engine(&cause))?;
+    attached.hide(connection, name)?;
+    attached.show(connection, name).map_err(|why| error(ffi::SQLITE_ERROR, why))?;
+    Ok(count)
 }

@@ -1,8 +1,9 @@
 //! SQL over the tables of Lode: a module of virtual tables for SQLite.
 //!
 //! [`attach`] makes the tables of a [`lode::Database`] visible on a connection of
-//! [`rusqlite`], with all of SQLite's language. [`register`] is for programs that name directories
-//! by SQL, and for the loadable extension in `extension/`.
+//! [`rusqlite`], with all of SQLite's language. [`Console`] is a connection of its own, for shells
+//! and scripts: there `CREATE TABLE` makes tables of Lode. [`register`] is for programs that name
+//! directories by SQL, and for the loadable extension in `extension/`.
 //!
 //! ```
 //! use lode::{Database, KeyKind, Schema, Type};
@@ -29,14 +30,17 @@
 #![warn(unreachable_pub)]
 
 mod attach;
-mod complete;
 mod confined;
+mod console;
 mod cursor;
 mod ddl;
 mod decimal;
 mod directories;
 mod error;
 mod functions;
+mod guard;
+mod lexer;
+mod math;
 mod module;
 mod number;
 mod plan;
@@ -46,9 +50,12 @@ mod rows;
 mod session;
 mod single;
 mod source;
+mod statement;
 mod table;
+mod transient;
 mod values;
 mod write;
 
-pub use attach::{attach, create_statement, register};
-pub use complete::is_complete;
+pub use attach::{HiddenTable, attach, create_statement, register};
+pub use console::{Console, Step};
+pub use lexer::{Script, is_complete};

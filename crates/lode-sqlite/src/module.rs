@@ -1,8 +1,8 @@
 //! The module of virtual tables, as SQLite knows it.
 //!
-//! `rusqlite` makes it without the functions for savepoints, so they are added here.
+//! `rusqlite` makes it without the functions for savepoints and names, so they are added here.
 
-use std::ffi::c_int;
+use std::ffi::{c_char, c_int};
 use std::mem::transmute;
 
 use rusqlite::ffi;
@@ -28,6 +28,7 @@ const fn with_savepoints() -> Module<'static, VirtualTable> {
     module.xSavepoint = Some(keep);
     module.xRelease = Some(release);
     module.xRollbackTo = Some(roll_back_to);
+    module.xRename = Some(refuse_to_rename);
     // SAFETY: as above; the functions take tables of this type.
     unsafe { transmute::<ffi::sqlite3_module, Module<'static, VirtualTable>>(module) }
 }
@@ -64,4 +65,14 @@ unsafe extern "C" fn roll_back_to(base: *mut sqlite3_vtab, number: c_int) -> c_i
     // SAFETY: SQLite calls it with tables of this module.
     unsafe { table(base) }.session().roll_back_to(number);
     ffi::SQLITE_OK
+}
+
+/// Without it, SQLite gives the table another name on the connection, and the database keeps the
+/// one before.
+#[expect(unsafe_code)]
+unsafe extern "C" fn refuse_to_rename(base: *mut sqlite3_vtab, _: *const c_char) -> c_int {
+    // SAFETY: SQLite calls it with a table of this module, and frees the message, which its own
+    // function makes.
+    unsafe { (*base).zErrMsg = ffi::sqlite3_mprintf(c"tables of Lode cannot be renamed".as_ptr()) };
+    ffi::SQLITE_ERROR
 }

@@ -7,6 +7,7 @@ use rusqlite::vtab::{IndexConstraintOp, IndexFlags, IndexInfo};
 
 use crate::decimal;
 use crate::position::{is_exact, is_float, is_single};
+use crate::rows::has_row_numbers;
 
 /// How a cursor finds its rows. The values that it needs come in this order: those of the first
 /// columns of the key, the bounds of the next one, the limit, the offset.
@@ -27,6 +28,12 @@ pub(crate) struct Plan {
     pub has_limit: bool,
     /// See `has_limit`.
     pub has_offset: bool,
+    /// Columns whose values are given too, after the others: they are looked up in an index that is
+    /// built when it is worth it.
+    pub indexed: Vec<usize>,
+    /// All records are to be read, and perhaps nothing is wanted of them but how many there are:
+    /// no column that SQLite does not always ask for.
+    pub may_be_count: bool,
     /// The columns that the statement uses, and those of the key; all if there are none.
     pub columns: Option<Vec<ColumnId>>,
 }
@@ -51,6 +58,8 @@ struct Conditions {
     equal: Vec<Option<usize>>,
     lower: Vec<Option<(usize, Bound)>>,
     upper: Vec<Option<(usize, Bound)>>,
+    /// Columns that are compared with what is not known before.
+    joined: Vec<(usize, usize)>,
     limit: Option<usize>,
     /// And whether it can be used.
     offset: Option<(usize, bool)>,
@@ -103,17 +112,29 @@ impl Conditions {
                 }
                 _ => found.count += 1,
             }
-            let column = usize::try_from(constraint.column()).ok().filter(|column| *column < keys);
+            let column = usize::try_from(constraint.column()).ok();
             let Some(column) = column.filter(|_| constraint.is_usable()) else { continue };
-            if let Some(collation) = collation(schema.columns()[column].kind)
-                && !info.collation(at)?.eq_ignore_ascii_case(collation)
+            let kind = schema.columns()[column].kind;
+            let own = collation(kind);
+            let collation = if own.is_some() { info.collation(at)? } else { "BINARY" };
+            let is = |name: &&str| collation.eq_ignore_ascii_case(name);
+            if constraint.operator() == Op::SQLITE_INDEX_CONSTRAINT_EQ
+                && ["BINARY", "NOCASE", "RTRIM"].iter().any(is)
+                && !matches!(kind, Type::Decimal { .. })
+                && info.rhs_value(at)?.is_none()
+                && !info.is_in_constraint(at)?
             {
+                found.joined.push((column, at));
+            }
+            if column >= keys || !is(&own.unwrap_or("BINARY")) {
                 continue;
             }
             let first = |place: &mut Option<(usize, Bound)>, bound| {
                 place.get_or_insert((at, bound));
             };
             match constraint.operator() {
+                // A NaN is NULL, and is where NULL is not.
+                Op::SQLITE_INDEX_CONSTRAINT_IS if is_float(schema.columns()[column].kind) => {}
                 Op::SQLITE_INDEX_CONSTRAINT_EQ | Op::SQLITE_INDEX_CONSTRAINT_IS => {
                     found.equal[column].get_or_insert(at);
                 }
@@ -172,7 +193,18 @@ impl Planned<'_> {
             (Some(limit), None) => (Some(limit), None),
             _ => (None, None),
         };
+        let is_one = equal == keys || list.is_some();
+        let mut joined = found.joined;
+        joined.retain(|(_, at)| !is_one && !used.contains(at));
+        joined.sort_unstable();
+        joined.dedup_by_key(|(column, _)| *column);
+        // It asks for the key of what has no row numbers.
+        let always = if has_row_numbers(self.schema) { 0 } else { 1 };
+        let may_be_count =
+            info.col_used() & !always == 0 && found.count == 0 && info.num_of_order_by() == 0;
         let plan = Plan {
+            indexed: joined.iter().map(|(column, _)| *column).collect(),
+            may_be_count: may_be_count && limit.is_none(),
             equal,
             list,
             lower: lower.map(|(_, bound)| bound),
@@ -192,7 +224,9 @@ impl Planned<'_> {
         if let Some(at) = list.and_then(|column| found.equal[column]) {
             info.set_in_constraint(at, true)?;
         }
-        for (at, place) in limit.into_iter().chain(offset).zip(used.len() as i32 + 1..) {
+        // There is a limit only if there are no conditions beside those of the key.
+        let others = limit.into_iter().chain(offset).chain(joined.iter().map(|(_, at)| *at));
+        for (at, place) in others.zip(used.len() as i32 + 1..) {
             info.constraint_usage(at).set_argv_index(place);
         }
         info.set_order_by_consumed(is_ordered.is_some());
@@ -228,14 +262,14 @@ impl Planned<'_> {
         if self.kind == KeyKind::Hash {
             return None;
         }
-        let (mut next, mut order, mut has_ties) = (0, None, false);
+        let (mut next, mut order) = (0, None);
         for wanted in info.order_bys() {
             let column = usize::try_from(wanted.column()).ok()?;
             if is_fixed(column) {
                 continue;
             }
-            if has_ties {
-                // To SQLite both zeros are one, and what comes after them decides.
+            if self.schema.columns().get(column).is_some_and(|column| is_float(column.kind)) {
+                // To SQLite both zeros are one, and NaN, which is NULL, comes first.
                 return None;
             }
             while next < keys && is_fixed(next) {
@@ -252,7 +286,6 @@ impl Planned<'_> {
             if column != next || *order.get_or_insert(direction) != direction {
                 return None;
             }
-            has_ties = is_float(self.schema.columns()[column].kind);
             next += 1;
         }
         order.or(Some(Order::Forward))
@@ -284,8 +317,16 @@ impl Planned<'_> {
         let share = (keys - plan.equal) as f64 / keys as f64;
         let bounds = [plan.lower, plan.upper].into_iter().flatten().count();
         let rows = (rows.powf(share) / 4f64.powi(bounds as i32)).max(1.0);
-        info.set_estimated_rows(rows as i64);
-        info.set_estimated_cost(4.0 + rows);
+        if plan.indexed.is_empty() {
+            info.set_estimated_rows(rows as i64);
+            info.set_estimated_cost(4.0 + rows);
+            return;
+        }
+        // What it costs to build the index is shared by as many values as the root of its records:
+        // how many there will be is not known here.
+        let found = (rows.powf(0.25) / 4f64.powi(plan.indexed.len() as i32 - 1)).max(1.0);
+        info.set_estimated_rows(found as i64);
+        info.set_estimated_cost(4.0 + rows.min(3.0 * rows.sqrt() + 2.0 * found));
     }
 
     /// The plan in words, for `EXPLAIN QUERY PLAN`.
@@ -307,12 +348,20 @@ impl Planned<'_> {
             true => "all records".into(),
             false => format!("key ({})", terms.join(" AND ")),
         };
+        if !plan.indexed.is_empty() {
+            let terms: Vec<_> =
+                plan.indexed.iter().map(|column| format!("{}=?", name(*column))).collect();
+            text += &format!(", index built ({})", terms.join(" AND "));
+        }
         for (is_so, words) in [(plan.is_backward, ", backward"), (plan.has_limit, ", limit")] {
             text += if is_so { words } else { "" };
         }
         if let Some(columns) = &plan.columns {
             let names = columns.iter().map(|column| &self.schema[*column].name[..]);
             text += &format!(", columns {}", names.collect::<Vec<_>>().join(" "));
+        }
+        if plan.may_be_count {
+            text += ", or their number";
         }
         // It ends at a zero byte.
         text.replace('\0', "?")
@@ -325,6 +374,13 @@ impl Plan {
         let is_single =
             self.equal == 1 && schema.key_columns() == 1 && self.list.is_none() && !self.has_limit;
         is_single.then(|| &schema.columns()[0])
+    }
+
+    /// The values of the columns that are looked up in an index, by the values that come as the
+    /// plan says.
+    pub(crate) fn indexed_values<'g, 'v>(&self, values: &'g [ValueRef<'v>]) -> &'g [ValueRef<'v>] {
+        let start = values.len().saturating_sub(self.indexed.len());
+        &values[start..]
     }
 
     /// The most rows that are needed, by the values that come as the plan says.

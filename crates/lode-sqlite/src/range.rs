@@ -6,10 +6,10 @@ use lode::{Column, Cursor, KeyKind, ReadTable, Schema, Type, Value};
 use rusqlite::types::ValueRef;
 
 use crate::plan::{self, Plan};
-use crate::position::{Cut, Position, position, same_number};
+use crate::position::{Cut, Position, is_float, position, same_number};
 
 /// What a cursor is to find.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Target {
     Nothing,
     /// The record with this packed key.
@@ -18,7 +18,7 @@ pub(crate) enum Target {
 }
 
 /// A range of packed keys.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Range {
     lower: Bound<Vec<u8>>,
     upper: Bound<Vec<u8>>,
@@ -99,6 +99,11 @@ pub(crate) fn only(kind: Type, value: ValueRef<'_>) -> Option<Value<'_>> {
     Ends::equal(position(kind, value))?.only()
 }
 
+/// What of a column equals one of SQLite's values: nothing; the only value, if it is known.
+pub(crate) fn equals(kind: Type, value: ValueRef<'_>) -> Option<Option<Value<'_>>> {
+    Ends::equal(position(kind, value)).map(|ends| ends.only())
+}
+
 /// Whether two values are the same, bit by bit: zero is not its negative.
 fn is_same(one: Value<'_>, other: Value<'_>) -> bool {
     match (one, other) {
@@ -152,6 +157,15 @@ impl Plan {
         }
         if let Some(bound) = self.upper {
             ends.cap(bound, position(column.kind, *values.next()?))?;
+        }
+        if is_float(column.kind) && self.lower.or(self.upper).is_some() {
+            // NaN is NULL to SQLite, and within no bounds.
+            if ends.lower == Cut::Lowest {
+                ends.lower = Cut::Before(Value::Float(f64::NEG_INFINITY));
+            }
+            if ends.upper == Cut::Highest {
+                ends.upper = Cut::After(Value::Float(f64::INFINITY));
+            }
         }
         Some(ends)
     }

@@ -3,15 +3,17 @@
 //! - While a statement reads, there is a snapshot, which all its cursors read at. The last cursor
 //!   that is closed lets it go.
 //! - What SQLite begins with the first write, is a transaction at such a snapshot: from then on,
-//!   cursors read within it.
+//!   cursors read within it. One that the user has begun is at the moment of its first statement,
+//!   also if that reads.
 //! - A statement that reads one record by its key, and a transaction that writes one, need neither:
 //!   the engine does that at once. If more comes, the snapshot is taken then, and what was read
 //!   must be the same in it.
 
 use std::cell::RefMut;
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use lode::{Cursor, Database, Savepoint, Snapshot, Table, Transaction};
+use lode::{Cursor, Database, ReadTable, Savepoint, Snapshot, Table, Transaction};
 use rusqlite::{Result, ffi};
 
 use crate::confined::Confined;
@@ -19,6 +21,7 @@ use crate::directories::Lease;
 use crate::error::{error, of_engine};
 use crate::range::Range;
 use crate::single::{MOST_KEPT_BYTES, Single, complete, complete_now, conflict};
+use crate::transient::Moment;
 
 /// A database as one connection uses it.
 pub(crate) struct Session {
@@ -50,6 +53,10 @@ struct State {
     writing: Writing,
     /// By SQLite's numbers of them, ascending.
     savepoints: Vec<(i32, Savepoint)>,
+    /// How often what is read may have become another moment.
+    moments: u64,
+    /// How often each table was written to.
+    writes: HashMap<usize, u64>,
 }
 
 /// What has been written.
@@ -123,10 +130,17 @@ impl State {
 
     fn end(&mut self) -> Writing {
         self.savepoints.clear();
+        self.writes.clear();
+        self.moments += 1;
         // What is open still reads at its own clone; what begins from here on sees what is now.
         (self.snapshot, self.single) = (None, None);
         std::mem::take(&mut self.writing)
     }
+}
+
+/// What tells a table from others.
+fn identity(table: &Table) -> usize {
+    std::ptr::from_ref(table.schema()).addr()
 }
 
 impl Session {
@@ -158,6 +172,7 @@ impl Session {
         state.cursors -= 1;
         if state.cursors == 0 && matches!(state.writing, Writing::None) {
             state.snapshot = None;
+            state.moments += 1;
             if let Some(single) = state.single.take() {
                 state.keep(single);
             }
@@ -193,23 +208,64 @@ impl Session {
         })
     }
 
-    /// Begins the transaction, if it has not begun.
-    pub(crate) fn begin(&self) -> Result<()> {
-        if self.access == Access::Read {
-            return Err(error(
+    /// How many records a table has.
+    pub(crate) fn count(&self, table: &Table) -> Result<u64> {
+        let state = &mut *self.state();
+        let count = match state.transaction(&self.db)? {
+            Some(transaction) => table.within(transaction).len(),
+            None => table.at(state.snapshot(&self.db)?).len(),
+        };
+        count.map_err(|cause| of_engine(&cause))
+    }
+
+    /// The moment at which a table is read.
+    pub(crate) fn moment(&self, table: &Table) -> Moment {
+        let state = self.state();
+        let writes = state.writes.get(&identity(table)).copied().unwrap_or_default();
+        Moment { snapshot: state.moments, writes }
+    }
+
+    /// Notes that a table is written to.
+    fn note_write(&self, table: &Table) {
+        *self.state().writes.entry(identity(table)).or_default() += 1;
+    }
+
+    /// Refuses to write to what was opened for reading only.
+    pub(crate) fn expect_writable(&self) -> Result<()> {
+        match self.access {
+            Access::Write => Ok(()),
+            Access::Read => Err(error(
                 ffi::SQLITE_READONLY,
                 "the database of Lode was opened for reading only; open it for writing",
-            ));
+            )),
         }
+    }
+
+    /// Whether a transaction has begun.
+    pub(crate) fn has_begun(&self) -> bool {
+        !matches!(self.state().writing, Writing::None)
+    }
+
+    /// Begins the transaction, if it has not begun.
+    pub(crate) fn begin(&self) {
         let mut state = self.state();
         if let Writing::None = state.writing {
             state.writing = Writing::Begun(None);
         }
-        Ok(())
+    }
+
+    /// Has the transaction read at this moment, unless it reads at one already.
+    pub(crate) fn fix_moment(&self) {
+        let mut state = self.state();
+        if state.is_fresh() {
+            state.snapshot = Some(self.db.snapshot());
+        }
     }
 
     /// Inserts a packed record, which begins with its key; false if there is one with this key.
     pub(crate) fn insert(&self, table: &Table, key_bytes: usize, record: &[u8]) -> Result<bool> {
+        self.expect_writable()?;
+        self.note_write(table);
         let mut state = self.state();
         if state.is_fresh() {
             let mut single = state.single(table);
@@ -222,7 +278,7 @@ impl Session {
             state.keep(single);
         }
         drop(state);
-        self.write(|transaction| transaction.insert(table, record))
+        self.write(table, |transaction| transaction.insert(table, record))
     }
 
     /// Completes the record of a packed key, which is to be changed; false if there is none.
@@ -240,6 +296,8 @@ impl Session {
 
     /// Writes a packed record in the place of the one with its key, which was read.
     pub(crate) fn replace(&self, table: &Table, key: &[u8], record: &[u8]) -> Result<()> {
+        self.expect_writable()?;
+        self.note_write(table);
         let mut state = self.state();
         if let State { single, writing: Writing::Begun(pending), .. } = &mut *state
             && pending.is_none()
@@ -250,11 +308,17 @@ impl Session {
             return Ok(());
         }
         drop(state);
-        self.write(|transaction| transaction.upsert(table, record).map(drop))
+        self.write(table, |transaction| transaction.upsert(table, record).map(drop))
     }
 
-    /// Works in the transaction, which has begun.
-    pub(crate) fn write<T>(&self, work: impl FnOnce(&Transaction) -> lode::Result<T>) -> Result<T> {
+    /// Writes to a table in the transaction, which has begun.
+    pub(crate) fn write<T>(
+        &self,
+        table: &Table,
+        work: impl FnOnce(&Transaction) -> lode::Result<T>,
+    ) -> Result<T> {
+        self.expect_writable()?;
+        self.note_write(table);
         match self.state().transaction(&self.db)? {
             Some(transaction) => work(transaction).map_err(|cause| of_engine(&cause)),
             None => Err(error(ffi::SQLITE_MISUSE, "there is no transaction of Lode to write in")),
@@ -300,6 +364,7 @@ impl Session {
     /// then nothing that was written happens.
     pub(crate) fn roll_back_to(&self, number: i32) {
         let mut state = self.state();
+        state.moments += 1;
         let State { writing, savepoints, .. } = &mut *state;
         let at = savepoints.partition_point(|(kept, _)| *kept < number);
         match (writing, savepoints.get(at)) {

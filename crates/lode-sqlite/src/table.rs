@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::ffi::CString;
 use std::ffi::{CStr, c_int};
 use std::rc::Rc;
@@ -11,16 +12,19 @@ use lode::{Schema, Table};
 use rusqlite::types::ValueRef;
 use rusqlite::vtab::{
     CreateVTab, IndexInfo, Inserts, TransactionVTab, UpdateVTab, Updates, VTab, VTabConfig,
-    VTabConnection, VTabKind, dequote, escape_double_quote, sqlite3_vtab,
+    VTabConnection, VTabKind, dequote, sqlite3_vtab,
 };
 use rusqlite::{Connection, Result, ffi};
 
+use crate::attach::quoted;
 use crate::cursor::TableCursor;
 use crate::error::{error, of_engine};
 use crate::plan::{Plan, Planned};
+use crate::position::is_float;
 use crate::rows::{RowNumbers, has_row_numbers};
 use crate::session::Session;
 use crate::source::Source;
+use crate::transient::Transient;
 use crate::values::declared_type;
 use crate::write::{Conflict, WriteBuffers};
 
@@ -49,11 +53,32 @@ pub(crate) struct Shared {
     pub numbers: RowNumbers,
     /// Whether it has joined the transaction, and written nothing since.
     has_just_joined: Cell<bool>,
+    /// Its cursors that are open.
+    cursors: Cell<usize>,
+    /// What is known of plans while there are any.
+    pub transients: RefCell<HashMap<c_int, Transient>>,
+    /// A statement that writes nothing to it.
+    join: String,
 }
 
 impl Shared {
     pub(crate) fn schema(&self) -> &Schema {
         self.table.schema()
+    }
+
+    /// Notes a cursor that is opened. Returns whether it is the only one of the connection, outside
+    /// of a transaction.
+    pub(crate) fn open_cursor(&self) -> bool {
+        self.cursors.set(self.cursors.get() + 1);
+        self.session.open_cursor()
+    }
+
+    pub(crate) fn close_cursor(&self) {
+        self.cursors.set(self.cursors.get() - 1);
+        if self.cursors.get() == 0 {
+            self.transients.borrow_mut().clear();
+        }
+        self.session.close_cursor();
     }
 
     /// Keeps a plan, and returns its number.
@@ -77,9 +102,10 @@ impl Shared {
 /// key in their place.
 fn declaration(schema: &Schema) -> String {
     let (keys, has_numbers) = (schema.key_columns(), has_row_numbers(schema));
-    let quoted = |name: &str| format!("\"{}\"", escape_double_quote(name));
     let columns = schema.columns().iter().enumerate().map(|(at, column)| {
-        let not_null = if column.nullable { "" } else { " NOT NULL" };
+        // A NaN is NULL to SQLite.
+        let may_be_null = column.nullable || is_float(column.kind);
+        let not_null = if may_be_null { "" } else { " NOT NULL" };
         let primary = if !has_numbers && at == 0 { " PRIMARY KEY" } else { "" };
         format!("{} {}{not_null}{primary}", quoted(&column.name), declared_type(column.kind))
     });
@@ -92,10 +118,7 @@ fn declaration(schema: &Schema) -> String {
 }
 
 /// Refuses a connection whose text has another order than Lode's.
-fn expect_utf8(handle: *mut ffi::sqlite3) -> Result<()> {
-    // SAFETY: the handle is of the connection that calls, and is not closed here.
-    #[expect(unsafe_code)]
-    let connection = unsafe { Connection::from_handle(handle) }?;
+pub(crate) fn expect_utf8(connection: &Connection) -> Result<()> {
     let encoding: String = connection.pragma_query_value(None, "encoding", |row| row.get(0))?;
     match &encoding[..] {
         "UTF-8" => Ok(()),
@@ -118,7 +141,7 @@ unsafe impl VTab<'_> for VirtualTable {
         connection: &mut VTabConnection,
         source: Option<&Source>,
         _module: &[u8],
-        _schema: &[u8],
+        schema: &[u8],
         name: &[u8],
         arguments: &[&[u8]],
     ) -> Result<(Cow<'static, CStr>, Self)> {
@@ -126,12 +149,15 @@ unsafe impl VTab<'_> for VirtualTable {
             let text = String::from_utf8_lossy(bytes);
             dequote(text.trim()).into_owned()
         };
-        let name = text(name);
+        let (schema, name) = (quoted(&text(schema)), text(name));
+        let join = format!("DELETE FROM {schema}.{} WHERE 0", quoted(&name));
         let arguments: Vec<_> = arguments.iter().map(|argument| text(argument)).collect();
         // SAFETY: the connection is used only while it calls this table.
         #[expect(unsafe_code)]
         let handle = unsafe { connection.handle() };
-        expect_utf8(handle)?;
+        // SAFETY: the handle is of the connection that calls, and is not closed here.
+        #[expect(unsafe_code)]
+        expect_utf8(&unsafe { Connection::from_handle(handle) }?)?;
         let source =
             source.ok_or_else(|| error(ffi::SQLITE_MISUSE, "the module has no database"))?;
         let (session, table) = source.find(handle, &arguments)?;
@@ -148,6 +174,9 @@ unsafe impl VTab<'_> for VirtualTable {
             write_buffers: RefCell::default(),
             numbers: RowNumbers::default(),
             has_just_joined: Cell::new(false),
+            cursors: Cell::new(0),
+            transients: RefCell::default(),
+            join,
         });
         Ok((
             Cow::Owned(declaration),
@@ -163,6 +192,7 @@ unsafe impl VTab<'_> for VirtualTable {
     }
 
     fn open(&mut self) -> Result<TableCursor> {
+        self.join();
         Ok(TableCursor::new(Rc::clone(&self.shared)))
     }
 }
@@ -180,6 +210,31 @@ impl VirtualTable {
         match code {
             ffi::SQLITE_REPLACE => Conflict::Replaces,
             _ => Conflict::Fails,
+        }
+    }
+
+    /// Whether no transaction of the user's has begun.
+    fn is_autocommit(&self) -> bool {
+        // SAFETY: SQLite calls this table, on this connection.
+        #[expect(unsafe_code)]
+        let is_autocommit = unsafe { ffi::sqlite3_get_autocommit(self.connection) };
+        is_autocommit != 0
+    }
+
+    /// Has the session take part in the user's transaction, if one has begun, and fixes the moment
+    /// that it reads at. SQLite says only to tables that are written when a transaction begins and
+    /// ends; so a statement writes to this one, and changes nothing.
+    fn join(&self) {
+        if self.is_autocommit() || self.session().has_begun() {
+            return;
+        }
+        // SAFETY: the connection is used only while it calls this table.
+        #[expect(unsafe_code)]
+        let connection = unsafe { Connection::from_handle(self.connection) };
+        // What can write nothing (`PRAGMA query_only`) loses nothing: its statements see a moment
+        // each.
+        if connection.and_then(|it| it.execute_batch(&self.shared.join)).is_ok() {
+            self.session().fix_moment();
         }
     }
 
@@ -220,7 +275,11 @@ impl UpdateVTab<'_> for VirtualTable {
 impl TransactionVTab<'_> for VirtualTable {
     fn begin(&mut self) -> Result<()> {
         self.shared.has_just_joined.set(true);
-        self.session().begin()
+        if self.is_autocommit() {
+            self.session().expect_writable()?;
+        }
+        self.session().begin();
+        Ok(())
     }
 
     /// What cannot be committed is refused here: after this SQLite asks no more.

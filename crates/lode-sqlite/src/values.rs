@@ -24,10 +24,10 @@ pub(crate) fn declared_type(kind: Type) -> &'static str {
     }
 }
 
-/// Gives SQLite the value that a row has of a column.
+/// Gives SQLite the value that a row has of a column. A NaN is NULL, as all of SQLite has it.
 ///
 /// # Errors
-/// For what SQLite has no value for: whole numbers from 2⁶³ on, and NaN.
+/// For what SQLite has no value for: whole numbers from 2⁶³ on.
 pub(crate) fn set_result(
     context: &mut Context,
     table: &str,
@@ -49,7 +49,7 @@ pub(crate) fn set_result(
             Err(_) => Err(has_no_value(table, column, &number.to_string())),
         },
         Value::Bool(bool) => context.set_result(bool),
-        Value::Float(number) if number.is_nan() => Err(has_no_value(table, column, "NaN")),
+        Value::Float(number) if number.is_nan() => context.set_result(Null),
         Value::Float(number) => context.set_result(number),
         Value::Bytes(bytes) => context.set_result(bytes),
         Value::Decimal(number) => context.set_result(number.to_string()),

@@ -49,9 +49,9 @@ impl Shared {
         let key_bytes = packer.finish().map_err(|cause| of_engine(&cause))?;
         let is_new = match conflict {
             Conflict::Fails => self.session.insert(&self.table, key_bytes, record)?,
-            Conflict::Replaces => self
-                .session
-                .write(|transaction| transaction.upsert(&self.table, record).map(|_| true))?,
+            Conflict::Replaces => self.session.write(&self.table, |transaction| {
+                transaction.upsert(&self.table, record).map(|_| true)
+            })?,
         };
         match (is_new, has_numbers) {
             (false, _) => Err(self.is_there_already()),
@@ -94,7 +94,7 @@ impl Shared {
         if conflict == Conflict::Fails && self.session.read(table, &mut new_key.to_vec())? {
             return Err(self.is_there_already());
         }
-        self.session.write(|transaction| {
+        self.session.write(table, |transaction| {
             transaction.delete(table, &key[..])?;
             transaction.upsert(table, record).map(drop)
         })
@@ -104,7 +104,8 @@ impl Shared {
     pub(crate) fn delete(&self, row: ValueRef<'_>) -> Result<()> {
         let key = &mut self.write_buffers.borrow_mut().key;
         self.read_key(row, key)?;
-        self.session.write(|transaction| transaction.delete(&self.table, &key[..]).map(drop))
+        let table = &self.table;
+        self.session.write(table, |transaction| transaction.delete(table, &key[..]).map(drop))
     }
 
     /// The packed key of a row, which SQLite names by its key if that is one column, and by its

@@ -4,6 +4,8 @@ mod batch;
 pub(crate) mod check;
 #[cfg(feature = "columns")]
 pub(crate) mod columns;
+pub(crate) mod compact;
+pub(crate) mod drop;
 pub(crate) mod dump;
 pub(crate) mod load;
 pub(crate) mod schema;

@@ -90,6 +90,7 @@ fn an_interrupt_ends_the_statement_and_not_the_shell() {
     type_in("CREATE TABLE t (id U64 PRIMARY KEY);\r");
     screen.wait_for(READY, || ());
     type_in("BEGIN; INSERT INTO t VALUES (1);\r");
+    screen.wait_for("1 row changed", || ());
     screen.wait_for("lode*> ", || ());
     type_in(
         "INSERT INTO t WITH RECURSIVE n(id) AS (SELECT 2 UNION ALL SELECT id + 1 FROM n) \

@@ -64,6 +64,118 @@ fn what_was_printed_makes_the_same_table() {
     assert_eq!(bench.succeeds(&["schema", "copy"]), bench.succeeds(&["schema", "map"]));
     bench.feeds(&["sql", "copy"], "drop table if exists none;\nDrop Table \"city\" ;\n");
     assert_eq!(bench.succeeds(&["schema", "copy"]), "");
+    // All of it, with the rows.
+    bench.with_numbers("map", lode::KeyKind::Hash, 250);
+    let more = "CREATE TABLE odd (x F64 PRIMARY KEY, t BOOLEAN, s VARTEXT(9));
+                INSERT INTO odd VALUES (9e999, 1, 'it''s'), (-1.5, NULL, ''), (-9e999, 0, NULL)";
+    bench.succeeds(&["sql", "map", more]);
+    let dump = bench.feeds(&["sql", "map"], ".dump\n");
+    bench.write("dump.sql", &dump);
+    bench.feeds(&["sql", "copy"], ".read dump.sql\n");
+    for table in ["city", "number", "odd"] {
+        let sorted = |name: &str| {
+            let text = bench.succeeds(&["dump", name, table]);
+            let mut lines: Vec<_> = text.lines().map(String::from).collect();
+            lines.sort_unstable();
+            lines
+        };
+        assert_eq!(sorted("copy"), sorted("map"), "{table}");
+    }
+}
+
+#[test]
+fn definitions_are_kept_wherever_they_stand() {
+    let bench = Bench::new();
+    let text = "-- my schema\nCREATE TABLE t(id INTEGER PRIMARY KEY -- ;\n);\nINSERT INTO t \
+                VALUES(1); SELECT 1 AS x; CREATE TABLE u(id INT PRIMARY KEY); INSERT INTO u SELECT \
+                id + 1 FROM t;\n";
+    assert_eq!(bench.feeds(&["sql", "a", "--create"], text), " x\n 1\n");
+    let both = "SELECT 1 AS x; CREATE TABLE v(id INT PRIMARY KEY); DROP TABLE t; SELECT * FROM u";
+    assert_eq!(bench.succeeds(&["sql", "a", both]), " x\n 1\n id\n 2\n");
+    assert_eq!(bench.feeds(&["sql", "a"], ".tables\n"), "u\nv\n");
+    for (statement, why) in [
+        ("ALTER TABLE u RENAME TO w", "tables of Lode cannot be renamed"),
+        (
+            "SELECT 1; CREATE VIEW w AS SELECT 1",
+            "CREATE VIEW w would be kept nowhere; CREATE TEMP VIEW makes one for this session",
+        ),
+    ] {
+        let refused = bench.feed(&["sql", "a"], statement);
+        assert_eq!(refused.code, Some(1), "{statement}");
+        assert_eq!(refused.stderr, format!("lode: standard input:1: {why}\n"));
+    }
+    let script = "CREATE TABLE w(id INT PRIMARY KEY);\n\nSELECT *\nFROM none;\n";
+    bench.write("part.sql", script);
+    let why = "standard input:2: part.sql:3: no such table: none";
+    bench.refuses_input(&["sql", "a"], "SELECT 1;\n.read part.sql\n", 1, why);
+    assert_eq!(bench.feeds(&["sql", "a"], ".tables\n"), "u\nv\nw\n");
+    let why = "standard input:1: none.sql: No such file or directory (os error 2)";
+    bench.refuses_input(&["sql", "a"], ".read none.sql\n", 1, why);
+}
+
+#[test]
+fn a_table_that_sql_cannot_show_is_named_and_can_be_dropped() {
+    let bench = Bench::with_animals();
+    for (table, schema) in [("case", "id:u8 key, x:u8, X:u8"), ("Animal", "id:u8 key")] {
+        bench.feeds(&["load", "zoo", table, "--schema", schema], "");
+    }
+    let why = "SQL cannot show table \"case\": columns \"x\" and \"X\" have the same name to SQLite, \
+               but for the case; lode dump writes its records, lode drop drops it";
+    bench.refuses(&["sql", "zoo", "SELECT * FROM \"case\""], 1, why);
+    let tables = bench.feeds(&["sql", "zoo"], ".tables\n");
+    assert!(tables.contains("case -- hidden from SQL: columns \"x\" and \"X\" have"), "{tables}");
+    assert!(
+        bench.lode(&["sql", "zoo", "SELECT * FROM animal"]).stderr.contains("table \"Animal\"")
+    );
+    assert_eq!(bench.succeeds(&["drop", "zoo", "Animal"]), "table Animal dropped: 0 records\n");
+    let count = ["sql", "zoo", "SELECT count(*) AS n FROM animal", "--format", "csv"];
+    assert_eq!(bench.succeeds(&count), "n\n3\n");
+    assert_eq!(bench.succeeds(&["drop", "zoo", "animal"]), "table animal dropped: 3 records\n");
+    let why = "zoo: there is no table animal; the only one is case";
+    bench.refuses(&["drop", "zoo", "animal"], 2, why);
+    let why = "none: there is no database; name the directory of one, or make one with lode \
+               load and --schema";
+    bench.refuses(&["drop", "none", "animal"], 2, why);
+}
+
+#[test]
+fn what_was_dropped_gives_its_space_back() {
+    let bench = Bench::new();
+    bench.with_numbers("db", lode::KeyKind::Tree, 200_000);
+    let size = || std::fs::metadata(bench.path("db/data")).expect("it is there").len();
+    let before = size();
+    bench.succeeds(&["drop", "db", "number"]);
+    let said = bench.succeeds(&["compact", "db"]);
+    assert!(said.starts_with("data: ") && said.ends_with(" after\n"), "{said}");
+    assert!(size() < before / 4, "{before} {}", size());
+    assert_eq!(bench.succeeds(&["sql", "db", "VACUUM; SELECT 1 AS x"]), " x\n 1\n");
+    bench.refuses(&["sql", "db", "ANALYZE"], 1, "ANALYZE has nothing to do: Lode estimates from \
+                                                 its indexes; ANALYZE FILE.TABLE is for attached files");
+}
+
+#[test]
+fn nulls_and_truth_values_are_shown_as_imports_take_them() {
+    let bench = Bench::new();
+    let text = "CREATE TABLE t (id INT PRIMARY KEY, yes BOOLEAN, word VARTEXT(9));
+                INSERT INTO t VALUES (0, NULL, NULL), (1, 1, ''), (2, 0, 'a,b')";
+    bench.succeeds(&["sql", "db", "--create", text]);
+    for (query, csv, json) in [
+        (
+            "SELECT yes FROM t",
+            "yes\n\ntrue\nfalse\n",
+            "{\"yes\":null}\n{\"yes\":true}\n{\"yes\":false}\n",
+        ),
+        (
+            "SELECT word, id FROM t",
+            "word,id\n,0\n\"\",1\n\"a,b\",2\n",
+            "{\"word\":null,\"id\":0}\n{\"word\":\"\",\"id\":1}\n{\"word\":\"a,b\",\"id\":2}\n",
+        ),
+    ] {
+        assert_eq!(bench.succeeds(&["sql", "db", query, "--format", "csv"]), csv, "{query}");
+        assert_eq!(bench.succeeds(&["sql", "db", query, "--format", "json"]), json, "{query}");
+    }
+    let shown = bench.succeeds(&["sql", "db", "SELECT yes, 'é漢' AS word, id FROM t"]);
+    assert_eq!(shown, " yes    word  id\n NULL   é漢   0\n true   é漢   1\n false  é漢   2\n");
 }
 
 #[test]
@@ -86,9 +198,11 @@ fn the_first_statement_that_fails_ends_it() {
     let why = "lode: at character 17 of CREATE TABLE: there is no type \"\"; types are U8";
     let refused = bench.lode(&["sql", "map", "CREATE TABLE t(a)"]);
     assert!(refused.stderr.starts_with(why) && refused.code == Some(1), "{refused:?}");
-    bench.refuses(&["sql", "map", "DROP TABLE t"], 1, "there is no table t; create it");
+    bench.refuses(&["sql", "map", "DROP TABLE t"], 1, "no such table: t");
     for (command, why) in [
-        (".dump", "there is no command .dump; see .help"),
+        (".import", "there is no command .import; see .help"),
+        (".read", "name a file with statements"),
+        (".dump town", "there is no table town; create it"),
         (".mode xml", "there is no mode xml; modes are table, json and csv"),
         (".mode", "name a mode: table, json or csv"),
         (".timer", "write .timer on, or .timer off"),

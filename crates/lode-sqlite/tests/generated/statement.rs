@@ -63,7 +63,21 @@ pub fn query(tables: &[Table], random: &mut Random) -> Statement {
     let (one, other) = (random.one_of(tables), random.one_of(tables));
     let (name, a, b) = (&one.name, ("a", one), ("b", other));
     let key = |table: &Table, random: &mut Random| random.one_of(&table.keys()).to_string();
-    match random.below(16) {
+    match random.below(18) {
+        16.. => {
+            // Correlated: the inner table is looked at for each row of the outer one.
+            let mut pair = || {
+                (random.one_of(&names(other)).to_string(), random.one_of(&names(one)).to_string())
+            };
+            let ((b1, a1), (b2, a2)) = (pair(), pair());
+            let more =
+                if random.percent(30) { format!("AND b.{b2} = a.{a2}") } else { String::new() };
+            Statement::unordered(format!(
+                "SELECT a.*, (SELECT count(*) FROM {} b WHERE b.{b1} = a.{a1} {more}) FROM {name} a{}",
+                other.name,
+                filter(a, random)
+            ))
+        }
         0..5 => {
             let columns = some_columns("a", one, random);
             let condition = filter(a, random);
@@ -118,13 +132,16 @@ pub fn query(tables: &[Table], random: &mut Random) -> Statement {
             filter(a, random)
         )),
         10..12 => {
-            let (left, right) = (random.one_of(&names(one)).to_string(), key(other, random));
-            let join = random.one_of(&["JOIN", "LEFT JOIN"]);
+            let left = random.one_of(&names(one)).to_string();
+            // Mostly no key, so that indexes are built.
+            let right = random.one_of(&names(other)).to_string();
+            let collation = random.one_of(&["", "", "", " COLLATE NOCASE", " COLLATE RTRIM"]);
+            let join = random.one_of(&["JOIN", "LEFT JOIN", "CROSS JOIN"]);
             let sign = random.one_of(&["=", "=", "=", "<", ">="]);
             let condition = condition(a, 1, random);
             Statement::unordered(format!(
                 "SELECT a.{left}, b.{right}, b.* FROM {name} a {join} {} b ON b.{right} {sign} \
-                 a.{left} AND {} WHERE {condition}",
+                 a.{left}{collation} AND {} WHERE {condition}",
                 other.name,
                 crate::expression::condition(b, 1, random)
             ))

@@ -49,6 +49,7 @@ fn what_a_virtual_table_cannot_do_is_refused() {
             "the row numbers of call cannot be set; set its key",
         ),
         ("SELECT rowid FROM account", "no such column: rowid"),
+        ("ALTER TABLE account RENAME TO other", "tables of Lode cannot be renamed"),
     ] {
         let (code, said) = refusal(&connection, statement);
         assert_eq!((code, &said[..]), (ffi::SQLITE_ERROR, why), "{statement}");
@@ -56,23 +57,29 @@ fn what_a_virtual_table_cannot_do_is_refused() {
 }
 
 #[test]
-fn names_that_sqlite_cannot_have_attach_no_table() {
-    let names = |names: &[&str]| {
-        let db = Database::in_memory().expect("memory");
-        for name in names {
-            let schema = Schema::build(name).key("id", Type::U8).finish().expect("a schema");
-            db.create_table(&schema, KeyKind::Tree).expect("a table");
-        }
-        let connection = Connection::open_in_memory().expect("a connection");
-        let refused = lode_sqlite::attach(&connection, &db).expect_err("refused").to_string();
-        assert_eq!(rows(&connection, "SELECT count(*) FROM temp.sqlite_schema"), ["0"]);
-        assert!(connection.is_autocommit());
-        refused
-    };
-    let said = names(&["a", "A"]);
-    assert!(said.starts_with("table \"a\" already exists"), "{said}");
-    let said = names(&["a", "sqlite_a"]);
-    assert!(said.starts_with("object name reserved for internal use: sqlite_a"), "{said}");
+fn tables_whose_names_sqlite_cannot_have_are_left_out_and_named() {
+    let db = Database::in_memory().expect("memory");
+    for name in ["a", "A", "b", "sqlite_a", "own"] {
+        let schema = Schema::build(name).key("id", Type::U8).finish().expect("a schema");
+        db.create_table(&schema, KeyKind::Tree).expect("a table");
+    }
+    let connection = Connection::open_in_memory().expect("a connection");
+    connection.execute_batch("CREATE TEMP TABLE own (x)").expect("it is new");
+    let hidden = lode_sqlite::attach(&connection, &db).expect("the others are there");
+    let names: Vec<_> = hidden.iter().map(|hidden| &hidden.name[..]).collect();
+    assert_eq!(names, ["A", "a", "own", "sqlite_a"]);
+    connection.execute_batch("INSERT INTO b VALUES (1)").expect("a row");
+    assert!(connection.is_autocommit());
+    let said = rows(&connection, "SELECT lode_hidden()");
+    assert_eq!(said[0].lines().count(), 4, "{said:?}");
+    assert!(
+        said[0].contains("SQL cannot show table \"own\": table \"own\" already exists"),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn a_name_with_quotes_and_spaces_is_a_name() {
     let odd = Database::in_memory().expect("memory");
     let schema = Schema::build("a \"b' c").key("x\"'y", Type::U8).finish().expect("a schema");
     odd.create_table(&schema, KeyKind::Tree).expect("a table");

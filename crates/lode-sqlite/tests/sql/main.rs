@@ -1,9 +1,12 @@
 //! What SQL does over tables of Lode.
 
 mod answers;
+mod console;
 mod decimals;
 mod directories;
 mod errors;
+mod joins;
+mod moments;
 mod plans;
 mod support;
 mod transactions;

@@ -28,7 +28,7 @@ fn conditions_on_the_key_are_carried_out_by_lode() {
         ("word WHERE text > 'a'", "key (text>?)"),
         ("word WHERE text BETWEEN 'a' AND 'b'", "key (text>=? AND text<=?)"),
         ("word WHERE text GLOB 'a*'", "key (text>=? AND text<?)"),
-        ("word WHERE text = 'a' COLLATE NOCASE", "all records"),
+        ("word WHERE text = 'a' COLLATE NOCASE", "all records, index built (text=?)"),
         ("call WHERE caller = 7", "key (caller=?)"),
         ("call WHERE caller = 7 AND time = 1", "key (caller=? AND time=?)"),
         ("call WHERE caller = 7 AND time < 1", "key (caller=? AND time<?)"),
@@ -72,7 +72,7 @@ fn only_the_columns_that_are_used_are_read() {
         plan("SELECT sum(seconds) FROM call WHERE caller = 7"),
         ["key (caller=?), columns caller time seconds"]
     );
-    assert_eq!(plan("SELECT count(*) FROM word"), ["all records, columns text"]);
+    assert_eq!(plan("SELECT count(*) FROM word"), ["all records, columns text, or their number"]);
 }
 
 #[test]

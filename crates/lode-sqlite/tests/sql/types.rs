@@ -134,7 +134,7 @@ fn what_does_not_fit_is_refused_and_named() {
 }
 
 #[test]
-fn what_sqlite_has_no_value_for_is_an_error_and_can_be_kept() {
+fn what_sqlite_has_no_value_for_is_an_error_only_when_it_is_asked_for() {
     let (db, table) = all_types();
     let connection = connect(&db);
     let mut values = vec![Value::Null; 17];
@@ -144,21 +144,52 @@ fn what_sqlite_has_no_value_for_is_an_error_and_can_be_kept() {
     table.insert(&table.schema().pack(&values).expect("they fit")).expect("room");
 
     let why = "t.c3 is 9223372036854775808, for which SQLite has no value; read it with lode dump";
-    let query = |column: &str| {
-        let mut statement =
-            connection.prepare(&format!("SELECT {column} FROM t")).expect("a query");
-        let refused = statement.query_row([], |row| row.get::<_, i64>(0));
-        match refused {
-            Err(rusqlite::Error::SqliteFailure(error, Some(why))) => (error.extended_code, why),
-            other => panic!("{other:?}"),
+    let mut statement = connection.prepare("SELECT c3 FROM t").expect("a query");
+    match statement.query_row([], |row| row.get::<_, i64>(0)) {
+        Err(rusqlite::Error::SqliteFailure(error, Some(said))) => {
+            assert_eq!((error.extended_code, &said[..]), (rusqlite::ffi::SQLITE_ERROR, why));
         }
-    };
-    assert_eq!(query("c3"), (rusqlite::ffi::SQLITE_ERROR, why.into()));
-    assert!(query("c9").1.starts_with("t.c9 is NaN, for which"), "{:?}", query("c9"));
+        other => panic!("{other:?}"),
+    }
+    let others = "SELECT count(*), sum(c0), max(c9) FROM t";
+    assert_eq!(rows(&connection, others), ["1|NULL|NULL"]);
+    assert_eq!(rows(&connection, "SELECT id FROM t WHERE c9 IS NULL"), ["1"]);
 
     connection.execute_batch("UPDATE t SET c0 = 7").expect("the others stay as they are");
     let row = table.get(1).expect("it can be read").expect("it is there");
     assert_eq!((row.get("c0"), row.get("c3")), (Some(Value::Unsigned(7)), Some(values[4])));
+    assert!(matches!(row.get("c9"), Some(Value::Float(number)) if number.is_nan()));
+    connection.execute_batch("DELETE FROM t").expect("their keys are plain");
+    assert_eq!(table.len(), Ok(0));
+}
+
+#[test]
+fn a_nan_is_null_also_in_a_key_and_a_column_that_is_not_null() {
+    for kind in [KeyKind::Hash, KeyKind::Tree] {
+        let db = Database::in_memory().expect("memory");
+        let schema = Schema::build("t").key("x", Type::F64).column("y", Type::F32);
+        let table = db.create_table(&schema.finish().expect("a schema"), kind).expect("a table");
+        for x in [f64::NAN, -f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1.5] {
+            let values = [Value::Float(x), Value::Float(f64::NAN)];
+            table.insert(&table.schema().pack(&values).expect("fits")).expect("room");
+        }
+        let connection = connect(&db);
+        for (query, found) in [
+            ("SELECT x FROM t ORDER BY x", &["NULL", "NULL", "-inf", "1.5", "inf"][..]),
+            ("SELECT x FROM t ORDER BY x DESC LIMIT 1", &["inf"]),
+            ("SELECT x FROM t WHERE x > 1 ORDER BY x", &["1.5", "inf"]),
+            ("SELECT x FROM t WHERE x < 2 ORDER BY x", &["-inf", "1.5"]),
+            ("SELECT x FROM t WHERE x < 'a' AND x > 0 ORDER BY x", &["1.5", "inf"]),
+            ("SELECT count(*) FROM t WHERE x IS NULL", &["2"]),
+            ("SELECT count(*) FROM t WHERE y IS NULL", &["5"]),
+            ("SELECT count(*) FROM t WHERE x IS (SELECT NULL)", &["2"]),
+            ("SELECT min(x), max(x), count(x), count(*) FROM t", &["-inf|inf|3|5"]),
+        ] {
+            assert_eq!(rows(&connection, query), found, "{kind:?}: {query}");
+        }
+        connection.execute_batch("DELETE FROM t").expect("all rows");
+        assert_eq!(table.len(), Ok(0), "{kind:?}");
+    }
 }
 
 #[test]

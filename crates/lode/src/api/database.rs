@@ -112,6 +112,29 @@ impl Database {
         self.engine.drop_table(name)
     }
 
+    /// Deletes all records of a table at once, however many there are: the table is replaced by an
+    /// empty one like it, which is returned. After a crash it is one or the other. Handles of the
+    /// one before find no table any more; snapshots that were taken before still see it.
+    ///
+    /// ```
+    /// use lode::{Database, KeyKind, ReadTable, Schema, Type};
+    ///
+    /// let db = Database::in_memory()?;
+    /// let schema = Schema::build("byte").key("id", Type::U8).finish()?;
+    /// let bytes = db.create_table(&schema, KeyKind::Tree)?;
+    /// bytes.insert(&[7])?;
+    /// assert_eq!(db.clear_table("byte")?.len(), Ok(0));
+    /// assert!(bytes.insert(&[8]).is_err(), "the table before is no more");
+    /// # Ok::<(), lode::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `NoTable`; `Corrupt` when it cannot be read; `Full`; and those of [writing](Table#errors).
+    pub fn clear_table(&self, name: &str) -> Result<Table> {
+        let core = self.engine.clear_table(name)?;
+        Ok(Table::new(self.engine.clone(), core))
+    }
+
     /// Begins a transaction.
     pub fn begin(&self) -> Transaction {
         Transaction::new(self.engine.clone(), None)

@@ -62,11 +62,7 @@ impl Engine {
             let seed = self.settings.random();
             let id = catalogue.next_id;
             let next_id = id.next().ok_or(Error::TableFull)?;
-            let storage = match self.store {
-                Some(_) => Storage::Directory,
-                None => Storage::Memory,
-            };
-            let definition = Definition::new(id, kind, seed, schema.clone(), storage);
+            let definition = Definition::new(id, kind, seed, schema.clone(), self.storage());
             let _alone = self.gate.close();
             let core = TableCore::create(&self.pager, definition)?;
             let mut writer = Writer::default();
@@ -102,6 +98,48 @@ impl Engine {
             Ok(end)
         })?;
         self.settle(end)
+    }
+
+    /// Where tables lie.
+    fn storage(&self) -> Storage {
+        match self.store {
+            Some(_) => Storage::Directory,
+            None => Storage::Memory,
+        }
+    }
+
+    /// Replaces a table by an empty one like it, in one step: the log has both or neither.
+    pub(crate) fn clear_table(&self, name: &str) -> Result<Arc<TableCore>> {
+        let (core, end) = self.admitted(0, &mut || {
+            let mut catalogue = self.catalogue_mut();
+            self.expect_open()?;
+            if let Some((.., why)) = catalogue.damaged.get(name) {
+                return Err(why.clone());
+            }
+            let before = catalogue.tables.get(name).map(Arc::clone);
+            let before = before.ok_or_else(|| Error::NoTable { table: name.into() })?;
+            let (id, seed) = (catalogue.next_id, self.settings.random());
+            let next_id = id.next().ok_or(Error::TableFull)?;
+            let Definition { kind, schema, .. } = before.definition();
+            let definition = Definition::new(id, *kind, seed, schema.clone(), self.storage());
+            let _alone = self.gate.close();
+            let core = TableCore::create(&self.pager, definition)?;
+            let mut writer = Writer::default();
+            core.definition().store(&mut writer);
+            let records = [
+                LogRecord::DropTable { table: before.id() },
+                LogRecord::CreateTable { definition: &writer.0 },
+            ];
+            let logged = self.append(records.into_iter());
+            let end = logged.inspect_err(|_| core.drop_pages(&self.pager))?;
+            let core = Arc::new(core);
+            catalogue.next_id = next_id;
+            catalogue.tables.insert(name.into(), Arc::clone(&core));
+            before.drop_pages(&self.pager);
+            Ok((core, end))
+        })?;
+        self.settle(end)?;
+        Ok(core)
     }
 
     /// Makes durable, at every level, which tables there are.

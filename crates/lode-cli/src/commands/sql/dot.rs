@@ -1,19 +1,22 @@
 //! Commands that begin with a dot.
 
 use clap::ValueEnum;
-use program_support::output::print;
 
+use super::files;
 use super::help::HELP;
-use super::session::{Next, Session};
+use super::session::{Next, Session, tell};
 use crate::cli::sql::RowFormat;
 
 /// The names of the commands, for completion.
-pub(super) const NAMES: [&str; 6] = [".tables", ".schema", ".mode", ".timer", ".help", ".quit"];
+pub(super) const NAMES: [&str; 8] =
+    [".tables", ".schema", ".dump", ".read", ".mode", ".timer", ".help", ".quit"];
 
 /// A command.
 pub(super) enum Command {
     Tables,
     Schema(Option<String>),
+    Dump(Option<String>),
+    Read(String),
     Mode(RowFormat),
     Timer(bool),
     Help,
@@ -34,6 +37,9 @@ impl Command {
         match (name, argument) {
             (".tables", None) => Ok(Self::Tables),
             (".schema", table) => Ok(Self::Schema(table.map(Into::into))),
+            (".dump", table) => Ok(Self::Dump(table.map(Into::into))),
+            (".read", Some(path)) => Ok(Self::Read(path.into())),
+            (".read", None) => Err("name a file with statements".into()),
             (".mode", Some(word)) => match RowFormat::from_str(word, false) {
                 Ok(format) => Ok(Self::Mode(format)),
                 Err(_) => Err(format!("there is no mode {word}; modes are table, json and csv")),
@@ -58,9 +64,19 @@ impl Command {
     pub(super) fn carry_out(&self, session: &mut Session) -> Result<Next, String> {
         let text = match self {
             Self::Tables => {
-                let names = session.db.table_names().into_iter().map(|name| name + "\n");
-                names.collect()
+                let hidden = session.hidden();
+                let line = |name: String| {
+                    let why = hidden.iter().find(|hidden| hidden.name == name);
+                    let why = why.map(|hidden| format!(" -- hidden from SQL: {}", hidden.why));
+                    format!("{name}{}\n", why.unwrap_or_default())
+                };
+                session.db.table_names().into_iter().map(line).collect()
             }
+            Self::Dump(name) => {
+                files::dump(session, name.as_deref())?;
+                String::new()
+            }
+            Self::Read(path) => return files::read(session, path),
             Self::Schema(None) => {
                 let names = session.db.table_names();
                 names.iter().map(|name| schema(session, name)).collect::<Result<String, _>>()?
@@ -77,7 +93,7 @@ impl Command {
             Self::Help => HELP.into(),
             Self::Quit => return Ok(Next::Quit),
         };
-        print(&text).map_err(|failure| failure.line().unwrap_or_default().to_string())?;
+        tell(&text)?;
         Ok(Next::Line)
     }
 }

@@ -3,6 +3,8 @@
 pub(super) const HELP: &str = "\
 .tables            the tables of the database
 .schema [TABLE]    the statements that create them
+.dump [TABLE]      the statements that create them and fill them
+.read FILE         runs the statements of a file
 .mode table|json|csv
                    how rows are shown
 .timer on|off      whether each statement's time is shown

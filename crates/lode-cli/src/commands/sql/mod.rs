@@ -1,13 +1,13 @@
 //! `lode sql`
 
-mod definitions;
 mod dot;
+mod files;
 mod help;
 mod rows;
 mod session;
 mod shell;
 
-use std::io::{self, BufRead, IsTerminal};
+use std::io::{self, IsTerminal};
 
 use lode::Options;
 use program_support::exit::{Failure, Outcome};
@@ -15,7 +15,7 @@ use program_support::output::say;
 
 use crate::cli::sql::SqlArgs;
 use crate::database::Opened;
-use session::{Next, Session};
+use session::Session;
 
 /// Runs a query, what standard input has, or a shell.
 pub(crate) fn sql(args: &SqlArgs, options: &Options) -> Outcome {
@@ -34,20 +34,7 @@ pub(crate) fn sql(args: &SqlArgs, options: &Options) -> Outcome {
 
 /// Runs the statements of standard input, up to the first that fails.
 fn lines(session: &mut Session) -> Outcome {
-    let mut start = 1;
-    for (line, number) in io::stdin().lock().lines().zip(1..) {
-        let line = line.map_err(|error| Failure::Refused(format!("standard input: {error}")))?;
-        if session.is_at_start() {
-            start = number;
-        }
-        let wrong = |why: String| Failure::Wrong(format!("standard input:{start}: {why}"));
-        if session.take_line(&line).map_err(wrong)? == Next::Quit {
-            return session.end();
-        }
-    }
-    // The last statement needs no semicolon.
-    let rest = session.take_rest();
-    session.run(&rest).map_err(|why| Failure::Wrong(format!("standard input:{start}: {why}")))?;
+    files::lines(session, "standard input", io::stdin().lock()).map_err(Failure::Wrong)?;
     session.end()
 }
 

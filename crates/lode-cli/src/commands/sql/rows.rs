@@ -2,12 +2,12 @@
 
 use std::io::{self, Write};
 
-use comfy_table::presets;
 use program_support::exit::Outcome;
 use program_support::output::{print, to_standard_output};
 use program_support::printable;
 use rusqlite::types::ValueRef;
 use rusqlite::{Row, Statement};
+use unicode_width::UnicodeWidthStr;
 
 use super::session::line_of;
 use crate::cli::sql::RowFormat;
@@ -16,12 +16,37 @@ use crate::cli::sql::RowFormat;
 /// table of their own.
 const ROWS_A_TABLE: usize = 10_000;
 
+/// A column of the result.
+struct Column {
+    name: String,
+    /// Whether it is one of truth values, which SQLite has as 0 and 1.
+    is_bool: bool,
+}
+
+impl Column {
+    /// A value as text; none for NULL.
+    fn text(&self, value: ValueRef<'_>) -> Option<String> {
+        Some(match value {
+            ValueRef::Integer(number @ 0..=1) if self.is_bool => (number == 1).to_string(),
+            ValueRef::Integer(number) => number.to_string(),
+            ValueRef::Real(number) => format!("{number:?}"),
+            ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned(),
+            ValueRef::Blob(bytes) => format!("x'{}'", hex(bytes)),
+            ValueRef::Null => return None,
+        })
+    }
+}
+
 /// Runs a statement, and shows its rows.
 pub(super) fn show(statement: &mut Statement<'_>, format: RowFormat) -> Result<(), String> {
-    let names: Vec<String> = statement.column_names().map(Into::into).collect();
-    if names.is_empty() {
-        return statement.execute([]).map(drop).map_err(|error| line_of(&error));
-    }
+    let columns: Vec<_> = statement
+        .columns()
+        .iter()
+        .map(|column| Column {
+            name: column.name().into(),
+            is_bool: column.decl_type() == Some("BOOLEAN"),
+        })
+        .collect();
     let mut failed = None;
     let mut rows = statement.query([]).map_err(|error| line_of(&error))?;
     let mut next = |each: &mut dyn FnMut(&Row<'_>) -> io::Result<()>| match rows.next() {
@@ -33,16 +58,16 @@ pub(super) fn show(statement: &mut Statement<'_>, format: RowFormat) -> Result<(
         }
     };
     let shown = match format {
-        RowFormat::Table => tables(&names, &mut next),
+        RowFormat::Table => tables(&columns, &mut next),
         RowFormat::Json => to_standard_output(&mut |out| {
-            while next(&mut |row| json(out, &names, row))? {}
+            while next(&mut |row| json(out, &columns, row))? {}
             Ok(())
         }),
         RowFormat::Csv => to_standard_output(&mut |out| {
-            let mut out = csv::Writer::from_writer(out);
-            out.write_record(&names)?;
-            while next(&mut |row| Ok(out.write_record(cells(row, names.len(), ""))?))? {}
-            out.flush()
+            let names = columns.iter().map(|column| Some(column.name.clone()));
+            csv_record(out, names)?;
+            while next(&mut |row| csv_record(out, cells(&columns, row)))? {}
+            Ok(())
         }),
     };
     match (shown, failed) {
@@ -55,51 +80,83 @@ pub(super) fn show(statement: &mut Statement<'_>, format: RowFormat) -> Result<(
 /// Calls a closure with the next row; false at the end.
 type Next<'n> = dyn FnMut(&mut dyn FnMut(&Row<'_>) -> io::Result<()>) -> io::Result<bool> + 'n;
 
-fn tables(names: &[String], next: &mut Next<'_>) -> Outcome {
+fn cells(columns: &[Column], row: &Row<'_>) -> impl Iterator<Item = Option<String>> {
+    let cell = |(at, column): (usize, &Column)| column.text(row.get_ref(at).ok()?);
+    columns.iter().enumerate().map(cell)
+}
+
+fn tables(columns: &[Column], next: &mut Next<'_>) -> Outcome {
+    let names = || columns.iter().map(|column| printable::line(&column.name).into_owned());
     let mut has_more = true;
     while has_more {
-        let mut table = comfy_table::Table::new();
-        table.load_style(presets::NOTHING);
-        table.set_header(names.iter().map(|name| printable::line(name)));
-        let mut count = 0;
-        while has_more && count < ROWS_A_TABLE {
+        let mut table: Vec<String> = names().collect();
+        while has_more && table.len() <= ROWS_A_TABLE * columns.len() {
             let mut add = |row: &Row<'_>| {
-                let cells = cells(row, names.len(), "NULL");
-                table.add_row(cells.iter().map(|cell| printable::line(cell)));
+                let cell = |cell: Option<String>| match cell {
+                    Some(cell) => printable::line(&cell).into_owned(),
+                    None => "NULL".into(),
+                };
+                table.extend(cells(columns, row).map(cell));
                 Ok(())
             };
             has_more = matches!(next(&mut add), Ok(true));
-            count += usize::from(has_more);
         }
-        if count > 0 {
-            let lines = table.to_string();
-            let lines = lines.lines().map(|line| line.trim_end().to_string() + "\n");
-            print(&lines.collect::<String>())?;
+        if table.len() > columns.len() {
+            print(&laid_out(&table, columns.len()))?;
         }
     }
     Ok(())
 }
 
-fn cells(row: &Row<'_>, count: usize, null: &str) -> Vec<String> {
-    let cell = |at: usize| match row.get_ref(at) {
-        Ok(ValueRef::Integer(number)) => number.to_string(),
-        Ok(ValueRef::Real(number)) => format!("{number:?}"),
-        Ok(ValueRef::Text(text)) => String::from_utf8_lossy(text).into_owned(),
-        Ok(ValueRef::Blob(bytes)) => format!("x'{}'", hex(bytes)),
-        Ok(ValueRef::Null) | Err(_) => null.into(),
-    };
-    (0..count).map(cell).collect()
+/// Lines with the cells of a table one under the other.
+fn laid_out(cells: &[String], columns: usize) -> String {
+    let mut widths = vec![0; columns];
+    for line in cells.chunks(columns) {
+        for (width, cell) in widths.iter_mut().zip(line) {
+            *width = cell.width().max(*width);
+        }
+    }
+    let mut text = String::new();
+    for line in cells.chunks(columns) {
+        let (start, mut gap) = (text.len(), 1);
+        for (cell, width) in line.iter().zip(&widths) {
+            text.extend(std::iter::repeat_n(' ', gap));
+            text += cell;
+            gap = width - cell.width() + 2;
+        }
+        text.truncate(text[start..].trim_end().len() + start);
+        text.push('\n');
+    }
+    text
+}
+
+/// Writes a record of CSV: nothing for NULL, and `""` for a text without characters.
+fn csv_record(out: &mut dyn Write, cells: impl Iterator<Item = Option<String>>) -> io::Result<()> {
+    for (at, cell) in cells.enumerate() {
+        if at > 0 {
+            out.write_all(b",")?;
+        }
+        let Some(cell) = cell else { continue };
+        match cell.is_empty() || cell.contains([',', '"', '\n', '\r']) {
+            true => write!(out, "\"{}\"", cell.replace('"', "\"\""))?,
+            false => out.write_all(cell.as_bytes())?,
+        }
+    }
+    out.write_all(b"\n")
 }
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn json(out: &mut dyn Write, names: &[String], row: &Row<'_>) -> io::Result<()> {
-    for (at, name) in names.iter().enumerate() {
-        let name = serde_json::to_string(name)?;
+fn json(out: &mut dyn Write, columns: &[Column], row: &Row<'_>) -> io::Result<()> {
+    for (at, column) in columns.iter().enumerate() {
+        let name = serde_json::to_string(&column.name)?;
         write!(out, "{}{name}:", if at == 0 { '{' } else { ',' })?;
         match row.get_ref(at) {
+            Ok(ValueRef::Integer(number @ 0..=1)) if column.is_bool => {
+                write!(out, "{}", number == 1)?;
+            }
             Ok(ValueRef::Integer(number)) => write!(out, "{number}")?,
             Ok(ValueRef::Real(number)) if number.is_finite() => write!(out, "{number:?}")?,
             Ok(ValueRef::Real(number)) => write!(out, "\"{number}\"")?,

@@ -1,14 +1,13 @@
-//! A connection, and what a user has told it so far.
+//! A console, and what a user has told it so far.
 
 use std::time::Instant;
 
 use lode::Database;
+use lode_sqlite::{Console, Script, Step};
 use program_support::exit::{Failure, Outcome};
 use program_support::output::print;
-use rusqlite::fallible_iterator::FallibleIterator;
-use rusqlite::{Batch, Connection, Error, InterruptHandle};
+use rusqlite::{Error, InterruptHandle};
 
-use super::definitions::Definition;
 use super::dot::Command;
 use super::rows;
 use crate::cli::sql::RowFormat;
@@ -16,11 +15,15 @@ use crate::cli::sql::RowFormat;
 /// A session of SQL on a database.
 pub(super) struct Session {
     pub db: Database,
-    connection: Connection,
+    console: Console,
     pub format: RowFormat,
     pub is_timed: bool,
+    /// Whether it is said how many rows a statement has changed.
+    pub counts_changes: bool,
     /// Lines of a statement that has not ended.
-    text: String,
+    script: Script,
+    /// Files that are being read, one in the other.
+    pub files: usize,
 }
 
 /// What comes after a line.
@@ -39,25 +42,55 @@ pub(super) fn line_of(error: &Error) -> String {
     }
 }
 
+/// Why a statement failed, in a line.
+struct Why(String);
+
+impl From<Error> for Why {
+    fn from(error: Error) -> Self {
+        Self(line_of(&error))
+    }
+}
+
+/// Prints a line of a session.
+///
+/// # Errors
+/// What is wrong with standard output, in a line.
+pub(super) fn tell(text: &str) -> Result<(), String> {
+    print(text).map_err(|failure| failure.line().unwrap_or_default().to_string())
+}
+
 impl Session {
     pub(super) fn new(db: &Database, format: RowFormat) -> Outcome<Self> {
-        let connection = Connection::open_in_memory().and_then(|connection| {
-            lode_sqlite::attach(&connection, db)?;
-            Ok(connection)
-        });
-        let connection = connection.map_err(|error| Failure::Refused(line_of(&error)))?;
-        let text = String::new();
-        Ok(Self { db: db.clone(), connection, format, is_timed: false, text })
+        let console = Console::new(db).map_err(|error| Failure::Refused(line_of(&error)))?;
+        Ok(Self {
+            db: db.clone(),
+            console,
+            format,
+            is_timed: false,
+            counts_changes: false,
+            script: Script::default(),
+            files: 0,
+        })
+    }
+
+    /// A line for each table that SQL cannot show.
+    pub(super) fn hidden(&self) -> Vec<lode_sqlite::HiddenTable> {
+        self.console.hidden()
     }
 
     /// Whether the next line begins a statement.
     pub(super) fn is_at_start(&self) -> bool {
-        self.text.trim().is_empty()
+        self.script.is_blank()
     }
 
     /// What has come of a statement that has not ended, which begins again.
     pub(super) fn take_rest(&mut self) -> String {
-        std::mem::take(&mut self.text)
+        self.script.take_rest()
+    }
+
+    /// Takes the place of the statement that has not ended.
+    pub(super) fn set_aside(&mut self, script: Script) -> Script {
+        std::mem::replace(&mut self.script, script)
     }
 
     /// Takes a line: a command with a dot, or a part of a statement. What is whole is run.
@@ -68,11 +101,11 @@ impl Session {
         if self.is_at_start() && line.trim_start().starts_with('.') {
             return Command::parse(line)?.carry_out(self);
         }
-        self.text += line;
-        self.text.push('\n');
-        if lode_sqlite::is_complete(&self.text) {
-            let text = self.take_rest();
-            self.run(&text)?;
+        self.script.push(line);
+        self.script.push("\n");
+        while let Some(statement) = self.script.next_statement() {
+            let done = self.run(&statement);
+            done.inspect_err(|_| drop(self.script.take_rest()))?;
         }
         Ok(Next::Line)
     }
@@ -81,38 +114,32 @@ impl Session {
     ///
     /// # Errors
     /// What is wrong with the first that fails, in a line.
-    pub(super) fn run(&mut self, text: &str) -> Result<(), String> {
-        if let Some(definition) = Definition::of(text) {
-            return self.timed(|session| definition.carry_out(&session.connection));
-        }
-        self.timed(|session| {
-            let mut batch = Batch::new(&session.connection, text);
-            while let Some(mut statement) = batch.next().map_err(|error| line_of(&error))? {
-                rows::show(&mut statement, session.format)?;
-            }
-            Ok(())
-        })
-    }
-
-    fn timed(&self, work: impl FnOnce(&Self) -> Result<(), String>) -> Result<(), String> {
+    pub(super) fn run(&self, text: &str) -> Result<(), String> {
         let start = Instant::now();
-        work(self)?;
-        if self.is_timed {
-            let line = format!("{:.3} ms\n", start.elapsed().as_secs_f64() * 1e3);
-            print(&line).map_err(|failure| failure.line().unwrap_or_default().to_string())?;
+        let shown = self.console.run::<Why>(text, &mut |step| match step {
+            Step::Rows(statement) => rows::show(statement, self.format).map_err(Why),
+            Step::Changed(1) if self.counts_changes => tell("1 row changed\n").map_err(Why),
+            Step::Changed(count) if self.counts_changes => {
+                tell(&format!("{count} rows changed\n")).map_err(Why)
+            }
+            Step::Changed(_) | Step::Compacted(_) => Ok(()),
+        });
+        shown.map_err(|Why(why)| why)?;
+        match self.is_timed {
+            true => tell(&format!("{:.3} ms\n", start.elapsed().as_secs_f64() * 1e3)),
+            false => Ok(()),
         }
-        Ok(())
     }
 
     /// What ends the statement that runs, from another thread. If that writes in a transaction,
     /// SQLite undoes all of the transaction.
     pub(super) fn interrupter(&self) -> InterruptHandle {
-        self.connection.get_interrupt_handle()
+        self.console.interrupt_handle()
     }
 
     /// Whether a transaction has begun.
     pub(super) fn is_in_transaction(&self) -> bool {
-        !self.connection.is_autocommit()
+        self.console.is_in_transaction()
     }
 
     /// Ends it, if all that was begun has been committed.

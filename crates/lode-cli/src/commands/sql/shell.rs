@@ -100,6 +100,7 @@ fn history_file() -> Option<PathBuf> {
 
 /// Runs the shell until its user leaves.
 pub(super) fn run(session: &mut Session) -> Outcome {
+    session.counts_changes = true;
     let refused = |error: ReadlineError| Failure::Refused(format!("the terminal: {error}"));
     let config = Config::builder().auto_add_history(true).max_history_size(1_000);
     let mut editor: Editor<Words, DefaultHistory> =

@@ -1,0 +1,242 @@
+//! A connection of its own on a database: for shells and scripts.
+
+use lode::{Compacted, Database};
+use rusqlite::fallible_iterator::FallibleIterator;
+use rusqlite::{
+    Batch, Connection, Error, ErrorCode, InterruptHandle, OpenFlags, Result, Statement, ffi,
+};
+use std::sync::Arc;
+
+use crate::attach::{HiddenTable, add_module};
+use crate::error::{error, of_engine};
+use crate::functions::{
+    Current, add_definitions, clear_table, create, drop_table, lock, same_name, set_current,
+};
+use crate::guard::Guard;
+use crate::lexer::Script;
+use crate::math::add_functions;
+use crate::statement::Kind;
+
+/// A connection of SQLite on a database of Lode, in which `CREATE TABLE` and `DROP TABLE` make and
+/// drop tables of the database, and nothing can be written that would be kept nowhere: temporary
+/// tables are made by `CREATE TEMP TABLE`, and what SQLite would only keep in its own memory is
+/// refused.
+///
+/// ```
+/// use lode_sqlite::{Console, Step};
+///
+/// let db = lode::Database::in_memory()?;
+/// let console = Console::new(&db)?;
+/// let text = "-- cities\nCREATE TABLE city (name VARTEXT(80) PRIMARY KEY, people U64);
+///             INSERT INTO city VALUES ('Bern', 134591); SELECT people FROM city";
+/// let mut found = Vec::new();
+/// console.run(text, &mut |step| match step {
+///     Step::Rows(statement) => {
+///         found.push(statement.query_row([], |row| row.get::<_, i64>(0))?);
+///         Ok::<(), rusqlite::Error>(())
+///     }
+///     Step::Changed(rows) => Ok(assert_eq!(rows, 1)),
+///     Step::Compacted(_) => Ok(()),
+/// })?;
+/// assert_eq!((found, db.table_names()), (vec![134_591], vec!["city".into()]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Console {
+    db: Database,
+    connection: Connection,
+    current: Current,
+    guard: Arc<Guard>,
+}
+
+/// What a statement has to show.
+#[derive(Debug)]
+pub enum Step<'s, 'c> {
+    /// It has rows, and has not been run yet.
+    Rows(&'s mut Statement<'c>),
+    /// It changed that many rows.
+    Changed(u64),
+    /// The database was compacted.
+    Compacted(Compacted),
+}
+
+impl Console {
+    /// A console on a database, whose tables are all visible but those of [`hidden`](Self::hidden).
+    ///
+    /// # Errors
+    /// Those of SQLite.
+    pub fn new(database: &Database) -> Result<Self> {
+        // A name is a file's, whatever it looks like: not one of SQLite's addresses.
+        let flags = OpenFlags::default() & !OpenFlags::SQLITE_OPEN_URI;
+        let mut connection = Connection::open_in_memory_with_flags(flags)?;
+        add_functions(&connection)?;
+        let mut attached = add_module(&connection, database)?;
+        let guard = Guard::set(&mut connection, &attached.module)?;
+        attached.guard = Some(Arc::clone(&guard));
+        attached.all(&connection)?;
+        let current = Current::default();
+        set_current(&current, attached);
+        add_definitions(&connection, &current)?;
+        Ok(Self { db: database.clone(), connection, current, guard })
+    }
+
+    /// The tables that SQLite cannot show, with why.
+    pub fn hidden(&self) -> Vec<HiddenTable> {
+        lock(&self.current).iter().flat_map(|attached| attached.hidden.clone()).collect()
+    }
+
+    /// Whether a transaction has begun and not ended.
+    pub fn is_in_transaction(&self) -> bool {
+        !self.connection.is_autocommit()
+    }
+
+    /// What ends the statement that runs, from another thread.
+    pub fn interrupt_handle(&self) -> InterruptHandle {
+        self.connection.get_interrupt_handle()
+    }
+
+    /// Runs statements, one after another, up to the first that fails. `show` is called with what
+    /// each has to show.
+    ///
+    /// # Errors
+    /// Those of SQLite and of `show`. Statements before the one that failed have had their effect;
+    /// that one has had none.
+    pub fn run<E: From<Error>>(
+        &self,
+        text: &str,
+        show: &mut dyn FnMut(Step<'_, '_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut script = Script::default();
+        script.push(text);
+        while let Some(statement) = script.next_statement() {
+            self.run_one(&statement, show)?;
+        }
+        match script.is_blank() {
+            true => Ok(()),
+            false => self.run_one(&script.take_rest(), show),
+        }
+    }
+
+    fn run_one<E: From<Error>>(
+        &self,
+        text: &str,
+        show: &mut dyn FnMut(Step<'_, '_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let refused = |why: &str| Err(error(ffi::SQLITE_ERROR, why).into());
+        if text.contains('\0') {
+            return refused("the statement has a zero byte");
+        }
+        match Kind::of(text) {
+            Kind::Create => {
+                self.define(|connection, attached| create(connection, attached, text))?;
+            }
+            Kind::Drop { name } => match self.table_name(&name) {
+                Some(name) => {
+                    self.define(|connection, attached| drop_table(connection, attached, &name))?;
+                }
+                None => self.pass_on(text, false, show)?,
+            },
+            Kind::Clear { name } => return self.clear(text, &name, show),
+            Kind::Compact if self.is_in_transaction() => {
+                return refused("VACUUM is for outside of transactions; commit it first");
+            }
+            Kind::Compact => {
+                let compacted = self.db.compact().map_err(|cause| of_engine(&cause))?;
+                show(Step::Compacted(compacted))?;
+            }
+            Kind::Refused(why) => return refused(why),
+            Kind::Other { changes_rows } => self.pass_on(text, changes_rows, show)?,
+        }
+        Ok(())
+    }
+
+    fn define<T>(
+        &self,
+        work: impl FnOnce(&Connection, &mut crate::attach::Attached) -> Result<T>,
+    ) -> Result<T> {
+        let mut current = lock(&self.current);
+        let none = || error(ffi::SQLITE_MISUSE, "the console has no database");
+        work(&self.connection, current.as_mut().ok_or_else(none)?)
+    }
+
+    /// The table of the database that a name is of to SQL: that itself, or the only one that
+    /// differs in case.
+    fn table_name(&self, name: &str) -> Option<String> {
+        let names = self.db.table_names();
+        let mut same = names.iter().filter(|other| same_name(other, name));
+        match (names.iter().find(|other| *other == name), same.next(), same.next()) {
+            (Some(exact), ..) => Some(exact.clone()),
+            (None, Some(only), None) => Some(only.clone()),
+            _ => None,
+        }
+    }
+
+    /// Deletes all rows of a table: row by row; and all at once where a transaction cannot hold
+    /// them, or SQLite has no value for their keys.
+    fn clear<E: From<Error>>(
+        &self,
+        text: &str,
+        name: &str,
+        show: &mut dyn FnMut(Step<'_, '_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let is_alone = !self.is_in_transaction();
+        let mut statement = self.connection.prepare(text).map_err(|error| self.explain(error))?;
+        let failed = match statement.execute([]) {
+            Ok(count) => return show(Step::Changed(count as u64)),
+            Err(failed) => failed,
+        };
+        drop(statement);
+        let was_interrupted = failed.sqlite_error_code() == Some(ErrorCode::OperationInterrupted);
+        match self.table_name(name).filter(|_| is_alone && !was_interrupted) {
+            None => Err(failed.into()),
+            Some(name) => {
+                let count =
+                    self.define(|connection, attached| clear_table(connection, attached, &name))?;
+                show(Step::Changed(count))
+            }
+        }
+    }
+
+    /// Has SQLite carry a statement out.
+    fn pass_on<E: From<Error>>(
+        &self,
+        text: &str,
+        changes_rows: bool,
+        show: &mut dyn FnMut(Step<'_, '_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut batch = Batch::new(&self.connection, text);
+        while let Some(mut statement) = batch.next().map_err(|error| self.explain(error))? {
+            if statement.column_count() > 0 {
+                show(Step::Rows(&mut statement))?;
+                continue;
+            }
+            let count = statement.execute([]).map_err(|error| self.explain(error))?;
+            if changes_rows {
+                show(Step::Changed(count as u64))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Says what SQLite does not know of: what was refused, and tables that it does not see.
+    fn explain(&self, failed: Error) -> Error {
+        if let Some(why) = self.guard.take_refusal() {
+            return error(ffi::SQLITE_AUTH, why);
+        }
+        let said = failed.to_string();
+        let Some((_, missing)) = said.split_once("no such table: ") else { return failed };
+        let missing = missing.lines().next().unwrap_or_default();
+        let missing = missing.split(" in ").next().unwrap_or_default();
+        let name = missing.strip_prefix("temp.").unwrap_or(missing);
+        let hidden = self.hidden();
+        match hidden.iter().find(|hidden| same_name(&hidden.name, name)) {
+            Some(hidden) => error(ffi::SQLITE_ERROR, hidden.to_string()),
+            None => failed,
+        }
+    }
+}
+
+impl std::fmt::Debug for Console {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Console").finish_non_exhaustive()
+    }
+}

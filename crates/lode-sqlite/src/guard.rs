@@ -1,0 +1,177 @@
+//! What a connection may write to, whose own database is thrown away in the end.
+//!
+//! SQLite asks for each action of a statement while it prepares it. What would be kept nowhere is
+//! refused, and by name. Whatever the text looks like, nothing gets past this.
+
+use std::ffi::CString;
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
+use rusqlite::{Connection, Result, ffi};
+
+/// Pragmas that read something, or set how statements of this connection run.
+const PRAGMAS: [&str; 32] = [
+    "automatic_index",
+    "busy_timeout",
+    "cache_size",
+    "case_sensitive_like",
+    "collation_list",
+    "compile_options",
+    "count_changes",
+    "data_version",
+    "database_list",
+    "empty_result_callbacks",
+    "foreign_key_list",
+    "foreign_keys",
+    "full_column_names",
+    "function_list",
+    "hard_heap_limit",
+    "ignore_check_constraints",
+    "index_info",
+    "index_list",
+    "index_xinfo",
+    "module_list",
+    "pragma_list",
+    "query_only",
+    "recursive_triggers",
+    "reverse_unordered_selects",
+    "short_column_names",
+    "soft_heap_limit",
+    "table_info",
+    "table_list",
+    "table_xinfo",
+    "temp_store",
+    "threads",
+    "trusted_schema",
+];
+
+/// What is allowed on a connection.
+pub(crate) struct Guard {
+    /// The connection, while it is open.
+    handle: AtomicPtr<ffi::sqlite3>,
+    /// The module of the tables of Lode.
+    module: String,
+    /// Whether a virtual table is taken away by this crate, and not by a statement of the user.
+    is_own: AtomicBool,
+    /// Why the last action was refused.
+    refusal: Mutex<Option<String>>,
+}
+
+impl Guard {
+    /// Guards a connection whose tables of Lode are of this module.
+    pub(crate) fn set(connection: &mut Connection, module: &str) -> Result<Arc<Self>> {
+        // SAFETY: the handle is used in the connection's own callbacks only.
+        #[expect(unsafe_code)]
+        let handle = unsafe { connection.handle() };
+        let guard = Arc::new(Self {
+            handle: AtomicPtr::new(handle),
+            module: module.into(),
+            is_own: AtomicBool::new(false),
+            refusal: Mutex::default(),
+        });
+        let at = Arc::clone(&guard);
+        connection.authorizer(Some(move |context: AuthContext<'_>| {
+            match at.refuses(&context) {
+                None => Authorization::Allow,
+                Some(why) => {
+                    *at.refusal.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
+                    Authorization::Deny
+                }
+            }
+        }))?;
+        Ok(guard)
+    }
+
+    /// Does work of this crate itself, which may take virtual tables away.
+    pub(crate) fn own<T>(&self, work: impl FnOnce() -> T) -> T {
+        let before = self.is_own.swap(true, Ordering::Relaxed);
+        let done = work();
+        self.is_own.store(before, Ordering::Relaxed);
+        done
+    }
+
+    /// Takes what was said of the last action that was refused.
+    pub(crate) fn take_refusal(&self) -> Option<String> {
+        self.refusal.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Whether what is written to a schema of the connection lasts: a file that was attached, or
+    /// the temporary tables that were asked for.
+    fn is_kept(&self, schema: &str) -> bool {
+        if schema.eq_ignore_ascii_case("temp") {
+            return true;
+        }
+        let Ok(schema) = CString::new(schema) else { return false };
+        // SAFETY: SQLite calls on this connection, which is open then, and returns no pointer or a
+        // text that ends with a zero byte.
+        #[expect(unsafe_code)]
+        unsafe {
+            let handle = self.handle.load(Ordering::Relaxed);
+            let file = ffi::sqlite3_db_filename(handle, schema.as_ptr());
+            !file.is_null() && *file != 0
+        }
+    }
+
+    /// Why an action is refused, if it is.
+    fn refuses(&self, context: &AuthContext<'_>) -> Option<String> {
+        use AuthAction as Action;
+        let schema = match context.action {
+            Action::AlterTable { database_name, .. } => database_name,
+            _ => context.database_name.unwrap_or("main"),
+        };
+        if let Action::DropVtable { table_name, module_name } = context.action
+            && module_name == self.module
+        {
+            let is_own = self.is_own.load(Ordering::Relaxed);
+            let why = format!("drop table {table_name} of Lode in a statement by itself");
+            return (!is_own).then_some(why);
+        }
+        let (what, instead) = match context.action {
+            Action::Pragma { pragma_name, pragma_value } => {
+                let is_it = |known: &str| pragma_name.eq_ignore_ascii_case(known);
+                let is_known = PRAGMAS.iter().any(|known| is_it(known))
+                    || is_it("encoding") && pragma_value.is_none();
+                let is_kept = context.database_name.is_some_and(|schema| {
+                    !schema.eq_ignore_ascii_case("temp") && self.is_kept(schema)
+                });
+                let why = format!("PRAGMA {pragma_name} means nothing for a database of Lode");
+                return (!is_known && !is_kept).then_some(why);
+            }
+            Action::CreateTable { table_name } => (
+                format!("CREATE TABLE {table_name}"),
+                "write it as a statement by itself, with the table's name alone",
+            ),
+            Action::CreateView { view_name } => {
+                (format!("CREATE VIEW {view_name}"), "CREATE TEMP VIEW makes one for this session")
+            }
+            Action::CreateIndex { index_name, .. } => {
+                (format!("CREATE INDEX {index_name}"), "tables of Lode have no indexes but the key")
+            }
+            Action::CreateTrigger { trigger_name, .. } => {
+                (format!("CREATE TRIGGER {trigger_name}"), "tables of Lode have no triggers")
+            }
+            Action::CreateVtable { table_name, .. } => (
+                format!("CREATE VIRTUAL TABLE {table_name}"),
+                "CREATE VIRTUAL TABLE temp.… makes one for this session",
+            ),
+            // What it is that changes the schema, SQLite asks too.
+            Action::Insert { table_name }
+            | Action::Delete { table_name }
+            | Action::Update { table_name, .. }
+                if !matches!(table_name, "sqlite_master" | "sqlite_schema") =>
+            {
+                (
+                    format!("a write to {schema}.{table_name}"),
+                    "tables of Lode and temporary ones can be written, and attached files",
+                )
+            }
+            Action::AlterTable { table_name, .. } => {
+                (format!("ALTER TABLE {table_name}"), "tables of Lode cannot be altered")
+            }
+            _ => return None,
+        };
+        let why = format!("{what} would be kept nowhere; {instead}");
+        (!self.is_kept(schema)).then_some(why)
+    }
+}
