@@ -31,8 +31,14 @@ pub fn constant_array(kind: &DataType, text: &str, rows: usize) -> Option<ArrayR
         DataType::UInt16 => parsed!(UInt16Array),
         DataType::UInt32 => parsed!(UInt32Array),
         DataType::UInt64 => parsed!(UInt64Array),
-        DataType::Float32 => parsed!(Float32Array),
-        DataType::Float64 => parsed!(Float64Array),
+        DataType::Float32 => {
+            let value = text.parse().ok().filter(|value: &f32| fits(value.is_infinite(), text))?;
+            Arc::new(Float32Array::from_value(value, rows))
+        }
+        DataType::Float64 => {
+            let value = text.parse().ok().filter(|value: &f64| fits(value.is_infinite(), text))?;
+            Arc::new(Float64Array::from_value(value, rows))
+        }
         DataType::Decimal128(digits, scale) if *scale == 0 => {
             let array = Decimal128Array::from_value(text.parse().ok()?, rows);
             Arc::new(array.with_precision_and_scale(*digits, *scale).ok()?)
@@ -46,6 +52,11 @@ pub fn constant_array(kind: &DataType, text: &str, rows: usize) -> Option<ArrayR
         DataType::Utf8 => Arc::new(StringArray::from(vec![text; rows])),
         _ => return None,
     })
+}
+
+/// Checks that a float is infinite only if its text says so, and not because it is too large.
+fn fits(is_infinite: bool, text: &str) -> bool {
+    !is_infinite || !text.bytes().any(|byte| byte.is_ascii_digit())
 }
 
 /// Days since the beginning of 1970 of a date `2024-02-29`, by the algorithm of Howard Hinnant,
@@ -134,11 +145,16 @@ mod tests {
         for (kind, text) in [
             (DataType::UInt8, "256"),
             (DataType::Int64, "1.0"),
+            (DataType::Float32, "1e39"),
+            (DataType::Float64, "-1e999"),
             (DataType::Boolean, "yes"),
             (DataType::Date32, "today"),
             (DataType::Binary, "00"),
         ] {
             assert!(constant_array(&kind, text, 3).is_none(), "{kind} {text}");
+        }
+        for kind in [DataType::Float32, DataType::Float64] {
+            assert!(constant_array(&kind, "-Infinity", 3).is_some(), "{kind}");
         }
         let whole = constant_array(&DataType::UInt64, "18446744073709551615", 3).expect("an array");
         assert_eq!(whole.len(), 3);

@@ -13,11 +13,11 @@ use std::path::Path;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
-pub use guard::silence_reader_panics;
+pub use guard::{guard_panics, silence_reader_panics};
 pub use table_files::{TableFiles, TableRows};
 
 use crate::error::{Error, Result};
-use guard::guarded;
+use crate::types::expect_distinct;
 
 /// The formats of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -208,7 +208,8 @@ impl Default for ReadOptions {
     }
 }
 
-/// Reads the record batches of a file of some format.
+/// Reads the record batches of a file of some format. Columns are told apart by their names, so a
+/// file with two of one name is refused.
 ///
 /// # Errors
 /// An iterator of it returns `Io`; `Format` when the file is damaged, cut off, or of another
@@ -216,6 +217,7 @@ impl Default for ReadOptions {
 pub struct FileReader {
     schema: SchemaRef,
     rows: Option<u64>,
+    field_ids: Vec<Option<i32>>,
     state: ReaderState,
 }
 
@@ -232,20 +234,24 @@ impl FileReader {
     /// # Errors
     /// `Io`; `Format` when it is none of the format; `NeedsSchema` for CSV without a schema.
     pub fn open(format: FileFormat, file: File, options: &ReadOptions) -> Result<Self> {
-        guarded(|| Self::open_unguarded(format, file, options))
+        let reader = guard_panics(|| Self::open_unguarded(format, file, options))?;
+        expect_distinct(&reader.schema)?;
+        Ok(reader)
     }
 
     fn open_unguarded(format: FileFormat, file: File, options: &ReadOptions) -> Result<Self> {
         Ok(match format {
             FileFormat::Parquet => {
-                let (schema, rows, reader) = parquet::reader(file, options)?;
-                Self { schema, rows: Some(rows), state: ReaderState::Parquet(reader) }
+                let parquet::Opened { schema, rows, field_ids, reader } =
+                    parquet::reader(file, options)?;
+                Self { schema, rows: Some(rows), field_ids, state: ReaderState::Parquet(reader) }
             }
             FileFormat::Ipc => {
                 let reader = ipc::Reader::new(file)?;
                 Self {
                     schema: reader.schema(),
                     rows: None,
+                    field_ids: Vec::new(),
                     state: ReaderState::Ipc(Box::new(reader)),
                 }
             }
@@ -253,7 +259,8 @@ impl FileReader {
                 let schema = options.schema.as_ref().ok_or(Error::NeedsSchema)?;
                 let reader = csv::Reader::new(file, schema, options.batch_rows)?;
                 let schema = reader.schema();
-                Self { schema, rows: None, state: ReaderState::Csv(Box::new(reader)) }
+                let state = ReaderState::Csv(Box::new(reader));
+                Self { schema, rows: None, field_ids: Vec::new(), state }
             }
         })
     }
@@ -266,6 +273,11 @@ impl FileReader {
     /// How many rows the file has, if it says so at its beginning.
     pub fn rows(&self) -> Option<u64> {
         self.rows
+    }
+
+    /// Returns the numbers that a Parquet file gives its columns, as far as it does.
+    pub fn field_ids(&self) -> &[Option<i32>] {
+        &self.field_ids
     }
 
     fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
@@ -282,7 +294,7 @@ impl Iterator for FileReader {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Result<RecordBatch>> {
-        let next = guarded(|| self.next_batch()).transpose();
+        let next = guard_panics(|| self.next_batch()).transpose();
         if !matches!(next, Some(Ok(_))) {
             self.state = ReaderState::Ended;
         }

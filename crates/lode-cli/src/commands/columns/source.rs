@@ -87,6 +87,9 @@ impl Source {
 
 /// The file of a path, or those of a folder.
 fn files(path: &Path, said: Option<Format>) -> Outcome<TableFiles> {
+    if let Err(error) = path.metadata() {
+        return Err(failure(None, &path.display().to_string(), &error.into()));
+    }
     if path.is_dir() {
         let files = TableFiles::in_folder(path, said.map(Into::into));
         return files.map_err(|error| failure(None, &path.display().to_string(), &error));
