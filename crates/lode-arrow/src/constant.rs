@@ -152,6 +152,8 @@ mod tests {
         for (kind, text) in [
             (DataType::UInt8, "256"),
             (DataType::Int64, "1.0"),
+            (DataType::Float32, "1e39"),
+            (DataType::Float64, "-1e999"),
             (DataType::Boolean, "yes"),
             (DataType::Date32, "today"),
             (DataType::Binary, "00"),
@@ -161,6 +163,9 @@ mod tests {
             (DataType::Float64, "-1e999"),
         ] {
             assert!(constant_array(&kind, text, 3).is_none(), "{kind} {text}");
+        }
+        for kind in [DataType::Float32, DataType::Float64] {
+            assert!(constant_array(&kind, "-Infinity", 3).is_some(), "{kind}");
         }
         let whole = constant_array(&DataType::UInt64, "18446744073709551615", 3).expect("an array");
         assert_eq!(whole.len(), 3);

@@ -67,7 +67,7 @@ pub use constant::constant_array;
 pub use error::{Error, Result};
 pub use files::{
     Compression, CsvForm, FileFormat, FileReader, FileWriter, ReadOptions, TableFiles, TableRows,
-    WriteOptions, silence_reader_panics,
+    WriteOptions, guard_panics, silence_reader_panics,
 };
 pub use pack::{Packer, Put};
 pub use scan::{Batches, DEFAULT_BATCH_ROWS, Scan};

@@ -8,7 +8,7 @@ use lode::{Column, Schema, Value};
 
 use crate::cells::{Cells, takes};
 use crate::error::{Error, Result};
-use crate::types::no_column;
+use crate::types::{expect_distinct, no_column};
 
 /// What is called with the number of a row, counted from 1, and its packed record.
 pub type Put<'p, E> = dyn FnMut(u64, &[u8]) -> Result<(), E> + 'p;
@@ -58,8 +58,9 @@ impl Packer {
     /// For batches of this schema. Later ones may be of others.
     ///
     /// # Errors
-    /// `NoColumn`, `ExtraColumn`, `TypeMisfit`.
+    /// `NoColumn`, `ExtraColumn`, `TypeMisfit`; `Format` when two columns have one name.
     pub fn new(schema: &Schema, found: SchemaRef) -> Result<Self> {
+        expect_distinct(&found)?;
         let sources = schema.columns().iter().map(|column| source(column, &found));
         let sources = sources.collect::<Result<_>>()?;
         for field in found.fields() {

@@ -1,6 +1,6 @@
 //! Which Arrow type a column has, and which schema of Lode a schema of Arrow stands for.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema as ArrowSchema, SchemaRef, TimeUnit};
@@ -99,6 +99,15 @@ fn key_field<'s>(schema: &'s ArrowSchema, name: &str) -> Result<&'s Arc<Field>> 
 pub(crate) fn no_column(name: &str, schema: &ArrowSchema) -> Error {
     let columns: Vec<_> = schema.fields().iter().map(|field| field.name().as_str()).collect();
     Error::NoColumn { column: name.into(), columns: columns.join(", ").into() }
+}
+
+/// Refuses two columns of one name: they could not be told apart.
+pub(crate) fn expect_distinct(schema: &ArrowSchema) -> Result<()> {
+    let mut names = HashSet::new();
+    match schema.fields().iter().find(|field| !names.insert(field.name())) {
+        Some(twice) => Err(Error::Format(format!("column {} is there twice", twice.name()).into())),
+        None => Ok(()),
+    }
 }
 
 /// The type of Lode that a field has by its metadata, or else the smallest that holds its values.

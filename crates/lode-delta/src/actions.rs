@@ -1,5 +1,6 @@
 //! The actions of the log ("Actions" in the protocol): those that this crate reads or writes, with
-//! the members that it needs. Others are left out when they are read.
+//! the members that it needs. Others are left out when they are read: `docs/delta.md` says why for
+//! each of them.
 
 use std::collections::BTreeMap;
 
@@ -19,6 +20,10 @@ pub(crate) struct Action {
     pub remove: Option<Remove>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit_info: Option<serde_json::Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checkpoint_metadata: Option<CheckpointMetadata>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sidecar: Option<Sidecar>,
 }
 
 /// What a reader and a writer have to know.
@@ -70,7 +75,28 @@ pub(crate) struct Add {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stats: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub deletion_vector: Option<serde_json::Value>,
+    pub deletion_vector: Option<DeletionVector>,
+}
+
+/// Identifies a file of a version: its path, and which of its rows are deleted.
+pub(crate) type FileKey = (String, Option<String>);
+
+impl Add {
+    /// Returns what identifies the file.
+    pub(crate) fn key(&self) -> FileKey {
+        (self.path.clone(), self.deletion_vector.as_ref().map(DeletionVector::unique_id))
+    }
+
+    /// Returns how many rows the Parquet file has, with those that are deleted, if the log says so.
+    pub(crate) fn stored_rows(&self) -> Option<u64> {
+        let stats: serde_json::Value = serde_json::from_str(self.stats.as_deref()?).ok()?;
+        stats.get("numRecords")?.as_u64()
+    }
+
+    /// Returns how many rows are deleted.
+    pub(crate) fn deleted_rows(&self) -> u64 {
+        self.deletion_vector.as_ref().map_or(0, |vector| vector.cardinality)
+    }
 }
 
 /// A file that is of the table no more.
@@ -87,4 +113,50 @@ pub(crate) struct Remove {
     pub partition_values: Option<BTreeMap<String, Option<String>>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deletion_vector: Option<DeletionVector>,
+}
+
+impl Remove {
+    /// Returns what identifies the file.
+    pub(crate) fn key(&self) -> FileKey {
+        (self.path.clone(), self.deletion_vector.as_ref().map(DeletionVector::unique_id))
+    }
+}
+
+/// Says where the deleted rows of a file are listed.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct DeletionVector {
+    /// `i`, `u` or `p`.
+    pub storage_type: String,
+    pub path_or_inline_dv: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offset: Option<u32>,
+    pub size_in_bytes: u32,
+    pub cardinality: u64,
+}
+
+impl DeletionVector {
+    /// Returns the id that the protocol derives for it.
+    pub(crate) fn unique_id(&self) -> String {
+        let Self { storage_type, path_or_inline_dv, offset, .. } = self;
+        let offset = offset.map_or(String::new(), |offset| format!("@{offset}"));
+        format!("{storage_type}{path_or_inline_dv}{offset}")
+    }
+}
+
+/// Says that a checkpoint may have sidecars.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct CheckpointMetadata {
+    pub version: u64,
+}
+
+/// Names a file with more of a checkpoint.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Sidecar {
+    /// Percent-encoded.
+    pub path: String,
+    pub size_in_bytes: u64,
 }

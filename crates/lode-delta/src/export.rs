@@ -183,6 +183,7 @@ impl Export {
                     extended_file_metadata: Some(true),
                     partition_values: Some(file.partition_values),
                     size: Some(file.size),
+                    deletion_vector: file.deletion_vector,
                 };
                 Action { remove: Some(remove), ..Action::default() }
             })),

@@ -4,14 +4,25 @@
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
+use std::ops::Range;
 
 use futures_util::TryStreamExt;
 use object_store::path::Path;
-use object_store::{ObjectStoreExt, PutMode, PutPayload};
+use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutPayload};
+use percent_encoding::percent_decode_str;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::error::{Error, Result};
 use crate::location::Store;
+
+/// Where an object is that the log of a table names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Spot {
+    /// Below the table.
+    Below(String),
+    /// Anywhere on the disk, or in the bucket.
+    Anywhere(Path),
+}
 
 /// The objects of a table, by their places below it.
 pub(crate) struct Files {
@@ -50,6 +61,31 @@ impl Files {
         Path::parse(whole).map_err(|error| self.damaged(error.to_string()))
     }
 
+    /// Returns where an object is whose path the log has: percent-encoded, and below the table if
+    /// it is not absolute.
+    pub(crate) fn spot(&self, uri: &str) -> Result<Spot> {
+        let path = percent_decode_str(uri).decode_utf8();
+        let path = path.map_err(|_| self.damaged(format!("file {uri}: its name is no UTF-8")))?;
+        let is_whole = path.starts_with('/') || path.starts_with("file:/") || path.contains("://");
+        if !is_whole {
+            return Ok(Spot::Below(path.into_owned()));
+        }
+        let spot = self.store.location.within(&path).map(Spot::Anywhere);
+        spot.ok_or_else(|| Error::Unsupported {
+            place: self.place(),
+            what: format!("the file {path} outside of it").into(),
+            verb: "read",
+        })
+    }
+
+    /// Returns the store that has an object, and its path there.
+    fn locate(&self, spot: &Spot) -> Result<(&dyn ObjectStore, Path)> {
+        Ok(match spot {
+            Spot::Below(name) => (&*self.store.inner, self.path(name)?),
+            Spot::Anywhere(path) => (&*self.store.whole, path.clone()),
+        })
+    }
+
     /// The names of what lies directly in a folder of the table.
     pub(crate) fn list(&self, folder: &str) -> Result<Vec<String>> {
         let path = self.path(folder)?;
@@ -77,16 +113,32 @@ impl Files {
         }
     }
 
+    /// Returns some bytes of an object; `None` if it is not there or has not so many.
+    pub(crate) fn read_range(&self, spot: &Spot, range: Range<u64>) -> Result<Option<Vec<u8>>> {
+        let (store, path) = self.locate(spot)?;
+        let read = self.runtime.block_on(async {
+            match store.head(&path).await? {
+                found if found.size < range.end => Ok(None),
+                _ => store.get_range(&path, range.clone()).await.map(Some),
+            }
+        });
+        match read {
+            Ok(bytes) => Ok(bytes.map(Vec::from)),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(self.refused(&error)),
+        }
+    }
+
     /// An object as a file at its beginning, which has no name; `None` if it is not there.
-    pub(crate) fn fetch(&self, name: &str) -> Result<Option<File>> {
-        let path = self.path(name)?;
+    pub(crate) fn fetch(&self, spot: &Spot) -> Result<Option<File>> {
+        let (store, path) = self.locate(spot)?;
         let refused = |error: std::io::Error| Error::Store {
             place: self.place(),
             why: error.to_string().into(),
         };
         let mut file = tempfile::tempfile().map_err(refused)?;
         let fetched = self.runtime.block_on(async {
-            let mut stream = self.store.inner.get(&path).await?.into_stream();
+            let mut stream = store.get(&path).await?.into_stream();
             while let Some(bytes) = stream.try_next().await? {
                 if let Err(error) = file.write_all(&bytes) {
                     return Ok(Err(error));

@@ -101,7 +101,30 @@ impl Location {
         self.expect_folder(folder)?;
         let inner = LocalFileSystem::new_with_prefix(folder);
         let inner = inner.map_err(|error| self.refused_by_store(&error))?;
-        Ok(Store { inner: Arc::new(inner), prefix: Path::default(), location: self.clone() })
+        let whole = Arc::new(LocalFileSystem::new());
+        let location = self.clone();
+        Ok(Store { inner: Arc::new(inner), whole, prefix: Path::default(), location })
+    }
+
+    /// Returns the path of an object, which a table names by its absolute path; `None` if the
+    /// table's store does not have it.
+    pub(crate) fn within(&self, absolute: &str) -> Option<Path> {
+        match &self.place {
+            Place::Folder(_) => {
+                let path = match absolute.strip_prefix("file:") {
+                    // An authority, which is empty, may come first.
+                    Some(path) => path.strip_prefix("//").unwrap_or(path),
+                    None => absolute,
+                };
+                path.starts_with('/').then(|| Path::from_absolute_path(path).ok())?
+            }
+            #[cfg(feature = "s3")]
+            Place::Bucket { bucket, .. } => {
+                let (scheme, rest) = absolute.split_once("://")?;
+                let path = rest.strip_prefix(bucket.as_str())?.strip_prefix('/')?;
+                matches!(scheme, "s3" | "s3a" | "s3n").then(|| Path::parse(path).ok())?
+            }
+        }
     }
 
     /// Refuses what is there and is no folder.
@@ -130,6 +153,8 @@ fn wrong(place: &str, why: &str) -> Error {
 #[derive(Clone)]
 pub(crate) struct Store {
     pub(crate) inner: Arc<dyn ObjectStore>,
+    /// The store by absolute paths: the disk, or the bucket.
+    pub(crate) whole: Arc<dyn ObjectStore>,
     pub(crate) prefix: Path,
     pub(crate) location: Location,
 }
@@ -218,8 +243,9 @@ mod s3 {
                 RetryConfig { backoff, max_retries: MOST_RETRIES, retry_timeout: RETRY_TIMEOUT };
             let inner = builder.with_client_options(client).with_retry(retry).build();
             let inner = inner.map_err(|error| self.refused_by_store(&error))?;
+            let inner = Arc::new(inner);
             let location = self.clone();
-            Ok(Store { inner: Arc::new(inner), prefix: prefix.clone(), location })
+            Ok(Store { whole: inner.clone(), inner, prefix: prefix.clone(), location })
         }
     }
 }

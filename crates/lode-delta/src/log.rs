@@ -3,9 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::actions::{Action, Add, Metadata, Protocol};
+use serde::Deserialize;
+
+use crate::actions::{Action, Add, FileKey, Metadata, Protocol};
 use crate::checkpoint;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::files::Files;
 
 /// The folder of the log.
@@ -17,8 +19,8 @@ pub(crate) struct Version {
     pub(crate) number: u64,
     pub(crate) protocol: Protocol,
     pub(crate) metadata: Metadata,
-    /// Its files, by their paths.
-    pub(crate) files: BTreeMap<String, Add>,
+    /// Its files, in the order of their paths.
+    pub(crate) files: BTreeMap<FileKey, Add>,
 }
 
 /// The name of an entry of the log.
@@ -31,7 +33,7 @@ pub(crate) fn entry_name(version: u64) -> String {
 struct State {
     protocol: Option<Protocol>,
     metadata: Option<Metadata>,
-    files: BTreeMap<String, Add>,
+    files: BTreeMap<FileKey, Add>,
 }
 
 impl State {
@@ -39,16 +41,25 @@ impl State {
         self.protocol = action.protocol.or(self.protocol.take());
         self.metadata = action.meta_data.or(self.metadata.take());
         if let Some(remove) = action.remove {
-            self.files.remove(&remove.path);
+            self.files.remove(&remove.key());
         }
         if let Some(add) = action.add {
-            self.files.insert(add.path.clone(), add);
+            self.files.insert(add.key(), add);
         }
+    }
+
+    /// Takes the actions of an entry, whatever their order is: those that remove come first.
+    fn take_entry(&mut self, actions: Vec<Action>) {
+        let (added, others): (Vec<_>, Vec<_>) =
+            actions.into_iter().partition(|action| action.add.is_some());
+        others.into_iter().chain(added).for_each(|action| self.take(action));
     }
 }
 
 /// The newest version of a table; `None` if there is no table.
 pub(crate) fn newest(files: &Files) -> Result<Option<Version>> {
+    // It is written after the version that it names, so it is read before the names.
+    let last = last_checkpoint(files)?;
     let names = files.list(LOG)?;
     let entries: BTreeSet<u64> = names.iter().filter_map(|name| entry_of(name)).collect();
     let checkpoint = checkpoint::newest(&names);
@@ -59,6 +70,10 @@ pub(crate) fn newest(files: &Files) -> Result<Option<Version>> {
             false => Err(files.damaged("its log has neither an entry nor a whole checkpoint")),
         };
     };
+    if let Some(last) = last.filter(|last| *last > newest) {
+        let why = format!("its log ends with version {newest}; {LAST} names version {last}");
+        return Err(files.damaged(why));
+    }
     let mut state = State::default();
     let first = match &checkpoint {
         None => 0,
@@ -71,25 +86,30 @@ pub(crate) fn newest(files: &Files) -> Result<Option<Version>> {
         let name = entry_name(version);
         let missing = || files.damaged(format!("entry {version} of its log is not there"));
         let content = files.read(&name)?.ok_or_else(missing)?;
-        let content =
-            String::from_utf8(content).map_err(|_| files.damaged(format!("{name} is no UTF-8")))?;
-        // In one entry a file may be removed and added; those that are added count.
-        let actions = content.lines().filter(|line| !line.trim().is_empty());
-        let actions = actions.map(|line| {
-            serde_json::from_str(line).map_err(|error| files.damaged(format!("{name}: {error}")))
-        });
-        let actions: Vec<Action> = actions.collect::<Result<_>>()?;
-        let (added, others): (Vec<_>, Vec<_>) =
-            actions.into_iter().partition(|action| action.add.is_some());
-        others.into_iter().chain(added).for_each(|action| state.take(action));
+        let actions = actions_in(files, &name, content)?;
+        expect_legal(&actions).map_err(|why| files.damaged(format!("{name}: {why}")))?;
+        state.take_entry(actions);
     }
     let none = |what: &str| files.damaged(format!("its log has no {what}"));
-    Ok(Some(Version {
+    let version = Version {
         number: newest,
         protocol: state.protocol.ok_or_else(|| none("protocol"))?,
         metadata: state.metadata.ok_or_else(|| none("schema"))?,
         files: state.files,
-    }))
+    };
+    expect_whole(files, &version)?;
+    Ok(Some(version))
+}
+
+/// Reads the actions of an entry, or of a checkpoint of lines.
+pub(crate) fn actions_in(files: &Files, name: &str, content: Vec<u8>) -> Result<Vec<Action>> {
+    let content =
+        String::from_utf8(content).map_err(|_| files.damaged(format!("{name} is no UTF-8")))?;
+    let actions = content.lines().filter(|line| !line.trim().is_empty());
+    let actions = actions.map(|line| {
+        serde_json::from_str(line).map_err(|error| files.damaged(format!("{name}: {error}")))
+    });
+    actions.collect()
 }
 
 /// The version of an entry of that name.
@@ -99,61 +119,84 @@ fn entry_of(name: &str) -> Option<u64> {
     is_entry.then(|| digits.parse().ok())?
 }
 
-/// Features that a table may name and that change nothing for a reader of tables whose files have
-/// none of it. What files may have is looked at file by file.
-const HARMLESS: [&str; 6] = [
-    "appendOnly",
-    "columnMapping",
-    "deletionVectors",
-    "timestampNtz",
-    "vacuumProtocolCheck",
-    "v2Checkpoint",
-];
-
-impl Version {
-    /// Refuses what this crate does not read.
-    pub(crate) fn expect_readable(&self, place: &str) -> Result<()> {
-        let no = |what: &str| {
-            Err(Error::Unsupported { place: place.into(), what: what.into(), verb: "read" })
-        };
-        if self.protocol.min_reader_version > 3 {
-            return no(&format!("reader version {}", self.protocol.min_reader_version));
-        }
-        let features = self.protocol.reader_features.iter().flatten();
-        if let Some(other) = features.into_iter().find(|name| !HARMLESS.contains(&&name[..])) {
-            return no(&format!("the feature {other}"));
-        }
-        let mapping = self.metadata.configuration.get("delta.columnMapping.mode");
-        if mapping.and_then(Option::as_deref).is_some_and(|mode| mode != "none") {
-            return no("columns that have other names in its files (column mapping)");
-        }
-        if self.metadata.format.provider != "parquet" {
-            return no(&format!("files of {}", self.metadata.format.provider));
-        }
-        if self.files.values().any(|file| file.deletion_vector.is_some()) {
-            return no("deletion vectors (REORG TABLE … APPLY (PURGE) removes them)");
-        }
-        Ok(())
+/// Refuses an entry whose actions contradict each other: which of them counts is not said.
+fn expect_legal(actions: &[Action]) -> Result<(), String> {
+    if actions.iter().any(|action| action.sidecar.is_some() || action.checkpoint_metadata.is_some())
+    {
+        return Err("it has actions that only checkpoints have".into());
     }
-
-    /// Refuses what this crate does not replace: a table that asks more of a writer than it does.
-    pub(crate) fn expect_replaceable(&self, place: &str) -> Result<()> {
-        let no = |what: &str| {
-            Err(Error::Unsupported { place: place.into(), what: what.into(), verb: "replace" })
-        };
-        let Protocol { min_reader_version, min_writer_version, .. } = self.protocol;
-        if (min_reader_version, min_writer_version) > (1, 2) {
-            return no(&format!(
-                "reader version {min_reader_version} and writer version {min_writer_version}"
-            ));
+    for (kind, count) in [
+        ("protocol", actions.iter().filter(|action| action.protocol.is_some()).count()),
+        ("metaData", actions.iter().filter(|action| action.meta_data.is_some()).count()),
+    ] {
+        if count > 1 {
+            return Err(format!("it has {count} actions {kind}"));
         }
-        if !self.metadata.partition_columns.is_empty() {
-            return no("partitions");
-        }
-        let append_only = self.metadata.configuration.get("delta.appendOnly");
-        if append_only.and_then(Option::as_deref) == Some("true") {
-            return no("the property delta.appendOnly");
-        }
-        Ok(())
     }
+    let (mut added, mut removed) = (BTreeMap::new(), BTreeSet::new());
+    for action in actions {
+        if let Some(add) = &action.add
+            && added.insert(&add.path, add.key()).is_some()
+        {
+            return Err(format!("file {} is added twice", add.path));
+        }
+        removed.extend(action.remove.as_ref().map(|remove| remove.key()));
+    }
+    match added.values().find(|key| removed.contains(key)) {
+        Some((path, _)) => Err(format!("file {path} is both added and removed")),
+        None => Ok(()),
+    }
+}
+
+/// The file that names the last checkpoint.
+const LAST: &str = "_last_checkpoint";
+
+/// Returns the version of the last checkpoint that the log names. Its other members only say where
+/// to look, and all names are looked at here.
+fn last_checkpoint(files: &Files) -> Result<Option<u64>> {
+    #[derive(Deserialize)]
+    struct Last {
+        version: u64,
+    }
+    let content = files.read(&format!("{LOG}/{LAST}"))?;
+    let last = content.and_then(|content| serde_json::from_slice::<Last>(&content).ok());
+    Ok(last.map(|last| last.version))
+}
+
+/// Refuses a version whose files contradict each other, or what the checksum of the version says
+/// ("Version Checksum File" in the protocol). One that is cut off says nothing.
+fn expect_whole(files: &Files, version: &Version) -> Result<()> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Checksum {
+        num_files: i64,
+        table_size_bytes: i64,
+        num_deletion_vectors_opt: Option<i64>,
+        num_deleted_records_opt: Option<i64>,
+    }
+    let paths = version.files.keys().map(|(path, _)| path);
+    if let Some((path, _)) = paths.clone().zip(paths.skip(1)).find(|(one, next)| one == next) {
+        return Err(files.damaged(format!("file {path} is there with two deletion vectors")));
+    }
+    let name = format!("{LOG}/{:020}.crc", version.number);
+    let content = files.read(&name)?;
+    let Some(said) = content.and_then(|content| serde_json::from_slice::<Checksum>(&content).ok())
+    else {
+        return Ok(());
+    };
+    let all = || version.files.values();
+    let vectors = all().filter(|add| add.deletion_vector.is_some()).count() as i64;
+    let deleted = all().map(|add| add.deleted_rows() as i64).sum::<i64>();
+    for (what, found, said) in [
+        ("files", all().count() as i64, Some(said.num_files)),
+        ("bytes", all().map(|add| add.size).sum::<i64>(), Some(said.table_size_bytes)),
+        ("deletion vectors", vectors, said.num_deletion_vectors_opt),
+        ("deleted records", deleted, said.num_deleted_records_opt),
+    ] {
+        if let Some(said) = said.filter(|said| *said != found) {
+            let why = format!("{name} says that there are {said} {what}; its log has {found}");
+            return Err(files.damaged(why));
+        }
+    }
+    Ok(())
 }

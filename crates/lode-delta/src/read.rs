@@ -1,25 +1,28 @@
 //! Reading a version: its files one after another, in the order of their names.
 
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
-use arrow_schema::{Field, Schema, SchemaRef};
+use arrow_array::{ArrayRef, BinaryArray, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use lode_arrow::{FileFormat, FileReader, ReadOptions, constant_array};
-use percent_encoding::percent_decode_str;
 
 use crate::actions::Add;
+use crate::convert::converted;
+use crate::deletion::DeletedRows;
 use crate::error::{Error, Result};
 use crate::files::Files;
 use crate::location::Location;
 use crate::log::{self, Version};
-use crate::schema;
+use crate::schema::{self, StoredColumn};
 
 /// The newest version of a Delta table, to be read.
 pub struct DeltaTable {
     files: Files,
     version: Version,
     schema: SchemaRef,
+    /// What files call the columns.
+    stored: Vec<StoredColumn>,
 }
 
 impl DeltaTable {
@@ -31,9 +34,16 @@ impl DeltaTable {
         let no_table = || Error::NoTable { place: location.shown().into() };
         let files = Files::new(location.store()?.ok_or_else(no_table)?)?;
         let version = log::newest(&files)?.ok_or_else(no_table)?;
-        version.expect_readable(&files.place())?;
-        let schema = schema::parse(&version.metadata.schema_string, &files.place())?;
-        Ok(Self { files, version, schema })
+        let place = files.place();
+        version.expect_readable(&place)?;
+        let mapping = version.mapping(&place)?;
+        let text = &version.metadata.schema_string;
+        let (schema, stored) = schema::parse_mapped(text, mapping, &place)?;
+        let mut partitions = version.metadata.partition_columns.iter();
+        match partitions.find(|name| schema.field_with_name(name).is_err()) {
+            Some(name) => Err(files.damaged(format!("it has no column {name} for its partitions"))),
+            None => Ok(Self { files, version, schema, stored }),
+        }
     }
 
     /// The number of the version.
@@ -48,47 +58,90 @@ impl DeltaTable {
 
     /// How many rows it has, if its log says so.
     pub fn rows(&self) -> Option<u64> {
-        let rows = |file: &Add| {
-            let stats: serde_json::Value = serde_json::from_str(file.stats.as_deref()?).ok()?;
-            stats.get("numRecords")?.as_u64()
-        };
+        let rows = |file: &Add| file.stored_rows()?.checked_sub(file.deleted_rows());
         self.version.files.values().map(rows).sum()
     }
 
-    /// All of its rows. One batch is in memory at a time.
+    /// All of its rows. One batch is in memory at a time, and which rows of a file are deleted.
     pub fn batches(&self) -> Batches<'_> {
         Batches { table: self, files: self.version.files.values().collect(), open: None }
     }
 
     /// Opens one of its files.
     fn file<'t>(&'t self, file: &'t Add) -> Result<DataFile<'t>> {
-        let path = percent_decode_str(&file.path).decode_utf8();
         let damaged = |why: &str| self.files.damaged(format!("file {}: {why}", file.path));
-        let path = path.map_err(|_| damaged("its name is no UTF-8"))?;
-        if path.contains("://") || path.starts_with('/') {
-            return Err(Error::Unsupported {
-                place: self.files.place(),
-                what: format!("the file {path} outside of it").into(),
-                verb: "read",
-            });
+        let spot = self.files.spot(&file.path)?;
+        let found = self.files.fetch(&spot)?.ok_or_else(|| damaged("it is not there"))?;
+        let size_bytes = found.metadata().map_or(0, |found| found.len());
+        if i64::try_from(size_bytes) != Ok(file.size) {
+            return Err(damaged(&format!("it has {size_bytes} bytes and not {}", file.size)));
         }
-        let found = self.files.fetch(&path)?.ok_or_else(|| damaged("it is not there"))?;
         let options = ReadOptions::default();
         let reader = FileReader::open(FileFormat::Parquet, found, &options);
         let reader = reader.map_err(|error| damaged(&error.to_string()))?;
-        Ok(DataFile { reader, partitions: &file.partition_values, path: &file.path })
+        let rows = reader.rows().unwrap_or(0);
+        if let Some(said) = file.stored_rows().filter(|said| *said != rows) {
+            return Err(damaged(&format!("it has {rows} rows and not {said}")));
+        }
+        let deleted = match &file.deletion_vector {
+            Some(vector) => Some(DeletedRows::read(&self.files, &file.path, vector)?),
+            None => None,
+        };
+        if let Some(last) =
+            deleted.as_ref().and_then(DeletedRows::last).filter(|last| *last >= rows)
+        {
+            let why = format!("its deletion vector has row {last}, and it has {rows} rows");
+            return Err(damaged(&why));
+        }
+        let sources = self.sources(file, &reader).map_err(|why| damaged(&why))?;
+        Ok(DataFile { reader, sources, deleted, path: &file.path })
     }
 
-    /// A batch of a file with all columns of the table.
-    fn complete(&self, batch: &RecordBatch, file: &DataFile<'_>) -> Result<RecordBatch> {
+    /// Returns where the columns of the table come from, or what is wrong with the file.
+    fn sources<'t>(
+        &'t self,
+        file: &'t Add,
+        reader: &FileReader,
+    ) -> Result<Vec<Source<'t>>, String> {
+        let has_ids = || reader.field_ids().iter().any(Option::is_some);
+        if self.stored.iter().any(|column| column.id.is_some()) && !has_ids() {
+            return Err("it has no field ids, by which the columns of the table are found".into());
+        }
+        let columns = self.schema.fields().iter().zip(&self.stored);
+        let sources = columns.map(|(field, stored)| {
+            if self.version.metadata.partition_columns.contains(field.name()) {
+                let value = file.partition_values.get(&stored.name);
+                let value = value.ok_or_else(|| format!("it has no value of {}", field.name()))?;
+                // An empty text means null.
+                return Ok(Source::Value(value.as_deref().filter(|text| !text.is_empty())));
+            }
+            Ok(match place(stored, reader)? {
+                Some(place) if *field.data_type() != DataType::Null => Source::Column(place),
+                _ => Source::Nothing,
+            })
+        });
+        sources.collect()
+    }
+
+    /// A batch of a file with all columns of the table, without rows that are deleted.
+    fn complete(&self, batch: &RecordBatch, file: &mut DataFile<'_>) -> Result<RecordBatch> {
         let (mut fields, mut columns) = (Vec::new(), Vec::new());
-        for field in self.schema.fields() {
-            let array = if self.version.metadata.partition_columns.contains(field.name()) {
-                self.partition(field, file, batch.num_rows())?
-            } else if let Some(found) = batch.column_by_name(field.name()) {
-                Arc::clone(found)
-            } else {
-                new_null_array(field.data_type(), batch.num_rows())
+        for (field, source) in self.schema.fields().iter().zip(&file.sources) {
+            let wanted = field.data_type();
+            let array = match source {
+                Source::Column(place) => {
+                    let found = batch.column(*place);
+                    let damaged = |why: String| {
+                        let name = field.name();
+                        self.files.damaged(format!("file {}: column {name}: {why}", file.path))
+                    };
+                    let array = converted(found, wanted).ok_or_else(|| {
+                        damaged(format!("it is {} and not {wanted}", found.data_type()))
+                    })?;
+                    array.map_err(|error| damaged(error.to_string()))?
+                }
+                Source::Value(Some(text)) => self.partition(field, text, file, batch.num_rows())?,
+                Source::Value(None) | Source::Nothing => new_null_array(wanted, batch.num_rows()),
             };
             // Files may say otherwise than the log which columns can be null.
             let kind = array.data_type().clone();
@@ -98,24 +151,64 @@ impl DeltaTable {
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         let schema = Arc::new(Schema::new(fields));
         let batch = RecordBatch::try_new_with_options(schema, columns, &options);
-        Ok(batch.map_err(lode_arrow::Error::from)?)
+        let batch = batch.map_err(lode_arrow::Error::from)?;
+        Ok(match &mut file.deleted {
+            Some(deleted) => deleted.keep(&batch)?,
+            None => batch,
+        })
     }
 
     /// The value of a column that the rows of a file have in common.
-    fn partition(&self, field: &Field, file: &DataFile<'_>, rows: usize) -> Result<ArrayRef> {
-        let text = file.partitions.get(field.name()).and_then(Option::as_deref);
-        // An empty text means null.
-        let Some(text) = text.filter(|text| !text.is_empty()) else {
-            return Ok(new_null_array(field.data_type(), rows));
-        };
-        constant_array(field.data_type(), text, rows).ok_or_else(|| {
-            self.files.damaged(format!(
-                "file {}: the value {text:?} of column {} is no {}",
-                file.path,
-                field.name(),
-                field.data_type()
-            ))
-        })
+    fn partition(
+        &self,
+        field: &Field,
+        text: &str,
+        file: &DataFile<'_>,
+        rows: usize,
+    ) -> Result<ArrayRef> {
+        // Bytes are there as the text that they are.
+        if *field.data_type() == DataType::Binary {
+            return match text.contains(char::REPLACEMENT_CHARACTER) {
+                true => Err(self.no_value(field, text, file)),
+                false => Ok(Arc::new(BinaryArray::from_iter_values(vec![text; rows]))),
+            };
+        }
+        let array = constant_array(field.data_type(), text, rows);
+        array.ok_or_else(|| self.no_value(field, text, file))
+    }
+
+    fn no_value(&self, field: &Field, text: &str, file: &DataFile<'_>) -> Error {
+        let (path, name, kind) = (file.path, field.name(), field.data_type());
+        Error::Unsupported {
+            place: self.files.place(),
+            what: format!("the value {text:?} of column {name} ({kind}) for file {path}").into(),
+            verb: "read",
+        }
+    }
+}
+
+/// Finds a column in a file. Names whose letters differ in case are equal, if the file does not
+/// have both.
+fn place(stored: &StoredColumn, reader: &FileReader) -> Result<Option<usize>, String> {
+    let fields = reader.schema().fields();
+    let found: Vec<usize> = match stored.id {
+        Some(id) => {
+            let ids = reader.field_ids().iter().enumerate();
+            ids.filter(|(_, found)| **found == Some(id)).map(|(place, _)| place).collect()
+        }
+        None => match fields.iter().position(|field| *field.name() == stored.name) {
+            Some(place) => vec![place],
+            None => {
+                let name = stored.name.to_lowercase();
+                let is_it = |field: &Field| field.name().to_lowercase() == name;
+                (0..fields.len()).filter(|place| is_it(&fields[*place])).collect()
+            }
+        },
+    };
+    match found[..] {
+        [] => Ok(None),
+        [place] => Ok(Some(place)),
+        _ => Err(format!("it has column {} twice", stored.name)),
     }
 }
 
@@ -125,10 +218,22 @@ impl std::fmt::Debug for DeltaTable {
     }
 }
 
+/// Where the values of a column come from.
+enum Source<'t> {
+    /// A column of the file.
+    Column(usize),
+    /// What the log says for the file.
+    Value(Option<&'t str>),
+    /// Nowhere: they are null.
+    Nothing,
+}
+
 /// A file that is being read.
 struct DataFile<'t> {
     reader: FileReader,
-    partitions: &'t BTreeMap<String, Option<String>>,
+    /// Where the columns of the table come from.
+    sources: Vec<Source<'t>>,
+    deleted: Option<DeletedRows>,
     path: &'t str,
 }
 
@@ -140,7 +245,7 @@ struct DataFile<'t> {
 pub struct Batches<'t> {
     table: &'t DeltaTable,
     /// Those to come, the next one first.
-    files: std::collections::VecDeque<&'t Add>,
+    files: VecDeque<&'t Add>,
     open: Option<DataFile<'t>>,
 }
 
@@ -153,7 +258,11 @@ impl Batches<'_> {
                 let batch = batch.map_err(|error| {
                     self.table.files.damaged(format!("file {}: {error}", open.path))
                 })?;
-                return self.table.complete(&batch, open).map(Some);
+                let batch = self.table.complete(&batch, open)?;
+                if batch.num_rows() > 0 {
+                    return Ok(Some(batch));
+                }
+                continue;
             }
             match self.files.pop_front() {
                 None => return Ok(None),

@@ -15,7 +15,16 @@ use arrow_array::{ArrayRef, BinaryArray, PrimitiveArray, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use serde::{Deserialize, Serialize};
 
+use crate::convert::converts;
 use crate::error::{Error, Result};
+use crate::protocol::Mapping;
+
+/// The keys of a field's metadata that say how files call it.
+const PHYSICAL_NAME: &str = "delta.columnMapping.physicalName";
+const PHYSICAL_ID: &str = "delta.columnMapping.id";
+
+/// The key of a field's metadata that has the types that it had before.
+const TYPE_CHANGES: &str = "delta.typeChanges";
 
 /// The digits of a decimal that holds every unsigned integer of 64 bits.
 const U64_DIGITS: u8 = 20;
@@ -100,6 +109,7 @@ fn word(kind: &DataType) -> Option<String> {
         DataType::Date32 => "date".into(),
         DataType::Utf8 => "string".into(),
         DataType::Binary => "binary".into(),
+        DataType::Null => "void".into(),
         _ => return None,
     })
 }
@@ -127,6 +137,7 @@ fn type_of(word: &str) -> Option<DataType> {
         "date" => DataType::Date32,
         "string" => DataType::Utf8,
         "binary" => DataType::Binary,
+        "void" => DataType::Null,
         _ => decimal()?,
     })
 }
@@ -149,24 +160,101 @@ pub(crate) fn print(stored: &Schema) -> String {
     serde_json::to_string(&schema).expect("names and words are JSON")
 }
 
+/// What files call a column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StoredColumn {
+    /// Also in the values of partitions.
+    pub(crate) name: String,
+    /// The number of its field in Parquet, if columns are found by it.
+    pub(crate) id: Option<i32>,
+}
+
 /// The schema that the log says; columns of types that Lode does not hold are refused.
 pub(crate) fn parse(text: &str, place: &str) -> Result<SchemaRef> {
+    Ok(parse_mapped(text, Mapping::None, place)?.0)
+}
+
+/// The schema that the log says, and what files call its columns.
+pub(crate) fn parse_mapped(
+    text: &str,
+    mapping: Mapping,
+    place: &str,
+) -> Result<(SchemaRef, Vec<StoredColumn>)> {
     let damaged = |why: &str| Error::Damaged { place: place.into(), why: why.into() };
     let schema: Struct =
         serde_json::from_str(text).map_err(|error| damaged(&format!("its schema: {error}")))?;
+    let stored = schema.fields.iter().map(|field| names_in_files(field, mapping));
+    let stored: Vec<_> = stored.collect::<Result<_, _>>().map_err(|why: String| damaged(&why))?;
+    // The case of their letters does not tell columns apart.
+    let names = schema.fields.iter().map(|field| field.name.to_lowercase());
+    expect_distinct(names).map_err(|name| damaged(&format!("column {name} is there twice")))?;
+    let names = stored.iter().map(|column| column.name.clone());
+    let twice = |name: String| damaged(&format!("two of its columns are called {name} in files"));
+    expect_distinct(names).map_err(twice)?;
     let fields = schema.fields.into_iter().map(|field| {
-        let kind = field.r#type.as_str().and_then(type_of).ok_or_else(|| Error::Unsupported {
+        let no = |what: String| Error::Unsupported {
             place: place.into(),
-            what: format!("column {} of type {}", field.name, field.r#type).into(),
+            what: what.into(),
             verb: "read",
-        })?;
+        };
+        let kind = field.r#type.as_str().and_then(type_of);
+        let kind =
+            kind.ok_or_else(|| no(format!("column {} of type {}", field.name, field.r#type)))?;
+        if let Some(change) = strange_change(&field) {
+            return Err(no(format!("a change of column {} {change}", field.name)));
+        }
         let metadata = field.metadata.iter();
         let metadata: HashMap<_, _> = metadata
             .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_string())))
             .collect();
         Ok(Field::new(field.name, kind, field.nullable).with_metadata(metadata))
     });
-    Ok(Arc::new(Schema::new(fields.collect::<Result<Vec<_>>>()?)))
+    Ok((Arc::new(Schema::new(fields.collect::<Result<Vec<_>>>()?)), stored))
+}
+
+/// Returns what files call a column, or what its metadata lacks.
+fn names_in_files(field: &StructField, mapping: Mapping) -> Result<StoredColumn, String> {
+    let lacks = |key: &str| format!("column {} has no {key}", field.name);
+    if mapping == Mapping::None {
+        return Ok(StoredColumn { name: field.name.clone(), id: None });
+    }
+    let name = field.metadata.get(PHYSICAL_NAME).and_then(|name| name.as_str());
+    let name = name.ok_or_else(|| lacks(PHYSICAL_NAME))?.to_string();
+    let id = match mapping {
+        Mapping::Id => {
+            let id = field.metadata.get(PHYSICAL_ID).and_then(|id| id.as_i64()?.try_into().ok());
+            Some(id.ok_or_else(|| lacks(PHYSICAL_ID))?)
+        }
+        Mapping::None | Mapping::Name => None,
+    };
+    Ok(StoredColumn { name, id })
+}
+
+/// Refuses names of which two are equal, and returns one of these.
+fn expect_distinct(names: impl Iterator<Item = String>) -> Result<(), String> {
+    let mut seen = std::collections::HashSet::new();
+    for name in names {
+        if let Some(name) = seen.replace(name) {
+            return Err(name);
+        }
+    }
+    Ok(())
+}
+
+/// Returns a change of a column's type that cannot be followed, in words ("Type Change Metadata" in
+/// the protocol).
+fn strange_change(field: &StructField) -> Option<String> {
+    let changes = field.metadata.get(TYPE_CHANGES)?;
+    let Some(changes) = changes.as_array() else { return Some(changes.to_string()) };
+    let word = |change: &serde_json::Value, key: &str| Some(change.get(key)?.as_str()?.to_string());
+    let strange = changes.iter().find(|change| {
+        let types = || {
+            let (before, after) = (word(change, "fromType")?, word(change, "toType")?);
+            Some((type_of(&before)?, type_of(&after)?))
+        };
+        types().is_none_or(|(before, after)| !converts(&before, &after))
+    })?;
+    Some(strange.to_string())
 }
 
 /// The columns of a schema in words, as `name:type`.

@@ -23,8 +23,12 @@ pub fn silence_reader_panics() {
     }));
 }
 
-/// Calls `work`, which nothing is used of after a panic.
-pub(super) fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+/// Calls `work`, which reads a file, and returns an error if it panics. Nothing that `work` changes
+/// is used after a panic.
+///
+/// # Errors
+/// Those of `work`; `Format` when it panics.
+pub fn guard_panics<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     let before = IS_GUARDED.replace(true);
     let done = panic::catch_unwind(AssertUnwindSafe(work));
     IS_GUARDED.set(before);

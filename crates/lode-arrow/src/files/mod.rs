@@ -15,11 +15,11 @@ use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
 
 pub use csv::CsvForm;
-pub use guard::silence_reader_panics;
+pub use guard::{guard_panics, silence_reader_panics};
 pub use table_files::{TableFiles, TableRows};
 
 use crate::error::{Error, Result};
-use guard::guarded;
+use crate::types::expect_distinct;
 
 /// The formats of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -242,7 +242,8 @@ impl Default for ReadOptions {
     }
 }
 
-/// Reads the record batches of a file of some format.
+/// Reads the record batches of a file of some format. Columns are told apart by their names, so a
+/// file with two of one name is refused.
 ///
 /// # Errors
 /// An iterator of it returns `Io`; `Format` when the file is damaged, cut off, or of another
@@ -252,6 +253,7 @@ pub struct FileReader {
     rows: Option<u64>,
     /// Where the wanted columns are in a batch, unless it has only these.
     places: Option<Vec<usize>>,
+    field_ids: Vec<Option<i32>>,
     state: ReaderState,
 }
 
@@ -269,15 +271,18 @@ impl FileReader {
     /// `Io`; `Format` when it is none of the format; `NeedsSchema` for CSV without a schema;
     /// `NotInFile` when a column of [`ReadOptions::columns`] is none of the file.
     pub fn open(format: FileFormat, file: File, options: &ReadOptions) -> Result<Self> {
-        guarded(|| Self::open_unguarded(format, file, options))
+        let reader = guard_panics(|| Self::open_unguarded(format, file, options))?;
+        expect_distinct(&reader.schema)?;
+        Ok(reader)
     }
 
     fn open_unguarded(format: FileFormat, file: File, options: &ReadOptions) -> Result<Self> {
         Ok(match format {
             FileFormat::Parquet => {
-                let (schema, rows, reader) = parquet::reader(file, options)?;
+                let parquet::Opened { schema, rows, field_ids, reader } =
+                    parquet::reader(file, options)?;
                 let state = ReaderState::Parquet(reader);
-                Self { schema, rows: Some(rows), places: None, state }
+                Self { schema, rows: Some(rows), places: None, field_ids, state }
             }
             FileFormat::Ipc => {
                 let reader = ipc::Reader::new(file)?;
@@ -287,13 +292,14 @@ impl FileReader {
                     schema = Arc::new(schema.project(&found)?);
                     places = Some(found);
                 }
-                Self { schema, rows: None, places, state: ReaderState::Ipc(Box::new(reader)) }
+                let state = ReaderState::Ipc(Box::new(reader));
+                Self { schema, rows: None, places, field_ids: Vec::new(), state }
             }
             FileFormat::Csv => {
                 let schema = options.schema.as_ref().ok_or(Error::NeedsSchema)?;
                 let reader = csv::Reader::new(file, schema, options)?;
                 let (schema, state) = (reader.schema(), ReaderState::Csv(Box::new(reader)));
-                Self { schema, rows: None, places: None, state }
+                Self { schema, rows: None, places: None, field_ids: Vec::new(), state }
             }
         })
     }
@@ -306,6 +312,11 @@ impl FileReader {
     /// How many rows the file has, if it says so at its beginning.
     pub fn rows(&self) -> Option<u64> {
         self.rows
+    }
+
+    /// Returns the numbers that a Parquet file gives its columns, as far as it does.
+    pub fn field_ids(&self) -> &[Option<i32>] {
+        &self.field_ids
     }
 
     fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
@@ -325,7 +336,7 @@ impl Iterator for FileReader {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Result<RecordBatch>> {
-        let next = guarded(|| self.next_batch()).transpose();
+        let next = guard_panics(|| self.next_batch()).transpose();
         if !matches!(next, Some(Ok(_))) {
             self.state = ReaderState::Ended;
         }

@@ -14,7 +14,7 @@ use parquet::basic::{Compression as Codec, GzipLevel, Type as PhysicalType, Zstd
 use parquet::file::properties::WriterProperties;
 
 use super::{Compression, ReadOptions, WriteOptions, names_of, places};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 pub(super) type Writer<W> = ArrowWriter<W>;
 pub(super) type Reader = ParquetRecordBatchReader;
@@ -43,22 +43,73 @@ pub(super) fn writer<W: Write + Send>(
     Ok(ArrowWriter::try_new(out, Arc::clone(schema), Some(properties.build()))?)
 }
 
-/// Opens a file: its columns, its rows, and what reads them.
-pub(super) fn reader(file: File, options: &ReadOptions) -> Result<(SchemaRef, u64, Reader)> {
-    let mut metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::default())?;
+/// What is known of a file, and what reads it.
+pub(super) struct Opened {
+    pub(super) schema: SchemaRef,
+    pub(super) rows: u64,
+    pub(super) field_ids: Vec<Option<i32>>,
+    pub(super) reader: Reader,
+}
+
+/// What the library says of files whose footer, or whose columns, are encrypted.
+const ENCRYPTED_FOOTER: &str = "has an encrypted footer";
+const NO_TYPE: &str = "Required field type_ is missing";
+
+/// Opens a file.
+pub(super) fn reader(file: File, options: &ReadOptions) -> Result<Opened> {
+    let loaded = ArrowReaderMetadata::load(&file, ArrowReaderOptions::default());
+    let mut metadata = loaded.map_err(|error| {
+        match error.to_string() {
+        said if said.contains(ENCRYPTED_FOOTER) => {
+            Error::Format("the file is encrypted, which Lode does not read".into())
+        }
+        said if said.contains(NO_TYPE) => Error::Format(
+            "its footer does not describe a column, as when columns are encrypted, which Lode does \
+             not read"
+                .into(),
+        ),
+        _ => error.into(),
+    }
+    })?;
+    let rows = expect_whole(&metadata)?;
     if let Some(schema) = with_wide_moments(&metadata) {
         let options = ArrowReaderOptions::default().with_schema(schema);
         metadata = ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), options)?;
     }
+    let fields = metadata.parquet_schema().root_schema().get_fields().iter();
+    let field_ids = fields.map(|field| {
+        let info = field.get_basic_info();
+        info.has_id().then(|| info.id())
+    });
+    let mut field_ids: Vec<_> = field_ids.collect();
     let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata);
     if let Some(wanted) = &options.columns {
         let places = places(wanted, names_of(builder.schema()))?;
-        let mask = ProjectionMask::roots(builder.parquet_schema(), places);
+        let mask = ProjectionMask::roots(builder.parquet_schema(), places.iter().copied());
+        let is_read = |at: &usize| places.contains(at);
+        field_ids = (0..).zip(field_ids).filter(|(at, _)| is_read(at)).map(|(_, id)| id).collect();
         builder = builder.with_projection(mask);
     }
-    let rows = builder.metadata().file_metadata().num_rows();
     let reader = builder.with_batch_size(options.batch_rows.max(1)).build()?;
-    Ok((arrow_array::RecordBatchReader::schema(&reader), rows.max(0) as u64, reader))
+    let schema = arrow_array::RecordBatchReader::schema(&reader);
+    Ok(Opened { schema, rows, field_ids, reader })
+}
+
+/// Returns how many rows a file has. Refuses one whose groups have others, or whose values are in
+/// other files.
+fn expect_whole(metadata: &ArrowReaderMetadata) -> Result<u64> {
+    let wrong = |why: String| Err(Error::Format(why.into()));
+    let groups = metadata.metadata().row_groups();
+    let chunks = groups.iter().flat_map(|group| group.columns());
+    if let Some(other) = chunks.filter_map(|chunk| chunk.file_path()).find(|path| !path.is_empty())
+    {
+        return wrong(format!("its values are in another file, {other}, which is not read"));
+    }
+    let rows = metadata.metadata().file_metadata().num_rows();
+    match groups.iter().map(|group| group.num_rows()).sum::<i64>() {
+        found if found == rows => Ok(rows.max(0) as u64),
+        found => wrong(format!("it says that it has {rows} rows, and its groups have {found}")),
+    }
 }
 
 /// The schema of a file in which moments have 96 bits, as Spark writes them, with microseconds for

@@ -105,6 +105,7 @@ fn nothing_is_left_of_an_import_that_does_not_fit() {
              --format says what it is",
         ),
         ("nosuch.csv", 3, "nosuch.csv: No such file or directory (os error 2)"),
+        ("nosuch", 3, "nosuch: No such file or directory (os error 2)"),
         ("folder.arrow", 2, "folder.arrow: there is no file of a table in this folder"),
     ] {
         bench.refuses(&["import", "zoo", "animal", file], code, line);

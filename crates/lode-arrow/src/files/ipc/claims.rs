@@ -1,7 +1,7 @@
 //! How large the compressed buffers of a batch say that they become. To decompress them takes as
 //! much memory at once, and the process ends if there is less.
 
-use arrow_ipc::{Buffer as Place, CompressionType, RecordBatch, root_as_message};
+use arrow_ipc::{Buffer as Place, CompressionType, Message, RecordBatch, root_as_message};
 
 use crate::error::{Error, Result};
 
@@ -46,13 +46,18 @@ pub(super) fn expect_possible(metadata: &[u8], body: &[u8]) -> Result<()> {
     }
 }
 
-/// The batch that a message describes, if it is one that can be read.
-fn batch_of(metadata: &[u8]) -> Option<RecordBatch<'_>> {
+/// Returns the message of a block, if it can be read.
+pub(super) fn message_of(metadata: &[u8]) -> Option<Message<'_>> {
     let skipped = match metadata.starts_with(&CONTINUATION) {
         true => CONTINUATION.len() + LENGTH_BYTES,
         false => LENGTH_BYTES,
     };
-    let message = root_as_message(metadata.get(skipped..)?).ok()?;
+    root_as_message(metadata.get(skipped..)?).ok()
+}
+
+/// The batch that a message describes, if it is one that can be read.
+fn batch_of(metadata: &[u8]) -> Option<RecordBatch<'_>> {
+    let message = message_of(metadata)?;
     message.header_as_record_batch().or_else(|| message.header_as_dictionary_batch()?.data())
 }
 

@@ -1,6 +1,7 @@
 //! The file format of Arrow IPC.
 
 mod claims;
+mod expected;
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -15,6 +16,7 @@ use arrow_ipc::{Block, CompressionType, root_as_footer};
 use arrow_schema::SchemaRef;
 
 use self::claims::expect_possible;
+use self::expected::{Dictionaries, expect_readable};
 use super::{Compression, FileFormat, WriteOptions};
 use crate::error::{Error, Result};
 
@@ -90,12 +92,16 @@ impl Reader {
         file.seek(SeekFrom::Start(footer_at))?;
         file.read_exact(&mut footer)?;
         let footer = root_as_footer(&footer).map_err(|_| no_footer())?;
-        let schema = Arc::new(fb_to_schema(footer.schema().ok_or_else(no_footer)?));
+        let schema = footer.schema().ok_or_else(no_footer)?;
+        expect_readable(&schema)?;
+        let schema = Arc::new(fb_to_schema(schema));
         let blocks = footer.recordBatches().iter().flatten().rev().copied().collect();
         let decoder = FileDecoder::new(Arc::clone(&schema), footer.version());
         let mut reader = Self { file, size_bytes, decoder, schema, blocks };
+        let mut dictionaries = Dictionaries::default();
         for block in footer.dictionaries().iter().flatten() {
             let bytes = reader.bytes_of(block)?;
+            dictionaries.add(bytes.get(..block.metaDataLength() as usize).unwrap_or_default())?;
             reader.decoder.read_dictionary(block, &bytes)?;
         }
         Ok(reader)

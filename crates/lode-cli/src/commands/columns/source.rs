@@ -161,6 +161,9 @@ fn files(path: &Path, said: Option<Format>) -> Outcome<TableFiles> {
         let file = io::stdin().as_fd().try_clone_to_owned().map_err(refused)?;
         return of_open(file.into(), Path::new(STANDARD_INPUT), format);
     }
+    if let Err(error) = path.metadata() {
+        return Err(failure(None, &path.display().to_string(), &error.into()));
+    }
     if path.is_dir() {
         let files = TableFiles::in_folder(path, said.map(Into::into));
         return files.map_err(|error| failure(None, &path.display().to_string(), &error));

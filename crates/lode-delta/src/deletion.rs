@@ -1,0 +1,203 @@
+//! Deletion vectors: which rows of a file are deleted ("Deletion Vectors" and "Deletion Vector
+//! Format" in the protocol).
+
+use arrow_array::{BooleanArray, RecordBatch};
+use arrow_buffer::BooleanBuffer;
+use arrow_select::filter::filter_record_batch;
+use roaring::RoaringTreemap;
+
+use crate::actions::DeletionVector;
+use crate::error::Result;
+use crate::files::{Files, Spot};
+
+/// What the bytes of a vector begin with.
+const MAGIC: u32 = 1_681_511_377;
+
+/// What a file of vectors begins with.
+const FILE_VERSION: u8 = 1;
+
+/// Bytes of a size or of a checksum, beside a vector in a file.
+const NUMBER_BYTES: u64 = 4;
+
+/// The characters of a UUID in base 85.
+const UUID_LENGTH: usize = 20;
+
+/// The rows of a file that are deleted, by their places in it.
+pub(crate) struct DeletedRows {
+    places: RoaringTreemap,
+    /// How many rows of the file were looked at.
+    seen: u64,
+}
+
+impl DeletedRows {
+    /// Reads a vector. `table_file` is the file whose rows it deletes, for errors.
+    pub(crate) fn read(files: &Files, table_file: &str, vector: &DeletionVector) -> Result<Self> {
+        let damaged =
+            |why: String| files.damaged(format!("file {table_file}: its deletion vector: {why}"));
+        let bytes = match name(vector).map_err(damaged)? {
+            None => inline(vector).map_err(damaged)?,
+            Some(name) => {
+                // A relative name is not percent-encoded.
+                let spot = match vector.storage_type.as_str() {
+                    "u" => Spot::Below(name.clone()),
+                    _ => files.spot(&name)?,
+                };
+                stored(files, &spot, vector)?.map_err(|why| damaged(format!("{name}: {why}")))?
+            }
+        };
+        let places = decoded(&bytes, vector).map_err(damaged)?;
+        Ok(Self { places, seen: 0 })
+    }
+
+    /// Returns the last row that is deleted.
+    pub(crate) fn last(&self) -> Option<u64> {
+        self.places.max()
+    }
+
+    /// Returns the rows of the next batch of the file that are not deleted.
+    pub(crate) fn keep(&mut self, batch: &RecordBatch) -> lode_arrow::Result<RecordBatch> {
+        let first = self.seen;
+        self.seen += batch.num_rows() as u64;
+        let is_kept = |row: usize| !self.places.contains(first + row as u64);
+        let kept = BooleanArray::from(BooleanBuffer::collect_bool(batch.num_rows(), is_kept));
+        Ok(filter_record_batch(batch, &kept)?)
+    }
+}
+
+/// Returns the name of the file of a vector; `None` if it is in the log itself.
+fn name(vector: &DeletionVector) -> Result<Option<String>, String> {
+    let text = &vector.path_or_inline_dv;
+    match vector.storage_type.as_str() {
+        "i" => Ok(None),
+        "p" => Ok(Some(text.clone())),
+        "u" => {
+            let relative = || {
+                let (prefix, id) = text.split_at_checked(text.len().checked_sub(UUID_LENGTH)?)?;
+                let id = uuid(&base85(id).ok()?)?;
+                let folder = if prefix.is_empty() { "" } else { "/" };
+                Some(format!("{prefix}{folder}deletion_vector_{id}.bin"))
+            };
+            relative().map(Some).ok_or_else(|| format!("{text:?} names no file"))
+        }
+        other => Err(format!("there is no storage type {other:?}")),
+    }
+}
+
+fn uuid(bytes: &[u8]) -> Option<String> {
+    let bits = u128::from_be_bytes(bytes.try_into().ok()?);
+    let digits = format!("{bits:032x}");
+    let parts = [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| &digits[part]);
+    Some(parts.join("-"))
+}
+
+fn base85(text: &str) -> Result<Vec<u8>, String> {
+    z85::decode(text).map_err(|error| format!("it is not in base 85: {error}"))
+}
+
+/// Returns the bytes of a vector in the log. They are filled up to whole groups of four.
+fn inline(vector: &DeletionVector) -> Result<Vec<u8>, String> {
+    let mut bytes = base85(&vector.path_or_inline_dv)?;
+    let wanted = vector.size_in_bytes as usize;
+    if bytes.len() != wanted.next_multiple_of(4) {
+        return Err(format!("it has {} bytes and not {wanted}", bytes.len()));
+    }
+    bytes.truncate(wanted);
+    Ok(bytes)
+}
+
+/// Returns the bytes of a vector in a file, which have their size before them and their checksum
+/// after them.
+fn stored(files: &Files, spot: &Spot, vector: &DeletionVector) -> Result<Result<Vec<u8>, String>> {
+    let (at, size) = (u64::from(vector.offset.unwrap_or(0)), u64::from(vector.size_in_bytes));
+    let end = at + NUMBER_BYTES + size + NUMBER_BYTES;
+    let (Some(version), Some(found)) =
+        (files.read_range(spot, 0..1)?, files.read_range(spot, at..end)?)
+    else {
+        return Ok(Err("it is not there, or it is cut off".into()));
+    };
+    if version != [FILE_VERSION] {
+        return Ok(Err(format!("it has format {}, which is not known", version[0])));
+    }
+    let number = |at: usize| Some(u32::from_be_bytes(*found.get(at..)?.first_chunk()?));
+    let checksum_at = NUMBER_BYTES as usize + size as usize;
+    let bytes = &found[NUMBER_BYTES as usize..checksum_at];
+    Ok(match (number(0), number(checksum_at)) {
+        (Some(said), _) if u64::from(said) != size => {
+            Err(format!("its size at {at} is {said} and not {size}"))
+        }
+        (_, Some(sum)) if crc32fast::hash(bytes) == sum => Ok(bytes.to_vec()),
+        _ => Err(format!("its checksum at {at} is wrong")),
+    })
+}
+
+/// Returns the rows that the bytes of a vector list.
+fn decoded(bytes: &[u8], vector: &DeletionVector) -> Result<RoaringTreemap, String> {
+    let places = match bytes {
+        // An empty one may have no bytes.
+        [] => RoaringTreemap::new(),
+        _ => {
+            let magic = bytes.first_chunk().map(|magic| u32::from_le_bytes(*magic));
+            if magic != Some(MAGIC) {
+                return Err("its bytes are not those of a deletion vector".into());
+            }
+            let mut rest = &bytes[MAGIC.to_le_bytes().len()..];
+            let places = RoaringTreemap::deserialize_from(&mut rest)
+                .map_err(|error| format!("its bitmap is damaged: {error}"))?;
+            if !rest.is_empty() {
+                return Err(format!("{} bytes are left after its bitmap", rest.len()));
+            }
+            places
+        }
+    };
+    match (places.len(), vector.cardinality) {
+        (found, said) if found == said => Ok(places),
+        (found, said) => Err(format!("it deletes {found} rows and not {said}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn vector(storage_type: &str, text: &str) -> DeletionVector {
+        DeletionVector {
+            storage_type: storage_type.into(),
+            path_or_inline_dv: text.into(),
+            offset: None,
+            size_in_bytes: 40,
+            cardinality: 6,
+        }
+    }
+
+    #[test]
+    fn the_examples_of_the_protocol_say_what_it_says() {
+        let inline_text = "wi5b=000010000siXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L";
+        let vector_of_six = vector("i", inline_text);
+        let bytes = inline(&vector_of_six).expect("bytes");
+        let places = decoded(&bytes, &vector_of_six).expect("rows");
+        assert_eq!(places.iter().collect::<Vec<_>>(), [3, 4, 7, 11, 18, 29]);
+        let relative = name(&vector("u", "ab^-aqEH.-t@S}K{vb[*k^")).expect("a file");
+        let wanted = "ab/deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin";
+        assert_eq!(relative.as_deref(), Some(wanted));
+        let relative = name(&vector("u", "^-aqEH.-t@S}K{vb[*k^")).expect("a file");
+        assert_eq!(relative.as_deref(), Some(&wanted[3..]));
+    }
+
+    #[test]
+    fn a_vector_that_is_not_whole_is_refused() {
+        let text = "wi5b=000010000siXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L";
+        let whole = vector("i", text);
+        let why = |vector: &DeletionVector| {
+            let bytes = inline(vector).and_then(|bytes| decoded(&bytes, vector).map(|_| ()));
+            bytes.expect_err("it is refused")
+        };
+        let seven = DeletionVector { cardinality: 7, ..whole.clone() };
+        assert_eq!(why(&seven), "it deletes 6 rows and not 7");
+        let longer = DeletionVector { size_in_bytes: 44, ..whole.clone() };
+        assert_eq!(why(&longer), "it has 40 bytes and not 44");
+        let other = DeletionVector { path_or_inline_dv: format!("0{}", &text[1..]), ..whole };
+        assert_eq!(why(&other), "its bytes are not those of a deletion vector");
+        assert_eq!(name(&vector("x", "")), Err("there is no storage type \"x\"".into()));
+        assert_eq!(name(&vector("u", "short")), Err("\"short\" names no file".into()));
+    }
+}
