@@ -42,6 +42,7 @@
 //! | `bool` | `Boolean` |
 //! | `timestamp` | `Timestamp(Microsecond, "UTC")` |
 //! | `text(N)`, `vartext(N)` | `Utf8` |
+//! | `decimal(P,S)` | `Decimal128(P, S)` |
 //! | `bytes(N)` | `FixedSizeBinary(N)` |
 //! | `varbytes(N)` | `Binary` |
 //!

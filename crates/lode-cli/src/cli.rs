@@ -181,11 +181,12 @@ The text of a schema is columns with commas between them, those of the key first
   NAME:TYPE          another column
   NAME:TYPE?         another column, which can be null
 
-TYPE is u8, u16, u32, u64, i8, i16, i32, i64, f32, f64, bool, timestamp, or one with \
-a length: text(BYTES) is text of at most BYTES bytes, bytes(BYTES) is exactly BYTES bytes. \
-vartext(BYTES) and varbytes(BYTES) are text and bytes of any length up to BYTES, which take up no \
-more than they have. A name with other characters than letters, digits and any of _ - . is \
-written as a JSON string.
+TYPE is u8, u16, u32, u64, i8, i16, i32, i64, f32, f64, bool, timestamp, decimal(DIGITS,DIGITS) \
+for exact decimals with digits in all and after the point, or one with a length: text(BYTES) \
+is text of at most BYTES bytes, bytes(BYTES) is exactly BYTES bytes. vartext(BYTES) and \
+varbytes(BYTES) are text and bytes of any length up to BYTES, which take up no more than they \
+have. A name with other characters than letters, digits and any of _ - . is written as a JSON \
+string.
 
 Examples:
   lode load zoo animal animals.jsonl --schema 'id:u64 key, name:text(32), tag:bytes(8)?'

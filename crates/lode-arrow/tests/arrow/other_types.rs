@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use arrow_array::builder::StringDictionaryBuilder;
-use arrow_array::types::{Decimal128Type, Int8Type};
+use arrow_array::types::{Decimal32Type, Decimal128Type, Decimal256Type, Int8Type};
 use arrow_array::{
     Array, ArrayRef, BinaryViewArray, Date32Array, Date64Array, Float32Array, Float64Array,
     Int64Array, LargeStringArray, ListArray, NullArray, PrimitiveArray, RecordBatch, StringArray,
     StringViewArray, TimestampNanosecondArray, TimestampSecondArray, UInt8Array,
 };
-use lode::{KeyKind, ReadTable, Schema, Type, Value};
+use lode::{Decimal, KeyKind, ReadTable, Schema, Type, Value};
 use lode_arrow::{
     Error, FileFormat, FileWriter, IfThere, Packer, ReadOptions, TableFiles, WriteOptions, append,
     lode_schema,
@@ -64,6 +64,38 @@ fn what_means_the_same_is_taken() {
     }
     let wanted = [Value::Text("b"), Value::Text("a"), Value::Null, Value::Text("b")];
     comes(Type::Text(1), words.finish(), &wanted);
+}
+
+fn decimal(text: &str) -> Value<'static> {
+    Value::Decimal(text.parse::<Decimal>().expect("a decimal"))
+}
+
+#[test]
+fn decimals_of_all_widths_are_taken_exactly_or_refused() {
+    let cents: PrimitiveArray<Decimal32Type> = [Some(-1_230), None].into_iter().collect();
+    let cents = cents.with_precision_and_scale(9, 2).expect("a precision");
+    let price = Type::Decimal { precision: 12, scale: 2 };
+    comes(price, cents.clone(), &[decimal("-12.30"), Value::Null]);
+    // With fewer digits after the point, as long as none is lost.
+    comes(
+        Type::Decimal { precision: 3, scale: 1 },
+        cents.clone(),
+        &[decimal("-12.3"), Value::Null],
+    );
+    let whole = Type::Decimal { precision: 12, scale: 0 };
+    refused(whole, cents, "row 1: column value (decimal(12,0)) cannot hold -12.30");
+    let wide = [12_500, 12_345].map(|number| Some(number.into()));
+    let wide: PrimitiveArray<Decimal256Type> = wide.into_iter().collect();
+    let wide = wide.with_precision_and_scale(40, 3).expect("a precision");
+    refused(price, wide, "row 2: column value (decimal(12,2)) cannot hold 12.345");
+    comes(price, Int64Array::from(vec![7]), &[decimal("7.00")]);
+    refused(
+        Type::Decimal { precision: 2, scale: 1 },
+        Int64Array::from(vec![9, 10]),
+        "row 2: column value (decimal(2,1)) cannot hold 10",
+    );
+    let double = Float64Array::from(vec![0.5]);
+    assert!(matches!(appended(price, Arc::new(double)), Err(Error::TypeMisfit { .. })));
 }
 
 #[test]

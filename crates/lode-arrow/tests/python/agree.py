@@ -4,6 +4,7 @@ agrees with them on every value of the files that they write.
     python agree.py PATH/TO/lode
 """
 
+import decimal
 import json
 import math
 import random
@@ -26,7 +27,13 @@ ROWS = 5_000
 
 INTEGERS = {f"{sign}{bits}": (bits, sign == "i") for sign in "ui" for bits in (8, 16, 32, 64)}
 TYPES = [*INTEGERS, "f32", "f64", "bool", "timestamp", "text(9)", "bytes(3)", "vartext(90000)",
-         "varbytes(300)"]
+         "varbytes(300)", "decimal(12,2)", "decimal(38,10)"]
+decimal.getcontext().prec = 60
+
+
+def digits(kind):
+    """How many digits a decimal has, in all and after the point."""
+    return map(int, kind.removeprefix("decimal(").removesuffix(")").split(","))
 
 
 def edges(kind):
@@ -35,6 +42,9 @@ def edges(kind):
         bits, signed = INTEGERS[kind]
         low = -(1 << bits - 1) if signed else 0
         return [low, 0, 1, low + (1 << bits) - 1]
+    if kind.startswith("decimal"):
+        precision, scale = digits(kind)
+        return [decimal.Decimal(number).scaleb(-scale) for number in (1 - 10**precision, -5, 0, 10**precision - 1)]
     match kind:
         case "f32":
             return [0.5, -0.0, math.inf, math.nan, 1.401298464324817e-45, 3.4028234663852886e38]
@@ -61,6 +71,10 @@ def any_value(kind, chance):
     if kind in INTEGERS:
         low, *_, high = edges(kind)
         return chance.randint(low, high)
+    if kind.startswith("decimal"):
+        precision, scale = digits(kind)
+        limit = 10 ** chance.randint(1, precision)
+        return decimal.Decimal(chance.randrange(1 - limit, limit)).scaleb(-scale)
     match kind:
         case "f32":
             return struct.unpack("<f", struct.pack("<f", chance.gauss(0, 1e3)))[0]
@@ -99,6 +113,8 @@ def as_json(value):
             return {"hex": value.hex()}
         case float() if not math.isfinite(value):
             return "NaN" if math.isnan(value) else "inf" if value > 0 else "-inf"
+        case decimal.Decimal():
+            return str(value)
         case _:
             return value
 
@@ -111,6 +127,8 @@ def bits(value, kind):
         return "nan" if math.isnan(value) else struct.pack("<f", value)
     if kind == "f64":
         return "nan" if math.isnan(value) else struct.pack("<d", value)
+    if kind.startswith("decimal"):
+        return decimal.Decimal(value)
     return bytes(value) if kind.startswith(("bytes", "varbytes")) else value
 
 
@@ -185,13 +203,17 @@ def export_agrees(folder, wanted):
     types = {"u": pyarrow.uint64(), "i": pyarrow.int64(), "f": pyarrow.float64(), "b": pyarrow.string(),
              "t": pyarrow.string(), "v": pyarrow.string()}
     special = {"timestamp": pyarrow.int64(), "bool": pyarrow.bool_(), "f32": pyarrow.float32()}
-    column_types = {name: special.get(kind_of(name), types[kind_of(name)[0]]) for name in wanted}
+    special |= {kind: pyarrow.decimal128(*digits(kind)) for kind in TYPES if kind.startswith("decimal")}
+    column_types = {name: special.get(kind_of(name)) or types[kind_of(name)[0]] for name in wanted}
     options = pyarrow.csv.ConvertOptions(column_types=column_types, strings_can_be_null=True,
                                          quoted_strings_can_be_null=False, null_values=[""])
     parse = pyarrow.csv.ParseOptions(newlines_in_values=True)
     read = pyarrow.csv.read_csv(csv, convert_options=options, parse_options=parse)
     compare("CSV by pyarrow", unhexed(lists(read)), wanted)
-    schema = {name: polars.from_arrow(pyarrow.array([], kind)).dtype for name, kind in column_types.items()}
+    # Polars keeps fewer digits of decimals in CSV than files have.
+    plain = {name: pyarrow.string() if pyarrow.types.is_decimal(kind) else kind
+             for name, kind in column_types.items()}
+    schema = {name: polars.from_arrow(pyarrow.array([], kind)).dtype for name, kind in plain.items()}
     compare("CSV by Polars", unhexed(of_polars(polars.read_csv(csv, schema_overrides=schema))), wanted)
 
 

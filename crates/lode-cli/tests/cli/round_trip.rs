@@ -28,8 +28,14 @@ fn schema() -> Schema {
         .column("bytes", Type::Bytes(3))
         .nullable("maybe, \"quoted\"", Type::Timestamp)
         .nullable("maybe text", Type::Text(4))
+        .column("price", Type::Decimal { precision: 12, scale: 2 })
+        .nullable("share", Type::Decimal { precision: 38, scale: 38 })
         .finish()
         .expect("a schema")
+}
+
+fn decimal(text: &str) -> Value<'static> {
+    Value::Decimal(text.parse().expect("a decimal"))
 }
 
 /// Records at the edges of what there can be.
@@ -53,6 +59,8 @@ fn edges(schema: &Schema) -> Vec<Vec<u8>> {
         Value::Bytes(b"\xff\xff\xff"),
         Value::Timestamp(i64::MAX),
         Value::Text("\u{1}"),
+        decimal("9999999999.99"),
+        decimal("0.00000000000000000000000000000000000001"),
     ];
     let lowest = [
         Value::Signed(i64::MIN),
@@ -73,6 +81,8 @@ fn edges(schema: &Schema) -> Vec<Vec<u8>> {
         Value::Bytes(b"\0\0\0"),
         Value::Null,
         Value::Null,
+        decimal("-9999999999.99"),
+        Value::Null,
     ];
     let with = |changes: &[(&str, Value<'_>)]| {
         let mut record = schema.pack(&lowest).expect("a record");
@@ -84,9 +94,12 @@ fn edges(schema: &Schema) -> Vec<Vec<u8>> {
     };
     let place = |at: i64| ("at", Value::Signed(at));
     let mut strange = with(&[place(5)]);
-    for (name, bytes) in
-        [("text", &b"\xc3(\0\xff"[..]), ("bool", &[2]), ("f32", &[1, 0, 0x80, 0xff])]
-    {
+    for (name, bytes) in [
+        ("text", &b"\xc3(\0\xff"[..]),
+        ("bool", &[2]),
+        ("f32", &[1, 0, 0x80, 0xff]),
+        ("price", &[0xff; 7]),
+    ] {
         let from = schema[schema.column(name).expect("a column")].offset;
         strange[from..from + bytes.len()].copy_from_slice(bytes);
     }
