@@ -97,8 +97,8 @@ impl Options {
     }
 
     /// The most bytes of a segment of the log, if no single transaction needs more; 16 MiB by
-    /// default, and at least 16 KiB. The first has 64 KiB. Each after that has a quarter of the log's
-    /// bytes, but 128 KiB at least and `bytes` at most.
+    /// default, and at least 16 KiB. The first has 64 KiB. Each after that has a quarter of the
+    /// log's bytes, but 128 KiB at least and `bytes` at most.
     pub fn segment_bytes(mut self, bytes: u64) -> Self {
         self.segment_bytes = bytes;
         self

@@ -184,8 +184,8 @@ fn create(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opened
     let Made { data, log, room, pager, superblock, since, of_data } = match made {
         Ok(made) => made,
         Err(error) => {
-            // Nothing stays behind of what was just made; or if that fails too, the next one to open
-            // it sees to it.
+            // Nothing stays behind of what was just made; or if that fails too, the next one to
+            // open it sees to it.
             let names = disk.list().unwrap_or_default();
             let _ = Stock::of_own(&*disk).and_then(|stock| remove_all(&*disk, stock, &names));
             return Err(error);

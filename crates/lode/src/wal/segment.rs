@@ -1,4 +1,5 @@
-//! Segments: the files that the log lies in, to write to. Each begins with its [front](super::front).
+//! Segments: the files that the log lies in, to write to. Each begins with its
+//! [front](super::front).
 
 use std::fmt;
 use std::ops::Range;

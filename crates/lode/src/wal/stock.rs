@@ -21,8 +21,8 @@ impl Stock {
     /// Looks at all of them, of a database whose recovery begins in segment `first`.
     ///
     /// # Errors
-    /// `ForeignFile` when one is of another database. `Corrupt` when one is no segment, or a segment
-    /// under a name that no crash gives it. `Version`; `Io`.
+    /// `ForeignFile` when one is of another database. `Corrupt` when one is no segment, or a
+    /// segment under a name that no crash gives it. `Version`; `Io`.
     pub(crate) fn take(disk: &dyn Disk, database: u64, first: SegmentNumber) -> Result<Self> {
         let mut stock = Self::default();
         for number in numbers(disk)? {

@@ -69,10 +69,9 @@ fn expect_refused(path: &Path, stray: &str) {
 const STRAY: &[u8] = b"not a segment";
 
 #[test]
-fn a_file_with_the_last_number_of_all_segments_is_refused_and_stays() {
-    let path = killed(
-        "surroundings::lengthened::a_file_with_the_last_number_of_all_segments_is_refused_and_stays",
-    );
+fn a_file_with_the_last_number_of_all_is_refused_and_stays() {
+    let path =
+        killed("surroundings::lengthened::a_file_with_the_last_number_of_all_is_refused_and_stays");
     let strays = [281_474_976_710_655u64, 281_474_976_710_654, 1 << 47, 1 << 33];
     for (life, stray) in (1..).zip(strays) {
         let stray = format!("log-{stray:012}");
