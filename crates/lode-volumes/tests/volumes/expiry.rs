@@ -70,8 +70,10 @@ fn what_has_expired_stays_so_when_the_clock_goes_back() {
     assert!(!is_there(&reader, "unread") && is_there(&reader, "later"));
 }
 
-/// Ways of reading the property `x` of the root, in vain.
-const WAYS: [(&str, fn(&Volume) -> bool); 14] = [
+/// A way of reading the property `x` of the root, and its name; it returns whether there is one.
+type Way = (&'static str, fn(&Volume) -> bool);
+
+const WAYS: [Way; 14] = [
     ("property", |volume| volume.root().property("x").expect("a name").is_some()),
     ("properties", |volume| volume.root().properties().expect("a list").next().is_some()),
     ("names", |volume| !volume.root().property_names().expect("names").is_empty()),
