@@ -335,12 +335,12 @@ pub struct Round {
     pub usage: Option<Usage>,
 }
 
-/// The least time of a round that has a rate. Reading the clock takes some 30 ns, which is 3 % of it.
+/// The least time of a round that has a rate: reading the clock takes some 30 ns, 3 % of it.
 pub const LEAST_ROUND_NS: u64 = 1_000;
 
 /// Why a phase that was measured has no rate: the reason beside the dash in every view.
-pub const NO_TIME: &str = "a round took less than a microsecond, too little for the clock, so there \
-                           is no rate; measure more operations";
+pub const NO_TIME: &str = "a round took less than a microsecond, too little for the clock, so \
+                           there is no rate; measure more operations";
 
 impl Round {
     /// Operations per second; none if the round was too short for the clock.

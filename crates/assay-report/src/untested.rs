@@ -12,7 +12,7 @@ pub fn untested(block: &Block<'_>) -> Option<String> {
         let cell = line.cell();
         cell.storage != Storage::Memory && cell.durability != Durability::None
     };
-    let was_looked_at = |trial: &&CellResult| trial.held.is_some() || trial.refuted.is_some();
+    let was_looked_at = |trial: &CellResult| trial.held.is_some() || trial.refuted.is_some();
     let (mut all, mut without) = (Distinct::default(), Distinct::default());
     for line in block.lines.iter().filter(promises) {
         let mut measured = line.trials.iter().filter(|trial| trial.status == Status::Measured);
@@ -20,7 +20,7 @@ pub fn untested(block: &Block<'_>) -> Option<String> {
             continue;
         }
         all.add(line.cell().engine.as_str());
-        if !measured.any(|trial| was_looked_at(&trial)) {
+        if !measured.any(|trial| was_looked_at(trial)) {
             without.add(line.cell().engine.as_str());
         }
     }

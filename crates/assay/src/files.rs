@@ -97,8 +97,8 @@ pub(crate) fn check_readable(path: &Path, option: &str) -> Outcome {
     }
 }
 
-/// Reads run files. Files of verdicts are left out, with a note: they lie in the same folder, and no
-/// view of runs shows them.
+/// Reads run files. Files of verdicts are left out, with a note: they are in the same folder, and
+/// no view of runs shows them.
 pub(crate) fn load_runs(paths: &[PathBuf]) -> Outcome<Vec<(&Path, RunFile)>> {
     let mut runs = Vec::new();
     for path in paths {

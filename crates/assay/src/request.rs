@@ -42,8 +42,8 @@ impl Request {
             }
             RunSuite::TonboMicro(args) if args.measure.common.page_cache == PageCacheArg::Cold => {
                 return Err(Failure::Usage(
-                    "tonbo-micro warms up before it measures, so no page cache of it is cold; leave \
-                     --page-cache out"
+                    "tonbo-micro warms up before it measures, so its page cache is never cold; \
+                     leave --page-cache out"
                         .into(),
                 ));
             }

@@ -118,7 +118,7 @@ impl Drop for Interrupt {
 /// How long the end by a signal may take.
 const LAST_STEPS: Duration = Duration::from_secs(2);
 
-/// Whether a signal ends this program at once, so that what fails now fails because of that: the last
+/// Whether a signal ends this program at once. What fails then fails because of that: the last
 /// steps may have ended a process that the command was waiting for. Waits for that end.
 pub(crate) fn ends_at_once() -> bool {
     let ends = LAST.load(Ordering::SeqCst) != 0 && !NOTED.load(Ordering::SeqCst);

@@ -110,6 +110,6 @@ fn a_foreign_file_is_refused_and_a_missing_one_is_empty() {
     let folder = tempfile::tempdir().expect("a directory");
     let path = folder.path().join("durability.json");
     assert!(Verdicts::load(&path).expect("none yet").verdicts.is_empty());
-    fs::write(&path, "{\"format\": \"something\"}").expect("write");
+    std::fs::write(&path, "{\"format\": \"something\"}").expect("write");
     assert!(Verdicts::load(&path).expect_err("foreign").contains("not a file of verdicts"));
 }

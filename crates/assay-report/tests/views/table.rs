@@ -1,6 +1,7 @@
 //! The view for a terminal.
 
 use assay_core::doctor::{Finding, Gravity};
+use assay_core::durability::Holding;
 use assay_core::plan::Cell;
 use assay_core::run_file::{RunFile, Status};
 use assay_core::usage::Usage;
@@ -35,6 +36,41 @@ fn the_table_says_what_a_reader_must_know() {
     let interrupted = RunFile { planned_cells: 9, ..run() };
     let partial = table::render(&interrupted, View::PLAIN);
     assert!(partial.contains("not complete: 7 of 9 cells"), "{partial}");
+}
+
+/// A level is a promise until a crash test has looked at it.
+#[test]
+fn levels_that_no_crash_test_has_looked_at_are_named() {
+    let mut run = run();
+    let told = |run: &RunFile| {
+        let text = table::render(run, View::PLAIN);
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let said = "no crash test has looked at the level of ";
+    assert!(told(&run).contains(&format!("{said}any engine here")), "{}", told(&run));
+    for cell in run.cells.iter_mut().filter(|result| result.cell.engine == "quick") {
+        cell.held = Some(Holding { words: "it held".into(), most: 0.1 });
+    }
+    assert!(told(&run).contains(&format!("{said}careful (assay crash does)")), "{}", told(&run));
+    for cell in run.cells.iter_mut().filter(|result| result.cell.engine == "careful") {
+        cell.refuted = Some("it lost commits".into());
+    }
+    assert!(!told(&run).contains(said), "{}", told(&run));
+    for cell in &mut run.cells {
+        (cell.held, cell.refuted) = (None, None);
+        cell.cell.durability = Durability::None;
+    }
+    assert!(!told(&run).contains(said), "nothing is promised: {}", told(&run));
+}
+
+/// What one round says of the instrument may be chance.
+#[test]
+fn the_cost_of_the_instrument_says_of_how_much_it_is() {
+    let mut run = run();
+    let query = run.cells[0].measurement.phases.remove(0);
+    run.cells[0].measurement.phases = vec![phase("insert", 1, &[84]), query];
+    let text = table::render(&run, DETAILED);
+    assert!(text.contains("insert 84.0 ns (one round), query 2.0 ns an operation"), "{text}");
 }
 
 #[test]

@@ -62,7 +62,7 @@ impl Clients<'_> {
 
     /// Looks at a sample of the records when all is done: each field must hold what one of the
     /// threads wrote last, since no other write can have been the last of all. The round for the
-    /// throughput was done again `repeats` times. Then at a sample of the records that were inserted.
+    /// throughput was done again `repeats` times. Then at a sample of those that were inserted.
     /// Returns how many records were looked at.
     pub(super) fn look_at_all(&self, connection: &mut dyn Connection, repeats: u32) -> Result<u64> {
         Ok(self.lost_updates(connection, repeats)? + self.lost_inserts(connection)?)
