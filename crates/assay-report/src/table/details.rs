@@ -191,7 +191,8 @@ fn doubts(phase: &Phase) -> &'static str {
 /// What the `null` engine took in this run, in this work.
 fn instrument(out: &mut String, null: &CellResult, width: usize) {
     let costs = null.measurement.phases.iter().filter_map(|phase| {
-        let per_operation: Vec<_> = phase.rates().iter().map(|rate| 1e9 / rate).collect();
+        let threads = f64::from(phase.threads.max(1));
+        let per_operation: Vec<_> = phase.rates().iter().map(|rate| threads * 1e9 / rate).collect();
         let time = match assay_core::stats::median(&per_operation) {
             Some(median) => format!("{median:.1} ns{}", doubts(phase)),
             None if phase.is_without_time() => "too short to measure".into(),

@@ -118,6 +118,18 @@ fn details_have_the_rest() {
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }
 
+/// Four threads that do an operation in 2 ns together take 8 ns for one each.
+#[test]
+fn what_the_instrument_costs_is_of_one_thread() {
+    let mut run = run();
+    for result in &mut run.cells {
+        result.cell.threads = 4;
+        result.measurement.phases.iter_mut().for_each(|phase| phase.threads = 4);
+    }
+    let text = table::render(&run, DETAILED);
+    assert!(text.contains("instrument: query 8.0 ns an operation"), "{text}");
+}
+
 /// The first words of the lines of the table, with what stands in each column.
 fn table_lines(text: &str) -> Vec<Vec<&str>> {
     let after_head = text.lines().skip_while(|line| !line.starts_with(" engine")).skip(1);
