@@ -98,7 +98,7 @@ fn edges(schema: &Schema) -> Vec<Vec<u8>> {
         ("text", &b"\xc3(\0\xff"[..]),
         ("bool", &[2]),
         ("f32", &[1, 0, 0x80, 0xff]),
-        ("price", &[0xff; 7]),
+        ("price", &i64::MAX.to_le_bytes()),
     ] {
         let from = schema[schema.column(name).expect("a column")].offset;
         strange[from..from + bytes.len()].copy_from_slice(bytes);
