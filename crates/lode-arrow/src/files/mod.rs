@@ -282,7 +282,7 @@ impl FileReader {
 
     fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         match &mut self.state {
-            ReaderState::Parquet(reader) => Ok(reader.next().transpose()?),
+            ReaderState::Parquet(reader) => parquet::next_batch(reader),
             ReaderState::Ipc(reader) => reader.next_batch(),
             ReaderState::Csv(reader) => reader.next_batch(),
             ReaderState::Ended => Ok(None),
