@@ -46,7 +46,9 @@ pub(crate) struct Metadata {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     pub format: Format,
-    pub schema_string: String,
+    /// Not there in versions that have no columns yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema_string: Option<String>,
     pub partition_columns: Vec<String>,
     #[serde(default)]
     pub configuration: BTreeMap<String, Option<String>>,

@@ -49,8 +49,10 @@ fn way(found: &DataType, wanted: &DataType) -> Option<Way> {
         (D::Binary, D::Utf8) => Some(Way::Text),
         (found, D::Decimal128(wanted_digits, wanted_scale)) => {
             let (found_digits, found_scale) = match found {
-                D::Int8 | D::Int16 | D::Int32 => digits(10),
-                D::Int64 => digits(20),
+                D::Int8 => digits(3),
+                D::Int16 => digits(5),
+                D::Int32 => digits(10),
+                D::Int64 => digits(19),
                 D::Decimal128(digits, scale) => Some((*digits, *scale)),
                 _ => None,
             }?;

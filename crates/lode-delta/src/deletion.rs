@@ -1,17 +1,22 @@
 //! Deletion vectors: which rows of a file are deleted ("Deletion Vectors" and "Deletion Vector
 //! Format" in the protocol).
 
+use std::io::{self, Read};
+
 use arrow_array::{BooleanArray, RecordBatch};
 use arrow_buffer::BooleanBuffer;
 use arrow_select::filter::filter_record_batch;
-use roaring::RoaringTreemap;
+use roaring::{RoaringBitmap, RoaringTreemap};
 
 use crate::actions::DeletionVector;
 use crate::error::Result;
 use crate::files::{Files, Spot};
 
 /// What the bytes of a vector begin with.
-const MAGIC: u32 = 1_681_511_377;
+const MAGIC: [u8; 4] = 1_681_511_377u32.to_le_bytes();
+
+/// What those of an older layout begin with, in which the protocol has an example.
+const OLDER_MAGIC: [u8; 4] = 1_681_511_376u32.to_be_bytes();
 
 /// What a file of vectors begins with.
 const FILE_VERSION: u8 = 1;
@@ -132,27 +137,41 @@ fn stored(files: &Files, spot: &Spot, vector: &DeletionVector) -> Result<Result<
 
 /// Returns the rows that the bytes of a vector list.
 fn decoded(bytes: &[u8], vector: &DeletionVector) -> Result<RoaringTreemap, String> {
-    let places = match bytes {
+    let damaged = |error: io::Error| format!("its bitmap is damaged: {error}");
+    let (places, rest) = match bytes.split_first_chunk() {
         // An empty one may have no bytes.
-        [] => RoaringTreemap::new(),
-        _ => {
-            let magic = bytes.first_chunk().map(|magic| u32::from_le_bytes(*magic));
-            if magic != Some(MAGIC) {
-                return Err("its bytes are not those of a deletion vector".into());
-            }
-            let mut rest = &bytes[MAGIC.to_le_bytes().len()..];
-            let places = RoaringTreemap::deserialize_from(&mut rest)
-                .map_err(|error| format!("its bitmap is damaged: {error}"))?;
-            if !rest.is_empty() {
-                return Err(format!("{} bytes are left after its bitmap", rest.len()));
-            }
-            places
+        None if bytes.is_empty() => (RoaringTreemap::new(), bytes),
+        Some((&MAGIC, mut rest)) => {
+            (RoaringTreemap::deserialize_from(&mut rest).map_err(damaged)?, rest)
         }
+        Some((&OLDER_MAGIC, mut rest)) => (older(&mut rest).map_err(damaged)?, rest),
+        _ => return Err("its bytes are not those of a deletion vector".into()),
     };
+    if !rest.is_empty() {
+        return Err(format!("{} bytes are left after its bitmap", rest.len()));
+    }
     match (places.len(), vector.cardinality) {
         (found, said) if found == said => Ok(places),
         (found, said) => Err(format!("it deletes {found} rows and not {said}")),
     }
+}
+
+/// Reads the older layout: how many bitmaps there are, and each of them after its size. The first is
+/// of the lowest rows.
+fn older(bytes: &mut &[u8]) -> io::Result<RoaringTreemap> {
+    let number = |bytes: &mut &[u8]| {
+        let mut number = [0; 4];
+        bytes.read_exact(&mut number).map(|()| u32::from_be_bytes(number))
+    };
+    let mut bitmaps = Vec::new();
+    for key in 0..number(bytes)? {
+        let size = number(bytes)? as usize;
+        let (mut bitmap, rest) =
+            bytes.split_at_checked(size).ok_or(io::ErrorKind::UnexpectedEof)?;
+        bitmaps.push((key, RoaringBitmap::deserialize_from(&mut bitmap)?));
+        *bytes = rest;
+    }
+    Ok(RoaringTreemap::from_bitmaps(bitmaps))
 }
 
 #[cfg(test)]

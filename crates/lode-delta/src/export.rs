@@ -97,7 +97,7 @@ impl Export {
         let stored = schema::stored(batches.schema());
         if let Some(before) = &before {
             before.expect_replaceable(&place)?;
-            let found = schema::parse(&before.metadata.schema_string, &place)?;
+            let found = schema::parse(&before.schema, &place)?;
             if found.fields() != stored.fields() {
                 let (found, wanted) = (schema::words(&found), schema::words(&stored));
                 return Err(Error::OtherSchema { place, found, wanted });
@@ -167,7 +167,7 @@ impl Export {
                     id: random_id(),
                     name: Some(name.into()),
                     format: Format { provider: "parquet".into(), options: Default::default() },
-                    schema_string: schema::print(stored),
+                    schema_string: Some(schema::print(stored)),
                     partition_columns: Vec::new(),
                     configuration: Default::default(),
                     created_time: Some(now_ms()),

@@ -19,6 +19,8 @@ pub(crate) struct Version {
     pub(crate) number: u64,
     pub(crate) protocol: Protocol,
     pub(crate) metadata: Metadata,
+    /// The text of its schema.
+    pub(crate) schema: String,
     /// Its files, in the order of their paths.
     pub(crate) files: BTreeMap<FileKey, Add>,
 }
@@ -91,12 +93,10 @@ pub(crate) fn newest(files: &Files) -> Result<Option<Version>> {
         state.take_entry(actions);
     }
     let none = |what: &str| files.damaged(format!("its log has no {what}"));
-    let version = Version {
-        number: newest,
-        protocol: state.protocol.ok_or_else(|| none("protocol"))?,
-        metadata: state.metadata.ok_or_else(|| none("schema"))?,
-        files: state.files,
-    };
+    let protocol = state.protocol.ok_or_else(|| none("protocol"))?;
+    let mut metadata = state.metadata.ok_or_else(|| none("schema"))?;
+    let schema = metadata.schema_string.take().ok_or_else(|| none("schema"))?;
+    let version = Version { number: newest, protocol, metadata, schema, files: state.files };
     expect_whole(files, &version)?;
     Ok(Some(version))
 }

@@ -104,7 +104,7 @@ impl Version {
             return no("the property delta.appendOnly");
         }
         // A column's metadata has it; the schema is a text of JSON.
-        if self.metadata.schema_string.contains("\"delta.invariants\"") {
+        if self.schema.contains("\"delta.invariants\"") {
             return no("a column with an invariant");
         }
         Ok(())

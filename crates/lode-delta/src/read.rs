@@ -37,8 +37,7 @@ impl DeltaTable {
         let place = files.place();
         version.expect_readable(&place)?;
         let mapping = version.mapping(&place)?;
-        let text = &version.metadata.schema_string;
-        let (schema, stored) = schema::parse_mapped(text, mapping, &place)?;
+        let (schema, stored) = schema::parse_mapped(&version.schema, mapping, &place)?;
         let mut partitions = version.metadata.partition_columns.iter();
         match partitions.find(|name| schema.field_with_name(name).is_err()) {
             Some(name) => Err(files.damaged(format!("it has no column {name} for its partitions"))),

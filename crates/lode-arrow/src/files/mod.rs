@@ -321,7 +321,7 @@ impl FileReader {
 
     fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         match &mut self.state {
-            ReaderState::Parquet(reader) => Ok(reader.next().transpose()?),
+            ReaderState::Parquet(reader) => parquet::next_batch(reader),
             ReaderState::Ipc(reader) => match (reader.next_batch()?, &self.places) {
                 (Some(batch), Some(places)) => Ok(Some(batch.project(places)?)),
                 (batch, _) => Ok(batch),

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::Write;
 use std::sync::Arc;
 
+use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Schema, SchemaRef, TimeUnit};
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
@@ -51,25 +52,32 @@ pub(super) struct Opened {
     pub(super) reader: Reader,
 }
 
-/// What the library says of files whose footer, or whose columns, are encrypted.
+/// What the library says of a file whose footer is encrypted, and of a page that has no header, as
+/// one that is encrypted.
 const ENCRYPTED_FOOTER: &str = "has an encrypted footer";
-const NO_TYPE: &str = "Required field type_ is missing";
+const NO_HEADER: &str = "Required field type_ is missing";
+
+/// Returns the next batch of a file; `None` at the end.
+pub(super) fn next_batch(reader: &mut Reader) -> Result<Option<RecordBatch>> {
+    let batch = reader.next().transpose();
+    batch.map_err(|error| match error.to_string() {
+        said if said.contains(NO_HEADER) => Error::Format(
+            "a page of a column has no header: it is damaged, or the column is encrypted, which \
+             Lode does not read"
+                .into(),
+        ),
+        _ => error.into(),
+    })
+}
 
 /// Opens a file.
 pub(super) fn reader(file: File, options: &ReadOptions) -> Result<Opened> {
     let loaded = ArrowReaderMetadata::load(&file, ArrowReaderOptions::default());
-    let mut metadata = loaded.map_err(|error| {
-        match error.to_string() {
+    let mut metadata = loaded.map_err(|error| match error.to_string() {
         said if said.contains(ENCRYPTED_FOOTER) => {
             Error::Format("the file is encrypted, which Lode does not read".into())
         }
-        said if said.contains(NO_TYPE) => Error::Format(
-            "its footer does not describe a column, as when columns are encrypted, which Lode does \
-             not read"
-                .into(),
-        ),
         _ => error.into(),
-    }
     })?;
     let rows = expect_whole(&metadata)?;
     if let Some(schema) = with_wide_moments(&metadata) {

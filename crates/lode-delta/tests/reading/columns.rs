@@ -147,8 +147,8 @@ fn files_from_before_a_type_was_widened_are_read() {
     let changes = json!([{ "fromType": "string", "toType": "double" }]);
     let fields = json!([field("v", "double", &json!({ "delta.typeChanges": changes }))]);
     bench.entry(1, &[metadata(&fields)]);
-    let why = "has a change of column v {\"fromType\":\"string\",\"toType\":\"double\"}, which Lode \
-               does not read";
+    let change = "{\"fromType\":\"string\",\"toType\":\"double\"}";
+    let why = format!("has a change of column v {change}, which Lode does not read");
     assert_eq!(bench.why(), why);
 }
 

@@ -76,7 +76,10 @@ fn what_asks_more_of_a_writer_is_not_replaced() {
         json!([column])
     };
     let plain = metadata(&with_lode(json!({})));
-    let versions = |reader: u32, writer: u32| json!({ "protocol": { "minReaderVersion": reader, "minWriterVersion": writer } });
+    let versions = |reader: u32, writer: u32| {
+        let versions = json!({ "minReaderVersion": reader, "minWriterVersion": writer });
+        json!({ "protocol": versions })
+    };
     let property = |name: &str, value: &str| {
         with(&plain, "metaData", json!({ "configuration": { name: value } }))
     };

@@ -45,6 +45,17 @@ fn what_is_unknown_is_left_out() {
 }
 
 #[test]
+fn a_table_without_columns_may_get_them_later() {
+    let (bench, a, b) = Bench::with_two_files();
+    let mut empty = metadata(&id_schema());
+    empty["metaData"].as_object_mut().expect("an object").remove("schemaString");
+    bench.entry(0, &[protocol(&[]), empty]);
+    assert_eq!(bench.why(), "is damaged: its log has no schema");
+    bench.entry(1, &[metadata(&id_schema()), a, b]);
+    assert_eq!(bench.ids(), [1, 2, 3, 4, 5]);
+}
+
+#[test]
 fn a_checksum_of_the_version_is_looked_at() {
     let (bench, a, b) = Bench::with_two_files();
     let bytes = ["a", "b"].map(|name| bench.path(&format!("{name}.parquet")).metadata());

@@ -29,8 +29,8 @@ impl Bench {
         Self { folder }
     }
 
-    /// A table of column `id` with files `a` (1, 2, 3) and `b` (4, 5), whose log is not written yet,
-    /// and the actions that add them.
+    /// A table of column `id` with files `a` (1, 2, 3) and `b` (4, 5), without a log yet:
+    /// returns it, and the actions that add them.
     pub fn with_two_files() -> (Self, Value, Value) {
         let bench = Self::new();
         let (a, b) = (bench.ids_file("a", &[1, 2, 3]), bench.ids_file("b", &[4, 5]));
