@@ -6,7 +6,8 @@
 //! the [sync](group).
 //!
 //! The log is valid only as a prefix: each frame has its checksum and that of the frame before.
-//! What a frame says was synced is the proof that what lies before it cannot just be missing.
+//! What a frame says was synced proves that what lies before it cannot just be missing. For the
+//! last frames, a segment's [front] says it, as a [sync](unsynced) leaves it.
 
 mod ahead;
 mod body;
