@@ -1,7 +1,7 @@
 //! `.read`, which runs the statements of a file, and `.dump`, which writes them.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 
 use lode::{ReadTable, RowRef, Table, Value};
 use lode_sqlite::Script;
