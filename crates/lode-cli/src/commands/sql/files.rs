@@ -90,8 +90,8 @@ pub(super) fn dump(session: &Session, name: Option<&str>) -> Result<(), String> 
                     }
                 };
                 match count % ROWS_A_STATEMENT {
-                    0 if count > 0 => write!(out, ";\nINSERT INTO {} VALUES\n", quoted(&name))?,
-                    0 => write!(out, "INSERT INTO {} VALUES\n", quoted(&name))?,
+                    0 if count > 0 => writeln!(out, ";\nINSERT INTO {} VALUES", quoted(&name))?,
+                    0 => writeln!(out, "INSERT INTO {} VALUES", quoted(&name))?,
                     _ => writeln!(out, ",")?,
                 }
                 write!(out, "({values})")?;
