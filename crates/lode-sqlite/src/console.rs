@@ -1,11 +1,12 @@
 //! A connection of its own on a database: for shells and scripts.
 
+use std::sync::Arc;
+
 use lode::{Compacted, Database};
 use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::{
     Batch, Connection, Error, ErrorCode, InterruptHandle, OpenFlags, Result, Statement, ffi,
 };
-use std::sync::Arc;
 
 use crate::attach::{HiddenTable, add_module};
 use crate::error::{error, of_engine};

@@ -206,7 +206,6 @@ impl TableCursor {
             Way::Read => None,
             Way::Build => {
                 let index = self.build(plan)?.map(Rc::new);
-                // Before the first look in a transaction there may have been no snapshot.
                 transient.keep(index.as_ref());
                 index
             }

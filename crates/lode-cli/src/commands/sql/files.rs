@@ -1,7 +1,7 @@
 //! `.read`, which runs the statements of a file, and `.dump`, which writes them.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 
 use lode::{ReadTable, RowRef, Table, Value};
 use lode_sqlite::Script;
@@ -90,8 +90,8 @@ pub(super) fn dump(session: &Session, name: Option<&str>) -> Result<(), String> 
                     }
                 };
                 match count % ROWS_A_STATEMENT {
-                    0 if count > 0 => write!(out, ";\nINSERT INTO {} VALUES\n", quoted(&name))?,
-                    0 => write!(out, "INSERT INTO {} VALUES\n", quoted(&name))?,
+                    0 if count > 0 => writeln!(out, ";\nINSERT INTO {} VALUES", quoted(&name))?,
+                    0 => writeln!(out, "INSERT INTO {} VALUES", quoted(&name))?,
                     _ => writeln!(out, ",")?,
                 }
                 write!(out, "({values})")?;

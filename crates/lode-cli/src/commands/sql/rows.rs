@@ -41,7 +41,6 @@ impl Column {
 pub(super) fn show(statement: &mut Statement<'_>, format: RowFormat) -> Result<(), String> {
     let columns: Vec<_> = statement
         .columns()
-        .iter()
         .map(|column| Column {
             name: column.name().into(),
             is_bool: column.decl_type() == Some("BOOLEAN"),
