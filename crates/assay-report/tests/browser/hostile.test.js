@@ -18,6 +18,7 @@ import {
   pageOf,
   refusal,
   startBrowser,
+  unfold,
 } from "./support.js";
 
 before(startBrowser);
@@ -63,6 +64,7 @@ test("names are text and nothing else", async () => {
   const wider = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   assert(wider <= 0, `the page is ${wider} pixels wider than the screen`);
   // A link with such a name leads to it again.
+  await unfold(page);
   await page.locator("[data-dimension='engine'] button", { hasText: "a,b&c" }).click();
   const again = await open(await address(page));
   assert.deepEqual(await columns(again), ["a,b&c=d#e%f"]);
