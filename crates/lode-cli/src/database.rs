@@ -107,10 +107,6 @@ impl Opened {
 
     /// A table; if it is not there, the failure names those that are.
     pub(crate) fn table(&self, name: &str) -> Outcome<Table> {
-        let mut left = self.unfinished.iter().filter(|left| left.is_new);
-        if left.any(|left| left.table == name) {
-            return Err(Failure::Wrong(format!("table {name} cannot be read; import it again")));
-        }
         self.db.table(name).map_err(|error| match error {
             Error::NoTable { .. } => Failure::Usage(format!(
                 "{}: there is no table {name}; {}",
@@ -119,6 +115,15 @@ impl Opened {
             )),
             other => self.failure(&other),
         })
+    }
+
+    /// A table whose records are to be read: none that is not whole.
+    pub(crate) fn whole_table(&self, name: &str) -> Outcome<Table> {
+        let mut left = self.unfinished.iter().filter(|left| left.is_new);
+        match left.any(|left| left.table == name) {
+            true => Err(Failure::Wrong(format!("table {name} cannot be read; import it again"))),
+            false => self.table(name),
+        }
     }
 
     /// What an error of the engine means for the command.

@@ -10,11 +10,11 @@ use super::Kind;
 /// The options of `lode export`.
 #[derive(Args)]
 #[command(after_help = "\
-The format is that of the end of FILE's name: .parquet, .arrow (also .ipc, .feather), .csv or .tsv. \
-After the last two, .gz or .zst compresses the file. A file is written under a temporary name \
-beside it, and renamed when it is whole. All records are of one moment. Parquet and Arrow IPC keep \
-the schema of the table for lode import. In CSV a null is an empty field and an empty text is \"\"; \
-bytes are digits in hex, timestamps microseconds since the beginning of 1970.
+The format is that of the end of FILE's name: .parquet, .arrow (also .ipc, .feather), .csv or \
+.tsv. After the last two, .gz or .zst compresses the file. A file is written under a temporary \
+name beside it, and renamed when it is whole. All records are of one moment. Parquet and Arrow IPC \
+keep the schema of the table for lode import. In CSV a null is an empty field and an empty text is \
+\"\"; bytes are digits in hex, timestamps microseconds since the beginning of 1970.
 
 FILE is - for standard output. Nothing else is printed then. A pipe or a device gets the bytes as \
 they come; so does /dev/stdout, also where standard output is a file.

@@ -19,7 +19,7 @@ use crate::record::Writer;
 pub(crate) fn dump(args: &DumpArgs, options: &Options) -> Outcome {
     let target = args.output.as_deref().map(|path| outside_of(&args.dir, path)).transpose()?;
     let opened = Opened::to_read(&args.dir, options)?;
-    let dumped = opened.table(&args.table).and_then(|table| match &target {
+    let dumped = opened.whole_table(&args.table).and_then(|table| match &target {
         None => to_standard_output(&opened, &table),
         Some(target) => to_file(&opened, &table, target),
     });

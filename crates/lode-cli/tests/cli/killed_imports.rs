@@ -63,8 +63,11 @@ fn a_new_table_is_whole_or_not_there() {
                 let line = "lode: table number cannot be read; import it again\n";
                 assert_eq!((said.code, said.stderr), (Some(1), format!("{not_whole}{line}")));
                 was_partly_there = true;
-                let checked = bench.lode(&["check", "db"]);
-                assert_eq!((checked.code, &checked.stderr[..]), (Some(0), not_whole));
+                for command in ["check", "stat", "schema"] {
+                    let ended = bench.lode(&[command, "db"]);
+                    assert_eq!((ended.code, &ended.stderr[..]), (Some(0), not_whole));
+                    assert!(ended.stdout.contains("animal"), "{ended:?}");
+                }
             }
         }
         if was_partly_there {

@@ -38,8 +38,8 @@ impl CsvForm {
         self.delimiter.unwrap_or(b',')
     }
 
-    /// Returns the byte between two fields that a file has by the end of its name: a tab for `.tsv`,
-    /// also before `.gz` or `.zst`.
+    /// Returns the byte between two fields that a file has by the end of its name: a tab for
+    /// `.tsv`, also before `.gz` or `.zst`.
     pub fn delimiter_of_path(path: &Path) -> Option<u8> {
         let end = |path: &Path| path.extension().and_then(OsStr::to_str).map(str::to_string);
         match end(path)?.as_str() {

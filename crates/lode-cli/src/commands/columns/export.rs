@@ -51,7 +51,7 @@ pub(crate) fn export(args: &ExportArgs, options: &Options) -> Outcome {
     expect_different(&args.columns)?;
     let goal = Goal::of(args)?;
     let opened = Opened::to_read(&args.dir, options)?;
-    let exported = opened.table(&args.table).and_then(|table| {
+    let exported = opened.whole_table(&args.table).and_then(|table| {
         let scan = scan(args, &table).map_err(|error| opened.failure(&error))?;
         match &goal {
             Goal::Delta(location) => delta::export(&opened, scan, location, args),
