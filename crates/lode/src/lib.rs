@@ -123,12 +123,12 @@ pub use api::{
     Snapshot, Table, TableAt, TableWithin, Transaction,
 };
 pub use engine::{CheckReport, Compacted, Fault, Statistics};
-pub use error::{Cause, Error, PackedFault, PackedPart, Result, SchemaFault};
+pub use error::{Cause, Effect, Error, PackedFault, PackedPart, Result, SchemaFault};
 #[cfg(feature = "derive")]
 pub use lode_derive::Record;
 pub use schema::{
-    Builder, Column, ColumnId, MOST_FIXED_BYTES, MOST_KEY_BYTES, MOST_RECORD_BYTES,
-    MOST_VARIABLE_BYTES, Packer, RowRef, Schema, Type, Value,
+    Builder, Column, ColumnId, MOST_FIXED_BYTES, MOST_KEY_BYTES, MOST_NAME_BYTES,
+    MOST_RECORD_BYTES, MOST_VARIABLE_BYTES, Packer, RowRef, Schema, Type, Value,
 };
 pub use store::Durability;
 pub use table::KeyKind;

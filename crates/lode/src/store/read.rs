@@ -43,7 +43,7 @@ pub(crate) fn open_to_read(
     let lock: Lock = Box::new((lock_data(&*file, Access::Read)?, lock));
     let (data, superblock, catalogue) = DataFile::open_to_read(file)?;
     let data = Arc::new(data);
-    let pager = Pager::new(settings.memory_bytes, Some(Arc::clone(&data)))?;
+    let pager = Pager::new(settings.memory(), Some(Arc::clone(&data)))?;
     let catalogue = Catalogue::restore(&catalogue, &pager)?;
     let mut recovery = Recovery::new((&pager, &data), Access::Read, catalogue, superblock);
     let (start, ending) = (start_of(&superblock), ending_of(&superblock));

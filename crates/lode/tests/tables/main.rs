@@ -16,6 +16,7 @@ mod face;
 mod growth;
 mod heap;
 mod large;
+mod limits;
 mod loading;
 mod long_commits;
 mod model;
