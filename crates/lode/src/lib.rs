@@ -118,12 +118,14 @@ mod watched;
 pub use api::misfit;
 pub use api::{
     Batches, Cursor, DEFAULT_SYNC_INTERVAL, Database, Key, KeyPart,
-    MOST_ATTEMPTS as MOST_TRANSACT_ATTEMPTS, MOST_BYTES as MOST_TRANSACTION_BYTES, Options,
-    ReadTable, Record, RecordCursor, Records, RecordsAt, RecordsWithin, Row, RowBatch, Savepoint,
-    Snapshot, Table, TableAt, TableWithin, Transaction,
+    MOST_ATTEMPTS as MOST_TRANSACT_ATTEMPTS, Options, ReadTable, Record, RecordCursor, Records,
+    RecordsAt, RecordsWithin, Row, RowBatch, Savepoint, Snapshot, Table, TableAt, TableWithin,
+    Transaction,
 };
 pub use engine::{CheckReport, Compacted, Fault, Statistics};
-pub use error::{Cause, Effect, Error, PackedFault, PackedPart, Result, SchemaFault};
+pub use error::{
+    Cause, Effect, Error, MOST_TRANSACTION_BYTES, PackedFault, PackedPart, Result, SchemaFault,
+};
 #[cfg(feature = "derive")]
 pub use lode_derive::Record;
 pub use schema::{

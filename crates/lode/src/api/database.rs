@@ -156,10 +156,10 @@ impl Database {
     /// error that it returns ends it, and nothing of the transaction happens. Records that it had
     /// looked up by key were there all at the same time then: if they were not, `work` runs again.
     ///
-    /// What it read by a cursor, by `len` or by `is_empty` is not looked at again. Other writers may
-    /// change that between the reading and the commit, and between two readings. So a rule about
-    /// several records, such as a count, holds only if each transaction that could break it also
-    /// looks up and writes a record that stands for the rule: one with that count, say.
+    /// What it read by a cursor, by `len` or by `is_empty` is not looked at again. Other writers
+    /// may change that between the reading and the commit, and between two readings. So a rule
+    /// about several records, such as a count, holds only if each transaction that could break it
+    /// also looks up and writes a record that stands for the rule: one with that count, say.
     ///
     /// ```
     /// use lode::{Database, KeyKind, ReadTable, Schema, Table, Type, Value};

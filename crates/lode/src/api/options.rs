@@ -63,21 +63,21 @@ impl Options {
         }
     }
 
-    /// Sets the memory budget: the most that pages, transactions and snapshots may take up together.
-    /// It is taken as it is used, and is 1 MiB at least and 256 GiB at most. The default is half of
-    /// what the process may take up: of the machine's memory, or of the least limit of its control
-    /// groups, or of a part of the limit of its addresses or data. A database in memory must fit
-    /// into it; of one in a directory the pages that were used last are kept.
+    /// Sets the memory budget: the most that pages, transactions and snapshots may take up
+    /// together. It is taken as it is used, and is 1 MiB at least and 256 GiB at most. The default
+    /// is half of what the process may take up: of the machine's memory, or of the least limit of
+    /// its control groups, or of a part of the limit of its addresses or data. A database in memory
+    /// must fit into it; of one in a directory the pages that were used last are kept.
     ///
     /// What [snapshots](Database::snapshot) need of pages that have changed is at most a quarter of
-    /// it (of less than 64 MiB half, and at most 16 MiB), and may always be 1 MiB. What transactions
-    /// hold is at most a third. What a statement has no room for is refused with `TxnTooLarge`, and
-    /// nothing of it happens.
+    /// it (of less than 64 MiB half, and at most 16 MiB), and may always be 1 MiB. What
+    /// transactions hold is at most a third. What a statement has no room for is refused with
+    /// `TxnTooLarge`, and nothing of it happens.
     ///
     /// In a directory, all pages that one transaction changes must fit into seven eighths of what
     /// pages have left. Each record far from the others changes a page of 16 KiB. As far as these
-    /// pages are known, the statement is refused that changes too many; otherwise the commit returns
-    /// `Full` and changes nothing.
+    /// pages are known, the statement is refused that changes too many; otherwise the commit
+    /// returns `Full` and changes nothing.
     pub fn memory_bytes(mut self, bytes: u64) -> Self {
         self.memory_bytes = bytes;
         self
@@ -116,9 +116,9 @@ impl Options {
         self
     }
 
-    /// Sets whether the log may be written through a mapping of its file; it may by default. That is
-    /// done at levels [`Durability::Process`] and [`Durability::Periodic`], on ext2 to ext4 and on
-    /// XFS without shared blocks.
+    /// Sets whether the log may be written through a mapping of its file; it may by default. That
+    /// is done at levels [`Durability::Process`] and [`Durability::Periodic`], on ext2 to ext4 and
+    /// on XFS without shared blocks.
     ///
     /// A write through a mapping needs no call of the system, and has no error to return. If the
     /// disk fails and the file system shuts down, or another program cuts the file off, the next

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 /// Bytes that are assumed where the system does not say.
 const ASSUMED_BYTES: u64 = 1 << 30;
 
-/// Bytes of addresses that a process takes up without a database, about: threads, and the memory that
-/// the allocator sets aside for each.
+/// Bytes of addresses that a process takes up without a database, about: threads, and the memory
+/// that the allocator sets aside for each.
 const PROCESS_BYTES: u64 = 256 << 20;
 
-/// Returns the memory that a limit of addresses leaves: pages have their addresses, page images have
-/// as many, and transactions half as many; and half of this is the default budget.
+/// Returns the memory that a limit of addresses leaves: pages have their addresses, page images
+/// have as many, and transactions half as many; and half of this is the default budget.
 fn memory_within(address_bytes: u64) -> u64 {
     (address_bytes.saturating_sub(PROCESS_BYTES) / 3).max(address_bytes / 8)
 }

@@ -419,13 +419,13 @@ pub enum Error {
     },
 }
 
+/// The most bytes of keys and records that a transaction may hold. All transactions together may
+/// hold a third of the memory budget, too.
+pub const MOST_TRANSACTION_BYTES: usize = 256 << 20;
+
 /// More memory is of use only up to the limit of a single transaction.
 fn or_more_memory(most_bytes: usize) -> &'static str {
-    if most_bytes < crate::MOST_TRANSACTION_BYTES {
-        ", or give the database more memory"
-    } else {
-        ""
-    }
+    if most_bytes < MOST_TRANSACTION_BYTES { ", or give the database more memory" } else { "" }
 }
 
 fn poisoned_words(effect: Effect) -> &'static str {

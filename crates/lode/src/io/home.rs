@@ -1,8 +1,9 @@
 //! The process that opened something, and not those that were forked from it.
 //!
 //! A fork copies memory, but not threads, and the copy shares the files. What a thread had locked
-//! stays locked in the copy. So a copy of a database must never be used. A page of memory that the kernel wipes in the child
-//! (`MADV_WIPEONFORK`, Linux 4.14) distinguishes parent and child for the price of a load.
+//! stays locked in the copy. So a copy of a database must never be used. A page of memory that the
+//! kernel wipes in the child (`MADV_WIPEONFORK`, Linux 4.14) distinguishes parent and child for the
+//! price of a load.
 
 #![allow(unsafe_code)]
 

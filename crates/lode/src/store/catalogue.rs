@@ -15,8 +15,8 @@ pub(super) type Damaged = (Definition, Location, Error);
 /// The most bytes of the definitions of all tables: names, and columns with theirs.
 ///
 /// The catalogue has 65,536 pages at most, which is 1 GiB. Besides the definitions, they have where
-/// tables lie, at most 32 MiB, and the bits of used slots, at most 512 MiB. So a catalogue with such
-/// definitions always fits. A checkpoint, which writes all of it, has a copy in memory.
+/// tables lie, at most 32 MiB, and the bits of used slots, at most 512 MiB. So a catalogue with
+/// such definitions always fits. A checkpoint, which writes all of it, has a copy in memory.
 pub(crate) const MOST_DEFINITION_BYTES: usize = 64 << 20;
 
 /// The tables of a database, by their names.

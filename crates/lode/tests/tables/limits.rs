@@ -6,7 +6,7 @@ use lode::{Database, Durability, Error, KeyKind, MOST_NAME_BYTES, Options, Schem
 
 /// A schema with as many bytes of names as there can be.
 fn wide(table: &str) -> Schema {
-    let name = |at: usize| format!("{at:0width$}", width = MOST_NAME_BYTES);
+    let name = |at: usize| format!("{at:0MOST_NAME_BYTES$}");
     let builder = Schema::build(table).key(&name(0), Type::U8);
     let add = |builder: lode::Builder, at: usize| builder.column(&name(at), Type::U8);
     (1..4096).fold(builder, add).finish().expect("the most columns with the longest names")

@@ -4,9 +4,8 @@ use std::borrow::Cow;
 
 use super::{Table, expect_not_changing};
 use crate::api::steps::{Step, Steps};
-use crate::api::transaction::MOST_BYTES;
 use crate::engine::Loan;
-use crate::error::{Error, Result};
+use crate::error::{Error, MOST_TRANSACTION_BYTES, Result};
 use crate::hash::AHEAD;
 use crate::index::Record;
 use crate::table::{FetchFor, KeyKind};
@@ -140,9 +139,10 @@ impl Table {
             // database in memory, records may take the place of others.
             let most_bytes = match self.db.store() {
                 Some(_) => self.db.pager().most_written_bytes() as usize,
-                None => MOST_BYTES,
+                None => MOST_TRANSACTION_BYTES,
             };
-            for (bytes, most_bytes) in [(payload_bytes, most_bytes), (held_bytes, MOST_BYTES)] {
+            let limits = [(payload_bytes, most_bytes), (held_bytes, MOST_TRANSACTION_BYTES)];
+            for (bytes, most_bytes) in limits {
                 if bytes > most_bytes {
                     return Err(Error::TxnTooLarge { most_bytes });
                 }

@@ -29,17 +29,13 @@ use crate::table::{FetchFor, KeyKind, TableCore};
 use crate::tree::Range;
 use crate::wal::LogPosition;
 
-/// The most bytes of keys and records that a transaction may hold. All transactions together may
-/// hold a third of the memory budget, too.
-pub const MOST_BYTES: usize = 256 << 20;
-
 /// A transaction. What it wrote, only it sees until [`commit`](Self::commit); dropped without one,
 /// it has written nothing.
 ///
 /// Transactions do not wait for each other. If a record that one has looked up by its key, or
 /// written, was changed by another writer meanwhile, its commit returns [`Error::Conflict`] and
-/// nothing of it happens: run it again. What it has read by a cursor, by `len` or by `is_empty`, the
-/// commit does not look at again.
+/// nothing of it happens: run it again. What it has read by a cursor, by `len` or by `is_empty`,
+/// the commit does not look at again.
 ///
 /// What it reads and writes it keeps in memory, so it is used by one thread at a time.
 /// [`Table::within`] is a table as it sees it.

@@ -1,13 +1,13 @@
-//! Whether a transaction may hold more: its memory is a part of the database's budget, and so are the
-//! pages that its commit will change. What cannot be committed is refused at the statement.
+//! Whether a transaction may hold more: its memory is a part of the database's budget, and so are
+//! the pages that its commit will change. What cannot be committed is refused at the statement.
 
 use std::sync::Arc;
 
 use super::savepoint::Savepoints;
 use super::touched::{BYTES_OF_ORDER, Touched};
-use super::{MOST_BYTES, Place, Transaction};
+use super::{Place, Transaction};
 use crate::api::steps::Steps;
-use crate::error::{Error, Result};
+use crate::error::{Error, MOST_TRANSACTION_BYTES, Result};
 use crate::pager::PAGE_BYTES;
 
 /// Bytes that a commit needs beside pages for each record that it writes.
@@ -23,8 +23,8 @@ impl Transaction {
     ) -> Result<()> {
         let held: usize = tables.iter().map(Touched::size_bytes).sum();
         let held = held + savepoints.size_bytes() + more_bytes;
-        if held > MOST_BYTES {
-            return Err(Error::TxnTooLarge { most_bytes: MOST_BYTES });
+        if held > MOST_TRANSACTION_BYTES {
+            return Err(Error::TxnTooLarge { most_bytes: MOST_TRANSACTION_BYTES });
         }
         let writes: usize = tables.iter().map(|touched| touched.written_size().records).sum();
         self.loan.borrow_mut().grow_to(held + (writes + 1) * BYTES_OF_WRITE)
