@@ -16,13 +16,16 @@ pub(crate) fn of_engine(cause: &Lode) -> rusqlite::Error {
         // Not plain SQLITE_BUSY: after that SQLite keeps the transaction, to commit it once more.
         Lode::Conflict { .. } | Lode::SnapshotTooOld { .. } => ffi::SQLITE_BUSY_SNAPSHOT,
         Lode::Locked => ffi::SQLITE_BUSY,
-        Lode::Full { .. } | Lode::TxnTooLarge { .. } | Lode::TableFull | Lode::DiskFull { .. } => {
-            ffi::SQLITE_FULL
-        }
+        Lode::Full { .. }
+        | Lode::TxnTooLarge { .. }
+        | Lode::TableFull
+        | Lode::CatalogueFull { .. }
+        | Lode::DatabaseFull { .. }
+        | Lode::DiskFull { .. } => ffi::SQLITE_FULL,
         Lode::Corrupt { .. } => ffi::SQLITE_CORRUPT_VTAB,
         Lode::ReadOnly => ffi::SQLITE_READONLY,
         Lode::NoDatabase { .. } => ffi::SQLITE_CANTOPEN,
-        Lode::Io { .. } | Lode::Poisoned { .. } => ffi::SQLITE_IOERR,
+        Lode::Io { .. } | Lode::Poisoned { .. } | Lode::NotDurable { .. } => ffi::SQLITE_IOERR,
         Lode::ValueMisfit { .. }
         | Lode::ValueTooLong { .. }
         | Lode::KeyTooLong { .. }

@@ -119,18 +119,20 @@ mod watched;
 pub use api::misfit;
 pub use api::{
     Batches, Cursor, DEFAULT_SYNC_INTERVAL, Database, Key, KeyPart,
-    MOST_ATTEMPTS as MOST_TRANSACT_ATTEMPTS, MOST_BYTES as MOST_TRANSACTION_BYTES, Options,
-    ReadTable, Record, RecordCursor, Records, RecordsAt, RecordsWithin, Row, RowBatch, Savepoint,
-    Snapshot, Table, TableAt, TableWithin, Transaction,
+    MOST_ATTEMPTS as MOST_TRANSACT_ATTEMPTS, Options, ReadTable, Record, RecordCursor, Records,
+    RecordsAt, RecordsWithin, Row, RowBatch, Savepoint, Snapshot, Table, TableAt, TableWithin,
+    Transaction,
 };
 pub use decimal::{Decimal, MOST_DECIMAL_DIGITS, NoDecimal};
 pub use engine::{CheckReport, Compacted, Fault, Statistics};
-pub use error::{Cause, Error, PackedFault, PackedPart, Result, SchemaFault};
+pub use error::{
+    Cause, Effect, Error, MOST_TRANSACTION_BYTES, PackedFault, PackedPart, Result, SchemaFault,
+};
 #[cfg(feature = "derive")]
 pub use lode_derive::Record;
 pub use schema::{
-    Builder, Column, ColumnId, MOST_FIXED_BYTES, MOST_KEY_BYTES, MOST_RECORD_BYTES,
-    MOST_VARIABLE_BYTES, Packer, RowRef, Schema, Type, Value,
+    Builder, Column, ColumnId, MOST_FIXED_BYTES, MOST_KEY_BYTES, MOST_NAME_BYTES,
+    MOST_RECORD_BYTES, MOST_VARIABLE_BYTES, Packer, RowRef, Schema, Type, Value,
 };
 pub use store::Durability;
 pub use table::KeyKind;

@@ -83,7 +83,8 @@ impl Database {
     ///
     /// # Errors
     /// `TableExists`; `SchemaTooLong` when its records are too long for tables of this kind;
-    /// `Full`.
+    /// `CatalogueFull` when all tables together have too many names and columns; `Full`,
+    /// `DatabaseFull`; and those of [writing](Table#errors).
     pub fn create_table(&self, schema: &Schema, kind: KeyKind) -> Result<Table> {
         let core = self.engine.create_table(schema, kind)?;
         Ok(Table::new(self.engine.clone(), core))
@@ -171,11 +172,17 @@ impl Database {
     }
 
     /// Runs `work` in a transaction and commits it; again, from the beginning, when another writer
-    /// has changed meanwhile what it read or wrote. Returns what `work` returned.
+    /// has changed meanwhile a record that it looked up by its key, or wrote. Returns what `work`
+    /// returned.
     ///
     /// `work` may be called several times, so it changes nothing but what is in the transaction. An
-    /// error that it returns ends it, and nothing of the transaction happens. Such an error comes
-    /// from records that were there all at the same time: if they were not, `work` runs again.
+    /// error that it returns ends it, and nothing of the transaction happens. Records that it had
+    /// looked up by key were there all at the same time then: if they were not, `work` runs again.
+    ///
+    /// What it read by a cursor, by `len` or by `is_empty` is not looked at again. Other writers
+    /// may change that between the reading and the commit, and between two readings. So a rule
+    /// about several records, such as a count, holds only if each transaction that could break it
+    /// also looks up and writes a record that stands for the rule: one with that count, say.
     ///
     /// ```
     /// use lode::{Database, KeyKind, ReadTable, Schema, Table, Type, Value};

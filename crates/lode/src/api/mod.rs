@@ -21,4 +21,4 @@ pub use record::{Record, RecordCursor, Records, RecordsAt, RecordsWithin, misfit
 pub use row::Row;
 pub use snapshot::Snapshot;
 pub use table::Table;
-pub use transaction::{MOST_BYTES, Savepoint, Transaction};
+pub use transaction::{Savepoint, Transaction};

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use super::Database;
-use crate::engine::{Engine, Handle, available_memory_bytes};
+use crate::engine::{Engine, Handle, available_memory_bytes, most_address_bytes};
 use crate::error::{Error, Result};
 use crate::io::os::Directory;
 use crate::io::{Access, Disk};
@@ -36,11 +36,15 @@ pub struct Options {
     sync_interval: Duration,
     log_bytes: u64,
     segment_bytes: u64,
+    maps_log: bool,
     compacts_when_idle: bool,
 }
 
 /// How often the log is synced at [`Durability::Periodic`], unless [`Options`] say otherwise.
 pub const DEFAULT_SYNC_INTERVAL: Duration = Duration::from_millis(100);
+
+/// The least that the most bytes of a log can be set to.
+const LEAST_LOG_BYTES: u64 = 64 << 10;
 
 /// The first segment of a log.
 const FIRST_SEGMENT_BYTES: u64 = 64 << 10;
@@ -52,23 +56,28 @@ impl Options {
             memory_bytes: available_memory_bytes() / 2,
             durability: Durability::Commit,
             sync_interval: DEFAULT_SYNC_INTERVAL,
-            log_bytes: 256 << 20,
+            log_bytes: 1 << 30,
             segment_bytes: 16 << 20,
+            maps_log: true,
             compacts_when_idle: true,
         }
     }
 
-    /// The most memory that pages may take up, which is taken as it is used, and at least 1 MiB.
-    /// The default is half of what the process may take up: of the machine's memory, or of the
-    /// least limit of its control groups, or what the limits of its addresses and data leave. A
-    /// database in memory must fit into it; of one in a directory the pages that were used last are
-    /// kept. What [snapshots](Database::snapshot) need of pages that have changed is part of it, at
-    /// most a quarter, or 16 MiB if that is more. What a checkpoint that is being written needs of
-    /// such pages comes on top.
+    /// Sets the memory budget: the most that pages, transactions and snapshots may take up
+    /// together. It is taken as it is used, and is 1 MiB at least and 256 GiB at most. The default
+    /// is half of what the process may take up: of the machine's memory, or of the least limit of
+    /// its control groups, or of a part of the limit of its addresses or data. A database in memory
+    /// must fit into it; of one in a directory the pages that were used last are kept.
     ///
-    /// In a directory, all pages that one transaction changes must fit into seven eighths of it. If
-    /// they do not, its commit returns `Full` and changes nothing. Each record far from the others
-    /// changes a page of 16 KiB.
+    /// What [snapshots](Database::snapshot) need of pages that have changed is at most a quarter of
+    /// it (of less than 64 MiB half, and at most 16 MiB), and may always be 1 MiB. What
+    /// transactions hold is at most a third. What a statement has no room for is refused with
+    /// `TxnTooLarge`, and nothing of it happens.
+    ///
+    /// In a directory, all pages that one transaction changes must fit into seven eighths of what
+    /// pages have left. Each record far from the others changes a page of 16 KiB. As far as these
+    /// pages are known, the statement is refused that changes too many; otherwise the commit
+    /// returns `Full` and changes nothing.
     pub fn memory_bytes(mut self, bytes: u64) -> Self {
         self.memory_bytes = bytes;
         self
@@ -87,12 +96,15 @@ impl Options {
         self
     }
 
-    /// How long the log may become before writers wait for a checkpoint; 256 MiB by default. If
-    /// there is less data, it is twice as much as that (and at least 32 MiB); if there is much,
-    /// half of it. Half-way, a checkpoint is made in the background. What is in the log has to be
-    /// replayed after a crash.
+    /// Sets how long the log may become before writers wait for a checkpoint; 1 GiB by default, and
+    /// 64 KiB at least. If there is less data, it is twice as much as that (and at least 32 MiB, if
+    /// `bytes` allow it). Half-way, a checkpoint is made in the background. What is in the log has
+    /// to be replayed after a crash.
+    ///
+    /// Writers look at it when a segment is full. So it can become longer by one
+    /// [segment](Self::segment_bytes), and by one commit.
     pub fn log_bytes(mut self, bytes: u64) -> Self {
-        self.log_bytes = bytes;
+        self.log_bytes = bytes.max(LEAST_LOG_BYTES);
         self
     }
 
@@ -101,6 +113,20 @@ impl Options {
     /// log's bytes, but 128 KiB at least and `bytes` at most.
     pub fn segment_bytes(mut self, bytes: u64) -> Self {
         self.segment_bytes = bytes;
+        self
+    }
+
+    /// Sets whether the log may be written through a mapping of its file; it may by default. That
+    /// is done at levels [`Durability::Process`] and [`Durability::Periodic`], on ext2 to ext4 and
+    /// on XFS without shared blocks.
+    ///
+    /// A write through a mapping needs no call of the system, and has no error to return. If the
+    /// disk fails and the file system shuts down, or another program cuts the file off, the next
+    /// write ends the process (`SIGBUS`). What the level promised is there when the database is
+    /// opened again. With `false`, the log on a disk is written by calls, which takes longer, and
+    /// such an error is [`Error::Poisoned`] or [`Error::Io`].
+    pub fn map_log(mut self, maps: bool) -> Self {
+        self.maps_log = maps;
         self
     }
 
@@ -115,6 +141,8 @@ impl Options {
     }
 
     /// A database that lives as long as its handles.
+    ///
+    /// A process that is forked must not use it: there everything returns `Forked`.
     ///
     /// # Errors
     /// `Io` when the operating system has not that much room for addresses.
@@ -131,7 +159,8 @@ impl Options {
     /// change its files while the database is open. If one is removed, renamed or replaced, that is
     /// noticed by the next commit at level [`Durability::Commit`], flush, checkpoint or closing,
     /// which returns
-    /// `Poisoned`; if the log is cut short, writing to it may end the process (`SIGBUS`).
+    /// `Poisoned`; if the log is cut short, writing to it may end the process (`SIGBUS`), as
+    /// [`map_log`](Self::map_log) says.
     ///
     /// A process that is forked must not use the database: there everything returns `Forked`, and
     /// dropping handles does nothing.
@@ -234,12 +263,14 @@ impl Options {
         let most_bytes = self.segment_bytes.max(LEAST_SEGMENT_BYTES);
         Settings {
             memory_bytes: self.memory_bytes,
+            address_bytes: most_address_bytes(),
             durability: self.durability,
             log: LogSettings {
                 first_bytes: most_bytes.min(FIRST_SEGMENT_BYTES),
                 most_bytes,
                 writing: match self.durability {
                     Durability::Commit => FrameWriting::Called,
+                    _ if !self.maps_log => FrameWriting::Called,
                     _ => FrameWriting::Mapped,
                 },
             },

@@ -383,7 +383,7 @@ impl TableWithin<'_> {
     /// none.
     fn parts(&self, range: Option<&Range>) -> Result<(Snapshot, Written)> {
         self.transaction.expect_own(self.table)?;
-        Ok((self.transaction.moment(), self.transaction.written(self.table.core(), range)))
+        Ok((self.transaction.moment(), self.transaction.written(self.table.core(), range)?))
     }
 
     fn cursor(&self, range: Result<Option<Range>>) -> Cursor {
@@ -413,10 +413,10 @@ impl ReadTable for TableWithin<'_> {
     }
 
     fn len(&self) -> Result<u64> {
-        let (snapshot, Written(written)) = self.parts(None)?;
+        let (snapshot, written) = self.parts(None)?;
         let (core, pager) = (snapshot.core(self.table)?, snapshot.pager());
         let (mut len, mut payload) = (core.count_at(pager, snapshot.moment())?, Vec::new());
-        for (key, wanted) in &written {
+        for (key, wanted) in &written.records {
             let was_there = core.get_at(pager, snapshot.moment(), key, &mut payload)?;
             len = len + u64::from(wanted.is_some()) - u64::from(was_there);
         }

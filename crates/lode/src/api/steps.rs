@@ -44,7 +44,8 @@ pub(super) struct Steps<'c> {
 
 impl<'c> Steps<'c> {
     /// Bytes that each takes up, beside what it names.
-    pub(super) const BYTES_OF_ONE: usize = size_of::<(Step<'c>, Option<Box<UndoRecord>>)>();
+    pub(super) const BYTES_OF_ONE: usize =
+        size_of::<(Step<'c>, Option<Box<UndoRecord>>)>() + size_of::<UndoRecord>();
 
     /// With room for `count` of them.
     pub(super) fn new(db: &'c Handle, count: usize) -> Self {
@@ -117,11 +118,15 @@ impl<'c> Steps<'c> {
     /// # Errors
     /// `Poisoned` when a step could not be undone.
     pub(super) fn undo(self) -> Result<()> {
-        for (Step { core, key, seen, .. }, undo) in self.taken.iter().rev() {
+        for (at, (Step { core, key, seen, .. }, undo)) in self.taken.iter().enumerate().rev() {
             let undone = core.roll_back(self.db.pager(), (key, seen.as_deref()), undo.as_deref());
             if let Err(error) = undone {
-                // Half of it is there: what is on the disk is all right, but no more of this is.
-                return Err(self.db.store().map_or(error.clone(), |store| store.poison(&error)));
+                // Half of it is there. What is on the disk is all right: a directory that is
+                // opened again has nothing of it.
+                return Err(match self.db.store() {
+                    Some(store) => store.poison(&error).after_effect(),
+                    None => error.after_records(at as u64 + 1),
+                });
             }
         }
         self.give_up_undone();

@@ -110,7 +110,8 @@ impl PageMap {
     /// Says where a page is from now on; returns where it was.
     pub(super) fn set(&mut self, file: &dyn File, page: PageNumber, at: Ref) -> Result<Ref> {
         if page.get() >> (BITS * LEVELS as u32) != 0 {
-            return Err(Error::TableFull);
+            let most_bytes = (SLOT_BYTES as u64) << (BITS * LEVELS as u32);
+            return Err(Error::DatabaseFull { most_bytes });
         }
         let node = self.node(file, 0, page.get() >> BITS)?;
         node.changed = true;

@@ -22,7 +22,7 @@ pub(crate) use space::Left;
 pub(crate) use superblock::Superblock;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use crate::error::{Error, Result};
+use crate::error::{Effect, Error, Result};
 use crate::io::File;
 
 /// Bytes of a page and of its slot.
@@ -269,6 +269,11 @@ impl DataFile {
         let State { map, slots, catalogue_pages, .. } = &mut *state;
         let size = catalogue.len() + slots.bitmap_bytes();
         let pages = size.div_ceil(SLOT_BYTES) as u32;
+        // What is created is refused long before. The next page would be a table's.
+        if pages > PageNumber::FIRST_OF_TABLES.get() {
+            let most_bytes = PageNumber::FIRST_OF_TABLES.index() * SLOT_BYTES;
+            return Err(Error::CatalogueFull { most_bytes });
+        }
         let most_pages = pages.max(*catalogue_pages);
         // If this fails, the next one sees to those that there are more of now.
         *catalogue_pages = most_pages;
@@ -319,7 +324,8 @@ impl DataFile {
 
     fn sync(&self) -> Result<()> {
         let failed = |error| Error::io("sync file data", &error).to_string();
-        self.file.sync().map_err(|error| Error::Poisoned { why: failed(error) })
+        let poisoned = |error| Error::Poisoned { why: failed(error), effect: Effect::None };
+        self.file.sync().map_err(poisoned)
     }
 
     /// Looks at the whole page map: whether each slot that is used is used once, and no others
@@ -381,6 +387,18 @@ mod tests {
     /// Pages in two nodes of the page map.
     const FIRST: PageNumber = PageNumber::FIRST_OF_TABLES;
     const PAGES: [PageNumber; 2] = [FIRST, PageNumber::new(FIRST.get() + 1024)];
+
+    #[test]
+    fn a_catalogue_that_has_too_many_pages_is_refused_before_anything_is_written() {
+        let disk = Simulated::new(0);
+        let file = disk.create("data").expect("an empty disk");
+        let data = DataFile::create(file).expect("space");
+        let before = disk.operations();
+        let catalogue = vec![0; PageNumber::FIRST_OF_TABLES.index() * SLOT_BYTES];
+        let refused = data.publish(&catalogue, Superblock::default());
+        assert!(matches!(refused, Err(Error::CatalogueFull { .. })), "{refused:?}");
+        assert_eq!(disk.operations(), before);
+    }
 
     #[test]
     fn a_node_that_cannot_be_read_takes_no_slots_along() {

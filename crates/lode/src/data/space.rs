@@ -185,7 +185,9 @@ impl DataFile {
     /// Makes the file longer.
     fn lengthen(&self, slots: u64) -> Result<()> {
         let before = self.state().slots.end();
-        let end = u32::try_from(u64::from(before) + slots).map_err(|_| Error::TableFull)?;
+        let most_bytes = (1 << 32) * SLOT_BYTES as u64;
+        let end = u32::try_from(u64::from(before) + slots);
+        let end = end.map_err(|_| Error::DatabaseFull { most_bytes })?;
         self.set_aside(&(before..end))?;
         self.state().slots.extend(end);
         Ok(())

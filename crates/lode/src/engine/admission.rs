@@ -105,8 +105,8 @@ impl Engine {
         work: &mut dyn FnMut() -> Result<T>,
         is_worth_it: &dyn Fn(bool) -> bool,
     ) -> Result<T> {
-        let Some(store) = &self.store else { return work() };
         self.expect_here()?;
+        let Some(store) = &self.store else { return work() };
         if self.pager.changed() + extra_pages >= store.room() {
             self.make_room(store, extra_pages)?;
         }

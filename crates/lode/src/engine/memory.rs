@@ -7,9 +7,15 @@ use std::path::{Path, PathBuf};
 /// Bytes that are assumed where the system does not say.
 const ASSUMED_BYTES: u64 = 1 << 30;
 
-/// Bytes of addresses that a database in a directory takes up beside its pages, about: its table of
-/// pages alone takes up 1 GiB.
-const TABLES_BYTES: u64 = (1 << 30) + (256 << 20);
+/// Bytes of addresses that a process takes up without a database, about: threads, and the memory
+/// that the allocator sets aside for each.
+const PROCESS_BYTES: u64 = 256 << 20;
+
+/// Returns the memory that a limit of addresses leaves: pages have their addresses, page images
+/// have as many, and transactions half as many; and half of this is the default budget.
+fn memory_within(address_bytes: u64) -> u64 {
+    (address_bytes.saturating_sub(PROCESS_BYTES) / 3).max(address_bytes / 8)
+}
 
 /// Bytes of memory that this process may take up.
 pub(crate) fn available_bytes() -> u64 {
@@ -22,8 +28,8 @@ fn available_in(root: &Path) -> u64 {
     let machine = total_bytes(&read("proc/meminfo")).unwrap_or(ASSUMED_BYTES);
     let (groups, mounts) = (read("proc/self/cgroup"), read("proc/self/mountinfo"));
     let in_groups = group_limit(root, &groups, &mounts);
-    let addresses = address_limit(&read("proc/self/limits"))
-        .map(|bytes| bytes.saturating_sub(TABLES_BYTES).max(bytes / 4));
+    let addresses = limit_of_addresses(&read("proc/self/limits"));
+    let addresses = addresses.map(memory_within);
     [in_groups, addresses].into_iter().flatten().fold(machine, u64::min)
 }
 
@@ -33,8 +39,13 @@ fn total_bytes(meminfo: &str) -> Option<u64> {
     total.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
+/// Returns the bytes of addresses that this process may have; `None` without a limit.
+pub(crate) fn most_address_bytes() -> Option<u64> {
+    limit_of_addresses(&fs::read_to_string("/proc/self/limits").ok()?)
+}
+
 /// The soft limit of the process's addresses or data, whichever is less.
-fn address_limit(limits: &str) -> Option<u64> {
+fn limit_of_addresses(limits: &str) -> Option<u64> {
     let soft = |line: &str| {
         let rest = ["Max address space", "Max data size"]
             .into_iter()
@@ -185,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_of_addresses_and_data_leave_room_for_tables() {
+    fn limits_of_addresses_and_data_leave_room_for_what_is_no_page() {
         let limits = |addresses: &str, data: &str| {
             let text = format!(
                 "Limit                     Soft Limit           Hard Limit           Units\n\
@@ -196,9 +207,9 @@ mod tests {
             mebibytes(&[("proc/self/limits", &text)])
         };
         assert_eq!(limits("unlimited", "unlimited"), 8192);
-        assert_eq!(limits("4294967296", "unlimited"), 4096 - 1280);
-        assert_eq!(limits("4294967296", "2147483648"), 2048 - 1280);
-        assert_eq!(limits("1073741824", "unlimited"), 256);
+        assert_eq!(limits("4294967296", "unlimited"), (4096 - 256) / 3);
+        assert_eq!(limits("4294967296", "2147483648"), (2048 - 256) / 3);
+        assert_eq!(limits("268435456", "unlimited"), 32);
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod gate;
 mod given_up;
 mod handle;
 mod idle;
+mod loan;
 mod memory;
 #[cfg(test)]
 mod passed;
@@ -40,7 +41,8 @@ pub use compact::Compacted;
 pub use faults::{CheckReport, Fault};
 pub(crate) use gate::{Gate, Inside};
 pub(crate) use handle::Handle;
-pub(crate) use memory::available_bytes as available_memory_bytes;
+pub(crate) use loan::Loan;
+pub(crate) use memory::{available_bytes as available_memory_bytes, most_address_bytes};
 pub use statistics::Statistics;
 use worker::Worker;
 
@@ -59,13 +61,15 @@ pub(crate) struct Engine {
     turn_for_long: Mutex<()>,
     turn_to_compact: Mutex<()>,
     is_closed: AtomicBool,
+    /// What came of closing; held by the thread that closes.
+    close_outcome: Mutex<Option<Result<()>>>,
     /// Shares in the open database beside the first one.
     pub(crate) more_handles: AtomicUsize,
 }
 
 impl Engine {
     pub(crate) fn in_memory(settings: Settings) -> Result<Self> {
-        let pager = Pager::new(settings.memory_bytes, None)?;
+        let pager = Pager::new(settings.memory(), None)?;
         Ok(Self::of(pager, RwLock::default(), None, settings))
     }
 
@@ -104,6 +108,7 @@ impl Engine {
             turn_for_long: Mutex::default(),
             turn_to_compact: Mutex::default(),
             is_closed: AtomicBool::new(false),
+            close_outcome: Mutex::default(),
             more_handles: AtomicUsize::new(0),
         }
     }
@@ -151,6 +156,7 @@ impl Engine {
         let in_memory = Statistics {
             page_bytes: self.pager.used_bytes(),
             snapshot_bytes: self.pager.saved_bytes(),
+            transaction_bytes: self.pager.lent_bytes(),
             ..Statistics::default()
         };
         let Some(store) = &self.store else { return in_memory };
@@ -266,17 +272,21 @@ impl Engine {
         }
     }
 
-    /// Ends it all: what was done is in the data file then, and nothing can be done any more.
+    /// Ends it all: what was done is in the data file then, and nothing can be done any more. Once
+    /// it is closed, it returns what came of that.
     pub(crate) fn close(&self) -> Result<()> {
         self.expect_here()?;
+        let mut outcome = self.close_outcome.lock().unwrap_or_else(PoisonError::into_inner);
+        outcome.get_or_insert_with(|| self.close_once()).clone()
+    }
+
+    fn close_once(&self) -> Result<()> {
         self.log().iter().for_each(|log| log.end_ahead());
         self.worker.stop();
         let catalogue = self.catalogue_mut();
-        if self.is_closed.swap(true, Ordering::AcqRel) {
-            return Ok(());
-        }
+        self.is_closed.store(true, Ordering::Release);
         let alone = self.gate.close();
-        catalogue.tables.values().for_each(|core| core.close());
+        catalogue.tables().for_each(|core| core.close());
         drop(alone);
         drop(catalogue);
         let Some(store) = &self.store else { return Ok(()) };

@@ -21,6 +21,9 @@ pub struct Statistics {
     pub changed_bytes: u64,
     /// What pages were, for snapshots and the checkpoint.
     pub snapshot_bytes: u64,
+    /// What transactions hold: what they have read and written, and what their commit needs beside
+    /// pages.
+    pub transaction_bytes: u64,
     /// Space of the data file, without holes in it, and how much of that is in use.
     pub data_bytes: u64,
     /// See [`data_bytes`](Self::data_bytes).

@@ -7,6 +7,7 @@ use super::{CheckReport, Engine};
 use crate::codec::Writer;
 use crate::error::{Error, Result};
 use crate::schema::Schema;
+use crate::store::MOST_DEFINITION_BYTES;
 use crate::table::{Definition, KeyKind, Storage, TableCore};
 use crate::wal::{LogPosition, LogRecord};
 
@@ -15,10 +16,10 @@ impl Engine {
         self.expect_here()?;
         let catalogue = self.catalogue();
         self.expect_open()?;
-        if let Some((.., why)) = catalogue.damaged.get(name) {
+        if let Some((.., why)) = catalogue.damaged_table(name) {
             return Err(why.clone());
         }
-        let core = catalogue.tables.get(name).map(Arc::clone);
+        let core = catalogue.table(name).map(Arc::clone);
         core.ok_or_else(|| Error::NoTable { table: name.into() })
     }
 
@@ -26,11 +27,7 @@ impl Engine {
         if self.expect_here().is_err() {
             return Vec::new();
         }
-        let catalogue = self.catalogue();
-        let mut names: Vec<_> =
-            catalogue.tables.keys().chain(catalogue.damaged.keys()).cloned().collect();
-        names.sort_unstable();
-        names
+        self.catalogue().names()
     }
 
     /// All tables that are not damaged; those that are, are faults.
@@ -38,31 +35,29 @@ impl Engine {
         self.expect_here()?;
         let catalogue = self.catalogue();
         self.expect_open()?;
-        for (name, (.., why)) in &catalogue.damaged {
+        for (name, (.., why)) in catalogue.damaged() {
             faults.add(Some(name), why.to_string());
         }
-        Ok(catalogue.tables.values().map(Arc::clone).collect())
+        Ok(catalogue.tables().map(Arc::clone).collect())
     }
 
     /// All tables that are not damaged.
     pub(crate) fn whole_tables(&self) -> Vec<Arc<TableCore>> {
-        self.catalogue().tables.values().map(Arc::clone).collect()
+        self.catalogue().tables().map(Arc::clone).collect()
     }
 
     pub(crate) fn create_table(&self, schema: &Schema, kind: KeyKind) -> Result<Arc<TableCore>> {
         let (core, end) = self.admitted(0, &mut || {
             let mut catalogue = self.catalogue_mut();
             self.expect_open()?;
-            let name = schema.name().to_string();
-            if catalogue.tables.contains_key(&name) || catalogue.damaged.contains_key(&name) {
-                return Err(Error::TableExists { table: name });
-            }
             // It is known in this process only, so no user can choose keys that all have the same
             // hash.
             let seed = self.settings.random();
             let id = catalogue.next_id;
-            let next_id = id.next().ok_or(Error::TableFull)?;
+            let full = Error::CatalogueFull { most_bytes: MOST_DEFINITION_BYTES };
+            let next_id = id.next().ok_or(full)?;
             let definition = Definition::new(id, kind, seed, schema.clone(), self.storage());
+            catalogue.expect_room(&definition)?;
             let _alone = self.gate.close();
             let core = TableCore::create(&self.pager, definition)?;
             let mut writer = Writer::default();
@@ -71,7 +66,7 @@ impl Engine {
             let end = logged.inspect_err(|_| core.drop_pages(&self.pager))?;
             let core = Arc::new(core);
             catalogue.next_id = next_id;
-            catalogue.tables.insert(name, Arc::clone(&core));
+            catalogue.insert(Arc::clone(&core));
             Ok((core, end))
         })?;
         self.settle(end)?;
@@ -82,18 +77,18 @@ impl Engine {
         let end = self.admitted(0, &mut || {
             let mut catalogue = self.catalogue_mut();
             self.expect_open()?;
-            if let Some((definition, location, _)) = catalogue.damaged.get(name).cloned() {
+            if let Some((definition, location, _)) = catalogue.damaged_table(name).cloned() {
                 let _alone = self.gate.close();
                 let end = self.append(once(LogRecord::DropTable { table: definition.id }))?;
-                catalogue.damaged.remove(name);
+                catalogue.remove(name);
                 location.free(&self.pager);
                 return Ok(end);
             }
-            let core = catalogue.tables.get(name).map(Arc::clone);
+            let core = catalogue.table(name).map(Arc::clone);
             let core = core.ok_or_else(|| Error::NoTable { table: name.into() })?;
             let _alone = self.gate.close();
             let end = self.append(once(LogRecord::DropTable { table: core.id() }))?;
-            catalogue.tables.remove(name);
+            catalogue.remove(name);
             core.drop_pages(&self.pager);
             Ok(end)
         })?;
@@ -119,7 +114,8 @@ impl Engine {
             let before = catalogue.tables.get(name).map(Arc::clone);
             let before = before.ok_or_else(|| Error::NoTable { table: name.into() })?;
             let (id, seed) = (catalogue.next_id, self.settings.random());
-            let next_id = id.next().ok_or(Error::TableFull)?;
+            let full = Error::CatalogueFull { most_bytes: MOST_DEFINITION_BYTES };
+            let next_id = id.next().ok_or(full)?;
             let Definition { kind, schema, .. } = before.definition();
             let definition = Definition::new(id, *kind, seed, schema.clone(), self.storage());
             let _alone = self.gate.close();
@@ -142,15 +138,15 @@ impl Engine {
         Ok(core)
     }
 
-    /// Makes durable, at every level, which tables there are.
+    /// Makes durable, at every level, which tables there are, after one was created or dropped.
     fn settle(&self, end: LogPosition) -> Result<()> {
         let Some(store) = &self.store else { return Ok(()) };
         if store.log().is_some() {
-            return store.sync(end);
+            return store.sync(end).map_err(Error::after_effect);
         }
         // Without a log, this is as much as can be done: it promises nothing.
         match self.checkpoint() {
-            Err(error @ Error::Poisoned { .. }) => Err(error),
+            Err(error @ Error::Poisoned { .. }) => Err(error.after_effect()),
             _ => Ok(()),
         }
     }

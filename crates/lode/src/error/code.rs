@@ -18,6 +18,8 @@ impl Error {
             Self::Full { .. } => "full",
             Self::DiskFull { .. } => "disk_full",
             Self::TableFull => "table_full",
+            Self::CatalogueFull { .. } => "catalogue_full",
+            Self::DatabaseFull { .. } => "database_full",
             Self::Conflict { .. } => "conflict",
             Self::Reentered { .. } => "reentered",
             Self::TxnTooLarge { .. } => "transaction_too_large",
@@ -52,12 +54,15 @@ impl Error {
             Self::Closed => "closed",
             Self::Forked => "forked",
             Self::Poisoned { .. } => "poisoned",
+            Self::NotDurable { .. } => "not_durable",
+            Self::PartlyDone { .. } => "partly_done",
             Self::Io { .. } => "io",
         }
     }
 
     /// Whether the same work, begun again, can succeed though the caller changes nothing: after a
-    /// `Conflict`, with a new snapshot after `SnapshotTooOld`, and after `Locked`.
+    /// `Conflict`, with a new snapshot after `SnapshotTooOld`, and after `Locked`. Nothing has
+    /// happened then: the [effect](Self::effect) of such an error is none.
     /// [`Database::transact`](crate::Database::transact) does so after a `Conflict`.
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::Conflict { .. } | Self::SnapshotTooOld { .. } | Self::Locked)
@@ -66,6 +71,9 @@ impl Error {
     /// Whether what was passed cannot be: a schema, or a key, value, column, record or table that
     /// does not fit. The same call never succeeds.
     pub fn is_bad_input(&self) -> bool {
+        if let Self::PartlyDone { source, .. } = self {
+            return source.is_bad_input();
+        }
         matches!(
             self,
             Self::InvalidSchema { .. }

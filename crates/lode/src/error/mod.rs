@@ -2,6 +2,7 @@
 
 mod cause;
 mod code;
+mod effect;
 mod packed_fault;
 mod schema_fault;
 
@@ -9,6 +10,7 @@ use std::io;
 use std::path::PathBuf;
 
 pub use cause::Cause;
+pub use effect::Effect;
 pub use packed_fault::{PackedFault, PackedPart};
 pub use schema_fault::SchemaFault;
 
@@ -30,9 +32,9 @@ use crate::types::Type;
 /// ```
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why an operation did not happen. Nothing was changed by it, with one exception: what was being
-/// made durable when the database was [`Poisoned`](Error::Poisoned) may be there when it is opened
-/// again, or not.
+/// Why an operation failed. As a rule nothing has happened then; [`effect`](Error::effect) says
+/// so. The exceptions are [`NotDurable`](Error::NotDurable), [`PartlyDone`](Error::PartlyDone), and
+/// what was being made durable when the database was [`Poisoned`](Error::Poisoned).
 ///
 /// ```
 /// use lode::{Database, Error, KeyKind, Schema, Type};
@@ -71,7 +73,29 @@ pub enum Error {
     /// A table of hashed keys has as many buckets as there can be. Use several tables.
     #[error("a table of hashed keys has no room for more buckets; spread the records over several")]
     TableFull,
-    /// Another thread changed what the transaction had read or was to write. Run it again.
+    /// There can be no more tables: their definitions, which are names and columns, have as many
+    /// bytes together as there can be, or 2^32 tables were created. Drop some, or use another
+    /// database.
+    #[error(
+        "there can be no more tables: the names and columns of all have at most {most_bytes} bytes \
+         together, and 2^32 can be created; drop some, or use another database"
+    )]
+    CatalogueFull {
+        /// The most bytes of all definitions.
+        most_bytes: usize,
+    },
+    /// The database has as many pages as there can be. Delete records and compact it, or use
+    /// another one. Where the limit of the process's addresses is low, raise it.
+    #[error(
+        "the database has {most_bytes} bytes of pages, which is the most; delete records, use \
+         another database, or raise the limit of addresses if there is one"
+    )]
+    DatabaseFull {
+        /// The most bytes of pages.
+        most_bytes: u64,
+    },
+    /// Another thread changed a record that the transaction had looked up by its key, or was to
+    /// write. Run it again.
     #[error(
         "another writer changed a record of table {table} meanwhile; run the transaction again"
     )]
@@ -88,12 +112,13 @@ pub enum Error {
         /// The table.
         table: String,
     },
-    /// A transaction holds more than it may,
-    /// [`MOST_TRANSACTION_BYTES`](crate::MOST_TRANSACTION_BYTES), or writes more than the memory
-    /// budget. Commit more often.
+    /// A transaction would hold more than it may:
+    /// [`MOST_TRANSACTION_BYTES`](crate::MOST_TRANSACTION_BYTES), or what the memory budget has for
+    /// it and the other transactions, or more than the pages that its commit would change have room
+    /// for. Commit more often.
     #[error(
-        "a transaction can hold {most_bytes} bytes of records; commit more often, or give the \
-         database more memory"
+        "transactions can hold {most_bytes} bytes of records now; commit more often{}",
+        or_more_memory(*most_bytes)
     )]
     TxnTooLarge {
         /// The limit.
@@ -363,19 +388,38 @@ pub enum Error {
     /// The database was closed.
     #[error("the database was closed; open it again")]
     Closed,
-    /// The database is in a directory, and this process was forked from the one that opened it.
-    /// Only that one may use it; close it there before it is opened here.
+    /// This process was forked from the one that opened the database. Only that one may use it. One
+    /// in a directory can be opened here after it was closed there.
     #[error(
-        "this process was forked from the one that opened the database; use it there, or open it \
-         again once it is closed there"
+        "this process was forked from the one that opened the database; use it there, or close it \
+         there and open it here"
     )]
     Forked,
     /// Writing failed in a way after which it is not known what is on the disk. Reading goes on;
     /// close the database and open it again to go back to what is durable.
-    #[error("the database takes no more writes since {why}; open it again")]
+    #[error(
+        "the database takes no more writes since {why}; open it again{}", poisoned_words(*effect)
+    )]
     Poisoned {
         /// What failed.
         why: String,
+        /// What became of the operation that returned this.
+        effect: Effect,
+    },
+    /// The operation has happened and stays, but making it durable failed. Do not repeat it: when
+    /// the cause is mended, [`flush`](crate::Database::flush).
+    #[error("it was done, but is not durable yet: {source}; do not repeat it, but flush later")]
+    NotDurable {
+        /// What failed.
+        source: Box<Error>,
+    },
+    /// An operation of several steps has ended in the middle. What it did before stays.
+    #[error("{done} records were dealt with before: {source}")]
+    PartlyDone {
+        /// Records that were dealt with. For [`load`](crate::Table::load) they are the first ones.
+        done: u64,
+        /// Why it went no further.
+        source: Box<Error>,
     },
     /// The operating system said no.
     #[error("{what}: {source}")]
@@ -385,6 +429,22 @@ pub enum Error {
         /// What it said.
         source: Cause,
     },
+}
+
+/// The most bytes of keys and records that a transaction may hold. All transactions together may
+/// hold a third of the memory budget, too.
+pub const MOST_TRANSACTION_BYTES: usize = 256 << 20;
+
+/// More memory is of use only up to the limit of a single transaction.
+fn or_more_memory(most_bytes: usize) -> &'static str {
+    if most_bytes < MOST_TRANSACTION_BYTES { ", or give the database more memory" } else { "" }
+}
+
+fn poisoned_words(effect: Effect) -> &'static str {
+    match effect {
+        Effect::None => "",
+        _ => ", and see whether this is there",
+    }
 }
 
 /// Finds no record under a key that none can have.
@@ -416,6 +476,7 @@ impl From<Error> for io::Error {
         let kind = match &error {
             Error::Io { source, .. } => source.kind(),
             Error::DiskFull { .. } => io::ErrorKind::StorageFull,
+            // Not that of the cause: programs repeat what failed for some kinds.
             _ => io::ErrorKind::Other,
         };
         Self::new(kind, error)

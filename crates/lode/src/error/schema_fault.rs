@@ -15,6 +15,24 @@ pub enum SchemaFault {
     /// Its table has no name.
     #[error("a table needs a name")]
     NoName,
+    /// The name of its table is too long.
+    #[error("its name has {size_bytes} bytes; the most is {most_bytes}")]
+    TableNameTooLong {
+        /// The most bytes of a name.
+        most_bytes: usize,
+        /// Those that it has.
+        size_bytes: usize,
+    },
+    /// The name of a column is too long.
+    #[error("the name of column {column} has {size_bytes} bytes; the most is {most_bytes}")]
+    ColumnNameTooLong {
+        /// The beginning of its name.
+        column: String,
+        /// The most bytes of a name.
+        most_bytes: usize,
+        /// Those that it has.
+        size_bytes: usize,
+    },
     /// It has no column of the key.
     #[error("it has no key; begin with a key column")]
     NoKey,

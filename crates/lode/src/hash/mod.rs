@@ -164,6 +164,11 @@ impl Hash {
         Some(Attempt { way: Way { entry, bucket }, words, home: place.home })
     }
 
+    /// Finds the bucket of a key, if it is in memory and no thread changes it.
+    pub(crate) fn page_of(&self, pager: &Pager, key: &[u8]) -> Option<PageNumber> {
+        self.try_read(pager, key).map(|attempt| attempt.way.bucket.page())
+    }
+
     /// Has the processor fetch what is read there.
     #[inline(always)]
     pub(crate) fn fetch(&self, attempt: &Attempt<'_>) {

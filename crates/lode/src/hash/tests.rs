@@ -4,7 +4,7 @@ use super::*;
 use crate::error::Error;
 use crate::index::Put;
 use crate::index::Record;
-use crate::pager::{PAGE_BYTES, PageMut};
+use crate::pager::{MemoryLimits, PAGE_BYTES, PageMut};
 use crate::wal::TableId;
 
 const SHAPE: Shape = Shape { key_size: 8, is_variable: false, payload_size: 1_000 };
@@ -20,7 +20,7 @@ struct Run {
 
 impl Run {
     fn new(layout: RecordLayout, seed: u64) -> Self {
-        let pager = Pager::new(64 << 20, None).expect("memory");
+        let pager = Pager::new(MemoryLimits::of_budget(64 << 20), None).expect("memory");
         Self { pager, space: Space::default(), layout, seed }
     }
 

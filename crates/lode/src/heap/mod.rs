@@ -292,6 +292,20 @@ impl Heap {
         self.index_keys.index_key(key, 0)
     }
 
+    /// Finds the page that a record lies in, if nothing is in the way.
+    pub(crate) fn page_of(
+        &self,
+        index: &impl Index,
+        pager: &Pager,
+        key: &[u8],
+    ) -> Option<PageNumber> {
+        let mut address = None;
+        let located = index.locate(pager, self.index_key(key).bytes(), |bytes| {
+            address = Entry::of(bytes).address;
+        });
+        located.ok().and(address).map(|address| address.page)
+    }
+
     /// Has the processor fetch what a lookup of the record will look at; what the index has of it
     /// should have come already.
     pub(crate) fn fetch(&self, index: &impl Index, pager: &Pager, key: &[u8]) {

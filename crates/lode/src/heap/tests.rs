@@ -10,7 +10,7 @@ use super::page::HeapPage;
 use super::{Address, Entry, Heap, IndexKeys};
 use crate::hash::{FirstBuckets, Hash, Parameters};
 use crate::index::{Index, Keeps, Put, Record, RecordLayout, Shape, WriteContext};
-use crate::pager::{Pager, Space};
+use crate::pager::{MemoryLimits, Pager, Space};
 use crate::wal::TableId;
 use crate::{Database, Key, KeyKind, ReadTable, Schema, Snapshot, Table, Type};
 
@@ -206,7 +206,7 @@ fn hashed(pager: &Pager, space: &Space, shape: Shape) -> Hash {
 
 #[test]
 fn an_entry_that_leads_to_a_page_of_the_index_is_an_error_and_no_endless_search() {
-    let pager = Pager::new(1 << 20, None).expect("memory");
+    let pager = Pager::new(MemoryLimits::of_budget(1 << 20), None).expect("memory");
     let (space, heap) = (Space::default(), Heap::new(Space::default(), IndexKeys::Keys));
     let shape = Shape { key_size: 4, is_variable: false, payload_size: Entry::BYTES };
     let index = hashed(&pager, &space, shape);
@@ -229,7 +229,7 @@ fn an_entry_that_leads_to_a_page_of_the_index_is_an_error_and_no_endless_search(
 
 #[test]
 fn entries_hint_at_where_their_records_were_put() {
-    let pager = Pager::new(4 << 20, None).expect("memory");
+    let pager = Pager::new(MemoryLimits::of_budget(4 << 20), None).expect("memory");
     let (space, heap) =
         (Space::default(), Heap::new(Space::default(), IndexKeys::Digests { seed: 1 }));
     let shape = Shape { key_size: DIGEST_BYTES, is_variable: false, payload_size: Entry::BYTES };
@@ -262,7 +262,7 @@ fn entries_hint_at_where_their_records_were_put() {
 #[test]
 fn a_compaction_frees_pages_without_records_and_lets_the_others_take_some_again() {
     const COUNT: u32 = 400;
-    let pager = Pager::new(8 << 20, None).expect("memory");
+    let pager = Pager::new(MemoryLimits::of_budget(8 << 20), None).expect("memory");
     let (space, heap) = (Space::default(), Heap::new(Space::default(), IndexKeys::Keys));
     let shape = Shape { key_size: 4, is_variable: false, payload_size: Entry::BYTES };
     let index = hashed(&pager, &space, shape);

@@ -1,8 +1,9 @@
 //! The process that opened something, and not those that were forked from it.
 //!
-//! A fork copies memory, but not threads, and the copy shares the files. So a copy of a database in
-//! a directory must never be used. A page of memory that the kernel wipes in the child
-//! (`MADV_WIPEONFORK`, Linux 4.14) distinguishes parent and child for the price of a load.
+//! A fork copies memory, but not threads, and the copy shares the files. What a thread had locked
+//! stays locked in the copy. So a copy of a database must never be used. A page of memory that the
+//! kernel wipes in the child (`MADV_WIPEONFORK`, Linux 4.14) distinguishes parent and child for the
+//! price of a load.
 
 #![allow(unsafe_code)]
 
@@ -17,7 +18,7 @@ pub(crate) struct Home {
     number: u64,
 }
 
-/// For what may be used in every process.
+/// The number where the system cannot distinguish processes.
 static ANYWHERE: AtomicU64 = AtomicU64::new(0);
 
 impl Home {
@@ -31,7 +32,7 @@ impl Home {
     }
 
     /// Every process.
-    pub(crate) fn anywhere() -> Self {
+    fn anywhere() -> Self {
         Self { current: &ANYWHERE, number: 0 }
     }
 

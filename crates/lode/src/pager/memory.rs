@@ -135,6 +135,16 @@ impl Memory {
     }
 }
 
+#[cfg(not(miri))]
+#[cold]
+fn no_addresses(bytes: usize, error: &std::io::Error) -> Error {
+    let what = format!(
+        "reserve {bytes} bytes of addresses for the memory budget (give the database less memory, \
+         or raise the process's limit of addresses)"
+    );
+    Error::io(what, error)
+}
+
 /// Atomic words, all zero at first.
 pub(crate) struct Cells {
     start: NonNull<AtomicU64>,
@@ -162,7 +172,7 @@ impl Cells {
             .len(bytes)
             .no_reserve_swap()
             .map_anon()
-            .map_err(|error| Error::io("reserve memory", &error))?;
+            .map_err(|error| no_addresses(bytes, &error))?;
         // Advice only: without huge pages everything works as well, with more cache misses.
         #[cfg(target_os = "linux")]
         if large {

@@ -12,6 +12,7 @@
 
 mod absent;
 mod ahead;
+mod budget;
 mod epochs;
 mod frame;
 mod images;
@@ -31,6 +32,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ahead::Ahead;
+pub(crate) use budget::MemoryLimits;
 pub(crate) use epochs::{Epoch, ReadEpoch};
 use epochs::{Epochs, Which};
 use frame::FrameNumber;
@@ -142,30 +144,36 @@ pub(crate) struct Pager {
     images: Arc<Images>,
     /// Pages that have changed since they were written out.
     dirty: AtomicU64,
+    /// Bytes of the budget that are lent for what is no page.
+    lent: AtomicU64,
     /// Pages that were freed, with the epochs, since the last checkpoint.
     freed: Mutex<Vec<(PageNumber, Epoch)>>,
 }
 
 impl Pager {
-    /// Pages in at most `budget_bytes` of memory; in those of a data file, if there is one.
-    pub(crate) fn new(budget_bytes: u64, data: Option<Arc<DataFile>>) -> Result<Self> {
-        let frames =
-            (budget_bytes / PAGE_BYTES as u64).clamp(LEAST_FRAMES, FrameNumber::MOST.into()) as u32;
+    /// Pages within a memory budget; those of a data file, if there is one.
+    ///
+    /// # Errors
+    /// `Io` when the process may not have as many addresses as the budget will need.
+    pub(crate) fn new(limits: MemoryLimits, data: Option<Arc<DataFile>>) -> Result<Self> {
+        let frames = (limits.budget_bytes / PAGE_BYTES as u64)
+            .clamp(LEAST_FRAMES, FrameNumber::MOST.into()) as u32;
         let numbers = match data {
             None => {
                 let all = FIRST_TABLE_PAGE.index() + frames as usize * NUMBERS_PER_FRAME;
                 all.min(MOST_NUMBERS)
             }
-            Some(_) => MOST_NUMBERS,
+            Some(_) => limits.most_numbers(),
         };
         let (pool, count) = (Pool::new(frames, data.is_some()), frames);
         let frames = Frames::new(frames)?;
+        limits.expect_addresses(count)?;
         Ok(Self {
             ahead: Ahead::new(frames.memory(), frames.count()),
             frames,
             entries: Cells::new(numbers * 2, false)?,
             pool,
-            home: data.as_ref().map_or_else(Home::anywhere, |_| Home::here()),
+            home: Home::here(),
             data,
             single_writer: Arc::default(),
             free_extents: Mutex::default(),
@@ -173,13 +181,15 @@ impl Pager {
             epochs: Epochs::default(),
             saved: Saved::default(),
             shown: Shown::default(),
-            images: Arc::new(Images::new(count.saturating_mul(2))),
+            images: Arc::new(Images::new(count)),
             dirty: AtomicU64::new(0),
+            lent: AtomicU64::new(0),
             freed: Mutex::default(),
         })
     }
 
-    /// The process that may use the pages: that which has opened the data file, or any.
+    /// The process that may use the pages: that which has opened the database. Threads of it may
+    /// hold latches and locks at the moment of a fork, which no thread of the child gives back.
     pub(crate) fn home(&self) -> Home {
         self.home
     }
@@ -289,7 +299,7 @@ impl Pager {
     /// A frame: a free one, or that of a page that can leave.
     fn take_frame(&self) -> Result<FreeFrame> {
         if self.is_over_budget()
-            && let Some(frame) = self.make_room_beside_images()
+            && let Some(frame) = self.make_room_for_page()?
         {
             return Ok(FreeFrame::used(frame));
         }
@@ -316,7 +326,10 @@ impl Pager {
         let is_one = |page: &PageNumber| {
             *page >= FIRST_TABLE_PAGE && (page.get() - first).is_multiple_of(space::EXTENT)
         };
-        let fits = (end as usize) < self.entries.count() / 2 && extents.iter().all(is_one);
+        if end as usize >= self.entries.count() / 2 && (end as usize) < MOST_NUMBERS {
+            return Err(self.no_numbers());
+        }
+        let fits = (end as usize) < MOST_NUMBERS && extents.iter().all(is_one);
         if !fits || used.len() < extents.len() {
             return Err(Error::corrupt("the catalogue", "tables have pages that they cannot have"));
         }
@@ -324,11 +337,6 @@ impl Pager {
         let all = (first..end).step_by(space::EXTENT as usize).map(PageNumber::new);
         lock(&self.free_extents).extend(all.filter(|first| !used.contains(first)));
         Ok(())
-    }
-
-    /// Bytes of memory for pages.
-    pub(crate) fn budget_bytes(&self) -> u64 {
-        u64::from(self.frames.count()) * PAGE_BYTES as u64
     }
 
     /// Whether pages take up nothing but memory, and seven eighths of it are free: with less, many
@@ -343,6 +351,17 @@ impl Pager {
     /// beside half as many others.
     pub(crate) fn may_exceed_memory(&self, space: &Space) -> bool {
         self.data.is_some() && space.count() > u64::from(self.frames.count()) / 2
+    }
+
+    /// Why there is no page number any more.
+    fn no_numbers(&self) -> Error {
+        match self.data {
+            None => Error::Full { budget_bytes: self.budget_bytes() },
+            Some(_) => {
+                let numbers = self.entries.count() / 2 - FIRST_TABLE_PAGE.index();
+                Error::DatabaseFull { most_bytes: numbers as u64 * PAGE_BYTES as u64 }
+            }
+        }
     }
 
     /// Bytes of pages in memory.
@@ -367,24 +386,6 @@ impl Pager {
     #[inline(always)]
     pub(crate) fn checkpoint_images(&self) -> u64 {
         self.epochs.held_by_checkpoint()
-    }
-
-    /// The most pages that may have changed, so that others can still come into memory.
-    pub(crate) fn most_dirty(&self) -> u64 {
-        u64::from(self.frames.count()) - SPARE_FRAMES
-    }
-
-    /// Returns true if memory has room for what one more operation changes, and `extra_pages` more,
-    /// while none are written out.
-    pub(crate) fn has_room_for_change(&self, extra_pages: u64) -> bool {
-        // When the log is replayed, a commit may change some more than it did.
-        let most = self.most_dirty() / 8 * 7;
-        self.data.is_none() || self.dirty() + MOST_CHANGED + extra_pages <= most
-    }
-
-    /// The same for one that gives pages back, and that no log has.
-    pub(crate) fn has_room_to_tidy(&self) -> bool {
-        self.data.is_none() || self.dirty() + MOST_CHANGED <= self.most_dirty()
     }
 }
 

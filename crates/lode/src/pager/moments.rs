@@ -5,15 +5,10 @@
 use std::sync::atomic::Ordering;
 
 use super::epochs::{Epoch, ReadEpoch, Which};
-use super::frame::FrameNumber;
 use super::images::PageImage;
 use super::page::{PAGE_BYTES, PageRef};
-use super::{PageNumber, Pager, SPARE_FRAMES};
+use super::{PageNumber, Pager};
 use crate::error::{Error, Result};
-
-/// Images that snapshots may hold however little memory there is: 16 MiB, or 16 records of the
-/// longest that there are.
-const LEAST_IMAGES: u64 = 1024;
 
 impl Pager {
     /// Ends the current epoch. What pages are now is kept until the epoch that this returns is
@@ -82,67 +77,10 @@ impl Pager {
 
     /// Keeps an image of a page for the snapshots and the checkpoint that need it.
     pub(super) fn save(&self, which: Which, dirty: bool, image: PageImage) {
-        /// Frames that are looked at for one that can be given back.
-        const MOST_STEPS: u64 = 64;
         self.saved.keep(&self.epochs, which, dirty, image);
         self.bound_images();
         // Images have the memory of pages that can come back.
-        if self.is_over_budget()
-            && self.data.is_some()
-            && let Some(frame) = self.evict(MOST_STEPS)
-        {
-            self.frames.give_back(frame);
-            self.pool.give(frame);
-        }
-    }
-
-    /// Has readers wait, and then the oldest snapshots expire, while there are more images than
-    /// there may be.
-    fn bound_images(&self) {
-        self.saved.drop_some(&self.epochs);
-        if self.epochs.held() > self.share_of_images() {
-            self.stop_passing();
-        }
-        while self.epochs.held() > self.most_images() && self.epochs.expire_oldest() {}
-    }
-
-    /// The most images that snapshots may hold: their share, but always some.
-    fn most_images(&self) -> u64 {
-        self.share_of_images().max(LEAST_IMAGES)
-    }
-
-    /// The share of the budget that images have: a quarter, and no memory that the pages of a
-    /// database in memory take up.
-    fn share_of_images(&self) -> u64 {
-        let count = u64::from(self.frames.count());
-        match self.data {
-            Some(_) => count / 4,
-            None => (count / 4).min(count.saturating_sub(self.pool.used())),
-        }
-    }
-
-    /// Whether there are images of snapshots, and they leave no frame of the budget to one more
-    /// page. No more than a quarter of it is theirs, so that a small one is not taken from pages
-    /// altogether. Nor is what changed pages leave to others: with the frame of one page only, each
-    /// page on the way to a record would take it from the one above.
-    pub(super) fn is_over_budget(&self) -> bool {
-        let (held, count) = (self.epochs.held(), u64::from(self.frames.count()));
-        let used = self.pool.used();
-        let leaves_some = self.data.is_none() || used >= self.dirty() + SPARE_FRAMES;
-        held > 0 && leaves_some && used + held.min(count / 4) >= count
-    }
-
-    /// Makes room for a page where images have taken up memory: returns the frame of a page that
-    /// can come back, or has snapshots expire.
-    #[cold]
-    pub(super) fn make_room_beside_images(&self) -> Option<FrameNumber> {
-        match self.data {
-            Some(_) => self.evict(u64::from(self.frames.count()) * 3),
-            None => {
-                self.bound_images();
-                None
-            }
-        }
+        self.leave_room_beside_pages();
     }
 
     /// Bytes of page images that snapshots need.

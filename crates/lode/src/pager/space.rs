@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::{FIRST_TABLE_PAGE, FREE, FrameNumber, PRESENT, PageNumber, Pager, lock};
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// Page numbers in an extent.
 pub(super) const EXTENT: u32 = 64;
@@ -187,6 +187,6 @@ impl Pager {
         self.next_extent
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, next)
             .map(PageNumber::new)
-            .map_err(|_| Error::Full { budget_bytes: self.budget_bytes() })
+            .map_err(|_| self.no_numbers())
     }
 }

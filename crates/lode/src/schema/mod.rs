@@ -22,6 +22,7 @@ pub use crate::types::Type;
 pub use pack::Packer;
 pub use row::{RowRef, Value};
 
+use std::collections::HashSet;
 use std::ops::Index;
 
 use crate::error::{Error, PackedFault, PackedPart, Result, SchemaFault};
@@ -34,6 +35,9 @@ pub const MOST_FIXED_BYTES: usize = 4096;
 
 /// The most bytes of a key.
 pub const MOST_KEY_BYTES: usize = 1024;
+
+/// The most bytes of the name of a table, and of that of a column.
+pub const MOST_NAME_BYTES: usize = 255;
 
 /// The most bytes of a packed record: the longest key, the fixed part, and the columns of variable
 /// length.
@@ -311,8 +315,9 @@ impl Builder {
     /// The schema.
     ///
     /// # Errors
-    /// `InvalidSchema` when there is no key; when a name occurs twice; when keys, columns or the
-    /// fixed parts of records can be too long.
+    /// `InvalidSchema` when there is no key; when a name occurs twice, or has more than
+    /// [`MOST_NAME_BYTES`](crate::MOST_NAME_BYTES); when keys, columns or the fixed parts of
+    /// records can be too long.
     pub fn finish(self) -> Result<Schema> {
         let wrong = |fault| Err(Error::InvalidSchema { table: self.name.clone(), fault });
         if let Some(fault) = self.fault {
@@ -321,14 +326,27 @@ impl Builder {
         if self.name.is_empty() {
             return wrong(SchemaFault::NoName);
         }
+        if self.name.len() > MOST_NAME_BYTES {
+            // The error names the table.
+            let (table, size_bytes) = (beginning(&self.name), self.name.len());
+            let fault = SchemaFault::TableNameTooLong { most_bytes: MOST_NAME_BYTES, size_bytes };
+            return Err(Error::InvalidSchema { table, fault });
+        }
         if self.key_columns == 0 {
             return wrong(SchemaFault::NoKey);
         }
         let (mut columns, mut offset, mut bits) = (Vec::<Column>::new(), 0, 0);
-        let mut variable = Vec::new();
+        let (mut variable, mut names) = (Vec::new(), HashSet::new());
         for (name, kind, nullable) in self.columns {
-            if columns.iter().any(|column| column.name == name) {
+            if !names.insert(name.clone()) {
                 return wrong(SchemaFault::SameName { column: name });
+            }
+            if name.len() > MOST_NAME_BYTES {
+                return wrong(SchemaFault::ColumnNameTooLong {
+                    column: beginning(&name),
+                    most_bytes: MOST_NAME_BYTES,
+                    size_bytes: name.len(),
+                });
             }
             if kind.most_bytes() == 0 {
                 return wrong(SchemaFault::Empty { column: name });
@@ -388,9 +406,46 @@ impl Builder {
     }
 }
 
+/// Returns the first characters of a name that is too long to be repeated in an error.
+fn beginning(name: &str) -> String {
+    /// The most of them that an error shows.
+    const SHOWN: usize = 32;
+    let mut shown: String = name.chars().take(SHOWN).collect();
+    shown.push('…');
+    shown
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_have_at_most_255_bytes_and_a_table_at_most_4096_columns() {
+        let (longest, longer) = ("ä".repeat(127) + "a", "ä".repeat(128));
+        assert_eq!((longest.len(), longer.len()), (MOST_NAME_BYTES, MOST_NAME_BYTES + 1));
+        let named = |table: &str, key: &str, column: &str| {
+            Schema::build(table).key(key, Type::U8).column(column, Type::U8).finish()
+        };
+        named(&longest, &longest, "b").expect("as long as names can be");
+        let why = named(&longer, "a", "b").expect_err("refused");
+        let shown = "ä".repeat(32) + "…";
+        let wanted = format!("table {shown}: its name has 256 bytes; the most is 255");
+        assert_eq!((why.to_string(), why.is_bad_input()), (wanted, true));
+        for (key, column) in [(&longer[..], "b"), ("a", &longer[..])] {
+            let why = named("t", key, column).expect_err("refused");
+            let wanted =
+                format!("table t: the name of column {shown} has 256 bytes; the most is 255");
+            assert_eq!((why.to_string(), why.is_bad_input()), (wanted, true));
+        }
+        // Each takes a byte of the fixed part at least.
+        let columns = |count: usize| {
+            let add = |builder: Builder, at: usize| builder.column(&at.to_string(), Type::U8);
+            (1..count).fold(Schema::build("t").key("id", Type::U8), add).finish()
+        };
+        assert_eq!(columns(4096).expect("the most that there can be").columns().len(), 4096);
+        let fault = SchemaFault::FixedPartTooLong { most_bytes: MOST_FIXED_BYTES };
+        assert_eq!(columns(4097), Err(Error::InvalidSchema { table: "t".into(), fault }));
+    }
 
     #[test]
     fn what_cannot_be_is_refused() {

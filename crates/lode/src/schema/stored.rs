@@ -70,6 +70,14 @@ impl Schema {
         }
     }
 
+    /// Returns the bytes that [`store`](Self::store) appends.
+    pub(crate) fn stored_bytes(&self) -> usize {
+        const LENGTH: usize = size_of::<u32>();
+        let of_column = |name: &String| LENGTH + name.len() + 1 + size_of::<u32>() + 1;
+        let columns: usize = self.columns.iter().map(|column| of_column(&column.name)).sum();
+        LENGTH + self.name.len() + 2 * size_of::<u32>() + columns
+    }
+
     /// A schema that was stored.
     pub(crate) fn restore(reader: &mut Reader<'_>) -> Result<Self> {
         let mut builder = Self::build(reader.text()?);

@@ -12,17 +12,88 @@ use crate::wal::TableId;
 /// A table that cannot be read, and why.
 pub(super) type Damaged = (Definition, Location, Error);
 
+/// The most bytes of the definitions of all tables: names, and columns with theirs.
+///
+/// The catalogue has 65,536 pages at most, which is 1 GiB. Besides the definitions, they have where
+/// tables lie, at most 32 MiB, and the bits of used slots, at most 512 MiB. So a catalogue with
+/// such definitions always fits. A checkpoint, which writes all of it, has a copy in memory.
+pub(crate) const MOST_DEFINITION_BYTES: usize = 64 << 20;
+
 /// The tables of a database, by their names.
 #[derive(Default)]
 pub(crate) struct Catalogue {
-    pub tables: BTreeMap<String, Arc<TableCore>>,
+    tables: BTreeMap<String, Arc<TableCore>>,
     /// Those that cannot be read: they stay as they are until they are dropped.
-    pub damaged: BTreeMap<String, Damaged>,
+    damaged: BTreeMap<String, Damaged>,
+    /// Bytes of the definitions of all of them.
+    definition_bytes: usize,
     /// The number of the next table.
     pub next_id: TableId,
 }
 
 impl Catalogue {
+    /// The tables that can be read.
+    pub(crate) fn tables(&self) -> impl Iterator<Item = &Arc<TableCore>> {
+        self.tables.values()
+    }
+
+    /// The tables that cannot be read.
+    pub(crate) fn damaged(&self) -> impl Iterator<Item = (&String, &Damaged)> {
+        self.damaged.iter()
+    }
+
+    /// Returns the names of all tables, in their order.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let mut names: Vec<_> = self.tables.keys().chain(self.damaged.keys()).cloned().collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// Finds a table that can be read.
+    pub(crate) fn table(&self, name: &str) -> Option<&Arc<TableCore>> {
+        self.tables.get(name)
+    }
+
+    /// Finds a table that cannot be read.
+    pub(crate) fn damaged_table(&self, name: &str) -> Option<&Damaged> {
+        self.damaged.get(name)
+    }
+
+    /// Checks that a table can be added.
+    ///
+    /// # Errors
+    /// `TableExists`; `CatalogueFull`.
+    pub(crate) fn expect_room(&self, definition: &Definition) -> Result<()> {
+        let name = definition.schema.name();
+        if self.tables.contains_key(name) || self.damaged.contains_key(name) {
+            return Err(Error::TableExists { table: name.into() });
+        }
+        match self.definition_bytes + definition.size_bytes() <= MOST_DEFINITION_BYTES {
+            true => Ok(()),
+            false => Err(Error::CatalogueFull { most_bytes: MOST_DEFINITION_BYTES }),
+        }
+    }
+
+    /// Adds a table.
+    pub(crate) fn insert(&mut self, core: Arc<TableCore>) {
+        self.definition_bytes += core.definition().size_bytes();
+        self.tables.insert(core.schema().name().into(), core);
+    }
+
+    /// Adds a table that cannot be read.
+    fn insert_damaged(&mut self, damaged: Damaged) {
+        let (definition, ..) = &damaged;
+        self.definition_bytes += definition.size_bytes();
+        self.damaged.insert(definition.schema.name().into(), damaged);
+    }
+
+    /// Removes a table, whether it can be read or not.
+    pub(crate) fn remove(&mut self, name: &str) {
+        let readable = self.tables.remove(name).map(|core| core.definition().size_bytes());
+        let damaged = self.damaged.remove(name).map(|(definition, ..)| definition.size_bytes());
+        self.definition_bytes -= readable.unwrap_or(0) + damaged.unwrap_or(0);
+    }
+
     pub(crate) fn store(&self) -> Vec<u8> {
         let mut writer = Writer::default();
         writer.u32(self.next_id.0).u32((self.tables.len() + self.damaged.len()) as u32);
@@ -57,11 +128,10 @@ impl Catalogue {
         pager.restore_extents(&Vec::<PageNumber>::from_iter(extents))?;
         let mut catalogue = Self { next_id, ..Self::default() };
         for (definition, location) in found {
-            let name = definition.schema.name().to_string();
             match TableCore::open(pager, definition.clone(), location.clone()) {
-                Ok(core) => drop(catalogue.tables.insert(name, Arc::new(core))),
+                Ok(core) => catalogue.insert(Arc::new(core)),
                 Err(error @ Error::Corrupt { .. }) => {
-                    catalogue.damaged.insert(name, (definition, location, error));
+                    catalogue.insert_damaged((definition, location, error));
                 }
                 Err(error) => return Err(error),
             }

@@ -20,7 +20,7 @@ mod settings;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-pub(crate) use catalogue::Catalogue;
+pub(crate) use catalogue::{Catalogue, MOST_DEFINITION_BYTES};
 pub(crate) use checkpoint::Checkpoint;
 use cleaning::Cleaning;
 pub(crate) use open::{Expected, Opened, open};
@@ -29,7 +29,7 @@ pub use settings::Durability;
 pub(crate) use settings::Settings;
 
 use crate::data::{DataFile, Left, SLOT_BYTES, Superblock};
-use crate::error::{Error, Result};
+use crate::error::{Effect, Error, Result};
 use crate::io::Lock;
 use crate::pager::{Pager, ReadEpoch};
 use crate::wal::{Log, LogPosition};
@@ -126,20 +126,20 @@ impl Store {
         match self.poisoned.get() {
             None => Ok(()),
             Some(_) if self.is_read_only() => Err(Error::ReadOnly),
-            Some(why) => Err(Error::Poisoned { why: why.clone() }),
+            Some(why) => Err(Error::Poisoned { why: why.clone(), effect: Effect::None }),
         }
     }
 
     /// What is on the disk is unknown: nothing is written any more.
     pub(crate) fn poison(&self, error: &Error) -> Error {
         let why = match error {
-            Error::Poisoned { why } => why.clone(),
+            Error::Poisoned { why, .. } => why.clone(),
             other => other.to_string(),
         };
         let why = self.poisoned.get_or_init(|| why).clone();
         fence(Ordering::SeqCst);
         self.room.store(0, Ordering::Relaxed);
-        Error::Poisoned { why }
+        Error::Poisoned { why, effect: Effect::None }
     }
 
     /// Makes everything durable in the log up to a position.
@@ -164,12 +164,11 @@ impl Store {
         self.is_step_by_step.store(is_so, Ordering::Relaxed);
     }
 
-    /// How long the log may become: little data is soon written out, and much data takes so long
-    /// that it should be worth it.
+    /// Returns how long the log may become, never more than the user said: recovery replays it.
+    /// Little data is soon written out, and is worth less.
     fn most_log_bytes(&self) -> u64 {
-        let data = self.data.used_bytes();
         let least = LEAST_LOG_BYTES.min(self.most_log_bytes);
-        (data * 2).clamp(least, self.most_log_bytes).max(data / 2)
+        (self.data.used_bytes() * 2).clamp(least, self.most_log_bytes)
     }
 
     /// How long the log is when a checkpoint should begin.

@@ -213,7 +213,7 @@ fn create_files(disk: &Arc<dyn Disk>, settings: &Settings) -> Result<Made> {
     let of_data = lock_data(&*file, Access::Write)?;
     let data = Arc::new(DataFile::create(file)?);
     let superblock = Superblock { database: settings.random(), ..Superblock::default() };
-    let pager = Pager::new(settings.memory_bytes, Some(Arc::clone(&data)))?;
+    let pager = Pager::new(settings.memory(), Some(Arc::clone(&data)))?;
     let after = Replayed { next_number: SegmentNumber::FIRST, ..Replayed::default() };
     let room = Arc::new(AtomicU64::new(0));
     let log = begin_log(disk, superblock.database, settings, after, &room)?;
@@ -271,7 +271,7 @@ fn recover(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opene
     let stock = Stock::take(&*disk, superblock.database, start.place.position.segment)?;
     data.make_sure(&superblock)?;
     let data = Arc::new(data);
-    let pager = Pager::new(settings.memory_bytes, Some(Arc::clone(&data)))?;
+    let pager = Pager::new(settings.memory(), Some(Arc::clone(&data)))?;
     let catalogue = Catalogue::restore(&catalogue, &pager)?;
     let mut recovery = Recovery::new((&pager, &data), Access::Write, catalogue, superblock);
     recovery.synced = recovery.synced.max(stock.synced());

@@ -46,7 +46,7 @@ pub(crate) fn open_to_read(
     let start = log_of(&superblock);
     let position = start.place.position;
     let stock = Stock::take(disk, superblock.database, position.segment)?;
-    let pager = Pager::new(settings.memory_bytes, Some(Arc::clone(&data)))?;
+    let pager = Pager::new(settings.memory(), Some(Arc::clone(&data)))?;
     let catalogue = Catalogue::restore(&catalogue, &pager)?;
     let mut recovery = Recovery::new((&pager, &data), Access::Read, catalogue, superblock);
     let apply = &mut |records: &[wal::LogRecord<'_>], end| recovery.apply(records, end);

@@ -63,7 +63,7 @@ impl<'r> Recovery<'r> {
         catalogue: Catalogue,
         superblock: Superblock,
     ) -> Self {
-        let tables = catalogue.tables.values();
+        let tables = catalogue.tables();
         let by_id = tables.map(|core| (core.id(), Arc::clone(core))).collect();
         let Start { place: done, synced, .. } = log_of(&superblock);
         Self { pager, data, access, catalogue, by_id, superblock, done, synced, skipped: None }
@@ -143,33 +143,33 @@ impl<'r> Recovery<'r> {
     fn create_table(&mut self, definition: &[u8]) -> Result<()> {
         let mut reader = Reader::new(definition, "the definition of a table in the log");
         let definition = Definition::restore(&mut reader)?;
-        let (name, id) = (definition.schema.name().to_string(), definition.id);
+        let id = definition.id;
         let next_id =
             id.next().ok_or_else(|| Error::corrupt("the log", "a table has the last number"))?;
         let core = Arc::new(TableCore::create(self.pager, definition)?);
         self.by_id.insert(id, Arc::clone(&core));
         self.catalogue.next_id = self.catalogue.next_id.max(next_id);
-        self.catalogue.tables.insert(name, core);
+        self.catalogue.insert(core);
         Ok(())
     }
 
     fn drop_table(&mut self, id: TableId) -> Result<()> {
-        if let Some((_, (_, location, _))) = self.damaged(id) {
-            let location = location.clone();
+        if let Some((name, (_, location, _))) = self.damaged(id) {
+            let (name, location) = (name.clone(), location.clone());
             location.free(self.pager);
-            self.catalogue.damaged.retain(|_, (definition, ..)| definition.id != id);
+            self.catalogue.remove(&name);
             return Ok(());
         }
         let core = self.table(id)?;
         core.drop_pages(self.pager);
         self.by_id.remove(&core.id());
-        self.catalogue.tables.remove(core.schema().name());
+        self.catalogue.remove(core.schema().name());
         Ok(())
     }
 
     /// The damaged table with a number.
     fn damaged(&self, id: TableId) -> Option<(&String, &Damaged)> {
-        self.catalogue.damaged.iter().find(|(_, (definition, ..))| definition.id == id)
+        self.catalogue.damaged().find(|(_, (definition, ..))| definition.id == id)
     }
 
     fn table(&self, id: TableId) -> Result<Arc<TableCore>> {

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::pager::MemoryLimits;
 use crate::wal::LogSettings;
 
 /// What survives what. Stronger levels are greater.
@@ -25,7 +26,9 @@ use crate::wal::LogSettings;
 pub enum Durability {
     /// There is no log: a crash of the process or of the machine goes back to the last checkpoint.
     None,
-    /// What was done survives a killed process. A crash of the machine may lose the end of it.
+    /// What was done survives a killed process. A crash of the machine may lose the end of it. On
+    /// some file systems, an error of the disk can end the process, unless the log [is not
+    /// mapped](crate::Options::map_log).
     Process,
     /// The same, and the log is synced by a thread of its own, which waits for nothing else. When
     /// the machine crashes, at most what was done in the [sync
@@ -39,6 +42,8 @@ pub enum Durability {
 /// What the options of a database come to.
 pub(crate) struct Settings {
     pub memory_bytes: u64,
+    /// Bytes of addresses that the process may have, if there is a limit.
+    pub address_bytes: Option<u64>,
     pub durability: Durability,
     pub log: LogSettings,
     pub most_log_bytes: u64,
@@ -47,6 +52,11 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
+    /// Returns how much memory and how many addresses there are for pages.
+    pub(crate) fn memory(&self) -> MemoryLimits {
+        MemoryLimits { budget_bytes: self.memory_bytes, address_bytes: self.address_bytes }
+    }
+
     /// A number that only a program knows that knows what the sequence begins with.
     pub(crate) fn random(&self) -> u64 {
         // Weyl's sequence with the finalizer of SplitMix64 (Steele, Lea, Flood: Fast Splittable

@@ -9,7 +9,7 @@ use crate::error::{Error, PackedPart, Result, none_if_too_long};
 use crate::heap::{Buffer, Entry, Heap};
 use crate::index::{Index, Put, Record, WriteContext};
 use crate::io::Home;
-use crate::pager::{Epoch, Pager, ReadEpoch, Space};
+use crate::pager::{Epoch, PageNumber, Pager, ReadEpoch, Space};
 use crate::schema::key::KeyOrder;
 use crate::schema::{Column, ColumnId, Schema};
 use crate::tree::Tree;
@@ -108,6 +108,12 @@ impl TableCore {
     #[inline(always)]
     pub(crate) fn is_gone(&self) -> bool {
         self.state.load(Ordering::Acquire) != THERE || !self.home.is_here()
+    }
+
+    /// Whether the process has not forked since the table was opened.
+    #[inline(always)]
+    pub(crate) fn is_here(&self) -> bool {
+        self.home.is_here()
     }
 
     /// Fails if the table was dropped, the database closed, or the process forked since.
@@ -231,6 +237,16 @@ impl TableCore {
         match (&self.index, &self.heap) {
             (Kinds::Tree(tree), None) => Some(tree),
             _ => None,
+        }
+    }
+
+    /// Finds a page that a write of the record under a key in order changes, if nothing is in the
+    /// way: where the record lies, or would lie. A new record of a heap may lie anywhere.
+    pub(crate) fn page_of(&self, pager: &Pager, key: &[u8]) -> Option<PageNumber> {
+        match (&self.heap, &self.index) {
+            (Some(heap), index) => heap.page_of(index, pager, key),
+            (None, Kinds::Hash(hash)) => hash.page_of(pager, key),
+            (None, Kinds::Tree(tree)) => tree.page_of(pager, key),
         }
     }
 

@@ -142,6 +142,11 @@ impl Definition {
         self.schema.store(writer);
     }
 
+    /// Returns the bytes that [`store`](Self::store) writes.
+    pub(crate) fn size_bytes(&self) -> usize {
+        size_of::<u32>() + size_of::<u8>() + size_of::<u64>() + self.schema.stored_bytes()
+    }
+
     pub(crate) fn restore(reader: &mut Reader<'_>) -> Result<Self> {
         let (id, kind, seed) = (TableId::read(reader)?, reader.u8()?, reader.u64()?);
         let (kind, records, layout) = match kind {
@@ -242,6 +247,7 @@ mod tests {
             let mut again = Writer::default();
             found.store(&mut again);
             assert_eq!(again.0, writer.0);
+            assert_eq!(found.size_bytes(), writer.0.len());
         }
         for kind in [0, 11] {
             let mut writer = Writer::default();

@@ -147,6 +147,12 @@ impl Tree {
         Some((seen, node))
     }
 
+    /// Finds the leaf of a key, if it is in memory and no thread changes it.
+    pub(crate) fn page_of(&self, pager: &Pager, key: &[u8]) -> Option<PageNumber> {
+        let (seen, _) = self.try_read(pager, SearchKey::new(key))?;
+        seen.validate().then(|| seen.page())
+    }
+
     /// As [`get`](Self::get), if nothing is in the way.
     #[inline(always)]
     pub(crate) fn try_get(&self, pager: &Pager, key: &[u8], payload: &mut [u8]) -> Option<bool> {

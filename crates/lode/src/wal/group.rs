@@ -15,7 +15,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::{LogPosition, lock};
-use crate::error::{Error, Result};
+use crate::error::{Effect, Error, Result};
 use patience::Patience;
 
 /// The threads that wait until the log is synced.
@@ -119,7 +119,7 @@ impl State {
     fn expect_no_failure(&self) -> Result<()> {
         match &self.failed {
             None => Ok(()),
-            Some(why) => Err(Error::Poisoned { why: why.clone() }),
+            Some(why) => Err(Error::Poisoned { why: why.clone(), effect: Effect::None }),
         }
     }
 }

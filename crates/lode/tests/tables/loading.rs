@@ -119,7 +119,10 @@ fn what_is_no_record_ends_it_and_what_came_before_is_there() {
         let table = create(&db, kind, Type::Bytes(8));
         let mut records: Vec<_> = (0..1_000).map(|id| record(&table, id, 7)).collect();
         records[600].pop();
-        let why = table.load(&records).expect_err("one is too short").to_string();
+        let error = table.load(&records).expect_err("one is too short");
+        assert!(matches!(error, Error::PartlyDone { done: 600, .. }), "{error}");
+        let (effect, why) = (error.effect(), error.to_string());
+        assert_eq!((effect, error.is_bad_input()), (lode::Effect::Partial, true));
         assert!(why.contains("a packed record has 20 bytes, not 19"), "{why}");
         assert_eq!(content(&table), (0..600).map(|id| (id, 7)).collect());
     }
@@ -140,7 +143,7 @@ fn of_what_is_written_together_nothing_is_there_if_one_is_no_record_or_there_is_
         let records = |count| records_of(0..count);
         let mut wrong = records(200);
         wrong[150].pop();
-        let no_room = records_of(100..2_000);
+        let no_room = records_of(100..800);
         // More than all pages could have.
         let too_many = records(2_500);
         type Write = fn(&Table, &[Vec<u8>]) -> lode::Result<()>;
@@ -196,10 +199,11 @@ fn what_has_no_room_is_soon_refused() {
     };
     let before = db.statistics().data_written_bytes;
     let result = table.insert_all((0..4_000).map(record));
-    assert!(matches!(result, Err(Error::Full { .. })), "{result:?}");
+    assert!(matches!(result, Err(Error::TxnTooLarge { .. })), "{result:?}");
     let transaction = db.begin();
-    (0..4_000).for_each(|id| assert_eq!(transaction.insert(&table, &record(id)), Ok(true)));
-    assert!(matches!(transaction.commit(), Err(Error::Full { .. })));
+    let refused = (0..4_000).find_map(|id| transaction.insert(&table, &record(id)).err());
+    assert!(matches!(refused, Some(Error::TxnTooLarge { .. })), "{refused:?}");
+    drop(transaction);
     let written_bytes = db.statistics().data_written_bytes - before;
     assert!(written_bytes < 200 << 20, "{written_bytes} bytes");
     assert_eq!(table.insert_all((0..100).map(record)), Ok(100));

@@ -18,6 +18,7 @@ mod face;
 mod growth;
 mod heap;
 mod large;
+mod limits;
 mod loading;
 mod long_commits;
 mod model;

@@ -3,12 +3,17 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use crate::engine::Loan;
 use crate::table::KeyKind;
 use crate::tree::Direction;
 
 /// Records that a transaction has written, by their keys in order and in that order: the payload
 /// of each, or none if it was deleted.
-pub(in crate::api) struct Written(pub Vec<(Vec<u8>, Option<Vec<u8>>)>);
+pub(in crate::api) struct Written {
+    pub records: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+    /// Their memory.
+    pub _loan: Loan,
+}
 
 /// How far a cursor has come in what its transaction has written.
 pub(super) struct Own {
@@ -24,7 +29,7 @@ impl Own {
     }
 
     fn next(&self) -> Option<&(Vec<u8>, Option<Vec<u8>>)> {
-        let records = &self.written.0;
+        let records = &self.written.records;
         match self.direction {
             Direction::Forward => records.get(self.passed),
             Direction::Backward => {
@@ -53,16 +58,16 @@ impl Own {
         let Self { written, direction, passed, .. } = self;
         let at = match direction {
             Direction::Forward => Some(*passed - 1),
-            Direction::Backward => written.0.len().checked_sub(*passed),
+            Direction::Backward => written.records.len().checked_sub(*passed),
         };
-        let (key, payload) = written.0.get(at?)?;
+        let (key, payload) = written.records.get(at?)?;
         Some((key, payload.as_deref()))
     }
 
     /// Whether a record with a hashed key is in the place of one of the table. Other records are
     /// met in their order.
     pub(super) fn overwrites(&self, key: &[u8]) -> bool {
-        let is_it = || self.written.0.binary_search_by(|(own, _)| own[..].cmp(key)).is_ok();
-        self.kind == KeyKind::Hash && is_it()
+        let found = || self.written.records.binary_search_by(|(own, _)| own[..].cmp(key));
+        self.kind == KeyKind::Hash && found().is_ok()
     }
 }

@@ -26,33 +26,48 @@ impl Table {
     /// ```
     ///
     /// # Errors
-    /// As [`insert`](Self::insert) of the first record that cannot be inserted; those before it are
-    /// there then.
+    /// As [`insert`](Self::insert) of the first record that cannot be inserted. If others came
+    /// before it, they are there then, and the error is `PartlyDone` with their number.
     pub fn load<R: AsRef<[u8]>>(&self, records: impl IntoIterator<Item = R>) -> Result<u64> {
-        let mut records = records.into_iter();
+        let records = records.into_iter();
         let Some(tree) = self.core.tree_of_records() else {
-            return records
-                .try_fold(0, |new, record| Ok(new + u64::from(self.insert(record.as_ref())?)));
+            let mut loaded = Loaded::default();
+            for record in records {
+                let is_new = self.insert(record.as_ref());
+                loaded.new += u64::from(is_new.map_err(|why| why.after_records(loaded.done))?);
+                loaded.done += 1;
+            }
+            return Ok(loaded.new);
         };
-        let (mut group, mut new) = (Group::default(), 0);
+        let mut loaded = Loaded::default();
+        let all = self.load_in_groups(tree, records, &mut loaded);
+        all.map(|()| loaded.new).map_err(|why| why.after_records(loaded.done))
+    }
+
+    fn load_in_groups<R: AsRef<[u8]>>(
+        &self,
+        tree: &Tree,
+        records: impl Iterator<Item = R>,
+        loaded: &mut Loaded,
+    ) -> Result<()> {
+        let mut group = Group::default();
         for record in records {
             let split = self.core.split(record.as_ref());
             let ordered =
                 split.map(|(key, payload)| (self.core.in_order(key, <[u8]>::to_vec), payload));
             let is_next = |(key, _): &(Vec<u8>, &[u8])| group.takes(key);
             if !ordered.as_ref().is_ok_and(is_next) {
-                new += self.insert_group(tree, &mut group)?;
+                self.insert_group(tree, &mut group, loaded)?;
             }
             let (key, payload) = ordered?;
             group.push(&key, payload);
         }
-        Ok(new + self.insert_group(tree, &mut group)?)
+        self.insert_group(tree, &mut group, loaded)
     }
 
-    /// Inserts the records of a group, and leaves none there; returns how many of the keys were
-    /// new.
-    fn insert_group(&self, tree: &Tree, group: &mut Group) -> Result<u64> {
-        let (records, mut at, mut new) = (group.records(), 0, 0);
+    /// Inserts the records of a group, and leaves none there.
+    fn insert_group(&self, tree: &Tree, group: &mut Group, loaded: &mut Loaded) -> Result<()> {
+        let (records, mut at) = (group.records(), 0);
         while at < records.len() {
             let rest = &records[at..];
             for Record { key, .. } in rest {
@@ -60,13 +75,24 @@ impl Table {
             }
             let first = rest[0].key;
             let count = self.write(first, 0, |context| tree.insert_run(context, rest))?;
-            new += count as u64;
             // None if there is a record with the first key.
-            at += count.max(1);
+            let passed = count.max(1);
+            loaded.new += count as u64;
+            loaded.done += passed as u64;
+            at += passed;
         }
         group.clear();
-        Ok(new)
+        Ok(())
     }
+}
+
+/// How far loading has come.
+#[derive(Default)]
+struct Loaded {
+    /// Records that were dealt with.
+    done: u64,
+    /// Those of them whose keys were new.
+    new: u64,
 }
 
 /// Records whose keys ascend: about as many as a page can have.

@@ -4,9 +4,8 @@ use std::borrow::Cow;
 
 use super::{Table, expect_not_changing};
 use crate::api::steps::{Step, Steps};
-use crate::api::transaction::{MOST_BYTES, most_written_bytes};
-use crate::engine::CommitSize;
-use crate::error::{Error, Result};
+use crate::engine::{CommitSize, Loan};
+use crate::error::{Error, MOST_TRANSACTION_BYTES, Result};
 use crate::hash::AHEAD;
 use crate::index::Record;
 use crate::table::{FetchFor, KeyKind};
@@ -57,7 +56,7 @@ impl Table {
     ///
     /// # Errors
     /// As [`insert`](Self::insert) of each; `TxnTooLarge` when they have more bytes than a
-    /// transaction may write. None of them is inserted then.
+    /// transaction may hold. None of them is inserted then.
     pub fn insert_all<R: AsRef<[u8]>>(&self, records: impl IntoIterator<Item = R>) -> Result<u64> {
         self.put_all(records, IfThere::Skip).map(|written| written.new)
     }
@@ -103,7 +102,8 @@ impl Table {
         records: impl IntoIterator<Item = R>,
         if_there: IfThere,
     ) -> Result<Written> {
-        let records = self.collect(records)?;
+        let mut loan = Loan::new(self.db.clone());
+        let records = self.collect(records, &mut loan)?;
         let records = Records::of(self, &records)?;
         let bytes = records.records.iter().map(|(_, payload)| payload.len()).sum();
         let size = CommitSize { records: records.order.len(), bytes };
@@ -118,22 +118,34 @@ impl Table {
                 written => steps.end(written),
             }
         })?;
-        self.db.acknowledge(end)?;
+        self.db.acknowledge(end).map_err(Error::after_effect)?;
         Ok(written)
     }
 
     /// Collects records that are written together, as long as they are no more than a transaction
-    /// may write.
-    fn collect<R: AsRef<[u8]>>(&self, records: impl IntoIterator<Item = R>) -> Result<Vec<R>> {
-        let most_bytes = most_written_bytes(&self.db);
+    /// may hold.
+    fn collect<R: AsRef<[u8]>>(
+        &self,
+        records: impl IntoIterator<Item = R>,
+        loan: &mut Loan,
+    ) -> Result<Vec<R>> {
+        /// Beside a record and its key: the place of both, its number in order, and the step.
+        const BESIDE: usize = 2 * size_of::<(usize, &[u8])>() + Steps::BYTES_OF_ONE;
         let (mut payload_bytes, mut held_bytes) = (0, 0);
         let mut collected = Vec::new();
         for record in records {
             let (key, payload) = self.core.split(record.as_ref())?;
-            // As in a transaction: what the tables get, and with keys all that is held meanwhile.
             payload_bytes += payload.len();
-            held_bytes += key.len() + payload.len() + Steps::BYTES_OF_ONE;
-            for (bytes, most_bytes) in [(payload_bytes, most_bytes), (held_bytes, MOST_BYTES)] {
+            held_bytes += 2 * key.len() + payload.len() + size_of::<R>() + BESIDE;
+            loan.grow_to(held_bytes)?;
+            // As in a transaction: what certainly has no room in pages is refused here. Of a
+            // database in memory, records may take the place of others.
+            let most_bytes = match self.db.store() {
+                Some(_) => self.db.pager().most_written_bytes() as usize,
+                None => MOST_TRANSACTION_BYTES,
+            };
+            let limits = [(payload_bytes, most_bytes), (held_bytes, MOST_TRANSACTION_BYTES)];
+            for (bytes, most_bytes) in limits {
                 if bytes > most_bytes {
                     return Err(Error::TxnTooLarge { most_bytes });
                 }

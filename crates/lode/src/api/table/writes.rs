@@ -72,8 +72,7 @@ impl<'t> Logs<'t> for WriteContext<'t> {
 
     #[inline(always)]
     fn attempt(table: &'t Table) -> Option<Attempt<'t, Self>> {
-        // In a forked process, the gate may be closed for ever.
-        if table.core.is_gone() || !table.db.is_ready() {
+        if !table.db.is_ready() {
             return None;
         }
         let log = table.core.write_context(table.db.pager(), table.db.log());
@@ -118,7 +117,8 @@ struct Attempt<'t, L> {
 impl<'t, L: Logs<'t>> Attempt<'t, L> {
     #[inline(always)]
     fn begin(table: &'t Table, log: L) -> Option<Self> {
-        if change::is_any_changing() {
+        // In a forked process, the gate may be closed for ever.
+        if change::is_any_changing() || !table.core.is_here() {
             return None;
         }
         let attempt = Self { table, log, _inside: table.db.gate().enter() };
@@ -290,7 +290,7 @@ impl Table {
             Ok((work(&context)?, context.end()))
         })?;
         drop(turn);
-        self.db.acknowledge(end)?;
+        self.db.acknowledge(end).map_err(Error::after_effect)?;
         Ok(done)
     }
 

@@ -3,6 +3,7 @@
 //! on Optimistic Concurrency Control Schemes, Information Systems 9(2), 1984).
 
 mod moment;
+mod room;
 mod savepoint;
 mod touched;
 
@@ -19,7 +20,7 @@ use crate::api::read::with_key;
 use crate::api::steps::{Step, Steps};
 use crate::api::table::{Table, expect_not_changing};
 use crate::api::{Key, Snapshot};
-use crate::engine::{CommitSize, Handle};
+use crate::engine::{CommitSize, Handle, Loan};
 use crate::error::{Error, Result};
 use crate::hash::AHEAD;
 use crate::schema::ColumnId;
@@ -28,19 +29,13 @@ use crate::table::{FetchFor, KeyKind, TableCore};
 use crate::tree::Range;
 use crate::wal::LogPosition;
 
-/// Bytes of keys and records that a transaction may hold. What it writes must fit in the memory
-/// budget, too.
-pub const MOST_BYTES: usize = 256 << 20;
-
-/// Bytes that it may write however small the budget is: more than the longest record has.
-const LEAST_BYTES: usize = 2 << 20;
-
 /// A transaction. What it wrote, only it sees until [`commit`](Self::commit); dropped without one,
 /// it has written nothing.
 ///
-/// Transactions do not wait for each other. If a record that one has read or written was changed by
-/// another writer meanwhile, its commit returns [`Error::Conflict`] and nothing of it happens: run
-/// it again.
+/// Transactions do not wait for each other. If a record that one has looked up by its key, or
+/// written, was changed by another writer meanwhile, its commit returns [`Error::Conflict`] and
+/// nothing of it happens: run it again. What it has read by a cursor, by `len` or by `is_empty`,
+/// the commit does not look at again.
 ///
 /// What it reads and writes it keeps in memory, so it is used by one thread at a time.
 /// [`Table::within`] is a table as it sees it.
@@ -73,8 +68,8 @@ pub struct Transaction {
     savepoints: RefCell<Savepoints>,
     /// The moment that it reads at, unless it reads what there is.
     snapshot: Option<Snapshot>,
-    /// What it may write.
-    most_written_bytes: usize,
+    /// The memory that it holds.
+    loan: RefCell<Loan>,
 }
 
 impl std::fmt::Debug for Transaction {
@@ -92,9 +87,9 @@ struct Place {
 
 impl Transaction {
     pub(crate) fn new(db: Handle, snapshot: Option<Snapshot>) -> Self {
-        let most_written_bytes = most_written_bytes(&db);
         let (tables, savepoints) = (RefCell::default(), RefCell::default());
-        Self { db, tables, savepoints, snapshot, most_written_bytes }
+        let loan = RefCell::new(Loan::new(db.clone()));
+        Self { db, tables, savepoints, snapshot, loan }
     }
 
     /// The record with a packed key, as this transaction has seen it.
@@ -115,7 +110,7 @@ impl Transaction {
             };
             let seen = is_there.then_some(&payload[..]);
             let more_bytes = key.len() + seen.map_or(0, <[u8]>::len);
-            expect_room(&tables, &self.savepoints.borrow(), more_bytes)?;
+            self.expect_room(&tables, &self.savepoints.borrow(), more_bytes)?;
             let number = tables[place].note(ordered, seen);
             Ok(Place { table: place, number })
         })
@@ -160,11 +155,21 @@ impl Transaction {
         Ok(current.is_some())
     }
 
-    /// A copy of what it has written of a table: of all, or of a range of keys.
-    pub(super) fn written(&self, core: &TableCore, range: Option<&Range>) -> Written {
-        let tables = self.tables.borrow();
+    /// Copies what it has written of a table: of all, or of a range of keys.
+    ///
+    /// # Errors
+    /// `TxnTooLarge` when the budget has no memory for the copy.
+    pub(super) fn written(&self, core: &TableCore, range: Option<&Range>) -> Result<Written> {
+        let (tables, mut loan) = (self.tables.borrow(), Loan::new(self.db.clone()));
         let touched = tables.iter().find(|touched| touched.core().id() == core.id());
-        Written(touched.map_or_else(Vec::new, |touched| touched.written(range)))
+        let records = match touched.filter(|touched| touched.written_size().records > 0) {
+            Some(touched) => {
+                loan.grow_to(touched.copy_bytes())?;
+                touched.written(range)
+            }
+            None => Vec::new(),
+        };
+        Ok(Written { records, _loan: loan })
     }
 
     /// Inserts a packed record; false if there is one with its key.
@@ -242,7 +247,8 @@ impl Transaction {
         if was_there {
             let mut tables = self.tables.borrow_mut();
             let mut savepoints = self.savepoints.borrow_mut();
-            expect_room(&tables, &savepoints, 0)?;
+            self.expect_room(&tables, &savepoints, 0)?;
+            self.expect_pages(&mut tables, place, None)?;
             savepoints.note(&tables, place);
             tables[place.table].delete(place.number);
         }
@@ -252,11 +258,8 @@ impl Transaction {
     fn put(&self, place: Place, payload: &[u8]) -> Result<()> {
         let mut tables = self.tables.borrow_mut();
         let mut savepoints = self.savepoints.borrow_mut();
-        expect_room(&tables, &savepoints, payload.len())?;
-        let written: usize = tables.iter().map(Touched::written_bytes).sum();
-        if written + payload.len() > self.most_written_bytes {
-            return Err(Error::TxnTooLarge { most_bytes: self.most_written_bytes });
-        }
+        self.expect_room(&tables, &savepoints, payload.len())?;
+        self.expect_pages(&mut tables, place, Some(payload))?;
         let overwrite = savepoints.note(&tables, place);
         tables[place.table].put(place.number, payload, overwrite);
         Ok(())
@@ -266,11 +269,13 @@ impl Transaction {
     ///
     /// # Errors
     /// `Conflict` when a record is not any more as the transaction saw it, `Full` when there is no
-    /// memory for it, `DiskFull`: in these cases nothing happens.
+    /// memory for it, `DiskFull`: in these cases nothing happens. `Poisoned` when making it durable
+    /// fails: it may be there when the database is opened again. [`Error::effect`] says which it
+    /// is.
     pub fn commit(self) -> Result<()> {
         let commit = self.into_commit();
         let end = commit.apply()?;
-        commit.db.acknowledge(end)
+        commit.db.acknowledge(end).map_err(Error::after_effect)
     }
 
     /// The same, durable at this level at least. In a database of [`Durability::None`], which has
@@ -278,18 +283,20 @@ impl Transaction {
     /// [`Durability::Periodic`] too: it has no thread that would do so later.
     ///
     /// # Errors
-    /// As [`commit`](Self::commit).
+    /// As [`commit`](Self::commit). `NotDurable` when that checkpoint fails: the transaction has
+    /// happened and stays, so it must not be repeated.
     pub fn commit_with(self, level: Durability) -> Result<()> {
         let commit = self.into_commit();
         let end = commit.apply()?;
         let Some(store) = commit.db.store() else { return Ok(()) };
-        match (store.level, level) {
+        let made_durable = match (store.level, level) {
             (_, Durability::None) => Ok(()),
             (Durability::None, _) => commit.db.checkpoint(),
             (Durability::Commit, _) | (_, Durability::Commit) => store.sync(end),
             (Durability::Process, Durability::Periodic) => store.sync(end),
             (Durability::Process | Durability::Periodic, _) => Ok(()),
-        }
+        };
+        made_durable.map_err(Error::after_effect)
     }
 
     /// Whether a record is not any more as the transaction saw it.
@@ -306,14 +313,9 @@ impl Transaction {
     }
 
     fn into_commit(self) -> Commit {
-        Commit { db: self.db, tables: self.tables.into_inner() }
+        let tables = self.tables.into_inner();
+        Commit { db: self.db, tables, _loan: self.loan.into_inner() }
     }
-}
-
-/// What may be written together: what does not fit in all pages would fail at the end.
-pub(super) fn most_written_bytes(db: &Handle) -> usize {
-    let budget = usize::try_from(db.pager().budget_bytes()).unwrap_or(usize::MAX);
-    MOST_BYTES.min(budget.max(LEAST_BYTES))
 }
 
 /// The place of a table among those that a transaction has dealt with.
@@ -325,19 +327,12 @@ fn place_of(tables: &mut Vec<Touched>, core: &Arc<TableCore>) -> usize {
     })
 }
 
-/// Refuses more bytes than a transaction may hold.
-fn expect_room(tables: &[Touched], savepoints: &Savepoints, more_bytes: usize) -> Result<()> {
-    let held: usize = tables.iter().map(Touched::size_bytes).sum();
-    match held + savepoints.size_bytes() + more_bytes <= MOST_BYTES {
-        true => Ok(()),
-        false => Err(Error::TxnTooLarge { most_bytes: MOST_BYTES }),
-    }
-}
-
 /// What a transaction has read and written, on its way into the tables.
 struct Commit {
     db: Handle,
     tables: Vec<Touched>,
+    /// The memory of these, and of the steps.
+    _loan: Loan,
 }
 
 impl Commit {

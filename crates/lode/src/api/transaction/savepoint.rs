@@ -48,7 +48,7 @@ impl Savepoints {
 
     /// Bytes that it takes up.
     pub(super) fn size_bytes(&self) -> usize {
-        self.written.capacity() * size_of::<Before>()
+        self.written.capacity() * size_of::<Before>() + self.kept.capacity() * size_of::<Kept>()
     }
 
     /// Where a point is among those that are kept.

@@ -1,15 +1,20 @@
 //! What a transaction has read and written of one table.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use hashbrown::HashTable;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
+use crate::pager::PageNumber;
 use crate::table::TableCore;
 use crate::tree::Range;
 
 /// The least bytes of payloads that are made fewer.
 const LEAST_SPARSE_BYTES: usize = 1 << 20;
+
+/// Bytes that [`in_order`](Touched::in_order) takes up for each record.
+pub(super) const BYTES_OF_ORDER: usize = size_of::<(u64, u32)>() + size_of::<u32>();
 
 /// Bytes that were copied.
 #[derive(Clone, Copy)]
@@ -43,6 +48,8 @@ struct Entry {
     seen: Option<Piece>,
     /// The one that it shall have, if it was written.
     wanted: Option<Option<Piece>>,
+    /// A page that writing it changes, if one is known.
+    page: Option<PageNumber>,
 }
 
 /// The number of a record, with the hash of its key: so no key is looked at but the one that is
@@ -71,31 +78,88 @@ pub(super) struct Touched {
     payloads: Vec<u8>,
     /// With more bytes of them, those are dropped that no record needs.
     sparse_above_bytes: usize,
+    written: WrittenSize,
+    /// The pages that are known to change, and by how many of the records that were written.
+    pages: HashMap<PageNumber, u32>,
+}
+
+/// How much a transaction has written of a table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct WrittenSize {
+    /// Records that were written or deleted.
+    pub records: usize,
     /// Bytes of the payloads that records shall have.
-    written_bytes: usize,
+    pub bytes: usize,
 }
 
 impl Touched {
     pub(super) fn new(core: Arc<TableCore>) -> Self {
         let (keys, entries, payloads) = (Vec::new(), Vec::new(), Vec::new());
         let (numbers, sparse_above_bytes) = (HashTable::new(), LEAST_SPARSE_BYTES);
-        Self { core, keys, entries, numbers, payloads, sparse_above_bytes, written_bytes: 0 }
+        let written = WrittenSize::default();
+        let pages = HashMap::new();
+        Self { core, keys, entries, numbers, payloads, sparse_above_bytes, written, pages }
     }
 
     pub(super) fn core(&self) -> &Arc<TableCore> {
         &self.core
     }
 
-    /// Bytes of the payloads that records shall have.
-    pub(super) fn written_bytes(&self) -> usize {
-        self.written_bytes
+    /// Returns how much was written.
+    pub(super) fn written_size(&self) -> WrittenSize {
+        self.written
+    }
+
+    /// Returns how many pages are known to change.
+    pub(super) fn changed_pages(&self) -> usize {
+        self.pages.len()
+    }
+
+    /// Notes a page that writing a record will change, unless it has been written.
+    pub(super) fn note_page(
+        &mut self,
+        number: usize,
+        find: impl FnOnce(&[u8]) -> Option<PageNumber>,
+    ) {
+        if self.entries[number].wanted.is_none() {
+            self.entries[number].page = find(self.key(number));
+        }
+    }
+
+    /// What a record shall be is set, in place of what it should have been.
+    fn set(&mut self, number: usize, wanted: Option<Option<Piece>>) {
+        for (wanted, is_added) in [(self.entries[number].wanted, false), (wanted, true)] {
+            let Some(wanted) = wanted else { continue };
+            let bytes = wanted.map_or(0, |piece| piece.size as usize);
+            let WrittenSize { records, bytes: all_bytes } = &mut self.written;
+            for (sum, by) in [(records, 1), (all_bytes, bytes)] {
+                *sum = if is_added { *sum + by } else { *sum - by };
+            }
+        }
+        let was_written = self.entries[number].wanted.is_some();
+        if let Some(page) = self.entries[number].page.filter(|_| was_written != wanted.is_some()) {
+            let count = self.pages.entry(page).or_default();
+            *count = if was_written { *count - 1 } else { *count + 1 };
+            if *count == 0 {
+                self.pages.remove(&page);
+            }
+        }
+        self.entries[number].wanted = wanted;
     }
 
     /// Bytes that it takes up, about.
     pub(super) fn size_bytes(&self) -> usize {
         /// An entry, its number, and the room that both have left over.
         const OVERHEAD: usize = 2 * (size_of::<Entry>() + size_of::<Numbered>());
-        self.keys.len() + self.payloads.len() + self.entries.len() * OVERHEAD
+        let pages = self.pages.len() * 2 * size_of::<(PageNumber, u32)>();
+        self.keys.len() + self.payloads.len() + self.entries.len() * OVERHEAD + pages
+    }
+
+    /// Returns the bytes that a [copy](Self::written) of what was written takes up, about.
+    pub(super) fn copy_bytes(&self) -> usize {
+        /// Two byte strings, each by itself on the heap.
+        const OVERHEAD: usize = size_of::<(Vec<u8>, Option<Vec<u8>>)>() + 2 * size_of::<u128>();
+        self.written.records * OVERHEAD + self.keys.len() + self.written.bytes
     }
 
     fn hash(&self, key: &[u8]) -> u32 {
@@ -125,7 +189,12 @@ impl Touched {
         let number = self.entries.len();
         let seen = seen.map(|payload| self.keep(payload));
         self.keys.extend_from_slice(key);
-        self.entries.push(Entry { key_end: self.keys.len() as u32, seen, wanted: None });
+        self.entries.push(Entry {
+            key_end: self.keys.len() as u32,
+            seen,
+            wanted: None,
+            page: None,
+        });
         let hash = self.hash(key);
         let numbered = Numbered { hash, number: number as u32 };
         let spread = |it: &Numbered| Numbered::spread(it.hash);
@@ -162,7 +231,6 @@ impl Touched {
 
     /// A record shall have this payload.
     pub(super) fn put(&mut self, number: usize, payload: &[u8], overwrite: Overwrite) {
-        self.written_bytes = self.written_bytes - self.wanted_bytes(number) + payload.len();
         let has_room = |before: Piece| {
             overwrite == Overwrite::Replace && payload.len() <= before.room as usize
         };
@@ -174,17 +242,12 @@ impl Touched {
             }
             _ => self.keep(payload),
         };
-        self.entries[number].wanted = Some(Some(piece));
-    }
-
-    fn wanted_bytes(&self, number: usize) -> usize {
-        self.wanted(number).flatten().map_or(0, <[u8]>::len)
+        self.set(number, Some(Some(piece)));
     }
 
     /// A record shall not be there.
     pub(super) fn delete(&mut self, number: usize) {
-        self.written_bytes -= self.wanted_bytes(number);
-        self.entries[number].wanted = Some(None);
+        self.set(number, Some(None));
     }
 
     /// What a record shall be, to be [restored](Self::restore).
@@ -194,10 +257,8 @@ impl Touched {
 
     /// A record shall be what it should have been before.
     pub(super) fn restore(&mut self, number: usize, Wanted(before): Wanted) {
-        let undone = std::mem::replace(&mut self.entries[number].wanted, before);
-        let size_of =
-            |piece: Option<Option<Piece>>| piece.flatten().map_or(0, |it| it.size as usize);
-        self.written_bytes = self.written_bytes - size_of(undone) + size_of(before);
+        let undone = self.entries[number].wanted;
+        self.set(number, before);
         if let Some(undone) = undone.flatten()
             && undone.from + undone.room == self.payloads.len() as u32
             && before.flatten().is_none_or(|before| before.from != undone.from)

@@ -233,7 +233,11 @@ impl File for Handle {
             return Err(Error::new(ErrorKind::InvalidInput, "the file is not as long as its map"));
         }
         let Some(ahead) = space::writes_in_place(&self.file)? else { return Ok(None) };
-        Ok(Some(Arc::new(Front::new(&self.file, size_bytes, ahead)?)))
+        match Front::new(&self.file, size_bytes, ahead) {
+            // The process may have no more addresses. The file can be written to by calls.
+            Err(error) if error.kind() == ErrorKind::OutOfMemory => Ok(None),
+            mapped => Ok(Some(Arc::new(mapped?))),
+        }
     }
 
     fn lock(&self, access: Access) -> Result<Lock> {

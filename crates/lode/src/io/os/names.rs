@@ -73,18 +73,33 @@ impl Names {
     /// Fails if a name does not lead to the file that was opened by it. As long as the directory
     /// has not changed, that is one call of the system.
     pub(super) fn expect_in(&self, directory: &fs::File) -> Result<()> {
-        let found = directory.metadata()?;
-        let stamp = (found.ctime(), found.ctime_nsec());
+        let stamp = || directory.metadata().map(|found| (found.ctime(), found.ctime_nsec()));
+        self.expect(stamp, |name| Identity::at(directory, name))
+    }
+
+    /// The same, by calls of the system that say when the directory changed and what a name leads
+    /// to. Only a change of a name that was seen is one: a call that fails proves nothing, and the
+    /// next time all names are looked at.
+    fn expect(
+        &self,
+        stamp: impl FnOnce() -> Result<Stamp>,
+        at: impl Fn(&str) -> Result<Identity>,
+    ) -> Result<()> {
+        let stamp = stamp().ok();
         let mut state = self.state();
-        if state.looked == Some(stamp) {
+        if stamp.is_some() && state.looked == stamp {
             return Ok(());
         }
+        state.looked = None;
+        let mut are_all_seen = true;
         for (name, identity) in &state.files {
-            let is_same = match Identity::at(directory, name) {
+            let is_same = match at(name) {
                 Ok(found) => found == *identity,
                 Err(error) if is_gone(&error) => false,
-                // That it cannot be looked at proves nothing.
-                Err(_) => return Ok(()),
+                Err(_) => {
+                    are_all_seen = false;
+                    continue;
+                }
             };
             if !is_same {
                 return Err(Error::new(
@@ -93,7 +108,7 @@ impl Names {
                 ));
             }
         }
-        state.looked = is_long_ago(stamp).then_some(stamp);
+        state.looked = stamp.filter(|stamp| are_all_seen && is_long_ago(*stamp));
         Ok(())
     }
 }
@@ -167,6 +182,35 @@ fn is_regular(mode: nix::libc::mode_t) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A call of the system may fail in passing: that is no change of a name. A name that leads
+    /// elsewhere, or nowhere, is one, whatever else fails.
+    #[test]
+    fn a_call_that_fails_proves_no_change_and_hides_none() {
+        let path = tempfile::tempdir().expect("a directory");
+        let directory = fs::File::open(path.path()).expect("it is there");
+        let names = Names::default();
+        for name in ["a", "b"] {
+            let file = fs::File::create(path.path().join(name)).expect("space");
+            names.add(name, &file).expect("it can be looked at");
+        }
+        let fails = || Error::from_raw_os_error(Errno::EIO as i32);
+        let long_ago = || Ok((1, 0));
+        let look = |name: &str| Identity::at(&directory, name);
+        let sometimes = |name: &str| if name == "a" { Err(fails()) } else { look(name) };
+        names.expect(|| Err(fails()), look).expect("only the directory cannot be looked at");
+        names.expect(|| Err(fails()), |_| Err(fails())).expect("nothing can be looked at");
+        names.expect(long_ago, sometimes).expect("one cannot be looked at");
+        assert_eq!(names.state().looked, None, "not all have been seen");
+        names.expect(long_ago, look).expect("all are there");
+        assert_eq!(names.state().looked, Some((1, 0)));
+        names.expect(long_ago, |_| Err(fails())).expect("the directory has not changed");
+        fs::remove_file(path.path().join("b")).expect("it is there");
+        for stamp in [Ok((2, 0)), Err(fails())] {
+            let gone = names.expect(|| stamp, sometimes).expect_err("one is gone");
+            assert!(gone.to_string().contains("file b was removed"), "{gone}");
+        }
+    }
 
     /// What changes a directory in the same moment as before may leave its time as it was.
     #[test]

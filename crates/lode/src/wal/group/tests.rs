@@ -125,12 +125,12 @@ fn all_say(end: impl FnOnce() -> Result<LogPosition> + Send) -> [Option<Result<(
 }
 
 fn says(said: &Option<Result<()>>, what: &str) -> bool {
-    matches!(said, Some(Err(Error::Poisoned { why })) if why.contains(what))
+    matches!(said, Some(Err(Error::Poisoned { why, .. })) if why.contains(what))
 }
 
 #[test]
 fn a_sync_that_fails_fails_for_all_and_for_ever() {
-    let burns = Error::Poisoned { why: "the disk burns".into() };
+    let burns = Error::Poisoned { why: "the disk burns".into(), effect: Effect::None };
     assert!(all_say(|| Err(burns)).iter().all(|said| says(said, "the disk burns")));
 }
 

@@ -146,9 +146,11 @@ fn a_forked_child_neither_uses_nor_harms_the_database() {
     }
 }
 
+/// What a thread had locked at the moment of the fork stays locked in the child for ever. So the
+/// copy in the child is refused, too.
 #[test]
-fn a_database_in_memory_is_copied_with_its_process() {
-    const TEST: &str = "surroundings::forks::a_database_in_memory_is_copied_with_its_process";
+fn a_forked_child_does_not_use_a_database_in_memory() {
+    const TEST: &str = "surroundings::forks::a_forked_child_does_not_use_a_database_in_memory";
     if role().is_none() {
         let output = run(TEST, "memory", std::path::Path::new("/"));
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -158,14 +160,51 @@ fn a_database_in_memory_is_copied_with_its_process() {
     let db = Options::new().memory_bytes(1 << 26).in_memory().expect("memory");
     let schema = Schema::build("table").key("key", Type::U64).column("rest", Type::Bytes(100));
     let schema = schema.finish().expect("a schema");
-    db.create_table(&schema, KeyKind::Tree).expect("a new table");
+    let table = db.create_table(&schema, KeyKind::Tree).expect("a new table");
     put(&db, 0..100_000).expect("room");
-    let mut db = Some(db);
+    let snapshot = db.snapshot();
+    let mut inherited = Some((db, table, snapshot));
     assert!(in_a_child(|| {
-        let db = db.take().expect("open");
-        put(&db, 100_000..200_000).expect("room");
-        assert_eq!(keys(&db).len(), 200_000);
-        drop(db);
+        let (db, table, snapshot) = inherited.take().expect("open");
+        try_everything(&db, &table);
+        let own = Options::new().memory_bytes(1 << 24).in_memory().expect("memory");
+        own.create_table(&schema, KeyKind::Tree).expect("a new table");
+        put(&own, 0..100).expect("room");
+        try_everything(&db, &table);
+        assert_eq!(keys(&own).len(), 100);
+        drop((snapshot, table, db));
     }));
-    assert_eq!(keys(&db.expect("the parent's")).len(), 100_000);
+    // Each child is forked while a thread of the parent writes: it may be alone at any moment.
+    let is_done = std::sync::atomic::AtomicBool::new(false);
+    let (db, table, _) = inherited.as_ref().expect("the parent's");
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_done.load(std::sync::atomic::Ordering::Relaxed) {
+                let all = (0..100).map(record);
+                table.upsert_all(all).expect("room");
+            }
+        });
+        for _ in 0..40 {
+            // SAFETY: as above. The child allocates nothing before it ends: another thread may have
+            // held the lock of the allocator.
+            match unsafe { fork() }.expect("a child") {
+                ForkResult::Child => {
+                    let key = 7u64.to_le_bytes();
+                    let found = table.get_exact(&key, &mut [0; 100]);
+                    let deleted = table.delete(key);
+                    let flushed = db.flush();
+                    let forked = [found.err(), deleted.err(), flushed.err()];
+                    let is_refused = forked.iter().all(|error| *error == Some(Error::Forked));
+                    // SAFETY: it ends the process at once.
+                    unsafe { nix::libc::_exit(i32::from(!is_refused)) }
+                }
+                ForkResult::Parent { child } => {
+                    let ended = waitpid(child, None).expect("a child");
+                    assert!(matches!(ended, WaitStatus::Exited(_, 0)), "{ended:?}");
+                }
+            }
+        }
+        is_done.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    assert_eq!(keys(db).len(), 100_000);
 }

@@ -3,6 +3,7 @@
 //!
 //! Where a test needs a process of its own, it runs itself again as a child.
 
+mod addresses;
 mod descriptors;
 mod forks;
 mod images;
@@ -12,6 +13,7 @@ mod opening;
 mod power;
 mod read_only;
 mod shared_blocks;
+mod shut_down;
 mod support;
 mod taken;
 mod twice;

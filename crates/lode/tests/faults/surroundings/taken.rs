@@ -18,7 +18,8 @@ const LOSSES: [(&str, Loss); 3] = [
 ];
 
 fn is_noticed(result: Result<(), Error>) -> bool {
-    matches!(result, Err(Error::Poisoned { why }) if why.contains("removed, renamed or replaced"))
+    let Err(Error::Poisoned { why, .. }) = result else { return false };
+    why.contains("removed, renamed or replaced")
 }
 
 /// Opens a database with several segments, takes a file of some name away, and has `promise`
