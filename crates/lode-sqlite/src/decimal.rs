@@ -26,15 +26,18 @@ const FLAGS: FunctionFlags = FunctionFlags::SQLITE_UTF8
     .union(FunctionFlags::SQLITE_DETERMINISTIC)
     .union(FunctionFlags::SQLITE_INNOCUOUS);
 
+/// A function of two decimals; `None` if the result has too many digits.
+type OfTwo = fn(Decimal, Decimal) -> Option<Decimal>;
+
 /// Makes the collation and the functions for decimals on a connection.
 pub(crate) fn add_decimals(connection: &Connection) -> Result<()> {
     connection.create_collation(COLLATION, compare)?;
-    let two: [(&str, fn(Decimal, Decimal) -> Option<Decimal>); 3] = [
+    let of_two: [(&str, OfTwo); 3] = [
         ("decimal_add", Decimal::checked_add),
         ("decimal_sub", Decimal::checked_sub),
         ("decimal_mul", Decimal::checked_mul),
     ];
-    for (name, work) in two {
+    for (name, work) in of_two {
         connection.create_scalar_function(name, 2, FLAGS, move |context| {
             let arguments = [given(context, 0)?, given(context, 1)?];
             let [Some(one), Some(other)] = arguments else { return Ok(None) };

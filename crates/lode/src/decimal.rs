@@ -44,7 +44,8 @@ impl Decimal {
     /// Makes the decimal `unscaled` ÷ 10^`scale`; `None` if it has more than 38 digits before or
     /// after the point.
     pub fn new(unscaled: i128, scale: u8) -> Option<Self> {
-        let fits = scale <= MOST_DECIMAL_DIGITS && unscaled.unsigned_abs() < power(38).into();
+        let fits =
+            scale <= MOST_DECIMAL_DIGITS && unscaled.unsigned_abs() < power(MOST_DECIMAL_DIGITS);
         fits.then(|| Self::of_parts(unscaled, scale))
     }
 

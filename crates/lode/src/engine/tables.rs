@@ -108,10 +108,10 @@ impl Engine {
         let (core, end) = self.admitted(0, &mut || {
             let mut catalogue = self.catalogue_mut();
             self.expect_open()?;
-            if let Some((.., why)) = catalogue.damaged.get(name) {
+            if let Some((.., why)) = catalogue.damaged_table(name) {
                 return Err(why.clone());
             }
-            let before = catalogue.tables.get(name).map(Arc::clone);
+            let before = catalogue.table(name).map(Arc::clone);
             let before = before.ok_or_else(|| Error::NoTable { table: name.into() })?;
             let (id, seed) = (catalogue.next_id, self.settings.random());
             let full = Error::CatalogueFull { most_bytes: MOST_DEFINITION_BYTES };
@@ -130,7 +130,8 @@ impl Engine {
             let end = logged.inspect_err(|_| core.drop_pages(&self.pager))?;
             let core = Arc::new(core);
             catalogue.next_id = next_id;
-            catalogue.tables.insert(name.into(), Arc::clone(&core));
+            catalogue.remove(name);
+            catalogue.insert(Arc::clone(&core));
             before.drop_pages(&self.pager);
             Ok((core, end))
         })?;

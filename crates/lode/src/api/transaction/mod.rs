@@ -347,7 +347,7 @@ impl Commit {
             // What was read cannot change.
             return Ok(LogPosition::default());
         }
-        let bytes = self.tables.iter().map(Touched::written_bytes).sum();
+        let bytes = self.tables.iter().map(|touched| touched.written_size().bytes).sum();
         let size = CommitSize { records: order.len(), bytes };
         self.db.admitted_alone(size, &mut || {
             self.validate()?;
