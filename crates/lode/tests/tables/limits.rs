@@ -191,11 +191,15 @@ fn a_transaction_that_changes_too_many_pages_is_refused_at_the_statement() {
         for id in 0..16_000 {
             table.upsert(&record(id, 1)).expect("room");
         }
+        // So that no leaf is full, and none is split.
+        for id in (0..16_000u32).filter(|id| id % 4 == 3) {
+            table.delete(id).expect("a key");
+        }
         let transaction = db.begin();
         let mut count = 0;
         let refused = loop {
             // Far from each other in a tree, and in no order in a hash.
-            match transaction.upsert(&table, &record(count * 7_919 % 16_000, 2)) {
+            match transaction.upsert(&table, &record(count * 7_919 % 4_000 * 4, 2)) {
                 Ok(was_there) => assert!(was_there),
                 Err(error) => break error,
             }
