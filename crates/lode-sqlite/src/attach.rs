@@ -54,7 +54,8 @@ impl std::fmt::Display for HiddenTable {
         let Self { name, why } = self;
         write!(
             f,
-            "SQL cannot show table {name:?}: {why}; lode dump writes its records, lode drop drops it"
+            "SQL cannot show table {name:?}: {why}; lode dump writes its records, lode drop \
+             drops it"
         )
     }
 }

@@ -35,7 +35,8 @@ pub(crate) fn of_engine(cause: &Lode) -> rusqlite::Error {
     let line = match cause {
         Lode::TxnTooLarge { most_bytes } => format!(
             "a transaction can hold {most_bytes} bytes, and this one needs more, so nothing of it \
-             happens; change fewer records at a time: by ranges of the key, each committed by itself"
+             happens; change fewer records at a time: by ranges of the key, each committed by \
+             itself"
         ),
         other => other.to_string(),
     };

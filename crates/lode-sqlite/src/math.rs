@@ -8,8 +8,14 @@ const FLAGS: FunctionFlags = FunctionFlags::SQLITE_UTF8
     .union(FunctionFlags::SQLITE_DETERMINISTIC)
     .union(FunctionFlags::SQLITE_INNOCUOUS);
 
+/// A function of a number by its name.
+type OfOne = (&'static str, fn(f64) -> f64);
+
+/// A function of two numbers by its name.
+type OfTwo = (&'static str, fn(f64, f64) -> f64);
+
 /// Functions of a number.
-const OF_ONE: [(&str, fn(f64) -> f64); 20] = [
+const OF_ONE: [OfOne; 20] = [
     ("acos", f64::acos),
     ("acosh", f64::acosh),
     ("asin", f64::asin),
@@ -33,7 +39,7 @@ const OF_ONE: [(&str, fn(f64) -> f64); 20] = [
 ];
 
 /// Functions of two numbers.
-const OF_TWO: [(&str, fn(f64, f64) -> f64); 5] = [
+const OF_TWO: [OfTwo; 5] = [
     ("atan2", f64::atan2),
     ("log", |base, x| if base > 0.0 && base != 1.0 { logarithm(x) / base.ln() } else { f64::NAN }),
     ("mod", |x, y| x % y),
@@ -42,7 +48,7 @@ const OF_TWO: [(&str, fn(f64, f64) -> f64); 5] = [
 ];
 
 /// Functions that leave a whole number as it is.
-const ROUNDING: [(&str, fn(f64) -> f64); 4] =
+const ROUNDING: [OfOne; 4] =
     [("ceil", f64::ceil), ("ceiling", f64::ceil), ("floor", f64::floor), ("trunc", f64::trunc)];
 
 /// The natural logarithm; NaN, which SQLite has as NULL, of what is not above zero.

@@ -68,7 +68,7 @@ fn hash_value(hasher: &mut DefaultHasher, value: Value<'_>) -> bool {
         Value::Signed(number) | Value::Timestamp(number) => hasher.write_i128(number.into()),
         Value::Bool(truth) => hasher.write_i128(truth.into()),
         // The zeros are equal.
-        Value::Float(number) if number == 0.0 => hasher.write_u64(0),
+        Value::Float(0.0) => hasher.write_u64(0),
         Value::Float(number) if number.is_nan() => return false,
         Value::Float(number) => hasher.write_u64(number.to_bits()),
         Value::Bytes(bytes) => {

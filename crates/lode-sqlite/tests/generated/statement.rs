@@ -73,7 +73,8 @@ pub fn query(tables: &[Table], random: &mut Random) -> Statement {
             let more =
                 if random.percent(30) { format!("AND b.{b2} = a.{a2}") } else { String::new() };
             Statement::unordered(format!(
-                "SELECT a.*, (SELECT count(*) FROM {} b WHERE b.{b1} = a.{a1} {more}) FROM {name} a{}",
+                "SELECT a.*, (SELECT count(*) FROM {} b WHERE b.{b1} = a.{a1} {more}) FROM {name} \
+                 a{}",
                 other.name,
                 filter(a, random)
             ))

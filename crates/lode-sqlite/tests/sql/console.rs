@@ -52,13 +52,15 @@ fn definitions_are_found_wherever_they_stand_in_a_text() {
             &["t"][..],
         ),
         (
-            "SELECT 1; /* ; */ CREATE TABLE u(id INT PRIMARY KEY, x INT -- ;\n); INSERT INTO u VALUES \
+            "SELECT 1; /* ; */ CREATE TABLE u(id INT PRIMARY KEY, x INT -- ;\n); INSERT INTO u \
+              VALUES \
           (1, 2), (2, 3)",
             &["1", "changed 2"],
             &["t", "u"],
         ),
         (
-            "CREATE TABLE v(id INT PRIMARY KEY) USING HASH; INSERT INTO v VALUES (7); SELECT * FROM v",
+            "CREATE TABLE v(id INT PRIMARY KEY) USING HASH; INSERT INTO v VALUES (7); SELECT * \
+             FROM v",
             &["changed 1", "7"],
             &["t", "u", "v"],
         ),
@@ -132,7 +134,8 @@ fn a_file_of_sqlite_can_be_read_and_written() {
     let file = folder.path().join("own.db");
     let text = format!(
         "ATTACH '{}' AS own; CREATE TABLE own.x(a); INSERT INTO own.x VALUES (1), (2);
-         CREATE TABLE y(a INT PRIMARY KEY); INSERT INTO y SELECT * FROM own.x; SELECT sum(a) FROM y",
+         CREATE TABLE y(a INT PRIMARY KEY); INSERT INTO y SELECT * FROM own.x;
+         SELECT sum(a) FROM y",
         file.display()
     );
     assert_eq!(run(&console, &text), Ok(["changed 2", "changed 2", "3"].map(Into::into).into()));

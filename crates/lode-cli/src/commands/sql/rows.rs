@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use program_support::exit::Outcome;
-use program_support::output::{print, to_standard_output};
+use program_support::output::to_standard_output;
 use program_support::printable;
 use rusqlite::types::ValueRef;
 use rusqlite::{Row, Statement};
@@ -101,7 +101,9 @@ fn tables(columns: &[Column], next: &mut Next<'_>) -> Outcome {
             has_more = matches!(next(&mut add), Ok(true));
         }
         if table.len() > columns.len() {
-            print(&laid_out(&table, columns.len()))?;
+            // Nothing in the cells commands the terminal any more.
+            let text = laid_out(&table, columns.len());
+            to_standard_output(&mut |out| out.write_all(text.as_bytes()))?;
         }
     }
     Ok(())
