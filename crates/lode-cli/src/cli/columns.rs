@@ -57,11 +57,11 @@ pub(crate) struct ExportArgs {
     /// Write times of CSV as 2024-02-29T12:30:00Z, instead of as microseconds since 1970
     #[arg(long)]
     pub iso_times: bool,
-    #[command(flatten)]
-    pub csv: CsvArgs,
     /// The most records of a row group of Parquet [default: 131072]
     #[arg(long, value_name = "RECORDS", value_parser = clap::value_parser!(u32).range(1..))]
     pub row_group: Option<u32>,
+    #[command(flatten)]
+    pub csv: CsvArgs,
 }
 
 /// The options of `lode import`.
