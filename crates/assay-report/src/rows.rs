@@ -41,7 +41,7 @@ pub struct Row {
     pub page_cache: String,
     /// What a crash test found against that level; empty if nothing.
     pub refuted: String,
-    /// What share of crashes breaks that level at most, if crash tests looked and did not refute it.
+    /// What share of crashes breaks that level at most, if crash tests looked and refuted nothing.
     pub held_most: Option<f64>,
     /// The marks of the engine and of the figure.
     pub marks: Vec<Marked>,

@@ -1,5 +1,5 @@
-//! How engines stand, as HTML: a verdict, a table with marks, and the table without the authors' own
-//! engine.
+//! How engines stand, as HTML: a verdict, a table with marks, and the table without the authors'
+//! own engine.
 
 use super::frame::{Cell, table};
 use super::standing::{Column, Entry, Score, Standing};
