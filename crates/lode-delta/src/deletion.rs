@@ -156,8 +156,8 @@ fn decoded(bytes: &[u8], vector: &DeletionVector) -> Result<RoaringTreemap, Stri
     }
 }
 
-/// Reads the older layout: how many bitmaps there are, and each of them after its size. The first is
-/// of the lowest rows.
+/// Reads the older layout: how many bitmaps there are, and each of them after its size. The first
+/// is of the lowest rows.
 fn older(bytes: &mut &[u8]) -> io::Result<RoaringTreemap> {
     let number = |bytes: &mut &[u8]| {
         let mut number = [0; 4];

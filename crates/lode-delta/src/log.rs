@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
-use crate::actions::{Action, Add, FileKey, Metadata, Protocol};
+use crate::actions::{Action, Add, FileKey, Metadata, Protocol, Remove};
 use crate::checkpoint;
 use crate::error::Result;
 use crate::files::Files;
@@ -140,7 +140,7 @@ fn expect_legal(actions: &[Action]) -> Result<(), String> {
         {
             return Err(format!("file {} is added twice", add.path));
         }
-        removed.extend(action.remove.as_ref().map(|remove| remove.key()));
+        removed.extend(action.remove.as_ref().map(Remove::key));
     }
     match added.values().find(|key| removed.contains(key)) {
         Some((path, _)) => Err(format!("file {path} is both added and removed")),

@@ -12,6 +12,7 @@ use parquet::arrow::arrow_reader::{
 };
 use parquet::arrow::{ArrowWriter, ProjectionMask};
 use parquet::basic::{Compression as Codec, GzipLevel, Type as PhysicalType, ZstdLevel};
+use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::properties::WriterProperties;
 
 use super::{Compression, ReadOptions, WriteOptions, names_of, places};
@@ -108,13 +109,13 @@ pub(super) fn reader(file: File, options: &ReadOptions) -> Result<Opened> {
 fn expect_whole(metadata: &ArrowReaderMetadata) -> Result<u64> {
     let wrong = |why: String| Err(Error::Format(why.into()));
     let groups = metadata.metadata().row_groups();
-    let chunks = groups.iter().flat_map(|group| group.columns());
+    let chunks = groups.iter().flat_map(RowGroupMetaData::columns);
     if let Some(other) = chunks.filter_map(|chunk| chunk.file_path()).find(|path| !path.is_empty())
     {
         return wrong(format!("its values are in another file, {other}, which is not read"));
     }
     let rows = metadata.metadata().file_metadata().num_rows();
-    match groups.iter().map(|group| group.num_rows()).sum::<i64>() {
+    match groups.iter().map(RowGroupMetaData::num_rows).sum::<i64>() {
         found if found == rows => Ok(rows.max(0) as u64),
         found => wrong(format!("it says that it has {rows} rows, and its groups have {found}")),
     }

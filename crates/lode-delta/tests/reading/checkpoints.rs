@@ -1,5 +1,7 @@
 //! Checkpoints under all of their names, with sidecars and without.
 
+use std::slice;
+
 use serde_json::{Value, json};
 
 use crate::support::{Bench, id_schema, lines, metadata, protocol, remove};
@@ -64,8 +66,8 @@ fn checkpoints_without_sidecars_are_read() {
 #[test]
 fn all_parts_of_a_checkpoint_are_read_if_all_are_there() {
     let (bench, a, b) = Bench::with_two_files();
-    bench.begin(&[], &[a.clone()]);
-    bench.entry(1, &[b.clone()]);
+    bench.begin(&[], slice::from_ref(&a));
+    bench.entry(1, slice::from_ref(&b));
     let part = |part: u32, parts: u32| format!("{CLASSIC}.{part:010}.{parts:010}.parquet");
     bench.checkpoint(&part(1, 2), &[protocol(&[]), a]);
     // The other part is missing: the entries are read.
@@ -81,7 +83,7 @@ fn all_parts_of_a_checkpoint_are_read_if_all_are_there() {
 #[test]
 fn what_a_checkpoint_lacks_is_named() {
     let (bench, a, _, first) = cleaned(FEATURE);
-    let size = bench.checkpoint("_sidecars/one.parquet", &[a.clone()]);
+    let size = bench.checkpoint("_sidecars/one.parquet", slice::from_ref(&a));
     let with = |more: &[Value]| [&first[..], more].concat();
     let sidecars = "_delta_log/_sidecars";
     for (actions, name, why) in [
@@ -106,7 +108,7 @@ fn what_a_checkpoint_lacks_is_named() {
             format!("_delta_log/{CLASSIC}.parquet: it is the checkpoint of version 2"),
         ),
         (
-            with(&[a.clone()]),
+            with(slice::from_ref(&a)),
             format!("{NAMED}.json"),
             format!("_delta_log/{NAMED}.json: it has no checkpointMetadata"),
         ),

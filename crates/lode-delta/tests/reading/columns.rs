@@ -41,7 +41,7 @@ fn rows(bench: &Bench) -> Vec<Vec<i32>> {
     let mut rows = Vec::new();
     for batch in bench.rows().expect("batches") {
         let columns: Vec<_> =
-            batch.columns().iter().map(|array| array.as_primitive::<Int32Type>()).collect();
+            batch.columns().iter().map(AsArray::as_primitive::<Int32Type>).collect();
         rows.extend((0..batch.num_rows()).map(|row| {
             columns
                 .iter()

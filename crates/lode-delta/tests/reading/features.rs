@@ -1,5 +1,7 @@
 //! What a table asks of its readers and of its writers.
 
+use std::slice;
+
 use arrow_schema::DataType;
 use lode::{Database, KeyKind, Schema, Type};
 use lode_arrow::Scan;
@@ -32,7 +34,7 @@ fn features_of_readers_are_read_or_refused_by_their_names() {
         "geospatial",
         "feature of another year",
     ] {
-        bench.begin(&["deletionVectors", feature], &[a.clone()]);
+        bench.begin(&["deletionVectors", feature], slice::from_ref(&a));
         assert_eq!(bench.why(), format!("has the feature {feature}, which Lode does not read"));
     }
     let versions = json!({ "protocol": { "minReaderVersion": 4, "minWriterVersion": 7 } });
@@ -103,7 +105,7 @@ fn what_asks_more_of_a_writer_is_not_replaced() {
             "has partitions",
         ),
     ] {
-        bench.entry(0, &[&actions[..], &[a.clone()]].concat());
+        bench.entry(0, &[&actions[..], slice::from_ref(&a)].concat());
         assert_eq!(why_not(&bench), Some(format!("{why}, {writers}")));
     }
     assert_eq!(std::fs::read_dir(bench.path("")).expect("a folder").count(), 3);

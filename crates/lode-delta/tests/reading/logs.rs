@@ -1,5 +1,7 @@
 //! Entries of the log that contradict each other, and the files beside them.
 
+use std::slice;
+
 use serde_json::{Value, json};
 
 use crate::support::{Bench, id_schema, metadata, protocol, remove, with, without};
@@ -15,7 +17,7 @@ fn an_entry_that_contradicts_itself_is_refused() {
         (vec![metadata(&id_schema()), metadata(&id_schema())], "it has 2 actions metaData"),
         (vec![sidecar], "it has actions that only checkpoints have"),
     ] {
-        bench.begin(&["deletionVectors"], &[b.clone()]);
+        bench.begin(&["deletionVectors"], slice::from_ref(&b));
         bench.entry(1, &actions);
         let entry = "_delta_log/00000000000000000001.json";
         assert_eq!(bench.why(), format!("is damaged: {entry}: {why}"));
