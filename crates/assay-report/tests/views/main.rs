@@ -445,7 +445,8 @@ fn what_is_not_the_same_experiment_is_named() {
     }
     let elsewhere = compare::runs(&base, &trials_of("else", &STEADY));
     assert!(elsewhere.lines.is_empty());
-    assert!(elsewhere.notes[0].contains("only in the first: quick"), "{elsewhere:?}");
+    let lacking = &elsewhere.not_compared[0];
+    assert!(lacking.contains("only in the first: quick"), "{elsewhere:?}");
 }
 
 #[test]
