@@ -15,7 +15,7 @@ use assay_core::run_file::{NO_TIME, RunFile, Status};
 use assay_driver::{Durability, Storage};
 use console::Style;
 
-use crate::blocks::{Block, Distinct, Line, Rate, blocks};
+use crate::blocks::{Block, Distinct, Line, blocks};
 use crate::format::{quantity, row_count, work};
 use crate::marks::{self, Legend, Mark, Marked, PhaseMarks};
 use crate::untested::untested;
