@@ -107,8 +107,11 @@ impl Run {
                 self.states.push((wanted, true));
                 End::Over
             }
-            // It did not happen; but if the power went off, it may have.
-            Err(Error::Io { .. }) => {
+            // More than there is memory for at once: nothing has happened, and all goes on.
+            Err(Error::TxnTooLarge { .. }) => End::Well,
+            // It did not happen; but if the power went off, it may have. Or it has, and is not
+            // durable.
+            Err(Error::Io { .. } | Error::NotDurable { .. }) => {
                 self.states.push((wanted, true));
                 End::Over
             }
