@@ -44,6 +44,8 @@ fn levels_that_no_crash_test_has_looked_at_are_named() {
     let mut run = run();
     let told = |run: &RunFile| {
         let text = table::render(run, View::PLAIN);
+        let said = "no crash test has looked at";
+        assert_eq!(rows::markdown(run).contains(said), text.contains(said), "both views say it");
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     };
     let said = "no crash test has looked at the level of ";
