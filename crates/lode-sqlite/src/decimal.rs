@@ -1,26 +1,87 @@
-//! Decimals in SQL: exact text, which a collation orders by value.
+//! Decimals in SQL: a whole number, a REAL or exact text, by the digits that a column is declared
+//! with.
 //!
-//! A column of decimals reads as text with all digits after the point, `12.30`. It has the affinity
-//! of text and the collation `decimal`, so that SQLite turns a number that it is compared with into
-//! text, and compares, sorts, groups and tells apart by value: 9.5 is less than 10.00, and equals
-//! 9.50. (Datatypes In SQLite, 4.2 and 7.1.) Arithmetic and `sum` make a REAL of it, as of all text;
-//! `decimal_sum`, `decimal_add`, `decimal_sub` and `decimal_mul` are exact.
+//! | column | in SQL |
+//! |---|---|
+//! | without digits after the point, at most 18 | `INTEGER` |
+//! | of at most 15 digits | `REAL`: the double nearest to it, which is that of no other such decimal |
+//! | of more digits | text with all digits after the point |
+//!
+//! The text has the affinity of text and the collation `decimal`: SQLite turns a number that the
+//! column is compared with into text, and compares, sorts, groups and tells apart by value.
+//! (Datatypes In SQLite, 4.2 and 7.1.) Shorter decimals are no text, since SQLite finds every text
+//! greater than every number wherever an expression has no affinity: `max(price) > 5` would be true
+//! of all. `decimal_sum`, `decimal_add`, `decimal_sub` and `decimal_mul` are exact.
 
 use std::cmp::Ordering;
 
-use lode::{Decimal, Value};
+use lode::{Decimal, Type, Value};
 use rusqlite::functions::{Aggregate, Context, FunctionFlags};
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, Result, ffi};
+use rusqlite::{Connection, Result, ffi, vtab};
 
 use crate::error::error;
+use crate::number::Number;
 use crate::position::{Position, after, all_greater, all_less, at};
-
-/// The type with which a column of decimals is declared.
-pub(crate) const DECLARED: &str = "DECIMAL TEXT COLLATE decimal";
 
 /// The name of the collation.
 pub(crate) const COLLATION: &str = "decimal";
+
+/// The most digits of which a double tells all decimals apart.
+const MOST_REAL_DIGITS: u8 = f64::DIGITS as u8;
+
+/// The most digits of which all whole numbers fit 64 bits.
+const MOST_INTEGER_DIGITS: u8 = 18;
+
+/// What a column of decimals is in SQL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    Integer,
+    Real,
+    Text,
+}
+
+impl Form {
+    /// Returns the form of a column with these digits, in all and after the point.
+    pub(crate) fn of(precision: u8, scale: u8) -> Self {
+        match scale {
+            0 if precision <= MOST_INTEGER_DIGITS => Self::Integer,
+            _ if precision <= MOST_REAL_DIGITS => Self::Real,
+            _ => Self::Text,
+        }
+    }
+
+    /// Returns the type with which such a column is declared.
+    pub(crate) fn declared(self) -> &'static str {
+        match self {
+            Self::Integer => "INTEGER",
+            // Of the affinity NUMERIC.
+            Self::Real => "DECIMAL",
+            Self::Text => "DECIMAL TEXT COLLATE decimal",
+        }
+    }
+}
+
+/// Gives SQLite the value of a decimal.
+pub(crate) fn set_result(context: &mut vtab::Context, kind: Type, number: Decimal) -> Result<()> {
+    let form = match kind {
+        Type::Decimal { precision, scale } => Form::of(precision, scale),
+        _ => Form::Text,
+    };
+    let text = number.to_string();
+    match form {
+        Form::Integer => match i64::try_from(number.unscaled()) {
+            Ok(number) => context.set_result(number),
+            // A caller that packs records itself may have put it there.
+            Err(_) => context.set_result(text),
+        },
+        Form::Real => match text.parse::<f64>() {
+            Ok(number) => context.set_result(number),
+            Err(_) => context.set_result(text),
+        },
+        Form::Text => context.set_result(text),
+    }
+}
 
 const FLAGS: FunctionFlags = FunctionFlags::SQLITE_UTF8
     .union(FunctionFlags::SQLITE_DETERMINISTIC)
@@ -136,11 +197,32 @@ pub(crate) fn to_column(
 
 /// Finds where a value of SQL stands among those of a key column of decimals.
 pub(crate) fn position((precision, scale): (u8, u8), value: ValueRef<'_>) -> Position<'static> {
-    let number = match value {
-        ValueRef::Integer(number) => Some(Decimal::from(number)),
-        ValueRef::Text(text) => str::from_utf8(text).ok().and_then(parse),
-        // SQLite makes a text of it first, which may have fewer digits.
-        _ => None,
+    let number = match Form::of(precision, scale) {
+        Form::Text => match value {
+            ValueRef::Integer(number) => Some(Decimal::from(number)),
+            ValueRef::Text(text) => str::from_utf8(text).ok().and_then(parse),
+            // SQLite makes a text of it first, which may have fewer digits.
+            _ => None,
+        },
+        Form::Integer | Form::Real => {
+            let number = match value {
+                ValueRef::Integer(number) => Some(Number::Whole(number)),
+                ValueRef::Real(number) => Some(Number::Real(number)),
+                ValueRef::Text(text) => Number::parse(text),
+                _ => None,
+            };
+            match number {
+                // Numbers are below text, and text is below bytes.
+                None => return all_less(),
+                Some(Number::Whole(number)) => Some(Decimal::from(number)),
+                // No other decimal of so few digits is nearest to it, so it stands where it reads.
+                Some(Number::Real(number)) => match decimal_of(ValueRef::Real(number)) {
+                    None if number >= 1.0 => return all_less(),
+                    None if number <= -1.0 => return all_greater(),
+                    near => near,
+                },
+            }
+        }
     };
     let Some(number) = number else { return Position::Unknown };
     if number.rescaled(precision, scale).is_some() {

@@ -5,7 +5,7 @@ use rusqlite::Result;
 use rusqlite::types::ValueRef;
 use rusqlite::vtab::{IndexConstraintOp, IndexFlags, IndexInfo};
 
-use crate::decimal;
+use crate::decimal::{self, Form};
 use crate::position::{is_exact, is_float, is_single};
 use crate::rows::has_row_numbers;
 
@@ -84,7 +84,9 @@ fn is_text(kind: Type) -> bool {
 fn collation(kind: Type) -> Option<&'static str> {
     match kind {
         Type::Text(_) | Type::VarText(_) => Some("BINARY"),
-        Type::Decimal { .. } => Some(decimal::COLLATION),
+        Type::Decimal { precision, scale } => {
+            (Form::of(precision, scale) == Form::Text).then_some(decimal::COLLATION)
+        }
         _ => None,
     }
 }

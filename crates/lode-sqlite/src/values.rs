@@ -6,7 +6,7 @@ use rusqlite::ffi;
 use rusqlite::types::{Null, ToSqlOutput, ValueRef};
 use rusqlite::vtab::Context;
 
-use crate::decimal;
+use crate::decimal::{self, Form};
 use crate::error::error;
 use crate::number::Number;
 use crate::position::{bounds, same_number, whole};
@@ -19,7 +19,7 @@ pub(crate) fn declared_type(kind: Type) -> &'static str {
         Type::Timestamp => "TIMESTAMP",
         Type::Text(_) | Type::VarText(_) => "TEXT",
         Type::Bytes(_) | Type::VarBytes(_) => "BLOB",
-        Type::Decimal { .. } => decimal::DECLARED,
+        Type::Decimal { precision, scale } => Form::of(precision, scale).declared(),
         _ => "INTEGER",
     }
 }
@@ -52,7 +52,7 @@ pub(crate) fn set_result(
         Value::Float(number) if number.is_nan() => context.set_result(Null),
         Value::Float(number) => context.set_result(number),
         Value::Bytes(bytes) => context.set_result(bytes),
-        Value::Decimal(number) => context.set_result(number.to_string()),
+        Value::Decimal(number) => decimal::set_result(context, column.kind, number),
         other => Err(has_no_value(table, column, &format!("{other:?}"))),
     }
 }

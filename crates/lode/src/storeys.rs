@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The modules of the crate, the lowest first. A module imports those that come before it.
-const STOREYS: [&str; 17] = [
-    "types", "error", "codec", "batch", "io", "schema", "data", "wal", "pager", "index", "hash",
-    "tree", "heap", "table", "store", "engine", "api",
+const STOREYS: [&str; 18] = [
+    "decimal", "types", "error", "codec", "batch", "io", "schema", "data", "wal", "pager", "index",
+    "hash", "tree", "heap", "table", "store", "engine", "api",
 ];
 
 /// What comes from the root of the crate and belongs to its lowest module.

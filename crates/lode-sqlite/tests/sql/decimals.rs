@@ -8,7 +8,7 @@ use rusqlite::Connection;
 
 use crate::support::{connect, refusal, rows};
 
-/// A table whose key and another column have these hundredths.
+/// A table whose key, a REAL in SQL, and another column, a text, have these hundredths.
 fn prices(kind: KeyKind, hundredths: &[i64]) -> (Database, Connection) {
     let db = Database::in_memory().expect("memory");
     let connection = connect(&db);
@@ -70,6 +70,7 @@ fn comparisons_are_by_value_whatever_the_literal_looks_like() {
                     .filter(|number| test(**number * 10, thousandths))
                     .map(ToString::to_string)
                     .collect();
+                // Without affinity, as in `+k`, SQLite finds text greater than any number.
                 for column in ["k", "v", "+k"] {
                     let query =
                         format!("SELECT n FROM t WHERE {column} {operator} {literal} ORDER BY n");
@@ -100,6 +101,8 @@ fn order_groups_and_extremes_are_by_value() {
             let extremes = format!("SELECT min({column}), max({column}) FROM t");
             assert_eq!(rows(&connection, &extremes), ["-9999.99|9999.99"]);
         }
+        let having = "SELECT count(*) FROM t GROUP BY n > 0 HAVING max(k) > 0.05";
+        assert_eq!(rows(&connection, having), ["7"]);
         connection
             .execute_batch("CREATE TEMP TABLE more (d TEXT); INSERT INTO more VALUES ('9.5')")
             .expect("a table of SQLite's own");
@@ -120,18 +123,18 @@ fn text_and_integers_are_stored_exactly_and_reals_are_rounded() {
     let stored = |value: &str| {
         connection.execute_batch("DELETE FROM t").expect("it is emptied");
         connection
-            .execute(&format!("INSERT INTO t VALUES ({value}, NULL, 0)"), [])
+            .execute(&format!("INSERT INTO t VALUES ({value}, {value}, 0)"), [])
             .map(|_| rows(&connection, "SELECT k FROM t")[0].clone())
             .map_err(|error| error.to_string())
     };
     let is = |value: &str, wanted: &str| assert_eq!(stored(value), Ok(wanted.into()), "{value}");
-    is("'12.30'", "12.30");
-    is("12", "12.00");
-    is("12.3", "12.30");
-    is("'1e3'", "1000.00");
-    is("0.1 + 0.2", "0.30");
+    is("'12.30'", "12.3");
+    is("12", "12.0");
+    is("12.3", "12.3");
+    is("'1e3'", "1000.0");
+    is("0.1 + 0.2", "0.3");
     is("12.3 * 1.077", "13.25");
-    is("'-0.000'", "0.00");
+    is("'-0.000'", "0.0");
     let digits = "it takes 6 digits, 2 of them after the point";
     let kind = "it takes decimals of at most 38 digits, such as '12.30'";
     for (value, why) in [
@@ -146,6 +149,10 @@ fn text_and_integers_are_stored_exactly_and_reals_are_rounded() {
         let refused = stored(value).expect_err(value);
         assert!(refused.contains(why) && refused.contains("t.k"), "{value}: {refused}");
     }
+    let text = "INSERT INTO t VALUES (0, 12.3 * 1.077, 0)";
+    connection.execute_batch("DELETE FROM t").expect("it is emptied");
+    connection.execute(text, []).expect("it is rounded");
+    assert_eq!(rows(&connection, "SELECT v FROM t"), ["13.25"]);
     let (code, _) = refusal(&connection, "INSERT INTO t VALUES ('0.125', NULL, 0)");
     assert_eq!(code, rusqlite::ffi::SQLITE_CONSTRAINT_DATATYPE);
 }
@@ -170,8 +177,40 @@ fn a_condition_on_a_key_of_decimals_reads_only_its_range() {
     let (_db, connection) = prices(KeyKind::Tree, &HUNDREDTHS);
     let plan = |query: &str| rows(&connection, &format!("EXPLAIN QUERY PLAN {query}")).join("\n");
     assert!(plan("SELECT n FROM t WHERE k >= '9.5' AND k < 100").contains("key (k>=? AND k<?)"));
-    // Text that is compared byte by byte has another order.
-    assert!(!plan("SELECT n FROM t WHERE k = '9.5' COLLATE BINARY").contains("key (k"));
-    assert_eq!(rows(&connection, "SELECT n FROM t WHERE k = '9.5' COLLATE BINARY"), [""; 0]);
     assert!(!plan("SELECT n FROM t ORDER BY k").contains("TEMP B-TREE"));
+}
+
+/// Keys of each form, each twice the one before, found by themselves and by bounds.
+#[test]
+fn keys_of_all_forms_are_found() {
+    for (digits, wanted) in [("18", "INTEGER"), ("15, 3", "REAL"), ("38, 3", "TEXT")] {
+        let db = Database::in_memory().expect("memory");
+        let connection = connect(&db);
+        let create =
+            format!("SELECT lode_create('CREATE TABLE t (k DECIMAL({digits}) PRIMARY KEY)')");
+        connection.query_row(&create, [], |_| Ok(())).expect("it is created");
+        for number in [-4, -2, 0, 1, 2, 4, 8, 16, 512, 1024] {
+            connection.execute("INSERT INTO t VALUES (?1)", [number]).expect("it is inserted");
+        }
+        let types = rows(&connection, "SELECT DISTINCT upper(typeof(k)) FROM t");
+        assert_eq!(types, [wanted], "{digits}");
+        for (condition, count) in [
+            ("k = 16", "1"),
+            ("k = '16'", "1"),
+            ("k = 16.0", "1"),
+            ("k > 16", "2"),
+            ("k >= 15.9", "3"),
+            ("k < '-2.5'", "1"),
+            ("k < 1e30", "10"),
+            ("k > -1e300", "10"),
+            ("k BETWEEN -2 AND 2.5", "4"),
+            ("k > 0.0000001", "7"),
+        ] {
+            let query = format!("SELECT count(*) FROM t WHERE {condition}");
+            assert_eq!(rows(&connection, &query), [count], "{digits}: {condition}");
+        }
+        connection.execute("UPDATE t SET k = k + 1 WHERE k = 1024", []).expect("it is moved");
+        connection.execute("DELETE FROM t WHERE k < 512", []).expect("they are deleted");
+        assert_eq!(rows(&connection, "SELECT k + 0 = 512, k + 0 = 1025 FROM t"), ["1|0", "0|1"]);
+    }
 }
