@@ -79,6 +79,9 @@ impl Decimal {
     /// ```
     pub fn rescaled(self, precision: u8, scale: u8) -> Option<i128> {
         let number = self.unscaled();
+        if scale > MOST_DECIMAL_DIGITS {
+            return None;
+        }
         let rescaled = match scale.checked_sub(self.scale) {
             Some(more) => number.checked_mul(i128::try_from(power(more)).ok()?)?,
             None => {
@@ -90,8 +93,8 @@ impl Decimal {
         (rescaled.unsigned_abs() < limit).then_some(rescaled)
     }
 
-    /// Returns the greatest number with `scale` digits after the point that is not greater; `None` if
-    /// it has more than 38 digits.
+    /// Returns the greatest number with `scale` digits after the point that is not greater; `None`
+    /// if it has more than 38 digits.
     ///
     /// ```
     /// use lode::Decimal;
@@ -121,7 +124,7 @@ impl Decimal {
 
     /// Subtracts a number; `None` if the difference has more than 38 digits.
     pub fn checked_sub(self, other: Self) -> Option<Self> {
-        self.checked_add(Self::of_parts(-other.unscaled(), other.scale))
+        self.checked_add(Self::of_parts(other.unscaled().checked_neg()?, other.scale))
     }
 
     /// Multiplies by a number; `None` if the product has more than 38 digits.
@@ -135,7 +138,7 @@ impl Decimal {
     /// ```
     pub fn checked_mul(self, other: Self) -> Option<Self> {
         let product = self.unscaled().checked_mul(other.unscaled())?;
-        Self::new(product, self.scale + other.scale)
+        Self::new(product, self.scale.checked_add(other.scale)?)
     }
 
     /// Returns the whole part, rounded down, and what is left, as a count of 10^-38.
@@ -317,6 +320,9 @@ mod tests {
         assert_eq!(read("+007.5"), Some((75, 1)));
         assert_eq!(read("12."), Some((12, 0)));
         assert_eq!(read("1e99999999999"), None);
+        let one = Decimal::from(1);
+        assert_eq!((one.rescaled(38, 60), one.floor_to(60)), (None, None));
+        assert_eq!(Decimal::from(0).checked_sub(Decimal::of_parts(i128::MIN, 0)), None);
         for wrong in ["--1", "1-", "1.2.3", " 1", "1 ", "1_0", "٣", "e5", "inf", "+", "1e1.5"] {
             assert_eq!(read(wrong), None, "{wrong}");
         }

@@ -10,7 +10,8 @@ use crate::schema::{Column, Schema, Type, Value};
 ///
 /// - bytes that [`Schema::pack_key`] packed: `&[u8]`, `[u8; N]`, `Vec<u8>`;
 /// - the [`Value`]s of the columns of the key: a slice, an array, a `Vec`;
-/// - the value of the only column of the key: a number, a [`Decimal`], `bool`, `&str`, `String`, a [`Value`];
+/// - the value of the only column of the key: a number, a [`Decimal`], `bool`, `&str`, `String`, a
+///   [`Value`];
 /// - a tuple of such values, if the key has several columns.
 ///
 /// Numbers are of any type, as long as they fit their column. Bytes are a packed key; as a value

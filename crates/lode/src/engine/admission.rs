@@ -132,7 +132,7 @@ impl Engine {
 
     /// Whether more than an eighth of the pages that may change have: others may have no room.
     fn is_crowded(&self) -> bool {
-        self.pager.dirty() > self.pager.most_dirty() / 8
+        self.pager.changed() > self.pager.most_dirty() / 8
     }
 
     /// Tries again after a checkpoint. Other operations may be quicker and change pages before or

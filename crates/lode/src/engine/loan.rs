@@ -23,7 +23,7 @@ impl Loan {
     /// Makes sure that it has at least `bytes`.
     ///
     /// # Errors
-    /// `TxnTooLarge` when the budget has not that much for what is no page.
+    /// `TxnTooLarge` when the budget has not that much for what is no page. `Forked`.
     #[inline]
     pub(crate) fn grow_to(&mut self, bytes: usize) -> Result<()> {
         if bytes as u64 <= self.bytes { Ok(()) } else { self.grow(bytes as u64) }
@@ -31,6 +31,8 @@ impl Loan {
 
     #[cold]
     fn grow(&mut self, bytes: u64) -> Result<()> {
+        // A thread of the parent may hold what is locked here, and gives it back in the parent only.
+        self.db.expect_here()?;
         let pager = self.db.pager();
         let more_bytes = bytes.next_multiple_of(STEP_BYTES) - self.bytes;
         match pager.lend(more_bytes) {

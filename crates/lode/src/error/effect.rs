@@ -33,8 +33,8 @@ pub enum Effect {
     /// All of it has happened and stays, as durable as the level of the database says. The error
     /// came after that. To do it again would do it twice.
     Applied,
-    /// It can be seen until the database is closed. The database takes no more writes; when it is
-    /// opened again, this is there as a whole or not at all.
+    /// It, or the last of several steps, can be seen until the database is closed. The database takes
+    /// no more writes; when it is opened again, this is there as a whole or not at all.
     Unknown,
 }
 
@@ -48,6 +48,9 @@ impl Error {
         match self {
             Self::Poisoned { effect, .. } => *effect,
             Self::NotDurable { .. } => Effect::Applied,
+            Self::PartlyDone { source, .. } if source.effect() == Effect::Unknown => {
+                Effect::Unknown
+            }
             Self::PartlyDone { .. } => Effect::Partial,
             _ => Effect::None,
         }
@@ -64,7 +67,7 @@ impl Error {
     /// The same error, of an operation that had dealt with some records before it.
     pub(crate) fn after_records(self, done: u64) -> Self {
         match (done, self.effect()) {
-            (0, Effect::None) => self,
+            (0, Effect::None | Effect::Unknown) => self,
             _ => Self::PartlyDone { done, source: Box::new(self) },
         }
     }

@@ -102,7 +102,9 @@ impl Pager {
         if self.lent.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).is_err() {
             return false;
         }
-        self.bound_images();
+        if self.epochs.held() > 0 {
+            self.bound_images();
+        }
         for _ in 0..bytes.div_ceil(PAGE_BYTES as u64) {
             self.leave_room_beside_pages();
         }
@@ -116,9 +118,12 @@ impl Pager {
 
     /// Returns the most bytes that records which are written at once can have, while what they
     /// need beside pages is held: they come to lie in pages, which change all before one can leave.
-    /// A step of a commit needs some pages on the way.
+    /// A step of a commit needs some pages on the way. Images of a checkpoint do not count: a commit
+    /// that finds no room waits for its end.
     pub(crate) fn most_written_bytes(&self) -> u64 {
-        self.most_changed_at_once().saturating_sub(2 * MOST_CHANGED) * PAGE_BYTES as u64
+        let beside = SPARE_FRAMES + self.lent_pages();
+        let most = self.count().saturating_sub(beside).max(self.count() / 8) / 8 * 7;
+        most.saturating_sub(2 * MOST_CHANGED).max(1) * PAGE_BYTES as u64
     }
 
     /// Returns the most pages that may have changed, so that others can still come into memory.
@@ -259,6 +264,7 @@ mod tests {
         assert_eq!(space.take(&pager), Err(full.clone()));
         let extents = space.extents();
         assert_eq!(extents.len(), 1 << 12);
+        assert_eq!(pager.restore_extents(&extents), Ok(()), "it can be opened again");
         let beyond = crate::pager::PageNumber::new(((1 << 16) + (1 << 18)) as u32);
         assert_eq!(pager.restore_extents(&[beyond]), Err(full), "it was made with more");
     }
@@ -275,6 +281,7 @@ mod tests {
         assert!(pager.lend(most_bytes - page_bytes) && pager.lend(page_bytes));
         assert!(!pager.lend(1));
         assert_eq!(pager.most_dirty(), 256 - SPARE_FRAMES - most_bytes / page_bytes);
+        assert!(pager.most_written_bytes() >= page_bytes, "a small write has room beside it");
         pager.take_back(most_bytes);
         assert_eq!((pager.lent_bytes(), pager.most_dirty()), (0, 256 - SPARE_FRAMES));
 

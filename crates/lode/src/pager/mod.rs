@@ -326,10 +326,10 @@ impl Pager {
         let is_one = |page: &PageNumber| {
             *page >= FIRST_TABLE_PAGE && (page.get() - first).is_multiple_of(space::EXTENT)
         };
-        if end as usize >= self.entries.count() / 2 && (end as usize) < MOST_NUMBERS {
+        if end as usize > self.entries.count() / 2 && end as usize <= MOST_NUMBERS {
             return Err(self.no_numbers());
         }
-        let fits = (end as usize) < MOST_NUMBERS && extents.iter().all(is_one);
+        let fits = end as usize <= MOST_NUMBERS && extents.iter().all(is_one);
         if !fits || used.len() < extents.len() {
             return Err(Error::corrupt("the catalogue", "tables have pages that they cannot have"));
         }

@@ -173,6 +173,12 @@ impl Definition {
                 "its records or keys have any length, and it has no heap for them",
             ));
         }
+        if kind == KeyKind::Hash
+            && records == Records::Heap
+            && schema.most_key_size() > MOST_KEY_IN_HASH_BYTES
+        {
+            return Err(Error::corrupt("a table", "its keys are too long to be in its index"));
+        }
         Ok(Self { id, kind, records, layout, seed, schema })
     }
 
