@@ -4,7 +4,7 @@
 //! | column | in SQL |
 //! |---|---|
 //! | without digits after the point, at most 18 | `INTEGER` |
-//! | of at most 15 digits | `REAL`: the double nearest to it, which is that of no other such decimal |
+//! | of at most 15 digits | `REAL`, the nearest double, which is that of no other such decimal |
 //! | of more digits | text with all digits after the point |
 //!
 //! The text has the affinity of text and the collation `decimal`: SQLite turns a number that the

@@ -45,7 +45,8 @@ impl<'s> Writer<'s> {
 /// Checks that a column has a decimal that it may have: a caller that packs records itself may have
 /// put others there.
 fn fits(number: Decimal, kind: Type) -> bool {
-    matches!(kind, Type::Decimal { precision, scale } if number.rescaled(precision, scale).is_some())
+    let Type::Decimal { precision, scale } = kind else { return false };
+    number.rescaled(precision, scale).is_some()
 }
 
 /// A text as JSON.

@@ -31,7 +31,7 @@ impl Loan {
 
     #[cold]
     fn grow(&mut self, bytes: u64) -> Result<()> {
-        // A thread of the parent may hold what is locked here, and gives it back in the parent only.
+        // A thread of the parent process may hold what is locked here for ever.
         self.db.expect_here()?;
         let pager = self.db.pager();
         let more_bytes = bytes.next_multiple_of(STEP_BYTES) - self.bytes;

@@ -33,8 +33,8 @@ pub enum Effect {
     /// All of it has happened and stays, as durable as the level of the database says. The error
     /// came after that. To do it again would do it twice.
     Applied,
-    /// It, or the last of several steps, can be seen until the database is closed. The database takes
-    /// no more writes; when it is opened again, this is there as a whole or not at all.
+    /// It, or the last of several steps, can be seen until the database is closed. The database
+    /// takes no more writes; when it is opened again, this is there as a whole or not at all.
     Unknown,
 }
 

@@ -118,8 +118,8 @@ impl Pager {
 
     /// Returns the most bytes that records which are written at once can have, while what they
     /// need beside pages is held: they come to lie in pages, which change all before one can leave.
-    /// A step of a commit needs some pages on the way. Images of a checkpoint do not count: a commit
-    /// that finds no room waits for its end.
+    /// A step of a commit needs some pages on the way. Images of a checkpoint do not count: a
+    /// commit that finds no room waits for its end.
     pub(crate) fn most_written_bytes(&self) -> u64 {
         let beside = SPARE_FRAMES + self.lent_pages();
         let most = self.count().saturating_sub(beside).max(self.count() / 8) / 8 * 7;

@@ -183,8 +183,8 @@ fn records_in_no_order_beyond_memory_are_written_a_few_times() {
     assert!(written < 5 * held, "{written} bytes for {held}");
 }
 
-/// Records lie in the heap in the order in which they came, and keys are hashed: a scan in the order
-/// of the index would read a page for almost each of them.
+/// Records are in the heap in the order in which they came, and keys are hashed: a scan in the
+/// order of the index would read a page for almost each of them.
 #[test]
 fn a_scan_of_hashed_records_beyond_memory_reads_each_page_a_few_times() {
     const COUNT: u64 = 60_000;
