@@ -31,6 +31,9 @@ fn shown(hundredths: i64) -> String {
     format!("{sign}{}.{:02}", hundredths.abs() / 100, hundredths.abs() % 100)
 }
 
+/// A comparison of two numbers.
+type Test = fn(i64, i64) -> bool;
+
 const HUNDREDTHS: [i64; 12] =
     [-999_999, -1_000, -950, -5, 0, 5, 50, 950, 1_000, 1_001, 9_950, 999_999];
 
@@ -56,7 +59,7 @@ fn comparisons_are_by_value_whatever_the_literal_looks_like() {
             ("'-123456.789'", -123_456_789),
         ];
         for (literal, thousandths) in literals {
-            let tests: [(&str, fn(i64, i64) -> bool); 6] = [
+            let tests: [(&str, Test); 6] = [
                 ("=", |one, other| one == other),
                 ("<>", |one, other| one != other),
                 ("<", |one, other| one < other),
