@@ -86,7 +86,7 @@ fn a_power_cut_takes_what_was_not_synchronised_and_spares_what_was() {
     assert_eq!(number(&taken_back, "interval_ms"), 100);
     assert!(taken_back["lost_age_most_ms"].is_u64(), "{taken_back}");
     assert!(periodic["interval_ms"].is_null(), "{periodic}");
-    assert!(ended.stdout.contains(" ms)"), "{ended:?}");
+    assert!(ended.stdout.contains(" ms old)"), "{ended:?}");
     nothing_is_mounted();
     bench.has_no_stores();
 }

@@ -57,7 +57,7 @@ pub enum SchemaFault {
     /// A decimal has no digits, too many, or more after the point than in all.
     #[error(
         "column {column} is a decimal of 1 to {} digits, at most all of them after the point",
-        crate::MOST_DECIMAL_DIGITS
+        crate::decimal::MOST_DECIMAL_DIGITS
     )]
     Digits {
         /// The column.

@@ -17,7 +17,6 @@ pub(super) fn table(verdicts: &[Verdict]) -> Outcome {
     let mut table = Table::new();
     table.set_header([
         "engine",
-        "version",
         "durability",
         "crash",
         "rounds",
@@ -26,17 +25,8 @@ pub(super) fn table(verdicts: &[Verdict]) -> Outcome {
         "torn",
         "refused",
         "unusable",
-        "promise",
     ]);
     for verdict in verdicts {
-        let lost = match verdict.lost_rounds {
-            0 => "0".into(),
-            rounds => {
-                let age = verdict.lost_age_most_ms.map(|age| format!(", {age} ms"));
-                let (most, age) = (verdict.lost_commits_most, age.unwrap_or_default());
-                format!("{rounds} (at most {most}{age})")
-            }
-        };
         let options: Vec<_> = verdict
             .engine_options
             .iter()
@@ -44,28 +34,26 @@ pub(super) fn table(verdicts: &[Verdict]) -> Outcome {
             .collect();
         table.add_row([
             verdict.engine.clone() + &options.concat(),
-            verdict.engine_version.clone(),
             verdict.durability.to_string(),
             verdict.crash.to_string(),
             verdict.rounds.to_string(),
             verdict.acknowledged.to_string(),
-            lost,
+            verdict.lost_rounds.to_string(),
             verdict.torn_rounds.to_string(),
             verdict.refused_rounds.to_string(),
             verdict.unusable_rounds.to_string(),
-            verdict.summary(),
         ]);
     }
-    for column in table.column_iter_mut().skip(4).take(6) {
+    for column in table.column_iter_mut().skip(3) {
         column.set_cell_alignment(CellAlignment::Right);
     }
     let mut text = folded(table);
-    text += "\n rounds that lost acknowledged commits (at most how many, and how long after the\n \
-             oldest of them the crash came), that left no moment of the history, after\n which the \
-             store could not be opened, or could not go on\n";
-    for verdict in verdicts.iter().filter(|verdict| verdict.is_refuted()) {
-        let Verdict { engine, durability, crash, failures, .. } = verdict;
-        text += &format!("\n {engine} at {durability}, {crash}:\n");
+    text += "\n rounds that lost acknowledged commits, that left no moment of the history, after\n \
+             which the store could not be opened, or could not go on\n\n";
+    for verdict in verdicts {
+        let Verdict { engine, engine_version, durability, crash, failures, .. } = verdict;
+        let promise = format!("{}{}", verdict.summary(), lost(verdict));
+        text += &format!(" {engine} {engine_version} at {durability}, {crash}: {promise}\n");
         for failure in failures.iter().take(LISTED) {
             text += &format!("  {failure}\n    {}\n", failure.command);
         }
@@ -74,4 +62,16 @@ pub(super) fn table(verdicts: &[Verdict]) -> Outcome {
         }
     }
     print(&text)
+}
+
+/// Says how many commits a round lost at most, and how long after the oldest of them it ended.
+fn lost(verdict: &Verdict) -> String {
+    if verdict.lost_rounds == 0 {
+        return String::new();
+    }
+    let most = verdict.lost_commits_most;
+    match verdict.lost_age_most_ms {
+        Some(age_ms) => format!(" (at most {most} commits lost, the oldest {age_ms} ms old)"),
+        None => format!(" (at most {most} commits lost)"),
+    }
 }
