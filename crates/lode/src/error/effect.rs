@@ -28,13 +28,14 @@ use super::Error;
 pub enum Effect {
     /// Nothing has happened, and nothing will.
     None,
-    /// What came before the error has happened and stays; the rest has not.
+    /// What came before the error has happened and stays, as far as it was durable; the rest has not.
+    /// Of the last step, the error that is its source says it.
     Partial,
     /// All of it has happened and stays, as durable as the level of the database says. The error
     /// came after that. To do it again would do it twice.
     Applied,
-    /// It, or the last of several steps, can be seen until the database is closed. The database
-    /// takes no more writes; when it is opened again, this is there as a whole or not at all.
+    /// It can be seen until the database is closed. The database takes no more writes; when it is
+    /// opened again, this is there as a whole or not at all.
     Unknown,
 }
 
@@ -48,9 +49,6 @@ impl Error {
         match self {
             Self::Poisoned { effect, .. } => *effect,
             Self::NotDurable { .. } => Effect::Applied,
-            Self::PartlyDone { source, .. } if source.effect() == Effect::Unknown => {
-                Effect::Unknown
-            }
             Self::PartlyDone { .. } => Effect::Partial,
             _ => Effect::None,
         }
@@ -67,7 +65,7 @@ impl Error {
     /// The same error, of an operation that had dealt with some records before it.
     pub(crate) fn after_records(self, done: u64) -> Self {
         match (done, self.effect()) {
-            (0, Effect::None | Effect::Unknown) => self,
+            (0, Effect::None) => self,
             _ => Self::PartlyDone { done, source: Box::new(self) },
         }
     }
