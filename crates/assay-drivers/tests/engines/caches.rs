@@ -12,7 +12,7 @@ const CACHE_BYTES: u64 = 1 << 20;
 const RECORDS: u64 = 16_000;
 
 /// Records of a transaction. Lode keeps the pages that one changes, which hashed keys spread.
-const BATCH: u64 = 20;
+const BATCH: u64 = 8;
 
 #[test]
 fn every_engine_has_the_cache_that_it_is_given_or_says_why_not() {

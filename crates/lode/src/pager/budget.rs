@@ -123,7 +123,7 @@ impl Pager {
     pub(crate) fn most_written_bytes(&self) -> u64 {
         let beside = SPARE_FRAMES + self.lent_pages();
         let most = self.count().saturating_sub(beside).max(self.count() / 8) / 8 * 7;
-        most.saturating_sub(MOST_CHANGED).max(1) * PAGE_BYTES as u64
+        most.saturating_sub(2 * MOST_CHANGED).max(1) * PAGE_BYTES as u64
     }
 
     /// Returns the most pages that may have changed, so that others can still come into memory.

@@ -48,7 +48,7 @@ impl Transaction {
         let changed: usize = tables.iter().map(Touched::changed_pages).sum();
         let written: usize = tables.iter().map(|touched| touched.written_size().bytes).sum();
         let most_bytes = usize::try_from(pager.most_written_bytes()).unwrap_or(usize::MAX);
-        match written + more_bytes <= most_bytes && changed <= most_bytes / PAGE_BYTES {
+        match written + more_bytes <= most_bytes && changed < most_bytes / PAGE_BYTES {
             true => Ok(()),
             false => Err(Error::TxnTooLarge { most_bytes }),
         }
