@@ -200,7 +200,7 @@ fn no_update_is_lost_in_a_directory() {
 fn readers_find_records_while_pages_split_in_a_directory() {
     // Long enough for pages to split; at a sync each, that would take too long.
     let directory = tempfile::tempdir().expect("a directory");
-    let options = Options::new().memory_bytes(1 << 20).log_bytes(1 << 20).segment_bytes(1 << 18);
+    let options = Options::new().memory_bytes(16 << 20).log_bytes(1 << 20).segment_bytes(1 << 18);
     let options = options.durability(Durability::Process);
     let db = options.open(directory.path()).expect("an empty directory");
     watched(|| {
