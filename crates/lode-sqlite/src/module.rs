@@ -71,8 +71,15 @@ unsafe extern "C" fn roll_back_to(base: *mut sqlite3_vtab, number: c_int) -> c_i
 /// one before.
 #[expect(unsafe_code)]
 unsafe extern "C" fn refuse_to_rename(base: *mut sqlite3_vtab, _: *const c_char) -> c_int {
-    // SAFETY: SQLite calls it with a table of this module, and frees the message, which its own
-    // function makes.
-    unsafe { (*base).zErrMsg = ffi::sqlite3_mprintf(c"tables of Lode cannot be renamed".as_ptr()) };
+    // SAFETY: SQLite calls it with a table of this module, and frees the message, which is in
+    // memory of SQLite and as long as what is copied.
+    unsafe {
+        let text = c"tables of Lode cannot be renamed".to_bytes_with_nul();
+        let copy: *mut c_char = ffi::sqlite3_malloc(text.len() as c_int).cast();
+        if !copy.is_null() {
+            copy.copy_from_nonoverlapping(text.as_ptr().cast(), text.len());
+        }
+        (*base).zErrMsg = copy;
+    }
     ffi::SQLITE_ERROR
 }
