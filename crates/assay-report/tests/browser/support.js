@@ -41,10 +41,11 @@ export function measured() {
       const counts = [
         "-i",
         rows,
+        // Enough for a round of a microsecond: below that there is no rate.
         "-q",
-        "200",
+        "1k",
         "-u",
-        "200",
+        "1k",
         // All of them, so that no store is left on the RAM disk.
         "-d",
         rows,
