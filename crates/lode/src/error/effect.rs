@@ -28,8 +28,8 @@ use super::Error;
 pub enum Effect {
     /// Nothing has happened, and nothing will.
     None,
-    /// What came before the error has happened and stays; the rest has not. Of the step that failed,
-    /// the error that is the source says it.
+    /// What came before the error has happened and stays; the rest has not. Of the step that
+    /// failed, the error that is the source says it.
     Partial,
     /// All of it has happened and stays, as durable as the level of the database says. The error
     /// came after that. To do it again would do it twice.
