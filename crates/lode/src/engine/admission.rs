@@ -17,9 +17,11 @@ use crate::store::{Durability, Need, Store};
 const MOST_TRIES: usize = 1000;
 
 /// How much a commit writes.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CommitSize {
+    /// Records that are written or deleted.
     pub records: usize,
+    /// Bytes of the payloads that records will have.
     pub bytes: usize,
 }
 

@@ -100,7 +100,7 @@ struct Live {
     checkpoint: Option<(ReadEpoch, Vec<Which>)>,
     /// Moments of which no images are kept any more, with the number of snapshots of each.
     expired: BTreeMap<Epoch, usize>,
-    /// Images that expired moments held.
+    /// Images that moments held which have expired or were given up.
     dropped: Vec<Which>,
 }
 
@@ -244,6 +244,13 @@ impl Epochs {
         images.unwrap_or_default()
     }
 
+    /// Has images that a moment alone held [go later](Self::drop_some): it takes no longer than to
+    /// note them.
+    pub(super) fn drop_later(&self, images: Vec<Which>) {
+        self.held.fetch_sub(images.len() as u64, Ordering::Relaxed);
+        self.lock().dropped.extend(images);
+    }
+
     fn note_newest(&self, live: &Live) {
         let newest = live.snapshots.keys().next_back().map_or(Epoch::START, |last| last.next());
         newest.store(&self.newest, Ordering::Relaxed);
@@ -303,14 +310,26 @@ impl Epochs {
         true
     }
 
-    /// Calls `drop` with some images that expired moments held.
-    pub(super) fn drop_some(&self, most: usize, drop: impl FnMut(Which)) {
+    /// Takes up to `most` images that expired moments held, or ones that were given up: gives them to
+    /// the next older snapshot that needs them, and calls `drop` with the others. Returns how many
+    /// it took.
+    pub(super) fn drop_some(&self, most: usize, mut drop: impl FnMut(Which)) -> usize {
         let mut live = self.lock();
         let from = live.dropped.len().saturating_sub(most);
-        live.dropped.drain(from..).for_each(drop);
+        let images = live.dropped.split_off(from);
+        for image in &images {
+            match live.holder(*image) {
+                Some(readers) => {
+                    readers.images.push(*image);
+                    self.held.fetch_add(1, Ordering::Relaxed);
+                }
+                None => drop(*image),
+            }
+        }
         if live.dropped.is_empty() {
             live.dropped.shrink_to_fit();
         }
+        images.len()
     }
 
     /// Whether images of a moment are not kept any more.

@@ -75,6 +75,6 @@ impl Pager {
     /// Lets readers wait for the commit that is under way.
     pub(super) fn stop_passing(&self) {
         let moment = self.shown.take();
-        moment.into_iter().for_each(|moment| self.saved.release(&self.epochs, moment));
+        moment.into_iter().for_each(|moment| self.saved.give_up(&self.epochs, moment));
     }
 }

@@ -1,7 +1,7 @@
 //! Which frames are free, and which page each of the others holds.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use super::{FrameNumber, PageNumber, lock};
 
@@ -22,6 +22,8 @@ impl FreeFrame {
 /// The frames of a pager, by their numbers from 1 on.
 pub(super) struct Pool {
     free: Mutex<Vec<FrameNumber>>,
+    /// How many are not free.
+    used: AtomicU64,
     /// The first one that has not been used yet.
     next: AtomicU32,
     /// The page in each.
@@ -36,6 +38,7 @@ impl Pool {
         let owners = if owned { count as usize + 1 } else { 0 };
         Self {
             free: Mutex::default(),
+            used: AtomicU64::new(0),
             next: AtomicU32::new(1),
             owners: (0..owners).map(|_| AtomicU32::new(0)).collect(),
             hand: AtomicUsize::new(0),
@@ -44,22 +47,25 @@ impl Pool {
 
     /// A free frame, of `count`.
     pub(super) fn take(&self, count: u32) -> Option<FreeFrame> {
-        if let Some(frame) = lock(&self.free).pop() {
-            return Some(FreeFrame::used(frame));
-        }
-        let next = |next: u32| (next <= count).then_some(next + 1);
-        let number = self.next.fetch_update(Ordering::SeqCst, Ordering::Relaxed, next).ok()?;
-        Some(FreeFrame { number: FrameNumber::new(number), is_zeroed: true })
+        let given_back = lock(&self.free).pop().map(FreeFrame::used);
+        let frame = given_back.or_else(|| {
+            let next = |next: u32| (next <= count).then_some(next + 1);
+            let number = self.next.fetch_update(Ordering::SeqCst, Ordering::Relaxed, next).ok()?;
+            Some(FreeFrame { number: FrameNumber::new(number), is_zeroed: true })
+        })?;
+        self.used.fetch_add(1, Ordering::Relaxed);
+        Some(frame)
     }
 
     pub(super) fn give(&self, frame: FrameNumber) {
         lock(&self.free).push(frame);
+        let used = self.used.fetch_sub(1, Ordering::Relaxed);
+        debug_assert!(used > 0, "{frame:?} was free already");
     }
 
     /// How many are not free.
     pub(super) fn used(&self) -> u64 {
-        let free = lock(&self.free);
-        u64::from(self.next.load(Ordering::Relaxed)) - 1 - free.len() as u64
+        self.used.load(Ordering::Relaxed)
     }
 
     /// Says which page a frame holds.

@@ -84,20 +84,22 @@ impl Saved {
         }
     }
 
+    /// Gives a moment of one reader up, where a page is latched: its images go [later](Self::drop_some).
+    pub(super) fn give_up(&self, epochs: &Epochs, moment: ReadEpoch) {
+        let images = epochs.release(moment);
+        epochs.drop_later(images);
+    }
+
     /// The checkpoint needs nothing any more.
     pub(super) fn release_checkpoint(&self, epochs: &Epochs) {
         let mut gone = Vec::new();
         epochs.release_checkpoint(|which| gone.extend(self.drop_holder(which)));
     }
 
-    /// Drops some images of moments that have expired; false if there were none.
+    /// Drops some images of moments that have expired or were given up; false if there were none.
     pub(super) fn drop_some(&self, epochs: &Epochs) -> bool {
-        let (mut count, mut gone) = (0, Vec::new());
-        epochs.drop_some(BATCH, |which| {
-            count += 1;
-            gone.extend(self.drop_holder(which));
-        });
-        count > 0
+        let mut gone = Vec::new();
+        epochs.drop_some(BATCH, |which| gone.extend(self.drop_holder(which))) > 0
     }
 
     /// Drops all of them. The caller holds no latch.
@@ -182,6 +184,28 @@ mod tests {
         assert_eq!(saved.looked_at.load(Ordering::Relaxed), 100);
         assert_eq!(saved.count(), u64::from(IMAGES) + 100, "the long one needs them all");
         saved.release(&epochs, long);
+        assert_eq!((saved.count(), epochs.held()), (0, 0));
+    }
+
+    #[test]
+    fn images_of_a_moment_that_is_given_up_go_a_few_at_a_time() {
+        const IMAGES: u32 = 1_000;
+        let (saved, epochs) = (Saved::default(), Epochs::default());
+        let old = epochs.end();
+        let before_new = epochs.current();
+        let new = epochs.end();
+        (0..IMAGES).for_each(|page| keep(&saved, &epochs, page, START));
+        (IMAGES..2 * IMAGES).for_each(|page| keep(&saved, &epochs, page, before_new));
+        saved.give_up(&epochs, new);
+        assert_eq!(epochs.held(), 0);
+        assert_eq!(saved.count(), 2 * u64::from(IMAGES), "none is looked at");
+        assert!(saved.drop_some(&epochs));
+        assert_eq!(saved.count(), 2 * u64::from(IMAGES) - BATCH as u64);
+        saved.drop_all(&epochs);
+        assert_eq!(epochs.held(), IMAGES.into(), "the older moment needs them");
+        assert_eq!(saved.count(), IMAGES.into());
+        assert!(saved.find(PageNumber::new(0), old).is_some());
+        saved.release(&epochs, old);
         assert_eq!((saved.count(), epochs.held()), (0, 0));
     }
 

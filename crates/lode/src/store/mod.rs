@@ -69,8 +69,26 @@ pub(crate) struct Store {
     making_room: Mutex<()>,
     most_log_bytes: u64,
     is_step_by_step: AtomicBool,
-    poisoned: OnceLock<String>,
+    unwritable: OnceLock<Unwritable>,
     lock: Mutex<Option<Lock>>,
+}
+
+/// Why nothing is written any more.
+#[derive(Clone, Debug)]
+enum Unwritable {
+    /// It was opened to be read only.
+    ReadOnly,
+    /// What is on the disk is unknown, or a damaged table needs what is in the log.
+    Poisoned(String),
+}
+
+impl Unwritable {
+    fn error(&self) -> Error {
+        match self {
+            Self::ReadOnly => Error::ReadOnly,
+            Self::Poisoned(why) => Error::Poisoned { why: why.clone(), effect: Effect::None },
+        }
+    }
 }
 
 /// What has to be done before more can be changed.
@@ -104,30 +122,29 @@ impl Store {
     /// The log that checkpoints refer to, whatever the level.
     ///
     /// # Errors
-    /// `ReadOnly` if the database is only read.
+    /// `ReadOnly` if the database is only read; `Poisoned`.
     pub(crate) fn log_to_write(&self) -> Result<&Log> {
-        self.log.as_ref().ok_or(Error::ReadOnly)
+        match &self.log {
+            Some(log) => Ok(log),
+            None => Err(self.expect_healthy().err().unwrap_or(Error::ReadOnly)),
+        }
     }
 
     /// Returns true if nothing is ever written.
     pub(crate) fn is_read_only(&self) -> bool {
-        self.log.is_none()
+        matches!(self.unwritable.get(), Some(Unwritable::ReadOnly))
     }
 
     /// Whether something can be written still.
     #[inline(always)]
     pub(crate) fn is_healthy(&self) -> bool {
-        self.poisoned.get().is_none()
+        self.unwritable.get().is_none()
     }
 
     /// Fails if nothing can be written any more.
     #[inline]
     pub(crate) fn expect_healthy(&self) -> Result<()> {
-        match self.poisoned.get() {
-            None => Ok(()),
-            Some(_) if self.is_read_only() => Err(Error::ReadOnly),
-            Some(why) => Err(Error::Poisoned { why: why.clone(), effect: Effect::None }),
-        }
+        self.unwritable.get().map_or(Ok(()), |why| Err(why.error()))
     }
 
     /// What is on the disk is unknown: nothing is written any more.
@@ -136,10 +153,10 @@ impl Store {
             Error::Poisoned { why, .. } => why.clone(),
             other => other.to_string(),
         };
-        let why = self.poisoned.get_or_init(|| why).clone();
+        let why = self.unwritable.get_or_init(|| Unwritable::Poisoned(why)).error();
         fence(Ordering::SeqCst);
         self.room.store(0, Ordering::Relaxed);
-        Error::Poisoned { why, effect: Effect::None }
+        why
     }
 
     /// Makes everything durable in the log up to a position.

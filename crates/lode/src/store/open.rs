@@ -193,7 +193,7 @@ fn create(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opened
     };
     remove_synced(&*disk, CREATING)?;
     let lock = Box::new((of_data, lock));
-    let store = store(data, log, settings, (superblock, since), room, lock);
+    let store = store(data, Some(log), settings, (superblock, since), room, lock);
     Ok(Opened { store, pager, catalogue: Catalogue::default() })
 }
 
@@ -237,7 +237,7 @@ fn begin_log(
 
 fn store(
     data: Arc<DataFile>,
-    log: Log,
+    log: Option<Log>,
     settings: &Settings,
     (superblock, since): (Superblock, LogPosition),
     room: Arc<AtomicU64>,
@@ -245,7 +245,7 @@ fn store(
 ) -> Store {
     Store {
         data,
-        log: Some(log),
+        log,
         replayed_bytes: 0,
         level: settings.durability,
         current: Mutex::new(superblock),
@@ -255,7 +255,7 @@ fn store(
         making_room: Mutex::default(),
         most_log_bytes: settings.most_log_bytes,
         is_step_by_step: AtomicBool::new(false),
-        poisoned: OnceLock::new(),
+        unwritable: OnceLock::new(),
         lock: Mutex::new(Some(lock)),
     }
 }
@@ -277,40 +277,40 @@ fn recover(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opene
     recovery.synced = recovery.synced.max(stock.synced());
     let replayed =
         wal::replay(&*disk, &stock, start, &mut |records, end| recovery.apply(records, end))?;
+    let room = Arc::new(AtomicU64::new(0));
+    if let Some(error) = recovery.skipped {
+        // What was replayed can be read. But nothing may be written that does without the log, so
+        // all files stay as they are.
+        let Recovery { catalogue, superblock, .. } = recovery;
+        let store = store(data, None, settings, (superblock, start.place.position), room, lock);
+        store.poison(&error);
+        return Ok(Opened { store, pager, catalogue });
+    }
     let has_replayed = replayed.end != start.place || recovery.superblock.is_recovering;
     let mut log: Vec<_> = replayed.segments.iter().map(|(number, _)| *number).collect();
-    let room = Arc::new(AtomicU64::new(0));
     let new = begin_log(&disk, superblock.database, settings, replayed, &room)?;
-    let mut since = start.place.position;
-    if recovery.skipped.is_none() {
-        // What was replayed may be in the operating system's memory only, and so may a segment
-        // without records that leads to the next one. It cannot be known; but what a checkpoint
-        // writes now is durable. The new segment is named by the superblock: without it, nothing
-        // would say later that it was there.
-        (recovery.done, _) = new.barrier(|| ());
-        since = recovery.done.position;
-        recovery.synced = since;
-        let was_recovering = recovery.superblock.is_recovering;
-        match has_replayed {
-            true => recovery.checkpoint(false)?,
-            false => recovery.begin_log()?,
-        }
-        if was_recovering {
-            // This goes into both superblocks. The older one would do without the log that is
-            // removed now. If the newer one is damaged, what was replayed until then would pass for
-            // all.
-            recovery.checkpoint(false)?;
-        }
-        // Those that were replayed are of no use any more.
-        new.trim(since.segment, 0)?;
+    // What was replayed may be in the operating system's memory only, and so may a segment without
+    // records that leads to the next one. It cannot be known; but what a checkpoint writes now is
+    // durable. The new segment is named by the superblock: without it, nothing would say later that
+    // it was there.
+    (recovery.done, _) = new.barrier(|| ());
+    let since = recovery.done.position;
+    recovery.synced = since;
+    let was_recovering = recovery.superblock.is_recovering;
+    match has_replayed {
+        true => recovery.checkpoint(false)?,
+        false => recovery.begin_log()?,
     }
+    if was_recovering {
+        // This goes into both superblocks. The older one would do without the log that is removed
+        // now. If the newer one is damaged, what was replayed until then would pass for all.
+        recovery.checkpoint(false)?;
+    }
+    // Those that were replayed are of no use any more.
+    new.trim(since.segment, 0)?;
     log.push(new.end().segment);
     stock.remove_others(&*disk, &log)?;
-    let Recovery { catalogue, superblock, skipped, .. } = recovery;
-    let store = store(data, new, settings, (superblock, since), room, lock);
-    if let Some(error) = skipped {
-        // What was replayed can be read. But nothing may be written that does without the log.
-        store.poison(&error);
-    }
+    let Recovery { catalogue, superblock, .. } = recovery;
+    let store = store(data, Some(new), settings, (superblock, since), room, lock);
     Ok(Opened { store, pager, catalogue })
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use super::catalogue::Catalogue;
 use super::open::{CREATING, DATA, Opened, is_finished, lock_data, no_data, not_locked};
 use super::recovery::{Recovery, log_of};
-use super::{Settings, Store};
+use super::{Settings, Store, Unwritable};
 use crate::data::DataFile;
 use crate::error::{Error, Result};
 use crate::io::{Access, Disk, Lock};
@@ -65,7 +65,7 @@ pub(crate) fn open_to_read(
         making_room: Mutex::default(),
         most_log_bytes: settings.most_log_bytes,
         is_step_by_step: AtomicBool::new(false),
-        poisoned: OnceLock::from(String::from("it was opened for reading only")),
+        unwritable: OnceLock::from(Unwritable::ReadOnly),
         lock: Mutex::new(Some(lock)),
     };
     Ok(Opened { store, pager, catalogue })

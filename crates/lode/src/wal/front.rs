@@ -83,6 +83,10 @@ impl Header {
         let mut reader = Reader::new(&front[MAGIC.len()..], "the header of a log segment");
         let format = reader.u32()?;
         let own = crc32c::crc32c(front);
+        if format == 0 {
+            // No format has this number, but a header that was not written to its end.
+            return Ok(Copy::Nothing);
+        }
         // Where the checksum of another format is, is not known.
         if format != FORMAT || sum != own.to_le_bytes() {
             return Ok(Copy::OfFormat(format));
@@ -133,10 +137,17 @@ pub(super) struct Front {
 /// What the front of a file can be.
 pub(super) enum Found {
     Front(Front),
-    /// Zeros, or nothing: no header was written.
+    /// Zeros, or nothing: no header was written, or the first one was not written to its end.
     Blank,
     /// No header of a segment, and not zeros.
     Unknown,
+}
+
+/// Returns true if only the place of the first copy of the header is not zeros, in a file that is
+/// long enough to be a segment: the second copy is written after the first, and the proof after
+/// both.
+fn is_begun(bytes: &[u8]) -> bool {
+    bytes.len() as u64 == FRAMES_AT && bytes[HEADER_BYTES..].iter().all(|byte| *byte == 0)
 }
 
 /// Reads the front of a file with the name of a segment.
@@ -167,6 +178,51 @@ pub(super) fn read(file: &dyn File, number: SegmentNumber) -> Result<Found> {
         }
         (None, Some(found)) => return Err(Error::Version { found, known: FORMAT }),
         (None, None) if bytes.iter().all(|byte| *byte == 0) => Found::Blank,
+        // A process may have ended while it wrote to a file that it had made and mapped.
+        (None, None) if is_begun(&bytes) => Found::Blank,
         (None, None) => Found::Unknown,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::io::Disk;
+    use crate::io::simulated::Simulated;
+
+    const NUMBER: SegmentNumber = SegmentNumber::FIRST;
+
+    fn found(bytes: Vec<u8>) -> Found {
+        let disk = Simulated::new(0);
+        disk.put_file(&NUMBER.file_name(), bytes);
+        let file = disk.open(&NUMBER.file_name()).expect("it is there");
+        read(&*file, NUMBER).expect("a disk that reads")
+    }
+
+    /// A process may be killed while it copies a header to a mapped file, in any order of bytes.
+    #[test]
+    fn a_header_that_was_not_written_to_its_end_is_blank() {
+        let header = Header {
+            database: 7,
+            number: NUMBER,
+            salt: 1,
+            after: Place::default(),
+            synced: LogPosition::default(),
+            size_bytes: 1 << 20,
+        };
+        let ([(_, copy), _], _) = header.copies();
+        for at in 1..HEADER_BYTES {
+            for part in [0..at, at..HEADER_BYTES] {
+                let mut bytes = vec![0; 1 << 15];
+                bytes[part.clone()].copy_from_slice(&copy[part.clone()]);
+                assert!(matches!(found(bytes.clone()), Found::Blank), "{part:?}");
+                bytes[FRAMES_AT as usize - 1] = 1;
+                assert!(matches!(found(bytes), Found::Unknown), "{part:?}: something follows");
+            }
+        }
+        let mut bytes = copy.clone();
+        bytes.resize(1 << 15, 0);
+        assert!(matches!(found(bytes), Found::Front(_)), "one copy is enough");
+        assert!(matches!(found(b"a note".to_vec()), Found::Unknown), "no segment is so short");
+    }
 }

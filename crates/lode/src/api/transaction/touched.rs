@@ -6,6 +6,7 @@ use std::sync::Arc;
 use hashbrown::HashTable;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
+use crate::engine::CommitSize;
 use crate::pager::PageNumber;
 use crate::table::TableCore;
 use crate::tree::Range;
@@ -78,25 +79,16 @@ pub(super) struct Touched {
     payloads: Vec<u8>,
     /// With more bytes of them, those are dropped that no record needs.
     sparse_above_bytes: usize,
-    written: WrittenSize,
+    written: CommitSize,
     /// The pages that are known to change, and by how many of the records that were written.
     pages: HashMap<PageNumber, u32>,
-}
-
-/// How much a transaction has written of a table.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct WrittenSize {
-    /// Records that were written or deleted.
-    pub records: usize,
-    /// Bytes of the payloads that records shall have.
-    pub bytes: usize,
 }
 
 impl Touched {
     pub(super) fn new(core: Arc<TableCore>) -> Self {
         let (keys, entries, payloads) = (Vec::new(), Vec::new(), Vec::new());
         let (numbers, sparse_above_bytes) = (HashTable::new(), LEAST_SPARSE_BYTES);
-        let written = WrittenSize::default();
+        let written = CommitSize::default();
         let pages = HashMap::new();
         Self { core, keys, entries, numbers, payloads, sparse_above_bytes, written, pages }
     }
@@ -106,7 +98,7 @@ impl Touched {
     }
 
     /// Returns how much was written.
-    pub(super) fn written_size(&self) -> WrittenSize {
+    pub(super) fn written_size(&self) -> CommitSize {
         self.written
     }
 
@@ -131,7 +123,7 @@ impl Touched {
         for (wanted, is_added) in [(self.entries[number].wanted, false), (wanted, true)] {
             let Some(wanted) = wanted else { continue };
             let bytes = wanted.map_or(0, |piece| piece.size as usize);
-            let WrittenSize { records, bytes: all_bytes } = &mut self.written;
+            let CommitSize { records, bytes: all_bytes } = &mut self.written;
             for (sum, by) in [(records, 1), (all_bytes, bytes)] {
                 *sum = if is_added { *sum + by } else { *sum - by };
             }

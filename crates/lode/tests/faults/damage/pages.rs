@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::reading::check;
 use lode::Error;
-use lode::simulation::Fault;
+use lode::simulation::{Fault, Simulated};
 
 use super::judge::{Outcome, judge};
 use super::open;
@@ -86,4 +86,43 @@ fn a_damaged_table_says_so_and_the_others_can_be_written() {
         seen.insert(damaged);
     }
     assert_eq!(seen, (0..5).collect());
+}
+
+/// A record of a damaged table cannot be done again, so it has to stay in the log.
+#[test]
+fn a_damaged_table_with_records_in_the_log_leaves_the_log_as_it_is() {
+    let mut known = Known::small(6);
+    known.kill();
+    let bytes = known.disk.file_bytes("data").expect("it is there");
+    let log_of = |disk: &Simulated| -> Vec<_> {
+        let names = disk.file_names().into_iter().filter(|name| name.starts_with("log-"));
+        names.map(|name| (disk.file_bytes(&name), name)).collect()
+    };
+    let mut poisoned = 0;
+    for place in 2..bytes.len() as u64 / 16_384 {
+        let fork = known.disk.fork();
+        fork.flip_bit("data", place * 16_384 * 8 + 77);
+        let before = log_of(&fork);
+        let Ok(db) = open(&fork, 1) else { continue };
+        let whole: Vec<_> = (0..5).filter(|at| read_table(&db, *at).is_ok()).collect();
+        if whole.len() == 5 {
+            continue;
+        }
+        let table = db.table(TABLES[whole[0]].0).expect("it is not damaged");
+        let Err(Error::Poisoned { why, .. }) = table.upsert(&record(whole[0], 77_777, 1)) else {
+            continue;
+        };
+        assert!(why.contains("page"), "{why}");
+        assert!(matches!(db.flush(), Err(Error::Poisoned { .. })));
+        assert!(matches!(db.close(), Err(Error::Poisoned { .. })));
+        for random in 2..4 {
+            let db = open(&fork, random).expect("as before");
+            for at in &whole {
+                assert_eq!(read_table(&db, *at).as_ref(), Ok(&known.content[at]));
+            }
+        }
+        assert!(log_of(&fork) == before, "page {place}: the log has changed");
+        poisoned += 1;
+    }
+    assert!(poisoned >= 2, "{poisoned} tables had records in the log");
 }

@@ -57,6 +57,15 @@ fn read_on(db: &Database, table: &Table, count: u64, is_done: &AtomicBool) {
     }
 }
 
+/// Ends the readers, also when what they read beside has failed.
+struct Done<'d>(&'d AtomicBool);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 fn run(db: &Database, kind: KeyKind, count: u64) {
     let schema = Schema::build("t").key("id", Type::U64).column("round", Type::U64);
     let schema = schema.column("rest", Type::VarBytes(200)).finish().expect("a schema");
@@ -70,8 +79,9 @@ fn run(db: &Database, kind: KeyKind, count: u64) {
     let is_done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let readers = [(); 2].map(|()| scope.spawn(|| read_on(db, &table, count, &is_done)));
+        let done = Done(&is_done);
         (1..ROUNDS).for_each(|round| set_all(db, &table, count, round));
-        is_done.store(true, Ordering::Relaxed);
+        drop(done);
         readers.into_iter().for_each(|reader| reader.join().expect("it has seen nothing wrong"));
     });
     assert_eq!(db.statistics().snapshot_bytes, 0, "nothing is kept for no one");
@@ -90,7 +100,7 @@ fn readers_beside_long_commits_see_each_as_a_whole_in_a_directory() {
     for kind in [KeyKind::Hash, KeyKind::Tree] {
         // With little memory, pages come and go, and readers may have to wait.
         let folder = tempfile::tempdir().expect("a folder");
-        let options = Options::new().memory_bytes(8 << 20).durability(Durability::Process);
+        let options = Options::new().memory_bytes(16 << 20).durability(Durability::Process);
         run(&options.open(folder.path()).expect("a new database"), kind, 9_000);
     }
 }
