@@ -9,7 +9,7 @@ use crate::io::File;
 const MAGIC: &[u8; 8] = b"LodeData";
 
 /// The format of the files.
-pub(super) const FORMAT: u32 = 5;
+pub(super) const FORMAT: u32 = 1;
 
 /// The slots of the copies of the superblock with an even generation; the other one is in those
 /// after them.

@@ -1,7 +1,7 @@
 //! Buckets: pages of slots of equal size.
 //!
-//! The first word counts the records. A slot is a byte, its *tag*, and the key, and the payload
-//! (see [`RecordLayout`]). The tag is 0 in a free slot; otherwise it is one more than the distance
+//! The first word counts the records. A slot is a byte, its *tag*, and the key, and the payload,
+//! without gaps. The tag is 0 in a free slot; otherwise it is one more than the distance
 //! of the record from its home, the slot that its hash names.
 //!
 //! A record lies in the first slot from its home on that was free, around the end of the page
@@ -15,7 +15,7 @@ mod rearrange;
 pub(in crate::hash) use rearrange::{Joins, Unmovable};
 
 use super::Page;
-use crate::index::{RecordLayout, Shape};
+use crate::index::Shape;
 use crate::pager::{PAGE_BYTES, PageMut, few};
 
 /// Bytes before the slots.
@@ -80,9 +80,8 @@ pub(super) struct Slots {
     count: usize,
     /// The most records of a bucket.
     most: usize,
-    /// Where the key ends, and where the payload begins, from the beginning of a slot on.
+    /// Where the key ends, and the payload begins, from the beginning of a slot on.
     key_end: usize,
-    payload_at: usize,
     /// Words of which the tag and the key have a part, and their bits of the first one and of the
     /// last one.
     key_words: usize,
@@ -122,21 +121,11 @@ fn word_of(key: &[u8], at: usize) -> u64 {
 }
 
 impl Slots {
-    pub(super) fn new(shape: Shape, layout: RecordLayout) -> Self {
+    pub(super) fn new(shape: Shape) -> Self {
         let key_end = 1 + shape.key_size;
-        let (payload_at, stride, room) = match layout {
-            RecordLayout::Aligned => {
-                let payload_at = key_end.next_multiple_of(8);
-                let stride = payload_at + shape.payload_size.next_multiple_of(8);
-                (payload_at, stride, PAGE_BYTES - HEADER)
-            }
-            RecordLayout::Packed => {
-                // Its first word can be read whole.
-                let stride = (key_end + shape.payload_size).max(8);
-                (key_end, stride, PAGE_BYTES - HEADER - BEYOND)
-            }
-        };
-        let count = room / stride;
+        // Its first word can be read whole.
+        let stride = (key_end + shape.payload_size).max(8);
+        let count = (PAGE_BYTES - HEADER - BEYOND) / stride;
         let bits = (key_end % 8 * 8) as u32;
         let last_mask = if bits == 0 { u64::MAX } else { (1 << bits) - 1 };
         Self {
@@ -145,7 +134,6 @@ impl Slots {
             count,
             most: (count * FILL_EIGHTHS / 8).max(1),
             key_end,
-            payload_at,
             key_words: key_end.div_ceil(8),
             first_mask: if key_end < 8 { last_mask } else { u64::MAX },
             last_mask,
@@ -316,7 +304,7 @@ impl Slots {
 
     #[inline(always)]
     fn payload_at(&self, slot: usize) -> usize {
-        self.start_of(slot) + self.payload_at
+        self.start_of(slot) + self.key_end
     }
 
     #[inline(always)]
@@ -371,7 +359,7 @@ impl Slots {
         if self.key_words > 1 {
             self.write_rest(words, at, probe.key);
         }
-        words.write(at + self.payload_at, payload);
+        words.write(at + self.key_end, payload);
         self.count_records(words, |records| records.wrapping_add(1));
     }
 

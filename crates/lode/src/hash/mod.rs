@@ -28,7 +28,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::batch::Batch;
 use crate::error::Result;
-use crate::index::{EntryMut, Index, LatchedEntry, RecordLayout, Shape, Step, WriteContext};
+use crate::index::{EntryMut, Index, LatchedEntry, Shape, Step, WriteContext};
 use crate::pager::{PageNumber, PageRef, Pager, ReadEpoch, Seen, Space};
 
 pub(crate) use bucket::MOST_RECORD_BYTES;
@@ -44,7 +44,6 @@ pub(crate) const AHEAD: usize = 16;
 pub(crate) struct Parameters {
     /// The sizes of its records.
     pub shape: Shape,
-    pub layout: RecordLayout,
     /// What its hash function begins with.
     pub seed: u64,
 }
@@ -94,8 +93,8 @@ impl Hash {
             shortcut.set(bucket, first, bits);
             Ok(())
         })?;
-        let Parameters { shape, layout, seed } = parameters;
-        Ok(Self { directory, shortcut, slots: Slots::new(shape, layout), seed })
+        let Parameters { shape, seed } = parameters;
+        Ok(Self { directory, shortcut, slots: Slots::new(shape), seed })
     }
 
     /// The page that its directory begins at, which stays the same.

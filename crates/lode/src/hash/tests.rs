@@ -9,23 +9,20 @@ use crate::wal::TableId;
 
 const SHAPE: Shape = Shape { key_size: 8, is_variable: false, payload_size: 1_000 };
 
-const LAYOUTS: [RecordLayout; 2] = [RecordLayout::Aligned, RecordLayout::Packed];
-
 struct Run {
     pager: Pager,
     space: Space,
-    layout: RecordLayout,
     seed: u64,
 }
 
 impl Run {
-    fn new(layout: RecordLayout, seed: u64) -> Self {
+    fn new(seed: u64) -> Self {
         let pager = Pager::new(MemoryLimits::of_budget(64 << 20), None).expect("memory");
-        Self { pager, space: Space::default(), layout, seed }
+        Self { pager, space: Space::default(), seed }
     }
 
     fn parameters(&self) -> Parameters {
-        Parameters { shape: SHAPE, layout: self.layout, seed: self.seed }
+        Parameters { shape: SHAPE, seed: self.seed }
     }
 
     fn create(&self) -> Hash {
@@ -89,8 +86,8 @@ impl Run {
 fn a_table_grows_through_all_levels_to_its_end_and_shrinks_again() {
     let firsts = [FirstBuckets::One, FirstBuckets::Few];
     let seeds = (0..8).flat_map(|seed| firsts.map(|first| (seed, first)));
-    for ((seed, first), layout) in seeds.flat_map(|of| LAYOUTS.map(|layout| (of, layout))) {
-        let run = Run::new(layout, seed);
+    for (seed, first) in seeds {
+        let run = Run::new(seed);
         let hash = run.create_with(first);
         assert_eq!(run.buckets(&hash), if first == FirstBuckets::One { 1 } else { 4 });
         run.expect(&hash, &[]);
@@ -135,7 +132,7 @@ fn a_table_grows_through_all_levels_to_its_end_and_shrinks_again() {
 /// latch.
 #[test]
 fn a_page_in_two_places_of_the_directory_is_an_error() {
-    let run = Run::new(RecordLayout::Packed, 1);
+    let run = Run::new(1);
     let hash = run.create();
     for id in 0..4 {
         assert_eq!(run.insert(&hash, id), Ok(false));
@@ -183,7 +180,7 @@ impl Run {
 /// A bucket that says that it has few records, while no slot is free: each search for room ends.
 #[test]
 fn a_bucket_without_a_free_slot_is_an_error() {
-    let run = Run::new(RecordLayout::Packed, 1);
+    let run = Run::new(1);
     let hash = run.create();
     assert_eq!(run.insert(&hash, 0), Ok(false));
     run.forge(&hash, |_| 1);
@@ -193,7 +190,7 @@ fn a_bucket_without_a_free_slot_is_an_error() {
 /// A bucket whose records say that they are a whole page further from home than they are.
 #[test]
 fn a_distance_beyond_the_page_is_an_error() {
-    let run = Run::new(RecordLayout::Packed, 1);
+    let run = Run::new(1);
     let hash = run.create();
     (0..5).for_each(|id| assert_eq!(run.insert(&hash, id), Ok(false)));
     let count = hash.slots.count() as u64;
@@ -204,7 +201,7 @@ fn a_distance_beyond_the_page_is_an_error() {
 /// A record that is not at home, behind a free slot: no search would find it.
 #[test]
 fn a_gap_before_a_record_is_an_error() {
-    let run = Run::new(RecordLayout::Packed, 1);
+    let run = Run::new(1);
     let hash = run.create();
     (0..12).for_each(|id| assert_eq!(run.insert(&hash, id), Ok(false)));
     let (way, _) = hash.read_optimistic(&run.pager, hash.place(&[0; 8])).expect("it is whole");
@@ -243,13 +240,11 @@ fn each_record_of_a_bucket_that_is_split_is_found_in_its_half() {
         (15, 8),
         (16, 1_000),
     ];
-    for ((key_size, payload_size), layout) in
-        sizes.into_iter().flat_map(|size| LAYOUTS.map(|layout| (size, layout)))
-    {
+    for (key_size, payload_size) in sizes {
         let shape = Shape { key_size, is_variable: false, payload_size };
-        let slots = Slots::new(shape, layout);
+        let slots = Slots::new(shape);
         for seed in 0..40 {
-            let run = Run::new(layout, seed);
+            let run = Run::new(seed);
             let hash_of = |key: &[u8]| xxh3_64_with_seed(key, seed);
             let home_of = |key: &[u8]| Place::of_hash(hash_of(key), slots.count()).home;
             // Another bit than those of the home. With some seeds, few go or few stay.
@@ -273,22 +268,14 @@ fn each_record_of_a_bucket_that_is_split_is_found_in_its_half() {
             let mut all = Vec::new();
             for (page, is_high_page) in [(low.page_ref(), false), (high.page_ref(), true)] {
                 let belongs = |key: &[u8]| (is_high(key) == is_high_page).then(|| home_of(key));
-                assert_eq!(
-                    slots.check(page, &belongs),
-                    Ok(()),
-                    "{shape:?}, {layout:?}, seed {seed}"
-                );
+                assert_eq!(slots.check(page, &belongs), Ok(()), "{shape:?}, seed {seed}");
                 let mut bytes = Vec::new();
                 slots.copy_all(page, &mut bytes);
                 all.extend(bytes.chunks_exact(key_size + payload_size).map(<[u8]>::to_vec));
             }
             all.sort_unstable();
             records.sort_unstable();
-            assert!(
-                all == records,
-                "{shape:?}, {layout:?}, seed {seed}: {} records",
-                records.len()
-            );
+            assert!(all == records, "{shape:?}, seed {seed}: {} records", records.len());
         }
     }
 }
@@ -309,7 +296,7 @@ impl Run {
 fn the_first_bucket_becomes_four_if_there_is_room_for_them() {
     // Two pages are of the directory.
     for (pages, buckets) in [(3, None), (4, Some(2)), (5, Some(2)), (6, Some(4)), (9, Some(4))] {
-        let run = Run::new(RecordLayout::Packed, 1);
+        let run = Run::new(1);
         let free_bytes = || run.pager.budget_bytes() - run.pager.used_bytes();
         let others = Space::default();
         let mut taken = Vec::new();
@@ -340,7 +327,7 @@ fn every_moment_of_a_table_that_grows_can_be_read() {
     const RECORDS: u64 = 40;
     /// Each takes pages that stay.
     const ROUNDS: u64 = 500;
-    let run = Run::new(RecordLayout::Packed, 1);
+    let run = Run::new(1);
     let newest = std::sync::Mutex::new(None::<std::sync::Arc<Hash>>);
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| {
@@ -379,10 +366,10 @@ fn every_moment_of_a_table_that_grows_can_be_read() {
 #[test]
 fn a_bucket_takes_as_many_records_as_it_may_have() {
     let shape = Shape { key_size: 4, is_variable: false, payload_size: 3 };
-    let slots = Slots::new(shape, RecordLayout::Packed);
+    let slots = Slots::new(shape);
     let mut in_order = 0;
     for seed in 0..150 {
-        let run = Run::new(RecordLayout::Packed, seed);
+        let run = Run::new(seed);
         let home_of = |key: &[u8]| Place::of_hash(xxh3_64_with_seed(key, seed), slots.count()).home;
         let mut page = run.pager.allocate(&run.space).expect("room");
         let mut words = page.first_content();
@@ -418,10 +405,10 @@ fn a_bucket_takes_as_many_records_as_it_may_have() {
 #[test]
 fn buckets_that_cannot_be_joined_are_not_changed() {
     let shape = Shape { key_size: 4, is_variable: false, payload_size: 0 };
-    let most = Slots::new(shape, RecordLayout::Packed).most() as u32;
+    let most = Slots::new(shape).most() as u32;
     let mut without_room = 0;
     for seed in 0..1_000 {
-        let run = Run::new(RecordLayout::Packed, seed);
+        let run = Run::new(seed);
         let parameters = Parameters { shape, ..run.parameters() };
         let hash = Hash::create(&run.pager, &run.space, parameters, FirstBuckets::One);
         let hash = hash.expect("room");

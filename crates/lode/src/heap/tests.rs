@@ -9,7 +9,7 @@ use super::index_key::{DIGEST_BYTES, Hint};
 use super::page::HeapPage;
 use super::{Address, Entry, Heap, IndexKeys};
 use crate::hash::{FirstBuckets, Hash, Parameters};
-use crate::index::{Index, Keeps, Put, Record, RecordLayout, Shape, WriteContext};
+use crate::index::{Index, Keeps, Put, Record, Shape, WriteContext};
 use crate::pager::{MemoryLimits, Pager, Space};
 use crate::wal::TableId;
 use crate::{Database, Key, KeyKind, ReadTable, Schema, Snapshot, Table, Type};
@@ -200,7 +200,7 @@ fn threads_pass_each_other() {
 
 /// An index of hashed keys.
 fn hashed(pager: &Pager, space: &Space, shape: Shape) -> Hash {
-    let parameters = Parameters { shape, layout: RecordLayout::Packed, seed: 1 };
+    let parameters = Parameters { shape, seed: 1 };
     Hash::create(pager, space, parameters, FirstBuckets::One).expect("room")
 }
 

@@ -23,16 +23,6 @@ pub(crate) struct Shape {
     pub payload_size: usize,
 }
 
-/// How the parts of a record lie in a page of an index: its key, its payload, and what is before
-/// them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RecordLayout {
-    /// At multiples of eight bytes, in tables that earlier versions made.
-    Aligned,
-    /// One after another without gaps.
-    Packed,
-}
-
 /// A record as an index has it: its key in the order of keys, and what is under it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Record<'r> {

@@ -5,7 +5,7 @@ use crate::codec::{Reader, Writer};
 use crate::error::{Error, Result};
 use crate::hash;
 use crate::heap::{DIGEST_BYTES, Entry, IndexKeys};
-use crate::index::{RecordLayout, Shape};
+use crate::index::Shape;
 use crate::pager::{Epoch, PageNumber, Pager, Space};
 use crate::schema::Schema;
 use crate::schema::key::KeyOrder;
@@ -19,8 +19,6 @@ pub(crate) struct Definition {
     pub kind: KeyKind,
     /// Where its records lie.
     pub records: Records,
-    /// How records lie in its index.
-    pub layout: RecordLayout,
     /// What its hash function begins with.
     pub seed: u64,
     pub schema: Schema,
@@ -92,12 +90,12 @@ impl Definition {
             (true, KeyKind::Hash) if has_long_keys => Records::HeapWithKeys,
             (true, _) => Records::Heap,
         };
-        Self { id, kind, records, layout: RecordLayout::Packed, seed, schema }
+        Self { id, kind, records, seed, schema }
     }
 
     /// What makes its index, if keys are hashed.
     pub(crate) fn hash_parameters(&self) -> hash::Parameters {
-        hash::Parameters { shape: self.shape(), layout: self.layout, seed: self.seed }
+        hash::Parameters { shape: self.shape(), seed: self.seed }
     }
 
     /// What the index has.
@@ -126,17 +124,12 @@ impl Definition {
     }
 
     pub(crate) fn store(&self, writer: &mut Writer) {
-        let kind = match (self.kind, self.records, self.layout) {
-            (KeyKind::Hash, Records::Index, RecordLayout::Aligned) => 1,
-            (KeyKind::Tree, Records::Index, RecordLayout::Aligned) => 2,
-            (KeyKind::Hash, Records::Heap, RecordLayout::Aligned) => 3,
-            (KeyKind::Tree, _, RecordLayout::Aligned) => 4,
-            (KeyKind::Hash, Records::HeapWithKeys, RecordLayout::Aligned) => 5,
-            (KeyKind::Hash, Records::Index, RecordLayout::Packed) => 6,
-            (KeyKind::Hash, Records::Heap, RecordLayout::Packed) => 7,
-            (KeyKind::Hash, Records::HeapWithKeys, RecordLayout::Packed) => 8,
-            (KeyKind::Tree, Records::Index, RecordLayout::Packed) => 9,
-            (KeyKind::Tree, _, RecordLayout::Packed) => 10,
+        let kind = match (self.kind, self.records) {
+            (KeyKind::Hash, Records::Index) => 1,
+            (KeyKind::Tree, Records::Index) => 2,
+            (KeyKind::Hash, Records::Heap) => 3,
+            (KeyKind::Tree, _) => 4,
+            (KeyKind::Hash, Records::HeapWithKeys) => 5,
         };
         writer.u32(self.id.0).u8(kind).u64(self.seed);
         self.schema.store(writer);
@@ -149,17 +142,12 @@ impl Definition {
 
     pub(crate) fn restore(reader: &mut Reader<'_>) -> Result<Self> {
         let (id, kind, seed) = (TableId::read(reader)?, reader.u8()?, reader.u64()?);
-        let (kind, records, layout) = match kind {
-            1 => (KeyKind::Hash, Records::Index, RecordLayout::Aligned),
-            2 => (KeyKind::Tree, Records::Index, RecordLayout::Aligned),
-            3 => (KeyKind::Hash, Records::Heap, RecordLayout::Aligned),
-            4 => (KeyKind::Tree, Records::Heap, RecordLayout::Aligned),
-            5 => (KeyKind::Hash, Records::HeapWithKeys, RecordLayout::Aligned),
-            6 => (KeyKind::Hash, Records::Index, RecordLayout::Packed),
-            7 => (KeyKind::Hash, Records::Heap, RecordLayout::Packed),
-            8 => (KeyKind::Hash, Records::HeapWithKeys, RecordLayout::Packed),
-            9 => (KeyKind::Tree, Records::Index, RecordLayout::Packed),
-            10 => (KeyKind::Tree, Records::Heap, RecordLayout::Packed),
+        let (kind, records) = match kind {
+            1 => (KeyKind::Hash, Records::Index),
+            2 => (KeyKind::Tree, Records::Index),
+            3 => (KeyKind::Hash, Records::Heap),
+            4 => (KeyKind::Tree, Records::Heap),
+            5 => (KeyKind::Hash, Records::HeapWithKeys),
             0 => return Err(Error::corrupt("a table", "it has no kind")),
             kind => return Err(Error::TableVersion { kind }),
         };
@@ -179,7 +167,7 @@ impl Definition {
         {
             return Err(Error::corrupt("a table", "its keys are too long to be in its index"));
         }
-        Ok(Self { id, kind, records, layout, seed, schema })
+        Ok(Self { id, kind, records, seed, schema })
     }
 
     /// Refuses records that are too long for a table of its kind.
@@ -240,8 +228,7 @@ mod tests {
         let schema = Schema::build("t").key("id", Type::U64).column("n", Type::U8);
         let schema = schema.finish().unwrap();
         let new = Definition::new(TableId(7), KeyKind::Hash, 3, schema, Storage::Memory);
-        assert_eq!(new.layout, RecordLayout::Packed, "tables of this version");
-        for kind in 1..=10 {
+        for kind in 1..=5 {
             let mut writer = Writer::default();
             new.store(&mut writer);
             // After the number of the table.
@@ -249,13 +236,12 @@ mod tests {
             let mut reader = Reader::new(&writer.0, "a definition");
             let found = Definition::restore(&mut reader).unwrap();
             assert_eq!((found.id, found.seed), (TableId(7), 3));
-            assert_eq!(found.layout == RecordLayout::Aligned, kind <= 5, "{kind}");
             let mut again = Writer::default();
             found.store(&mut again);
             assert_eq!(again.0, writer.0);
             assert_eq!(found.size_bytes(), writer.0.len());
         }
-        for kind in [0, 11] {
+        for kind in [0, 6] {
             let mut writer = Writer::default();
             new.store(&mut writer);
             writer.0[4] = kind;

@@ -64,9 +64,7 @@ impl Kinds {
                 let hash = Hash::create(pager, space, definition.hash_parameters(), first)?;
                 Self::Hash(Box::new(hash))
             }
-            KeyKind::Tree => {
-                Self::Tree(Tree::create(pager, space, definition.shape(), definition.layout)?)
-            }
+            KeyKind::Tree => Self::Tree(Tree::create(pager, space, definition.shape())?),
         })
     }
 
@@ -76,7 +74,7 @@ impl Kinds {
             KeyKind::Hash => {
                 Self::Hash(Box::new(Hash::open(pager, root, definition.hash_parameters())?))
             }
-            KeyKind::Tree => Self::Tree(Tree::open(root, definition.shape(), definition.layout)),
+            KeyKind::Tree => Self::Tree(Tree::open(root, definition.shape())),
         })
     }
 

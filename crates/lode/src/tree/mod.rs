@@ -24,7 +24,7 @@ use write::{TreeEntryMut, is_sparse};
 
 use crate::error::{Error, Result};
 use crate::index::WriteContext;
-use crate::index::{EntryMut, Index, LatchedEntry, Record, RecordLayout, Shape, Step};
+use crate::index::{EntryMut, Index, LatchedEntry, Record, Shape, Step};
 use crate::pager::{Image, PageNumber, Pager, ReadEpoch, Seen, Space};
 
 /// The most bytes of a record: a leaf has room for at least three.
@@ -45,21 +45,16 @@ struct Found<'p> {
 
 impl Tree {
     /// A new table.
-    pub(crate) fn create(
-        pager: &Pager,
-        space: &Space,
-        shape: Shape,
-        records: RecordLayout,
-    ) -> Result<Self> {
-        let layout = Layout::new(shape, records);
+    pub(crate) fn create(pager: &Pager, space: &Space, shape: Shape) -> Result<Self> {
+        let layout = Layout::new(shape);
         let mut root = pager.allocate(space)?;
         layout.node_mut(root.first_content()).clear(0, &Fences::default());
         Ok(Self { root: root.page(), layout })
     }
 
     /// One that is there, by the page of its root.
-    pub(crate) fn open(root: PageNumber, shape: Shape, records: RecordLayout) -> Self {
-        Self { root, layout: Layout::new(shape, records) }
+    pub(crate) fn open(root: PageNumber, shape: Shape) -> Self {
+        Self { root, layout: Layout::new(shape) }
     }
 
     /// The page of its root, which stays the same.

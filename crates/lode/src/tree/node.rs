@@ -12,8 +12,7 @@
 //!
 //! Garbage is the bytes that deleted records left. If keys are variable, the number of their bytes
 //! stands before the key in a leaf, and in the word with the child above it. The parts of a record
-//! lie as its table's [`RecordLayout`] says. Where that is aligned, places and garbage are counted
-//! in words, and otherwise in bytes.
+//! follow each other without gaps. Places and garbage are counted in bytes.
 //!
 //! All keys of a node are at least its lower fence and less than its upper one. So all have the
 //! bytes that the two fences share. (Prefix truncation and key heads: Graefe, Modern B-Tree
@@ -62,7 +61,7 @@ const SIZE_BYTES: usize = 2;
 /// of the key.
 const CHILD_BYTES: usize = 8;
 
-/// Where in them, or in an aligned record of a leaf, the size of the key is.
+/// Where in them the size of the key is.
 const SIZE_SHIFT: u32 = 32;
 
 /// A node to read.
@@ -107,7 +106,7 @@ impl<'p> Node<'p> {
     /// A number of bytes that a word has from a bit on.
     #[inline(always)]
     fn bytes_in(self, word: u64, shift: u32) -> usize {
-        ((word >> shift & 0xffff) as usize) << self.layout.unit_bits
+        (word >> shift & 0xffff) as usize
     }
 
     /// Where the records begin, in bytes.
@@ -139,7 +138,7 @@ impl<'p> Node<'p> {
     /// An entry with a head, and the place of its record.
     #[inline(always)]
     fn entry(self, head: u64, record_at: usize) -> u64 {
-        head << 16 | (record_at >> self.layout.unit_bits) as u64
+        head << 16 | record_at as u64
     }
 
     /// Bytes of the key of an entry.
@@ -149,7 +148,7 @@ impl<'p> Node<'p> {
         match self.layout.shape.is_variable {
             false => most,
             true => {
-                let shift = if self.is_leaf() { self.layout.size_shift } else { SIZE_SHIFT };
+                let shift = if self.is_leaf() { 0 } else { SIZE_SHIFT };
                 ((self.words.get_at(self.record_at(at)) >> shift & 0xffff) as usize).min(most)
             }
         }
@@ -193,7 +192,7 @@ impl<'p> Node<'p> {
     fn payload_at(self, at: usize) -> usize {
         let before = match self.layout.shape.is_variable {
             false => self.layout.payload_at,
-            true => self.layout.front + self.layout.room_of(self.key_size(at)),
+            true => self.layout.front + self.key_size(at),
         };
         self.record_at(at) + before
     }

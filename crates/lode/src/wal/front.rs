@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::io::File;
 
 const MAGIC: &[u8; 8] = b"LodeLog\0";
-const FORMAT: u32 = 5;
+const FORMAT: u32 = 1;
 
 /// What a disk loses at once.
 pub(super) const BLOCK_BYTES: u64 = 1 << 12;

@@ -7,7 +7,6 @@ mod decimals;
 #[cfg(feature = "derive")]
 #[path = "../support/each_of.rs"]
 mod each_of;
-mod earlier;
 #[path = "../support/effort.rs"]
 mod effort;
 mod errors;

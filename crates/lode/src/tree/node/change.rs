@@ -9,8 +9,7 @@ use crate::pager::{Image, PageNumber};
 
 impl NodeMut<'_> {
     fn set_header(&mut self, level: usize, count: usize, records_at: usize, garbage: usize) {
-        let units = |bytes: usize| bytes >> self.layout.unit_bits;
-        let word = level | count << 8 | units(records_at) << 24 | units(garbage) << 40;
+        let word = level | count << 8 | records_at << 24 | garbage << 40;
         self.words.set(0, word as u64);
     }
 
@@ -59,11 +58,11 @@ impl NodeMut<'_> {
         let to = self.make_entry(at, key);
         let key_at = to + self.layout.front;
         if self.layout.shape.is_variable {
-            let size = (key.len() as u64) << self.layout.size_shift;
+            let size = key.len() as u64;
             self.words.write(to, &size.to_le_bytes()[..self.layout.front]);
         }
         self.words.write(key_at, key);
-        self.words.write(key_at + self.layout.room_of(key.len()), payload);
+        self.words.write(key_at + key.len(), payload);
     }
 
     /// Puts an entry for a child at its place. There must be room.

@@ -6,7 +6,7 @@ use std::ops::Range;
 use proptest::prelude::*;
 
 use super::{Fences, Layout, Node, NodeMut};
-use crate::index::{RecordLayout, Shape};
+use crate::index::Shape;
 use crate::pager::Image;
 
 type Records = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -22,16 +22,12 @@ fn records(shape: Shape) -> impl Strategy<Value = Records> {
     prop::collection::btree_map(key, payload, 3..90)
 }
 
-const RECORDS: [RecordLayout; 2] = [RecordLayout::Aligned, RecordLayout::Packed];
-
 /// Those of records of more than eight bytes, and of fewer.
 fn layouts() -> impl Strategy<Value = Layout> {
     let sizes = prop_oneof![Just((12, 9)), Just((5, 0)), Just((5, 2))];
-    (any::<bool>(), prop::sample::select(&RECORDS[..]), sizes).prop_map(
-        |(is_variable, records, (key_size, payload_size))| {
-            Layout::new(Shape { key_size, payload_size, is_variable }, records)
-        },
-    )
+    (any::<bool>(), sizes).prop_map(|(is_variable, (key_size, payload_size))| {
+        Layout::new(Shape { key_size, payload_size, is_variable })
+    })
 }
 
 /// The entries of a node, which is found to be whole.
@@ -126,9 +122,9 @@ fn put(node: &mut NodeMut<'_>, key: &[u8], payload: &[u8]) {
 /// and of 19 leave one byte less than a record needs.
 #[test]
 fn a_node_takes_entries_up_to_its_last_byte() {
-    for (payload_size, records) in (0..24).flat_map(|size| RECORDS.map(|of| (size, of))) {
+    for payload_size in 0..24 {
         for is_variable in [false, true] {
-            let layout = Layout::new(Shape { key_size: 4, payload_size, is_variable }, records);
+            let layout = Layout::new(Shape { key_size: 4, payload_size, is_variable });
             let mut image = Image::empty();
             let mut node = layout.node_mut(image.words_mut());
             node.clear(0, &Fences::default());

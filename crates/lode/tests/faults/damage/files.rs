@@ -88,7 +88,7 @@ fn superblocks_that_are_side_by_side_are_not_all_that_there_are() {
 fn files_of_another_format_are_refused_by_its_number() {
     let mut known = Known::small(13);
     known.close();
-    for format in [2u32, 4, 6] {
+    for format in [0u32, 2, 6] {
         let fork = known.disk.fork();
         let mut data = fork.file_bytes("data").expect("it is there");
         for from in super::bits::SUPERBLOCKS_AT {
@@ -98,7 +98,7 @@ fn files_of_another_format_are_refused_by_its_number() {
         }
         fork.put_file("data", data);
         let found = open(&fork, 1).map(drop);
-        assert_eq!(found, Err(lode::Error::Version { found: format, known: 5 }));
+        assert_eq!(found, Err(lode::Error::Version { found: format, known: 1 }));
     }
 }
 
