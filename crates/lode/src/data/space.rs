@@ -26,8 +26,8 @@ const KEPT_OF_AHEAD: u64 = 16;
 /// The most slots whose space is given back at a time.
 const MOST_PUNCHED: u32 = 4096;
 
-/// Free slots that are left alone after a checkpoint that the database makes by itself, beside those
-/// ahead of need: more operations may be under way the next time.
+/// Free slots that are left alone after a checkpoint that the database makes by itself, beside
+/// those ahead of need: more operations may be under way the next time.
 const KEPT_UNNEEDED: u64 = 128;
 
 /// The fewest slots that are worth it then, and the most: 1 and 64 MiB.

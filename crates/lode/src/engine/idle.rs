@@ -120,22 +120,22 @@ impl Idleness {
         };
         // Sparse pages are where there is free space, even if that has been given back.
         let (length_bytes, space_bytes) = (store.data.length_bytes(), store.data.space_bytes());
-        let (ended, are_filled) =
-            if is_over(self.quiet_since) && has_spare_space(store, length_bytes) {
-                (engine.compact_while(&is_light), true)
-            } else if is_over(self.light_since) && has_spare_space(store, space_bytes) {
-                let tables = self.sparse_pages(engine, store);
-                (engine.give_back_while(tables, &is_light), tables == Sparse::Filled)
-            } else {
-                return;
-            };
-        if are_filled && ended == Ok(true) {
+        let is_quiet = is_over(self.quiet_since) && has_spare_space(store, length_bytes);
+        let (ended, tables) = if is_quiet {
+            (engine.compact_while(&is_light), Sparse::Filled)
+        } else if is_over(self.light_since) && has_spare_space(store, space_bytes) {
+            let tables = self.sparse_pages(engine, store);
+            (engine.give_back_while(tables, &is_light), tables)
+        } else {
+            return;
+        };
+        if tables == Sparse::Filled && ended == Ok(true) {
             self.filled_at_bytes = store.data.written_bytes();
         }
         self.last = Look::take(engine, store, now);
         (self.quiet_since, self.light_since) = (Some(now), Some(now));
         // What is damaged stays so. Anything else may go well the next time.
-        if matches!(ended, Ok(true) | Err(Error::Corrupt { .. })) {
+        if is_quiet && matches!(ended, Ok(true) | Err(Error::Corrupt { .. })) {
             self.done = self.last.map(|left| left.state);
         }
         self.pause = (self.pause * 2).min(MOST_PAUSE);
