@@ -7,6 +7,7 @@ pub use crate::io::simulated::{Fault, FaultKind, Mapping, Simulated};
 
 use crate::api::{Database, Options};
 use crate::data::Superblock;
+use crate::engine::Sparse;
 use crate::error::Result;
 use crate::store::{self, Expected, Store};
 use crate::wal::Log;
@@ -92,4 +93,10 @@ pub fn give_back(db: &Database) -> Result<()> {
 /// gives space back.
 pub fn rest(db: &Database) -> Result<()> {
     db.engine().compact_while(&|| true).map(drop)
+}
+
+/// Does what the thread of the database would do when little has been written for a while: it fills
+/// sparse pages of tables, writes a checkpoint and gives space back.
+pub fn rest_beside_writers(db: &Database) -> Result<()> {
+    db.engine().give_back_while(Sparse::Filled, &|| true).map(drop)
 }

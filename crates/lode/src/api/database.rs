@@ -280,7 +280,7 @@ impl Database {
     /// # Errors
     /// As [`flush`](Self::flush).
     pub fn checkpoint(&self) -> Result<()> {
-        self.engine.checkpoint_and_give_back()
+        self.engine.checkpoint_and_give_back(&|| true)
     }
 
     /// Gives space back. Sparse pages of all tables are filled from others, and those that become

@@ -101,6 +101,9 @@ impl Options {
     /// `bytes` allow it). Half-way, a checkpoint is made in the background. What is in the log has
     /// to be replayed after a crash.
     ///
+    /// While all records change all the time, the files take up twice the bytes of all pages, as
+    /// long a log, and some MiB. Less here has a shorter log, and more checkpoints.
+    ///
     /// Writers look at it when a segment is full. So it can become longer by one
     /// [segment](Self::segment_bytes), and by one commit.
     pub fn log_bytes(mut self, bytes: u64) -> Self {
@@ -130,11 +133,21 @@ impl Options {
         self
     }
 
-    /// Whether a database in a directory [is compacted](Database::compact) in the background; it is
-    /// by default. That begins when nothing has been written for ten seconds, and more than a fifth
-    /// of the files and 4 MiB are not in use. It stops when something is written. Each time, the
-    /// next one needs twice as long a pause, up to a minute. Of a database of more than half of the
-    /// memory budget, only the file is shortened. At level [`Durability::None`] it does not happen.
+    /// Sets whether a database in a directory gives space back in the background; it does by
+    /// default. That begins if little has been written for ten seconds, and more than a fifth of
+    /// the files and 4 MiB are not in use, or are needed until the next checkpoint only. Each time,
+    /// the next one needs twice as long a pause, up to a minute. Little is what would make a
+    /// checkpoint necessary after a minute: 256 KiB a second at least, unless
+    /// [`log_bytes`](Self::log_bytes) is less than 32 MiB. It stops when more is written.
+    ///
+    /// If nothing was written, the database [is compacted](Database::compact). Beside writers,
+    /// a [checkpoint](Database::checkpoint) is written and free space goes back to the file system;
+    /// pages move only where that cannot have holes in files. Sparse pages are filled if much has
+    /// changed, but not those of a database of more than half of the memory budget. At level
+    /// [`Durability::None`] none of this happens.
+    ///
+    /// Whatever is set here, each checkpoint that the database makes by itself gives back half of
+    /// the space that neither it nor the writers since the one before have needed.
     pub fn compact_when_idle(mut self, compacts: bool) -> Self {
         self.compacts_when_idle = compacts;
         self

@@ -45,6 +45,10 @@ pub(super) struct Slots {
     end: u32,
     /// Those that are not used, and have space.
     free: u32,
+    /// The fewest of these since the last checkpoint.
+    least_free: u32,
+    /// The fewest between the last two checkpoints: nothing needed these.
+    unneeded: u32,
     /// A bit for each slot that is not used and has no space.
     holes: Vec<u64>,
     hole_count: u32,
@@ -67,6 +71,8 @@ impl Default for Slots {
             used,
             end: FIRST_END,
             free,
+            least_free: free,
+            unneeded: 0,
             hole_count: 0,
             cursor: FIRST,
             released: Vec::new(),
@@ -86,8 +92,8 @@ impl Slots {
             used.first().is_some_and(|word| word & SUPERBLOCK_BITS == SUPERBLOCK_BITS);
         match fits && end >= FIRST_END && has_superblocks {
             true => {
-                let (needed, holes) = (used.clone(), vec![0; used.len()]);
-                Ok(Self { used, needed, holes, end, free: end - count, ..Self::default() })
+                let (needed, holes, free) = (used.clone(), vec![0; used.len()], end - count);
+                Ok(Self { used, needed, holes, end, free, least_free: free, ..Self::default() })
             }
             false => Err(Error::corrupt("the list of used slots", "it does not fit the file")),
         }
@@ -150,10 +156,11 @@ impl Slots {
         (0..end).filter(|slot| self.is_free(*slot)).count() as u64
     }
 
-    /// The runs of free slots with space, each of no more than `most` slots.
-    pub(super) fn free_runs(&self, most: u32) -> Vec<Range<u32>> {
+    /// The runs of free slots with space among some slots, each of no more than `most`.
+    pub(super) fn free_runs(&self, among: Range<u32>, most: u32) -> Vec<Range<u32>> {
         let mut runs: Vec<Range<u32>> = Vec::new();
-        for slot in (0..self.end).filter(|slot| self.is_free(*slot)) {
+        let among = among.start..among.end.min(self.end);
+        for slot in among.filter(|slot| self.is_free(*slot)) {
             match runs.last_mut() {
                 Some(run) if run.end == slot && slot - run.start < most => run.end = slot + 1,
                 _ => runs.push(slot..slot + 1),
@@ -181,6 +188,7 @@ impl Slots {
         let count = slots.len() as u32;
         slots.for_each(|slot| self.holes[word(slot)] |= bit(slot));
         (self.hole_count, self.free) = (self.hole_count + count, self.free - count);
+        self.least_free = self.least_free.min(self.free);
     }
 
     /// Slots without space have some from now on.
@@ -192,7 +200,7 @@ impl Slots {
 
     /// Whether free slots have space is not known: they are taken for holes.
     pub(super) fn forget_space(&mut self) {
-        self.free_runs(u32::MAX).into_iter().for_each(|slots| self.begin_holes(slots));
+        self.free_runs(0..self.end, u32::MAX).into_iter().for_each(|slots| self.begin_holes(slots));
     }
 
     /// A free slot, the next one after the last that was taken.
@@ -212,6 +220,7 @@ impl Slots {
             if taken != u64::MAX && slot < self.end {
                 self.used[at] |= 1 << (slot % 64);
                 self.free -= 1;
+                self.least_free = self.least_free.min(self.free);
                 self.cursor = if slot + 1 < self.end { slot + 1 } else { FIRST };
                 return Ok(SlotNumber(slot));
             }
@@ -257,6 +266,13 @@ impl Slots {
         for slot in std::mem::take(&mut self.released) {
             self.give_back(slot);
         }
+        (self.unneeded, self.least_free) = (self.least_free, self.free);
+    }
+
+    /// Takes the number of free slots that stayed so between the last two checkpoints, and while
+    /// the last one was written.
+    pub(super) fn take_unneeded(&mut self) -> u64 {
+        std::mem::take(&mut self.unneeded).into()
     }
 
     /// Takes up lower slots first from now on.
@@ -275,6 +291,7 @@ impl Slots {
         let holes = (end..self.end).filter(|slot| self.is_hole(*slot)).count() as u32;
         self.free -= self.end - end - holes;
         self.hole_count -= holes;
+        self.least_free = self.least_free.min(self.free);
         self.end = end;
         self.used.truncate((end as usize).div_ceil(64));
         self.needed.truncate(self.used.len());
@@ -357,13 +374,13 @@ mod tests {
         // 2 to 7, 10 to 193 are used; 194 to 199 are free.
         [20, 21, 22, 130].into_iter().for_each(|slot| slots.give_back(SlotNumber(slot)));
         assert_eq!((slots.free(), slots.used(), slots.free_before(22)), (10, 190, 2));
-        assert_eq!(slots.free_runs(4), [20..23, 130..131, 194..198, 198..200]);
+        assert_eq!(slots.free_runs(0..200, 4), [20..23, 130..131, 194..198, 198..200]);
         assert!(slots.are_free(&(195..200)) && !slots.are_free(&(195..201)));
         assert!(!slots.are_free(&(130..132)));
         slots.begin_holes(20..22);
         slots.begin_holes(196..200);
         assert_eq!((slots.free(), slots.used(), slots.hole_count), (4, 190, 6));
-        assert_eq!(slots.free_runs(9), [22..23, 130..131, 194..196]);
+        assert_eq!(slots.free_runs(0..200, 9), [22..23, 130..131, 194..196]);
         assert!(!slots.are_free(&(195..197)));
         let mut taken: Vec<_> = (0..4).filter_map(|_| take(&mut slots).ok()).collect();
         taken.sort_unstable();
@@ -385,7 +402,7 @@ mod tests {
         assert_eq!((slots.free(), slots.used(), slots.hole_count), (0, 195, 3));
         slots.extend(200);
         assert_eq!((slots.free(), slots.hole_count), (2, 3), "what is new has space");
-        assert_eq!(slots.free_runs(9).last(), Some(&(198..200)));
+        assert_eq!(slots.free_runs(0..200, 9).last(), Some(&(198..200)));
     }
 
     #[test]

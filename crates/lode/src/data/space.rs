@@ -26,6 +26,20 @@ const KEPT_OF_AHEAD: u64 = 16;
 /// The most slots whose space is given back at a time.
 const MOST_PUNCHED: u32 = 4096;
 
+/// Free slots that are left alone after a checkpoint that the database makes by itself, beside
+/// those ahead of need: more operations may be under way the next time.
+const KEPT_UNNEEDED: u64 = 128;
+
+/// The fewest slots that are worth it then, and the most: 1 and 64 MiB.
+const LEAST_UNNEEDED: u64 = 64;
+const MOST_UNNEEDED: u64 = 4096;
+
+/// The fewest of them side by side: to set space aside again takes a call for each run.
+const LEAST_RUN: usize = 8;
+
+/// The most slots that are looked at before other threads may take and leave some.
+const MOST_LOOKED_AT: u32 = 1 << 16;
+
 /// How often that is done at most when space is given back. A system may take a tenth of a
 /// millisecond for it, however few slots there are side by side.
 const MOST_HOLES: usize = 1024;
@@ -71,6 +85,13 @@ impl DataFile {
     /// Bytes of slots in use.
     pub(crate) fn used_bytes(&self) -> u64 {
         self.state().slots.used() * SLOT_BYTES as u64
+    }
+
+    /// Returns the bytes of slots in use that the next checkpoint still needs. While one is being
+    /// written, a page that has changed has another slot, too, which this leaves out.
+    pub(crate) fn live_bytes(&self) -> u64 {
+        let state = self.state();
+        (state.slots.used() - state.slots.released()) * SLOT_BYTES as u64
     }
 
     /// Makes sure that the next checkpoint that begins can be written if `pages` pages have changed
@@ -286,18 +307,46 @@ impl DataFile {
     /// need; of the longest runs of them if there are many. What the system cannot take stays.
     /// Others get space meanwhile.
     pub(crate) fn give_back(&self) {
-        let kept = |state: &State| state.reserved + state.ahead() / KEPT_OF_AHEAD;
-        for slots in self.longest_free_runs() {
-            if !self.begin_hole(&self.lock_growth(), slots, kept) {
+        self.give_back_but(1, |state| state.reserved + state.ahead() / KEPT_OF_AHEAD);
+    }
+
+    /// Returns how many slots nothing needed between the last two checkpoints, nor while the last
+    /// one was written, and are [worth giving back](Self::give_back_some): half of them at a time.
+    /// Returns 0 when called again before the next checkpoint.
+    pub(crate) fn take_unneeded(&self) -> u64 {
+        let mut state = self.state();
+        let kept = state.ahead() + KEPT_UNNEEDED;
+        let unneeded = state.slots.take_unneeded().saturating_sub(kept) / 2;
+        if unneeded < LEAST_UNNEEDED { 0 } else { unneeded.min(MOST_UNNEEDED) }
+    }
+
+    /// Gives the space of up to `most` free slots back, of the longest runs of them, but none that
+    /// is reserved or ahead of need.
+    pub(crate) fn give_back_some(&self, most: u64) {
+        let left = self.state().slots.free().saturating_sub(most);
+        self.give_back_but(LEAST_RUN, |state| left.max(state.reserved + state.ahead()));
+    }
+
+    fn give_back_but(&self, least_run: usize, kept: impl Fn(&State) -> u64) {
+        let runs = self.longest_free_runs().into_iter();
+        for slots in runs.take_while(|slots| slots.len() >= least_run) {
+            if !self.begin_hole(&self.lock_growth(), slots, &kept) {
                 return;
             }
         }
     }
 
+    /// Looks at some slots at a time: other threads wait no longer in a large file.
     fn longest_free_runs(&self) -> Vec<Range<u32>> {
-        let mut runs = self.state().slots.free_runs(MOST_PUNCHED);
-        runs.sort_by_key(|slots| Reverse(slots.len()));
-        runs.truncate(MOST_HOLES);
+        let mut runs = Vec::new();
+        let mut from = 0u32;
+        while u64::from(from) * (SLOT_BYTES as u64) < self.length_bytes() {
+            let to = from.saturating_add(MOST_LOOKED_AT);
+            runs.extend(self.state().slots.free_runs(from..to, MOST_PUNCHED));
+            runs.sort_by_key(|slots| Reverse(slots.len()));
+            runs.truncate(MOST_HOLES);
+            from = to;
+        }
         runs
     }
 

@@ -10,15 +10,23 @@ use crate::store::{Checkpoint, Need, Store};
 use crate::wal::{Log, Place};
 
 impl Engine {
-    /// Writes a checkpoint before a writer has to wait for one. It gives up when the database is
-    /// being closed: the checkpoint of that writes what is left.
+    /// Writes a checkpoint before a writer has to wait for one, and gives space back that none of
+    /// the last ones has needed. It gives up when the database is being closed: the checkpoint of
+    /// that writes what is left.
     pub(crate) fn checkpoint_ahead(&self) -> Result<()> {
         let Some(store) = &self.store else { return Ok(()) };
         self.expect_here()?;
         // A database that syncs nothing would not notice.
         store.expect_files()?;
         let needed = || store.need(&self.pager, 0) != Need::Nothing;
-        if needed() { self.relieve(needed, || !self.worker.is_stopped()) } else { Ok(()) }
+        if needed() {
+            self.relieve(needed, || !self.worker.is_stopped())?;
+        }
+        match self.take_turn()? {
+            Some((store, _turn)) if store.is_healthy() => store.give_back_unneeded(&self.pager),
+            _ => {}
+        }
+        Ok(())
     }
 
     /// Does what is needed so that more pages can change, and the log becomes longer: cleans pages
@@ -65,11 +73,12 @@ impl Engine {
         self.checkpoint_while(|| true, || true)
     }
 
-    /// Writes a checkpoint, and gives space back if much of the files is not in use.
-    pub(crate) fn checkpoint_and_give_back(&self) -> Result<()> {
-        self.checkpoint()?;
+    /// Writes a checkpoint, and gives space back if much of the files is not in use. Given up
+    /// between two steps when it is not to go on.
+    pub(crate) fn checkpoint_and_give_back(&self, goes_on: &dyn Fn() -> bool) -> Result<()> {
+        self.checkpoint_while(|| true, goes_on)?;
         let Some(store) = &self.store else { return Ok(()) };
-        if !idle::has_spare_space(store, store.data.space_bytes()) {
+        if !goes_on() || !idle::has_spare_space(store, store.data.space_bytes()) {
             return Ok(());
         }
         // A checkpoint that is being made has reserved the slots that it needs.

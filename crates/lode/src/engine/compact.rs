@@ -1,8 +1,8 @@
 //! Compaction: records and pages move together, and space is given back.
 
-use std::sync::TryLockError;
+use std::sync::{MutexGuard, TryLockError};
 
-use super::{Engine, Statistics};
+use super::{Engine, Statistics, idle};
 use crate::error::{Error, Result};
 use crate::pager::PAGE_BYTES;
 use crate::store::Store;
@@ -35,6 +35,13 @@ pub struct Compacted {
     pub after: Statistics,
 }
 
+/// What becomes of the sparse pages of tables when space is given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sparse {
+    Left,
+    Filled,
+}
+
 /// Rounds of moving pages to the front of the data file; each but the last shortens it.
 const MOST_ROUNDS: usize = 16;
 
@@ -57,24 +64,55 @@ impl Engine {
     /// came to its end. The pages of a database that has more of them than memory has room for are
     /// not filled: all would have to be read. Files that the log has no use for are removed.
     pub(crate) fn compact_while(&self, goes_on: &dyn Fn() -> bool) -> Result<bool> {
-        self.expect_open()?;
-        // The thread of the database must not wait while another compacts.
-        let _turn = match self.turn_to_compact.try_lock() {
-            Err(TryLockError::WouldBlock) => return Ok(false),
-            Err(TryLockError::Poisoned(turn)) => turn.into_inner(),
-            Ok(turn) => turn,
-        };
-        let Some(store) = self.store().filter(|_| goes_on()) else { return Ok(false) };
-        let filled = match store.data.used_bytes() < self.settings.memory_bytes / 2 {
-            true => self.compact_tables(goes_on),
-            false => Ok(()),
-        };
+        let Some((store, _turn)) = self.turn_in_background(goes_on)? else { return Ok(false) };
+        let filled = self.compact_tables_in_memory(store, goes_on);
         self.compact_file(store, goes_on)?;
         if !goes_on() {
             return Ok(false);
         }
         self.begin_small_log()?;
         filled.map(|()| true)
+    }
+
+    /// Gives space back beside writers, in the background, as `compact_while` does; pages are moved
+    /// only where the files can have no holes. Returns true if it came to its end.
+    pub(crate) fn give_back_while(
+        &self,
+        tables: Sparse,
+        goes_on: &dyn Fn() -> bool,
+    ) -> Result<bool> {
+        let Some((store, _turn)) = self.turn_in_background(goes_on)? else { return Ok(false) };
+        let filled = match tables {
+            Sparse::Filled => self.compact_tables_in_memory(store, goes_on),
+            Sparse::Left => Ok(()),
+        };
+        self.checkpoint_and_give_back(goes_on)?;
+        if idle::has_spare_space(store, store.data.space_bytes()) {
+            self.compact_file(store, goes_on)?;
+        }
+        filled.map(|()| goes_on())
+    }
+
+    /// Takes the turn to compact for the thread of the database, which must not wait while another
+    /// thread has it; `None` then, and without a directory.
+    fn turn_in_background(
+        &self,
+        goes_on: &dyn Fn() -> bool,
+    ) -> Result<Option<(&Store, MutexGuard<'_, ()>)>> {
+        self.expect_open()?;
+        let turn = match self.turn_to_compact.try_lock() {
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Poisoned(turn)) => turn.into_inner(),
+            Ok(turn) => turn,
+        };
+        Ok(self.store().filter(|_| goes_on()).map(|store| (store, turn)))
+    }
+
+    fn compact_tables_in_memory(&self, store: &Store, goes_on: &dyn Fn() -> bool) -> Result<()> {
+        match store.data.used_bytes() < self.settings.memory_bytes / 2 {
+            true => self.compact_tables(goes_on),
+            false => Ok(()),
+        }
     }
 
     /// Fills sparse pages of all tables. A table that is damaged keeps no other one from it.

@@ -2,6 +2,8 @@
 
 mod admission;
 mod barrier;
+#[cfg(test)]
+mod bounds;
 mod checkpoint;
 #[cfg(test)]
 mod cleaned;
@@ -38,6 +40,7 @@ use crate::wal::{Body, Log, LogPosition, LogRecord, Together};
 
 pub(crate) use admission::CommitSize;
 pub use compact::Compacted;
+pub(crate) use compact::Sparse;
 pub use faults::{CheckReport, Fault};
 pub(crate) use gate::{Gate, Inside};
 pub(crate) use handle::Handle;

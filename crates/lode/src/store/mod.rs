@@ -37,6 +37,9 @@ use crate::wal::{Log, LogPosition};
 /// How long the log may become, however little data there is.
 const LEAST_LOG_BYTES: u64 = 32 << 20;
 
+/// Writes are light if they would take this long to make a checkpoint necessary.
+const LIGHT_SECONDS: u64 = 64;
+
 /// Pages that threads which were admitted at the same time may change beyond the room that there
 /// was.
 const MARGIN: u64 = 64;
@@ -182,10 +185,22 @@ impl Store {
     }
 
     /// Returns how long the log may become, never more than the user said: recovery replays it.
-    /// Little data is soon written out, and is worth less.
-    fn most_log_bytes(&self) -> u64 {
+    /// Little data is soon written out, and is worth less. The copies that a checkpoint is writing
+    /// do not count: the log would become longer and longer while that goes on.
+    pub(crate) fn most_log_bytes(&self) -> u64 {
         let least = LEAST_LOG_BYTES.min(self.most_log_bytes);
-        (self.data.used_bytes() * 2).clamp(least, self.most_log_bytes)
+        (self.data.live_bytes() * 2).clamp(least, self.most_log_bytes)
+    }
+
+    /// Returns what the log becomes longer by in a second of light writes, at most: a checkpoint
+    /// is not needed for a minute then.
+    pub(crate) fn light_log_bytes(&self) -> u64 {
+        self.checkpoint_log_bytes() / LIGHT_SECONDS
+    }
+
+    /// Returns where recovery would begin.
+    pub(crate) fn recovered_from(&self) -> LogPosition {
+        *locked(&self.since)
     }
 
     /// How long the log is when a checkpoint should begin.
@@ -213,7 +228,7 @@ impl Store {
     /// short, or cleaned pages have left many slots that only a checkpoint gives back.
     pub(crate) fn needs_checkpoint(&self, pager: &Pager) -> bool {
         let released = self.data.released();
-        let used = (self.data.used_bytes() / SLOT_BYTES as u64).saturating_sub(released);
+        let used = self.data.live_bytes() / SLOT_BYTES as u64;
         self.log_bytes() >= self.checkpoint_log_bytes()
             || released >= (used / 4).max(pager.most_dirty())
     }
@@ -321,13 +336,26 @@ impl Store {
     /// `Poisoned`.
     pub(crate) fn give_back(&self, pager: &Pager) -> Result<()> {
         self.expect_healthy()?;
-        {
-            let _turn = locked(&self.making_room);
-            self.forget_room();
-            self.data.reserve_only(pager.dirty() + MARGIN);
-        }
+        self.reserve_anew(pager);
         self.data.give_back();
         Ok(())
+    }
+
+    /// Gives back some space of the data file that nothing has needed between the last two
+    /// checkpoints. The caller holds [what is current](Self::current).
+    pub(crate) fn give_back_unneeded(&self, pager: &Pager) {
+        let unneeded = self.data.take_unneeded();
+        if unneeded > 0 {
+            self.reserve_anew(pager);
+            self.data.give_back_some(unneeded);
+        }
+    }
+
+    /// Has operations make room again, and until then keeps space for what has changed only.
+    fn reserve_anew(&self, pager: &Pager) {
+        let _turn = locked(&self.making_room);
+        self.forget_room();
+        self.data.reserve_only(pager.dirty() + MARGIN);
     }
 
     /// Gives back the space that only writers need, when the database is closed.
@@ -399,7 +427,7 @@ impl Store {
 
     /// What would have to be replayed after a crash.
     pub(crate) fn log_bytes(&self) -> u64 {
-        let of_log = |log: &Log| log.replay_bytes(*locked(&self.since));
+        let of_log = |log: &Log| log.bytes_since(self.recovered_from());
         self.log.as_ref().map_or(self.replayed_bytes, of_log)
     }
 

@@ -440,16 +440,16 @@ impl Log {
         spare + tail.segment.size_bytes - tail.at
     }
 
-    /// Bytes that recovery would have to replay.
-    pub(crate) fn replay_bytes(&self, since: LogPosition) -> u64 {
+    /// Returns the bytes of the log from a position on, as far as its segments are not forgotten.
+    pub(crate) fn bytes_since(&self, position: LogPosition) -> u64 {
         let turn = lock(&self.turn);
         let end = self.end.get();
-        let before: u64 = turn
-            .old
-            .iter()
-            .map(|(number, size, _)| if *number < since.segment { 0 } else { *size })
-            .sum();
-        let skipped = since.at.min(before + end.at);
-        before + end.at - skipped
+        let from = turn.old.iter().filter(|(number, ..)| *number >= position.segment);
+        let (mut bytes, mut is_there) = (end.at, end.segment == position.segment);
+        for (number, size, _) in from {
+            bytes += size;
+            is_there |= *number == position.segment;
+        }
+        if is_there { bytes.saturating_sub(position.at) } else { bytes }
     }
 }

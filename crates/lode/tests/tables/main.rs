@@ -1,5 +1,6 @@
 //! What tables do: their operations, their columns and records, and how they grow and shrink.
 
+mod churn;
 mod clearing;
 mod columns;
 mod cursors;

@@ -9,6 +9,9 @@ use crate::{Database, Durability, KeyKind, Options, ReadTable, Schema, Table, Ty
 
 const RECORD_BYTES: usize = 200;
 
+/// More records than [light](Pace::Light) writers write in a second.
+const BUSY: u32 = 2_000;
+
 fn options() -> Options {
     Options::new().memory_bytes(64 << 20).durability(Durability::Process)
 }
@@ -44,11 +47,33 @@ impl Run {
 
     /// Looks once a second for `seconds`; returns the data file's bytes.
     fn wait(&mut self, seconds: u64) -> u64 {
-        for _ in 0..seconds {
-            self.now += Duration::from_secs(1);
-            self.idleness.look(self.db.engine(), self.now, &|| true);
-        }
+        (0..seconds).for_each(|_| self.look());
         self.db.statistics().data_bytes
+    }
+
+    fn look(&mut self) {
+        self.now += Duration::from_secs(1);
+        self.idleness.look(self.db.engine(), self.now, &|| true);
+    }
+
+    /// Changes records in no order, and does what the threads of the database do after each few.
+    fn change(&self, count: u32, records: u32, turn: u32) {
+        for at in 0..count {
+            let id = (turn * count + at).wrapping_mul(0x9e37_79b1) % records;
+            let mut record = [turn as u8; RECORD_BYTES];
+            record[..4].copy_from_slice(&id.to_le_bytes());
+            self.table.upsert(&record).expect("room");
+            if at % 512 == 0 {
+                simulation::look_after(&self.db).expect("nothing is wrong");
+            }
+        }
+    }
+
+    /// Bytes that all files take up.
+    fn file_bytes(&self) -> u64 {
+        let store = self.db.engine().store().expect("it is on a disk");
+        let log = store.log().expect("it has a log");
+        self.db.statistics().data_bytes + log.unused_bytes() + store.log_bytes()
     }
 }
 
@@ -78,13 +103,14 @@ fn work_puts_it_off_and_each_time_makes_it_rarer() {
     for second in 0..30 {
         let before = run.db.statistics().data_bytes;
         assert_eq!(run.wait(9), before);
-        run.insert(50_000 + second..50_001 + second);
+        let first = 50_000 + second * BUSY;
+        run.insert(first..first + BUSY);
     }
     let before = run.db.statistics().data_bytes;
     let after = run.wait(12);
     assert!(after < before, "{after} of {before} bytes");
     // The next time it takes twice as long.
-    run.insert(60_000..110_000);
+    run.insert(200_000..250_000);
     let before = run.db.statistics().data_bytes;
     assert_eq!(run.wait(20), before);
     assert!(run.wait(3) < before);
@@ -96,7 +122,7 @@ fn it_ends_when_it_is_not_to_go_on() {
     run.insert(0..50_000);
     run.wait(1);
     let (asked, before) = (Cell::new(0), run.db.statistics().data_bytes);
-    run.now += LEAST_QUIET;
+    run.now += LEAST_PAUSE;
     let goes_on = || {
         asked.set(asked.get() + 1);
         false
@@ -106,7 +132,7 @@ fn it_ends_when_it_is_not_to_go_on() {
     assert_eq!(run.db.statistics().data_bytes, before);
 }
 
-/// A write in the middle of it only puts it off, wherever it comes.
+/// Writers in the middle of it only put it off, wherever they come.
 #[test]
 fn it_comes_to_its_end_another_time() {
     for asked_before in [0, 1, 2, 5, 20, 50, 100, 150] {
@@ -115,19 +141,19 @@ fn it_comes_to_its_end_another_time() {
         run.wait(1);
         let (asked, before) = (Cell::new(0), run.db.statistics().data_bytes);
         let table = run.table.clone();
-        run.now += LEAST_QUIET;
+        run.now += LEAST_PAUSE;
         let writes = || {
             if asked.replace(asked.get() + 1) == asked_before {
-                insert(&table, 50_000..50_001);
+                insert(&table, 50_000..50_000 + BUSY);
             }
             true
         };
         run.idleness.look(run.db.engine(), run.now, &writes);
         assert!(asked.get() > asked_before, "it has more steps than {asked_before}");
         assert!(run.db.check().expect("it is open").is_sound());
-        let after = run.wait(2 * LEAST_QUIET.as_secs() + 2);
+        let after = run.wait(2 * LEAST_PAUSE.as_secs() + 2);
         assert!(after < before, "{asked_before}: {after} of {before} bytes");
-        assert_eq!(run.table.len().expect("it can be read"), 50_001);
+        assert_eq!(run.table.len().expect("it can be read"), 50_000 + u64::from(BUSY));
     }
 }
 
@@ -165,4 +191,71 @@ fn the_log_keeps_its_files_until_space_is_wanted() {
     run.wait(12);
     let log = run.db.engine().store().and_then(Store::log).expect("it is on a disk");
     assert!(log.unused_bytes() <= 64 << 10, "{} bytes", log.unused_bytes());
+}
+
+/// Writers who need no checkpoint for long keep nothing that the data does not need.
+#[test]
+fn light_writes_do_not_keep_space() {
+    const RECORDS: u32 = 50_000;
+    let mut run = Run::new(&options());
+    run.insert(0..RECORDS);
+    run.change(3 * RECORDS, RECORDS, 0);
+    let used_bytes = u64::from(RECORDS) * RECORD_BYTES as u64 / 4 * 5;
+    let before = run.file_bytes();
+    assert!(before > 3 * used_bytes, "{before} bytes, {used_bytes} in use");
+    let sizes: Vec<u64> = (1..100)
+        .map(|second| {
+            run.change(100, RECORDS, second);
+            run.look();
+            run.file_bytes()
+        })
+        .collect();
+    let least = sizes.iter().min().expect("some looks");
+    assert!(*least <= used_bytes / 4 * 5 + SPARE_BYTES, "{least} bytes, {used_bytes} in use");
+    // In a pause, writers may change all pages, and there is space ahead of need.
+    let most = sizes[12..].iter().max().expect("some looks");
+    assert!(*most <= 2 * used_bytes + 2 * SPARE_BYTES, "{most} bytes, {used_bytes} in use");
+    // Once they stop, pages move, too: there are no holes left.
+    run.wait(2 * MOST_PAUSE.as_secs());
+    let length_bytes = run.db.engine().store().expect("it is on a disk").data.length_bytes();
+    assert!(length_bytes <= used_bytes / 4 * 5 + SPARE_BYTES, "{length_bytes} bytes long");
+    assert!(run.db.check().expect("it is open").is_sound());
+}
+
+/// Pages that deletions have left sparse are filled beside light writes, and not again before much
+/// has changed.
+#[test]
+fn light_writes_do_not_keep_sparse_pages() {
+    let mut run = Run::new(&options());
+    run.insert(0..50_000);
+    for id in (0..50_000u32).filter(|id| id % 2 != 0) {
+        assert!(run.table.delete(id).expect("it can be read"));
+    }
+    let before = run.db.statistics().page_bytes;
+    for second in 0..30 {
+        run.insert(100_000 + second..100_001 + second);
+        run.look();
+    }
+    let after = run.db.statistics().page_bytes;
+    assert!(after < before / 3 * 2, "{after} of {before} bytes");
+    let store = run.db.engine().store().expect("it is on a disk");
+    assert_eq!(run.idleness.sparse_pages(run.db.engine(), store), Sparse::Left);
+    assert!(run.db.check().expect("it is open").is_sound());
+}
+
+/// Looks that come soon after one another do not make much look like little.
+#[test]
+fn many_looks_do_not_make_writes_light() {
+    let mut run = Run::new(&options());
+    run.insert(0..50_000);
+    let (before, start) = (run.db.statistics().data_bytes, run.now);
+    for look in 0..400 {
+        let first = 50_000 + look * BUSY / 10;
+        run.insert(first..first + BUSY / 10);
+        run.now += Duration::from_millis(100);
+        run.idleness.look(run.db.engine(), run.now, &|| true);
+    }
+    assert!(run.now - start > 3 * LEAST_PAUSE);
+    assert!(run.db.statistics().data_bytes >= before);
+    assert_eq!(run.idleness.pause, LEAST_PAUSE);
 }

@@ -172,6 +172,7 @@ impl Work {
         self.same(Database::checkpoint);
         self.drop_table(4);
         self.same(simulation::give_back);
+        self.same(simulation::rest_beside_writers);
         self.drop_table(0);
         self.same(|db| simulation::clean_pages(db, 100));
         self.same(|db| db.compact().map(drop));

@@ -99,9 +99,10 @@ impl Run {
             97..98 => self.reopen(),
             98..99 => {
                 self.mark();
-                let compacted = match place.1 % 2 {
+                let compacted = match place.1 % 3 {
                     0 => self.db().compact().map(drop),
-                    _ => simulation::rest(self.db()),
+                    1 => simulation::rest(self.db()),
+                    _ => simulation::rest_beside_writers(self.db()),
                 };
                 match compacted {
                     Ok(()) => self.promise(),
