@@ -247,10 +247,11 @@ fn a_nested_column_may_be_left_out() {
     let entry = "farm/_delta_log/00000000000000000000.json";
     // The schema is text in text.
     let id = r#"{\"name\":\"id\""#;
-    let nested = r#"{\"name\":\"more\",\"type\":{\"type\":\"array\",\"elementType\":\"long\",\"containsNull\":true},\"nullable\":true,\"metadata\":{}},"#;
+    let nested = r#"{\"name\":\"more\",\"type\":{\"type\":\"array\",\"elementType\":\"long\","#;
+    let rest = r#"\"containsNull\":true},\"nullable\":true,\"metadata\":{}},"#;
     let log = bench.read(entry);
     assert!(log.contains(id), "{log}");
-    bench.write(entry, &log.replacen(id, &format!("{nested}{id}"), 1));
+    bench.write(entry, &log.replacen(id, &format!("{nested}{rest}{id}"), 1));
     let import = ["import", "copy", "animal", "--delta", "farm"];
     let ended = bench.lode(&import);
     assert!(ended.stderr.starts_with("lode: farm: the Delta table has column more of type"));
