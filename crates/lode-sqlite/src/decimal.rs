@@ -13,19 +13,15 @@
 //! greater than every number wherever an expression has no affinity: `max(price) > 5` would be true
 //! of all. `decimal_sum`, `decimal_add`, `decimal_sub` and `decimal_mul` are exact.
 
-use std::cmp::Ordering;
-
 use lode::{Decimal, Type, Value};
 use rusqlite::functions::{Aggregate, Context, FunctionFlags};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Result, ffi, vtab};
 
+use crate::collation::{COLLATION, compare, parse};
 use crate::error::error;
 use crate::number::Number;
 use crate::position::{Position, after, all_greater, all_less, at};
-
-/// The name of the collation.
-pub(crate) const COLLATION: &str = "decimal";
 
 /// The most digits of which a double tells all decimals apart.
 const MOST_REAL_DIGITS: u8 = f64::DIGITS as u8;
@@ -108,20 +104,6 @@ pub(crate) fn add_decimals(connection: &Connection) -> Result<()> {
     connection.create_aggregate_function("decimal_sum", 1, FLAGS, Sum)
 }
 
-/// Compares two texts: decimals by their values, before all that is no decimal.
-fn compare(one: &str, other: &str) -> Ordering {
-    match (parse(one), parse(other)) {
-        (Some(one), Some(other)) => one.cmp(&other),
-        (Some(_), None) => Ordering::Less,
-        (None, Some(_)) => Ordering::Greater,
-        (None, None) => one.cmp(other),
-    }
-}
-
-fn parse(text: &str) -> Option<Decimal> {
-    text.trim_ascii().parse().ok()
-}
-
 /// Returns the decimal that a value of SQL is; of a REAL, the shortest one that means it.
 fn decimal_of(value: ValueRef<'_>) -> Option<Decimal> {
     match value {
@@ -195,6 +177,13 @@ pub(crate) fn to_column(
     }
 }
 
+/// Returns the decimal that a REAL stands for where it is compared: itself, if it is whole. Of
+/// others at most one decimal of 15 digits is nearest to it, and that has its shortest digits.
+fn of_real(number: f64) -> Option<Decimal> {
+    let whole = Number::Real(number).as_whole().and_then(|whole| Decimal::new(whole, 0));
+    whole.or_else(|| decimal_of(ValueRef::Real(number)))
+}
+
 /// Finds where a value of SQL stands among those of a key column of decimals.
 pub(crate) fn position((precision, scale): (u8, u8), value: ValueRef<'_>) -> Position<'static> {
     let number = match Form::of(precision, scale) {
@@ -215,8 +204,7 @@ pub(crate) fn position((precision, scale): (u8, u8), value: ValueRef<'_>) -> Pos
                 // Numbers are below text, and text is below bytes.
                 None => return all_less(),
                 Some(Number::Whole(number)) => Some(Decimal::from(number)),
-                // No other decimal of so few digits is nearest to it, so it stands where it reads.
-                Some(Number::Real(number)) => match decimal_of(ValueRef::Real(number)) {
+                Some(Number::Real(number)) => match of_real(number) {
                     None if number >= 1.0 => return all_less(),
                     None if number <= -1.0 => return all_greater(),
                     near => near,

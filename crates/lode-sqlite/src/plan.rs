@@ -5,7 +5,8 @@ use rusqlite::Result;
 use rusqlite::types::ValueRef;
 use rusqlite::vtab::{IndexConstraintOp, IndexFlags, IndexInfo};
 
-use crate::decimal::{self, Form};
+use crate::collation::COLLATION;
+use crate::decimal::Form;
 use crate::position::{is_exact, is_float, is_single};
 use crate::rows::has_row_numbers;
 
@@ -85,7 +86,7 @@ fn collation(kind: Type) -> Option<&'static str> {
     match kind {
         Type::Text(_) | Type::VarText(_) => Some("BINARY"),
         Type::Decimal { precision, scale } => {
-            (Form::of(precision, scale) == Form::Text).then_some(decimal::COLLATION)
+            (Form::of(precision, scale) == Form::Text).then_some(COLLATION)
         }
         _ => None,
     }
@@ -121,8 +122,7 @@ impl Conditions {
             let collation = if own.is_some() { info.collation(at)? } else { "BINARY" };
             let is = |name: &&str| collation.eq_ignore_ascii_case(name);
             if constraint.operator() == Op::SQLITE_INDEX_CONSTRAINT_EQ
-                && ["BINARY", "NOCASE", "RTRIM"].iter().any(is)
-                && !matches!(kind, Type::Decimal { .. })
+                && (["BINARY", "NOCASE", "RTRIM"].iter().any(is) || own.as_ref().is_some_and(is))
                 && info.rhs_value(at)?.is_none()
                 && !info.is_in_constraint(at)?
             {
@@ -300,7 +300,12 @@ impl Planned<'_> {
         let columns = self.schema.columns().iter().enumerate();
         let wanted = columns.filter(|(at, _)| *at < self.schema.key_columns() || is_used(*at));
         let wanted: Vec<_> = wanted.map(|(_, column)| column.id()).collect();
-        (wanted.len() < self.schema.columns().len()).then_some(wanted)
+        let saves = match self.schema.is_variable() {
+            // Whole records come from the heap, unless the key is all that is wanted.
+            true => wanted.len() == self.schema.key_columns(),
+            false => true,
+        };
+        (saves && wanted.len() < self.schema.columns().len()).then_some(wanted)
     }
 
     /// About how many rows come, and what they cost.
