@@ -60,8 +60,8 @@ fn a_join_on_any_column_looks_at_each_row_a_few_times() {
     assert!(plan[0].contains("key (id=?)") && !plan[0].contains("built"), "{plan:?}");
 }
 
-/// Tables `a (id, i, r, t)` and `b` of the same columns: decimals that are INTEGER, REAL and TEXT in
-/// SQL. Each value of `a` is twice in `b`, where they have other digits after the point.
+/// Tables `a (id, i, r, t)` and `b` of the same columns: decimals that are INTEGER, REAL and TEXT
+/// in SQL. Each value of `a` is twice in `b`, where they have other digits after the point.
 #[test]
 fn a_join_on_decimals_looks_at_each_row_a_few_times() {
     let db = Database::in_memory().expect("memory");
