@@ -329,11 +329,13 @@ impl Planned<'_> {
             info.set_estimated_cost(4.0 + rows);
             return;
         }
-        // What it costs to build the index is shared by as many values as the root of its records:
-        // how many there will be is not known here.
-        let found = (rows.powf(0.25) / 4f64.powi(plan.indexed.len() as i32 - 1)).max(1.0);
+        // A column is taken to have as many values as the root of the number of records. What it
+        // costs to build the index is shared among a fifth as many look-ups, and each record that
+        // one finds is read by its key.
+        let root = rows.sqrt();
+        let found = (root / 4f64.powi(plan.indexed.len() as i32 - 1)).max(1.0);
         info.set_estimated_rows(found as i64);
-        info.set_estimated_cost(4.0 + rows.min(3.0 * rows.sqrt() + 2.0 * found));
+        info.set_estimated_cost(4.0 + rows.min(10.0 * root + 4.0 * found));
     }
 
     /// The plan in words, for `EXPLAIN QUERY PLAN`.
