@@ -147,3 +147,26 @@ fn the_number_of_records_is_known_without_reading_them() {
         assert!(steps < 100, "{end}: {steps} steps");
     }
 }
+
+#[test]
+fn a_plan_knows_what_its_transaction_has_written() {
+    let (_db, connection) = tables();
+    connection.execute_batch("DELETE FROM a; DELETE FROM b").expect("rows");
+    let fill =
+        "BEGIN; WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 500)
+         INSERT INTO a SELECT i, i, NULL FROM n; INSERT INTO b SELECT id, x, NULL FROM a";
+    connection.execute_batch(fill).expect("rows");
+    let query = "SELECT count(*) FROM a, b, a AS other
+                 WHERE other.x IN (1, 2, 3) AND b.y IN (4, 5, 6) AND a.x = b.y";
+    let plan = || rows(&connection, &format!("EXPLAIN QUERY PLAN {query}"));
+    let before = plan();
+    let (found, steps) = steps(&connection, query);
+    assert_eq!(found, 9);
+    assert!(steps < 100_000, "{steps} steps: {before:?}");
+    connection.execute_batch("COMMIT").expect("it is kept");
+    let shape = |lines: Vec<String>| -> Vec<String> {
+        let words = lines.iter().map(|line| line.rsplit('|').next().unwrap_or_default().into());
+        words.collect()
+    };
+    assert_eq!(shape(before), shape(plan()));
+}
