@@ -38,6 +38,13 @@ impl Guesses {
         }
     }
 
+    /// Adds columns of which there may be no rows.
+    pub(crate) fn add(&mut self, schema: &Schema) {
+        for field in schema.fields() {
+            self.place(field.name());
+        }
+    }
+
     /// Looks at the fields of a batch whose other columns are text.
     pub(crate) fn look_at(&mut self, batch: &RecordBatch) {
         for (field, array) in batch.schema_ref().fields().iter().zip(batch.columns()) {

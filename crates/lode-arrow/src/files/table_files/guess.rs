@@ -30,6 +30,7 @@ impl TableFiles {
             let reader = self.open(place, &options).map_err(failed)?;
             let is_read = |said: &&Field| reader.schema().index_of(said.name()).is_ok();
             guesses.begin(self.partitions.iter().filter(is_read));
+            guesses.add(reader.schema());
             for batch in reader {
                 let batch = batch.map_err(failed)?;
                 rows += batch.num_rows() as u64;
