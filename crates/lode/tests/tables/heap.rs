@@ -346,7 +346,7 @@ fn columns_of_the_key_are_read_without_the_heap() {
             assert_eq!(table.insert(&schema.pack(&values).expect("it fits")), Ok(true));
         }
         let first = if key.is_variable() { Value::Text("number 00000") } else { Value::Signed(0) };
-        assert_eq!(table.delete(&[first, Value::Signed(-7)]), Ok(true));
+        assert_eq!(table.delete([first, Value::Signed(-7)]), Ok(true));
     }
     db.close().expect("it is whole");
     let db = Options::new().open(directory.path()).expect("it was closed");
