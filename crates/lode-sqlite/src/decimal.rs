@@ -64,19 +64,33 @@ pub(crate) fn set_result(context: &mut vtab::Context, kind: Type, number: Decima
         Type::Decimal { precision, scale } => Form::of(precision, scale),
         _ => Form::Text,
     };
-    let text = number.to_string();
     match form {
-        Form::Integer => match i64::try_from(number.unscaled()) {
-            Ok(number) => context.set_result(number),
-            // A caller that packs records itself may have put it there.
-            Err(_) => context.set_result(text),
-        },
-        Form::Real => match text.parse::<f64>() {
-            Ok(number) => context.set_result(number),
-            Err(_) => context.set_result(text),
-        },
-        Form::Text => context.set_result(text),
+        Form::Integer => {
+            if let Ok(number) = i64::try_from(number.unscaled()) {
+                return context.set_result(number);
+            }
+        }
+        Form::Real => {
+            if let Some(number) = as_real(number) {
+                return context.set_result(number);
+            }
+        }
+        Form::Text => {}
     }
+    // Or a caller that packs records itself has put a longer one there.
+    context.set_result(number.to_string())
+}
+
+/// Powers of ten that are doubles.
+const POWERS: [f64; MOST_REAL_DIGITS as usize + 1] =
+    [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
+
+/// Returns the double nearest to a decimal of at most 15 digits: the quotient of two whole numbers
+/// that are doubles is rounded once.
+fn as_real(number: Decimal) -> Option<f64> {
+    let power = POWERS.get(usize::from(number.scale()))?;
+    let unscaled = number.rescaled(MOST_REAL_DIGITS, number.scale())?;
+    Some(unscaled as f64 / power)
 }
 
 const FLAGS: FunctionFlags = FunctionFlags::SQLITE_UTF8
@@ -220,5 +234,23 @@ pub(crate) fn position((precision, scale): (u8, u8), value: ValueRef<'_>) -> Pos
         Some(floor) => after(Value::Decimal(floor)),
         None if number < Decimal::from(0i64) => all_greater(),
         None => all_less(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_double_is_that_of_the_text() {
+        let digits = [1, 7, 10, 99, 12_345, 333_333_333_333_333, 999_999_999_999_999];
+        for scale in 0..=MOST_REAL_DIGITS {
+            for unscaled in digits.into_iter().chain([0]).flat_map(|number| [number, -number]) {
+                let number = Decimal::new(unscaled, scale).expect("it is short");
+                let near: f64 = number.to_string().parse().expect("a number");
+                assert_eq!(as_real(number).map(f64::to_bits), Some(near.to_bits()), "{number}");
+            }
+        }
+        assert_eq!(as_real(Decimal::from(1_000_000_000_000_000i64)), None);
     }
 }
