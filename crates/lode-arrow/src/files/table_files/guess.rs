@@ -24,7 +24,7 @@ impl TableFiles {
     ) -> Result<SchemaRef, (usize, Error)> {
         let schema = Some(Arc::new(Schema::empty()));
         let options = ReadOptions { schema, ..options.clone() };
-        let (mut guesses, mut rows) = (Guesses::default(), 0);
+        let (mut guesses, mut rows) = (Guesses::new(options.rounds_times), 0);
         for place in 0..self.files.len() {
             let failed = |error| (place, error);
             let reader = self.open(place, &options).map_err(failed)?;
