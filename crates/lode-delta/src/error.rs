@@ -51,6 +51,16 @@ pub enum Error {
         /// `read` or `replace`.
         verb: &'static str,
     },
+    /// The table lacks a column that was asked for.
+    #[error("{place}: there is no column {column}; columns are {columns}")]
+    NoColumn {
+        /// The table.
+        place: Box<str>,
+        /// The column.
+        column: Box<str>,
+        /// Its columns.
+        columns: Box<str>,
+    },
     /// There is a table of another schema.
     #[error("{place}: there is a Delta table with other columns: {found}, and not {wanted}")]
     OtherSchema {

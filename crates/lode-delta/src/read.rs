@@ -14,34 +14,45 @@ use crate::error::{Error, Result};
 use crate::files::Files;
 use crate::location::Location;
 use crate::log::{self, Version};
-use crate::schema::{self, StoredColumn};
+use crate::schema::{Columns, StoredColumn};
 
 /// The newest version of a Delta table, to be read.
 pub struct DeltaTable {
     files: Files,
     version: Version,
-    schema: SchemaRef,
-    /// What files call the columns.
-    stored: Vec<StoredColumn>,
+    columns: Columns,
 }
 
 impl DeltaTable {
-    /// Opens a table.
+    /// Opens a table to read all of its columns.
     ///
     /// # Errors
     /// `NoTable`; `Damaged`; `Unsupported`; `Store`; `Place`.
     pub fn open(location: &Location) -> Result<Self> {
+        Self::open_with(location, None)
+    }
+
+    /// Opens a table to read these columns, in this order. Others may have types that Lode does not
+    /// hold.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open); `NoColumn`.
+    pub fn open_columns(location: &Location, columns: &[String]) -> Result<Self> {
+        Self::open_with(location, Some(columns))
+    }
+
+    fn open_with(location: &Location, wanted: Option<&[String]>) -> Result<Self> {
         let no_table = || Error::NoTable { place: location.shown().into() };
         let files = Files::new(location.store()?.ok_or_else(no_table)?)?;
         let version = log::newest(&files)?.ok_or_else(no_table)?;
         let place = files.place();
         version.expect_readable(&place)?;
         let mapping = version.mapping(&place)?;
-        let (schema, stored) = schema::parse_mapped(&version.schema, mapping, &place)?;
+        let columns = Columns::parse(&version.schema, mapping, wanted, &place)?;
         let mut partitions = version.metadata.partition_columns.iter();
-        match partitions.find(|name| schema.field_with_name(name).is_err()) {
+        match partitions.find(|name| !columns.names.contains(name)) {
             Some(name) => Err(files.damaged(format!("it has no column {name} for its partitions"))),
-            None => Ok(Self { files, version, schema, stored }),
+            None => Ok(Self { files, version, columns }),
         }
     }
 
@@ -50,9 +61,10 @@ impl DeltaTable {
         self.version.number
     }
 
-    /// Its columns. If Lode wrote it, their metadata says which types of Lode they had.
+    /// Returns the columns that are read. If Lode wrote the table, their metadata says which types
+    /// of Lode they had.
     pub fn schema(&self) -> &SchemaRef {
-        &self.schema
+        &self.columns.schema
     }
 
     /// How many rows it has, if its log says so.
@@ -75,9 +87,12 @@ impl DeltaTable {
         if i64::try_from(size_bytes) != Ok(file.size) {
             return Err(damaged(&format!("it has {size_bytes} bytes and not {}", file.size)));
         }
-        let options = ReadOptions::default();
-        let reader = FileReader::open(FileFormat::Parquet, found, &options);
-        let reader = reader.map_err(|error| damaged(&error.to_string()))?;
+        let open = |options: &ReadOptions| {
+            let file = found.try_clone().map_err(lode_arrow::Error::from);
+            let reader = file.and_then(|file| FileReader::open(FileFormat::Parquet, file, options));
+            reader.map_err(|error| damaged(&error.to_string()))
+        };
+        let reader = open(&ReadOptions::default())?;
         let rows = reader.rows().unwrap_or(0);
         if let Some(said) = file.stored_rows().filter(|said| *said != rows) {
             return Err(damaged(&format!("it has {rows} rows and not {said}")));
@@ -92,7 +107,18 @@ impl DeltaTable {
             let why = format!("its deletion vector has row {last}, and it has {rows} rows");
             return Err(damaged(&why));
         }
-        let sources = self.sources(file, &reader).map_err(|why| damaged(&why))?;
+        let mut sources = self.sources(file, &reader).map_err(|why| damaged(&why))?;
+        // Values of other columns are not looked at: their types may be any.
+        let mut places: Vec<usize> = sources.iter().filter_map(Source::place).collect();
+        places.sort_unstable();
+        let name = |place: &usize| reader.schema().field(*place).name().clone();
+        let names = places.iter().map(name).collect();
+        let reader = open(&ReadOptions { columns: Some(names), ..ReadOptions::default() })?;
+        for source in &mut sources {
+            if let Source::Column(place) = source {
+                *place = places.partition_point(|other| *other < *place);
+            }
+        }
         Ok(DataFile { reader, sources, deleted, path: &file.path })
     }
 
@@ -103,10 +129,10 @@ impl DeltaTable {
         reader: &FileReader,
     ) -> Result<Vec<Source<'t>>, String> {
         let has_ids = || reader.field_ids().iter().any(Option::is_some);
-        if self.stored.iter().any(|column| column.id.is_some()) && !has_ids() {
+        if self.columns.stored.iter().any(|column| column.id.is_some()) && !has_ids() {
             return Err("it has no field ids, by which the columns of the table are found".into());
         }
-        let columns = self.schema.fields().iter().zip(&self.stored);
+        let columns = self.columns.schema.fields().iter().zip(&self.columns.stored);
         let sources = columns.map(|(field, stored)| {
             if self.version.metadata.partition_columns.contains(field.name()) {
                 let value = file.partition_values.get(&stored.name);
@@ -125,7 +151,7 @@ impl DeltaTable {
     /// A batch of a file with all columns of the table, without rows that are deleted.
     fn complete(&self, batch: &RecordBatch, file: &mut DataFile<'_>) -> Result<RecordBatch> {
         let (mut fields, mut columns) = (Vec::new(), Vec::new());
-        for (field, source) in self.schema.fields().iter().zip(&file.sources) {
+        for (field, source) in self.columns.schema.fields().iter().zip(&file.sources) {
             let wanted = field.data_type();
             let array = match source {
                 Source::Column(place) => {
@@ -225,6 +251,16 @@ enum Source<'t> {
     Value(Option<&'t str>),
     /// Nowhere: they are null.
     Nothing,
+}
+
+impl Source<'_> {
+    /// Returns which column of the file it is, if it is one.
+    fn place(&self) -> Option<usize> {
+        match self {
+            Self::Column(place) => Some(*place),
+            Self::Value(_) | Self::Nothing => None,
+        }
+    }
 }
 
 /// A file that is being read.

@@ -169,47 +169,77 @@ pub(crate) struct StoredColumn {
     pub(crate) id: Option<i32>,
 }
 
-/// The schema that the log says; columns of types that Lode does not hold are refused.
-pub(crate) fn parse(text: &str, place: &str) -> Result<SchemaRef> {
-    Ok(parse_mapped(text, Mapping::None, place)?.0)
+/// The columns of a table that are read.
+pub(crate) struct Columns {
+    pub(crate) schema: SchemaRef,
+    /// What files call them.
+    pub(crate) stored: Vec<StoredColumn>,
+    /// The names of all columns of the table, also of those that are not read.
+    pub(crate) names: Vec<String>,
 }
 
-/// The schema that the log says, and what files call its columns.
-pub(crate) fn parse_mapped(
-    text: &str,
-    mapping: Mapping,
-    place: &str,
-) -> Result<(SchemaRef, Vec<StoredColumn>)> {
-    let damaged = |why: &str| Error::Damaged { place: place.into(), why: why.into() };
-    let schema: Struct =
-        serde_json::from_str(text).map_err(|error| damaged(&format!("its schema: {error}")))?;
-    let stored = schema.fields.iter().map(|field| names_in_files(field, mapping));
-    let stored: Vec<_> = stored.collect::<Result<_, _>>().map_err(|why: String| damaged(&why))?;
-    // The case of their letters does not tell columns apart.
-    let names = schema.fields.iter().map(|field| field.name.to_lowercase());
-    expect_distinct(names).map_err(|name| damaged(&format!("column {name} is there twice")))?;
-    let names = stored.iter().map(|column| column.name.clone());
-    let twice = |name: String| damaged(&format!("two of its columns are called {name} in files"));
-    expect_distinct(names).map_err(twice)?;
-    let fields = schema.fields.into_iter().map(|field| {
-        let no = |what: String| Error::Unsupported {
-            place: place.into(),
-            what: what.into(),
-            verb: "read",
+/// Returns the schema that the log says; columns of types that Lode does not hold are refused.
+pub(crate) fn parse(text: &str, place: &str) -> Result<SchemaRef> {
+    Ok(Columns::parse(text, Mapping::None, None, place)?.schema)
+}
+
+impl Columns {
+    /// Reads the schema that the log says: these columns in this order, or all. Refuses types that
+    /// Lode does not hold, but for columns that are not read.
+    pub(crate) fn parse(
+        text: &str,
+        mapping: Mapping,
+        wanted: Option<&[String]>,
+        place: &str,
+    ) -> Result<Self> {
+        let damaged = |why: &str| Error::Damaged { place: place.into(), why: why.into() };
+        let schema: Struct =
+            serde_json::from_str(text).map_err(|error| damaged(&format!("its schema: {error}")))?;
+        let stored = schema.fields.iter().map(|field| names_in_files(field, mapping));
+        let stored: Vec<_> =
+            stored.collect::<Result<_, _>>().map_err(|why: String| damaged(&why))?;
+        // The case of their letters does not tell columns apart.
+        let names = schema.fields.iter().map(|field| field.name.to_lowercase());
+        expect_distinct(names).map_err(|name| damaged(&format!("column {name} is there twice")))?;
+        let names = stored.iter().map(|column| column.name.clone());
+        let twice =
+            |name: String| damaged(&format!("two of its columns are called {name} in files"));
+        expect_distinct(names).map_err(twice)?;
+        let names: Vec<_> = schema.fields.iter().map(|field| field.name.clone()).collect();
+        let read: Vec<usize> = match wanted {
+            None => (0..names.len()).collect(),
+            Some(wanted) => {
+                let at = |name: &String| {
+                    names.iter().position(|found| found == name).ok_or_else(|| Error::NoColumn {
+                        place: place.into(),
+                        column: name.as_str().into(),
+                        columns: names.join(", ").into(),
+                    })
+                };
+                wanted.iter().map(at).collect::<Result<_>>()?
+            }
         };
-        let kind = field.r#type.as_str().and_then(type_of);
-        let kind =
-            kind.ok_or_else(|| no(format!("column {} of type {}", field.name, field.r#type)))?;
-        if let Some(change) = strange_change(&field) {
-            return Err(no(format!("a change of column {} {change}", field.name)));
-        }
-        let metadata = field.metadata.iter();
-        let metadata: HashMap<_, _> = metadata
-            .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_string())))
-            .collect();
-        Ok(Field::new(field.name, kind, field.nullable).with_metadata(metadata))
-    });
-    Ok((Arc::new(Schema::new(fields.collect::<Result<Vec<_>>>()?)), stored))
+        let fields = read.iter().map(|at| arrow_field(&schema.fields[*at], place));
+        let schema = Arc::new(Schema::new(fields.collect::<Result<Vec<_>>>()?));
+        let stored = read.iter().map(|at| stored[*at].clone()).collect();
+        Ok(Self { schema, stored, names })
+    }
+}
+
+/// Returns a column as Arrow has it. Refuses types that Lode does not hold.
+fn arrow_field(field: &StructField, place: &str) -> Result<Field> {
+    let no =
+        |what: String| Error::Unsupported { place: place.into(), what: what.into(), verb: "read" };
+    let kind = field.r#type.as_str().and_then(type_of);
+    let kind = kind.ok_or_else(|| no(format!("column {} of type {}", field.name, field.r#type)))?;
+    if let Some(change) = strange_change(field) {
+        return Err(no(format!("a change of column {} {change}", field.name)));
+    }
+    let metadata = field.metadata.iter();
+    let metadata: HashMap<_, _> = metadata
+        .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_string())))
+        .collect();
+    Ok(Field::new(&field.name, kind, field.nullable).with_metadata(metadata))
 }
 
 /// Returns what files call a column, or what its metadata lacks.

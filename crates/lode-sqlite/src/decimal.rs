@@ -13,19 +13,15 @@
 //! greater than every number wherever an expression has no affinity: `max(price) > 5` would be true
 //! of all. `decimal_sum`, `decimal_add`, `decimal_sub` and `decimal_mul` are exact.
 
-use std::cmp::Ordering;
-
 use lode::{Decimal, Type, Value};
 use rusqlite::functions::{Aggregate, Context, FunctionFlags};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Result, ffi, vtab};
 
+use crate::collation::{COLLATION, compare, parse};
 use crate::error::error;
 use crate::number::Number;
 use crate::position::{Position, after, all_greater, all_less, at};
-
-/// The name of the collation.
-pub(crate) const COLLATION: &str = "decimal";
 
 /// The most digits of which a double tells all decimals apart.
 const MOST_REAL_DIGITS: u8 = f64::DIGITS as u8;
@@ -68,19 +64,33 @@ pub(crate) fn set_result(context: &mut vtab::Context, kind: Type, number: Decima
         Type::Decimal { precision, scale } => Form::of(precision, scale),
         _ => Form::Text,
     };
-    let text = number.to_string();
     match form {
-        Form::Integer => match i64::try_from(number.unscaled()) {
-            Ok(number) => context.set_result(number),
-            // A caller that packs records itself may have put it there.
-            Err(_) => context.set_result(text),
-        },
-        Form::Real => match text.parse::<f64>() {
-            Ok(number) => context.set_result(number),
-            Err(_) => context.set_result(text),
-        },
-        Form::Text => context.set_result(text),
+        Form::Integer => {
+            if let Ok(number) = i64::try_from(number.unscaled()) {
+                return context.set_result(number);
+            }
+        }
+        Form::Real => {
+            if let Some(number) = as_real(number) {
+                return context.set_result(number);
+            }
+        }
+        Form::Text => {}
     }
+    // Or a caller that packs records itself has put a longer one there.
+    context.set_result(number.to_string())
+}
+
+/// Powers of ten that are doubles.
+const POWERS: [f64; MOST_REAL_DIGITS as usize + 1] =
+    [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
+
+/// Returns the double nearest to a decimal of at most 15 digits: the quotient of two whole numbers
+/// that are doubles is rounded once.
+fn as_real(number: Decimal) -> Option<f64> {
+    let power = POWERS.get(usize::from(number.scale()))?;
+    let unscaled = number.rescaled(MOST_REAL_DIGITS, number.scale())?;
+    Some(unscaled as f64 / power)
 }
 
 const FLAGS: FunctionFlags = FunctionFlags::SQLITE_UTF8
@@ -106,20 +116,6 @@ pub(crate) fn add_decimals(connection: &Connection) -> Result<()> {
         })?;
     }
     connection.create_aggregate_function("decimal_sum", 1, FLAGS, Sum)
-}
-
-/// Compares two texts: decimals by their values, before all that is no decimal.
-fn compare(one: &str, other: &str) -> Ordering {
-    match (parse(one), parse(other)) {
-        (Some(one), Some(other)) => one.cmp(&other),
-        (Some(_), None) => Ordering::Less,
-        (None, Some(_)) => Ordering::Greater,
-        (None, None) => one.cmp(other),
-    }
-}
-
-fn parse(text: &str) -> Option<Decimal> {
-    text.trim_ascii().parse().ok()
 }
 
 /// Returns the decimal that a value of SQL is; of a REAL, the shortest one that means it.
@@ -195,6 +191,13 @@ pub(crate) fn to_column(
     }
 }
 
+/// Returns the decimal that a REAL stands for where it is compared: itself, if it is whole. Of
+/// others at most one decimal of 15 digits is nearest to it, and that has its shortest digits.
+fn of_real(number: f64) -> Option<Decimal> {
+    let whole = Number::Real(number).as_whole().and_then(|whole| Decimal::new(whole, 0));
+    whole.or_else(|| decimal_of(ValueRef::Real(number)))
+}
+
 /// Finds where a value of SQL stands among those of a key column of decimals.
 pub(crate) fn position((precision, scale): (u8, u8), value: ValueRef<'_>) -> Position<'static> {
     let number = match Form::of(precision, scale) {
@@ -215,8 +218,7 @@ pub(crate) fn position((precision, scale): (u8, u8), value: ValueRef<'_>) -> Pos
                 // Numbers are below text, and text is below bytes.
                 None => return all_less(),
                 Some(Number::Whole(number)) => Some(Decimal::from(number)),
-                // No other decimal of so few digits is nearest to it, so it stands where it reads.
-                Some(Number::Real(number)) => match decimal_of(ValueRef::Real(number)) {
+                Some(Number::Real(number)) => match of_real(number) {
                     None if number >= 1.0 => return all_less(),
                     None if number <= -1.0 => return all_greater(),
                     near => near,
@@ -232,5 +234,23 @@ pub(crate) fn position((precision, scale): (u8, u8), value: ValueRef<'_>) -> Pos
         Some(floor) => after(Value::Decimal(floor)),
         None if number < Decimal::from(0i64) => all_greater(),
         None => all_less(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_double_is_that_of_the_text() {
+        let digits = [1, 7, 10, 99, 12_345, 333_333_333_333_333, 999_999_999_999_999];
+        for scale in 0..=MOST_REAL_DIGITS {
+            for unscaled in digits.into_iter().chain([0]).flat_map(|number| [number, -number]) {
+                let number = Decimal::new(unscaled, scale).expect("it is short");
+                let near: f64 = number.to_string().parse().expect("a number");
+                assert_eq!(as_real(number).map(f64::to_bits), Some(near.to_bits()), "{number}");
+            }
+        }
+        assert_eq!(as_real(Decimal::from(1_000_000_000_000_000i64)), None);
     }
 }

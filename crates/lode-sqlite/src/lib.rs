@@ -30,6 +30,7 @@
 #![warn(unreachable_pub)]
 
 mod attach;
+mod collation;
 mod confined;
 mod console;
 mod cursor;

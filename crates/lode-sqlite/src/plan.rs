@@ -5,7 +5,8 @@ use rusqlite::Result;
 use rusqlite::types::ValueRef;
 use rusqlite::vtab::{IndexConstraintOp, IndexFlags, IndexInfo};
 
-use crate::decimal::{self, Form};
+use crate::collation::COLLATION;
+use crate::decimal::Form;
 use crate::position::{is_exact, is_float, is_single};
 use crate::rows::has_row_numbers;
 
@@ -85,7 +86,7 @@ fn collation(kind: Type) -> Option<&'static str> {
     match kind {
         Type::Text(_) | Type::VarText(_) => Some("BINARY"),
         Type::Decimal { precision, scale } => {
-            (Form::of(precision, scale) == Form::Text).then_some(decimal::COLLATION)
+            (Form::of(precision, scale) == Form::Text).then_some(COLLATION)
         }
         _ => None,
     }
@@ -121,8 +122,7 @@ impl Conditions {
             let collation = if own.is_some() { info.collation(at)? } else { "BINARY" };
             let is = |name: &&str| collation.eq_ignore_ascii_case(name);
             if constraint.operator() == Op::SQLITE_INDEX_CONSTRAINT_EQ
-                && ["BINARY", "NOCASE", "RTRIM"].iter().any(is)
-                && !matches!(kind, Type::Decimal { .. })
+                && (["BINARY", "NOCASE", "RTRIM"].iter().any(is) || own.as_ref().is_some_and(is))
                 && info.rhs_value(at)?.is_none()
                 && !info.is_in_constraint(at)?
             {
@@ -300,7 +300,12 @@ impl Planned<'_> {
         let columns = self.schema.columns().iter().enumerate();
         let wanted = columns.filter(|(at, _)| *at < self.schema.key_columns() || is_used(*at));
         let wanted: Vec<_> = wanted.map(|(_, column)| column.id()).collect();
-        (wanted.len() < self.schema.columns().len()).then_some(wanted)
+        let saves = match self.schema.is_variable() {
+            // Whole records come from the heap, unless the key is all that is wanted.
+            true => wanted.len() == self.schema.key_columns(),
+            false => true,
+        };
+        (saves && wanted.len() < self.schema.columns().len()).then_some(wanted)
     }
 
     /// About how many rows come, and what they cost.
@@ -324,11 +329,13 @@ impl Planned<'_> {
             info.set_estimated_cost(4.0 + rows);
             return;
         }
-        // What it costs to build the index is shared by as many values as the root of its records:
-        // how many there will be is not known here.
-        let found = (rows.powf(0.25) / 4f64.powi(plan.indexed.len() as i32 - 1)).max(1.0);
+        // A column is taken to have as many values as the root of the number of records. What it
+        // costs to build the index is shared among a fifth as many look-ups, and each record that
+        // one finds is read by its key.
+        let root = rows.sqrt();
+        let found = (root / 4f64.powi(plan.indexed.len() as i32 - 1)).max(1.0);
         info.set_estimated_rows(found as i64);
-        info.set_estimated_cost(4.0 + rows.min(3.0 * rows.sqrt() + 2.0 * found));
+        info.set_estimated_cost(4.0 + rows.min(10.0 * root + 4.0 * found));
     }
 
     /// The plan in words, for `EXPLAIN QUERY PLAN`.

@@ -128,6 +128,11 @@ impl State {
             && matches!(self.writing, Writing::None | Writing::Begun(None))
     }
 
+    /// Notes that a table is written to.
+    fn note_write(&mut self, table: &Table) {
+        *self.writes.entry(identity(table)).or_default() += 1;
+    }
+
     fn end(&mut self) -> Writing {
         self.savepoints.clear();
         self.writes.clear();
@@ -218,16 +223,18 @@ impl Session {
         count.map_err(|cause| of_engine(&cause))
     }
 
+    /// Returns about how many records a table has: those of the database, and one for each write of
+    /// the transaction.
+    pub(crate) fn about(&self, table: &Table) -> Result<u64> {
+        let rows = table.len_estimate().map_err(|cause| of_engine(&cause))?;
+        Ok(rows.saturating_add(self.moment(table).writes))
+    }
+
     /// The moment at which a table is read.
     pub(crate) fn moment(&self, table: &Table) -> Moment {
         let state = self.state();
         let writes = state.writes.get(&identity(table)).copied().unwrap_or_default();
         Moment { snapshot: state.moments, writes }
-    }
-
-    /// Notes that a table is written to.
-    fn note_write(&self, table: &Table) {
-        *self.state().writes.entry(identity(table)).or_default() += 1;
     }
 
     /// Refuses to write to what was opened for reading only.
@@ -265,7 +272,6 @@ impl Session {
     /// Inserts a packed record, which begins with its key; false if there is one with this key.
     pub(crate) fn insert(&self, table: &Table, key_bytes: usize, record: &[u8]) -> Result<bool> {
         self.expect_writable()?;
-        self.note_write(table);
         let mut state = self.state();
         if state.is_fresh() {
             let mut single = state.single(table);
@@ -273,6 +279,7 @@ impl Session {
             if !is_there && let Writing::Begun(pending) = &mut state.writing {
                 single.set_new(record);
                 *pending = Some(single);
+                state.note_write(table);
                 return Ok(true);
             }
             state.keep(single);
@@ -297,7 +304,6 @@ impl Session {
     /// Writes a packed record in the place of the one with its key, which was read.
     pub(crate) fn replace(&self, table: &Table, key: &[u8], record: &[u8]) -> Result<()> {
         self.expect_writable()?;
-        self.note_write(table);
         let mut state = self.state();
         if let State { single, writing: Writing::Begun(pending), .. } = &mut *state
             && pending.is_none()
@@ -305,6 +311,7 @@ impl Session {
         {
             read.set_new(record);
             *pending = Some(read);
+            state.note_write(table);
             return Ok(());
         }
         drop(state);
@@ -318,8 +325,9 @@ impl Session {
         work: impl FnOnce(&Transaction) -> lode::Result<T>,
     ) -> Result<T> {
         self.expect_writable()?;
-        self.note_write(table);
-        match self.state().transaction(&self.db)? {
+        let mut state = self.state();
+        state.note_write(table);
+        match state.transaction(&self.db)? {
             Some(transaction) => work(transaction).map_err(|cause| of_engine(&cause)),
             None => Err(error(ffi::SQLITE_MISUSE, "there is no transaction of Lode to write in")),
         }

@@ -186,7 +186,7 @@ unsafe impl VTab<'_> for VirtualTable {
 
     fn best_index(&self, info: &mut IndexInfo) -> Result<bool> {
         let (schema, kind) = (self.shared.schema(), self.shared.table.key_kind());
-        let rows = self.shared.table.len_estimate().map_err(|cause| of_engine(&cause))?;
+        let rows = self.shared.session.about(&self.shared.table)?;
         Planned { schema, kind, rows }.plan(info, |plan| self.shared.keep(plan))?;
         Ok(true)
     }

@@ -7,7 +7,7 @@
 //! twice at most, and then what it finds. What is found may be more than what is equal: SQLite
 //! compares again.
 
-use std::hash::{DefaultHasher, Hasher};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -15,6 +15,8 @@ use lode::{Cursor, RowRef, Schema, Type, Value};
 use rusqlite::types::ValueRef;
 use rusqlite::{Result, ffi};
 
+use crate::collation;
+use crate::decimal::Form;
 use crate::error::{error, of_engine};
 use crate::position::is_float;
 use crate::range::{Target, equals};
@@ -76,6 +78,8 @@ fn hash_value(hasher: &mut DefaultHasher, value: Value<'_>) -> bool {
             hasher.write(bytes);
         }
         Value::Text(text) => hash_text(hasher, text.as_bytes()),
+        // Whatever digits come after the point.
+        Value::Decimal(number) => number.hash(hasher),
         _ => return false,
     }
     true
@@ -103,6 +107,7 @@ fn hash_row(schema: &Schema, columns: &[usize], row: RowRef<'_>) -> Option<u64> 
 fn probe(hasher: &mut DefaultHasher, kind: Type, value: ValueRef<'_>) -> Probe {
     match (is_text(kind), value) {
         (_, ValueRef::Null) | (true, ValueRef::Blob(_)) => Probe::Nothing,
+        (false, value) if is_decimal_text(kind) => probe_decimal(hasher, value),
         (true, ValueRef::Text(text)) => {
             hash_text(hasher, text);
             Probe::Hashed
@@ -117,6 +122,31 @@ fn probe(hasher: &mut DefaultHasher, kind: Type, value: ValueRef<'_>) -> Probe {
                 Probe::Hashed
             }
             Some(_) => Probe::Any,
+        },
+    }
+}
+
+/// Checks whether a column has decimals that are text in SQL.
+fn is_decimal_text(kind: Type) -> bool {
+    match kind {
+        Type::Decimal { precision, scale } => Form::of(precision, scale) == Form::Text,
+        _ => false,
+    }
+}
+
+/// Hashes a value that is compared with decimals that are text in SQL. What any collation of the
+/// plan takes for equal to such a text is the same decimal, or a number of more than 38 digits.
+/// With a number SQLite may compare doubles, to which many decimals can be equal.
+fn probe_decimal(hasher: &mut DefaultHasher, value: ValueRef<'_>) -> Probe {
+    match value {
+        ValueRef::Null | ValueRef::Blob(_) => Probe::Nothing,
+        ValueRef::Integer(_) | ValueRef::Real(_) => Probe::Any,
+        ValueRef::Text(text) => match str::from_utf8(text).ok().and_then(collation::parse) {
+            Some(number) => {
+                number.hash(hasher);
+                Probe::Hashed
+            }
+            None => Probe::Any,
         },
     }
 }

@@ -16,11 +16,13 @@ and so does a transaction that is not committed in the end. The shell goes on.
 Examples:
   lode sql zoo
   lode sql zoo 'SELECT name FROM animal WHERE id = 7' --format json
+  lode sql zoo .dump > zoo.sql
   lode sql zoo --create < schema.sql")]
 pub(crate) struct SqlArgs {
     /// The directory of the database
     pub dir: PathBuf,
-    /// Statements, with semicolons between them [default: standard input]
+    /// Statements, with semicolons between them, or a command that begins with a dot
+    /// [default: standard input]
     pub query: Option<String>,
     /// How rows are shown
     #[arg(long, value_enum, default_value_t = RowFormat::Table)]

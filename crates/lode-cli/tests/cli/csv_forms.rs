@@ -125,6 +125,7 @@ fn times_are_written_as_iso_on_request() {
         2,
         "--iso-times is for CSV; this is Delta",
     );
+    bench.write("a.parquet", "");
     bench.refuses(
         &["import", "db", "t", "a.parquet", "--delimiter", ";"],
         2,
@@ -225,6 +226,16 @@ fn the_types_of_a_new_table_are_those_of_all_fields() {
     let first = "{\"id\":1,\"zip\":\"0815\",\"price\":1.5,\"ok\":true,\"at\":1709164800000000,\
                  \"note\":\"x\",\"empty\":null}\n";
     assert!(dumped.starts_with(first), "{dumped}");
+    // Times with more digits are times if they may be rounded.
+    bench.write("ns.csv", "id,at\n1,2024-02-29T12:30:00.1234565Z\n");
+    bench.succeeds(&["import", "db", "ns", "ns.csv", "--key", "id", "--round"]);
+    let rounded = "{\"id\":1,\"at\":1709209800123457}\n";
+    assert_eq!(bench.succeeds(&["dump", "db", "ns"]), rounded);
+    // Without rows there are names only.
+    bench.write("none.csv", "id,note\n");
+    bench.succeeds(&["import", "db", "none", "none.csv", "--key", "id"]);
+    let schema = "none\ttree\tid:vartext(1022) key, note:vartext(1048576)?\n";
+    assert_eq!(bench.succeeds(&["schema", "db", "none"]), schema);
     bench.refuses(
         &["import", "db", "u", "a.csv", "--key", "id", "--no-header"],
         2,

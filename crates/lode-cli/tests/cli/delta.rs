@@ -239,3 +239,27 @@ fn a_reader_sees_a_whole_version_whenever_the_writer_is_killed() {
     bench.succeeds(&["export", "half", "number", "--delta", "out"]);
     assert_eq!(rows_of(&open(&bench, "out").expect("a table")), 15_000);
 }
+
+#[test]
+fn a_nested_column_may_be_left_out() {
+    let bench = Bench::with_animals();
+    bench.succeeds(&["export", "zoo", "animal", "--delta", "farm"]);
+    let entry = "farm/_delta_log/00000000000000000000.json";
+    // The schema is text in text.
+    let id = r#"{\"name\":\"id\""#;
+    let nested = r#"{\"name\":\"more\",\"type\":{\"type\":\"array\",\"elementType\":\"long\","#;
+    let rest = r#"\"containsNull\":true},\"nullable\":true,\"metadata\":{}},"#;
+    let log = bench.read(entry);
+    assert!(log.contains(id), "{log}");
+    bench.write(entry, &log.replacen(id, &format!("{nested}{rest}{id}"), 1));
+    let import = ["import", "copy", "animal", "--delta", "farm"];
+    let ended = bench.lode(&import);
+    assert!(ended.stderr.starts_with("lode: farm: the Delta table has column more of type"));
+    let some = |columns: &'static str| [&import[..], &["--columns", columns]].concat();
+    assert_eq!(bench.succeeds(&some("name,id")), "3 records imported\n");
+    let lines =
+        "{\"id\":1,\"name\":\"Ada\"}\n{\"id\":2,\"name\":\"Bo\"}\n{\"id\":3,\"name\":\"Cé\"}\n";
+    assert_eq!(bench.succeeds(&["dump", "copy", "animal"]), lines);
+    let line = "farm: there is no column age; columns are more, id, name, tag";
+    bench.refuses(&some("id,age"), 1, line);
+}

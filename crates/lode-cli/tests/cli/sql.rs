@@ -67,12 +67,18 @@ fn what_was_printed_makes_the_same_table() {
     // All of it, with the rows.
     bench.with_numbers("map", lode::KeyKind::Hash, 250);
     let more = "CREATE TABLE odd (x F64 PRIMARY KEY, t BOOLEAN, s VARTEXT(9));
-                INSERT INTO odd VALUES (9e999, 1, 'it''s'), (-1.5, NULL, ''), (-9e999, 0, NULL)";
+                INSERT INTO odd VALUES (9e999, 1, 'it''s'), (-1.5, NULL, ''), (-9e999, 0, NULL),
+                                       (7, 1, 'a' || char(0) || '?');
+                CREATE TABLE price (id DECIMAL(18) PRIMARY KEY, short DECIMAL(9, 2),
+                                    long DECIMAL(38, 4));
+                INSERT INTO price VALUES (-999999999999999999, '-0.05', '12.3'),
+                                         (7, NULL, '-9999999999999999999999999999999999.9999')";
     bench.succeeds(&["sql", "map", more]);
     let dump = bench.feeds(&["sql", "map"], ".dump\n");
+    assert_eq!(bench.succeeds(&["sql", "map", ".dump"]), dump);
     bench.write("dump.sql", &dump);
-    bench.feeds(&["sql", "copy"], ".read dump.sql\n");
-    for table in ["city", "number", "odd"] {
+    assert_eq!(bench.succeeds(&["sql", "copy", ".read dump.sql"]), "");
+    for table in ["city", "number", "odd", "price"] {
         let sorted = |name: &str| {
             let text = bench.succeeds(&["dump", name, table]);
             let mut lines: Vec<_> = text.lines().map(String::from).collect();
@@ -214,6 +220,7 @@ fn the_first_statement_that_fails_ends_it() {
     ] {
         let line = format!("standard input:1: {why}");
         bench.refuses_input(&["sql", "map"], command, 1, &line);
+        bench.refuses(&["sql", "map", command], 1, &format!("the query:1: {why}"));
     }
 }
 

@@ -7,8 +7,10 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int32Type};
 use arrow_array::{
     Array, ArrayRef, BinaryArray, Float64Array, Int16Array, Int32Array, RecordBatch, StringArray,
+    StructArray,
 };
 use arrow_schema::{DataType, Field, Schema};
+use lode_delta::{DeltaTable, Error};
 use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 use serde_json::{Value, json};
 
@@ -205,4 +207,39 @@ fn columns_that_no_file_has_are_null() {
     bench.entry(0, &[protocol(&[]), metadata(&fields), add]);
     let batches = bench.rows().expect("batches");
     assert_eq!((batches[0].num_columns(), batches[0].column(1).logical_null_count()), (2, 1));
+}
+
+#[test]
+fn columns_of_other_types_may_be_left_out() {
+    let bench = Bench::new();
+    let inner = Field::new("x", DataType::Int32, true);
+    let nested = StructArray::from(vec![(Arc::new(inner), ints(&[7, 8]))]);
+    let columns: [(&str, ArrayRef); 3] =
+        [("n", Arc::new(nested)), ("b", ints(&[3, 4])), ("a", ints(&[1, 2]))];
+    let add =
+        with(&bench.file("f", &batch(&columns)), "add", json!({ "partitionValues": { "p": "5" } }));
+    let inner = json!({ "type": "struct", "fields": [field("x", "integer", &json!({}))] });
+    let nested = json!({ "name": "n", "type": inner, "nullable": true, "metadata": {} });
+    let int = |name: &str| field(name, "integer", &json!({}));
+    let fields = metadata(&json!([nested, int("a"), int("b"), int("p")]));
+    let fields = with(&fields, "metaData", json!({ "partitionColumns": ["p"] }));
+    bench.entry(0, &[protocol(&[]), fields, add]);
+    assert!(bench.why().starts_with("has column n of type {"), "{}", bench.why());
+    let read = |names: &[&str]| {
+        let names: Vec<_> = names.iter().map(ToString::to_string).collect();
+        let table = DeltaTable::open_columns(&bench.location(), &names)?;
+        let batches: Vec<_> = table.batches().collect::<Result<_, _>>()?;
+        let of = |batch: &RecordBatch| {
+            let columns = batch.columns().iter();
+            let values = |array: &ArrayRef| array.as_primitive::<Int32Type>().values().to_vec();
+            columns.map(values).collect::<Vec<_>>()
+        };
+        Ok::<_, Error>(batches.iter().map(of).collect::<Vec<_>>())
+    };
+    // The partition may be left out, or be all that is read.
+    assert_eq!(read(&["b", "a"]).expect("rows"), [[[3, 4], [1, 2]]]);
+    assert_eq!(read(&["p"]).expect("rows"), [[[5, 5]]]);
+    assert!(matches!(read(&["a", "n"]), Err(Error::Unsupported { .. })));
+    let why = read(&["a", "c"]).expect_err("it is refused").to_string();
+    assert!(why.ends_with(": there is no column c; columns are n, a, b, p"), "{why}");
 }

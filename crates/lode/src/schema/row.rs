@@ -93,8 +93,14 @@ impl Schema {
         RowRef { schema: self, bytes, parts }
     }
 
+    /// Checks whether all of these columns are of the key.
+    pub(crate) fn are_of_key(&self, columns: &[ColumnId]) -> bool {
+        columns.iter().all(|at| at.index() < self.key_columns())
+    }
+
     /// Appends what a row of some columns has of a record: the cell of each, as
-    /// [`Cursor::columns`](crate::Cursor::columns) describes it.
+    /// [`Cursor::columns`](crate::Cursor::columns) describes it. Of columns of the key, the key is
+    /// enough of a record.
     pub(crate) fn append_cells(&self, record: &[u8], columns: &[ColumnId], row: &mut Vec<u8>) {
         let key_size = self.front_of(record);
         for at in columns {

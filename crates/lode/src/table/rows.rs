@@ -1,12 +1,14 @@
 //! Rows: what a cursor shows of the records that a walk came by.
 //!
 //! A row is a whole packed record, or some columns of one. Of records that lie in a tree beside
-//! fixed keys, only the bytes of these columns are copied out of the pages.
+//! fixed keys, only the bytes of these columns are copied out of the pages. Of records of a heap
+//! whose index has their keys, the heap is not read for columns of the key.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use super::TableCore;
+use super::scan::has_record;
 use crate::batch::Batch;
 use crate::error::Result;
 use crate::pager::{Pager, ReadEpoch};
@@ -21,7 +23,9 @@ pub(crate) struct Rows {
     pieces: Option<Pieces>,
     /// Whether a row is all that a batch has of a record.
     is_whole: bool,
-    /// The record that the row is of, unless the row is made of pieces.
+    /// Whether the keys in the index of a heap are all that rows need.
+    is_of_keys: bool,
+    /// The record that the row is of, unless the row is made of pieces; of keys alone, the key.
     record: Vec<u8>,
     /// What the heap has of it.
     whole: Vec<u8>,
@@ -61,8 +65,11 @@ impl Rows {
             && needs == Needs::Row
             && core.heap.is_none()
             && !core.schema().is_key_variable();
+        let is_of_keys = needs == Needs::Row
+            && core.heap.as_ref().is_some_and(|heap| !heap.has_keys())
+            && columns.as_ref().is_some_and(|columns| core.schema().are_of_key(columns));
         let (record, whole, row) = (Vec::new(), Vec::new(), Vec::new());
-        Self { columns, pieces, is_whole, record, whole, row, shown: Shown::Record }
+        Self { columns, pieces, is_whole, is_of_keys, record, whole, row, shown: Shown::Record }
     }
 
     /// What a walk has to copy of each record.
@@ -85,6 +92,14 @@ impl Rows {
             let (key, payload) = batch.record(at);
             self.shown = Shown::Record;
             return core.pack(key, payload, &mut self.record).is_ok();
+        }
+        if self.is_of_keys {
+            let (key, found) = batch.record(at);
+            if !has_record(found) || core.unpack_key(key, &mut self.record).is_err() {
+                return false;
+            }
+            self.show_record(core);
+            return true;
         }
         let Some(pieces) = &self.pieces else { return false };
         if pieces.is_row && (!pieces.has_key || core.order.is_packed()) {
@@ -113,6 +128,10 @@ impl Rows {
         }
         match &core.heap {
             None => core.pack(key, found, &mut self.record)?,
+            Some(_) if self.is_of_keys => {
+                core.unpack_key(key, &mut self.record)?;
+                return Ok(false);
+            }
             Some(heap) => {
                 core.was_there(moment)?;
                 if !core.read_found(heap, pager, (moment, found), &mut self.whole)? {
@@ -126,6 +145,12 @@ impl Rows {
         }
         self.show_record(core);
         Ok(true)
+    }
+
+    /// Checks whether records of a heap are read from it.
+    #[inline]
+    pub(crate) fn needs_heap(&self) -> bool {
+        !self.is_of_keys
     }
 
     /// Makes the row of a record by its key in order and its payload.

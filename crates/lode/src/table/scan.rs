@@ -20,6 +20,11 @@ fn entry_in(payload: &[u8]) -> [u8; Entry::BYTES] {
     payload.try_into().expect("an index of a heap has entries")
 }
 
+/// Checks whether an entry of a heap's index has a record.
+pub(super) fn has_record(entry: &[u8]) -> bool {
+    Entry::of(entry_in(entry)).address.is_some()
+}
+
 impl TableCore {
     /// Begins a walk over all records, in the order of keys or in none.
     pub(crate) fn walk_all(&self, pager: &Pager, direction: Direction) -> Result<Walk> {

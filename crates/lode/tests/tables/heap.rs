@@ -327,3 +327,48 @@ fn room_that_shorter_records_leave_is_used() {
     assert!(after < before * 12 / 10, "{before} pages, and then {after}");
     check(&db).expect("nothing is wrong");
 }
+
+/// The leaves of a tree have keys and addresses, so columns of the key need nothing of the heap.
+#[test]
+fn columns_of_the_key_are_read_without_the_heap() {
+    const COUNT: u64 = 3_000;
+    let directory = tempfile::tempdir().expect("a directory");
+    let db = Options::new().open(directory.path()).expect("a new database");
+    for key in [Type::I32, Type::VarText(20)] {
+        let schema = Schema::build(if key.is_variable() { "text" } else { "number" });
+        let schema = schema.key("id", key).key("part", Type::I16);
+        let schema = schema.column("data", Type::VarBytes(9_000)).finish().expect("a schema");
+        let table = db.create_table(&schema, KeyKind::Tree).expect("room");
+        for id in 0..COUNT as i64 {
+            let text = format!("number {id:05}");
+            let id = if key.is_variable() { Value::Text(&text) } else { Value::Signed(id) };
+            let values = [id, Value::Signed(-7), Value::Bytes(&[1; 1_500])];
+            assert_eq!(table.insert(&schema.pack(&values).expect("it fits")), Ok(true));
+        }
+        let first = if key.is_variable() { Value::Text("number 00000") } else { Value::Signed(0) };
+        assert_eq!(table.delete([first, Value::Signed(-7)]), Ok(true));
+    }
+    db.close().expect("it is whole");
+    let db = Options::new().open(directory.path()).expect("it was closed");
+    for (name, least, most) in [
+        ("number", Value::Signed(1), Value::Signed(COUNT as i64 - 1)),
+        ("text", Value::Text("number 00001"), Value::Text("number 02999")),
+    ] {
+        let table = db.table(name).expect("it is there");
+        let columns = ["part", "id"].map(|name| table.schema().column(name).expect("it has it"));
+        let [part, id] = columns;
+        let before_bytes = db.statistics().data_read_bytes;
+        for backward in [false, true] {
+            let rows = table.iter().columns(columns);
+            let rows = if backward { rows.rev() } else { rows };
+            let rows: Vec<_> = rows.map(|row| row.expect("it is whole")).collect();
+            assert_eq!(rows.len() as u64, COUNT - 1);
+            assert!(rows.iter().all(|row| row.at(part) == Value::Signed(-7)));
+            let ends = [rows[0].at(id), rows[rows.len() - 1].at(id)];
+            assert_eq!(ends, if backward { [most, least] } else { [least, most] });
+        }
+        // All of the heap has 300 pages.
+        let pages = (db.statistics().data_read_bytes - before_bytes) / PAGE_BYTES;
+        assert!(pages < 40, "{pages} pages of {name}");
+    }
+}

@@ -12,9 +12,10 @@ use super::values::iso_moment;
 const FLOAT_DIGITS: usize = 15;
 
 /// What the fields of columns can be, by those that were looked at.
-#[derive(Default)]
 pub(crate) struct Guesses {
     columns: Vec<Guess>,
+    /// Whether times with more digits than microseconds have are times.
+    rounds_times: bool,
 }
 
 /// What a column can be.
@@ -30,6 +31,10 @@ struct Guess {
 }
 
 impl Guesses {
+    pub(crate) fn new(rounds_times: bool) -> Self {
+        Self { columns: Vec::new(), rounds_times }
+    }
+
     /// Adds columns whose types are known.
     pub(crate) fn begin<'f>(&mut self, known: impl Iterator<Item = &'f Field>) {
         for field in known {
@@ -38,13 +43,21 @@ impl Guesses {
         }
     }
 
+    /// Adds columns of which there may be no rows.
+    pub(crate) fn add(&mut self, schema: &Schema) {
+        for field in schema.fields() {
+            self.place(field.name());
+        }
+    }
+
     /// Looks at the fields of a batch whose other columns are text.
     pub(crate) fn look_at(&mut self, batch: &RecordBatch) {
         for (field, array) in batch.schema_ref().fields().iter().zip(batch.columns()) {
             let place = self.place(field.name());
-            let guess = &mut self.columns[place];
+            let (guess, rounds_times) = (&mut self.columns[place], self.rounds_times);
             if guess.known.is_none() {
-                array.as_string::<i32>().iter().flatten().for_each(|text| guess.look_at(text));
+                let texts = array.as_string::<i32>().iter().flatten();
+                texts.for_each(|text| guess.look_at(text, rounds_times));
             }
         }
     }
@@ -78,12 +91,12 @@ impl Guess {
         }
     }
 
-    fn look_at(&mut self, text: &str) {
+    fn look_at(&mut self, text: &str, rounds_times: bool) {
         self.has_values = true;
         self.is_integer &= self.is_integer && is_integer(text);
         self.is_float &= self.is_float && is_float(text);
         self.is_bool &= matches!(text, "true" | "false");
-        self.is_moment &= self.is_moment && iso_moment(text, false).is_some();
+        self.is_moment &= self.is_moment && iso_moment(text, rounds_times).is_some();
     }
 
     fn kind(&self) -> DataType {
@@ -149,7 +162,7 @@ mod tests {
             (&["2024-02-29", "5"], DataType::Utf8),
         ] {
             let mut guess = Guess::of("c");
-            texts.iter().for_each(|text| guess.look_at(text));
+            texts.iter().for_each(|text| guess.look_at(text, false));
             assert_eq!(guess.kind(), wanted, "{texts:?}");
         }
     }

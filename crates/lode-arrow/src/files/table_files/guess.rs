@@ -24,12 +24,13 @@ impl TableFiles {
     ) -> Result<SchemaRef, (usize, Error)> {
         let schema = Some(Arc::new(Schema::empty()));
         let options = ReadOptions { schema, ..options.clone() };
-        let (mut guesses, mut rows) = (Guesses::default(), 0);
+        let (mut guesses, mut rows) = (Guesses::new(options.rounds_times), 0);
         for place in 0..self.files.len() {
             let failed = |error| (place, error);
             let reader = self.open(place, &options).map_err(failed)?;
             let is_read = |said: &&Field| reader.schema().index_of(said.name()).is_ok();
             guesses.begin(self.partitions.iter().filter(is_read));
+            guesses.add(reader.schema());
             for batch in reader {
                 let batch = batch.map_err(failed)?;
                 rows += batch.num_rows() as u64;

@@ -67,7 +67,10 @@ pub(super) fn failure(opened: Option<&Opened>, error: &Error) -> Failure {
         Error::Place { .. } | Error::NoTable { .. } | Error::OtherSchema { .. } => {
             Failure::Usage(line)
         }
-        Error::Arrow(_) | Error::Damaged { .. } | Error::Unsupported { .. } => Failure::Wrong(line),
+        Error::Arrow(_)
+        | Error::Damaged { .. }
+        | Error::NoColumn { .. }
+        | Error::Unsupported { .. } => Failure::Wrong(line),
         Error::Interrupted => Failure::Interrupted(line),
         _ => Failure::Refused(line),
     }

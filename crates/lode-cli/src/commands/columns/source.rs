@@ -35,8 +35,6 @@ pub(super) enum Source {
     },
     Delta {
         table: Box<DeltaTable>,
-        /// The columns that are wanted, if not all are.
-        columns: Option<Vec<usize>>,
         name: String,
     },
 }
@@ -65,10 +63,12 @@ impl Source {
             (Some(place), _) => {
                 let location = delta::location(place, &args.dir)?;
                 csv::form(&args.csv, None)?;
-                let table = DeltaTable::open(&location);
+                let table = match wanted(args) {
+                    Some(columns) => DeltaTable::open_columns(&location, &columns),
+                    None => DeltaTable::open(&location),
+                };
                 let table = table.map_err(|error| delta::failure(None, &error))?;
-                let columns = columns_of_delta(args, table.schema())?;
-                Ok(Self::Delta { table: Box::new(table), columns, name: place.clone() })
+                Ok(Self::Delta { table: Box::new(table), name: place.clone() })
             }
             (None, Some(path)) => {
                 let files = files(path, args.format)?;
@@ -139,17 +139,6 @@ fn wanted(args: &ImportArgs) -> Option<Vec<String>> {
     Some(args.columns.clone()).filter(|columns| !columns.is_empty())
 }
 
-/// Where the wanted columns are in a Delta table.
-fn columns_of_delta(args: &ImportArgs, schema: &SchemaRef) -> Outcome<Option<Vec<usize>>> {
-    let place = |name: &String| {
-        schema.index_of(name).map_err(|_| {
-            let names: Vec<_> = schema.fields().iter().map(|field| field.name().as_str()).collect();
-            Failure::Wrong(format!("there is no column {name}; columns are {}", names.join(", ")))
-        })
-    };
-    wanted(args).map(|columns| columns.iter().map(place).collect()).transpose()
-}
-
 /// The file of a path, or those of a folder. Standard input and pipes are kept in a temporary file,
 /// since they are read twice.
 fn files(path: &Path, said: Option<Format>) -> Outcome<TableFiles> {
@@ -213,26 +202,15 @@ impl<'s> Part<'s> {
     /// has no header, which there are, but for one whose values are `made` for the rows.
     pub(super) fn open(self, wanted: Option<&Schema>, made: Option<&str>) -> Outcome<Rows<'s>> {
         match self.source {
-            Source::Delta { table, columns, .. } => {
-                let select = move |batch: RecordBatch| match columns {
-                    Some(columns) => batch.project(columns).map_err(Error::from),
-                    None => Ok(batch),
-                };
-                let name = self.name();
-                let schema = match columns {
-                    Some(columns) => table.schema().project(columns).map(Arc::new),
-                    None => Ok(table.schema().clone()),
-                };
-                let wrong = move |error: Error| failure(None, name, &error);
-                Ok(Rows {
-                    schema: schema.map_err(|error| wrong(error.into()))?,
-                    rows: table.rows(),
-                    batches: Box::new(table.batches().map(move |batch| {
-                        let batch = batch.map_err(|error| delta::failure(None, &error))?;
-                        select(batch).map_err(wrong)
-                    })),
-                })
-            }
+            Source::Delta { table, .. } => Ok(Rows {
+                schema: table.schema().clone(),
+                rows: table.rows(),
+                batches: Box::new(
+                    table
+                        .batches()
+                        .map(|batch| batch.map_err(|error| delta::failure(None, &error))),
+                ),
+            }),
             Source::Files { files, options, .. } => {
                 let name = self.name();
                 let wrong = move |error: Error| failure(None, name, &error);

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 
-use lode::{ReadTable, RowRef, Table, Value};
+use lode::{ReadTable, RowRef, Table, Type, Value};
 use lode_sqlite::Script;
 use program_support::output::to_standard_output;
 
@@ -109,6 +109,11 @@ fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
+fn bytes_in_hex(bytes: &[u8]) -> String {
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("x'{hex}'")
+}
+
 /// The values of a row as SQL.
 fn values(table: &Table, row: RowRef<'_>) -> Result<String, String> {
     let values = table.schema().columns().iter().map(|column| {
@@ -128,12 +133,17 @@ fn values(table: &Table, row: RowRef<'_>) -> Result<String, String> {
             Value::Float(number) if number == f64::INFINITY => Ok("9e999".into()),
             Value::Float(number) if number == f64::NEG_INFINITY => Ok("-9e999".into()),
             Value::Float(number) => Ok(format!("{number:?}")),
-            Value::Text(text) if text.contains('\0') => cannot("text with a zero byte"),
-            Value::Text(text) => Ok(format!("'{}'", text.replace('\'', "''"))),
-            Value::Bytes(bytes) => {
-                let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-                Ok(format!("x'{hex}'"))
+            // SQL ends at a zero byte.
+            Value::Text(text) if text.contains('\0') => {
+                Ok(format!("CAST({} AS TEXT)", bytes_in_hex(text.as_bytes())))
             }
+            Value::Text(text) => Ok(format!("'{}'", text.replace('\'', "''"))),
+            Value::Bytes(_) if matches!(column.kind, Type::Text(_) | Type::VarText(_)) => {
+                cannot("text that is no UTF-8")
+            }
+            Value::Bytes(bytes) => Ok(bytes_in_hex(bytes)),
+            // As a text it has all of its digits.
+            Value::Decimal(number) => Ok(format!("'{number}'")),
             _ => cannot("of a kind that is not known here"),
         }
     });

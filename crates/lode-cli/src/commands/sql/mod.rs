@@ -7,7 +7,7 @@ mod rows;
 mod session;
 mod shell;
 
-use std::io::{self, IsTerminal};
+use std::io::{self, BufRead, IsTerminal};
 
 use lode::Options;
 use program_support::exit::{Failure, Outcome};
@@ -25,16 +25,19 @@ pub(crate) fn sql(args: &SqlArgs, options: &Options) -> Outcome {
         (false, false) => Opened::existing(&args.dir, options)?,
     };
     let done = Session::new(&opened.db, args.format).and_then(|mut session| match &args.query {
+        Some(query) if query.trim_start().starts_with('.') => {
+            lines(&mut session, "the query", query.as_bytes())
+        }
         Some(query) => session.run(query).map_err(Failure::Wrong).and_then(|()| session.end()),
         None if io::stdin().is_terminal() => shell::run(&mut session),
-        None => lines(&mut session),
+        None => lines(&mut session, "standard input", io::stdin().lock()),
     });
     opened.close_after(done)
 }
 
-/// Runs the statements of standard input, up to the first that fails.
-fn lines(session: &mut Session) -> Outcome {
-    files::lines(session, "standard input", io::stdin().lock()).map_err(Failure::Wrong)?;
+/// Runs statements and commands, up to the first that fails.
+fn lines(session: &mut Session, name: &str, input: impl BufRead) -> Outcome {
+    files::lines(session, name, input).map_err(Failure::Wrong)?;
     session.end()
 }
 

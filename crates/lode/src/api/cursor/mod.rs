@@ -169,7 +169,7 @@ impl Cursor {
     }
 
     /// Only these columns of each record, in this order. Where records lie in a tree, only these
-    /// are copied.
+    /// are copied; where its leaves have keys and addresses, columns of the key are read from them.
     ///
     /// [`RowRef::bytes`] has the cells of such a row one after another. A cell has the bytes that
     /// its column has in a packed record. Before those of a column of variable length come four
@@ -411,7 +411,9 @@ impl Run {
             }
             let record = (&self.batch, at);
             let (pager, moment) = (plan.snapshot.pager(), plan.snapshot.moment());
-            core.fetch_ahead(pager, &self.batch, at, plan.direction);
+            if self.rows.needs_heap() {
+                core.fetch_ahead(pager, &self.batch, at, plan.direction);
+            }
             if self.rows.read(core, pager, moment, record)? && !self.is_overwritten(core)? {
                 self.left -= 1;
                 return Ok(true);
