@@ -16,4 +16,3 @@ pub mod plot;
 pub mod rows;
 pub mod site;
 pub mod table;
-pub mod untested;

@@ -17,8 +17,7 @@ use console::Style;
 
 use crate::blocks::{Block, Distinct, Line, blocks};
 use crate::format::{quantity, row_count, work};
-use crate::marks::{self, Legend, Mark, Marked, PhaseMarks};
-use crate::untested::untested;
+use crate::marks::{self, Legend, Mark, Marked, PhaseMarks, untested};
 use details::Calibrations;
 use grid::{Column, Grid, paragraph, shown};
 use ranking::{Group, Ranked, groups, is_absent};
@@ -133,7 +132,7 @@ impl Drawing<'_, '_> {
         for text in self.legend.texts() {
             paragraph(&mut below, &[text], "", view.width);
         }
-        if let Some(text) = untested(block) {
+        if let Some(text) = untested::of_block(block) {
             paragraph(&mut below, &[text], "", view.width);
         }
         not_measured(&mut below, block, &known.elsewhere, view.width);

@@ -1,7 +1,7 @@
 //! Every view shows every mark: the tests walk the list of marks.
 
 use assay_core::chart::{Axes, Line, LineChart};
-use assay_core::durability::Verdicts;
+use assay_core::durability::{Holding, Verdicts};
 use assay_core::plan::{Cell, OWN_ENGINE};
 use assay_core::run_file::{CellResult, NOTE_BLIND_WRITES, NOTE_STRONGER, RunFile, Status};
 use assay_core::usage::Usage;
@@ -188,6 +188,51 @@ fn line_charts_say_every_mark_of_engines() {
         let paths = plot::draw_lines(&[run], &[chart], &[], &place).expect("a picture");
         let svg = std::fs::read_to_string(&paths[0]).expect("the SVG").replace("&apos;", "'");
         assert!(svg.contains(short(mark)), "{mark:?}: {svg}");
+    }
+}
+
+/// Levels that no crash test has looked at have no sign: a sentence names their engines, once.
+#[test]
+fn every_view_names_engines_whose_level_no_crash_test_has_looked_at() {
+    let of = |engine: &str, storage| {
+        let cell = Cell { storage, ..cell(engine, 1) };
+        let held = Some(Holding { words: "0 of 24".into(), most: 0.12 });
+        let phases = vec![phase("insert", 1, &[1_000])];
+        CellResult { held, ..result(cell, Status::Measured, phases) }
+    };
+    let with = |storage, untested: &[&str]| {
+        let mut cells = vec![of("one", storage), of("two", storage), of("three", storage)];
+        for result in cells.iter_mut().filter(|of| untested.contains(&of.cell.engine.as_str())) {
+            result.held = None;
+        }
+        RunFile { cells, planned_cells: 3, ..run() }
+    };
+    let views = |run: &RunFile| {
+        let texts = [
+            table::render(run, View { width: 300, ..View::PLAIN }),
+            rows::markdown(run),
+            index(run.clone()),
+        ];
+        texts.map(|text| plain(&text))
+    };
+    let words = "no crash test has looked at the level of ";
+    let engines = ["two, three (", "two, three (", "two at periodic, three at periodic ("];
+    let some = views(&with(Storage::Disk, &["two", "three"]));
+    for (text, engines) in some.iter().zip(engines) {
+        assert!(text.contains(&format!("{words}{engines}")), "{engines}: {text}");
+    }
+    for text in views(&with(Storage::Disk, &["one", "two", "three"])) {
+        assert!(text.contains(&format!("{words}any engine here")), "{text}");
+    }
+    // What was looked at, and what promises nothing, is not named.
+    let silent = [with(Storage::Disk, &[]), with(Storage::Memory, &["one", "two"])];
+    for text in silent.iter().flat_map(views) {
+        assert!(!text.contains("no crash test"), "{text}");
+    }
+    let mut refuted = with(Storage::Disk, &["one"]);
+    refuted.cells[0].refuted = Some("one at periodic: refuted".into());
+    for text in views(&refuted) {
+        assert!(!text.contains("no crash test"), "{text}");
     }
 }
 
