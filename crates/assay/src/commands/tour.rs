@@ -85,7 +85,10 @@ pub(crate) fn tour(args: &TourArgs) -> Outcome {
     if !place.is_written() {
         return result;
     }
-    report::write(&[path.to_path_buf()], &page)?;
+    if let Err(failure) = report::write(&[path.to_path_buf()], &page) {
+        // How the measuring ended comes first: after an interrupt there may be nothing for a page.
+        return result.and(Err(failure));
+    }
     if !args.quiet {
         print(&format!("\n page: {}\n run file: {}\n", page.display(), path.display()))?;
     }

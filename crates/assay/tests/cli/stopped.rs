@@ -44,6 +44,24 @@ fn an_interrupt_keeps_what_was_measured_and_leaves_nothing_behind() {
     bench.has_no_stores();
 }
 
+/// With the calibration only there is nothing for a page, which is no reason to end otherwise.
+#[test]
+fn an_interrupt_of_the_tour_is_one_before_it_has_anything_to_show() {
+    let bench = Bench::new();
+    let plugin = hanging_plugin(&bench);
+    let child = bench.start(&format!("run -e bad -o tour.json --dir stores {plugin}"));
+    wait_for("the calibration", || {
+        let text = std::fs::read_to_string(bench.path().join("tour.json")).ok()?;
+        text.contains("\"measurement\"").then_some(())
+    });
+    kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGINT).expect("it is there");
+    let ended = end(child);
+    assert_eq!(ended.code, Some(130), "{ended:?}");
+    assert!(ended.stderr.contains("what was measured is in tour.json"), "{ended:?}");
+    assert!(!bench.path().join("tour.html").exists(), "a page of nothing");
+    bench.has_no_stores();
+}
+
 /// A plugin whose first insert never returns, so that its worker is at work however long a test
 /// takes to reach it.
 fn hanging_plugin(bench: &Bench) -> String {
