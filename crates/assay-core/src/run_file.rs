@@ -172,7 +172,7 @@ pub struct Measurement {
     pub filesystem: Option<Filesystem>,
     /// The timed steps, in order.
     pub phases: Vec<Phase>,
-    /// Answers that were compared once the store was closed and opened again; 0 in memory.
+    /// Answers that were compared once another process had opened the closed store; 0 in memory.
     #[serde(default)]
     pub reopened: u64,
     /// What the worker used.

@@ -12,6 +12,7 @@ use assay_core::run_file::{CellResult, Measurement, RunFile, Status};
 use assay_core::store_dir::StoreDir;
 use assay_driver::Storage;
 use assay_suites::StoreUse;
+use assay_suites::cell::{Measured, REOPENED};
 use jiff::Timestamp;
 use program_support::exit::{Failure, Outcome};
 use program_support::interrupt::Interrupt;
@@ -118,37 +119,67 @@ impl Execution<'_> {
     fn measure(&mut self, cell: &Cell, left: &[&Cell]) -> Outcome<CellResult> {
         self.display.begin(cell, left);
         let (started, start) = (Timestamp::now(), Instant::now());
-        let display = &mut *self.display;
-        let other = self.against.filter(|_| cell.is_of_other_build());
-        let job = Job::Measure(Box::new(Cell { engine: cell.engine_id().into(), ..cell.clone() }));
-        let end = parent::carry_out(
-            Order { job: &job, program: other.map_or(Program::This, Against::program) },
-            Patience::with_cells(self.timeout),
-            self.interrupt,
-            &mut |at| display.advance(cell, left, at),
-        );
-        let (status, measurement) = match end {
-            End::Replied(Message::Measured(status, measurement)) => {
-                (status, named(cell, *measurement))
+        let engine = cell.engine_id().to_string();
+        let own = Box::new(Cell { engine, ..cell.clone() });
+        let end = self.carry_out_job(cell, left, &Job::Measure(own.clone()));
+        let (mut status, mut measurement, mut remains) = match end {
+            End::Replied(Message::Measured(measured)) => {
+                let Measured { status, measurement, left } = *measured;
+                (status, named(cell, measurement), left)
             }
-            End::Replied(other) => {
-                let why = format!("its worker sent {} instead of a measurement", other.what());
-                (Status::Failed(why), no_measurement(cell))
-            }
-            End::Failed(why) => (Status::Failed(why), no_measurement(cell)),
-            End::Killed(why) => (Status::Killed(why), no_measurement(cell)),
-            End::Interrupted => {
-                remove_store(cell);
-                self.display.finish();
-                return Err(Failure::Interrupted(String::new()));
-            }
+            other => (self.failed(cell, other)?, no_measurement(cell), None),
         };
+        // Others than the process that measured look at what it closed.
+        while let Some(remain) = remains.take() {
+            let end = self.carry_out_job(cell, left, &Job::Look(own.clone(), remain));
+            status = match end {
+                End::Replied(Message::Looked(looked)) => {
+                    measurement.reopened += looked.compared;
+                    remains = looked.left;
+                    looked.status
+                }
+                other => match self.failed(cell, other)? {
+                    Status::Failed(why) => Status::Failed(format!("{REOPENED}: {why}")),
+                    other => other,
+                },
+            };
+        }
         if status != Status::Measured {
             remove_store(cell);
         }
         let whole_ns = u64::try_from(start.elapsed().as_nanos()).ok();
         let (cell, refuted, held) = (cell.clone(), None, None);
         Ok(CellResult { cell, started, whole_ns, status, refuted, held, measurement })
+    }
+}
+
+impl Execution<'_> {
+    /// Has a worker do a job of a cell.
+    fn carry_out_job(&mut self, cell: &Cell, left: &[&Cell], job: &Job) -> End {
+        let display = &mut *self.display;
+        let other = self.against.filter(|_| cell.is_of_other_build());
+        parent::carry_out(
+            Order { job, program: other.map_or(Program::This, Against::program) },
+            Patience::with_cells(self.timeout),
+            self.interrupt,
+            &mut |at| display.advance(cell, left, at),
+        )
+    }
+
+    /// Returns how a cell ends whose worker did not reply as it should.
+    fn failed(&mut self, cell: &Cell, end: End) -> Outcome<Status> {
+        Ok(match end {
+            End::Replied(other) => {
+                Status::Failed(format!("its worker sent {} instead of an answer", other.what()))
+            }
+            End::Failed(why) => Status::Failed(why),
+            End::Killed(why) => Status::Killed(why),
+            End::Interrupted => {
+                remove_store(cell);
+                self.display.finish();
+                return Err(Failure::Interrupted(String::new()));
+            }
+        })
     }
 }
 

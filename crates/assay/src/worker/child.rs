@@ -110,6 +110,13 @@ fn carry_out(job: Job, replies: &mut Replies) -> Message {
             Ok(()) => measure(&cell, replies),
             Err(why) => Message::CannotBind(why),
         },
+        Job::Look(cell, left) => match bind(&cell.cpus) {
+            Ok(()) => {
+                let driver = driver(&cell.engine);
+                Message::Looked(assay_suites::cell::look(&cell, driver.as_ref(), left))
+            }
+            Err(why) => Message::CannotBind(why),
+        },
         Job::Verify(job) => {
             Message::Verified(assay_suites::verify::run(&job, driver(&job.engine).as_ref()))
         }
@@ -145,8 +152,7 @@ fn measure(cell: &Cell, replies: &mut Replies) -> Message {
         }
     };
     let driver = driver(&cell.engine);
-    let (status, measurement) = assay_suites::cell::run(cell, driver.as_ref(), &mut report);
-    Message::Measured(status, Box::new(measurement))
+    Message::Measured(Box::new(assay_suites::cell::measure(cell, driver.as_ref(), &mut report)))
 }
 
 fn driver(id: &str) -> Box<dyn assay_driver::Driver> {

@@ -195,7 +195,7 @@ fn bad_input_is_refused() {
     bench.refuses("compare a.json moved.json", 3, &["not the same experiment", "processors"]);
     bench.succeeds("compare a.json moved.json --allow-differences");
     edited("revised.json", &|run| run["cells"][1]["cell"]["revision"] = 7.into());
-    let words = ["not the same experiment", "revisions of the suite crossbench: 1 and 7"];
+    let words = ["not the same experiment", "revisions of the suite crossbench: 2 and 7"];
     bench.refuses("compare a.json revised.json", 3, &words);
     bench.succeeds("compare a.json revised.json --allow-differences");
     bench.succeeds("show revised.json");
@@ -205,7 +205,7 @@ fn bad_input_is_refused() {
             cell["cell"].as_object_mut().expect("a cell").remove("revision");
         }
     });
-    bench.succeeds("compare a.json before.json");
+    bench.refuses("compare a.json before.json", 3, &["suite crossbench: 2 and 1"]);
     for view in ["show before.json", "plot before.json", "report before.json"] {
         bench.succeeds(view);
     }
