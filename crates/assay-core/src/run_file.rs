@@ -44,7 +44,7 @@ pub struct RunFile {
     pub build: Build,
     /// The build that took turns with it, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub against: Option<OtherBuild>,
+    pub baseline: Option<OtherBuild>,
     /// Which machine, in which state.
     pub environment: Environment,
     /// What `assay doctor` says of the machine, at the start.
@@ -456,7 +456,7 @@ impl RunFile {
             created: Timestamp::now(),
             command,
             build,
-            against: None,
+            baseline: None,
             environment,
             findings: Vec::new(),
             planned_cells,

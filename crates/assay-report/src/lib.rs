@@ -8,7 +8,7 @@ pub mod compare;
 pub mod format;
 pub mod html;
 pub mod latencies;
-mod markdown;
+pub mod markdown;
 pub mod marks;
 mod markup;
 mod palette;

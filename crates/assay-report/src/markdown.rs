@@ -5,10 +5,10 @@ use assay_core::estimate::{Bounds, Estimate, Spread};
 use assay_core::run_file::{NO_TIME, RunFile, Status};
 
 use crate::blocks::{Block, Line, blocks};
-use crate::format::{bytes, duration_ns, quantity, rows, work};
+use crate::format::{bytes, duration_ns, engine, quantity, rows, work};
 use crate::latencies::{of_trials, percentiles};
 use crate::marks::{self, Legend, PhaseMarks, untested};
-use crate::rows::{Usage, engine, plain_markdown as plain, status};
+use crate::rows::{Usage, plain_markdown as plain, status};
 
 /// Returns a run as Markdown.
 pub fn markdown(run: &RunFile) -> String {

@@ -473,7 +473,11 @@ pub(crate) fn stores_for(driver: &dyn Driver, needs: &Needs<'_>) -> u32 {
 }
 
 /// Opens a suite's stores: one lies in the directory itself, several in one of their own each.
-pub(crate) fn open_all(driver: &dyn Driver, spec: &OpenSpec, volumes: u32) -> Result<Vec<Box<dyn Store>>> {
+pub(crate) fn open_all(
+    driver: &dyn Driver,
+    spec: &OpenSpec,
+    volumes: u32,
+) -> Result<Vec<Box<dyn Store>>> {
     if volumes == 1 || spec.storage == Storage::Memory {
         return (0..volumes).map(|_| driver.open(spec)).collect();
     }

@@ -69,8 +69,9 @@ impl Plugin {
         let path = path.canonicalize().map_err(|e| e.to_string())?;
         // SAFETY: loading runs the library's initialisers, which is what loading an engine means;
         // the library stays loaded as long as its table is kept.
-        let library = unsafe { Library::new(&path) }
-            .map_err(|e| format!("not a shared library that can be loaded ({})", linker::words(&e)))?;
+        let library = unsafe { Library::new(&path) }.map_err(|e| {
+            format!("not a shared library that can be loaded ({})", linker::words(&e))
+        })?;
         // SAFETY: the signature is the one in assay_driver.h.
         let symbol = unsafe { library.get::<unsafe extern "C" fn() -> *const CDriver>(SYMBOL) };
         let symbol = symbol.map_err(|e| {

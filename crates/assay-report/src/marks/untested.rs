@@ -4,7 +4,7 @@ use assay_core::run_file::{CellResult, Status};
 use assay_driver::{Durability, Storage};
 
 use crate::blocks::{Block, Distinct, Line};
-use crate::rows::engine;
+use crate::format::engine;
 
 /// Collects engines at levels that promise something, and those of them that no crash test has
 /// looked at.

@@ -56,9 +56,9 @@ pub fn render(run: &RunFile, view: View) -> String {
         let (there, planned) = (run.cells.len(), run.planned_cells);
         out += &format!("\n not complete: {there} of {planned} cells are done\n");
     }
-    if let Some(against) = &run.against {
+    if let Some(baseline) = &run.baseline {
         out.push('\n');
-        paragraph(&mut out, &[format!("{OTHER_BUILD}: {}", against.words())], "", view.width);
+        paragraph(&mut out, &[format!("{OTHER_BUILD}: {}", baseline.words())], "", view.width);
     }
     match view.details {
         true => details::of_run(&mut out, run, view.width),

@@ -10,7 +10,7 @@ use assay_report::html::{self, Part};
 use assay_report::marks::Mark;
 use assay_report::site::{self, SitePage, SiteRun};
 use assay_report::table::{self, View};
-use assay_report::{plot, rows};
+use assay_report::{markdown, plot, rows};
 
 use super::{cell, phase, result, run};
 
@@ -116,7 +116,7 @@ fn csv_has_every_mark() {
 #[test]
 fn markdown_shows_every_mark() {
     for mark in Mark::ALL {
-        let text = rows::markdown(&with_mark(mark)).replace('\\', "");
+        let text = markdown::markdown(&with_mark(mark)).replace('\\', "");
         assert_eq!(text.matches(sign(mark)).count(), 2, "{mark:?}: {text}");
         assert!(text.contains(words(mark)), "{mark:?}: {text}");
     }
@@ -210,7 +210,7 @@ fn every_view_names_engines_whose_level_no_crash_test_has_looked_at() {
     let views = |run: &RunFile| {
         let texts = [
             table::render(run, View { width: 300, ..View::PLAIN }),
-            rows::markdown(run),
+            markdown::markdown(run),
             index(run.clone()),
         ];
         texts.map(|text| plain(&text))
@@ -274,7 +274,7 @@ fn signs_on_figures_are_exceptions() {
         plain(&most).contains("(at the head of a column: so are most of its figures)"),
         "{most}"
     );
-    let markdown = rows::markdown(&of(4));
+    let markdown = markdown::markdown(&of(4));
     assert!(markdown.contains("insert/s! |") && !markdown.contains("M!"), "{markdown}");
     assert_eq!(markdown.matches("95 % of a processor").count(), 1, "said once: {markdown}");
     let rows = rows::csv(&of(4)).expect("text");

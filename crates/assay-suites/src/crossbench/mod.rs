@@ -396,7 +396,12 @@ impl Run<'_> {
         session.marker.population.delete(plan.order, plan.seeds[0], plan.count);
         let tape = Tape::new(plan.order, plan.seeds[0], population.live());
         self.turn_over(session, (&population, &tape, plan.count))?;
-        Ok(Deleted { before: population, order: plan.order, seed: plan.seeds[0], count: plan.count })
+        Ok(Deleted {
+            before: population,
+            order: plan.order,
+            seed: plan.seeds[0],
+            count: plan.count,
+        })
     }
 
     /// Whether each round of a phase has connections of its own: several threads have, and a

@@ -3,8 +3,11 @@
 
 pub(crate) mod folder;
 pub(crate) mod image;
+pub(crate) mod levels;
 pub(crate) mod power;
 pub(crate) mod process;
+mod rounds;
+mod show;
 
 use std::io;
 use std::path::{Path, PathBuf};

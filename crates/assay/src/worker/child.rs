@@ -20,9 +20,8 @@ use program_support::exit::{Failure, Outcome};
 use signal_hook::consts::SIGCONT;
 use signal_hook::iterator::Signals;
 
-use super::{Job, Message, memory_group};
-use crate::executor::build;
-use crate::{against, program};
+use super::introduction::introduction;
+use super::{Job, Message, memory_group, program};
 
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -105,7 +104,7 @@ fn begin_again_inside(place: &Place, plugins: &[PathBuf]) -> Failure {
 
 fn carry_out(job: Job, replies: &mut Replies) -> Message {
     match job {
-        Job::Introduce => Message::Introduced(against::introduction(build())),
+        Job::Introduce => Message::Introduced(introduction()),
         Job::Measure(cell) => match bind(&cell.cpus) {
             Ok(()) => measure(&cell, replies),
             Err(why) => Message::CannotBind(why),

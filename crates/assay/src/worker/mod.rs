@@ -6,10 +6,12 @@
 
 pub(crate) mod child;
 pub(crate) mod groups;
+pub(crate) mod introduction;
 pub(crate) mod memory_group;
 pub(crate) mod parent;
 pub(crate) mod patience;
 mod pipes;
+pub(crate) mod program;
 
 use std::path::{Path, PathBuf};
 

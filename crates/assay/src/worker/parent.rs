@@ -20,7 +20,7 @@ use super::memory_group::MemoryGroup;
 use super::patience::{Clock, Patience};
 use super::pipes::Pipes;
 use super::{Job, Message, Program};
-use crate::program;
+use crate::worker::program;
 
 /// How often the parent looks for interrupts and for the end of its patience.
 const TICK: Duration = Duration::from_millis(50);

@@ -70,9 +70,9 @@ fn two_builds_take_turns_and_are_compared() {
         })
         .collect();
     assert_eq!(turns, expected, "the other build is first in even trials");
-    assert_eq!(run["against"]["path"], Value::from(other.to_str().expect("UTF-8")));
-    assert_eq!(run["against"]["kind"], "program");
-    assert_eq!(run["against"]["build"], run["build"], "it is a copy");
+    assert_eq!(run["baseline"]["path"], Value::from(other.to_str().expect("UTF-8")));
+    assert_eq!(run["baseline"]["kind"], "program");
+    assert_eq!(run["baseline"]["build"], run["build"], "it is a copy");
     let command = run["command"].as_array().expect("a command");
     assert!(command.iter().any(|word| word == "other-assay"), "{command:?}");
     // No view takes one build for the other.
@@ -139,8 +139,8 @@ fn a_plugin_is_another_build_of_its_engine() {
     let settings = |at: usize| file["cells"][at]["measurement"]["settings"][0].clone();
     assert_eq!(settings(1), "linear probing, at most 3/4 full");
     assert_eq!(settings(2), "old probing, at most 3/4 full");
-    assert_eq!(file["against"]["kind"], "plugin");
-    assert_eq!(file["against"]["build"], Value::Null);
+    assert_eq!(file["baseline"]["kind"], "plugin");
+    assert_eq!(file["baseline"]["build"], Value::Null);
     let words = ["libhashtable-old.so", "it has no engine btreemap; it has hashtable"];
     bench.refuses(&format!("{run} -e btreemap --against libhashtable-old.so"), 2, &words);
     let words = ["this build has none of its engines, which are hashtable"];
@@ -205,7 +205,7 @@ fn what_is_no_other_build_is_refused_in_one_line() {
     bench.refuses("ladder crossbench --against idle", 2, &["--against"]);
     let plan = "against = \"idle\"\n[[run]]\nsuite = \"crossbench\"\n";
     fs::write(bench.path().join("plan.toml"), plan).expect("it can be written");
-    bench.refuses("suite --config plan.toml", 2, &["against has no meaning in a plan"]);
+    bench.refuses("plan --config plan.toml", 2, &["against has no meaning in a plan"]);
     bench.succeeds(QUICK);
     bench.refuses("compare run.json", 2, &["one build measured it", "--engines"]);
 }

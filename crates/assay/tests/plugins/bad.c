@@ -117,6 +117,7 @@ static int remembers(const assay_open_options *options, assay_store **store, ass
         fputc(at, file);
     fclose(file);
     if (!options->create && kept != NULL) {
+        kept->schema = options->schema;
         *store = kept;
         return ASSAY_DONE;
     }

@@ -9,7 +9,7 @@ use crate::cli::{
     Common, CrossbenchArgs, Measure, NudbArgs, PageCacheArg, RunSuite, StorageArg, Trials,
 };
 use crate::planning::Workload;
-use crate::workloads;
+use crate::planning::workloads;
 
 /// What is to be measured, and how.
 pub(crate) struct Request {
@@ -20,7 +20,7 @@ pub(crate) struct Request {
     pub key: Option<KeyKind>,
     pub workloads: Vec<Workload>,
     /// Another build that takes turns with this one.
-    pub against: Option<PathBuf>,
+    pub baseline: Option<PathBuf>,
     /// Options with which a run takes less time.
     pub shorter: &'static str,
 }
@@ -66,7 +66,7 @@ impl Request {
             quiet: args.quiet,
             key: args.key.kind(),
             workloads: workloads::crossbench::workloads(args)?,
-            against: args.against.against.clone(),
+            baseline: args.baseline.against.clone(),
             shorter: "-i 100k -q 100k -u 20k",
         })
     }
@@ -88,7 +88,7 @@ impl Request {
             quiet: measure.quiet,
             key: None,
             workloads,
-            against: measure.against.against.clone(),
+            baseline: measure.baseline.against.clone(),
             shorter,
         }
     }

@@ -13,7 +13,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use program_support::output::say;
 use program_support::printable;
 
-use crate::estimate::{Estimate, rough};
+use crate::planning::estimate::{Estimate, rough};
 
 /// Shows how far a plan is.
 pub(crate) struct Display {

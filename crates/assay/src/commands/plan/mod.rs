@@ -1,4 +1,4 @@
-//! `assay suite`: a plan in a file, whose results are one run file, or one a run in a folder.
+//! `assay plan`: a plan in a file, whose results are one run file, or one a run in a folder.
 
 mod folder;
 mod overview;
@@ -14,34 +14,36 @@ use program_support::interrupt::Interrupt;
 use program_support::output::print;
 use program_support::whole_file;
 
-use crate::cli::{StorageArg, SuiteArgs};
-use crate::commands::run::{run_file_line, show_table};
+use crate::cli::{PlanArgs, StorageArg};
 use crate::crash::VERDICTS_FILE;
-use crate::estimate::Estimate;
-use crate::executor::new_run;
 use crate::files;
-use crate::plan_file::{PlanFile, Target};
+use crate::output::results::{run_file_line, show_table};
+use crate::planning::estimate::Estimate;
+use crate::planning::plan_file::{PlanFile, Target};
+use crate::planning::request::Request;
+use crate::planning::store_dirs::StoreDirs;
 use crate::planning::{self, Planned, Setting};
-use crate::request::Request;
-use crate::resume::Resumable;
-use crate::sitting::Sitting;
-use crate::store_dirs::StoreDirs;
+use crate::running::executor::new_run;
+use crate::running::resume::Resumable;
+use crate::running::time_budget::TimeBudget;
 
 use overview::Section;
 
 /// Runs a plan.
-pub(crate) fn suite(args: &SuiteArgs) -> Outcome {
+pub(crate) fn plan(args: &PlanArgs) -> Outcome {
     let file = PlanFile::read(&args.config)?;
     let requests = file.runs.iter().map(Request::of).collect::<Outcome<Vec<_>>>()?;
     match &file.target {
         Target::File(output) => one_file(args, &file, &requests, output.clone()),
-        Target::Folder { folder, names } => folder::sitting(args, &file, &requests, folder, names),
+        Target::Folder { folder, names } => {
+            folder::carry_out(args, &file, &requests, folder, names)
+        }
     }
 }
 
 /// Runs a plan whose results are one run file.
 fn one_file(
-    args: &SuiteArgs,
+    args: &PlanArgs,
     file: &PlanFile,
     requests: &[Request],
     output: Option<PathBuf>,
@@ -78,7 +80,7 @@ fn one_file(
     if args.dry_run {
         return Ok(());
     }
-    let sitting = Sitting::lasting(args.limit, estimate);
+    let time_budget = TimeBudget::lasting(args.limit, estimate);
     let (run, result) = Resumable {
         path: &path,
         // Of several runs in one file, the plan is the command.
@@ -88,14 +90,14 @@ fn one_file(
         quiet: args.quiet,
         store_dirs: &store_dirs,
         interrupt: &interrupt,
-        sitting: &sitting,
+        time_budget: &time_budget,
         verdicts: Path::new(VERDICTS_FILE),
         start: None,
     }
     .carry_out(plans.into_iter().flatten().collect())?;
     let run = run.printable();
     show(&run, args, &path)?;
-    if sitting.is_over() {
+    if time_budget.is_spent() {
         print(&overview::goes_on(&run, &path))?;
     }
     result
@@ -112,7 +114,7 @@ fn modes(requests: &[Request]) -> Vec<Storage> {
     modes
 }
 
-fn store_dirs(args: &SuiteArgs, file: &PlanFile, modes: &[Storage]) -> Outcome<StoreDirs> {
+fn store_dirs(args: &PlanArgs, file: &PlanFile, modes: &[Storage]) -> Outcome<StoreDirs> {
     match args.dry_run {
         true => StoreDirs::look(modes, file.dir.as_deref()),
         false => StoreDirs::prepare(modes, file.dir.as_deref()),
@@ -126,7 +128,7 @@ fn plan_of(request: &Request, store_dirs: &StoreDirs) -> Outcome<Vec<Planned>> {
     planning::plan(&setting, &request.workloads, &modes, request.trials.trials, store_dirs)
 }
 
-fn show(run: &RunFile, args: &SuiteArgs, path: &Path) -> Outcome {
+fn show(run: &RunFile, args: &PlanArgs, path: &Path) -> Outcome {
     show_table(run, &args.look)?;
     match !args.quiet && files::is_written(path) {
         true => print(&run_file_line(path)),

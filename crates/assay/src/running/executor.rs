@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use assay_core::doctor::{self, Facts};
 use assay_core::durability::{Level, Verdicts};
-use assay_core::environment::{Build, Environment};
+use assay_core::environment::Environment;
 use assay_core::plan::{Cell, OTHER_BUILD};
 use assay_core::run_file::{CellResult, Measurement, RunFile, Status};
 use assay_core::store_dir::StoreDir;
@@ -17,26 +17,16 @@ use jiff::Timestamp;
 use program_support::exit::{Failure, Outcome};
 use program_support::interrupt::Interrupt;
 
-use crate::against::Against;
 use crate::files;
+use crate::output::progress::Display;
 use crate::planning::Planned;
-use crate::progress::Display;
-use crate::sitting::Sitting;
-use crate::store_dirs::StoreDirs;
+use crate::planning::baseline::Baseline;
+use crate::planning::store_dirs::StoreDirs;
+use crate::running::time_budget::TimeBudget;
+use crate::worker::introduction::build;
 use crate::worker::parent::{self, End, Order};
 use crate::worker::patience::Patience;
 use crate::worker::{Job, Message, Program};
-
-/// The build that is running.
-pub(crate) fn build() -> Build {
-    Build {
-        version: env!("CARGO_PKG_VERSION").into(),
-        rustc: env!("ASSAY_RUSTC").into(),
-        target: env!("ASSAY_TARGET").into(),
-        opt_level: env!("ASSAY_OPT_LEVEL").into(),
-        engines: assay_drivers::all().iter().map(|d| d.profile().id.to_string()).collect(),
-    }
-}
 
 /// A run that begins now, with the command line that repeats it.
 pub(crate) fn new_run(planned_cells: usize) -> RunFile {
@@ -69,9 +59,9 @@ pub(crate) fn examine(
 pub(crate) struct Execution<'e> {
     pub timeout: Option<Duration>,
     /// The other build, if one takes turns with this one.
-    pub against: Option<&'e Against>,
+    pub baseline: Option<&'e Baseline>,
     pub interrupt: &'e Interrupt,
-    pub sitting: &'e Sitting,
+    pub time_budget: &'e TimeBudget,
     pub path: &'e Path,
     /// What crash tests found, by which engines are marked.
     pub verdicts: &'e Path,
@@ -81,7 +71,7 @@ pub(crate) struct Execution<'e> {
 }
 
 impl Execution<'_> {
-    /// Measures every planned cell that is not in `run` yet, until the sitting is over.
+    /// Measures every planned cell that is not in `run` yet, until the time budget is spent.
     pub(crate) fn carry_out(mut self, plan: Vec<Planned>, run: &mut RunFile) -> Outcome {
         let done: HashSet<_> = run.cells.iter().map(|done| done.cell.identity()).collect();
         let todo: Vec<_> =
@@ -98,7 +88,7 @@ impl Execution<'_> {
                 .collect();
             let result = match &planned.refusal {
                 Some(status) => refused(&planned.cell, status.clone()),
-                None if !self.sitting.begins(&planned.cell) => break,
+                None if !self.time_budget.begins(&planned.cell) => break,
                 None => match self.measure(&planned.cell, &left) {
                     Err(Failure::Interrupted(_)) => return Err(interrupted(run, self.path)),
                     other => other?,
@@ -157,9 +147,9 @@ impl Execution<'_> {
     /// Has a worker do a job of a cell.
     fn carry_out_job(&mut self, cell: &Cell, left: &[&Cell], job: &Job) -> End {
         let display = &mut *self.display;
-        let other = self.against.filter(|_| cell.is_of_other_build());
+        let other = self.baseline.filter(|_| cell.is_of_other_build());
         parent::carry_out(
-            Order { job, program: other.map_or(Program::This, Against::program) },
+            Order { job, program: other.map_or(Program::This, Baseline::program) },
             Patience::with_cells(self.timeout),
             self.interrupt,
             &mut |at| display.advance(cell, left, at),

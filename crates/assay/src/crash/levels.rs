@@ -1,9 +1,6 @@
-//! `assay crash`
+//! Crash tests of engines at their levels, and the file of their verdicts.
 
-mod rounds;
-mod show;
-
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use assay_core::durability::{Crash, Verdict, Verdicts};
@@ -14,46 +11,13 @@ use program_support::output::{print, say};
 use program_support::whole_file;
 
 use crate::cli::{CrashArg, CrashArgs};
-use crate::crash::VERDICTS_FILE;
-use crate::crash::folder::Folder;
-use crate::crash::image::Image;
-use crate::engines::{self, Settings};
 use crate::files;
-use crate::sitting::Sitting;
-use crate::store_dirs::StoreDirs;
+use crate::planning::engines::{self, Settings};
+use crate::planning::store_dirs::StoreDirs;
+use crate::running::time_budget::TimeBudget;
 
-use rounds::{Test, Workbench, tests_of};
-
-/// Tests engines at their levels, or looks at what an earlier round left.
-pub(crate) fn crash(args: &CrashArgs) -> Outcome {
-    if let Some(image) = &args.open {
-        return open(image, args);
-    }
-    let ordered = Ordered::of(args)?;
-    let interrupt = Interrupt::noted();
-    let store_dirs = StoreDirs::prepare(&[Storage::Disk], args.dir.as_deref())?;
-    let path = args.output.clone().unwrap_or_else(|| PathBuf::from(VERDICTS_FILE));
-    // One round, or losses of one kind, are no verdict on a level.
-    let keeps = args.round.is_none() && args.loss.is_none();
-    if keeps {
-        match args.output {
-            Some(_) => files::check_writable(&path, "--output")?,
-            None => files::check_default(&path)?,
-        }
-    }
-    let place = Place {
-        verdicts: keeps.then_some(path.as_path()),
-        store_dirs: &store_dirs,
-        interrupt: &interrupt,
-        sitting: &Sitting::without_end(),
-    };
-    ordered.carry_out(args, &place)
-}
-
-/// The same as part of a plan.
-pub(crate) fn test(args: &CrashArgs, place: &Place<'_>) -> Outcome {
-    Ordered::of(args)?.carry_out(args, place)
-}
+use super::rounds::{Test, Workbench, tests_of};
+use super::{VERDICTS_FILE, show};
 
 /// Where and how long crash tests are carried out.
 pub(crate) struct Place<'p> {
@@ -61,11 +25,11 @@ pub(crate) struct Place<'p> {
     pub verdicts: Option<&'p Path>,
     pub store_dirs: &'p StoreDirs,
     pub interrupt: &'p Interrupt,
-    pub sitting: &'p Sitting,
+    pub time_budget: &'p TimeBudget,
 }
 
 /// The engines of a command, and their settings.
-struct Ordered {
+pub(crate) struct Ordered {
     chosen: engines::Chosen,
     settings: Settings,
 }
@@ -74,7 +38,8 @@ struct Ordered {
 const GUESS_ROUND: Duration = Duration::from_millis(300);
 
 impl Ordered {
-    fn of(args: &CrashArgs) -> Outcome<Self> {
+    /// Reads what a command asks for.
+    pub(crate) fn of(args: &CrashArgs) -> Outcome<Self> {
         let chosen = engines::chosen(&args.engine)?;
         if args.at.is_some() && args.round.is_none() {
             // clap does not look at what an option needs if something excludes that.
@@ -91,7 +56,8 @@ impl Ordered {
         Ok(Self { chosen, settings })
     }
 
-    fn carry_out(&self, args: &CrashArgs, place: &Place<'_>) -> Outcome {
+    /// Tests the engines and keeps the verdicts.
+    pub(crate) fn carry_out(&self, args: &CrashArgs, place: &Place<'_>) -> Outcome {
         let path = place.verdicts.unwrap_or(Path::new(VERDICTS_FILE));
         let verdicts = Verdicts::load(path).map_err(Failure::Refused)?;
         let mut tests = self.tests(args)?;
@@ -109,7 +75,7 @@ impl Ordered {
         }
         let (mut done, mut failed) = (Vec::new(), Vec::new());
         for test in &tests {
-            if !place.sitting.begins_work_of(GUESS_ROUND * args.rounds) {
+            if !place.time_budget.begins_work_of(GUESS_ROUND * args.rounds) {
                 break;
             }
             match bench.carry_out(test)? {
@@ -205,27 +171,6 @@ fn outcome(done: &[Verdict], failed: &[String]) -> Outcome {
                 more => format!(" (and {more} more)"),
             }
         ))),
-    }
-}
-
-/// Looks at a copy of what a round left.
-fn open(folder: &Path, args: &CrashArgs) -> Outcome {
-    let image = Image::load(folder)?;
-    let interrupt = Interrupt::noted();
-    let store_dirs = StoreDirs::prepare(&[Storage::Disk], args.dir.as_deref())?;
-    let dir = store_dirs
-        .store(&format!("crash-{}", image.job.engine), Storage::Disk)
-        .expect("store_dirs were prepared for the disk");
-    let copy = Folder::make(&dir)?;
-    let found = image.look(&copy.store(), Duration::from_secs(args.timeout), &interrupt)?;
-    let (engine, level) = (&image.job.engine, image.job.durability);
-    print(&format!(
-        " {engine} at {level}, {} commits acknowledged\n the round: {}\n   {}\n now: {found}\n",
-        image.acknowledged, image.found, image.command
-    ))?;
-    match image.promise.is_kept(&found) {
-        true => Ok(()),
-        false => Err(Failure::Wrong(format!("{engine} does not keep what {level} promises"))),
     }
 }
 

@@ -12,9 +12,9 @@ use program_support::exit::{Failure, Outcome};
 use program_support::interrupt::Interrupt;
 use program_support::output::say;
 
-use crate::estimate::{Estimate, rough};
 use crate::files;
 use crate::planning::Planned;
+use crate::planning::estimate::{Estimate, rough};
 
 /// A run that takes longer is asked about.
 const LONG: Duration = Duration::from_secs(3600);

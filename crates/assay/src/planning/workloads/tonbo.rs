@@ -7,8 +7,8 @@ use assay_suites::tonbo::write::TonboWrite;
 use assay_suites::tonbo::{micro, read, write};
 use program_support::exit::{Failure, Outcome};
 
+use crate::cli::count::each_thread_count;
 use crate::cli::{TonboMicroArgs, TonboReadArgs, TonboWriteArgs};
-use crate::count::each_thread_count;
 use crate::files;
 use crate::planning::Workload;
 

@@ -1,5 +1,5 @@
-//! A plan whose runs have a run file each: it is carried out in sittings. What is whole is not
-//! measured again, and a sitting goes on where the last one stopped.
+//! A plan whose runs have a run file each: a command carries it out for a time. What is whole is
+//! not measured again, and a later command continues where the last one stopped.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fmt::Write as _;
@@ -12,17 +12,17 @@ use program_support::exit::{Failure, Outcome};
 use program_support::interrupt::Interrupt;
 use program_support::output::{print, say};
 
-use crate::cli::SuiteArgs;
-use crate::commands::crash;
+use crate::cli::PlanArgs;
 use crate::crash::VERDICTS_NAME;
-use crate::estimate::Estimate;
-use crate::executor::new_run;
+use crate::crash::levels::{Ordered, Place};
 use crate::files;
-use crate::plan_file::PlanFile;
 use crate::planning::Planned;
-use crate::request::Request;
-use crate::resume::{self, Resumable};
-use crate::sitting::Sitting;
+use crate::planning::estimate::Estimate;
+use crate::planning::plan_file::PlanFile;
+use crate::planning::request::Request;
+use crate::running::executor::new_run;
+use crate::running::resume::{self, Resumable};
+use crate::running::time_budget::TimeBudget;
 
 use super::overview::{self, Section};
 
@@ -81,9 +81,9 @@ fn newcomers(
     (was_whole && left.all(|engine| !measured.contains(engine))).then_some(engines)
 }
 
-/// Measures for a sitting what of a plan is not there yet.
-pub(super) fn sitting(
-    args: &SuiteArgs,
+/// Measures what of a plan is not there yet, within the time budget.
+pub(super) fn carry_out(
+    args: &PlanArgs,
     file: &PlanFile,
     requests: &[Request],
     folder: &Path,
@@ -117,22 +117,22 @@ pub(super) fn sitting(
         return Ok(());
     }
     files::make_directory(folder, "runs in the plan")?;
-    let sitting = Sitting::lasting(args.limit, estimate);
+    let time_budget = TimeBudget::lasting(args.limit, estimate);
     let mut failure = None;
-    let place = crash::Place {
+    let place = Place {
         verdicts: Some(&verdicts),
         store_dirs: &store_dirs,
         interrupt: &interrupt,
-        sitting: &sitting,
+        time_budget: &time_budget,
     };
     for test in &file.crashes {
-        if sitting.is_over() {
+        if time_budget.is_spent() {
             break;
         }
-        failure = first(failure, crash::test(test, &place))?;
+        failure = first(failure, Ordered::of(test)?.carry_out(test, &place))?;
     }
     for part in parts.into_iter().filter(|part| !part.is_whole()) {
-        if sitting.is_over() {
+        if time_budget.is_spent() {
             break;
         }
         say(&format!("measuring {}", part.path.display()));
@@ -144,7 +144,7 @@ pub(super) fn sitting(
             quiet: args.quiet,
             store_dirs: &store_dirs,
             interrupt: &interrupt,
-            sitting: &sitting,
+            time_budget: &time_budget,
             verdicts: &verdicts,
             start: None,
         }
@@ -152,8 +152,8 @@ pub(super) fn sitting(
         .and_then(|(_, result)| result);
         failure = first(failure, result)?;
     }
-    print(&match sitting.is_over() {
-        true => "\n the sitting is over; the same command goes on\n".to_string(),
+    print(&match time_budget.is_spent() {
+        true => "\n the time budget is spent; the same command continues\n".to_string(),
         false => format!("\n everything is there; assay site {} shows it\n", folder.display()),
     })?;
     failure.map_or(Ok(()), Err)

@@ -5,7 +5,7 @@ use assay_suites::crossbench::{CrossBench, Fill, MOST_ROWS, Options};
 use program_support::exit::{Failure, Outcome};
 
 use crate::cli::CrossbenchArgs;
-use crate::count::each_thread_count;
+use crate::cli::count::each_thread_count;
 use crate::planning::Workload;
 
 /// The published default of every count.

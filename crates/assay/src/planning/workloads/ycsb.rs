@@ -2,8 +2,8 @@
 
 use assay_suites::ycsb::{Options, Ycsb};
 
+use crate::cli::count::each_thread_count;
 use crate::cli::{DistributionArg, YcsbArgs};
-use crate::count::each_thread_count;
 use crate::planning::Workload;
 
 /// The workload of a command line: one for each workload and number of threads.

@@ -12,7 +12,7 @@ use assay_report::blocks::{Line, Wide, blocks};
 use program_support::exit::{Failure, Outcome};
 
 use crate::cli::Trials;
-use crate::progress::title;
+use crate::output::progress::title;
 
 /// The fewest trials that are looked at.
 const FIRST_LOOK: u32 = 6;
@@ -27,14 +27,14 @@ const MOST_TRIALS: u32 = 30;
 const LEAST_TRIALS: u32 = FIRST_LOOK + LOOKS - 1;
 
 /// What was seen of the intervals so far.
-pub(crate) struct UntilCi {
+pub(crate) struct StoppingRule {
     share: f64,
     most_trials: u32,
     /// In how many looks in a row each cell was narrow.
     narrow: HashMap<LineKey, u32>,
 }
 
-impl UntilCi {
+impl StoppingRule {
     /// What the user asks for, if it is asked for and can be.
     pub(crate) fn wanted(wanted: &Trials) -> Outcome<Option<Self>> {
         let refused = |why: String| Err(Failure::Usage(why));
@@ -121,7 +121,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::executor::new_run;
+    use crate::running::executor::new_run;
 
     /// A run whose trials had these rates.
     fn run_of(rates: &[u64]) -> RunFile {
@@ -156,9 +156,9 @@ mod tests {
         serde_json::from_value(result).expect("a result")
     }
 
-    fn until(share: f64, most: u32) -> UntilCi {
+    fn until(share: f64, most: u32) -> StoppingRule {
         let wanted = Trials { trials: 1, until_ci: Some(share), max_trials: Some(most) };
-        UntilCi::wanted(&wanted).expect("it can be").expect("it is asked for")
+        StoppingRule::wanted(&wanted).expect("it can be").expect("it is asked for")
     }
 
     const STEADY: [u64; 8] = [1000, 1001, 999, 1002, 998, 1000, 1001, 999];

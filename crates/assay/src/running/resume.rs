@@ -9,12 +9,12 @@ use assay_core::run_file::RunFile;
 use program_support::exit::{Failure, Outcome};
 use program_support::interrupt::Interrupt;
 
-use crate::executor::{Execution, examine, new_run};
+use crate::output::progress::Display;
 use crate::planning::Planned;
-use crate::progress::Display;
-use crate::sitting::Sitting;
-use crate::start::Start;
-use crate::store_dirs::StoreDirs;
+use crate::planning::store_dirs::StoreDirs;
+use crate::running::executor::{Execution, examine, new_run};
+use crate::running::start::Start;
+use crate::running::time_budget::TimeBudget;
 
 /// How a run that can go on is carried out.
 pub(crate) struct Resumable<'r> {
@@ -27,7 +27,7 @@ pub(crate) struct Resumable<'r> {
     pub quiet: bool,
     pub store_dirs: &'r StoreDirs,
     pub interrupt: &'r Interrupt,
-    pub sitting: &'r Sitting,
+    pub time_budget: &'r TimeBudget,
     /// What crash tests found, by which engines are marked.
     pub verdicts: &'r Path,
     /// How it begins; none: what has to be said was said.
@@ -57,9 +57,9 @@ impl Resumable<'_> {
         }
         let result = Execution {
             timeout: self.timeout,
-            against: None,
+            baseline: None,
             interrupt: self.interrupt,
-            sitting: self.sitting,
+            time_budget: self.time_budget,
             path: self.path,
             verdicts: self.verdicts,
             display: &mut display,

@@ -1,6 +1,6 @@
 //! Sizes of memory on the command line: `256m`, `1g`, in units of 1024 as control groups have them.
 
-use crate::cli::CacheArg;
+use super::CacheArg;
 
 /// Reads a size in bytes; k, m, g and t are KiB, MiB, GiB and TiB, in either case.
 pub(crate) fn parse(text: &str) -> Result<u64, String> {

@@ -13,13 +13,14 @@ use program_support::interrupt::Interrupt;
 use program_support::output::say;
 
 use crate::cli::{CrashArg, CrashArgs, LevelsArg};
-use crate::crash::folder::Folder;
-use crate::crash::image::Image;
-use crate::crash::power::{Bench, Chosen, Cuts};
-use crate::crash::process::Kills;
-use crate::crash::{Round, Rounds, Subject};
-use crate::engines::Settings;
-use crate::store_dirs::StoreDirs;
+use crate::planning::engines::Settings;
+use crate::planning::store_dirs::StoreDirs;
+
+use super::folder::Folder;
+use super::image::Image;
+use super::power::{Bench, Chosen, Cuts};
+use super::process::Kills;
+use super::{Round, Rounds, Subject};
 
 /// One engine at one level, ended in one way.
 pub(super) struct Test<'t> {

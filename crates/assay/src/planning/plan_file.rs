@@ -12,8 +12,8 @@ use program_support::{given_file, printable};
 use serde::Deserialize;
 use toml::Value;
 
+use crate::cli::count;
 use crate::cli::{self, CrashArgs, RunSuite};
-use crate::count;
 use crate::files;
 
 /// A larger file is no plan.
@@ -100,7 +100,7 @@ impl PlanFile {
         }
         if plan.run.is_empty() {
             return Err(Failure::Usage(format!(
-                "{name}: there is no [[run]] in it; see assay suite --help"
+                "{name}: there is no [[run]] in it; see assay plan --help"
             )));
         }
         let runs = (1..).zip(&plan.run).map(|(number, run)| {

@@ -5,7 +5,7 @@ use comfy_table::{CellAlignment, Table};
 use program_support::exit::Outcome;
 use program_support::output::print;
 
-use crate::folded::folded;
+use crate::output::folded::folded;
 
 /// Broken rounds that are listed for each engine and level; the file has all.
 const LISTED: usize = 3;
@@ -48,8 +48,8 @@ pub(super) fn table(verdicts: &[Verdict]) -> Outcome {
         column.set_cell_alignment(CellAlignment::Right);
     }
     let mut text = folded(table);
-    text += "\n rounds that lost acknowledged commits, that left no moment of the history, after\n \
-             which the store could not be opened, or could not go on\n\n";
+    text += "\n rounds that lost acknowledged commits, that left no moment of the history,\n \
+             after which the store could not be opened, or could not go on\n\n";
     for verdict in verdicts {
         let Verdict { engine, engine_version, durability, crash, failures, .. } = verdict;
         let promise = format!("{}{}", verdict.summary(), lost(verdict));

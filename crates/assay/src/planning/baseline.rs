@@ -7,7 +7,6 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use assay_core::environment::Build;
 use assay_core::run_file::{OtherBuild, OtherKind};
 use assay_driver::Driver;
 use assay_drivers::plugin;
@@ -17,10 +16,10 @@ use program_support::interrupt::Interrupt;
 
 use crate::plugins;
 use crate::worker::parent::{self, End};
-use crate::worker::{Introduction, Job, Message, PROTOCOL, Program, SuiteId};
+use crate::worker::{Introduction, Job, Message, PROTOCOL, Program};
 
 /// The other build.
-pub(crate) struct Against {
+pub(crate) struct Baseline {
     path: PathBuf,
     has: Has,
 }
@@ -33,7 +32,7 @@ enum Has {
     Plugin(String),
 }
 
-impl Against {
+impl Baseline {
     /// Looks at the file that the user named.
     pub(crate) fn at(path: &Path) -> Outcome<Self> {
         let refused =
@@ -164,14 +163,6 @@ fn of_protocol(introduction: Introduction) -> Result<Introduction, String> {
 
 fn no_assay(why: &str) -> String {
     format!("not an assay whose workers speak protocol {PROTOCOL}: {why}")
-}
-
-/// This build, for another one that asks.
-pub(crate) fn introduction(build: Build) -> Introduction {
-    let suite =
-        |suite: &dyn AnySuite| SuiteId { id: suite.id().into(), revision: suite.revision() };
-    let suites = assay_suites::ALL.into_iter().map(suite).collect();
-    Introduction { protocol: PROTOCOL, build, suites }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Batches on the clock, and whether that stops between them.
+//! A round: its batches on the clock, and whether that stops between them.
 
 use std::ops::Range;
 
@@ -6,8 +6,8 @@ use assay_driver::Connection;
 use assay_driver::error::Result;
 use serde::{Deserialize, Serialize};
 
-use crate::tape::Records;
-use crate::timing::Round;
+use crate::crew::Pace;
+use crate::tape::{Records, Rows, Tape};
 
 /// Operations between two calls for progress while the clock goes on.
 const CHUNK: u64 = 16 * 1024;
@@ -29,6 +29,28 @@ impl Clock {
     pub fn stops(&self) -> bool {
         *self == Self::Stops
     }
+}
+
+/// A round: which rows it visits, how often, on what.
+pub struct Round<'r, 'g, R: Records> {
+    /// The engine's handle.
+    pub connection: &'r mut dyn Connection,
+    /// The clock.
+    pub pace: &'r mut Pace<'g>,
+    /// What the records look like.
+    pub records: &'r R,
+    /// The living rows.
+    pub rows: &'r Rows,
+    /// Which of them, in which order.
+    pub tape: &'r Tape,
+    /// The positions of the tape.
+    pub positions: Range<u64>,
+    /// Whether the clock stops for the instrument's work; not for operations one by one.
+    pub clock: Clock,
+    /// False for the `null` engine, whose results cannot be right.
+    pub check: bool,
+    /// Called between batches with the number of operations done.
+    pub progress: &'r mut dyn FnMut(u64),
 }
 
 /// How a batch is replayed.

@@ -3,7 +3,7 @@
 use assay_suites::skvdb::{Options, Skvdb};
 
 use crate::cli::SkvdbArgs;
-use crate::count::each_thread_count;
+use crate::cli::count::each_thread_count;
 use crate::planning::Workload;
 
 /// The workload of a command line: one for each number of entries and of threads.

@@ -1,5 +1,14 @@
 //! From a command line to the cells that it asks for.
 
+pub(crate) mod baseline;
+pub(crate) mod engines;
+pub(crate) mod estimate;
+pub(crate) mod memory;
+pub(crate) mod plan_file;
+pub(crate) mod request;
+pub(crate) mod store_dirs;
+pub(crate) mod workloads;
+
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
@@ -10,12 +19,12 @@ use assay_driver::{Driver, Durability, KeyKind, Profile, Storage};
 use assay_suites::{StoreUse, Suite, plain};
 use program_support::exit::{Failure, Outcome};
 
-use crate::against::Against;
+use crate::cli::count;
 use crate::cli::{Common, DurabilityArg};
-use crate::count;
-use crate::engines::{self, NULL, Settings};
-use crate::memory::MemoryPlan;
-use crate::store_dirs::StoreDirs;
+use crate::planning::baseline::Baseline;
+use crate::planning::engines::{NULL, Settings};
+use crate::planning::memory::MemoryPlan;
+use crate::planning::store_dirs::StoreDirs;
 
 /// A cell, or the reason why there is nothing to measure.
 pub(crate) struct Planned {
@@ -38,14 +47,14 @@ pub(crate) struct Setting {
     pub memory: MemoryPlan,
     pub seed: u64,
     /// A build that takes turns with this one.
-    pub against: Option<Against>,
+    pub baseline: Option<Baseline>,
 }
 
 impl Setting {
     /// Has another build take turns with this one, in the engines that both have.
-    pub(crate) fn take_turns(&mut self, against: Against) -> Outcome {
-        self.engines = against.common(std::mem::take(&mut self.engines), self.named)?;
-        self.against = Some(against);
+    pub(crate) fn take_turns(&mut self, baseline: Baseline) -> Outcome {
+        self.engines = baseline.common(std::mem::take(&mut self.engines), self.named)?;
+        self.baseline = Some(baseline);
         Ok(())
     }
 
@@ -92,7 +101,7 @@ impl Setting {
             page_cache: common.page_cache.state(),
             memory: MemoryPlan::of(&common.memory, common.as_published)?,
             seed: common.seed,
-            against: None,
+            baseline: None,
         })
     }
 }
@@ -277,7 +286,7 @@ pub(crate) fn calibration(
         page_cache: PageCache::Warm,
         memory: MemoryPlan::none(),
         seed: setting.seed,
-        against: None,
+        baseline: None,
     };
     let mut planned =
         planned(null.remove(0).as_ref(), &plain, &workload, (Storage::Memory, 1), store_dirs);
@@ -336,7 +345,7 @@ pub(crate) fn trial(
                 if !is_new || !(setting.named || planned.refusal.is_none()) {
                     continue;
                 }
-                let other = setting.against.as_ref().map(|_| by_other_build(&planned, store_dirs));
+                let other = setting.baseline.as_ref().map(|_| by_other_build(&planned, store_dirs));
                 let is_other_first = number.is_multiple_of(2);
                 let (first, second) =
                     if is_other_first { (other, Some(planned)) } else { (Some(planned), other) };

@@ -6,9 +6,9 @@ use std::path::Path;
 use assay_core::run_file::RunFile;
 use comfy_table::{CellAlignment, Table, presets};
 
-use crate::estimate::{Estimate, Forecast, operations, rough};
 use crate::planning::Planned;
-use crate::request::Request;
+use crate::planning::estimate::{Estimate, Forecast, operations, rough};
+use crate::planning::request::Request;
 
 /// A run of a plan.
 pub(super) struct Section<'s> {
@@ -59,10 +59,10 @@ pub(super) fn text(sections: &[Section<'_>], estimate: &Estimate) -> String {
     format!("{}\n\n in all {}\n", lines.join("\n"), whole.text())
 }
 
-/// What is said at the end of a sitting that left work for another one.
+/// Returns what is said when the time budget is spent and work is left.
 pub(super) fn goes_on(run: &RunFile, path: &Path) -> String {
     format!(
-        "\n the sitting is over: {} of {} cells are in {}; the same command goes on\n",
+        "\n the time budget is spent: {} of {} cells are in {}; the same command continues\n",
         run.cells.len(),
         run.planned_cells,
         path.display()
