@@ -230,7 +230,7 @@ fn checked_version(library: &Library, file: &str) -> Result<(String, Version), S
     let said = unsafe { text(function()) };
     match Version::parse(&said) {
         Some(version) if version.is_driven() => Ok((said, version)),
-        _ => Err(format!("{file}: CrossDB {}; Assay drives 0.8 to 0.14", said)),
+        _ => Err(format!("{file}: CrossDB {}; Assay drives 0.8 to 0.14", printable::line(&said))),
     }
 }
 

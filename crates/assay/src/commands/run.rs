@@ -115,13 +115,13 @@ fn measure(
     }
     let modes = StorageArg::modes(&request.storage);
     let wanted = &request.trials;
-    let mut until_ci = StoppingRule::wanted(wanted)?;
+    let mut stopping_rule = StoppingRule::wanted(wanted)?;
     if let Some(path) = &request.common.output {
         // Before anything is made.
         RunPlace::check(path)?;
     }
     let store_dirs = StoreDirs::prepare(&modes, request.common.dir.as_deref())?;
-    let first = match &until_ci {
+    let first = match &stopping_rule {
         Some(_) => StoppingRule::first_trials(wanted),
         None => wanted.trials,
     };
@@ -151,8 +151,8 @@ fn measure(
             each,
         }
         .carry_out(plan, &mut run);
-        let wide = match (&result, &mut until_ci) {
-            (Ok(()), Some(until_ci)) => until_ci.look(&run, trials),
+        let wide = match (&result, &mut stopping_rule) {
+            (Ok(()), Some(stopping_rule)) => stopping_rule.look(&run, trials),
             _ => break result,
         };
         if wide.is_empty() {
@@ -164,8 +164,11 @@ fn measure(
         plan.retain(|planned| wide.iter().any(|cell| cell.same_but_trial_and_build(&planned.cell)));
         run.planned_cells += plan.len();
     };
-    if let (Ok(()), Some(until_ci)) = (&result, &until_ci) {
-        until_ci.shortfalls(&run).iter().for_each(|why| say(&format!("note: --until-ci: {why}")));
+    if let (Ok(()), Some(stopping_rule)) = (&result, &stopping_rule) {
+        stopping_rule
+            .shortfalls(&run)
+            .iter()
+            .for_each(|why| say(&format!("note: --until-ci: {why}")));
     }
     Ok((run, place, result))
 }

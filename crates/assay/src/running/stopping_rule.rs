@@ -135,15 +135,17 @@ mod tests {
             "suite": "somesuite", "engine": "quick", "storage": "memory", "durability": "none",
             "durability_wanted": "none", "key_kind": "hash", "rows": 1000, "threads": 1,
             "trial": trial, "seed": 1, "variant": "random access", "options": null,
-            "engine_options": {}, "page_cache": "warm", "dir": null,
+            "engine_options": {}, "engine_parameters": {}, "cpus": [], "page_cache": "warm",
+            "revision": 1, "key_kind_named": false, "cache_named": false, "calibration": false,
+            "dir": null,
         });
         let phase = json!({
             "name": "query", "rounds": [{ "operations": rate, "time_ns": 1_000_000_000 }],
-            "published_top": 1, "tape_hash": "", "checked": 0,
+            "published_top": 1, "tape_hash": "", "checked": 0, "threads": 1,
         });
         let measurement = json!({
             "engine_version": "1", "engine_name": "quick", "settings": [], "notes": [],
-            "filesystem": null, "phases": [phase], "resources": {
+            "filesystem": null, "phases": [phase], "reopened": 0, "resources": {
                 "peak_rss_bytes": 0, "rss_before_open_bytes": 0, "cpu_user_ns": 0,
                 "cpu_system_ns": 0, "written_bytes": null, "open_ns": 0, "close_ns": 0,
                 "store_peak_bytes": null, "store_closed_bytes": null,
@@ -196,10 +198,10 @@ mod tests {
     #[test]
     fn there_is_an_end_and_what_is_missing_is_said() {
         let wide = run_of(&[1000, 2000, 1000, 2000, 1000, 2000, 1000]);
-        let mut until_ci = until(0.02, 7);
-        assert_eq!(until_ci.look(&run_of(&[1000, 2000, 1000, 2000, 1000, 2000]), 6).len(), 1);
-        assert!(until_ci.look(&wide, 7).is_empty());
-        let said = until_ci.shortfalls(&wide).join("");
+        let mut rule = until(0.02, 7);
+        assert_eq!(rule.look(&run_of(&[1000, 2000, 1000, 2000, 1000, 2000]), 6).len(), 1);
+        assert!(rule.look(&wide, 7).is_empty());
+        let said = rule.shortfalls(&wide).join("");
         let words = ["quick · memory · 1k rows", "query is within ", "7 trials, not within 2.00 %"];
         assert!(words.iter().all(|words| said.contains(words)), "{said}");
         // Narrow at last, but only once.

@@ -177,9 +177,9 @@ mod tests {
         let cell = serde_json::json!({
             "suite": "crossbench", "engine": "null", "storage": "memory", "durability": "none",
             "durability_wanted": "none", "key_kind": "hash", "key_kind_named": false, "rows": 1,
-            "threads": 1, "trial": 1, "seed": 1, "variant": "", "options": {},
+            "threads": 1, "trial": 1, "seed": 1, "variant": "", "options": {}, "revision": 1,
             "engine_options": {}, "engine_parameters": {}, "cpus": [1_000_000],
-            "page_cache": "warm", "dir": null, "calibration": false,
+            "page_cache": "warm", "cache_named": false, "dir": null, "calibration": false,
         });
         let cell: Cell = serde_json::from_value(cell).expect("a cell");
         let null = File::options().write(true).open("/dev/null").expect("a file");

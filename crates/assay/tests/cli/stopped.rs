@@ -69,6 +69,23 @@ fn hanging_plugin(bench: &Bench) -> String {
     "--plugin hangs.so".into()
 }
 
+/// Its first cell never ends, so no run file comes into the folder of the plan.
+#[test]
+fn an_interrupted_plan_leaves_no_empty_folder() {
+    let bench = Bench::new();
+    let plugin = hanging_plugin(&bench);
+    let run =
+        "[[run]]\nname = \"one\"\nsuite = \"tonbo-micro\"\nengine = \"bad\"\nstorage = \"m\"\n";
+    let plan = format!("runs = \"results\"\n{run}");
+    std::fs::write(bench.path().join("plan.toml"), plan).expect("write");
+    let child = bench.start(&format!("plan -c plan.toml {plugin}"));
+    wait_for("the folder", || bench.path().join("results").exists().then_some(()));
+    kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGINT).expect("it is there");
+    let ended = end(child);
+    assert_eq!(ended.code, Some(130), "{ended:?}");
+    assert!(!bench.path().join("results").exists(), "{ended:?}");
+}
+
 #[test]
 fn a_worker_that_crashes_is_one_failed_cell() {
     let bench = Bench::new();

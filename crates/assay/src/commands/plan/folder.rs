@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::fmt::Write as _;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -81,6 +82,18 @@ fn newcomers(
     (was_whole && left.all(|engine| !measured.contains(engine))).then_some(engines)
 }
 
+/// A folder that this command made; it goes again if nothing came into it.
+struct Made<'f>(Option<&'f Path>);
+
+impl Drop for Made<'_> {
+    fn drop(&mut self) {
+        if let Some(folder) = self.0 {
+            // What is in it keeps it.
+            let _ = fs::remove_dir(folder);
+        }
+    }
+}
+
 /// Measures what of a plan is not there yet, within the time budget.
 pub(super) fn carry_out(
     args: &PlanArgs,
@@ -116,7 +129,7 @@ pub(super) fn carry_out(
     if args.dry_run {
         return Ok(());
     }
-    files::make_directory(folder, "runs in the plan")?;
+    let _made = Made(files::make_directory(folder, "runs in the plan")?.then_some(folder));
     let time_budget = TimeBudget::lasting(args.limit, estimate);
     let mut failure = None;
     let place = Place {
