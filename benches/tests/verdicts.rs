@@ -18,7 +18,8 @@ fn trial(engine: Engine, run: u64, trial: u64, noise_ns: u64) -> CellResult {
     let rounds: Vec<_> =
         (0..10).map(|round| json!({ "operations": 1000, "time_ns": time_ns(round) })).collect();
     let phase = json!({
-        "name": "query", "rounds": rounds, "published_top": 3, "tape_hash": "", "checked": 0, "threads": 1,
+        "name": "query", "rounds": rounds, "published_top": 3, "tape_hash": "", "checked": 0,
+        "threads": 1,
     });
     let result = json!({
         "cell": {

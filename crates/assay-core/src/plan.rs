@@ -91,8 +91,8 @@ pub struct WorkloadKey<'c> {
     memory_limit_bytes: Option<u64>,
 }
 
-/// The key of a line of a table, see [`Cell::same_but_trial`]: a cell without what its trials differ
-/// in.
+/// The key of a line of a table, see [`Cell::same_but_trial`]: a cell without what its trials
+/// differ in.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LineKey(Cell);
 
@@ -149,9 +149,9 @@ impl Cell {
         of_any_build(self).same_but_trial(&of_any_build(other))
     }
 
-    /// Returns what trials of one thing have in common, to look them up by: all but the trial. The
-    /// default of a cache counts as one size: an eighth of the memory is not equal to the byte after
-    /// each start of a machine.
+    /// Returns what trials of one thing have in common, to look them up by: all but the trial.
+    /// The default of a cache counts as one size: an eighth of the memory is not equal to the byte
+    /// after each start of a machine.
     pub fn line(&self) -> LineKey {
         let default = (!self.cache_named).then_some(0);
         let cache_bytes = self.cache_bytes.map(|bytes| default.unwrap_or(bytes));
@@ -179,7 +179,8 @@ mod tests {
             "durability_wanted": "none", "key_kind": "hash", "rows": 1, "threads": 1,
             "trial": trial, "seed": 1, "variant": "", "options": null, "engine_options": {},
             "revision": 1, "key_kind_named": false, "engine_parameters": {}, "cpus": [],
-            "cache_named": false, "calibration": false, "page_cache": "warm", "dir": format!("/stores/{engine}"),
+            "cache_named": false, "calibration": false, "page_cache": "warm",
+            "dir": format!("/stores/{engine}"),
         });
         serde_json::from_value(cell).expect("a cell")
     }

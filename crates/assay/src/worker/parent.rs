@@ -243,6 +243,8 @@ pub(crate) fn carry_out(
     }
     match reply {
         Some(reply) if remains.is_success() => End::Replied(reply),
+        // A signal to all of a group may reach a worker that has not left it yet.
+        _ if interrupt.came() => End::Interrupted,
         // If it replied, it died while it was cleaning up.
         _ => match memory.and_then(|group| group.killed()) {
             Some(why) => End::Killed(why),

@@ -69,6 +69,18 @@ fn hanging_plugin(bench: &Bench) -> String {
     "--plugin hangs.so".into()
 }
 
+/// A signal to all of a group reaches a worker that was just started, too: its end is no failure.
+#[test]
+fn a_worker_that_an_interrupt_ends_is_no_failed_cell() {
+    let bench = Bench::new();
+    compile(&bench, Path::new(BAD), "interrupts.so", &["-DINTERRUPTS".into()]);
+    let line = "run crossbench -s m -e bad -i 1k -q 1k -u 1k -o run.json --plugin interrupts.so";
+    let ended = bench.assay(line);
+    assert_eq!(ended.code, Some(130), "{ended:?}");
+    let run = bench.run_file("run.json");
+    assert_eq!(run["cells"].as_array().map(Vec::len), Some(1), "the calibration only: {run}");
+}
+
 /// Its first cell never ends, so no run file comes into the folder of the plan.
 #[test]
 fn an_interrupted_plan_leaves_no_empty_folder() {

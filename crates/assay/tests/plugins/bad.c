@@ -48,6 +48,15 @@ static int hangs(assay_handle *handle, const void *record, assay_error *error)
     return ASSAY_DONE;
 }
 
+/* Interrupts its parent and itself, as a signal to a whole group does. */
+static int interrupts(assay_handle *handle, const void *record, assay_error *error)
+{
+    (void)handle, (void)record, (void)error;
+    kill(getppid(), SIGINT);
+    raise(SIGINT);
+    return ASSAY_DONE;
+}
+
 /* Stops its own process, and leaves the process's id beside it. */
 static int stops(assay_handle *handle, const void *record, assay_error *error)
 {
@@ -161,6 +170,7 @@ const assay_driver *assay_plugin(void)
     (void)crashes, (void)answers_77, (void)says_why, (void)fills_the_error, (void)lies;
     (void)hangs, (void)stops, (void)no_store, (void)closes_pipes, (void)never_ends_a_line;
     (void)forks, (void)eats, (void)remembers, (void)keeps;
+    (void)interrupts;
 #ifdef HANGS_AT_DESCRIBE
     for (;;)
         pause();
@@ -201,6 +211,8 @@ const assay_driver *assay_plugin(void)
     bad.insert = eats;
 #elif defined(STOPS)
     bad.insert = stops;
+#elif defined(INTERRUPTS)
+    bad.insert = interrupts;
 #elif defined(REMEMBERS)
     bad.disk_levels = ASSAY_LEVEL_COMMIT;
     bad.create = remembers;
