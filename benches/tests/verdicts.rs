@@ -19,19 +19,22 @@ fn trial(engine: Engine, run: u64, trial: u64, noise_ns: u64) -> CellResult {
         (0..10).map(|round| json!({ "operations": 1000, "time_ns": time_ns(round) })).collect();
     let phase = json!({
         "name": "query", "rounds": rounds, "published_top": 3, "tape_hash": "", "checked": 0,
+        "threads": 1,
     });
     let result = json!({
         "cell": {
             "suite": "somesuite", "engine": engine.id, "storage": "memory", "durability": "none",
             "durability_wanted": "none", "key_kind": "hash", "rows": 1000, "threads": 1,
             "trial": trial, "seed": 1, "variant": "random access", "options": null,
-            "engine_options": {}, "page_cache": "warm", "dir": null,
+            "engine_options": {}, "engine_parameters": {}, "cpus": [], "page_cache": "warm",
+            "revision": 1, "key_kind_named": false, "cache_named": false, "calibration": false,
+            "dir": null,
         },
         "started": "2026-01-01T00:00:00Z",
         "status": { "outcome": "measured" },
         "measurement": {
             "engine_version": "1", "engine_name": "e", "settings": [], "notes": [],
-            "filesystem": null, "phases": [phase],
+            "filesystem": null, "phases": [phase], "reopened": 0,
             "resources": {
                 "peak_rss_bytes": 0, "rss_before_open_bytes": 0, "cpu_user_ns": 0,
                 "cpu_system_ns": 0, "written_bytes": null, "open_ns": 0, "close_ns": 0,

@@ -18,13 +18,11 @@ pub enum PageCache {
 }
 
 /// One (suite × engine × storage × scale × threads), and the trial it is.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Cell {
     /// The suite's id.
     pub suite: String,
-    /// The suite's revision: figures of another one are of other operations. Files that do not name
-    /// one are of the first.
-    #[serde(default = "first_revision")]
+    /// The suite's revision: figures of another one are of other operations.
     pub revision: u32,
     /// The engine's id.
     pub engine: String,
@@ -37,7 +35,6 @@ pub struct Cell {
     /// How the primary key is organised.
     pub key_kind: KeyKind,
     /// Whether that was asked for, or is that of the store which is opened; else the engine chose.
-    #[serde(default)]
     pub key_kind_named: bool,
     /// Records in the store at its fullest.
     pub rows: u64,
@@ -54,19 +51,16 @@ pub struct Cell {
     /// Chosen settings of the engine.
     pub engine_options: BTreeMap<String, String>,
     /// Parameters of the engine.
-    #[serde(default)]
     pub engine_parameters: BTreeMap<String, String>,
     /// The processors that the worker is bound to; its threads take turns on them. None: all.
-    #[serde(default)]
     pub cpus: Vec<usize>,
     /// The state of the page cache.
     pub page_cache: PageCache,
     /// What the engine's own cache may take up, for engines with a setting for it; none: what the
-    /// engine takes, or its authors recommend, as in files of before.
+    /// engine takes, or its authors recommend.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_bytes: Option<u64>,
     /// Whether that was asked for; else it is the default for this machine.
-    #[serde(default)]
     pub cache_named: bool,
     /// The limit of the memory that the worker takes up, with its part of the page cache; none:
     /// that of the machine.
@@ -75,7 +69,6 @@ pub struct Cell {
     /// The store's directory; absent in memory.
     pub dir: Option<PathBuf>,
     /// True when the cell is there only to show what the instrument costs.
-    #[serde(default)]
     pub calibration: bool,
 }
 
@@ -84,10 +77,6 @@ pub const OTHER_BUILD: &str = "@other";
 
 /// The id of the engine that the authors of this instrument wrote themselves.
 pub const OWN_ENGINE: &str = "lode";
-
-fn first_revision() -> u32 {
-    1
-}
 
 /// The key of a workload; see [`Cell::same_workload`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -102,9 +91,10 @@ pub struct WorkloadKey<'c> {
     memory_limit_bytes: Option<u64>,
 }
 
-/// The key of a line of a table; see [`Cell::same_but_trial`].
+/// The key of a line of a table, see [`Cell::same_but_trial`]: a cell without what its trials
+/// differ in.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct LineKey(String);
+pub struct LineKey(Cell);
 
 impl Cell {
     /// Whether two cells belong into one table: the same work on another engine, or by another
@@ -159,43 +149,13 @@ impl Cell {
         of_any_build(self).same_but_trial(&of_any_build(other))
     }
 
-    /// What trials of the same thing have in common, to look them up by: all but the trial.
+    /// Returns what trials of one thing have in common, to look them up by: all but the trial.
+    /// The default of a cache counts as one size: an eighth of the memory is not equal to the byte
+    /// after each start of a machine.
     pub fn line(&self) -> LineKey {
-        let Self {
-            suite,
-            revision,
-            engine,
-            storage,
-            durability,
-            durability_wanted,
-            key_kind,
-            key_kind_named,
-            rows,
-            threads,
-            trial: _,
-            seed,
-            variant,
-            options,
-            engine_options,
-            engine_parameters,
-            cpus,
-            page_cache,
-            cache_bytes,
-            cache_named,
-            memory_limit_bytes,
-            dir,
-            calibration,
-        } = self;
-        let keys = (key_kind, key_kind_named);
-        let levels = (durability, durability_wanted, keys, page_cache, calibration);
-        // An eighth of the memory is not the same to the byte after each start of a machine.
-        let named_bytes = cache_named.then_some(cache_bytes);
-        let cache = (cache_bytes.is_some(), named_bytes, memory_limit_bytes);
-        let numbers = (revision, rows, threads, seed, cpus, cache);
-        let settings = (options, engine_options, engine_parameters);
-        let dir = dir.as_ref().map(|dir| dir.to_string_lossy());
-        let parts = (suite, engine, storage, variant, levels, numbers, settings, dir);
-        LineKey(serde_json::to_string(&parts).expect("a cell is plain data"))
+        let default = (!self.cache_named).then_some(0);
+        let cache_bytes = self.cache_bytes.map(|bytes| default.unwrap_or(bytes));
+        LineKey(Self { trial: 0, cache_bytes, ..self.clone() })
     }
 
     /// What a cell is, to look it up by: equal for equal cells only.
@@ -218,7 +178,9 @@ mod tests {
             "suite": "s", "engine": engine, "storage": "disk", "durability": "none",
             "durability_wanted": "none", "key_kind": "hash", "rows": 1, "threads": 1,
             "trial": trial, "seed": 1, "variant": "", "options": null, "engine_options": {},
-            "page_cache": "warm", "dir": format!("/stores/{engine}"),
+            "revision": 1, "key_kind_named": false, "engine_parameters": {}, "cpus": [],
+            "cache_named": false, "calibration": false, "page_cache": "warm",
+            "dir": format!("/stores/{engine}"),
         });
         serde_json::from_value(cell).expect("a cell")
     }

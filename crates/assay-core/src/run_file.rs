@@ -44,11 +44,10 @@ pub struct RunFile {
     pub build: Build,
     /// The build that took turns with it, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub against: Option<OtherBuild>,
+    pub baseline: Option<OtherBuild>,
     /// Which machine, in which state.
     pub environment: Environment,
     /// What `assay doctor` says of the machine, at the start.
-    #[serde(default)]
     pub findings: Vec<Finding>,
     /// How many cells the plan has.
     pub planned_cells: usize,
@@ -172,8 +171,7 @@ pub struct Measurement {
     pub filesystem: Option<Filesystem>,
     /// The timed steps, in order.
     pub phases: Vec<Phase>,
-    /// Answers that were compared once the store was closed and opened again; 0 in memory.
-    #[serde(default)]
+    /// Answers that were compared once another process had opened the closed store; 0 in memory.
     pub reopened: u64,
     /// What the worker used.
     pub resources: Resources,
@@ -219,7 +217,6 @@ pub struct Phase {
     #[serde(default, skip_serializing_if = "is_zero")]
     pub repeats: u32,
     /// Threads that worked at once.
-    #[serde(default = "one")]
     pub threads: u32,
     /// Latencies by kind of operation, from a round of their own; none if they were not asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -227,10 +224,6 @@ pub struct Phase {
     /// How the operations of that round went over time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<Timeline>,
-}
-
-fn one() -> u32 {
-    1
 }
 
 fn is_zero(count: &u32) -> bool {
@@ -456,7 +449,7 @@ impl RunFile {
             created: Timestamp::now(),
             command,
             build,
-            against: None,
+            baseline: None,
             environment,
             findings: Vec::new(),
             planned_cells,

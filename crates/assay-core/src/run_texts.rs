@@ -21,7 +21,7 @@ impl RunFile {
             created: _,
             command,
             build,
-            against,
+            baseline,
             environment,
             findings,
             planned_cells: _,
@@ -29,7 +29,7 @@ impl RunFile {
         } = &mut self;
         command.iter_mut().for_each(text);
         of_build(build);
-        if let Some(OtherBuild { path: file, kind: _, build }) = against {
+        if let Some(OtherBuild { path: file, kind: _, build }) = baseline {
             path(file);
             build.iter_mut().for_each(of_build);
         }

@@ -10,18 +10,17 @@
 //! That cost 80 ns a lookup on a hash table of a million rows.)
 
 use std::hint::black_box;
-use std::ops::Range;
 
+use assay_driver::Outcome;
 use assay_driver::error::{Error, ErrorKind, Result};
-use assay_driver::{Connection, Outcome};
 
-use crate::crew::{Pace, Spans, Taken};
+use crate::crew::{Spans, Taken};
 use crate::latency::Stopwatch;
-use crate::replay::{Replay, bytes};
+use crate::round::{Replay, bytes};
 use crate::sample::{self, Expected, sample, wrong_answer};
-use crate::tape::{Records, Rows, Tape, TapeHash};
+use crate::tape::{Records, TapeHash};
 
-pub use crate::replay::Clock;
+pub use crate::round::{Clock, Round};
 
 /// Operations prepared at a time, at most and at least: many, so that the start and the end of
 /// a span do not count, but not more than stay in a first-level cache.
@@ -43,28 +42,6 @@ pub struct Timed {
     pub tape: TapeHash,
     /// Results that were compared with what they had to be.
     pub checked: u64,
-}
-
-/// A round: which rows it visits, how often, on what.
-pub struct Round<'r, 'g, R: Records> {
-    /// The engine's handle.
-    pub connection: &'r mut dyn Connection,
-    /// The clock.
-    pub pace: &'r mut Pace<'g>,
-    /// What the records look like.
-    pub records: &'r R,
-    /// The living rows.
-    pub rows: &'r Rows,
-    /// Which of them, in which order.
-    pub tape: &'r Tape,
-    /// The positions of the tape.
-    pub positions: Range<u64>,
-    /// Whether the clock stops for the instrument's work; not for operations one by one.
-    pub clock: Clock,
-    /// False for the `null` engine, whose results cannot be right.
-    pub check: bool,
-    /// Called between batches with the number of operations done.
-    pub progress: &'r mut dyn FnMut(u64),
 }
 
 /// What is done to each row of a round that is timed operation by operation.

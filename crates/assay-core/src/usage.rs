@@ -36,7 +36,6 @@ pub struct Usage {
     /// Pages that the threads of the round had to wait for a device for.
     pub major_faults: u64,
     /// How often the process was stopped (SIGSTOP) and went on while the round lasted.
-    #[serde(default)]
     pub stops: u64,
 }
 

@@ -11,14 +11,16 @@ pub mod compact;
 pub mod control_group;
 pub mod error;
 pub mod machine;
+mod outcome;
 mod profile;
 pub mod schema;
 mod store;
 pub mod volume;
 
 pub use cache::{Cache, binary_size};
+pub use outcome::Outcome;
 pub use profile::{
     Change, Concurrency, DeleteRule, Durability, EngineOption, InsertRule, KeyKind, Profile, Reach,
     Storage, Transactions,
 };
-pub use store::{Connection, Driver, OpenSpec, Outcome, Scan, Store, Work};
+pub use store::{Connection, Driver, OpenSpec, Scan, Store, Work};

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use crate::cache::Cache;
 use crate::error::{Error, Result};
+use crate::outcome::Outcome;
 use crate::profile::{Change, Durability, KeyKind, Profile, Reach, Storage};
 use crate::schema::Schema;
 use crate::volume::Volume;
@@ -64,18 +65,6 @@ impl OpenSpec {
     pub fn parameter(&self, name: &str) -> Option<&str> {
         self.parameters.get(name).map(String::as_str)
     }
-}
-
-/// What became of an operation that the engine carried out.
-#[repr(u8)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// There is no such key; nothing happened.
-    Missing = 0,
-    /// Found, inserted, updated or deleted.
-    Done = 1,
-    /// The key is there already; nothing happened.
-    Duplicate = 2,
 }
 
 /// An engine that Assay can drive.

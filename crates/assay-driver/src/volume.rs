@@ -3,8 +3,8 @@
 //! record level. An engine with such a notion of its own implements [`Volume`] itself and hands
 //! it out by [`Connection::volume`](crate::Connection::volume).
 
-use crate::Outcome;
 use crate::error::Result;
+use crate::outcome::Outcome;
 
 /// A typed value.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -29,6 +29,7 @@ mod key_locks;
 mod kv;
 #[cfg(feature = "leveldb")]
 mod leveldb;
+mod linker;
 #[cfg(feature = "lmdb")]
 mod lmdb;
 #[cfg(feature = "lode")]

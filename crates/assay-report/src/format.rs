@@ -75,6 +75,15 @@ fn scaled(mut value: f64, step: f64, units: &[&str]) -> String {
     format!("{value:.digits$}{}", units[unit])
 }
 
+/// The engine's name with its chosen settings.
+pub(crate) fn engine(cell: &Cell) -> String {
+    let mut engine = cell.engine.clone();
+    for (name, value) in cell.engine_options.iter().chain(&cell.engine_parameters) {
+        engine += &format!(" {name}={value}");
+    }
+    engine
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

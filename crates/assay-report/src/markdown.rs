@@ -5,11 +5,10 @@ use assay_core::estimate::{Bounds, Estimate, Spread};
 use assay_core::run_file::{NO_TIME, RunFile, Status};
 
 use crate::blocks::{Block, Line, blocks};
-use crate::format::{bytes, duration_ns, quantity, rows, work};
+use crate::format::{bytes, duration_ns, engine, quantity, rows, work};
 use crate::latencies::{of_trials, percentiles};
-use crate::marks::{self, Legend, PhaseMarks};
-use crate::rows::{Usage, engine, plain_markdown as plain, status};
-use crate::untested::untested;
+use crate::marks::{self, Legend, PhaseMarks, untested};
+use crate::rows::{Usage, plain_markdown as plain, status};
 
 /// Returns a run as Markdown.
 pub fn markdown(run: &RunFile) -> String {
@@ -138,7 +137,7 @@ fn below(out: &mut String, block: &Block<'_>, legend: &Legend) {
     if block.lines.iter().any(is_without_time) {
         says.push(format!("–: {NO_TIME}"));
     }
-    says.extend(untested(block).map(|text| plain(&text)));
+    says.extend(untested::of_block(block).map(|text| plain(&text)));
     for line in &block.lines {
         let id = plain(&engine(line.cell()));
         if line.trouble().is_some() {

@@ -3,16 +3,14 @@
 //! filtered or read by other programs are made of.
 
 use assay_core::estimate::Estimate;
-use assay_core::plan::{Cell, PageCache};
+use assay_core::plan::PageCache;
 use assay_core::resources::Resources;
 use assay_core::run_file::{Latency, NO_TIME, RunFile, Status};
 
 use crate::blocks::{Line, blocks};
-use crate::format::work;
+use crate::format::{engine, work};
 use crate::latencies::of_trials;
 use crate::marks::{self, Marked, PhaseMarks};
-
-pub use crate::markdown::markdown;
 
 /// One phase of one engine, or the latencies of one kind of operation in it.
 #[derive(Clone, Debug)]
@@ -269,15 +267,6 @@ pub(crate) fn status(line: &Line<'_>, phase: &str) -> String {
         Some(Status::Failed(why)) => format!("failed: {why}"),
         Some(Status::Killed(why)) => why.clone(),
     }
-}
-
-/// The engine's name with its chosen settings.
-pub(crate) fn engine(cell: &Cell) -> String {
-    let mut engine = cell.engine.clone();
-    for (name, value) in cell.engine_options.iter().chain(&cell.engine_parameters) {
-        engine += &format!(" {name}={value}");
-    }
-    engine
 }
 
 /// What a line took beside time: medians over its trials.

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use assay_core::crew::{self, Connections};
+use assay_core::crew;
 use assay_core::environment::{available_bytes, filesystem_of};
 use assay_core::plan::{Cell, PageCache};
 use assay_core::resources::{Resources, cpu_time, peak_rss_bytes, written_bytes};
@@ -12,7 +12,6 @@ use assay_core::run_file::{
     Latency, Measurement, NOTE_BLIND_WRITES, NOTE_STRONGER, NotOffered, Phase, Status, Timeline,
 };
 use assay_core::store_dir::{Marker, StoreDir, StoreDirError};
-use assay_core::tape::Population;
 use assay_core::timing::Clock;
 use assay_driver::error::{Error, ErrorKind, Result};
 use assay_driver::schema::Schema;
@@ -20,6 +19,7 @@ use assay_driver::{
     Change, Concurrency, Connection, Driver, Durability, OpenSpec, Profile, Reach, Storage, Store,
 };
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::fullest::Fullest;
 
@@ -41,13 +41,37 @@ pub struct Progress {
 /// Where progress goes.
 pub type Report<'r> = dyn FnMut(&Progress) + 'r;
 
-/// Runs a cell with the suite that it names; returns how it ended and what was measured.
-pub fn run(cell: &Cell, driver: &dyn Driver, report: &mut Report<'_>) -> (Status, Measurement) {
+/// What a process that measured a cell has to tell.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Measured {
+    /// How the measuring ended.
+    pub status: Status,
+    /// What was measured.
+    pub measurement: Measurement,
+    /// What another process needs to know to [`look`] at the store; absent if none is left.
+    pub left: Option<Value>,
+}
+
+/// What a process that looked at the store of a cell has to tell.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Looked {
+    /// Whether all was as it had to be.
+    pub status: Status,
+    /// How many answers were compared.
+    pub compared: u64,
+    /// What one more process needs to know to look again; absent if nothing is left.
+    pub left: Option<Value>,
+}
+
+/// Measures a cell with the suite that it names.
+pub fn measure(cell: &Cell, driver: &dyn Driver, report: &mut Report<'_>) -> Measured {
     let mut measurement =
         Measurement { engine_name: driver.profile().name.into(), ..Measurement::default() };
     match driver.version() {
         Ok(version) => measurement.engine_version = version,
-        Err(why) => return (Status::Unavailable(why), measurement),
+        Err(why) => {
+            return Measured { status: Status::Unavailable(why), measurement, left: None };
+        }
     }
     let task = crate::task(cell);
     let mut fullest = Fullest::of(dir_of(cell, driver.profile()));
@@ -62,26 +86,46 @@ pub fn run(cell: &Cell, driver: &dyn Driver, report: &mut Report<'_>) -> (Status
         // The store was not closed, which is when it is accounted for.
         account(resources);
     }
-    let status = match result {
-        Ok(()) => Status::Measured,
-        Err(error) => match error.kind() {
-            ErrorKind::Unsupported => Status::Unsupported(error.to_string()),
-            ErrorKind::WrongAnswer => Status::Wrong(error.to_string()),
-            ErrorKind::Full | ErrorKind::Engine => Status::Failed(match cell.dir.as_deref() {
-                // Not every engine passes on why a write failed.
-                Some(dir) if error.kind() == ErrorKind::Full || is_nearly_full(dir) => {
-                    format!("{error}; {}", no_space(dir))
-                }
-                _ => error.to_string(),
-            }),
-            ErrorKind::GivenUp => Status::Failed(error.to_string()),
-        },
+    let (status, left) = match result {
+        Ok(left) => (Status::Measured, left),
+        Err(error) => (status_of(cell, &error), None),
     };
-    (status, measurement)
+    Measured { status, measurement, left }
+}
+
+/// How what is said of a store begins that another process opened.
+pub const REOPENED: &str = "after the store was closed and opened again";
+
+/// Looks at the store that a cell's measuring left, in another process than that.
+pub fn look(cell: &Cell, driver: &dyn Driver, left: Value) -> Looked {
+    match crate::task(cell).and_then(|task| task.look(driver, left)) {
+        Ok((compared, left)) => Looked { status: Status::Measured, compared, left },
+        Err(error) => {
+            let said = format!("{REOPENED}: {error}");
+            let status = status_of(cell, &Error::new(error.kind(), said));
+            Looked { status, compared: 0, left: None }
+        }
+    }
+}
+
+/// Returns how a cell ends because of an error.
+fn status_of(cell: &Cell, error: &Error) -> Status {
+    match error.kind() {
+        ErrorKind::Unsupported => Status::Unsupported(error.to_string()),
+        ErrorKind::WrongAnswer => Status::Wrong(error.to_string()),
+        ErrorKind::Full | ErrorKind::Engine => Status::Failed(match cell.dir.as_deref() {
+            // Not every engine passes on why a write failed.
+            Some(dir) if error.kind() == ErrorKind::Full || is_nearly_full(dir) => {
+                format!("{error}; {}", no_space(dir))
+            }
+            _ => error.to_string(),
+        }),
+        ErrorKind::GivenUp => Status::Failed(error.to_string()),
+    }
 }
 
 /// Returns the directory of a cell's stores; none in memory.
-fn dir_of(cell: &Cell, profile: &Profile) -> Option<StoreDir> {
+pub(crate) fn dir_of(cell: &Cell, profile: &Profile) -> Option<StoreDir> {
     cell.dir.clone().filter(|_| profile.keeps_data).map(StoreDir::new)
 }
 
@@ -153,17 +197,8 @@ impl<'m> Session<'m> {
                 needs.threads
             )));
         }
-        let (schema, keep) = (needs.schema, needs.keep);
-        let expected = Marker::new(
-            &cell.engine,
-            &measurement.engine_version,
-            &cell.engine_options,
-            &cell.suite,
-            schema.fingerprint(),
-            needs.records.clone(),
-            cell.key_kind,
-            cell.seed,
-        );
+        let keep = needs.keep;
+        let expected = marker_of(cell, &measurement.engine_version, needs);
         let dir = dir_of(cell, profile);
         let marker = match &dir {
             Some(dir) if keep => dir.expect(&expected).map_err(store_error)?,
@@ -176,21 +211,7 @@ impl<'m> Session<'m> {
         measurement.filesystem = dir.as_ref().and_then(|dir| filesystem_of(&dir.data()));
         measurement.resources.rss_before_open_bytes = peak_rss_bytes();
         let store_count = stores_for(driver, needs);
-        let spec = OpenSpec {
-            dir: dir.as_ref().map(StoreDir::data).unwrap_or_default(),
-            threads: needs.threads,
-            // Stores that are open together share it.
-            cache_bytes: cell.cache_bytes.map(|bytes| bytes / u64::from(store_count)),
-            volumes: needs.volumes.map(|count| driver.volume_keys().map_or(1, |_| count)),
-            parameters: cell.engine_parameters.clone(),
-            create: !keep,
-            storage: cell.storage,
-            durability: cell.durability,
-            key_kind: cell.key_kind,
-            schema: schema.clone(),
-            expected_rows: needs.expected_rows,
-            options: profile.options_with(&cell.engine_options),
-        };
+        let spec = spec_of(cell, driver, needs, !keep);
         if let (true, PageCache::Cold, Some(dir)) = (keep, cell.page_cache, &dir) {
             dir.drop_from_page_cache().map_err(store_error)?;
         }
@@ -351,17 +372,6 @@ impl<'m> Session<'m> {
         self.profile().reopens(self.spec.storage)
     }
 
-    /// Opens closed stores, looks at what they hold, and closes them.
-    fn look(&mut self, volumes: u32, look: &Look<'_>) -> Result<()> {
-        let spec = OpenSpec { create: false, ..self.spec.clone() };
-        let stores = open_all(self.driver, &spec, volumes)?;
-        let compared = crew::run(&stores, 1, &self.cpus, &mut |_| (), &|_, _, connections, _| {
-            look(connections)
-        })?;
-        self.measurement.reopened += compared.iter().sum::<u64>();
-        stores.into_iter().try_for_each(Store::close)
-    }
-
     /// Checks that the stores have files: what an engine keeps only in this process survives its
     /// closing, and nothing else.
     fn has_files(&self) -> Result<()> {
@@ -393,51 +403,69 @@ impl<'m> Session<'m> {
         Ok(())
     }
 
-    /// Closes the stores on the clock, looks at what they hold once they were opened again, and
-    /// removes them.
-    pub(crate) fn discard(mut self, looks: &[&Look<'_>]) -> Result<()> {
-        self.marker.population = Population::all(0);
-        self.close(looks)
-    }
-
-    /// Closes the stores on the clock, looks at what they hold once they were opened again, and
-    /// removes them if nothing lives in them any more.
-    pub(crate) fn close(mut self, looks: &[&Look<'_>]) -> Result<()> {
-        let volumes = self.stores.len() as u32;
+    /// Closes the stores on the clock. Returns whether they outlive that: if they do, they stay for
+    /// a process that looks at them.
+    pub(crate) fn close(mut self) -> Result<bool> {
         let start = Instant::now();
         self.stores.drain(..).try_for_each(Store::close)?;
         self.measurement.resources.close_ns = as_ns(start.elapsed());
         account(&mut self.measurement.resources);
         self.measurement.resources.store_closed_bytes = self.measure_space();
-        if self.outlives_closing() {
-            for look in looks {
-                self.look(volumes, look).map_err(after_reopening)?;
+        if !self.outlives_closing() {
+            if let Some(dir) = &self.dir {
+                dir.remove().map_err(store_error)?;
             }
-            self.has_files()?;
+            return Ok(false);
         }
-        if let Some(dir) = &self.dir {
-            self.marker.in_progress = false;
-            match self.marker.population.live() {
-                0 => dir.remove(),
-                _ => dir.mark(&self.marker),
-            }
-            .map_err(store_error)?;
-        }
-        Ok(())
+        self.has_files()?;
+        self.marker.in_progress = false;
+        self.mark()?;
+        Ok(true)
     }
 }
 
-/// Looks at what stores hold once they were closed and opened again, by a connection to each.
-/// Returns how many answers were compared.
-pub(crate) type Look<'l> = dyn Fn(Connections<'_, '_>) -> Result<u64> + Sync + 'l;
+/// Returns the marker of the stores that a cell makes, or expects.
+pub(crate) fn marker_of(cell: &Cell, engine_version: &str, needs: &Needs<'_>) -> Marker {
+    Marker::new(
+        &cell.engine,
+        engine_version,
+        &cell.engine_options,
+        &cell.suite,
+        needs.schema.fingerprint(),
+        needs.records.clone(),
+        cell.key_kind,
+        cell.seed,
+    )
+}
 
-/// Says when an answer was wrong.
-fn after_reopening(error: Error) -> Error {
-    Error::new(error.kind(), format!("after the store was closed and opened again: {error}"))
+/// Returns how the stores of a cell are opened.
+pub(crate) fn spec_of(
+    cell: &Cell,
+    driver: &dyn Driver,
+    needs: &Needs<'_>,
+    create: bool,
+) -> OpenSpec {
+    let profile = driver.profile();
+    let store_count = u64::from(stores_for(driver, needs));
+    OpenSpec {
+        dir: dir_of(cell, profile).as_ref().map(StoreDir::data).unwrap_or_default(),
+        threads: needs.threads,
+        // Stores that are open together share it.
+        cache_bytes: cell.cache_bytes.map(|bytes| bytes / store_count),
+        volumes: needs.volumes.map(|count| driver.volume_keys().map_or(1, |_| count)),
+        parameters: cell.engine_parameters.clone(),
+        create,
+        storage: cell.storage,
+        durability: cell.durability,
+        key_kind: cell.key_kind,
+        schema: needs.schema.clone(),
+        expected_rows: needs.expected_rows,
+        options: profile.options_with(&cell.engine_options),
+    }
 }
 
 /// How many stores a suite works on.
-fn stores_for(driver: &dyn Driver, needs: &Needs<'_>) -> u32 {
+pub(crate) fn stores_for(driver: &dyn Driver, needs: &Needs<'_>) -> u32 {
     match needs.volumes {
         Some(count) if driver.volume_keys().is_none() => count,
         _ => 1,
@@ -445,7 +473,11 @@ fn stores_for(driver: &dyn Driver, needs: &Needs<'_>) -> u32 {
 }
 
 /// Opens a suite's stores: one lies in the directory itself, several in one of their own each.
-fn open_all(driver: &dyn Driver, spec: &OpenSpec, volumes: u32) -> Result<Vec<Box<dyn Store>>> {
+pub(crate) fn open_all(
+    driver: &dyn Driver,
+    spec: &OpenSpec,
+    volumes: u32,
+) -> Result<Vec<Box<dyn Store>>> {
     if volumes == 1 || spec.storage == Storage::Memory {
         return (0..volumes).map(|_| driver.open(spec)).collect();
     }
@@ -458,7 +490,7 @@ fn open_all(driver: &dyn Driver, spec: &OpenSpec, volumes: u32) -> Result<Vec<Bo
         .collect()
 }
 
-fn store_error(error: StoreDirError) -> Error {
+pub(crate) fn store_error(error: StoreDirError) -> Error {
     match &error {
         StoreDirError::Io { .. } => Error::engine("store", &error),
         _ => Error::new(ErrorKind::Engine, error.to_string()),

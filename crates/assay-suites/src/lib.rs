@@ -13,6 +13,7 @@ pub mod crossbench;
 mod fullest;
 pub mod nudb;
 mod phases;
+mod reopened;
 mod repeats;
 mod scaling;
 pub mod skvdb;

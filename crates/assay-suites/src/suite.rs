@@ -11,6 +11,7 @@ use assay_driver::Driver;
 use assay_driver::error::{Error, Result};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::cell::Report;
 
@@ -35,6 +36,20 @@ pub struct Paced {
     pub operations: u64,
     /// From the first to the last of them.
     pub time: Duration,
+}
+
+/// What a suite leaves whose stores are looked at by what their cell says alone.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Nothing {}
+
+/// A cell whose store is to be looked at, in a process of its own.
+pub struct CellLook<'c, O> {
+    /// The cell.
+    pub cell: &'c Cell,
+    /// Its options.
+    pub options: &'c O,
+    /// The driver of its engine.
+    pub driver: &'c dyn Driver,
 }
 
 /// A cell that is to be measured.
@@ -77,8 +92,19 @@ pub trait Suite: Sync + 'static {
     /// How cells with these options differ from others, in words.
     fn variant(options: &Self::Options) -> String;
 
-    /// Measures a cell.
-    fn run(run: CellRun<'_, Self::Options>) -> Result<()>;
+    /// What the measuring of a cell tells those who look at its store afterwards. Not a unit, which
+    /// is no value in JSON.
+    type Left: Serialize + DeserializeOwned + 'static;
+
+    /// Measures a cell. Returns what it left, if its store outlives its closing.
+    fn run(run: CellRun<'_, Self::Options>) -> Result<Option<Self::Left>>;
+
+    /// Looks at the store that a cell left. Returns how many answers were compared, and what there
+    /// is to look at for one more process.
+    fn look(
+        look: CellLook<'_, Self::Options>,
+        left: Self::Left,
+    ) -> Result<(u64, Option<Self::Left>)>;
 
     /// About how many operations a cell does, for estimates of time.
     fn operations(cell: &Cell, options: &Self::Options) -> Option<u64>;
@@ -127,7 +153,7 @@ pub trait Suite: Sync + 'static {
 }
 
 /// Options as cells carry them.
-pub fn plain(options: &impl Serialize) -> serde_json::Value {
+pub fn plain(options: &impl Serialize) -> Value {
     serde_json::to_value(options).expect("options are plain data")
 }
 
@@ -237,13 +263,17 @@ pub trait Task {
     /// What it does with the store in its directory.
     fn store_use(&self) -> StoreUse;
 
-    /// Measures it.
+    /// Measures it. Returns what it left, if its store outlives its closing.
     fn run(
         &self,
         driver: &dyn Driver,
         measurement: &mut Measurement,
         report: &mut Report<'_>,
-    ) -> Result<()>;
+    ) -> Result<Option<Value>>;
+
+    /// Looks at the store that it left. Returns how many answers were compared, and what there is
+    /// to look at for one more process.
+    fn look(&self, driver: &dyn Driver, left: Value) -> Result<(u64, Option<Value>)>;
 }
 
 struct TaskOf<'c, S: Suite> {
@@ -277,8 +307,17 @@ impl<S: Suite> Task for TaskOf<'_, S> {
         driver: &dyn Driver,
         measurement: &mut Measurement,
         report: &mut Report<'_>,
-    ) -> Result<()> {
+    ) -> Result<Option<Value>> {
         let (cell, options) = (self.cell, &self.options);
-        S::run(CellRun { cell, options, driver, measurement, report })
+        let left = S::run(CellRun { cell, options, driver, measurement, report })?;
+        Ok(left.as_ref().map(plain))
+    }
+
+    fn look(&self, driver: &dyn Driver, left: Value) -> Result<(u64, Option<Value>)> {
+        let left = S::Left::deserialize(left)
+            .map_err(|why| Error::engine("read what the cell left", why))?;
+        let (cell, options) = (self.cell, &self.options);
+        let (compared, left) = S::look(CellLook { cell, options, driver }, left)?;
+        Ok((compared, left.as_ref().map(plain)))
     }
 }

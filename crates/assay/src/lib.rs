@@ -1,44 +1,27 @@
 //! The command line of Assay: one command that measures any embedded database on the workloads
 //! that the field publishes, checks every answer, and keeps the result in a file.
 //!
-//! `cli` is what a user can say; each command is a file in `commands`. `workloads` and `planning`
-//! make cells of it, `executor` carries them out by the processes in `worker`.
+//! `cli` is what a user can say; each command is a file in `commands`. `planning` makes cells of
+//! it, `running` carries them out by the processes in `worker`, and `output` shows what came of it.
 
 #![warn(unreachable_pub)]
 
-mod against;
 mod cli;
 mod commands;
-mod count;
 mod crash;
-mod engines;
-mod estimate;
-mod executor;
 mod files;
-mod folded;
-mod memory;
-mod plan_file;
+mod output;
 mod planning;
 mod plugins;
-mod program;
-mod progress;
-mod request;
-mod resume;
-mod run_place;
-mod sitting;
-mod size;
-mod start;
-mod store_dirs;
-mod until_ci;
+mod running;
 mod worker;
-mod workloads;
 
 use std::process::ExitCode;
 
 use program_support::exit::{self, Failure, Outcome};
 use program_support::interrupt;
 
-use cli::{Asked, Command, Internal, PluginCommand};
+use cli::{Asked, Command, Internal, PluginCommand, RunSuite};
 use worker::child::Place;
 use worker::groups;
 
@@ -60,11 +43,14 @@ pub fn run() -> ExitCode {
 fn carry_out(command: Command) -> Outcome {
     match command {
         Command::Run(args) => match args.suite {
+            Some(RunSuite::Crossbench(args)) if args.verify => {
+                commands::verify::verify(&args.as_verify()?)
+            }
             Some(suite) => commands::run::run(&suite),
             None => commands::tour::tour(&args.tour),
         },
         Command::Ladder(cli::LadderSuite::Crossbench(args)) => commands::ladder::crossbench(&args),
-        Command::Suite(args) => commands::suite::suite(&args),
+        Command::Plan(args) => commands::plan::plan(&args),
         Command::Verify(args) => commands::verify::verify(&args),
         Command::Crash(args) => commands::crash::crash(&args),
         Command::Doctor(args) => commands::doctor::doctor(&args),

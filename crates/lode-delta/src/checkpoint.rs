@@ -8,9 +8,9 @@ use percent_encoding::percent_decode_str;
 
 use crate::actions::{Action, Sidecar};
 use crate::checkpoint_file::actions_of;
+use crate::entry::{LOG, actions_in};
 use crate::error::Result;
 use crate::files::{Files, Spot};
-use crate::log::{LOG, actions_in};
 
 /// The folder of the sidecars.
 const SIDECARS: &str = "_delta_log/_sidecars";

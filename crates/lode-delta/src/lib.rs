@@ -48,6 +48,7 @@ mod checkpoint;
 mod checkpoint_file;
 mod convert;
 mod deletion;
+mod entry;
 mod error;
 mod export;
 mod files;

@@ -7,11 +7,9 @@ use serde::Deserialize;
 
 use crate::actions::{Action, Add, FileKey, Metadata, Protocol, Remove};
 use crate::checkpoint;
+use crate::entry::{LOG, actions_in};
 use crate::error::Result;
 use crate::files::Files;
-
-/// The folder of the log.
-pub(crate) const LOG: &str = "_delta_log";
 
 /// A version of a table.
 #[derive(Clone, Debug)]
@@ -99,17 +97,6 @@ pub(crate) fn newest(files: &Files) -> Result<Option<Version>> {
     let version = Version { number: newest, protocol, metadata, schema, files: state.files };
     expect_whole(files, &version)?;
     Ok(Some(version))
-}
-
-/// Reads the actions of an entry, or of a checkpoint of lines.
-pub(crate) fn actions_in(files: &Files, name: &str, content: Vec<u8>) -> Result<Vec<Action>> {
-    let content =
-        String::from_utf8(content).map_err(|_| files.damaged(format!("{name} is no UTF-8")))?;
-    let actions = content.lines().filter(|line| !line.trim().is_empty());
-    let actions = actions.map(|line| {
-        serde_json::from_str(line).map_err(|error| files.damaged(format!("{name}: {error}")))
-    });
-    actions.collect()
 }
 
 /// The version of an entry of that name.

@@ -7,13 +7,8 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
+use crate::descriptor::{DESCRIPTORS, descriptor};
 use crate::whole_file;
-
-/// The most links from a name to what it means, as Linux has it.
-const MOST_LINKS: usize = 40;
-
-/// The folder with what a process has open, by its own name.
-const DESCRIPTORS: &str = "/proc/self/fd";
 
 /// Where output goes.
 #[derive(Debug)]
@@ -97,21 +92,6 @@ impl Destination {
             out.flush()
         })
     }
-}
-
-/// Returns the number of what this process has open, if a path names it by that.
-pub fn descriptor(path: &Path) -> Option<u32> {
-    let descriptors = fs::canonicalize(DESCRIPTORS).ok()?;
-    let mut path = std::path::absolute(path).ok()?;
-    for _ in 0..MOST_LINKS {
-        let folder = path.parent()?.canonicalize().ok()?;
-        let name = path.file_name()?;
-        if folder == descriptors {
-            return name.to_str()?.parse().ok();
-        }
-        path = folder.join(fs::read_link(folder.join(name)).ok()?);
-    }
-    None
 }
 
 fn of_descriptor(number: u32, name: String) -> io::Result<Destination> {

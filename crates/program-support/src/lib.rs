@@ -1,5 +1,6 @@
 //! What the programs `assay` and `lode` share, so that both end, speak and write files alike.
 //!
+//! - [`descriptor`]: what this process has open, named by a path;
 //! - [`exit`]: how a command ends, and with which status;
 //! - [`given_file`]: files that a user names, read with a bound;
 //! - [`interrupt`]: signals that ask the program to end;
@@ -14,8 +15,10 @@
 #![warn(unreachable_pub)]
 
 pub mod command_line;
+pub mod descriptor;
 pub mod destination;
 pub mod exit;
+mod failure;
 pub mod given_file;
 pub mod interrupt;
 pub mod output;

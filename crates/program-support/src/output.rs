@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 
-use crate::exit::{Failure, Outcome};
+use crate::failure::{Failure, Outcome};
 use crate::printable;
 
 /// Prints text that ends with its own newline. What would command the terminal is shown as an

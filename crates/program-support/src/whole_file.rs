@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use tempfile::{NamedTempFile, PersistError};
 
-use crate::destination::descriptor;
+use crate::descriptor::descriptor;
 
 /// Writes a file: under a temporary name beside it first, so that it is whole or as it was. A
 /// symbolic link stays one, and what is no regular file is not touched.

@@ -183,11 +183,9 @@ pub struct Verdict {
     /// The most that a round lost.
     pub lost_commits_most: u32,
     /// The interval between syncs that the engine states, in milliseconds; none if it states none.
-    #[serde(default)]
     pub interval_ms: Option<u64>,
     /// The greatest age of a lost commit at the crash, in milliseconds; none if it was not
     /// measured.
-    #[serde(default)]
     pub lost_age_most_ms: Option<u64>,
     /// Rounds that left no moment of the history.
     pub torn_rounds: u32,
@@ -207,7 +205,6 @@ pub struct Failure {
     /// What was found.
     pub found: Found,
     /// How old the oldest lost commit was, if that was measured.
-    #[serde(default)]
     pub age: Option<Age>,
     /// The command line that repeats it.
     pub command: String,

@@ -5,7 +5,6 @@
 //! it is called: its functions may have the same names and other arguments.
 
 use std::env;
-use std::error::Error;
 use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -14,6 +13,7 @@ use libloading::Library;
 use program_support::printable;
 
 use super::version::Version;
+use crate::linker;
 
 /// The file that the dynamic linker looks for.
 const FILE: &str = "libcrossdb.so";
@@ -74,7 +74,7 @@ macro_rules! functions {
                 Ok(Self {
                     // SAFETY: the signature is the one in the header of this version.
                     $($name: *unsafe { library.get::<$function>($symbol) }
-                        .map_err(|_| lacks(file, version, $symbol))?,)+
+                        .map_err(|error| lacks(file, version, $symbol, &error))?,)+
                 })
             }
         }
@@ -161,9 +161,9 @@ pub(super) struct CrossDbLibrary {
     _library: Library,
 }
 
-fn lacks(file: &str, version: &str, symbol: &[u8]) -> String {
-    let symbol = String::from_utf8_lossy(symbol);
-    format!("{file}: CrossDB {version} without the function {symbol}; {REMEDY}")
+fn lacks(file: &str, version: &str, symbol: &[u8], error: &libloading::Error) -> String {
+    let (symbol, said) = (String::from_utf8_lossy(symbol), linker::words(error));
+    format!("{file}: CrossDB {version} without the function {symbol} ({said}); {REMEDY}")
 }
 
 impl CrossDbLibrary {
@@ -186,7 +186,8 @@ impl CrossDbLibrary {
             None => {
                 // SAFETY: loading runs the library's initialisers, which is what loading an
                 // engine means; the library stays loaded as long as its functions are kept.
-                let library = unsafe { Library::new(FILE) }.map_err(|error| not_found(&error))?;
+                let library = linker::load(&[FILE], |file| unsafe { Library::new(file) })
+                    .map_err(|why| format!("{why}; {REMEDY}"))?;
                 Self::from(library, None, FILE)
             }
         }
@@ -207,26 +208,13 @@ impl CrossDbLibrary {
             }
             Ok(_) => {}
         }
-        // SAFETY: as above.
+        // SAFETY: loading runs the library's initialisers, which is what loading an engine means;
+        // the library stays loaded as long as its functions are kept.
         let library = unsafe { Library::new(&path) }.map_err(|error| {
-            let said = what_was_said(&error).replace(&format!("{shown}: "), "");
-            format!("{file}: cannot be loaded: {}; {REMEDY}", printable::line(&said))
+            let said = linker::words(&error).replace(&format!("{}: ", printable::line(&shown)), "");
+            format!("{file}: cannot be loaded: {said}; {REMEDY}")
         })?;
         Self::from(library, Some(path), &file)
-    }
-}
-
-/// The dynamic linker's own words, which are the error's cause.
-fn what_was_said(error: &libloading::Error) -> String {
-    error.source().map_or_else(|| error.to_string(), ToString::to_string)
-}
-
-/// What to say where the dynamic linker has no such library, or one that cannot be used.
-fn not_found(error: &libloading::Error) -> String {
-    let said = what_was_said(error);
-    match said.contains("No such file") || said.contains("no such file") {
-        true => format!("library not found ({FILE}); {REMEDY}"),
-        false => format!("{FILE} cannot be loaded: {said}; {REMEDY}"),
     }
 }
 
@@ -234,10 +222,11 @@ fn not_found(error: &libloading::Error) -> String {
 fn checked_version(library: &Library, file: &str) -> Result<(String, Version), String> {
     // SAFETY: in every version it takes nothing and returns a static text.
     let symbol = unsafe { library.get::<unsafe extern "C" fn() -> *const c_char>(b"xdb_version") };
-    let Ok(function) = symbol else {
-        return Err(format!("{file}: no CrossDB of 0.6 or later (no xdb_version); {REMEDY}"));
-    };
-    // SAFETY: as above.
+    let function = symbol.map_err(|error| {
+        let said = linker::words(&error);
+        format!("{file}: no CrossDB of 0.6 or later (no xdb_version: {said}); {REMEDY}")
+    })?;
+    // SAFETY: in every version it takes nothing and returns a static text.
     let said = unsafe { text(function()) };
     match Version::parse(&said) {
         Some(version) if version.is_driven() => Ok((said, version)),

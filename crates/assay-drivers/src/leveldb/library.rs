@@ -6,6 +6,8 @@ use std::sync::OnceLock;
 
 use libloading::Library;
 
+use crate::linker;
+
 /// The files that the dynamic linker looks for: as Debian names the library, and as LevelDB does.
 const FILES: [&str; 3] = ["libleveldb.so.1d", "libleveldb.so.1", "libleveldb.so"];
 
@@ -22,12 +24,9 @@ macro_rules! library {
 
         impl LevelDbLibrary {
             fn load() -> Result<Self, String> {
-                let library = FILES
-                    .iter()
-                    // SAFETY: loading runs the library's initialisers, which is what loading an
-                    // engine means; the library stays loaded as long as its functions are kept.
-                    .find_map(|&file| unsafe { Library::new(file) }.ok())
-                    .ok_or_else(|| format!("library not found ({})", FILES[0]))?;
+                // SAFETY: loading runs the library's initialisers, which is what loading an
+                // engine means; the library stays loaded as long as its functions are kept.
+                let library = linker::load(&FILES, |file| unsafe { Library::new(file) })?;
                 Ok(Self {
                     $($name: {
                         // SAFETY: the signature is the one in LevelDB's header.
@@ -36,9 +35,10 @@ macro_rules! library {
                                 $symbol,
                             )
                         };
-                        *symbol.map_err(|_| {
-                            let name = String::from_utf8_lossy($symbol);
-                            format!("the library of LevelDB has no function {name}")
+                        *symbol.map_err(|error| {
+                            let (name, said) =
+                                (String::from_utf8_lossy($symbol), linker::words(&error));
+                            format!("the library of LevelDB lacks the function {name} ({said})")
                         })?
                     },)+
                     _library: library,

@@ -12,6 +12,7 @@ use program_support::printable;
 use serde::{Deserialize, Serialize};
 
 use super::abi::{ABI_VERSION, CDriver, CVolume, DRIVER_1_BYTES};
+use crate::linker;
 
 /// The function that a plugin exports.
 const SYMBOL: &[u8] = b"assay_plugin\0";
@@ -68,12 +69,13 @@ impl Plugin {
         let path = path.canonicalize().map_err(|e| e.to_string())?;
         // SAFETY: loading runs the library's initialisers, which is what loading an engine means;
         // the library stays loaded as long as its table is kept.
-        let library = unsafe { Library::new(&path) }
-            .map_err(|e| format!("not a shared library that can be loaded ({})", in_words(&e)))?;
+        let library = unsafe { Library::new(&path) }.map_err(|e| {
+            format!("not a shared library that can be loaded ({})", linker::words(&e))
+        })?;
         // SAFETY: the signature is the one in assay_driver.h.
         let symbol = unsafe { library.get::<unsafe extern "C" fn() -> *const CDriver>(SYMBOL) };
         let symbol = symbol.map_err(|e| {
-            let why = in_words(&e);
+            let why = linker::words(&e);
             format!("it exports no assay_plugin(), so it is no plugin; see assay_driver.h ({why})")
         })?;
         // SAFETY: as above; what comes back is looked at before it is used.
@@ -144,15 +146,6 @@ unsafe fn read_volume(volume: *const CVolume) -> Result<Option<CVolume>, String>
     }
     // SAFETY: it says that it has all the fields.
     Ok(Some(unsafe { *volume }))
-}
-
-/// Returns what the linker said, in one line: the last cause names what is missing.
-fn in_words(error: &dyn std::error::Error) -> String {
-    let mut cause = error;
-    while let Some(deeper) = cause.source() {
-        cause = deeper;
-    }
-    cause.to_string().lines().next().unwrap_or_default().to_string()
 }
 
 fn describe(table: &CDriver, volume: Option<&CVolume>) -> Result<Description, String> {

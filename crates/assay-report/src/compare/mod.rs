@@ -147,9 +147,9 @@ pub fn engines(run: &RunFile, base: &str, new: &str) -> Comparison {
 /// Compares the two builds of a run, engine by engine; the other build is the base. None if the run
 /// has one build.
 pub fn builds(run: &RunFile) -> Option<Comparison> {
-    let against = run.against.as_ref()?;
+    let baseline = run.baseline.as_ref()?;
     let mut comparison = Comparing::new(Design::InTurns);
-    comparison.notes.add(format!("base: the other build, {}", against.words()));
+    comparison.notes.add(format!("base: the other build, {}", baseline.words()));
     let (of_other, ours): (Vec<_>, Vec<_>) =
         trials(run).into_iter().partition(|group| group[0].cell.is_of_other_build());
     let ours = first_of_each(&ours, same_of_builds);

@@ -113,7 +113,7 @@ pub(super) struct Places {
 
 impl Places {
     pub(super) fn engine(&mut self, cell: &Cell, looks: &HashMap<&str, Look>) -> usize {
-        let of_any_keys = crate::rows::engine(cell);
+        let of_any_keys = crate::format::engine(cell);
         let mut name = of_any_keys.clone();
         if self.of_both_kinds.contains(&(cell.suite.clone(), cell.engine.clone())) {
             name += match cell.key_kind {

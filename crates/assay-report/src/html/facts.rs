@@ -30,7 +30,7 @@ pub(super) struct RunFacts {
     target: String,
     /// The build that took turns with it, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
-    against: Option<String>,
+    baseline: Option<String>,
     command: String,
     planned: usize,
     cells: usize,
@@ -74,7 +74,7 @@ impl RunFacts {
             rustc: build.rustc.clone(),
             opt_level: build.opt_level.clone(),
             target: build.target.clone(),
-            against: run.against.as_ref().map(OtherBuild::words),
+            baseline: run.baseline.as_ref().map(OtherBuild::words),
             command: run.command.join(" "),
             planned: run.planned_cells,
             cells: run.cells.len(),

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use assay_core::estimate::Bounds;
 use assay_core::plan::PageCache;
 use assay_core::run_file::{Latency, NO_TIME, Phase, RunFile, Status};
+use assay_driver::{Durability, Storage};
 use serde::Serialize;
 
 use super::data::Places;
@@ -22,7 +23,7 @@ pub(crate) struct LineData {
     pub(crate) suite: String,
     pub(crate) work: String,
     pub(crate) storage: String,
-    level: String,
+    pub(crate) level: String,
     pub(crate) wanted: String,
     keys: String,
     pub(crate) rows: u64,
@@ -109,8 +110,18 @@ struct LatencyData {
 }
 
 impl LineData {
-    pub(super) fn has_figures(&self) -> bool {
+    pub(crate) fn has_figures(&self) -> bool {
         self.phases.iter().any(|phase| phase.rate.is_some())
+    }
+
+    /// Whether crash tests have looked at its level.
+    pub(crate) fn is_crash_tested(&self) -> bool {
+        self.held.is_some() || self.marks.iter().any(|(at, ..)| Mark::ALL[*at] == Mark::Refuted)
+    }
+
+    /// Whether its level promises anything.
+    pub(crate) fn promises(&self) -> bool {
+        self.storage != Storage::Memory.to_string() && self.level != Durability::None.to_string()
     }
 }
 

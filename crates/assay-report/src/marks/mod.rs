@@ -2,6 +2,7 @@
 //! them: the table, CSV, Markdown, the page, the index of a site and pictures all draw from it.
 
 mod legend;
+pub(crate) mod untested;
 
 use assay_core::run_file::{NOTE_BLIND_WRITES, NOTE_STRONGER};
 

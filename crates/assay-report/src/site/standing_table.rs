@@ -6,6 +6,7 @@ use super::standing::{Column, Entry, Score, Standing};
 use super::suite_file;
 use crate::html::data::PageData;
 use crate::html::lines::LineData;
+use crate::marks::untested::Untested;
 use crate::marks::{Legend, Mark, Marked};
 use crate::markup::{name, text};
 
@@ -25,17 +26,28 @@ pub(super) fn switch(data: &PageData) -> String {
 /// Returns how the engines stand in the lines for which `is_here` holds.
 pub(super) fn standing(data: &PageData, is_here: impl Fn(&LineData) -> bool) -> String {
     let with_own = Standing::of(data, &is_here);
+    let table = standing_table(&with_own, untested_levels(data, &is_here));
     if !with_own.engines.iter().any(|entry| entry.is_own) {
-        return standing_table(&with_own);
+        return table;
     }
     let is_other = |line: &LineData| is_here(line) && !data.engines[line.engine].is_own;
     let without_own = Standing::of(data, is_other);
     format!(
-        "<div class=\"with-own\">\n{}{}</div>\n<div class=\"without-own\">\n{}</div>\n",
+        "<div class=\"with-own\">\n{}{table}</div>\n<div class=\"without-own\">\n{}</div>\n",
         verdict(&with_own),
-        standing_table(&with_own),
-        standing_table(&without_own)
+        standing_table(&without_own, untested_levels(data, is_other))
     )
+}
+
+/// Says at which levels engines stand that no crash test has looked at.
+fn untested_levels(data: &PageData, is_here: impl Fn(&LineData) -> bool) -> Option<String> {
+    let mut untested = Untested::default();
+    let counts = |line: &&LineData| is_here(line) && line.has_figures() && line.promises();
+    for line in data.lines.iter().filter(counts) {
+        let engine = format!("{} at {}", data.engines[line.engine].of_any_keys, line.level);
+        untested.add(engine, line.is_crash_tested());
+    }
+    untested.says()
 }
 
 /// Returns where the authors' own engine is behind, and how often it is first.
@@ -90,7 +102,7 @@ below it says over how many of them it is. An engine stands below each that is f
 both have. A column is a suite, where its data is, and the durability that was asked for; it leads \
 to all figures.</p>\n";
 
-fn standing_table(standing: &Standing) -> String {
+fn standing_table(standing: &Standing, untested: Option<String>) -> String {
     let head = |column: &Column| {
         Cell::plain(format!(
             "<a href=\"{}\">{}</a><small>{}</small><small>{}</small>",
@@ -105,8 +117,12 @@ fn standing_table(standing: &Standing) -> String {
     let mut legend = Legend::default();
     let rows: Vec<_> =
         standing.engines.iter().map(|entry| row(entry, standing, &mut legend)).collect();
-    let says: Vec<_> =
-        legend.texts().iter().map(|words| format!("<li>{}</li>\n", text(words))).collect();
+    let says: Vec<_> = legend
+        .texts()
+        .iter()
+        .chain(&untested)
+        .map(|words| format!("<li>{}</li>\n", text(words)))
+        .collect();
     let signs = match says.is_empty() {
         true => String::new(),
         false => format!("<ul class=\"marks\" aria-label=\"Signs\">\n{}</ul>\n", says.concat()),

@@ -17,8 +17,7 @@ use console::Style;
 
 use crate::blocks::{Block, Distinct, Line, blocks};
 use crate::format::{quantity, row_count, work};
-use crate::marks::{self, Legend, Mark, Marked, PhaseMarks};
-use crate::untested::untested;
+use crate::marks::{self, Legend, Mark, Marked, PhaseMarks, untested};
 use details::Calibrations;
 use grid::{Column, Grid, paragraph, shown};
 use ranking::{Group, Ranked, groups, is_absent};
@@ -57,9 +56,9 @@ pub fn render(run: &RunFile, view: View) -> String {
         let (there, planned) = (run.cells.len(), run.planned_cells);
         out += &format!("\n not complete: {there} of {planned} cells are done\n");
     }
-    if let Some(against) = &run.against {
+    if let Some(baseline) = &run.baseline {
         out.push('\n');
-        paragraph(&mut out, &[format!("{OTHER_BUILD}: {}", against.words())], "", view.width);
+        paragraph(&mut out, &[format!("{OTHER_BUILD}: {}", baseline.words())], "", view.width);
     }
     match view.details {
         true => details::of_run(&mut out, run, view.width),
@@ -133,7 +132,7 @@ impl Drawing<'_, '_> {
         for text in self.legend.texts() {
             paragraph(&mut below, &[text], "", view.width);
         }
-        if let Some(text) = untested(block) {
+        if let Some(text) = untested::of_block(block) {
             paragraph(&mut below, &[text], "", view.width);
         }
         not_measured(&mut below, block, &known.elsewhere, view.width);

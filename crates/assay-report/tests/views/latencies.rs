@@ -2,7 +2,7 @@
 
 use assay_core::run_file::{Latency, Phase, RunFile, Status};
 use assay_report::table::{View, render};
-use assay_report::{compare, latencies, rows};
+use assay_report::{compare, latencies, markdown, rows};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
@@ -139,7 +139,7 @@ fn rows_and_markdown_have_latencies() {
     let values = ["ops_per_s", "latency_count", "p50_ns", "p99_ns", "max_ns"].map(at);
     assert_eq!(values.map(|at| &lines[1][at]), ["", "100", "1", "4000", "9000"], "{text}");
     assert_eq!(values[1..].iter().map(|at| &lines[0][*at]).collect::<String>(), "", "{text}");
-    let markdown = rows::markdown(&run);
+    let markdown = markdown::markdown(&run);
     assert!(
         markdown.contains("| read | quick | 1 | 100 | 1 ns | 1 ns | 4.00 µs | 1 ns | 9.00 µs |")
     );

@@ -15,7 +15,7 @@ use assay_core::run_file::{CellResult, Latency, Measurement, Phase, Round, RunFi
 use assay_driver::{Durability, KeyKind, Storage};
 use assay_report::compare::{Statistic, Verdict};
 use assay_report::table::{View, render};
-use assay_report::{blocks, compare, format, plot, rows};
+use assay_report::{blocks, compare, format, markdown, plot, rows};
 
 fn cell(engine: &str, trial: u32) -> Cell {
     Cell {
@@ -128,7 +128,7 @@ fn every_view_has_the_same_estimate() {
     );
     let (low, high) = (format::quantity(low), format::quantity(high));
     assert!(render(&run, table::DETAILED).contains(&format!(" {low} – {high}\n")));
-    assert!(rows::markdown(&run).contains(&format!("1.00 M (95 %: {low} – {high})")));
+    assert!(markdown::markdown(&run).contains(&format!("1.00 M (95 %: {low} – {high})")));
     let folder = tempfile::tempdir().expect("a temporary directory");
     let paths = draw(std::slice::from_ref(&run), folder.path(), BARS);
     let picture = std::fs::read_to_string(&paths.expect("pictures")[0]).expect("the SVG");
@@ -138,7 +138,7 @@ fn every_view_has_the_same_estimate() {
     assert!(csv.contains(",100000.0,1010101.0,range,12,0,,,4,"), "{csv}");
     let text = render(&run, table::DETAILED);
     assert!(text.contains("of rounds\n quick   100 k – 1.01 M\n"), "{text}");
-    assert!(rows::markdown(&run).contains("(range: 100 k – 1.01 M)"));
+    assert!(markdown::markdown(&run).contains("(range: 100 k – 1.01 M)"));
     let folder = tempfile::tempdir().expect("a temporary directory");
     let paths = draw(std::slice::from_ref(&run), folder.path(), BARS);
     let picture = std::fs::read_to_string(&paths.expect("pictures")[0]).expect("the SVG");
@@ -164,7 +164,7 @@ fn a_round_without_time_has_no_rate_anywhere() {
     let csv = rows::csv(&run).expect("text");
     let insert = csv.lines().find(|line| line.contains(",insert,")).expect("a line");
     assert!(insert.contains(why) && insert.contains("\",,,,,,,,,1,"), "{insert}");
-    assert!(rows::markdown(&run).contains(why), "{}", rows::markdown(&run));
+    assert!(markdown::markdown(&run).contains(why), "{}", markdown::markdown(&run));
     let folder = tempfile::tempdir().expect("a temporary directory");
     let paths = draw(std::slice::from_ref(&run), folder.path(), BARS);
     let picture = std::fs::read_to_string(&paths.expect("pictures")[0]).expect("the SVG");
@@ -490,7 +490,7 @@ fn large_runs_are_shown() {
             count as usize
         );
         assert!(!render(&large, table::DETAILED).is_empty());
-        assert!(!rows::markdown(&large).is_empty() && rows::csv(&large).is_ok());
+        assert!(!markdown::markdown(&large).is_empty() && rows::csv(&large).is_ok());
         let comparison = compare::runs(&large, &large.clone());
         assert!(!comparison.lines.is_empty() && comparison.notes.is_empty());
         let folder = tempfile::tempdir().expect("a temporary directory");

@@ -1,7 +1,7 @@
 //! Every view shows every mark: the tests walk the list of marks.
 
 use assay_core::chart::{Axes, Line, LineChart};
-use assay_core::durability::Verdicts;
+use assay_core::durability::{Holding, Verdicts};
 use assay_core::plan::{Cell, OWN_ENGINE};
 use assay_core::run_file::{CellResult, NOTE_BLIND_WRITES, NOTE_STRONGER, RunFile, Status};
 use assay_core::usage::Usage;
@@ -10,7 +10,7 @@ use assay_report::html::{self, Part};
 use assay_report::marks::Mark;
 use assay_report::site::{self, SitePage, SiteRun};
 use assay_report::table::{self, View};
-use assay_report::{plot, rows};
+use assay_report::{markdown, plot, rows};
 
 use super::{cell, phase, result, run};
 
@@ -116,7 +116,7 @@ fn csv_has_every_mark() {
 #[test]
 fn markdown_shows_every_mark() {
     for mark in Mark::ALL {
-        let text = rows::markdown(&with_mark(mark)).replace('\\', "");
+        let text = markdown::markdown(&with_mark(mark)).replace('\\', "");
         assert_eq!(text.matches(sign(mark)).count(), 2, "{mark:?}: {text}");
         assert!(text.contains(words(mark)), "{mark:?}: {text}");
     }
@@ -191,6 +191,51 @@ fn line_charts_say_every_mark_of_engines() {
     }
 }
 
+/// Levels that no crash test has looked at have no sign: a sentence names their engines, once.
+#[test]
+fn every_view_names_engines_whose_level_no_crash_test_has_looked_at() {
+    let of = |engine: &str, storage| {
+        let cell = Cell { storage, ..cell(engine, 1) };
+        let held = Some(Holding { words: "0 of 24".into(), most: 0.12 });
+        let phases = vec![phase("insert", 1, &[1_000])];
+        CellResult { held, ..result(cell, Status::Measured, phases) }
+    };
+    let with = |storage, untested: &[&str]| {
+        let mut cells = vec![of("one", storage), of("two", storage), of("three", storage)];
+        for result in cells.iter_mut().filter(|of| untested.contains(&of.cell.engine.as_str())) {
+            result.held = None;
+        }
+        RunFile { cells, planned_cells: 3, ..run() }
+    };
+    let views = |run: &RunFile| {
+        let texts = [
+            table::render(run, View { width: 300, ..View::PLAIN }),
+            markdown::markdown(run),
+            index(run.clone()),
+        ];
+        texts.map(|text| plain(&text))
+    };
+    let words = "no crash test has looked at the level of ";
+    let engines = ["two, three (", "two, three (", "two at periodic, three at periodic ("];
+    let some = views(&with(Storage::Disk, &["two", "three"]));
+    for (text, engines) in some.iter().zip(engines) {
+        assert!(text.contains(&format!("{words}{engines}")), "{engines}: {text}");
+    }
+    for text in views(&with(Storage::Disk, &["one", "two", "three"])) {
+        assert!(text.contains(&format!("{words}any engine here")), "{text}");
+    }
+    // What was looked at, and what promises nothing, is not named.
+    let silent = [with(Storage::Disk, &[]), with(Storage::Memory, &["one", "two"])];
+    for text in silent.iter().flat_map(views) {
+        assert!(!text.contains("no crash test"), "{text}");
+    }
+    let mut refuted = with(Storage::Disk, &["one"]);
+    refuted.cells[0].refuted = Some("one at periodic: refuted".into());
+    for text in views(&refuted) {
+        assert!(!text.contains("no crash test"), "{text}");
+    }
+}
+
 fn short(mark: Mark) -> &'static str {
     match mark {
         Mark::Stronger => "at commit",
@@ -229,7 +274,7 @@ fn signs_on_figures_are_exceptions() {
         plain(&most).contains("(at the head of a column: so are most of its figures)"),
         "{most}"
     );
-    let markdown = rows::markdown(&of(4));
+    let markdown = markdown::markdown(&of(4));
     assert!(markdown.contains("insert/s! |") && !markdown.contains("M!"), "{markdown}");
     assert_eq!(markdown.matches("95 % of a processor").count(), 1, "said once: {markdown}");
     let rows = rows::csv(&of(4)).expect("text");

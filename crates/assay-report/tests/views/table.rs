@@ -6,10 +6,10 @@ use assay_core::plan::Cell;
 use assay_core::run_file::{RunFile, Status};
 use assay_core::usage::Usage;
 use assay_driver::{Durability, Storage};
-use assay_report::blocks;
 use assay_report::marks::Mark;
 use assay_report::rows;
 use assay_report::table::{self, View};
+use assay_report::{blocks, markdown};
 
 use super::{STEADY, cell, phase, result, run, trials_of};
 
@@ -45,7 +45,11 @@ fn levels_that_no_crash_test_has_looked_at_are_named() {
     let told = |run: &RunFile| {
         let text = table::render(run, View::PLAIN);
         let said = "no crash test has looked at";
-        assert_eq!(rows::markdown(run).contains(said), text.contains(said), "both views say it");
+        assert_eq!(
+            markdown::markdown(run).contains(said),
+            text.contains(said),
+            "both views say it"
+        );
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     };
     let said = "no crash test has looked at the level of ";
@@ -361,7 +365,7 @@ fn disturbed_rounds_are_marked() {
     assert_eq!(found.operations_per_cpu_second, Some(1_000_000.0));
     let text = table::render(&run, View { width: 200, ..DETAILED });
     assert!(text.contains("M!◔ 1.0×") && text.contains("50 %         1.00 M"), "{text}");
-    let markdown = rows::markdown(&run);
+    let markdown = markdown::markdown(&run);
     for marked in found.marks() {
         let first = marked.text.split(':').next().expect("words");
         assert!(text.contains(first) && markdown.contains(&marked.text), "{text}");

@@ -20,16 +20,17 @@ use assay_core::run_file::{Phase, RunFile};
 use assay_core::tape::{Order, Population, Records, Tape, TapeHash};
 use assay_core::timing::{Action, Clock, Round, Timed};
 use assay_driver::error::{Error, Result};
+use assay_driver::schema::Schema;
 use assay_driver::{Change, Connection, Transactions};
 use serde::{Deserialize, Serialize};
 
 use crate::cell::{Needs, Progress, Report, Session};
 use crate::phases::{Growing, LOAD, Visit, clock_in_words, crew_round, kept, telling};
 use crate::repeats::{Repeats, is_zero};
-use crate::suite::{CALIBRATION_COUNT, CellRun, StoreUse, Suite};
+use crate::suite::{CALIBRATION_COUNT, CellLook, CellRun, StoreUse, Suite};
 use latencies::Latencies;
 use route::Routes;
-use survival::Deleted;
+use survival::{Deleted, Left};
 
 /// The id of the suite.
 pub const ID: &str = "crossbench";
@@ -113,13 +114,31 @@ const RECORD_BYTES: u64 = 34;
 /// As many rows as there are different keys.
 pub const MOST_ROWS: u64 = route::MOST_ROWS;
 
+/// Returns the stores that a cell needs.
+fn needs<'s>(cell: &Cell, options: &Options, schema: &'s Schema) -> Needs<'s> {
+    Needs {
+        schema,
+        records: options.keys.to_string(),
+        keep: false,
+        expected_rows: cell.rows,
+        threads: cell.threads,
+        volumes: None,
+    }
+}
+
+/// Closes the stores of a cell, of which `left` is to be told.
+fn close(session: Session<'_>, left: Left) -> Result<Option<Left>> {
+    Ok(session.close()?.then_some(left))
+}
+
 impl Suite for CrossBench {
     type Options = Options;
+    type Left = Left;
 
     const ID: &'static str = ID;
     const ABOUT: &'static str =
         "inserts, looks up, updates and deletes single records by their keys";
-    const REVISION: u32 = 1;
+    const REVISION: u32 = 2;
     // The published name of the suite says what its cells do.
     const SHOWS_VARIANT: bool = false;
     const PUBLISHES_BARS: bool = true;
@@ -132,24 +151,21 @@ impl Suite for CrossBench {
         format!("{access} access, {}{latencies}{clock}", options.keys)
     }
 
-    fn run(run: CellRun<'_, Options>) -> Result<()> {
+    fn run(run: CellRun<'_, Options>) -> Result<Option<Left>> {
         let CellRun { cell, options, driver, measurement, report } = run;
         let routes = Routes::new(options.keys, cell.seed);
-        let keep = options.fill == Fill::Open;
         let schema = routes.schema().clone();
-        let needs = Needs {
-            schema: &schema,
-            records: options.keys.to_string(),
-            keep,
-            expected_rows: cell.rows,
-            threads: cell.threads,
-            volumes: None,
-        };
+        let keep = options.fill == Fill::Open;
+        let needs = Needs { keep, ..needs(cell, options, &schema) };
         let mut session = Session::open(cell, driver, &needs, measurement)?;
         session.note_clock(options.clock);
         let run =
             Run { cell, options: *options, routes, check: driver.profile().keeps_data, report };
         run.phases(session)
+    }
+
+    fn look(look: CellLook<'_, Options>, left: Left) -> Result<(u64, Option<Left>)> {
+        survival::look(&look, left)
     }
 
     fn operations(cell: &Cell, options: &Options) -> Option<u64> {
@@ -241,7 +257,7 @@ impl Plan {
 }
 
 impl Run<'_> {
-    fn phases(mut self, mut session: Session<'_>) -> Result<()> {
+    fn phases(mut self, mut session: Session<'_>) -> Result<Option<Left>> {
         let (random_all, random_some) = match self.options.sequential {
             true => (Order::Sequential, Order::Sequential),
             false => (Order::Permutation, Order::Draws),
@@ -259,7 +275,7 @@ impl Run<'_> {
         self.fill(&mut session, one(INSERT, random_all, seed(INSERT, 0), self.cell.rows))?;
         let living = session.marker.population.live();
         if living == 0 {
-            return self.close(session, None);
+            return close(session, Left::default());
         }
         if self.options.query > 0 {
             self.query(
@@ -288,10 +304,7 @@ impl Run<'_> {
         let deleted = self.options.delete.min(living);
         if deleted > 0 && !session.offers(Change::Delete, DELETE) {
             // What was to be emptied is not left for a next run.
-            return match deleted == living {
-                true => self.discard(session),
-                false => self.close(session, None),
-            };
+            return close(session, Left { goes: deleted == living, ..Left::default() });
         }
         let mut gone = None;
         if deleted > 0 {
@@ -299,7 +312,7 @@ impl Run<'_> {
             let plan = one(DELETE, random_all, order_seed, deleted);
             gone = Some(self.delete(&mut session, plan)?);
         }
-        self.close(session, gone.as_ref())
+        close(session, Left { deleted: gone, ..Left::default() })
     }
 
     /// Inserts or loads all rows, or takes those that are there.
@@ -383,7 +396,12 @@ impl Run<'_> {
         session.marker.population.delete(plan.order, plan.seeds[0], plan.count);
         let tape = Tape::new(plan.order, plan.seeds[0], population.live());
         self.turn_over(session, (&population, &tape, plan.count))?;
-        Ok(Deleted { before: population, tape, count: plan.count })
+        Ok(Deleted {
+            before: population,
+            order: plan.order,
+            seed: plan.seeds[0],
+            count: plan.count,
+        })
     }
 
     /// Whether each round of a phase has connections of its own: several threads have, and a

@@ -1,82 +1,86 @@
-//! What has to be in the store after it was closed and opened again.
+//! What has to be in the store of a cell after it was closed.
 
 use assay_core::crew::Connections;
 use assay_core::sample::{Expected, compare, sample};
-use assay_core::tape::{Population, Records, Tape};
+use assay_core::tape::{Order, Population, Records, Tape};
 use assay_driver::error::{Error, ErrorKind, Result};
 use assay_driver::{Connection, Outcome};
+use serde::{Deserialize, Serialize};
 
-use super::Run;
 use super::route::Routes;
-use crate::cell::Session;
+use super::{Options, needs};
+use crate::reopened::Reopened;
+use crate::suite::CellLook;
 
-/// Rows that were deleted: the first of a tape over those that lived before.
+/// What a cell left.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Left {
+    /// Which rows it deleted.
+    pub(super) deleted: Option<Deleted>,
+    /// Whether the store goes although rows live in it.
+    pub(super) goes: bool,
+    /// Whether the store was emptied, and rows came back into it since.
+    pub(super) came_back: bool,
+}
+
+/// Rows that were deleted: the first of an order of those that lived before.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Deleted {
     pub(super) before: Population,
-    pub(super) tape: Tape,
+    pub(super) order: Order,
+    pub(super) seed: u64,
     pub(super) count: u64,
 }
 
 impl Deleted {
     /// Returns a sample of them.
     fn sample(&self) -> impl Iterator<Item = u64> {
+        let tape = Tape::new(self.order, self.seed, self.before.live());
         let rows = self.before.rows();
-        sample(self.count).map(move |position| rows.row(self.tape.row(position)))
+        sample(self.count).map(move |position| rows.row(tape.row(position)))
     }
 }
 
 /// As many rows come back into a store that was emptied, since an empty one shows nothing.
 const COME_BACK: usize = 64;
 
-impl Run<'_> {
-    /// Closes the store and looks at it: rows that live are there, deleted ones are gone. Into an
-    /// empty store some rows are inserted, and looked at after another closing.
-    pub(super) fn close(self, session: Session<'_>, deleted: Option<&Deleted>) -> Result<()> {
-        let routes = &self.routes;
-        let living = session.marker.population.clone();
-        let birth = routes.schema().position("birth").filter(|_| session.marker.updated);
-        let is_empty = living.live() == 0;
-        let first = |connections: Connections<'_, '_>| {
-            let connection = &mut *connections[0];
-            let compared = living_rows(connection, routes, &living, birth)?;
-            let Some(deleted) = deleted else { return Ok(compared) };
-            let gone = compare(connection, routes, deleted.sample(), Expected::Gone)?;
-            if is_empty {
-                insert(connection, routes, deleted.sample().take(COME_BACK))?;
-            }
-            Ok(compared + gone)
-        };
-        let second = |connections: Connections<'_, '_>| {
-            let rows = deleted.into_iter().flat_map(|all| all.sample().take(COME_BACK));
+/// Looks at a store: rows that live are there, deleted ones are gone. Into an empty store some rows
+/// are inserted, for one more process to look at.
+pub(super) fn look(look: &CellLook<'_, Options>, left: Left) -> Result<(u64, Option<Left>)> {
+    let CellLook { cell, options, driver } = *look;
+    let routes = Routes::new(options.keys, cell.seed);
+    let schema = routes.schema().clone();
+    let stores = Reopened::open(cell, driver, &needs(cell, options, &schema))?;
+    let Left { deleted, goes, came_back } = &left;
+    if *came_back {
+        let compared = stores.look(&|connections: Connections<'_, '_>| {
+            let rows = deleted.iter().flat_map(|all| all.sample().take(COME_BACK));
             let expected = Expected::There { version: 0, ignored: None };
-            compare(&mut *connections[0], routes, rows, expected)
-        };
-        match is_empty {
-            true => session.close(&[&first, &second]),
-            false => session.close(&[&first]),
+            compare(&mut *connections[0], &routes, rows, expected)
+        })?;
+        stores.close(false)?;
+        return Ok((compared, None));
+    }
+    let living = stores.marker.population.clone();
+    let is_empty = living.live() == 0;
+    // A column that was updated has a value that is not known.
+    let birth = schema.position("birth").filter(|_| stores.marker.updated);
+    let compared = stores.look(&|connections: Connections<'_, '_>| {
+        let connection = &mut *connections[0];
+        let rows = living.rows();
+        let there = sample(living.live()).map(|position| rows.row(position));
+        let expected = Expected::There { version: 0, ignored: birth };
+        let compared = compare(connection, &routes, there, expected)?;
+        let Some(deleted) = deleted else { return Ok(compared) };
+        let gone = compare(connection, &routes, deleted.sample(), Expected::Gone)?;
+        if is_empty {
+            insert(connection, &routes, deleted.sample().take(COME_BACK))?;
         }
-    }
-
-    /// Closes a store that is not to be left, and looks at its rows before it is removed.
-    pub(super) fn discard(self, session: Session<'_>) -> Result<()> {
-        let living = session.marker.population.clone();
-        let birth = self.routes.schema().position("birth").filter(|_| session.marker.updated);
-        session.discard(&[&|connections: Connections<'_, '_>| {
-            living_rows(&mut *connections[0], &self.routes, &living, birth)
-        }])
-    }
-}
-
-/// Compares a sample of the rows that live; a column that is named has a value that is not known.
-fn living_rows(
-    connection: &mut dyn Connection,
-    routes: &Routes,
-    living: &Population,
-    ignored: Option<usize>,
-) -> Result<u64> {
-    let rows = living.rows();
-    let there = sample(living.live()).map(|position| rows.row(position));
-    compare(connection, routes, there, Expected::There { version: 0, ignored })
+        Ok(compared + gone)
+    })?;
+    let comes_back = is_empty && deleted.is_some();
+    stores.close(comes_back || !(is_empty || *goes))?;
+    Ok((compared, comes_back.then_some(Left { came_back: true, ..left })))
 }
 
 /// Inserts rows, each in a transaction of its own.

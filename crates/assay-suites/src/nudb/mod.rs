@@ -23,8 +23,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::cell::{Needs, Report, Session};
 use crate::phases::{Growing, Offset, Visit, clock_in_words, crew_round, telling};
+use crate::reopened::Reopened;
 use crate::repeats::{Repeats, is_zero};
-use crate::suite::{CALIBRATION_COUNT, CellRun, Suite};
+use crate::suite::{CALIBRATION_COUNT, CellLook, CellRun, Nothing, Suite};
 use items::Items;
 
 /// The id of the suite.
@@ -65,12 +66,25 @@ pub fn most_items(key_size: u32) -> Option<u64> {
     (key_size < 8).then(|| 1 << (8 * key_size))
 }
 
+/// Returns the stores that a cell needs.
+fn needs<'i>(cell: &Cell, items: &'i Items) -> Needs<'i> {
+    Needs {
+        schema: items.schema(),
+        records: String::new(),
+        keep: false,
+        expected_rows: cell.rows,
+        threads: 1,
+        volumes: None,
+    }
+}
+
 impl Suite for Nudb {
     type Options = Options;
+    type Left = Nothing;
 
     const ID: &'static str = ID;
     const ABOUT: &'static str = "inserts records of a key and a value, then fetches some of them";
-    const REVISION: u32 = 2;
+    const REVISION: u32 = 3;
 
     fn variant(options: &Options) -> String {
         let (size, clock) = (options.key_size, clock_in_words(options.clock));
@@ -78,7 +92,7 @@ impl Suite for Nudb {
         format!("keys of {size} bytes{}{clock}", batches.unwrap_or_default())
     }
 
-    fn run(run: CellRun<'_, Options>) -> Result<()> {
+    fn run(run: CellRun<'_, Options>) -> Result<Option<Nothing>> {
         let CellRun { cell, options, driver, measurement, report } = run;
         let ignored: Vec<_> = cell
             .engine_parameters
@@ -87,15 +101,7 @@ impl Suite for Nudb {
             .cloned()
             .collect();
         let items = Items::new(options.key_size, cell.seed);
-        let needs = Needs {
-            schema: items.schema(),
-            records: String::new(),
-            keep: false,
-            expected_rows: cell.rows,
-            threads: 1,
-            volumes: None,
-        };
-        let mut session = Session::open(cell, driver, &needs, measurement)?;
+        let mut session = Session::open(cell, driver, &needs(cell, &items), measurement)?;
         session.note_clock(options.clock);
         if !ignored.is_empty() {
             session.note(format!(
@@ -108,11 +114,21 @@ impl Suite for Nudb {
             None => bench.whole(&mut session, report)?,
             Some(size) => bench.batches(&mut session, size, report)?,
         }
-        let look = |connections: Connections<'_, '_>| {
+        Ok(session.close()?.then_some(Nothing {}))
+    }
+
+    fn look(look: CellLook<'_, Options>, _: Nothing) -> Result<(u64, Option<Nothing>)> {
+        let CellLook { cell, options, driver } = look;
+        let items = Items::new(options.key_size, cell.seed);
+        // Batches are whole.
+        let held = options.batch_size.map_or(cell.rows, |size| cell.rows / size * size);
+        let stores = Reopened::open(cell, driver, &needs(cell, &items))?;
+        let compared = stores.look(&|connections: Connections<'_, '_>| {
             let expected = Expected::There { version: 0, ignored: None };
-            compare(&mut *connections[0], &items, sample(bench.held()), expected)
-        };
-        session.discard(&[&look])
+            compare(&mut *connections[0], &items, sample(held), expected)
+        })?;
+        stores.close(false)?;
+        Ok((compared, None))
     }
 
     fn operations(cell: &Cell, options: &Options) -> Option<u64> {
@@ -166,11 +182,6 @@ impl Fetches {
 }
 
 impl Bench<'_> {
-    /// How many items the store holds in the end: batches are whole.
-    fn held(&self) -> u64 {
-        self.options.batch_size.map_or(self.cell.rows, |size| self.cell.rows / size * size)
-    }
-
     /// All inserts, the store closed and opened again, all fetches.
     fn whole(&self, session: &mut Session<'_>, report: &mut Report<'_>) -> Result<()> {
         let mut insert = Growing::new(INSERT, 1);

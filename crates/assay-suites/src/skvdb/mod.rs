@@ -18,14 +18,16 @@ use assay_core::run_file::{Phase, RunFile};
 use assay_core::sample::sample;
 use assay_core::tape::TapeHash;
 use assay_driver::error::{Error, ErrorKind, Result};
+use assay_driver::schema::Schema;
 use assay_driver::volume::{Property, Volume};
-use assay_driver::{Connection, DeleteRule, InsertRule, Outcome};
+use assay_driver::{Connection, DeleteRule, Driver, InsertRule, Outcome};
 use serde::{Deserialize, Serialize};
 
 use crate::cell::{Needs, Session};
 use crate::phases::{kept, telling};
+use crate::reopened::Reopened;
 use crate::repeats::{Repeats, is_zero};
-use crate::suite::{CellRun, Suite};
+use crate::suite::{CellLook, CellRun, Nothing, Suite};
 use adapter::RecordVolume;
 
 /// The id of the suite.
@@ -102,35 +104,36 @@ fn own(thread: usize) -> u64 {
     (thread as u64 + 1) * ROOM
 }
 
+/// Returns the stores that a cell needs.
+fn needs<'s>(cell: &Cell, options: &Options, schema: &'s Schema) -> Needs<'s> {
+    Needs {
+        schema,
+        records: String::new(),
+        keep: false,
+        expected_rows: u64::from(cell.threads) * (options.operations + options.children)
+            + 2 * PROPERTIES,
+        threads: cell.threads,
+        volumes: Some(options.entries),
+    }
+}
+
 impl Suite for Skvdb {
     type Options = Options;
+    type Left = Nothing;
 
     const ID: &'static str = ID;
     const ABOUT: &'static str =
         "reads, writes and removes properties of records, and links records, by several threads";
-    const REVISION: u32 = 2;
+    const REVISION: u32 = 3;
 
     fn variant(options: &Options) -> String {
         entries_in_words(options.entries)
     }
 
-    fn run(run: CellRun<'_, Options>) -> Result<()> {
+    fn run(run: CellRun<'_, Options>) -> Result<Option<Nothing>> {
         let CellRun { cell, options, driver, measurement, report } = run;
-        let needs = Needs {
-            schema: &adapter::schema(),
-            records: String::new(),
-            keep: false,
-            expected_rows: u64::from(cell.threads) * (options.operations + options.children)
-                + 2 * PROPERTIES,
-            threads: cell.threads,
-            volumes: Some(options.entries),
-        };
-        let profile = driver.profile();
-        let rules = Rules {
-            insert: profile.insert_rule,
-            silent_delete: profile.delete_rule == DeleteRule::Silent,
-            check: profile.keeps_data,
-        };
+        let (schema, rules) = (adapter::schema(), Rules::of(driver));
+        let needs = needs(cell, options, &schema);
         let mut session = Session::open(cell, driver, &needs, measurement)?;
         for (name, at) in PHASES.iter().zip(1..) {
             let count = if at > 5 { options.children } else { options.operations };
@@ -172,11 +175,20 @@ impl Suite for Skvdb {
                 ..Phase::default()
             });
         }
-        session.discard(&[&|connections: Connections<'_, '_>| {
+        Ok(session.close()?.then_some(Nothing {}))
+    }
+
+    fn look(look: CellLook<'_, Options>, _: Nothing) -> Result<(u64, Option<Nothing>)> {
+        let CellLook { cell, options, driver } = look;
+        let (schema, rules) = (adapter::schema(), Rules::of(driver));
+        let stores = Reopened::open(cell, driver, &needs(cell, options, &schema))?;
+        let compared = stores.look(&|connections: Connections<'_, '_>| {
             let mut mount = Mount::new(connections, rules);
             let threads = 0..cell.threads as usize;
             threads.map(|thread| mount.look_at_all(thread, options)).sum()
-        }])
+        })?;
+        stores.close(false)?;
+        Ok((compared, None))
     }
 
     fn operations(cell: &Cell, options: &Options) -> Option<u64> {
@@ -263,6 +275,17 @@ struct Rules {
     /// A delete does not return whether something was there.
     silent_delete: bool,
     check: bool,
+}
+
+impl Rules {
+    fn of(driver: &dyn Driver) -> Self {
+        let profile = driver.profile();
+        Self {
+            insert: profile.insert_rule,
+            silent_delete: profile.delete_rule == DeleteRule::Silent,
+            check: profile.keeps_data,
+        }
+    }
 }
 
 /// What is done to every volume.

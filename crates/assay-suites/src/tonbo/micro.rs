@@ -18,8 +18,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::cell::{Needs, Progress, Report, Session};
 use crate::phases::kept;
+use crate::reopened::Reopened;
 use crate::repeats::{Repeats, is_zero};
-use crate::suite::{CellRun, Suite};
+use crate::suite::{CellLook, CellRun, Suite};
 
 /// The id of the suite.
 pub const ID: &str = "tonbo-micro";
@@ -63,6 +64,14 @@ struct Pairs {
     seed: u64,
 }
 
+impl Pairs {
+    fn of(cell: &Cell) -> Self {
+        let size = ColumnType::Bytes(SIZE);
+        let schema = Schema::new("pairs", &[("k", size), ("v", size)], 1);
+        Self { schema, seed: derive(cell.seed, "pairs") }
+    }
+}
+
 impl Records for Pairs {
     fn schema(&self) -> &Schema {
         &self.schema
@@ -85,32 +94,40 @@ fn fill(mut words: Words, bytes: &mut [u8]) {
     }
 }
 
+/// How many rows a cell wrote.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Left {
+    written: u64,
+}
+
+/// Returns the stores that a cell needs.
+fn needs<'p>(options: &Options, pairs: &'p Pairs) -> Needs<'p> {
+    Needs {
+        schema: &pairs.schema,
+        records: String::new(),
+        keep: false,
+        expected_rows: options.most_rows(),
+        threads: 1,
+        volumes: None,
+    }
+}
+
 impl Suite for TonboMicro {
     type Options = Options;
+    type Left = Left;
 
     const ID: &'static str = ID;
     const ABOUT: &'static str = "commits transactions of a few writes";
-    const REVISION: u32 = 1;
+    const REVISION: u32 = 2;
 
     fn variant(options: &Options) -> String {
         format!("{} samples in about {} ms", options.samples, options.measurement_ms)
     }
 
-    fn run(run: CellRun<'_, Options>) -> Result<()> {
+    fn run(run: CellRun<'_, Options>) -> Result<Option<Left>> {
         let CellRun { cell, options, driver, measurement, report } = run;
-        let size = ColumnType::Bytes(SIZE);
-        let pairs = Pairs {
-            schema: Schema::new("pairs", &[("k", size), ("v", size)], 1),
-            seed: derive(cell.seed, "pairs"),
-        };
-        let needs = Needs {
-            schema: &pairs.schema,
-            records: String::new(),
-            keep: false,
-            expected_rows: options.most_rows(),
-            threads: 1,
-            volumes: None,
-        };
+        let pairs = Pairs::of(cell);
+        let needs = needs(options, &pairs);
         let transactions = driver.profile().transactions != Transactions::None;
         let mut session = Session::open(cell, driver, &needs, measurement)?;
         if !transactions && options.batches.iter().any(|&size| size > 1) {
@@ -128,8 +145,20 @@ impl Suite for TonboMicro {
         for &size in &options.batches {
             session.phase(|connection| bench.phase(size, connection, report))?;
         }
-        let look = |connections: Connections<'_, '_>| bench.read_back(0, &mut *connections[0]);
-        session.discard(&[&look])
+        let written = bench.next;
+        Ok(session.close()?.then_some(Left { written }))
+    }
+
+    fn look(look: CellLook<'_, Options>, left: Left) -> Result<(u64, Option<Left>)> {
+        let CellLook { cell, options, driver } = look;
+        let pairs = Pairs::of(cell);
+        let stores = Reopened::open(cell, driver, &needs(options, &pairs))?;
+        let compared = stores.look(&|connections: Connections<'_, '_>| {
+            let expected = Expected::There { version: 0, ignored: None };
+            compare(&mut *connections[0], &pairs, sample(left.written), expected)
+        })?;
+        stores.close(false)?;
+        Ok((compared, None))
     }
 
     fn operations(_: &Cell, _: &Options) -> Option<u64> {

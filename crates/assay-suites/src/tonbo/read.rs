@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::ops::Bound;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use assay_core::crew::{Connections, Pace, share};
 use assay_core::plan::Cell;
@@ -23,8 +23,9 @@ use super::tbl::Table;
 use super::write::phase_name;
 use crate::cell::{Needs, Session};
 use crate::phases::{Growing, load, telling};
+use crate::reopened::Reopened;
 use crate::repeats::{Repeats, is_zero};
-use crate::suite::{CellRun, StoreUse, Suite};
+use crate::suite::{CellLook, CellRun, Nothing, StoreUse, Suite};
 
 /// The id of the suite.
 pub const ID: &str = "tonbo-read";
@@ -55,10 +56,11 @@ const PROJECTED: &str = "c_name";
 
 impl Suite for TonboRead {
     type Options = Options;
+    type Left = Nothing;
 
     const ID: &'static str = ID;
     const ABOUT: &'static str = "reads ranges of records, whole and in part";
-    const REVISION: u32 = 2;
+    const REVISION: u32 = 3;
 
     fn variant(options: &Options) -> String {
         let of = match &options.tbl {
@@ -68,19 +70,31 @@ impl Suite for TonboRead {
         format!("{} ranges of {} records{of}", options.ranges, options.range_size)
     }
 
-    fn run(run: CellRun<'_, Options>) -> Result<()> {
+    fn run(run: CellRun<'_, Options>) -> Result<Option<Nothing>> {
         match &run.options.tbl {
             None => {
                 let customers = Customers::new(run.cell.rows, Numbering::ByKey, run.cell.seed);
                 read(run, &customers, String::new())
             }
             Some(path) => {
-                let table =
-                    Table::read(path).map_err(|e| Error::new(ErrorKind::Engine, e.to_string()))?;
-                let records = format!("customers {:016x}", table.hash());
-                read(run, &table, records)
+                let (table, identity) = table(path)?;
+                read(run, &table, identity)
             }
         }
+    }
+
+    fn look(look: CellLook<'_, Options>, _: Nothing) -> Result<(u64, Option<Nothing>)> {
+        let compared = match &look.options.tbl {
+            None => {
+                let customers = Customers::new(look.cell.rows, Numbering::ByKey, look.cell.seed);
+                read_back(&look, &customers, String::new())?
+            }
+            Some(path) => {
+                let (table, identity) = table(path)?;
+                read_back(&look, &table, identity)?
+            }
+        };
+        Ok((compared, None))
     }
 
     fn operations(cell: &Cell, options: &Options) -> Option<u64> {
@@ -117,17 +131,55 @@ impl Suite for TonboRead {
     }
 }
 
-/// Measures a cell on `records`, whose marker has `identity`.
-fn read<R: Records + Sync>(run: CellRun<'_, Options>, records: &R, identity: String) -> Result<()> {
-    let CellRun { cell, options, driver, measurement, report } = run;
-    let needs = Needs {
+/// Reads the records of a file, and what a marker says of them.
+fn table(path: &Path) -> Result<(Table, String)> {
+    let table = Table::read(path).map_err(|e| Error::new(ErrorKind::Engine, e.to_string()))?;
+    let identity = format!("customers {:016x}", table.hash());
+    Ok((table, identity))
+}
+
+/// Returns the stores that a cell needs for `records`, whose marker has `identity`.
+fn needs<'r, R: Records>(
+    cell: &Cell,
+    options: &Options,
+    records: &'r R,
+    identity: String,
+) -> Needs<'r> {
+    Needs {
         schema: records.schema(),
         records: identity,
-        keep: options.keep && Session::is_there(cell, driver),
+        keep: false,
         expected_rows: cell.rows,
         threads: options.threads.iter().copied().max().unwrap_or(1),
         volumes: None,
-    };
+    }
+}
+
+/// Compares a sample of the records that a cell loaded.
+fn read_back<R: Records + Sync>(
+    look: &CellLook<'_, Options>,
+    records: &R,
+    identity: String,
+) -> Result<u64> {
+    let CellLook { cell, options, driver } = *look;
+    let stores = Reopened::open(cell, driver, &needs(cell, options, records, identity))?;
+    let compared = stores.look(&|connections: Connections<'_, '_>| {
+        let expected = Expected::There { version: 0, ignored: None };
+        compare(&mut *connections[0], records, sample(cell.rows), expected)
+    })?;
+    stores.close(options.keep)?;
+    Ok(compared)
+}
+
+/// Measures a cell on `records`, whose marker has `identity`.
+fn read<R: Records + Sync>(
+    run: CellRun<'_, Options>,
+    records: &R,
+    identity: String,
+) -> Result<Option<Nothing>> {
+    let CellRun { cell, options, driver, measurement, report } = run;
+    let keep = options.keep && Session::is_there(cell, driver);
+    let needs = Needs { keep, ..needs(cell, options, records, identity) };
     let check = driver.profile().keeps_data;
     let mut session = Session::open(cell, driver, &needs, measurement)?;
     if needs.keep {
@@ -176,14 +228,7 @@ fn read<R: Records + Sync>(run: CellRun<'_, Options>, records: &R, identity: Str
         }
         session.keep(phase.done_with(&repeats));
     }
-    let look = |connections: Connections<'_, '_>| {
-        let expected = Expected::There { version: 0, ignored: None };
-        compare(&mut *connections[0], records, sample(cell.rows), expected)
-    };
-    match options.keep {
-        true => session.close(&[&look]),
-        false => session.discard(&[&look]),
-    }
+    Ok(session.close()?.then_some(Nothing {}))
 }
 
 /// Records loaded in a transaction: enough that its end does not count, and few enough

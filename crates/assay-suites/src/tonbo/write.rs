@@ -17,7 +17,8 @@ use serde::{Deserialize, Serialize};
 use super::customers::{Customers, Numbering};
 use crate::cell::{Needs, Report, Session};
 use crate::phases::{Growing, Offset, Visit, clock_in_words, crew_round, telling};
-use crate::suite::{CellRun, Suite};
+use crate::reopened::Reopened;
+use crate::suite::{CellLook, CellRun, Suite};
 
 /// The id of the suite.
 pub const ID: &str = "tonbo-write";
@@ -81,13 +82,33 @@ pub(super) fn phase_name(what: &str, threads: u32) -> String {
     }
 }
 
+/// How many records a cell wrote, and how many it removed again.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Left {
+    written: u64,
+    removed: u64,
+}
+
+/// Returns the stores that a cell needs.
+fn needs<'c>(cell: &Cell, options: &Options, customers: &'c Customers) -> Needs<'c> {
+    Needs {
+        schema: customers.schema(),
+        records: String::new(),
+        keep: false,
+        expected_rows: cell.rows,
+        threads: options.threads.iter().copied().max().unwrap_or(1),
+        volumes: None,
+    }
+}
+
 impl Suite for TonboWrite {
     type Options = Options;
+    type Left = Left;
 
     const ID: &'static str = ID;
     const ABOUT: &'static str =
         "loads records, then writes and removes them one by one and in batches";
-    const REVISION: u32 = 1;
+    const REVISION: u32 = 2;
 
     fn variant(options: &Options) -> String {
         let Options { individual, batches, .. } = options;
@@ -95,17 +116,10 @@ impl Suite for TonboWrite {
         format!("{individual} individual writes, {batches} batches{clock}")
     }
 
-    fn run(run: CellRun<'_, Options>) -> Result<()> {
+    fn run(run: CellRun<'_, Options>) -> Result<Option<Left>> {
         let CellRun { cell, options, driver, measurement, report } = run;
         let customers = Customers::new(options.rows(), Numbering::Scattered, cell.seed);
-        let needs = Needs {
-            schema: customers.schema(),
-            records: String::new(),
-            keep: false,
-            expected_rows: cell.rows,
-            threads: options.threads.iter().copied().max().unwrap_or(1),
-            volumes: None,
-        };
+        let needs = needs(cell, options, &customers);
         let transactions = driver.profile().transactions != Transactions::None;
         let check = driver.profile().keeps_data;
         let mut session = Session::open(cell, driver, &needs, measurement)?;
@@ -135,7 +149,27 @@ impl Suite for TonboWrite {
             removed = options.removals.min(bench.written);
             bench.remove(removed, seed, report)?;
         }
-        bench.discard(removed, seed)
+        let Bench { session, written, .. } = bench;
+        Ok(session.close()?.then_some(Left { written, removed }))
+    }
+
+    /// The first `removed` of the order of removals are gone.
+    fn look(look: CellLook<'_, Options>, left: Left) -> Result<(u64, Option<Left>)> {
+        let CellLook { cell, options, driver } = look;
+        let Left { written, removed } = left;
+        let customers = Customers::new(options.rows(), Numbering::Scattered, cell.seed);
+        let tape = Tape::new(Order::Permutation, derive(cell.seed, REMOVALS), written);
+        let stores = Reopened::open(cell, driver, &needs(cell, options, &customers))?;
+        let compared = stores.look(&|connections: Connections<'_, '_>| {
+            let gone = sample(removed).map(|position| tape.row(position));
+            let there = sample(written - removed).map(|position| tape.row(removed + position));
+            let connection = &mut *connections[0];
+            let compared = compare(connection, &customers, gone, Expected::Gone)?;
+            let expected = Expected::There { version: 0, ignored: None };
+            Ok(compared + compare(connection, &customers, there, expected)?)
+        })?;
+        stores.close(false)?;
+        Ok((compared, None))
     }
 
     fn operations(_: &Cell, options: &Options) -> Option<u64> {
@@ -169,21 +203,6 @@ struct Bench<'b, 'm> {
 }
 
 impl Bench<'_, '_> {
-    /// Closes the store and removes it, once its records were looked at: the first `removed` of
-    /// the order of removals are gone.
-    fn discard(self, removed: u64, seed: u64) -> Result<()> {
-        let Self { session, customers, written, .. } = self;
-        let tape = Tape::new(Order::Permutation, seed, written);
-        session.discard(&[&|connections: Connections<'_, '_>| {
-            let gone = sample(removed).map(|position| tape.row(position));
-            let there = sample(written - removed).map(|position| tape.row(removed + position));
-            let connection = &mut *connections[0];
-            let compared = compare(connection, customers, gone, Expected::Gone)?;
-            let expected = Expected::There { version: 0, ignored: None };
-            Ok(compared + compare(connection, customers, there, expected)?)
-        }])
-    }
-
     /// Writes the next `count` records.
     fn write(
         &mut self,

@@ -27,8 +27,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::cell::{Needs, Session};
 use crate::phases::{Growing, load, telling};
+use crate::reopened::Reopened;
 use crate::repeats::{Repeats, is_zero};
-use crate::suite::{CellRun, Paced, Suite};
+use crate::suite::{CellLook, CellRun, Paced, Suite};
 use clients::{Clients, Round};
 use users::Users;
 use workload::{Distribution, Kind, Workload};
@@ -68,13 +69,32 @@ fn weight(options: &Options) -> u64 {
     if options.workload == Workload::E { 50 } else { 1 }
 }
 
+/// How often a cell did its round for the throughput again.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Left {
+    repeats: u32,
+}
+
+/// Returns the stores that a cell needs.
+fn needs<'u>(cell: &Cell, options: &Options, users: &'u Users) -> Needs<'u> {
+    Needs {
+        schema: users.schema(),
+        records: String::new(),
+        keep: false,
+        expected_rows: cell.rows + 2 * options.operations,
+        threads: cell.threads,
+        volumes: None,
+    }
+}
+
 impl Suite for Ycsb {
     type Options = Options;
+    type Left = Left;
 
     const ID: &'static str = ID;
     const ABOUT: &'static str =
         "reads, updates, inserts and scans records, of which some are asked for far more often";
-    const REVISION: u32 = 2;
+    const REVISION: u32 = 3;
 
     fn variant(options: &Options) -> String {
         let rate =
@@ -89,7 +109,7 @@ impl Suite for Ycsb {
         )
     }
 
-    fn run(run: CellRun<'_, Options>) -> Result<()> {
+    fn run(run: CellRun<'_, Options>) -> Result<Option<Left>> {
         let CellRun { cell, options, driver, measurement, report } = run;
         if options.workload == Workload::E && cell.key_kind == KeyKind::Hash {
             return Err(Error::unsupported("ordered scans, which workload E consists of"));
@@ -102,14 +122,7 @@ impl Suite for Ycsb {
             )));
         }
         let users = Users::new(cell.rows, options, cell.seed);
-        let needs = Needs {
-            schema: users.schema(),
-            records: String::new(),
-            keep: false,
-            expected_rows: cell.rows + 2 * options.operations,
-            threads: cell.threads,
-            volumes: None,
-        };
+        let needs = needs(cell, options, &users);
         let check = driver.profile().keeps_data;
         let mut session = Session::open(cell, driver, &needs, measurement)?;
         load(cell, &users, LOAD_BATCH, driver, &mut session, report)?;
@@ -147,7 +160,20 @@ impl Suite for Ycsb {
         if let Some(taken) = summary(stopwatches, &Kind::ALL.map(Kind::name)) {
             session.add_latencies("run", cell.threads, timed.checked + looked_at, taken);
         }
-        session.discard(&[&look])
+        let repeats = repeats.done();
+        Ok(session.close()?.then_some(Left { repeats }))
+    }
+
+    fn look(look: CellLook<'_, Options>, left: Left) -> Result<(u64, Option<Left>)> {
+        let CellLook { cell, options, driver } = look;
+        let users = Users::new(cell.rows, options, cell.seed);
+        let clients = Clients::new(&users, options, cell, true);
+        let stores = Reopened::open(cell, driver, &needs(cell, options, &users))?;
+        let compared = stores.look(&|connections: Connections<'_, '_>| {
+            clients.look_at_all(&mut *connections[0], left.repeats)
+        })?;
+        stores.close(false)?;
+        Ok((compared, None))
     }
 
     fn operations(cell: &Cell, options: &Options) -> Option<u64> {

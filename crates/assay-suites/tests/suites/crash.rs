@@ -9,7 +9,7 @@ use assay_core::durability::Found;
 use assay_driver::{Durability, KeyKind};
 use assay_suites::crash::{Job, Said, check, write};
 
-use crate::engine::{Content, Fault, Faulty};
+use crate::engine::{Content, Fault, Faulty, Files};
 
 const COMMITS: u32 = 60;
 
@@ -33,7 +33,7 @@ fn written() -> (Vec<Content>, Vec<usize>) {
 }
 
 fn written_by(engine: Faulty) -> (Vec<Content>, Vec<usize>) {
-    let engine = Arc::new(engine);
+    let engine = Arc::new(engine.with_files(Files::None));
     let writer = Arc::clone(&engine);
     let (sender, said) = mpsc::channel();
     // It waits for its end, which here is that of the tests.
@@ -48,9 +48,14 @@ fn written_by(engine: Faulty) -> (Vec<Content>, Vec<usize>) {
     (engine.states(), ends)
 }
 
+/// An engine that has this in its memory, and writes no file.
+fn finding(fault: Fault, job: &Job, content: &Content) -> Faulty {
+    Faulty::finding(fault, job.dir.clone(), content.clone()).with_files(Files::None)
+}
+
 fn found(fault: Fault, content: &Content, acknowledged: u32) -> Found {
     let job = job();
-    check(&job, &Faulty::finding(fault, job.dir.clone(), content.clone()), acknowledged)
+    check(&job, &finding(fault, &job, content), acknowledged)
 }
 
 #[test]
@@ -73,7 +78,7 @@ fn commits_of_an_engine_that_only_inserts_are_told_apart() {
     assert_eq!(sizes, (1..=states.len()).collect::<Vec<_>>(), "each write is a record of its own");
     let found = |content: &Content, acknowledged| {
         let job = job();
-        let engine = Faulty::finding(Fault::None, job.dir.clone(), content.clone());
+        let engine = finding(Fault::None, &job, content);
         check(&job, &engine.inserting_only(), acknowledged)
     };
     for (number, end) in (1..).zip(&ends) {

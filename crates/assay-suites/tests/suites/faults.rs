@@ -12,9 +12,10 @@ use assay_driver::{Connection, Driver, Durability, KeyKind, OpenSpec, Storage};
 use assay_suites::crossbench::latencies::Latencies;
 use assay_suites::crossbench::route::Routes;
 use assay_suites::crossbench::{CrossBench, Fill, Keys, Options};
-use assay_suites::{Suite, cell, verify};
+use assay_suites::{Suite, verify};
 
 use crate::engine::{Fault, Faulty};
+use crate::others;
 
 /// The failure that `verify` names, if any.
 fn verified(fault: Fault) -> Option<String> {
@@ -64,7 +65,6 @@ fn measured(fault: Fault, fill: Fill) -> Status {
 
 /// How a cell of CrossBench with these options ends.
 fn cell_of(fault: Fault, options: &Options) -> (Status, Measurement) {
-    let folder = tempfile::tempdir().expect("a temporary directory");
     let cell = Cell {
         suite: "crossbench".into(),
         revision: 1,
@@ -87,10 +87,10 @@ fn cell_of(fault: Fault, options: &Options) -> (Status, Measurement) {
         cache_bytes: None,
         cache_named: false,
         memory_limit_bytes: None,
-        dir: Some(folder.path().join("faulty-disk")),
+        dir: None,
         calibration: false,
     };
-    cell::run(&cell, &Faulty::with(fault), &mut |_| ())
+    others::measured(&cell, &Faulty::with(fault))
 }
 
 #[test]

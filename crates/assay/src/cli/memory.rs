@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::help::ENGINES;
-use crate::size;
+use super::size;
 
 /// What all commands share that measure.
 #[derive(Args, Clone)]

@@ -2,11 +2,13 @@
 //! commands in this file, the options of the suites in `suites`, the words that options take in
 //! `values`. `reading` reads a line of it.
 
+pub(crate) mod count;
 mod help;
 mod internal;
 mod look;
 mod memory;
 mod reading;
+pub(crate) mod size;
 mod suites;
 mod trust;
 mod values;
@@ -17,9 +19,6 @@ use std::time::Duration;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
-use crate::count;
-use crate::crash::image::IMAGES_FOLDER;
-
 use help::{OUTPUT, PLUGINS};
 
 pub(crate) use internal::Internal;
@@ -28,6 +27,9 @@ pub(crate) use memory::{CacheArg, Memory};
 pub(crate) use reading::{Asked, parse, parse_crash, parse_suite};
 pub(crate) use suites::*;
 pub(crate) use values::*;
+
+/// The default folder of what crash tests found broken.
+const IMAGES_FOLDER: &str = "assay-runs/broken-stores";
 
 /// Measures embedded databases on the workloads that the field publishes.
 #[derive(Parser)]
@@ -66,7 +68,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Ladder(LadderSuite),
     /// Run a whole plan that stands in a file; resumes where it stopped
-    Suite(SuiteArgs),
+    Plan(PlanArgs),
     /// Check that drivers do what they should
     Verify(VerifyArgs),
     /// Kill engines, cut the power, and see whether promises were kept
@@ -193,7 +195,7 @@ after the run's name = \"…\"; what is whole is not measured again. [[crash]] t
 of `assay crash`; its verdicts are in durability.json there.
 
 An interrupted plan goes on with the same command; cells that are done are not repeated.")]
-pub(crate) struct SuiteArgs {
+pub(crate) struct PlanArgs {
     /// The plan
     #[arg(short, long, value_name = "FILE")]
     pub config: PathBuf,

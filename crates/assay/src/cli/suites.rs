@@ -5,12 +5,15 @@ use std::path::PathBuf;
 use assay_suites::ycsb::workload::{Distribution, Workload};
 use clap::{Args, ValueEnum};
 
+use program_support::exit::{Failure, Outcome};
+
 use super::Memory;
+use super::VerifyArgs;
+use super::count;
 use super::help::{ENGINES, MEASURING, OUTPUT};
 use super::look::Look;
-use super::trust::{Against, Continuous, Repeats};
-use super::values::{DurabilityArg, Format, KeyArg, KeysArg, PageCacheArg, StorageArg};
-use crate::count;
+use super::trust::{BaselineArg, Continuous, Repeats};
+use super::values::{DurabilityArg, Format, KeyArg, KeysArg, LevelsArg, PageCacheArg, StorageArg};
 
 /// What all measuring commands share.
 #[derive(Args, Clone)]
@@ -97,7 +100,7 @@ pub(crate) struct Measure {
     #[command(flatten)]
     pub trials: Trials,
     #[command(flatten)]
-    pub against: Against,
+    pub baseline: BaselineArg,
     /// Only the table: no progress, and not where the run file is
     #[arg(short = 'Q', long, help_heading = OUTPUT)]
     pub quiet: bool,
@@ -182,9 +185,29 @@ pub(crate) struct CrossbenchArgs {
     #[command(flatten)]
     pub trials: Trials,
     #[command(flatten)]
-    pub against: Against,
+    pub baseline: BaselineArg,
     #[command(flatten)]
     pub common: Common,
+}
+
+impl CrossbenchArgs {
+    /// Returns what `-V` verifies.
+    pub(crate) fn as_verify(&self) -> Outcome<VerifyArgs> {
+        if self.baseline.against.is_some() {
+            return Err(Failure::Usage(
+                "--against is for what is measured, and -V measures nothing; leave one out".into(),
+            ));
+        }
+        Ok(VerifyArgs {
+            engine: self.common.engine.clone(),
+            storage: self.storage.clone(),
+            durability: self.common.durability.map(LevelsArg::from),
+            dir: self.common.dir.clone(),
+            seed: self.common.seed,
+            timeout: self.common.timeout,
+            long: false,
+        })
+    }
 }
 
 #[derive(Args)]

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use assay_core::timing::Clock;
 use clap::Args;
 
+use super::count;
 use super::help::MEASURING;
-use crate::count;
 
 /// A second build.
 #[derive(Args, Clone)]
-pub(crate) struct Against {
+pub(crate) struct BaselineArg {
     /// Measure every engine with another build too: another assay, or a plugin (lib….so) with
     /// another build of its engine. Both take turns, trial by trial; the other one's figures
     /// are those of ENGINE@other, and a comparison of both is printed at the end

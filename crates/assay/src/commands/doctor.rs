@@ -6,8 +6,8 @@ use program_support::exit::Outcome;
 use program_support::output::print;
 
 use crate::cli::{DoctorArgs, StorageArg};
-use crate::folded::folded;
-use crate::store_dirs::StoreDirs;
+use crate::output::folded::folded;
+use crate::planning::store_dirs::StoreDirs;
 
 /// Looks at the machine and at the directories for stores, and says what it found.
 pub(crate) fn doctor(args: &DoctorArgs) -> Outcome {

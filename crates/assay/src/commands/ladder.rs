@@ -14,14 +14,14 @@ use program_support::interrupt::Interrupt;
 use program_support::output::print;
 
 use crate::cli::{Format, LadderArgs, StorageArg};
-use crate::commands::run::{run_file_line, show_table};
 use crate::crash::VERDICTS_FILE;
 use crate::files;
+use crate::output::results::{run_file_line, show_table};
+use crate::planning::store_dirs::StoreDirs;
 use crate::planning::{Planned, Setting, Workload, calibration, planned};
-use crate::resume::Resumable;
-use crate::sitting::Sitting;
-use crate::start::Start;
-use crate::store_dirs::StoreDirs;
+use crate::running::resume::Resumable;
+use crate::running::start::Start;
+use crate::running::time_budget::TimeBudget;
 
 /// Runs the published ladder of CrossBench.
 pub(crate) fn crossbench(args: &LadderArgs) -> Outcome {
@@ -52,7 +52,7 @@ pub(crate) fn crossbench(args: &LadderArgs) -> Outcome {
         quiet: false,
         store_dirs: &store_dirs,
         interrupt: &interrupt,
-        sitting: &Sitting::without_end(),
+        time_budget: &TimeBudget::without_end(),
         verdicts: Path::new(VERDICTS_FILE),
         start: Some(Start {
             quiet: false,

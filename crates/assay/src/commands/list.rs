@@ -9,7 +9,7 @@ use program_support::output::{print, say};
 use serde::Serialize;
 
 use crate::cli::ListArgs;
-use crate::engines;
+use crate::planning::engines;
 use crate::plugins;
 use crate::plugins::known::{KNOWN, Known};
 

@@ -1,36 +1,15 @@
 //! `assay report`
 
-use std::path::{Path, PathBuf};
-
-use assay_report::html::{self, Part};
-use program_support::exit::{Failure, Outcome};
+use program_support::exit::Outcome;
 use program_support::output::print;
-use program_support::whole_file;
 
 use crate::cli::ReportArgs;
-use crate::commands::plot::{about, charts_of};
 use crate::files;
+use crate::output::page;
 
 /// Makes one page of run files, and says where it is.
 pub(crate) fn report(args: &ReportArgs) -> Outcome {
     files::check_other(&args.output, "--output")?;
-    write(&args.run, &args.output)?;
+    page::write(&args.run, &args.output)?;
     print(&format!("{}\n", args.output.display()))
-}
-
-/// Writes the page of some run files.
-pub(crate) fn write(runs: &[PathBuf], output: &Path) -> Outcome {
-    let parts: Vec<_> = files::load_runs(runs)?
-        .into_iter()
-        .map(|(_, run)| {
-            let run = run.printable();
-            let charts = charts_of(&run);
-            Part { run, charts, file: None }
-        })
-        .collect();
-    let page = html::render(&parts, &[], &about).map_err(|e| Failure::Refused(e.to_string()))?;
-    whole_file::write(output, page.as_bytes()).map_err(|e| {
-        let shown = output.display();
-        Failure::Refused(format!("{shown}: {e}; choose another file with --output"))
-    })
 }

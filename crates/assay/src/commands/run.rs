@@ -10,25 +10,23 @@ use assay_suites::crossbench::published::{self, Show};
 use assay_suites::nudb;
 use program_support::exit::{Failure, Outcome};
 use program_support::interrupt::Interrupt;
-use program_support::output::{print, print_styled, say};
+use program_support::output::{print, say};
 use program_support::whole_file;
 
-use crate::against::Against;
-use crate::cli::{
-    self, CrossbenchArgs, Format, LevelsArg, Look, NudbArgs, RunSuite, StorageArg, VerifyArgs,
-};
-use crate::commands::{plot, verify};
+use crate::cli::{self, CrossbenchArgs, Format, Look, NudbArgs, RunSuite, StorageArg};
 use crate::crash::VERDICTS_FILE;
-use crate::executor::{Execution, examine, new_run};
 use crate::files;
+use crate::output::progress::Display;
+use crate::output::results::{print_published, run_file_line, say_notes, show_table};
+use crate::planning::baseline::Baseline;
+use crate::planning::request::Request;
+use crate::planning::store_dirs::StoreDirs;
 use crate::planning::{self, Setting};
-use crate::progress::Display;
-use crate::request::Request;
-use crate::run_place::RunPlace;
-use crate::sitting::Sitting;
-use crate::start::Start;
-use crate::store_dirs::StoreDirs;
-use crate::until_ci::UntilCi;
+use crate::running::executor::{Execution, examine, new_run};
+use crate::running::run_place::RunPlace;
+use crate::running::start::Start;
+use crate::running::stopping_rule::StoppingRule;
+use crate::running::time_budget::TimeBudget;
 
 /// Runs a suite.
 pub(crate) fn run(suite: &RunSuite) -> Outcome {
@@ -41,22 +39,6 @@ pub(crate) fn run(suite: &RunSuite) -> Outcome {
 
 /// CrossBench, with options of its own for what is printed.
 fn crossbench(args: &CrossbenchArgs) -> Outcome {
-    if args.verify && args.against.against.is_some() {
-        return Err(Failure::Usage(
-            "--against is for what is measured, and -V measures nothing; leave one out".into(),
-        ));
-    }
-    if args.verify {
-        return verify::verify(&VerifyArgs {
-            engine: args.common.engine.clone(),
-            storage: args.storage.clone(),
-            durability: args.common.durability.map(LevelsArg::from),
-            dir: args.common.dir.clone(),
-            seed: args.common.seed,
-            timeout: args.common.timeout,
-            long: false,
-        });
-    }
     if args.rows == Some(0) && args.header {
         return print(&(published::header() + "\n"));
     }
@@ -126,26 +108,26 @@ fn measure(
 ) -> Outcome<(RunFile, RunPlace, Outcome)> {
     let interrupt = Interrupt::noted();
     let mut setting = Setting::new(&request.common, request.key)?;
-    if let Some(path) = &request.against {
-        let against = Against::at(path)?;
-        against.check_suite(request.workloads[0].suite)?;
-        setting.take_turns(against)?;
+    if let Some(path) = &request.baseline {
+        let baseline = Baseline::at(path)?;
+        baseline.check_suite(request.workloads[0].suite)?;
+        setting.take_turns(baseline)?;
     }
     let modes = StorageArg::modes(&request.storage);
     let wanted = &request.trials;
-    let mut until_ci = UntilCi::wanted(wanted)?;
+    let mut stopping_rule = StoppingRule::wanted(wanted)?;
     if let Some(path) = &request.common.output {
         // Before anything is made.
         RunPlace::check(path)?;
     }
     let store_dirs = StoreDirs::prepare(&modes, request.common.dir.as_deref())?;
-    let first = match &until_ci {
-        Some(_) => UntilCi::first_trials(wanted),
+    let first = match &stopping_rule {
+        Some(_) => StoppingRule::first_trials(wanted),
         None => wanted.trials,
     };
     let mut plan = planning::plan(&setting, &request.workloads, &modes, first, &store_dirs)?;
     let mut run = new_run(plan.len());
-    run.against = setting.against.as_ref().map(Against::described);
+    run.baseline = setting.baseline.as_ref().map(Baseline::described);
     let output = request.common.output.as_deref();
     let place = RunPlace::of(output, request.workloads[0].suite, run.created)?;
     let sync = examine(&mut run, &store_dirs, &plan);
@@ -160,17 +142,17 @@ fn measure(
         }
         let result = Execution {
             timeout: request.common.timeout.map(Duration::from_secs),
-            against: setting.against.as_ref(),
+            baseline: setting.baseline.as_ref(),
             interrupt: &interrupt,
-            sitting: &Sitting::without_end(),
+            time_budget: &TimeBudget::without_end(),
             path: place.path(),
             verdicts: Path::new(VERDICTS_FILE),
             display: &mut display,
             each,
         }
         .carry_out(plan, &mut run);
-        let wide = match (&result, &mut until_ci) {
-            (Ok(()), Some(until_ci)) => until_ci.look(&run, trials),
+        let wide = match (&result, &mut stopping_rule) {
+            (Ok(()), Some(stopping_rule)) => stopping_rule.look(&run, trials),
             _ => break result,
         };
         if wide.is_empty() {
@@ -182,8 +164,11 @@ fn measure(
         plan.retain(|planned| wide.iter().any(|cell| cell.same_but_trial_and_build(&planned.cell)));
         run.planned_cells += plan.len();
     };
-    if let (Ok(()), Some(until_ci)) = (&result, &until_ci) {
-        until_ci.shortfalls(&run).iter().for_each(|why| say(&format!("note: --until-ci: {why}")));
+    if let (Ok(()), Some(stopping_rule)) = (&result, &stopping_rule) {
+        stopping_rule
+            .shortfalls(&run)
+            .iter()
+            .for_each(|why| say(&format!("note: --until-ci: {why}")));
     }
     Ok((run, place, result))
 }
@@ -207,51 +192,6 @@ fn show_result(run: &RunFile, place: &RunPlace, look: &Look, quiet: bool) -> Out
         true => say_where(place.path(), run),
         false => Ok(()),
     }
-}
-
-/// Prints the run of a file as the projects of its suites do.
-pub(crate) fn print_published(run: &RunFile, path: &Path) -> Outcome {
-    let name = plot::name(path);
-    let mut suites: Vec<&str> = Vec::new();
-    for result in run.results() {
-        if !suites.contains(&result.cell.suite.as_str()) {
-            suites.push(&result.cell.suite);
-        }
-    }
-    for suite in suites.into_iter().filter_map(assay_suites::find) {
-        print(&suite.published_text(run, &name).expect("text can be written to memory"))?;
-    }
-    say_notes(run);
-    Ok(())
-}
-
-/// Says what published tables have no place for.
-fn say_notes(run: &RunFile) {
-    let mut notes: Vec<String> = Vec::new();
-    for cell in run.results().map(|result| &result.cell) {
-        let (wanted, level) = (cell.durability_wanted, cell.durability);
-        let note = format!("note: {} runs at {level}, not at {wanted}", cell.engine);
-        if level != wanted && !notes.contains(&note) {
-            notes.push(note);
-        }
-    }
-    for why in run.results().filter_map(|result| result.refuted.as_ref()) {
-        let note = format!("note: {why}");
-        if !notes.contains(&note) {
-            notes.push(note);
-        }
-    }
-    notes.iter().for_each(|note| say(note));
-}
-
-/// Prints the default view.
-pub(crate) fn show_table(run: &RunFile, look: &Look) -> Outcome {
-    print_styled(&assay_report::table::render(run, look.view()))
-}
-
-/// The line that names a run file.
-pub(crate) fn run_file_line(path: &Path) -> String {
-    format!("\n run file: {} (assay show, report, plot, compare)\n", path.display())
 }
 
 fn say_where(path: &Path, run: &RunFile) -> Outcome {

@@ -14,16 +14,16 @@ use program_support::interrupt::Interrupt;
 use program_support::output::print;
 
 use crate::cli::{Format, TourArgs};
-use crate::commands::report;
-use crate::commands::run::{print_published, show_table};
 use crate::crash::VERDICTS_FILE;
-use crate::executor::{Execution, examine, new_run, remove_store};
+use crate::output::page;
+use crate::output::progress::Display;
+use crate::output::results::{print_published, show_table};
+use crate::planning::store_dirs::StoreDirs;
 use crate::planning::{self, Planned, Setting, Workload, calibration, planned};
-use crate::progress::Display;
-use crate::run_place::RunPlace;
-use crate::sitting::Sitting;
-use crate::start::Start;
-use crate::store_dirs::StoreDirs;
+use crate::running::executor::{Execution, examine, new_run, remove_store};
+use crate::running::run_place::RunPlace;
+use crate::running::start::Start;
+use crate::running::time_budget::TimeBudget;
 
 const MODES: [Storage; 2] = [Storage::Memory, Storage::Ramdisk];
 
@@ -50,7 +50,7 @@ pub(crate) fn tour(args: &TourArgs) -> Outcome {
     let mut run = new_run(plan.len());
     let place = RunPlace::of(common.output.as_deref(), "tour", run.created)?;
     let path = place.path();
-    let page = page_beside(path)?;
+    let page_path = page_beside(path)?;
     let sync = examine(&mut run, &store_dirs, &plan);
     let start =
         Start { quiet: args.quiet, yes: common.yes, shorter: "-e ENGINE", interrupt: &interrupt };
@@ -59,9 +59,9 @@ pub(crate) fn tour(args: &TourArgs) -> Outcome {
     store_dirs.warnings.iter().for_each(|warning| display.say(&format!("note: {warning}")));
     let result = Execution {
         timeout: common.timeout.map(Duration::from_secs),
-        against: None,
+        baseline: None,
         interrupt: &interrupt,
-        sitting: &Sitting::without_end(),
+        time_budget: &TimeBudget::without_end(),
         path,
         verdicts: Path::new(VERDICTS_FILE),
         display: &mut display,
@@ -85,9 +85,12 @@ pub(crate) fn tour(args: &TourArgs) -> Outcome {
     if !place.is_written() {
         return result;
     }
-    report::write(&[path.to_path_buf()], &page)?;
+    if let Err(failure) = page::write(&[path.to_path_buf()], &page_path) {
+        // How the measuring ended comes first: after an interrupt there may be nothing for a page.
+        return result.and(Err(failure));
+    }
     if !args.quiet {
-        print(&format!("\n page: {}\n run file: {}\n", page.display(), path.display()))?;
+        print(&format!("\n page: {}\n run file: {}\n", page_path.display(), path.display()))?;
     }
     result
 }

@@ -12,10 +12,10 @@ use program_support::interrupt::Interrupt;
 use program_support::output::{print, say};
 
 use crate::cli::{LevelsArg, StorageArg, VerifyArgs};
-use crate::engines;
-use crate::folded::folded;
+use crate::output::folded::folded;
 use crate::planning;
-use crate::store_dirs::StoreDirs;
+use crate::planning::engines;
+use crate::planning::store_dirs::StoreDirs;
 use crate::worker::parent::{self, End};
 use crate::worker::patience::{self, Patience};
 use crate::worker::{Job, Message};

@@ -18,9 +18,6 @@ use serde::{Deserialize, Serialize};
 
 use super::Subject;
 
-/// The default folder of images.
-pub(crate) const IMAGES_FOLDER: &str = "assay-runs/broken-stores";
-
 const FORMAT: &str = "assay-broken-store";
 const SCHEMA_VERSION: u32 = 1;
 

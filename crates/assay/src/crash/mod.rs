@@ -3,8 +3,11 @@
 
 pub(crate) mod folder;
 pub(crate) mod image;
+pub(crate) mod levels;
 pub(crate) mod power;
 pub(crate) mod process;
+mod rounds;
+mod show;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -178,6 +181,10 @@ impl Writer {
         while self.heard.acknowledged.is_none_or(|number| number < commit) {
             match self.worker.next(TICK) {
                 Ok(message) => self.heard.hear(message),
+                // A signal to all of a group may reach a writer that has not left it yet.
+                Err(RecvTimeoutError::Disconnected) if interrupt.came() => {
+                    return Err(Failure::Interrupted("interrupted".into()));
+                }
                 Err(RecvTimeoutError::Disconnected) => return Ok(Pause::Gone),
                 Err(RecvTimeoutError::Timeout) => {}
             }

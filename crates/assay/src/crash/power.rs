@@ -12,7 +12,7 @@ use assay_powercut::{Directories, Loss};
 use program_support::exit::{Failure, Outcome};
 
 use super::{Heard, Pause, Round, Rounds, Subject, Writer, gave_up};
-use crate::program;
+use crate::worker::program;
 
 /// The filesystem, served by a process of its own, and where it is mounted for processes that enter
 /// its namespace.

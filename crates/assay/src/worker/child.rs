@@ -20,9 +20,8 @@ use program_support::exit::{Failure, Outcome};
 use signal_hook::consts::SIGCONT;
 use signal_hook::iterator::Signals;
 
-use super::{Job, Message, memory_group};
-use crate::executor::build;
-use crate::{against, program};
+use super::introduction::introduction;
+use super::{Job, Message, memory_group, program};
 
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -105,9 +104,16 @@ fn begin_again_inside(place: &Place, plugins: &[PathBuf]) -> Failure {
 
 fn carry_out(job: Job, replies: &mut Replies) -> Message {
     match job {
-        Job::Introduce => Message::Introduced(against::introduction(build())),
+        Job::Introduce => Message::Introduced(introduction()),
         Job::Measure(cell) => match bind(&cell.cpus) {
             Ok(()) => measure(&cell, replies),
+            Err(why) => Message::CannotBind(why),
+        },
+        Job::Look(cell, left) => match bind(&cell.cpus) {
+            Ok(()) => {
+                let driver = driver(&cell.engine);
+                Message::Looked(assay_suites::cell::look(&cell, driver.as_ref(), left))
+            }
             Err(why) => Message::CannotBind(why),
         },
         Job::Verify(job) => {
@@ -145,8 +151,7 @@ fn measure(cell: &Cell, replies: &mut Replies) -> Message {
         }
     };
     let driver = driver(&cell.engine);
-    let (status, measurement) = assay_suites::cell::run(cell, driver.as_ref(), &mut report);
-    Message::Measured(status, Box::new(measurement))
+    Message::Measured(Box::new(assay_suites::cell::measure(cell, driver.as_ref(), &mut report)))
 }
 
 fn driver(id: &str) -> Box<dyn assay_driver::Driver> {
@@ -172,9 +177,9 @@ mod tests {
         let cell = serde_json::json!({
             "suite": "crossbench", "engine": "null", "storage": "memory", "durability": "none",
             "durability_wanted": "none", "key_kind": "hash", "key_kind_named": false, "rows": 1,
-            "threads": 1, "trial": 1, "seed": 1, "variant": "", "options": {},
+            "threads": 1, "trial": 1, "seed": 1, "variant": "", "options": {}, "revision": 1,
             "engine_options": {}, "engine_parameters": {}, "cpus": [1_000_000],
-            "page_cache": "warm", "dir": null, "calibration": false,
+            "page_cache": "warm", "cache_named": false, "dir": null, "calibration": false,
         });
         let cell: Cell = serde_json::from_value(cell).expect("a cell");
         let null = File::options().write(true).open("/dev/null").expect("a file");

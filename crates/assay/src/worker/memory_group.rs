@@ -20,7 +20,7 @@ use program_support::exit::{Failure, Outcome};
 use program_support::output::print;
 use serde::{Deserialize, Serialize};
 
-use crate::program;
+use crate::worker::program;
 
 /// The file of a group that lists its processes; a process that writes 0 enters it.
 const PROCESSES: &str = "cgroup.procs";

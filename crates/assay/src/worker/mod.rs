@@ -6,26 +6,28 @@
 
 pub(crate) mod child;
 pub(crate) mod groups;
+pub(crate) mod introduction;
 pub(crate) mod memory_group;
 pub(crate) mod parent;
 pub(crate) mod patience;
 mod pipes;
+pub(crate) mod program;
 
 use std::path::{Path, PathBuf};
 
 use assay_core::durability::Found;
 use assay_core::environment::Build;
 use assay_core::plan::Cell;
-use assay_core::run_file::{Measurement, Status};
 use assay_drivers::plugin::Description;
-use assay_suites::cell::Progress;
+use assay_suites::cell::{Looked, Measured, Progress};
 use assay_suites::crash;
 use assay_suites::verify;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// The number of the language that parents and workers speak, [`Job`] and [`Message`] with all that
 /// is in them: one more with each change after which two builds do not understand each other.
-pub(crate) const PROTOCOL: u32 = 2;
+pub(crate) const PROTOCOL: u32 = 3;
 
 /// Which program a worker is.
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +65,8 @@ pub(crate) enum Job {
     Introduce,
     /// Measure a cell.
     Measure(Box<Cell>),
+    /// Look at the store that the measuring of a cell left.
+    Look(Box<Cell>, Value),
     /// Verify a driver.
     Verify(verify::Job),
     /// Look at what a plugin declares.
@@ -77,7 +81,7 @@ impl Job {
     /// The engine that it needs.
     fn engine(&self) -> Option<&str> {
         match self {
-            Self::Measure(cell) => Some(&cell.engine),
+            Self::Measure(cell) | Self::Look(cell, _) => Some(&cell.engine),
             Self::Verify(job) => Some(&job.engine),
             Self::CrashWrite(job) | Self::CrashCheck(job, _) => Some(&job.engine),
             Self::Introduce | Self::Describe(_) => None,
@@ -87,7 +91,7 @@ impl Job {
     /// The limit of the memory that its worker takes up, if there is one.
     fn memory_limit_bytes(&self) -> Option<u64> {
         match self {
-            Self::Measure(cell) => cell.memory_limit_bytes,
+            Self::Measure(cell) | Self::Look(cell, _) => cell.memory_limit_bytes,
             _ => None,
         }
     }
@@ -96,7 +100,7 @@ impl Job {
     fn namespace(&self) -> Option<u32> {
         match self {
             Self::CrashWrite(job) | Self::CrashCheck(job, _) => job.namespace,
-            Self::Introduce | Self::Measure(_) | Self::Verify(_) | Self::Describe(_) => None,
+            _ => None,
         }
     }
 }
@@ -109,7 +113,9 @@ pub(crate) enum Message {
     /// It is at work.
     Progress(Progress),
     /// It has measured.
-    Measured(Status, Box<Measurement>),
+    Measured(Box<Measured>),
+    /// It has looked at what a cell left.
+    Looked(Looked),
     /// It has verified.
     Verified(Vec<verify::Check>),
     /// What the plugin declares, or why it is none.
@@ -132,7 +138,8 @@ impl Message {
         match self {
             Self::Introduced(_) => "an introduction",
             Self::Progress(_) => "progress",
-            Self::Measured(..) => "a measurement",
+            Self::Measured(_) => "a measurement",
+            Self::Looked(_) => "what a cell left",
             Self::Verified(_) => "a verification",
             Self::Described(_) => "the description of a plugin",
             Self::Wrote(_) => "an acknowledgement",

@@ -20,7 +20,7 @@ use super::memory_group::MemoryGroup;
 use super::patience::{Clock, Patience};
 use super::pipes::Pipes;
 use super::{Job, Message, Program};
-use crate::program;
+use crate::worker::program;
 
 /// How often the parent looks for interrupts and for the end of its patience.
 const TICK: Duration = Duration::from_millis(50);
@@ -243,6 +243,8 @@ pub(crate) fn carry_out(
     }
     match reply {
         Some(reply) if remains.is_success() => End::Replied(reply),
+        // A signal to all of a group may reach a worker that has not left it yet.
+        _ if interrupt.came() => End::Interrupted,
         // If it replied, it died while it was cleaning up.
         _ => match memory.and_then(|group| group.killed()) {
             Some(why) => End::Killed(why),

@@ -70,9 +70,9 @@ fn two_builds_take_turns_and_are_compared() {
         })
         .collect();
     assert_eq!(turns, expected, "the other build is first in even trials");
-    assert_eq!(run["against"]["path"], Value::from(other.to_str().expect("UTF-8")));
-    assert_eq!(run["against"]["kind"], "program");
-    assert_eq!(run["against"]["build"], run["build"], "it is a copy");
+    assert_eq!(run["baseline"]["path"], Value::from(other.to_str().expect("UTF-8")));
+    assert_eq!(run["baseline"]["kind"], "program");
+    assert_eq!(run["baseline"]["build"], run["build"], "it is a copy");
     let command = run["command"].as_array().expect("a command");
     assert!(command.iter().any(|word| word == "other-assay"), "{command:?}");
     // No view takes one build for the other.
@@ -139,8 +139,8 @@ fn a_plugin_is_another_build_of_its_engine() {
     let settings = |at: usize| file["cells"][at]["measurement"]["settings"][0].clone();
     assert_eq!(settings(1), "linear probing, at most 3/4 full");
     assert_eq!(settings(2), "old probing, at most 3/4 full");
-    assert_eq!(file["against"]["kind"], "plugin");
-    assert_eq!(file["against"]["build"], Value::Null);
+    assert_eq!(file["baseline"]["kind"], "plugin");
+    assert_eq!(file["baseline"]["build"], Value::Null);
     let words = ["libhashtable-old.so", "it has no engine btreemap; it has hashtable"];
     bench.refuses(&format!("{run} -e btreemap --against libhashtable-old.so"), 2, &words);
     let words = ["this build has none of its engines, which are hashtable"];
@@ -165,7 +165,7 @@ fn what_is_no_other_build_is_refused_in_one_line() {
     fs::write(bench.path().join("libtext.so"), "no library").expect("it can be written");
     refuses("libtext.so", 3, &[]);
     script(&bench, "silent", "exit 0");
-    let no_assay = "not an assay whose workers speak protocol 2";
+    let no_assay = "not an assay whose workers speak protocol 3";
     refuses("silent", 3, &[no_assay, "no answer"]);
     script(&bench, "before", "echo 'assay: worker is for the parent process' >&2; exit 2");
     refuses("before", 3, &[no_assay, "it last said: assay: worker is for the parent process"]);
@@ -177,21 +177,21 @@ fn what_is_no_other_build_is_refused_in_one_line() {
     refuses("elsewhere", 3, &[no_assay, "a panic"]);
     sends(&bench, "stranger", &serde_json::json!({ "Verified": [] }));
     refuses("stranger", 3, &[no_assay, "it sent a verification"]);
-    sends(&bench, "newer", &introduction(3, &["btreemap"], &[("crossbench", 1)]));
+    sends(&bench, "newer", &introduction(4, &["btreemap"], &[("crossbench", 2)]));
     refuses(
         "newer",
         3,
-        &["assay 0.0.9, whose workers speak protocol 3; those of this one speak 2"],
+        &["assay 0.0.9, whose workers speak protocol 4; those of this one speak 3"],
     );
-    sends(&bench, "other-suite", &introduction(2, &["btreemap"], &[("ycsb", 2)]));
+    sends(&bench, "other-suite", &introduction(3, &["btreemap"], &[("ycsb", 2)]));
     refuses("other-suite", 2, &["it has no suite crossbench"]);
-    sends(&bench, "revised", &introduction(2, &["btreemap"], &[("crossbench", 9)]));
-    refuses("revised", 3, &["crossbench is of revision 9, this one's of 1"]);
-    sends(&bench, "other-engine", &introduction(2, &["lmdb"], &[("crossbench", 1)]));
+    sends(&bench, "revised", &introduction(3, &["btreemap"], &[("crossbench", 9)]));
+    refuses("revised", 3, &["crossbench is of revision 9, this one's of 2"]);
+    sends(&bench, "other-engine", &introduction(3, &["lmdb"], &[("crossbench", 2)]));
     refuses("other-engine", 2, &["it has no engine btreemap; it has lmdb"]);
     assert!(!bench.list().contains(&"run.json".to_string()), "{:?}", bench.list());
     // It introduces itself, and then does no work: a cell fails, and the run goes on.
-    sends(&bench, "idle", &introduction(2, &["btreemap"], &[("crossbench", 1)]));
+    sends(&bench, "idle", &introduction(3, &["btreemap"], &[("crossbench", 2)]));
     bench.refuses(&format!("{QUICK} --against idle"), 1, &["an introduction instead"]);
     let run = bench.run_file("run.json");
     let outcomes: Vec<_> = run["cells"]
@@ -205,7 +205,7 @@ fn what_is_no_other_build_is_refused_in_one_line() {
     bench.refuses("ladder crossbench --against idle", 2, &["--against"]);
     let plan = "against = \"idle\"\n[[run]]\nsuite = \"crossbench\"\n";
     fs::write(bench.path().join("plan.toml"), plan).expect("it can be written");
-    bench.refuses("suite --config plan.toml", 2, &["against has no meaning in a plan"]);
+    bench.refuses("plan --config plan.toml", 2, &["against has no meaning in a plan"]);
     bench.succeeds(QUICK);
     bench.refuses("compare run.json", 2, &["one build measured it", "--engines"]);
 }

@@ -222,6 +222,6 @@ fn what_cannot_be_done_is_named_and_numbers_are_read_alike() {
     bench.refuses("run crossbench -s m -c 1-0", 2, &["a range is like 0-3"]);
     let plan = "[[run]]\nsuite = \"crossbench\"\ninsert = 1e9\n";
     std::fs::write(bench.path().join("plan.toml"), plan).expect("write");
-    bench.refuses("suite -c plan.toml --dry-run", 2, &["insert", "not a count"]);
+    bench.refuses("plan -c plan.toml --dry-run", 2, &["insert", "not a count"]);
     bench.refuses("run tonbo-micro --page-cache cold", 2, &["warms up before it measures"]);
 }

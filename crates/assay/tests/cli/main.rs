@@ -8,6 +8,7 @@ mod crash;
 mod crossbench;
 mod crossdb;
 mod hostile;
+mod libraries;
 mod machine;
 mod memory;
 mod options;

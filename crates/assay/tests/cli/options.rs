@@ -106,8 +106,8 @@ const PATHS: [(&str, Kind); 17] = [
     ("run crossbench -s m -e btreemap -i 1k -q 1k -u 1k -o @", Kind::NewFile),
     ("run nudb -s m -e btreemap --batch_size 10 --num_batches 1 --raw_out @", Kind::NewFile),
     ("ladder crossbench -s m -e btreemap --max-rows 1k -o @", Kind::NewFile),
-    ("suite -c plan.toml -o @", Kind::NewFile),
-    ("suite -c plan.toml --dry-run -o @", Kind::NewFile),
+    ("plan -c plan.toml -o @", Kind::NewFile),
+    ("plan -c plan.toml --dry-run -o @", Kind::NewFile),
     (
         "crash -e sqlite --rounds 1 --commits 5 --durability process --crash process -o @",
         Kind::NewFile,
@@ -120,7 +120,7 @@ const PATHS: [(&str, Kind); 17] = [
     ("plot run.json -o @", Kind::Directory),
     ("man -o @", Kind::Directory),
     ("show @", Kind::File),
-    ("suite -c @", Kind::File),
+    ("plan -c @", Kind::File),
     ("run tonbo-read -s m -e btreemap --tbl @", Kind::File),
     ("list --plugin @", Kind::File),
 ];

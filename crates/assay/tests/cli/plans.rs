@@ -1,4 +1,4 @@
-//! `assay suite`: a plan in a file.
+//! `assay plan`: a plan in a file.
 
 use assay_core::run_file::RunFile;
 
@@ -32,20 +32,20 @@ fn write(bench: &Bench, text: &str) {
 fn a_plan_is_shown_measured_and_not_repeated() {
     let bench = Bench::new();
     write(&bench, PLAN);
-    let shown = bench.succeeds("suite --config plan.toml --dry-run");
+    let shown = bench.succeeds("plan --config plan.toml --dry-run");
     for words in ["crossbench", "ycsb", " in all", "guessed"] {
         assert!(shown.stdout.contains(words), "{words}: {shown:?}");
     }
     assert!(!bench.path().join("plan.json").exists(), "it was only shown");
-    let first = bench.succeeds("suite --config plan.toml");
+    let first = bench.succeeds("plan --config plan.toml");
     assert!(first.stdout.contains("crossbench · memory") && first.stdout.contains("workload A"));
     let run = bench.run_file("plan.json");
     // Two engines, two trials, of crossbench and two workloads; and what calibrates each.
     assert_eq!(run["cells"].as_array().map(Vec::len), Some(15), "{run}");
-    let again = bench.succeeds("suite --config plan.toml");
+    let again = bench.succeeds("plan --config plan.toml");
     assert!(again.stderr.contains("resuming plan.json: 15 of 15 cells are there"), "{again:?}");
     assert_eq!(bench.run_file("plan.json")["cells"], run["cells"]);
-    let known = bench.succeeds("suite --config plan.toml --dry-run");
+    let known = bench.succeeds("plan --config plan.toml --dry-run");
     assert!(known.stdout.contains("from earlier runs here"), "{known:?}");
 }
 
@@ -53,12 +53,12 @@ fn a_plan_is_shown_measured_and_not_repeated() {
 fn a_plan_goes_on_where_it_was_stopped() {
     let bench = Bench::new();
     write(&bench, PLAN);
-    bench.succeeds("suite -c plan.toml -Q");
+    bench.succeeds("plan -c plan.toml -Q");
     let mut run = bench.run_file("plan.json");
     let done = run["cells"].as_array_mut().expect("cells");
     done.truncate(6);
     std::fs::write(bench.path().join("plan.json"), run.to_string()).expect("write");
-    let rest = bench.succeeds("suite -c plan.toml");
+    let rest = bench.succeeds("plan -c plan.toml");
     assert!(rest.stderr.contains("6 of 15 cells are there"), "{rest:?}");
     assert!(rest.stderr.contains("[9/9]") && !rest.stderr.contains("[10/"), "{rest:?}");
     let whole = bench.run_file("plan.json");
@@ -71,7 +71,7 @@ fn the_same_cell_is_measured_once() {
     let bench = Bench::new();
     let run = "[[run]]\nsuite = \"crossbench\"\ninsert = 1000\nquery = 100\nupdate = 0\n";
     write(&bench, &format!("engine = [\"btreemap\"]\nstorage = \"m\"\n{run}{run}"));
-    bench.succeeds("suite -c plan.toml -Q -o out.json");
+    bench.succeeds("plan -c plan.toml -Q -o out.json");
     let out = bench.run_file("out.json");
     assert_eq!(
         (out["planned_cells"].as_u64(), out["cells"].as_array().map(Vec::len)),
@@ -80,7 +80,7 @@ fn the_same_cell_is_measured_once() {
 }
 
 /// A plan whose runs have a file each.
-const SITTINGS: &str = r#"
+const FOLDER_PLAN: &str = r#"
 engine = ["btreemap", "hashbrown"]
 storage = "inmem"
 trials = 2
@@ -114,17 +114,17 @@ fn cells(bench: &Bench, name: &str) -> usize {
 }
 
 #[test]
-fn a_plan_is_carried_out_in_sittings() {
+fn a_plan_is_carried_out_by_several_commands() {
     let bench = Bench::new();
-    write(&bench, SITTINGS);
-    let shown = bench.succeeds("suite -c plan.toml --dry-run");
+    write(&bench, FOLDER_PLAN);
+    let shown = bench.succeeds("plan -c plan.toml --dry-run");
     assert!(shown.stdout.contains("small") && shown.stdout.contains("done"), "{shown:?}");
     assert!(!bench.path().join("results").exists(), "it was only shown");
     // Each of these does one piece of work: the first is the crash test.
-    let mut sittings = 0;
-    while !bench.succeeds("suite -c plan.toml --for 1s").stdout.contains("everything is there") {
-        sittings += 1;
-        assert!(sittings < 20, "it gets on");
+    let mut commands = 0;
+    while !bench.succeeds("plan -c plan.toml --for 1s").stdout.contains("everything is there") {
+        commands += 1;
+        assert!(commands < 20, "it gets on");
     }
     assert_eq!((cells(&bench, "small"), cells(&bench, "letters")), (5, 5));
     let file = bench.run_file("results/durability.json");
@@ -138,12 +138,12 @@ fn a_plan_is_carried_out_in_sittings() {
     bench.succeeds(&format!("{} --output again.json", command[1..].join(" ")));
     assert_eq!(bench.run_file("again.json")["cells"].as_array().map(Vec::len), Some(5));
     let before = std::fs::read(&path).expect("a run file");
-    let again = bench.succeeds("suite -c plan.toml");
+    let again = bench.succeeds("plan -c plan.toml");
     assert!(!again.stderr.contains("measuring"), "{again:?}");
     assert_eq!(std::fs::read(&path).expect("a run file"), before);
     // What is removed is measured anew, and nothing else.
     std::fs::remove_file(&path).expect("it is there");
-    let one = bench.succeeds("suite -c plan.toml");
+    let one = bench.succeeds("plan -c plan.toml");
     assert!(one.stderr.contains("small.json.gz") && !one.stderr.contains("letters"), "{one:?}");
     bench.succeeds("show results/small.json.gz");
 }
@@ -151,19 +151,19 @@ fn a_plan_is_carried_out_in_sittings() {
 #[test]
 fn a_run_that_is_whole_stays_when_an_engine_comes_in() {
     let bench = Bench::new();
-    write(&bench, SITTINGS);
-    bench.succeeds("suite -c plan.toml -Q");
+    write(&bench, FOLDER_PLAN);
+    bench.succeeds("plan -c plan.toml -Q");
     let path = bench.path().join("results/small.json.gz");
     let mut run = RunFile::load(&path).expect("a run file");
     run.environment.cpu_model = "another processor".to_string();
     run.save(&path).expect("it can be written");
     let before = std::fs::read(&path).expect("a run file");
-    let more = SITTINGS.replace("\"hashbrown\"]", "\"hashbrown\", \"stl-map\"]");
+    let more = FOLDER_PLAN.replace("\"hashbrown\"]", "\"hashbrown\", \"stl-map\"]");
     write(&bench, &more);
-    let shown = bench.succeeds("suite -c plan.toml --dry-run");
+    let shown = bench.succeeds("plan -c plan.toml --dry-run");
     assert!(shown.stdout.contains("small was measured without stl-map"), "{shown:?}");
     // The other run is of this machine, and gets the engine.
-    let rest = bench.succeeds("suite -c plan.toml");
+    let rest = bench.succeeds("plan -c plan.toml");
     assert!(
         rest.stderr.contains("letters.json.gz") && !rest.stderr.contains("measuring results/s")
     );
@@ -171,25 +171,25 @@ fn a_run_that_is_whole_stays_when_an_engine_comes_in() {
     assert_eq!(std::fs::read(&path).expect("a run file"), before);
     // A run that was not whole, and one whose plan was changed, cannot go on.
     write(&bench, &more.replace("insert = \"1k\"", "insert = \"2k\""));
-    bench.refuses("suite -c plan.toml", 3, &["small.json.gz", "another machine"]);
+    bench.refuses("plan -c plan.toml", 3, &["small.json.gz", "another machine"]);
     write(&bench, &more);
     run.cells.pop();
     run.save(&path).expect("it can be written");
-    bench.refuses("suite -c plan.toml", 3, &["small.json.gz", "another machine"]);
+    bench.refuses("plan -c plan.toml", 3, &["small.json.gz", "another machine"]);
 }
 
 #[test]
 fn a_run_that_was_begun_is_shown_and_goes_on_where_its_stores_were() {
     let bench = Bench::new();
-    let on_disk = SITTINGS.replace("\"btreemap\", \"hashbrown\"", "\"sqlite\"");
+    let on_disk = FOLDER_PLAN.replace("\"btreemap\", \"hashbrown\"", "\"sqlite\"");
     write(&bench, &on_disk.replace("inmem", "ondisk").replace("workload = [\"a\"]\n", ""));
-    bench.succeeds("suite -c plan.toml -Q");
+    bench.succeeds("plan -c plan.toml -Q");
     let path = bench.path().join("results/letters.json.gz");
     let mut run = RunFile::load(&path).expect("a run file");
     let whole = run.cells.len();
     run.cells.pop();
     run.save(&path).expect("it can be written");
-    let shown = bench.succeeds("suite -c plan.toml --dry-run");
+    let shown = bench.succeeds("plan -c plan.toml --dry-run");
     assert!(shown.stdout.contains(&format!("{}", whole - 1)), "{shown:?}");
     let other = bench.path().join("other");
     std::fs::create_dir(&other).expect("a folder");
@@ -200,33 +200,33 @@ fn a_run_that_was_begun_is_shown_and_goes_on_where_its_stores_were() {
         .expect("write");
     for more in ["", " --dry-run"] {
         let words = ["letters.json.gz", "_benchmarkdb/sqlite-disk", "other/sqlite-disk", "--dir"];
-        bench.refuses(&format!("suite -c moved.toml{more}"), 3, &words);
+        bench.refuses(&format!("plan -c moved.toml{more}"), 3, &words);
     }
-    bench.succeeds("suite -c plan.toml");
+    bench.succeeds("plan -c plan.toml");
     assert_eq!(cells(&bench, "letters"), whole);
 }
 
 #[test]
-fn a_sitting_begins_nothing_that_would_end_too_late() {
+fn a_time_budget_begins_nothing_that_would_end_too_late() {
     let bench = Bench::new();
     write(&bench, PLAN);
     let long = PLAN.replace("trials = 2", "trials = 50").replace("query = 1000", "query = \"1m\"");
     write(&bench, &long);
-    let first = bench.succeeds("suite -c plan.toml --for 1s");
-    assert!(first.stdout.contains("the sitting is over"), "{first:?}");
+    let first = bench.succeeds("plan -c plan.toml --for 1s");
+    assert!(first.stdout.contains("the time budget is spent"), "{first:?}");
     let done = bench.run_file("plan.json")["cells"].as_array().map_or(0, Vec::len);
     assert!((1..200).contains(&done), "{done} cells");
 }
 
 #[test]
-fn plans_of_sittings_that_cannot_be_are_refused() {
+fn plans_of_folders_that_cannot_be_are_refused() {
     let bench = Bench::new();
-    let unnamed = SITTINGS.replace("name = \"small\"\n", "");
-    let twice = SITTINGS.replace("\"letters\"", "\"small\"");
-    let odd = SITTINGS.replace("\"letters\"", "\"../letters\"");
-    let both = format!("output = \"x.json\"\n{SITTINGS}");
-    let single = SITTINGS.replace("runs = \"results\"\n", "");
-    let crash = SITTINGS.replace("rounds = 2", "round = 2");
+    let unnamed = FOLDER_PLAN.replace("name = \"small\"\n", "");
+    let twice = FOLDER_PLAN.replace("\"letters\"", "\"small\"");
+    let odd = FOLDER_PLAN.replace("\"letters\"", "\"../letters\"");
+    let both = format!("output = \"x.json\"\n{FOLDER_PLAN}");
+    let single = FOLDER_PLAN.replace("runs = \"results\"\n", "");
+    let crash = FOLDER_PLAN.replace("rounds = 2", "round = 2");
     for (text, words) in [
         (unnamed, &["run 1 has no name"][..]),
         (twice, &["two runs have the name small"]),
@@ -234,25 +234,25 @@ fn plans_of_sittings_that_cannot_be_are_refused() {
         (both, &["both output and runs"]),
         (single, &["runs = \"FOLDER\""]),
         (crash, &["crash test 1", "round has no meaning"]),
-        (SITTINGS.replace("rounds = 2", "rounds = 0"), &["crash test 1", "--rounds"]),
+        (FOLDER_PLAN.replace("rounds = 2", "rounds = 0"), &["crash test 1", "--rounds"]),
     ] {
         write(&bench, &text);
-        bench.refuses("suite -c plan.toml", 2, words);
+        bench.refuses("plan -c plan.toml", 2, words);
     }
-    write(&bench, SITTINGS);
-    bench.refuses("suite -c plan.toml --restart", 2, &["remove the files"]);
-    bench.refuses("suite -c plan.toml -o x.json", 2, &["--output", "folder"]);
-    bench.refuses("suite -c plan.toml --for 30", 2, &["--for", "30m"]);
+    write(&bench, FOLDER_PLAN);
+    bench.refuses("plan -c plan.toml --restart", 2, &["remove the files"]);
+    bench.refuses("plan -c plan.toml -o x.json", 2, &["--output", "folder"]);
+    bench.refuses("plan -c plan.toml --for 30", 2, &["--for", "30m"]);
     assert_eq!(bench.list(), ["plan.toml"]);
     std::fs::create_dir(bench.path().join("results")).expect("a folder");
     std::fs::write(bench.path().join("results/small.json.gz"), "mine").expect("write");
-    bench.refuses("suite -c plan.toml", 3, &["small.json.gz", "not a run file"]);
+    bench.refuses("plan -c plan.toml", 3, &["small.json.gz", "not a run file"]);
 }
 
 #[test]
 fn bad_plans_are_refused() {
     let bench = Bench::new();
-    bench.refuses("suite -c nosuch.toml", 3, &["nosuch.toml"]);
+    bench.refuses("plan -c nosuch.toml", 3, &["nosuch.toml"]);
     for (text, words) in [
         ("", &["plan.toml", "no [[run]]"][..]),
         ("engine = [", &["plan.toml, line 1"]),
@@ -268,11 +268,11 @@ fn bad_plans_are_refused() {
         ("engine = [\"nosuch\"]\n[[run]]\nsuite = \"ycsb\"", &["nosuch"]),
     ] {
         write(&bench, text);
-        bench.refuses("suite -c plan.toml", 2, words);
+        bench.refuses("plan -c plan.toml", 2, words);
     }
     write(&bench, PLAN);
-    bench.succeeds("suite -c plan.toml -Q");
+    bench.succeeds("plan -c plan.toml -Q");
     write(&bench, &PLAN.replace("query = 1000", "query = 2000"));
-    bench.refuses("suite -c plan.toml", 3, &["plan.json: cannot go on", "--restart"]);
-    bench.succeeds("suite -c plan.toml -Q --restart");
+    bench.refuses("plan -c plan.toml", 3, &["plan.json: cannot go on", "--restart"]);
+    bench.succeeds("plan -c plan.toml -Q --restart");
 }

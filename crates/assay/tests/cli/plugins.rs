@@ -159,6 +159,24 @@ fn run_beside(bench: &Bench, name: &str, timeout_s: u32) -> (String, serde_json:
     (reason.into(), cells[2]["status"].clone())
 }
 
+/// What an engine keeps in its process is not there in the process that looks at the store.
+#[test]
+fn a_plugin_that_only_remembers_its_store_is_wrong() {
+    let bench = Bench::new();
+    compile(&bench, Path::new(BAD), "remembers.so", &["-DREMEMBERS".into()]);
+    let line = "-e bad -s d --dir stores -o run.json --plugin remembers.so";
+    for (suite, sizes) in [
+        ("crossbench", "-i 1k -q 1k -u 1k -d 0"),
+        ("crossbench", "-i 1k -q 1k -u 1k"),
+        ("ycsb", "-w a --records 1k --operations 1k"),
+    ] {
+        let _ = std::fs::remove_file(bench.path().join("run.json"));
+        let words = ["after the store was closed and opened again", "missing"];
+        bench.refuses(&format!("run {suite} {sizes} {line}"), 1, &words);
+        bench.has_no_stores();
+    }
+}
+
 #[test]
 fn a_plugin_that_does_not_describe_itself_is_given_up() {
     let bench = Bench::new();

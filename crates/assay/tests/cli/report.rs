@@ -110,7 +110,7 @@ fn what_is_no_run_file_is_left_out_or_refused() {
     for command in ["report", "plot", "site", "show", "compare a.json"] {
         bench.refuses(&format!("{command} /dev/zero"), 3, &["/dev/zero", "may have no end"]);
     }
-    bench.refuses("suite -c /dev/zero", 3, &["/dev/zero", "may have no end"]);
+    bench.refuses("plan -c /dev/zero", 3, &["/dev/zero", "may have no end"]);
 }
 
 #[test]
@@ -137,8 +137,8 @@ fn csv_and_markdown_have_every_figure() {
     let csv = bench.succeeds("show a.json --format csv").stdout;
     assert_eq!(csv.lines().count(), 13, "{csv}");
     assert!(csv.starts_with("suite,work,storage,rows,threads,engine,"), "{csv}");
-    assert!(csv.contains("\"random access, dense keys\""), "{csv}");
+    assert!(csv.contains("\"random access, dense keys · revision 2 of the suite\""), "{csv}");
     let markdown = bench.succeeds("show a.json --format markdown").stdout;
-    assert!(markdown.contains("| engine | threads | durability | insert/s |"), "{markdown}");
+    assert!(markdown.contains("| engine | threads | durability | insert/s"), "{markdown}");
     assert_eq!(markdown.matches("\n| hashbrown |").count(), 1, "{markdown}");
 }

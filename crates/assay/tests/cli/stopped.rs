@@ -44,11 +44,58 @@ fn an_interrupt_keeps_what_was_measured_and_leaves_nothing_behind() {
     bench.has_no_stores();
 }
 
+/// With the calibration only there is nothing for a page, which is no reason to end otherwise.
+#[test]
+fn an_interrupt_of_the_tour_is_one_before_it_has_anything_to_show() {
+    let bench = Bench::new();
+    let plugin = hanging_plugin(&bench);
+    let child = bench.start(&format!("run -e bad -o tour.json --dir stores {plugin}"));
+    wait_for("the calibration", || {
+        let text = std::fs::read_to_string(bench.path().join("tour.json")).ok()?;
+        text.contains("\"measurement\"").then_some(())
+    });
+    kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGINT).expect("it is there");
+    let ended = end(child);
+    assert_eq!(ended.code, Some(130), "{ended:?}");
+    assert!(ended.stderr.contains("what was measured is in tour.json"), "{ended:?}");
+    assert!(!bench.path().join("tour.html").exists(), "a page of nothing");
+    bench.has_no_stores();
+}
+
 /// A plugin whose first insert never returns, so that its worker is at work however long a test
 /// takes to reach it.
 fn hanging_plugin(bench: &Bench) -> String {
     compile(bench, Path::new(BAD), "hangs.so", &["-DHANGS".into()]);
     "--plugin hangs.so".into()
+}
+
+/// A signal to all of a group reaches a worker that was just started, too: its end is no failure.
+#[test]
+fn a_worker_that_an_interrupt_ends_is_no_failed_cell() {
+    let bench = Bench::new();
+    compile(&bench, Path::new(BAD), "interrupts.so", &["-DINTERRUPTS".into()]);
+    let line = "run crossbench -s m -e bad -i 1k -q 1k -u 1k -o run.json --plugin interrupts.so";
+    let ended = bench.assay(line);
+    assert_eq!(ended.code, Some(130), "{ended:?}");
+    let run = bench.run_file("run.json");
+    assert_eq!(run["cells"].as_array().map(Vec::len), Some(1), "the calibration only: {run}");
+}
+
+/// Its first cell never ends, so no run file comes into the folder of the plan.
+#[test]
+fn an_interrupted_plan_leaves_no_empty_folder() {
+    let bench = Bench::new();
+    let plugin = hanging_plugin(&bench);
+    let run =
+        "[[run]]\nname = \"one\"\nsuite = \"tonbo-micro\"\nengine = \"bad\"\nstorage = \"m\"\n";
+    let plan = format!("runs = \"results\"\n{run}");
+    std::fs::write(bench.path().join("plan.toml"), plan).expect("write");
+    let child = bench.start(&format!("plan -c plan.toml {plugin}"));
+    wait_for("the folder", || bench.path().join("results").exists().then_some(()));
+    kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGINT).expect("it is there");
+    let ended = end(child);
+    assert_eq!(ended.code, Some(130), "{ended:?}");
+    assert!(!bench.path().join("results").exists(), "{ended:?}");
 }
 
 #[test]

@@ -48,6 +48,15 @@ static int hangs(assay_handle *handle, const void *record, assay_error *error)
     return ASSAY_DONE;
 }
 
+/* Interrupts its parent and itself, as a signal to a whole group does. */
+static int interrupts(assay_handle *handle, const void *record, assay_error *error)
+{
+    (void)handle, (void)record, (void)error;
+    kill(getppid(), SIGINT);
+    raise(SIGINT);
+    return ASSAY_DONE;
+}
+
 /* Stops its own process, and leaves the process's id beside it. */
 static int stops(assay_handle *handle, const void *record, assay_error *error)
 {
@@ -103,6 +112,35 @@ static int eats(assay_handle *handle, const void *record, assay_error *error)
     return hashtable_insert(handle, record, error);
 }
 
+/* Keeps its store in the memory of its process, and has a file for the look of it. */
+static assay_store *kept;
+
+static int remembers(const assay_open_options *options, assay_store **store, assay_error *error)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/dummy", options->dir);
+    FILE *file = fopen(path, "w");
+    if (file == NULL)
+        return failed(error, "no file");
+    for (int at = 0; at < 4096; at++)
+        fputc(at, file);
+    fclose(file);
+    if (!options->create && kept != NULL) {
+        kept->schema = options->schema;
+        *store = kept;
+        return ASSAY_DONE;
+    }
+    int answer = hashtable_create(options, store, error);
+    kept = *store;
+    return answer;
+}
+
+static int keeps(assay_store *store, assay_error *error)
+{
+    (void)store, (void)error;
+    return ASSAY_DONE;
+}
+
 static int no_store(const assay_open_options *options, assay_store **store, assay_error *error)
 {
     (void)options, (void)store, (void)error;
@@ -131,7 +169,8 @@ const assay_driver *assay_plugin(void)
     bad.id = "bad";
     (void)crashes, (void)answers_77, (void)says_why, (void)fills_the_error, (void)lies;
     (void)hangs, (void)stops, (void)no_store, (void)closes_pipes, (void)never_ends_a_line;
-    (void)forks, (void)eats;
+    (void)forks, (void)eats, (void)remembers, (void)keeps;
+    (void)interrupts;
 #ifdef HANGS_AT_DESCRIBE
     for (;;)
         pause();
@@ -172,6 +211,12 @@ const assay_driver *assay_plugin(void)
     bad.insert = eats;
 #elif defined(STOPS)
     bad.insert = stops;
+#elif defined(INTERRUPTS)
+    bad.insert = interrupts;
+#elif defined(REMEMBERS)
+    bad.disk_levels = ASSAY_LEVEL_COMMIT;
+    bad.create = remembers;
+    bad.close = keeps;
 #elif defined(NO_STORE)
     bad.create = no_store;
 #endif

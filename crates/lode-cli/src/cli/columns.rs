@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use lode_arrow::{Compression, FileFormat};
+use lode_arrow::{Compression, CsvForm, FileFormat};
 
 use super::Kind;
 
@@ -143,7 +143,7 @@ pub(crate) struct ImportArgs {
 #[command(next_help_heading = "CSV")]
 pub(crate) struct CsvArgs {
     /// The character between two fields; tab is one [default: a comma, a tab for .tsv]
-    #[arg(long, value_name = "CHARACTER", value_parser = crate::commands::columns::delimiter,
+    #[arg(long, value_name = "CHARACTER", value_parser = delimiter,
           allow_hyphen_values = true)]
     pub delimiter: Option<u8>,
     /// The first line has no names: columns are those of the table in their order
@@ -201,4 +201,14 @@ impl From<Codec> for Compression {
             Codec::Gzip => Self::Gzip,
         }
     }
+}
+
+/// Reads the character between two fields.
+fn delimiter(text: &str) -> Result<u8, String> {
+    let byte = match text.as_bytes() {
+        br"\t" | b"tab" => b'\t',
+        [byte] => *byte,
+        _ => return Err("write one character of ASCII, or tab".into()),
+    };
+    CsvForm { delimiter: Some(byte), ..CsvForm::default() }.check().map(|()| byte)
 }

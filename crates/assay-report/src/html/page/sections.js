@@ -161,7 +161,7 @@ function machine(shown) {
           "build",
           `assay ${run.version} · ${run.rustc} · opt-level ${run.opt_level} · ${run.target}`,
         ),
-        ...(run.against ? pair("@other", run.against) : []),
+        ...(run.baseline ? pair("@other", run.baseline) : []),
         ...(costs ? pair("instrument", `${costs} an operation, in the null engine`) : []),
       ),
     );

@@ -14,8 +14,8 @@ use program_support::given_file;
 use program_support::output::{print, say};
 
 use crate::cli::SiteArgs;
-use crate::commands::plot::{about, charts_by_suite};
 use crate::crash::VERDICTS_NAME;
+use crate::output::charts::{about, charts_by_suite};
 
 use folder::{SiteFile, SiteFolder};
 

@@ -27,13 +27,3 @@ pub(super) fn form(args: &CsvArgs, format: Option<FileFormat>) -> Outcome<CsvFor
     form.check().map_err(|why| Failure::Usage(format!("--null: {why}")))?;
     Ok(form)
 }
-
-/// Reads the character between two fields.
-pub(crate) fn delimiter(text: &str) -> Result<u8, String> {
-    let byte = match text.as_bytes() {
-        br"\t" | b"tab" => b'\t',
-        [byte] => *byte,
-        _ => return Err("write one character of ASCII, or tab".into()),
-    };
-    CsvForm { delimiter: Some(byte), ..CsvForm::default() }.check().map(|()| byte)
-}

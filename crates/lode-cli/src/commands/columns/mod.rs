@@ -13,7 +13,6 @@ use std::path::Path;
 use lode_arrow::{Error, FileFormat};
 use program_support::exit::{Failure, Outcome};
 
-pub(crate) use csv::delimiter;
 pub(crate) use export::export;
 pub(crate) use import::import;
 

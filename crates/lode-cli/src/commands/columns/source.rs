@@ -12,7 +12,7 @@ use arrow_schema::{Schema as ArrowSchema, SchemaRef};
 use lode::Schema;
 use lode_arrow::{Error, FileFormat, ReadOptions, TableFiles, arrow_schema};
 use lode_delta::DeltaTable;
-use program_support::destination::descriptor;
+use program_support::descriptor::descriptor;
 use program_support::exit::{Failure, Outcome};
 use program_support::interrupt::Interrupt;
 

@@ -1,0 +1,54 @@
+//! Levels that no crash test has looked at: what they promise is the engines' own word.
+
+use assay_core::run_file::{CellResult, Status};
+use assay_driver::{Durability, Storage};
+
+use crate::blocks::{Block, Distinct, Line};
+use crate::format::engine;
+
+/// Collects engines at levels that promise something, and those of them that no crash test has
+/// looked at.
+#[derive(Default)]
+pub(crate) struct Untested {
+    all: Distinct<String>,
+    without: Distinct<String>,
+}
+
+impl Untested {
+    /// Adds an engine with figures. One that is added again has to be tested again.
+    pub(crate) fn add(&mut self, engine: String, is_tested: bool) {
+        if !is_tested {
+            self.without.add(engine.clone());
+        }
+        self.all.add(engine);
+    }
+
+    /// Says which engines no crash test has looked at; none if there are no such engines.
+    pub(crate) fn says(&self) -> Option<String> {
+        let engines = match self.without.in_order.len() {
+            0 => return None,
+            count if count == self.all.in_order.len() => "any engine here".to_string(),
+            _ => self.without.in_order.join(", "),
+        };
+        Some(format!("no crash test has looked at the level of {engines} (assay crash does)"))
+    }
+}
+
+/// Says which engines of a block run at a level that promises something and that no crash test has
+/// looked at; none if there are no such engines.
+pub(crate) fn of_block(block: &Block<'_>) -> Option<String> {
+    let promises = |line: &&Line<'_>| {
+        let cell = line.cell();
+        cell.storage != Storage::Memory && cell.durability != Durability::None
+    };
+    let was_looked_at = |trial: &CellResult| trial.held.is_some() || trial.refuted.is_some();
+    let mut untested = Untested::default();
+    for line in block.lines.iter().filter(promises) {
+        let mut measured =
+            line.trials.iter().filter(|trial| trial.status == Status::Measured).peekable();
+        if measured.peek().is_some() {
+            untested.add(engine(line.cell()), measured.any(|trial| was_looked_at(trial)));
+        }
+    }
+    untested.says()
+}

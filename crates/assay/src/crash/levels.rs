@@ -1,0 +1,191 @@
+//! Crash tests of engines at their levels, and the file of their verdicts.
+
+use std::path::Path;
+use std::time::Duration;
+
+use assay_core::durability::{Crash, Verdict, Verdicts};
+use assay_driver::{Driver, Reach, Storage};
+use program_support::exit::{Failure, Outcome};
+use program_support::interrupt::Interrupt;
+use program_support::output::{print, say};
+use program_support::whole_file;
+
+use crate::cli::{CrashArg, CrashArgs};
+use crate::files;
+use crate::planning::engines::{self, Settings};
+use crate::planning::store_dirs::StoreDirs;
+use crate::running::time_budget::TimeBudget;
+
+use super::rounds::{Test, Workbench, tests_of};
+use super::{VERDICTS_FILE, show};
+
+/// Where and how long crash tests are carried out.
+pub(crate) struct Place<'p> {
+    /// The file of verdicts, if they are kept.
+    pub verdicts: Option<&'p Path>,
+    pub store_dirs: &'p StoreDirs,
+    pub interrupt: &'p Interrupt,
+    pub time_budget: &'p TimeBudget,
+}
+
+/// The engines of a command, and their settings.
+pub(crate) struct Ordered {
+    chosen: engines::Chosen,
+    settings: Settings,
+}
+
+/// What a round is taken to need.
+const GUESS_ROUND: Duration = Duration::from_millis(300);
+
+impl Ordered {
+    /// Reads what a command asks for.
+    pub(crate) fn of(args: &CrashArgs) -> Outcome<Self> {
+        let chosen = engines::chosen(&args.engine)?;
+        if args.at.is_some() && args.round.is_none() {
+            // clap does not look at what an option needs if something excludes that.
+            let why = "--at is the moment of one round; name it with --round";
+            return Err(Failure::Usage(why.into()));
+        }
+        let settings = Settings::parse(&args.set, false)?;
+        if !CrashArg::has(&args.crash, Crash::Power)
+            && (args.loss.is_some() || args.directories.is_strict())
+        {
+            let why = "--loss and --directories are for --crash power";
+            return Err(Failure::Usage(why.into()));
+        }
+        Ok(Self { chosen, settings })
+    }
+
+    /// Tests the engines and keeps the verdicts.
+    pub(crate) fn carry_out(&self, args: &CrashArgs, place: &Place<'_>) -> Outcome {
+        let path = place.verdicts.unwrap_or(Path::new(VERDICTS_FILE));
+        let verdicts = Verdicts::load(path).map_err(Failure::Refused)?;
+        let mut tests = self.tests(args)?;
+        let bench = Workbench {
+            args,
+            settings: &self.settings,
+            store_dirs: place.store_dirs,
+            interrupt: place.interrupt,
+        };
+        if args.missing {
+            tests.retain(|test| !verdicts.has_as_much(&bench.no_rounds_yet(test), args.rounds));
+            if tests.is_empty() {
+                return print(&format!(" {} has all these verdicts\n", path.display()));
+            }
+        }
+        let (mut done, mut failed) = (Vec::new(), Vec::new());
+        for test in &tests {
+            if !place.time_budget.begins_work_of(GUESS_ROUND * args.rounds) {
+                break;
+            }
+            match bench.carry_out(test)? {
+                Ok(verdict) => {
+                    if place.verdicts.is_some() {
+                        keep(path, &verdict)?;
+                    }
+                    done.push(verdict);
+                }
+                Err(why) => failed.push(format!(
+                    "{} at {}, {}: {why}",
+                    test.driver.profile().id,
+                    test.durability,
+                    test.crash
+                )),
+            }
+        }
+        show::table(&done)?;
+        failed.iter().try_for_each(|line| print(&format!(" not tested: {line}\n")))?;
+        if place.verdicts.is_some() && !done.is_empty() {
+            print(&format!("\n verdicts: {}\n", path.display()))?;
+        }
+        outcome(&done, &failed)
+    }
+
+    /// The tests that can be carried out here; says which cannot.
+    fn tests(&self, args: &CrashArgs) -> Outcome<Vec<Test<'_>>> {
+        let (mut tests, mut notes) = (Vec::new(), Vec::new());
+        for driver in &self.chosen.drivers {
+            match testable(driver.as_ref()) {
+                Ok(()) => tests.extend(tests_of(driver.as_ref(), args)),
+                Err(_) if !self.chosen.by_name && !driver.profile().keeps_data => {}
+                Err(why) => notes.push(format!("{}: not tested: {why}", driver.profile().id)),
+            }
+        }
+        let drivers = &self.chosen.drivers;
+        if tests.is_empty() && drivers.iter().all(|driver| driver.version().is_err()) {
+            return Err(Failure::Refused(notes.join("; ")));
+        }
+        if let (true, Some(why)) = (CrashArg::has(&args.crash, Crash::Power), obstacle()) {
+            let line = format!("no power cuts here: {why}; --crash process tests killed processes");
+            tests.retain(|test| test.crash == Crash::Process);
+            match tests.is_empty() {
+                true => return Err(Failure::Refused(line)),
+                false => notes.push(line),
+            }
+        }
+        if tests.is_empty() {
+            return Err(Failure::Usage(notes.into_iter().next().unwrap_or_else(|| {
+                "none of these engines has such a level on disk; see assay list".into()
+            })));
+        }
+        notes.iter().for_each(|note| say(&format!("note: {note}")));
+        Ok(tests)
+    }
+}
+
+/// Keeps a verdict in the file, unless a longer test refuted the level. What other commands have
+/// put there meanwhile stays.
+fn keep(path: &Path, verdict: &Verdict) -> Outcome {
+    let refused = |e: &dyn std::fmt::Display| {
+        Failure::Refused(format!("{}: {e}; choose another file with --output", path.display()))
+    };
+    let text = |verdicts: &Verdicts| {
+        let text = serde_json::to_string_pretty(verdicts).map_err(|e| refused(&e))?;
+        Ok::<_, Failure>(text + "\n")
+    };
+    files::make_default_folder(path)?;
+    let none = text(&Verdicts::default())?;
+    let _alone = files::lock(path, none.as_bytes()).map_err(|e| refused(&e))?;
+    let mut verdicts = Verdicts::load(path).map_err(Failure::Refused)?;
+    if !verdicts.add(verdict.clone()) {
+        say(&format!(
+            "note: {} at {}, {}: the file keeps the verdict of a longer test, which refuted it",
+            verdict.engine, verdict.durability, verdict.crash
+        ));
+    }
+    whole_file::write(path, text(&verdicts)?.as_bytes()).map_err(|e| refused(&e))
+}
+
+fn outcome(done: &[Verdict], failed: &[String]) -> Outcome {
+    let refuted: Vec<_> = done.iter().filter(|verdict| verdict.is_refuted()).collect();
+    match (failed, refuted.as_slice()) {
+        ([], []) => Ok(()),
+        ([first, ..], _) => Err(Failure::Wrong(first.clone())),
+        (_, [first, others @ ..]) => Err(Failure::Wrong(format!(
+            "{} does not keep what {} promises: {}{}",
+            first.engine,
+            first.durability,
+            first.failures[0],
+            match others.len() {
+                0 => String::new(),
+                more => format!(" (and {more} more)"),
+            }
+        ))),
+    }
+}
+
+fn obstacle() -> Option<String> {
+    assay_powercut::mount::obstacle()
+}
+
+fn testable(driver: &dyn Driver) -> Result<(), String> {
+    driver.version()?;
+    let profile = driver.profile();
+    if !profile.keeps_data || profile.levels_in(Storage::Disk).is_empty() {
+        return Err("it keeps nothing on disk".into());
+    }
+    match driver.reach() {
+        Reach::Machine => Ok(()),
+        Reach::Server => Err("its tables are on a server, which no crash here reaches".into()),
+    }
+}

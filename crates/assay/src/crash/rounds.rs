@@ -1,0 +1,221 @@
+//! The rounds of one engine at one level, and what they come to.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use assay_core::durability::{Crash, Failure as BrokenRound, Promise, Verdict};
+use assay_core::random::derive;
+use assay_driver::{Driver, Durability, Storage};
+use assay_suites::crash::Job;
+use jiff::Timestamp;
+use program_support::exit::Outcome;
+use program_support::interrupt::Interrupt;
+use program_support::output::say;
+
+use crate::cli::{CrashArg, CrashArgs, LevelsArg};
+use crate::planning::engines::Settings;
+use crate::planning::store_dirs::StoreDirs;
+
+use super::folder::Folder;
+use super::image::Image;
+use super::power::{Bench, Chosen, Cuts};
+use super::process::Kills;
+use super::{Round, Rounds, Subject};
+
+/// One engine at one level, ended in one way.
+pub(super) struct Test<'t> {
+    pub(super) driver: &'t dyn Driver,
+    pub(super) durability: Durability,
+    pub(super) crash: Crash,
+}
+
+pub(super) fn tests_of<'t>(driver: &'t dyn Driver, args: &CrashArgs) -> Vec<Test<'t>> {
+    let levels = driver.profile().levels_in(Storage::Disk);
+    let wanted = args.durability.and_then(LevelsArg::level);
+    let mut tests = Vec::new();
+    for &durability in levels.iter().filter(|&&level| wanted.is_none_or(|w| w == level)) {
+        for crash in [Crash::Process, Crash::Power] {
+            if CrashArg::has(&args.crash, crash) {
+                tests.push(Test { driver, durability, crash });
+            }
+        }
+    }
+    tests
+}
+
+/// What all tests of a command share.
+pub(super) struct Workbench<'w> {
+    pub(super) args: &'w CrashArgs,
+    pub(super) settings: &'w Settings,
+    pub(super) store_dirs: &'w StoreDirs,
+    pub(super) interrupt: &'w Interrupt,
+}
+
+impl Workbench<'_> {
+    /// Runs the rounds of a test. The inner error says why there is no verdict.
+    pub(super) fn carry_out(&self, test: &Test<'_>) -> Outcome<Result<Verdict, String>> {
+        let profile = test.driver.profile();
+        let id = profile.id;
+        say(&format!("testing {id} at {} with {} crashes", test.durability, test.crash));
+        let dir = self
+            .store_dirs
+            .store(&format!("crash-{id}"), Storage::Disk)
+            .expect("store_dirs were prepared for the disk");
+        let mut verdict = self.no_rounds_yet(test);
+        let subject = Subject {
+            job: Job {
+                engine: id.into(),
+                durability: test.durability,
+                key_kind: profile.key_kinds[0],
+                dir: PathBuf::new(),
+                options: self.settings.of(id),
+                seed: 0,
+                commits: self.args.commits,
+                pace_us: pace_us(&verdict),
+                namespace: None,
+            },
+            seed: derive(self.args.seed, id),
+            patience: Duration::from_secs(self.args.timeout),
+            interrupt: self.interrupt,
+        };
+        let rounds = match self.args.round {
+            Some(round) => round..round + 1,
+            None => 0..self.args.rounds,
+        };
+        let folder = Folder::make(&dir)?;
+        let mut way: Box<dyn Rounds> = match test.crash {
+            Crash::Process => {
+                Box::new(Kills { subject: &subject, folder: &folder, at: self.args.at })
+            }
+            Crash::Power => {
+                let mut bench = Bench::set_up(&folder.store(), self.args.directories.rule())?;
+                let span = match self.args.at {
+                    Some(_) => None,
+                    None => match bench.span(&subject)? {
+                        Ok(span) => Some(span),
+                        Err(why) => return Ok(Err(why)),
+                    },
+                };
+                let chosen = Chosen { at: self.args.at, loss: self.args.loss };
+                Box::new(Cuts { bench, subject: &subject, chosen, span })
+            }
+        };
+        // A level that broke its promise gets further rounds, so that it is known how often.
+        let further = rounds.end..rounds.end.saturating_add(self.further());
+        for number in rounds.chain(further) {
+            if number >= self.args.rounds && !verdict.is_refuted() && self.args.round.is_none() {
+                break;
+            }
+            match way.round(number)? {
+                Ok(round) => self.take(&mut verdict, test, number, &round, way.as_mut())?,
+                Err(why) => return Ok(Err(why)),
+            }
+        }
+        if verdict.acknowledged == 0 {
+            return Ok(Err(
+                "no round acknowledged a commit, so that nothing was tested; allow more \
+                           with --commits or --rounds"
+                    .into(),
+            ));
+        }
+        verdict.tested = Timestamp::now();
+        Ok(Ok(verdict))
+    }
+
+    /// How many rounds come behind the others for a level that broke its promise in one of them.
+    fn further(&self) -> u32 {
+        match self.args.round {
+            Some(_) => 0,
+            None => self.args.further.unwrap_or(self.args.rounds.saturating_mul(FURTHER)),
+        }
+    }
+
+    /// The verdict of a test before its first round.
+    pub(super) fn no_rounds_yet(&self, test: &Test<'_>) -> Verdict {
+        let profile = test.driver.profile();
+        let is_periodic = test.durability == Durability::Periodic;
+        let interval = is_periodic.then(|| test.driver.periodic_interval()).flatten();
+        Verdict {
+            engine: profile.id.into(),
+            engine_version: test.driver.version().unwrap_or_default(),
+            engine_options: self.settings.of(profile.id),
+            settings: Vec::new(),
+            durability: test.durability,
+            crash: test.crash,
+            strict_directories: test.crash == Crash::Power && self.args.directories.is_strict(),
+            promise: Promise::of(profile, test.durability, test.crash),
+            commits: self.args.commits,
+            rounds: 0,
+            acknowledged: 0,
+            lost_rounds: 0,
+            lost_commits_most: 0,
+            interval_ms: interval.map(|interval| interval.as_millis() as u64),
+            lost_age_most_ms: None,
+            torn_rounds: 0,
+            refused_rounds: 0,
+            unusable_rounds: 0,
+            failures: Vec::new(),
+            tested: Timestamp::now(),
+        }
+    }
+
+    fn take(
+        &self,
+        verdict: &mut Verdict,
+        test: &Test<'_>,
+        number: u32,
+        round: &Round,
+        way: &mut dyn Rounds,
+    ) -> Outcome {
+        verdict.add(round.acknowledged, &round.found, round.age);
+        if verdict.settings.is_empty() {
+            verdict.settings.clone_from(&round.settings);
+        }
+        if !verdict.is_kept(&round.found, round.age) {
+            let (found, age) = (round.found.clone(), round.age);
+            let command = self.replay(test, number, round.at);
+            let strict = if verdict.strict_directories { "-strict" } else { "" };
+            let (engine, level, crash) = (&verdict.engine, test.durability, test.crash);
+            let name = format!("{engine}-{level}-{crash}{strict}-{}-{number}", self.args.seed);
+            let folder = self.args.images.join(name);
+            let kind = (crash, verdict.promise);
+            Image::of(round.job.clone(), kind, round.acknowledged, found.clone(), command.clone())
+                .keep(&folder, &mut |to| way.keep(to))?;
+            let image = folder.to_str().map(str::to_string);
+            verdict.failures.push(BrokenRound { found, age, command, image });
+        }
+        Ok(())
+    }
+
+    /// The command line that repeats a round.
+    fn replay(&self, test: &Test<'_>, number: u32, at: u64) -> String {
+        let args = self.args;
+        let mut words = vec![
+            format!("assay crash -e {}", test.driver.profile().id),
+            format!("--durability {} --crash {}", test.durability, test.crash),
+            format!("--seed {} --commits {} --round {number} --at {at}", args.seed, args.commits),
+        ];
+        words.extend(args.set.iter().map(|set| format!("--set {set}")));
+        if test.crash == Crash::Power {
+            words.extend(args.loss.map(|loss| format!("--loss {loss}")));
+            words.extend(args.directories.is_strict().then(|| "--directories strict".to_string()));
+        }
+        words.join(" ")
+    }
+}
+
+/// How many times as many rounds come behind the others for a level that broke its promise.
+const FURTHER: u32 = 4;
+
+/// Intervals between syncs that a history takes at least, where one is stated.
+const INTERVALS: u64 = 5;
+
+/// The pause of a writer before each commit: none where no age of a loss is judged.
+fn pace_us(verdict: &Verdict) -> u64 {
+    match (verdict.promise, verdict.interval_ms) {
+        (Promise::Prefix, Some(interval_ms)) => {
+            interval_ms * 1_000 * INTERVALS / u64::from(verdict.commits.max(1))
+        }
+        _ => 0,
+    }
+}

@@ -1,0 +1,55 @@
+//! The results of a run, as a table or as the projects of its suites print them.
+
+use std::path::Path;
+
+use assay_core::run_file::RunFile;
+use program_support::exit::Outcome;
+use program_support::output::{print, print_styled, say};
+
+use crate::cli::Look;
+use crate::output::charts;
+
+/// Prints the run of a file as the projects of its suites do.
+pub(crate) fn print_published(run: &RunFile, path: &Path) -> Outcome {
+    let name = charts::name(path);
+    let mut suites: Vec<&str> = Vec::new();
+    for result in run.results() {
+        if !suites.contains(&result.cell.suite.as_str()) {
+            suites.push(&result.cell.suite);
+        }
+    }
+    for suite in suites.into_iter().filter_map(assay_suites::find) {
+        print(&suite.published_text(run, &name).expect("text can be written to memory"))?;
+    }
+    say_notes(run);
+    Ok(())
+}
+
+/// Says what published tables have no place for.
+pub(crate) fn say_notes(run: &RunFile) {
+    let mut notes: Vec<String> = Vec::new();
+    for cell in run.results().map(|result| &result.cell) {
+        let (wanted, level) = (cell.durability_wanted, cell.durability);
+        let note = format!("note: {} runs at {level}, not at {wanted}", cell.engine);
+        if level != wanted && !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+    for why in run.results().filter_map(|result| result.refuted.as_ref()) {
+        let note = format!("note: {why}");
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+    notes.iter().for_each(|note| say(note));
+}
+
+/// Prints the default view.
+pub(crate) fn show_table(run: &RunFile, look: &Look) -> Outcome {
+    print_styled(&assay_report::table::render(run, look.view()))
+}
+
+/// Returns the line that names a run file.
+pub(crate) fn run_file_line(path: &Path) -> String {
+    format!("\n run file: {} (assay show, report, plot, compare)\n", path.display())
+}

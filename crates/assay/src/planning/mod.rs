@@ -1,0 +1,388 @@
+//! From a command line to the cells that it asks for.
+
+pub(crate) mod baseline;
+pub(crate) mod engines;
+pub(crate) mod estimate;
+pub(crate) mod memory;
+pub(crate) mod plan_file;
+pub(crate) mod request;
+pub(crate) mod store_dirs;
+pub(crate) mod workloads;
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::PathBuf;
+
+use assay_core::plan::{Cell, OTHER_BUILD, PageCache};
+use assay_core::run_file::Status;
+use assay_core::store_dir::StoreDir;
+use assay_driver::{Driver, Durability, KeyKind, Profile, Storage};
+use assay_suites::{StoreUse, Suite, plain};
+use program_support::exit::{Failure, Outcome};
+
+use crate::cli::count;
+use crate::cli::{Common, DurabilityArg};
+use crate::planning::baseline::Baseline;
+use crate::planning::engines::{NULL, Settings};
+use crate::planning::memory::MemoryPlan;
+use crate::planning::store_dirs::StoreDirs;
+
+/// A cell, or the reason why there is nothing to measure.
+pub(crate) struct Planned {
+    pub cell: Cell,
+    pub refusal: Option<Status>,
+}
+
+/// What all cells of a command have in common.
+pub(crate) struct Setting {
+    pub engines: Vec<Box<dyn Driver>>,
+    /// Engines that were asked for by name are shown even where they cannot do it.
+    pub named: bool,
+    pub settings: Settings,
+    /// Parameters for the engines that take them.
+    pub parameters: BTreeMap<String, String>,
+    pub wanted: Option<Durability>,
+    pub key: Option<KeyKind>,
+    pub cpus: Vec<usize>,
+    pub page_cache: PageCache,
+    pub memory: MemoryPlan,
+    pub seed: u64,
+    /// A build that takes turns with this one.
+    pub baseline: Option<Baseline>,
+}
+
+impl Setting {
+    /// Has another build take turns with this one, in the engines that both have.
+    pub(crate) fn take_turns(&mut self, baseline: Baseline) -> Outcome {
+        self.engines = baseline.common(std::mem::take(&mut self.engines), self.named)?;
+        self.baseline = Some(baseline);
+        Ok(())
+    }
+
+    pub(crate) fn new(common: &Common, key: Option<KeyKind>) -> Outcome<Self> {
+        let usable = assay_driver::machine::usable_cpus();
+        let cpus = count::each_cpu(&common.cpu);
+        for cpu in &cpus {
+            if !usable.contains(cpu) {
+                let list: Vec<_> = usable.iter().map(ToString::to_string).collect();
+                return Err(Failure::Usage(format!(
+                    "there is no processor {cpu} for this process; there are {}",
+                    list.join(", ")
+                )));
+            }
+        }
+        for path in [&common.dir, &common.output].into_iter().flatten() {
+            if path.to_str().is_none() {
+                let shown = path.display();
+                return Err(Failure::Usage(format!(
+                    "{shown}: not UTF-8, so a run file could not name it; choose another name"
+                )));
+            }
+        }
+        let engines::Chosen { drivers, by_name } = engines::chosen(&common.engine)?;
+        let absent = common.set.iter().find(|set| {
+            let engine = set.split('.').next().unwrap_or_default();
+            !drivers.iter().any(|driver| driver.profile().id == engine)
+        });
+        if let Some(set) = absent {
+            Settings::parse(std::slice::from_ref(set), false)?;
+            return Err(Failure::Usage(format!("--set {set}: that engine is not among --engine")));
+        }
+        Ok(Self {
+            engines: drivers,
+            named: by_name,
+            settings: Settings::parse(&common.set, common.as_published)?,
+            parameters: [("s3-endpoint", &common.s3_endpoint), ("s3-bucket", &common.s3_bucket)]
+                .into_iter()
+                .filter_map(|(name, value)| Some((name.into(), value.clone()?)))
+                .collect(),
+            wanted: common.durability.map(DurabilityArg::level),
+            key,
+            cpus,
+            page_cache: common.page_cache.state(),
+            memory: MemoryPlan::of(&common.memory, common.as_published)?,
+            seed: common.seed,
+            baseline: None,
+        })
+    }
+}
+
+/// What is to be measured on every engine and storage mode.
+#[derive(Clone, Debug)]
+pub(crate) struct Workload {
+    pub suite: &'static str,
+    pub rows: u64,
+    pub threads: u32,
+    pub variant: String,
+    pub options: serde_json::Value,
+    /// The options of the cell that shows what the instrument costs; none: there is no such cell.
+    pub calibration: Option<serde_json::Value>,
+    /// Parameters for the engines that take them.
+    pub parameters: BTreeMap<String, String>,
+    /// It opens a store that an earlier run left.
+    pub reopens: bool,
+    /// It reads ranges, for which keys have to be in order.
+    pub scans: bool,
+    /// It works on volumes, which an engine may have of its own.
+    pub mounts_volumes: bool,
+}
+
+impl Workload {
+    /// A suite's workload on `rows` rows, by one thread.
+    pub(crate) fn of<S: Suite>(rows: u64, options: &S::Options) -> Self {
+        Self {
+            suite: S::ID,
+            rows,
+            threads: 1,
+            variant: S::variant(options),
+            options: plain(options),
+            calibration: S::calibration(options).map(|options| plain(&options)),
+            parameters: BTreeMap::new(),
+            reopens: S::store_use(options) == StoreUse::Opens,
+            scans: S::scans(options),
+            mounts_volumes: S::mounts_volumes(options),
+        }
+    }
+}
+
+/// The level at which storage modes are compared unless the user names one: memory promises
+/// nothing, a RAM disk outlives a process, and on disk SQLite's published setting is `periodic`.
+pub(crate) fn default_level(storage: Storage) -> Durability {
+    match storage {
+        Storage::Memory => Durability::None,
+        Storage::Ramdisk => Durability::Process,
+        Storage::Disk => Durability::Periodic,
+    }
+}
+
+/// The level at which an engine runs where `wanted` was asked for, or why it does not.
+///
+/// An engine that lacks the level takes the weakest that promises as much. One that promises
+/// less at best runs at its best if no level was named, and the table says so.
+pub(crate) fn level(
+    profile: &Profile,
+    storage: Storage,
+    named: Option<Durability>,
+) -> Result<(Durability, Durability), String> {
+    let wanted = named.unwrap_or_else(|| default_level(storage));
+    let levels = profile.levels_in(storage);
+    let Some(&strongest) = levels.last() else {
+        return Err(format!("it has no storage mode {storage}"));
+    };
+    match profile.level_for(storage, wanted) {
+        Some(level) => Ok((level, wanted)),
+        None if named.is_none() => Ok((strongest, wanted)),
+        None => Err(format!("its strongest level on {storage} is {strongest}")),
+    }
+}
+
+/// The key kind that an engine uses unless the user names one: its first, or the one with an order
+/// where ranges are read.
+fn key_kind_for(profile: &Profile, scans: bool) -> KeyKind {
+    match scans && profile.key_kinds.contains(&KeyKind::Tree) {
+        true => KeyKind::Tree,
+        false => profile.key_kinds[0],
+    }
+}
+
+/// One engine's cell.
+pub(crate) fn planned(
+    driver: &dyn Driver,
+    setting: &Setting,
+    workload: &Workload,
+    (storage, trial): (Storage, u32),
+    store_dirs: &StoreDirs,
+) -> Planned {
+    let profile = driver.profile();
+    let dir: Option<PathBuf> = store_dirs
+        .store(profile.id, storage)
+        .filter(|_| profile.keeps_data && !profile.levels_in(storage).is_empty());
+    let volume_keys = driver.volume_keys().filter(|_| workload.mounts_volumes);
+    let own_key_kind = volume_keys.unwrap_or_else(|| key_kind_for(profile, workload.scans));
+    // A store that is there says itself how its key is organised.
+    let found =
+        dir.clone().filter(|_| workload.reopens).and_then(|dir| StoreDir::new(dir).key_kind());
+    let named = setting.key.or(found.filter(|&found| found != own_key_kind));
+    let key_kind = named.unwrap_or(own_key_kind);
+    let mut refusal = driver.version().err().map(Status::Unavailable);
+    if !profile.key_kinds.contains(&key_kind) {
+        refusal.get_or_insert(Status::Unsupported(format!("it has no {key_kind} keys")));
+    }
+    if let Some(own) = volume_keys.filter(|own| *own != key_kind) {
+        refusal.get_or_insert(Status::Unsupported(format!("its volumes have {own} keys")));
+    }
+    let wanted = setting.wanted.unwrap_or_else(|| default_level(storage));
+    let (durability, durability_wanted) =
+        level(profile, storage, setting.wanted).unwrap_or_else(|why| {
+            refusal.get_or_insert(Status::Unsupported(why));
+            (wanted, wanted)
+        });
+    if workload.reopens && !profile.reopens(storage) {
+        refusal.get_or_insert(Status::Unsupported(format!(
+            "it leaves no store on {storage} that -r could open"
+        )));
+    }
+    if setting.page_cache == PageCache::Cold
+        && (storage != Storage::Disk || store_dirs.disk_is_in_memory())
+    {
+        refusal.get_or_insert(Status::Unsupported(format!(
+            "its data on {storage} is in memory, so there is no page cache to drop"
+        )));
+    }
+    let mut engine_parameters = workload.parameters.clone();
+    let taken = |name: &str| profile.parameters.contains(&name);
+    let given = setting.parameters.iter().filter(|(name, _)| taken(name));
+    engine_parameters.extend(given.map(|(name, value)| (name.clone(), value.clone())));
+    Planned {
+        cell: Cell {
+            suite: workload.suite.into(),
+            revision: revision(workload.suite),
+            engine: profile.id.into(),
+            storage,
+            durability,
+            durability_wanted,
+            key_kind,
+            key_kind_named: named.is_some(),
+            rows: workload.rows,
+            threads: workload.threads,
+            trial,
+            seed: setting.seed,
+            variant: workload.variant.clone(),
+            options: workload.options.clone(),
+            engine_options: setting.settings.of(profile.id),
+            engine_parameters,
+            cpus: setting.cpus.clone(),
+            page_cache: setting.page_cache,
+            cache_bytes: setting.memory.cache_bytes,
+            cache_named: setting.memory.cache_named,
+            memory_limit_bytes: setting.memory.limit_bytes,
+            dir,
+            calibration: false,
+        },
+        refusal,
+    }
+}
+
+fn revision(suite: &str) -> u32 {
+    assay_suites::find(suite).expect("a plan is made of known suites").revision()
+}
+
+/// The cell that shows what the instrument costs in this workload, if there is to be one.
+pub(crate) fn calibration(
+    setting: &Setting,
+    workload: &Workload,
+    store_dirs: &StoreDirs,
+) -> Option<Planned> {
+    let mut null = engines::named(&[NULL.to_string()]).expect("the null engine is always there");
+    let workload =
+        Workload { options: workload.calibration.clone()?, reopens: false, ..workload.clone() };
+    let plain = Setting {
+        engines: Vec::new(),
+        named: true,
+        settings: Settings::default(),
+        parameters: BTreeMap::new(),
+        wanted: None,
+        key: None,
+        cpus: setting.cpus.clone(),
+        page_cache: PageCache::Warm,
+        memory: MemoryPlan::none(),
+        seed: setting.seed,
+        baseline: None,
+    };
+    let mut planned =
+        planned(null.remove(0).as_ref(), &plain, &workload, (Storage::Memory, 1), store_dirs);
+    planned.cell.calibration = true;
+    Some(planned)
+}
+
+/// The cells of a command: calibration first, then its trials.
+pub(crate) fn plan(
+    setting: &Setting,
+    workloads: &[Workload],
+    modes: &[Storage],
+    trials: u32,
+    store_dirs: &StoreDirs,
+) -> Outcome<Vec<Planned>> {
+    let mut known = HashSet::new();
+    let calibrations =
+        workloads.iter().filter_map(|workload| calibration(setting, workload, store_dirs));
+    let mut plan: Vec<Planned> =
+        calibrations.filter(|planned| known.insert(planned.cell.identity())).collect();
+    plan.extend(
+        (1..=trials).flat_map(|number| trial(setting, workloads, modes, number, store_dirs)),
+    );
+    if plan.iter().all(|planned| planned.cell.calibration) {
+        return Err(Failure::Usage("no engine here can do that; see assay list".into()));
+    }
+    Ok(plan)
+}
+
+/// A cell for another build: its engine has a name of its own, and its store a directory.
+fn by_other_build(planned: &Planned, store_dirs: &StoreDirs) -> Planned {
+    let engine = format!("{}{OTHER_BUILD}", planned.cell.engine);
+    let has_dir = planned.cell.dir.is_some();
+    let dir = store_dirs.store(&engine, planned.cell.storage).filter(|_| has_dir);
+    let cell = Cell { engine, dir, ..planned.cell.clone() };
+    Planned { cell, refusal: planned.refusal.clone() }
+}
+
+/// One trial: for each storage mode and workload all engines in turn. Another build measures each
+/// engine beside this one, first in the even trials.
+pub(crate) fn trial(
+    setting: &Setting,
+    workloads: &[Workload],
+    modes: &[Storage],
+    number: u32,
+    store_dirs: &StoreDirs,
+) -> Vec<Planned> {
+    let (mut cells, mut known) = (Vec::new(), HashSet::new());
+    for &storage in modes {
+        for workload in workloads {
+            for driver in &setting.engines {
+                let planned =
+                    planned(driver.as_ref(), setting, workload, (storage, number), store_dirs);
+                // What is asked for twice is measured once.
+                let is_new = known.insert(planned.cell.identity());
+                if !is_new || !(setting.named || planned.refusal.is_none()) {
+                    continue;
+                }
+                let other = setting.baseline.as_ref().map(|_| by_other_build(&planned, store_dirs));
+                let is_other_first = number.is_multiple_of(2);
+                let (first, second) =
+                    if is_other_first { (other, Some(planned)) } else { (Some(planned), other) };
+                cells.extend(first.into_iter().chain(second));
+            }
+        }
+    }
+    cells
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn profile(id: &str) -> Box<dyn Driver> {
+        engines::named(&[id.to_string()]).expect("a known engine").remove(0)
+    }
+
+    #[test]
+    fn an_engine_without_the_level_takes_one_that_promises_as_much() {
+        let of = |id: &str, named| {
+            level(profile(id).profile(), Storage::Disk, named).map(|(level, _)| level)
+        };
+        assert_eq!(of("sqlite", None), Ok(Durability::Periodic));
+        assert_eq!(of("lmdb", None), Ok(Durability::Periodic));
+        assert_eq!(of("crossdb", None), Ok(Durability::Process), "its best, if no level is named");
+        assert_eq!(of("lmdb", Some(Durability::Process)), Ok(Durability::Process));
+        // A killed process costs redb and sled what `periodic` may lose.
+        assert_eq!(of("redb", Some(Durability::Process)), Ok(Durability::Commit));
+        assert_eq!(of("sled", Some(Durability::Process)), Ok(Durability::Commit));
+        assert_eq!(of("fjall", Some(Durability::Process)), Ok(Durability::Process));
+    }
+
+    #[test]
+    fn a_named_level_is_never_undercut() {
+        let map = profile("btreemap");
+        assert!(level(map.profile(), Storage::Memory, Some(Durability::Process)).is_err());
+        assert!(level(map.profile(), Storage::Disk, None).is_err());
+    }
+}

@@ -1,0 +1,8 @@
+//! Carries plans out: what stands before a run, which cells begin, and where their results go.
+
+pub(crate) mod executor;
+pub(crate) mod resume;
+pub(crate) mod run_place;
+pub(crate) mod start;
+pub(crate) mod stopping_rule;
+pub(crate) mod time_budget;
