@@ -310,9 +310,9 @@ impl Epochs {
         true
     }
 
-    /// Takes up to `most` images that expired moments held, or ones that were given up: gives them to
-    /// the next older snapshot that needs them, and calls `drop` with the others. Returns how many
-    /// it took.
+    /// Takes up to `most` images that moments held which have expired or were given up. Gives them
+    /// to the next older snapshot that needs them, and calls `drop` with the others. Returns how
+    /// many it took.
     pub(super) fn drop_some(&self, most: usize, mut drop: impl FnMut(Which)) -> usize {
         let mut live = self.lock();
         let from = live.dropped.len().saturating_sub(most);

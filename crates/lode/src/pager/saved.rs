@@ -84,7 +84,8 @@ impl Saved {
         }
     }
 
-    /// Gives a moment of one reader up, where a page is latched: its images go [later](Self::drop_some).
+    /// Gives a moment of one reader up, where a page is latched: its images go
+    /// [later](Self::drop_some).
     pub(super) fn give_up(&self, epochs: &Epochs, moment: ReadEpoch) {
         let images = epochs.release(moment);
         epochs.drop_later(images);
