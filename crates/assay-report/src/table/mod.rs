@@ -126,7 +126,7 @@ impl Drawing<'_, '_> {
         }
         let mut below = String::new();
         if lines().count() > groups.len() && lines().any(Ranked::is_compared) {
-            let text = "× the best figure of the column is this many times as fast".into();
+            let text = "× how many times faster the best figure of the column is".into();
             paragraph(&mut below, &[text], "", view.width);
         }
         for text in self.legend.texts() {

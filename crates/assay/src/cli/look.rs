@@ -9,11 +9,11 @@ use super::help::OUTPUT;
 /// What all commands share that draw the table of results.
 #[derive(Args, Clone)]
 pub(crate) struct Look {
-    /// Show intervals, the suite's own statistic, memory, space, bytes written, time to close,
-    /// settings, the machine and what is wrong with it too
+    /// Print also intervals, the suite's own statistic, memory, space, bytes written, time to
+    /// close, settings, the machine and its faults
     #[arg(long, help_heading = OUTPUT)]
     pub details: bool,
-    /// Colours and bold figures: auto has them on a terminal, unless NO_COLOR is set
+    /// Use colours and bold figures: auto does on a terminal, unless NO_COLOR is set
     #[arg(long, value_name = "WHEN", default_value = "auto", help_heading = OUTPUT)]
     pub color: ColorArg,
 }

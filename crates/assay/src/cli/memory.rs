@@ -8,13 +8,13 @@ use super::size;
 /// What all commands share that measure.
 #[derive(Args, Clone)]
 pub(crate) struct Memory {
-    /// What an engine's own cache may take up, by the engine's own setting, such as 256m or 1g; own
-    /// is what each engine takes, or its authors recommend [default: an eighth of the memory, the
-    /// same for all; own with --as-published]
+    /// Size of each engine's cache, by the engine's own setting, such as 256m or 1g; own leaves it
+    /// to the engine, or to what its authors recommend [default: an eighth of the memory for all;
+    /// own with --as-published]
     #[arg(long, value_name = "SIZE", value_parser = size::parse_cache, help_heading = ENGINES)]
     pub cache: Option<CacheArg>,
-    /// Hold each worker to this much memory, its part of the page cache included, by a control
-    /// group of its own (root, or a group that is delegated); an engine that needs more is killed
+    /// Limit the memory of each worker, with its share of the page cache, by a control group (needs
+    /// root, or a delegated group); an engine that needs more is killed
     #[arg(long, value_name = "SIZE", value_parser = size::parse_limit, help_heading = ENGINES)]
     pub cgroup: Option<u64>,
 }

@@ -49,12 +49,11 @@ struct Cli {
 /// Engines in shared libraries.
 #[derive(Args)]
 pub(crate) struct Plugins {
-    /// Load an engine from a shared library that follows assay_driver.h; libNAME.so in a folder of
-    /// ASSAY_PLUGINS, or else in ~/.local/share/assay/plugins, is found by its NAME
+    /// Load an engine from a shared library that implements assay_driver.h. A libNAME.so in a
+    /// folder of ASSAY_PLUGINS, or else in ~/.local/share/assay/plugins, is found by its NAME
     #[arg(long = "plugin", global = true, value_name = "FILE", help_heading = PLUGINS)]
     pub paths: Vec<PathBuf>,
-    /// Give a plugin, or the other build of --against, up that has not described its engine after
-    /// this many seconds
+    /// Seconds to wait for a plugin, or the other build of --against, to describe its engine
     #[arg(long, global = true, value_name = "SECONDS", value_parser = count::parse_seconds,
           default_value = "60", help_heading = PLUGINS)]
     pub plugin_timeout: u64,
@@ -62,45 +61,45 @@ pub(crate) struct Plugins {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Run a suite and show its table; without one, a tour of a minute
+    /// Run a suite and print its table; without one, a tour of a minute
     Run(Box<RunArgs>),
-    /// Run the published sizes of a suite; resumes where it stopped
+    /// Run a suite at its published sizes; resumes if it was interrupted
     #[command(subcommand)]
     Ladder(LadderSuite),
-    /// Run a whole plan that stands in a file; resumes where it stopped
+    /// Run all suites of a plan file; resumes if it was interrupted
     Plan(PlanArgs),
-    /// Check that drivers do what they should
+    /// Check that drivers do every operation right
     Verify(VerifyArgs),
-    /// Kill engines, cut the power, and see whether promises were kept
+    /// Kill engines and cut the power, and check what survived
     Crash(Box<CrashArgs>),
-    /// Find what of this machine makes figures worse or less steady
+    /// Diagnose machine settings that slow or destabilise measurements
     Doctor(DoctorArgs),
-    /// Show engines, what they can do, and why one is not available
+    /// List engines, what they can do, and why one is not available
     List(ListArgs),
-    /// Write a file that a suite can read
+    /// Generate an input file of a suite
     #[command(subcommand)]
     Generate(Generate),
-    /// Begin or build a plugin: an engine in a shared library of its own
+    /// Create or build a plugin: an engine in a shared library
     #[command(subcommand)]
     Plugin(PluginCommand),
-    /// Show a run file again
+    /// Print the tables of a run file
     Show(ShowArgs),
-    /// Make one page of run files
+    /// Write run files as one HTML page
     Report(ReportArgs),
-    /// Make a static site of run files and of what crash tests found
+    /// Write run files and the verdicts of crash tests as a static site
     Site(SiteArgs),
     /// Compare two run files, or two engines or two builds of one
     Compare(CompareArgs),
-    /// Draw the published pictures from a run file
+    /// Draw the published pictures of a run file
     Plot(PlotArgs),
-    /// Print the completions for a shell
+    /// Print the completions of a shell
     Completions {
-        /// Which shell
+        /// The shell
         shell: Shell,
     },
     /// Print the manual page, or write the pages of all commands
     Man {
-        /// Directory for the pages [default: print the main one]
+        /// Directory for the pages [default: print the main page]
         #[arg(short, long, value_name = "DIR")]
         output: Option<PathBuf>,
     },
@@ -111,9 +110,9 @@ pub(crate) enum Command {
     args_conflicts_with_subcommands = true,
     override_usage = "assay run [OPTIONS]\n       assay run SUITE [OPTIONS]",
     after_help = "\
-Without a suite, all engines do CrossBench's operations on 100k rows in memory and on a RAM disk. \
+Without a suite, all engines run CrossBench's operations on 100k rows in memory and on a RAM disk. \
 Engines that synchronise each commit do fewer updates and deletes, and their figures are marked. \
-The table is printed, and a page is written beside the run file."
+The tables are printed, and a page is written next to the run file."
 )]
 pub(crate) struct RunArgs {
     #[command(subcommand)]
@@ -124,7 +123,7 @@ pub(crate) struct RunArgs {
 
 #[derive(Args)]
 pub(crate) struct TourArgs {
-    /// Only the table: no progress, and not where the files are
+    /// Print only the tables: no progress, no file names
     #[arg(short = 'Q', long, help_heading = OUTPUT)]
     pub quiet: bool,
     #[command(flatten)]
@@ -163,22 +162,22 @@ pub(crate) enum Generate {
 
 #[derive(Args)]
 pub(crate) struct GenerateCustomerArgs {
-    /// How many customers; TPC-H has 150k for each unit of its scale factor
+    /// Number of customers; TPC-H has 150k for each unit of its scale factor
     #[arg(short, long, value_name = "COUNT", value_parser = count::parse_positive,
           default_value = "150k")]
     pub rows: u64,
-    /// Where they go [default: standard output]
+    /// File to write [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Seed of their contents
+    /// Seed of the contents
     #[arg(long, default_value = "1", value_parser = count::parse_seed)]
     pub seed: u64,
 }
 
 #[derive(Args)]
 #[command(after_help = "\
-The plan is TOML: each [[run]] names a suite and its options as `assay run SUITE --help` has them, \
-without the dashes; options of all runs stand above.
+The plan is TOML: each [[run]] names a suite and its options as in `assay run SUITE --help`, \
+without the dashes; options of all runs come first.
 
   engine = [\"sqlite\", \"lmdb\"]
   trials = 3
@@ -190,30 +189,29 @@ without the dashes; options of all runs stand above.
   workload = [\"a\", \"c\"]
   threads = [1, 4]
 
-With runs = \"FOLDER\" above the runs, each goes into a run file of its own there, NAME.json.gz \
-after the run's name = \"…\"; what is whole is not measured again. [[crash]] then has the options \
-of `assay crash`; its verdicts are in durability.json there.
+With runs = \"FOLDER\" before the runs, each run has a file there, NAME.json.gz after the run's \
+name = \"…\"; a complete file is not measured again. [[crash]] then has the options of `assay \
+crash`; its verdicts are in durability.json there.
 
-An interrupted plan goes on with the same command; cells that are done are not repeated.")]
+The command of an interrupted plan resumes it; cells that are measured are not repeated.")]
 pub(crate) struct PlanArgs {
-    /// The plan
+    /// Plan file
     #[arg(short, long, value_name = "FILE")]
     pub config: PathBuf,
-    /// Only print the plan and about how long it takes
+    /// Print the plan and its estimated time, and measure nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// Begin no cell that would end later than this long from now, such as 30m or 2h; the same
-    /// command goes on another time
+    /// Time budget, such as 30m or 2h: start no cell that would end later; run the command again
+    /// to resume
     #[arg(long = "for", value_name = "TIME", value_parser = count::parse_time)]
     pub limit: Option<Duration>,
-    /// Measure everything anew instead of resuming
+    /// Measure everything again instead of resuming
     #[arg(long)]
     pub restart: bool,
-    /// Only the table: no progress, and not where the run file is
+    /// Print only the tables: no progress, no file names
     #[arg(short = 'Q', long)]
     pub quiet: bool,
-    /// Where the run file goes [default: what the plan says, or assay-runs/NAME.json after the
-    /// plan's name]
+    /// Run file to write [default: the plan's, or assay-runs/NAME.json after the plan's name]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     #[command(flatten)]
@@ -228,7 +226,7 @@ pub(crate) struct VerifyArgs {
     /// Storage modes to verify
     #[arg(short, long, value_name = "STORAGE", value_delimiter = ',', default_value = "all")]
     pub storage: Vec<StorageArg>,
-    /// At which level, or all [default: memory none, ramdisk process, disk periodic]
+    /// Durability level, or all [default: memory none, ramdisk process, disk periodic]
     #[arg(long, value_name = "LEVEL")]
     pub durability: Option<LevelsArg>,
     /// Directory for stores on disk and RAM disk
@@ -237,20 +235,20 @@ pub(crate) struct VerifyArgs {
     /// Seed of the random operations
     #[arg(long, default_value = "1", value_parser = count::parse_seed)]
     pub seed: u64,
-    /// Give the checks of an engine up after this many seconds [default: 600]
+    /// Abandon the checks of an engine after this many seconds [default: 600]
     #[arg(long, value_name = "SECONDS", value_parser = count::parse_seconds)]
     pub timeout: Option<u64>,
-    /// Name every check
+    /// Print the name of every check
     #[arg(short, long)]
     pub long: bool,
 }
 
 #[derive(Args)]
 #[command(after_help = "\
-A writer commits a seeded history and acknowledges each commit; at a moment that the seed draws \
-it is killed, or the power of the filesystem below it goes. Then another process opens the store: \
-all that was acknowledged has to be there, of the commit in flight all or nothing, nothing else, \
-and the store has to go on. Power cuts need root and /dev/fuse.
+A writer commits a seeded history and acknowledges each commit. At a moment that the seed draws, \
+the writer is killed, or the filesystem below it loses power. Then another process opens the store. \
+It must find every acknowledged commit, all or nothing of the commit in flight, and nothing else; \
+and the store must take further writes. Power cuts need root and /dev/fuse.
 
 Examples:
   assay crash -e sqlite,lmdb                     every level, both kinds of crash
@@ -258,24 +256,24 @@ Examples:
   assay crash --open assay-runs/broken-stores/sled-commit-power-1-0")]
 pub(crate) struct CrashArgs {
     /// Engines to test, separated by commas; all, or '!NAME' for all but that one [default: all
-    /// that keep something on disk]
+    /// that write to disk]
     #[arg(short, long, value_name = "ENGINE", value_delimiter = ',')]
     pub engine: Vec<String>,
-    /// At which level, or all
+    /// Durability level, or all
     #[arg(long, value_name = "LEVEL", default_value = "all")]
     pub durability: Option<LevelsArg>,
-    /// How to end it: process kills it, power cuts the power of its filesystem
+    /// Kinds of crash: process kills the writer, power cuts the power of its filesystem
     #[arg(long, value_name = "KIND", value_delimiter = ',', default_value = "process,power")]
     pub crash: Vec<CrashArg>,
     /// Crashes for each engine, level and kind
     #[arg(long, value_name = "COUNT", default_value = "24",
           value_parser = count::between::<u32>(1, 1_000_000))]
     pub rounds: u32,
-    /// Further crashes for a level that broke its promise, so that it is known how often it does
-    /// [default: four times as many]
+    /// Further crashes for a level that broke its promise, to estimate how often it does [default:
+    /// four times as many]
     #[arg(long, value_name = "COUNT", value_parser = count::between::<u32>(0, 1_000_000))]
     pub further: Option<u32>,
-    /// Test only what the file of verdicts has not yet, with as many crashes and commits
+    /// Test only what the file of verdicts lacks with this number of crashes and commits
     #[arg(long, conflicts_with_all = ["round", "loss"])]
     pub missing: bool,
     /// Commits in the history of a round
@@ -286,24 +284,24 @@ pub(crate) struct CrashArgs {
     #[arg(long, value_name = "NUMBER", conflicts_with = "rounds",
           value_parser = count::between::<u32>(0, 999_999))]
     pub round: Option<u32>,
-    /// The moment of the crash, instead of one that is drawn: the commit whose acknowledgement is
-    /// waited for, or the file operation that the power cut comes before
+    /// Moment of the crash, instead of a random one: the number of the commit to wait for, or of
+    /// the file operation to cut the power before
     #[arg(long, value_name = "NUMBER", requires = "round",
           value_parser = count::parse_positive)]
     pub at: Option<u64>,
-    /// What a power cut takes of what was not synchronised: everything, nothing, prefix, files,
-    /// sectors-512 or sectors-4096; verdicts are left as they are [default: rounds take turns]
+    /// Unsynchronised data that a power cut takes: everything, nothing, prefix, files, sectors-512
+    /// or sectors-4096; writes no verdicts [default: rounds take turns]
     #[arg(long, value_name = "LOSS")]
     pub loss: Option<assay_powercut::Loss>,
-    /// When a power cut spares names of files: journal, if anything was synchronised after them,
-    /// as on ext4; strict, if their directory was
+    /// File names that survive a power cut: journal, those before any later sync, as on ext4;
+    /// strict, those whose directory was synchronised
     #[arg(long, value_name = "RULE", default_value = "journal")]
     pub directories: DirectoriesArg,
-    /// The folder for images of stores: the files as a crash left them, of each round that broke
-    /// its promise
+    /// Folder for images of stores: the files of each round that broke a promise, as the crash
+    /// left them
     #[arg(long, value_name = "DIR", default_value = IMAGES_FOLDER)]
     pub images: PathBuf,
-    /// Test no engine: look at a copy of such an image again
+    /// Check a copy of such an image again, and test no engine
     #[arg(long, value_name = "DIR", conflicts_with_all = ["engine", "round", "loss", "missing"])]
     pub open: Option<PathBuf>,
     /// Choose a setting of an engine; `assay list` shows them
@@ -315,19 +313,17 @@ pub(crate) struct CrashArgs {
     /// Seed of the histories and of the moments of the crashes
     #[arg(long, default_value = "1", value_parser = count::parse_seed)]
     pub seed: u64,
-    /// How many seconds a writer or a checker may take
+    /// Seconds that a writer or a checker may take
     #[arg(long, value_name = "SECONDS", value_parser = count::parse_seconds, default_value = "60")]
     pub timeout: u64,
-    /// The file of verdicts, in which later runs look engines up that they mark [default:
-    /// assay-runs/durability.json]
+    /// File of verdicts, by which later runs mark engines [default: assay-runs/durability.json]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
 
 #[derive(Args)]
 pub(crate) struct DoctorArgs {
-    /// Where the data would live: ramdisk | inmem | ondisk, or r | m | d; several with commas, or
-    /// all
+    /// Storage modes: ramdisk | inmem | ondisk, or r | m | d, separated by commas, or all
     #[arg(short, long, value_name = "STORAGE", value_delimiter = ',', default_value = "all")]
     pub storage: Vec<StorageArg>,
     /// Directory for stores on disk and RAM disk
@@ -337,28 +333,27 @@ pub(crate) struct DoctorArgs {
 
 #[derive(Subcommand)]
 pub(crate) enum PluginCommand {
-    /// Write a plugin that builds, with everything still to be filled in
+    /// Write the source of a plugin that builds, with every operation to fill in
     New {
-        /// Its name, which is the engine's id: lower-case letters, digits and hyphens
+        /// Name of the plugin and id of the engine: lower-case letters, digits and hyphens
         name: String,
-        /// The directory to make [default: NAME here]
+        /// Directory to create [default: NAME here]
         #[arg(short, long, value_name = "DIR")]
         output: Option<PathBuf>,
     },
-    /// Build a plugin whose source is in this program, against your copy of its engine
+    /// Build a plugin that comes with assay, with your copy of its engine
     Build(PluginBuildArgs),
 }
 
 #[derive(Args)]
 #[command(after_help = "\
-The library goes where plugins are looked for: into the first folder of ASSAY_PLUGINS (folders \
-with colons between them), or else into $XDG_DATA_HOME/assay/plugins, which is \
-~/.local/share/assay/plugins unless you say otherwise. It takes make, a C++ compiler (CXX, or c++) \
-and Boost (libboost-dev on Debian; skvdb also libboost-filesystem-dev).
+The library is written to the first folder of ASSAY_PLUGINS (separated by colons), or else to \
+$XDG_DATA_HOME/assay/plugins, by default ~/.local/share/assay/plugins. Building needs make, a C++ \
+compiler (CXX, or c++) and Boost (libboost-dev on Debian; skvdb also libboost-filesystem-dev).
 
 Examples:
   assay plugin build nudb --with NuDB/include
-  assay run nudb --dbs nudb,lmdb                 the engine is there as others are")]
+  assay run nudb --dbs nudb,lmdb                 measure it like other engines")]
 pub(crate) struct PluginBuildArgs {
     /// The engine: nudb or skvdb
     pub name: String,
@@ -375,7 +370,7 @@ pub(crate) struct PluginBuildArgs {
 
 #[derive(Args)]
 pub(crate) struct ListArgs {
-    /// Show these engines only; all, or '!NAME' for all but that one
+    /// List these engines only; all, or '!NAME' for all but that one
     #[arg(short, long, value_name = "ENGINE", value_delimiter = ',')]
     pub engine: Vec<String>,
     /// Print JSON, for other programs
@@ -385,9 +380,9 @@ pub(crate) struct ListArgs {
 
 #[derive(Args)]
 pub(crate) struct ShowArgs {
-    /// A run file
+    /// Run file
     pub run: PathBuf,
-    /// How to show it: as our table, as the text that the suite's project publishes, or for
+    /// Output format: a table, the text that the suite's own program prints, or a format for
     /// documents and other programs
     #[arg(long, default_value = "table")]
     pub format: ShowFormat,
@@ -397,19 +392,19 @@ pub(crate) struct ShowArgs {
 
 #[derive(Args)]
 pub(crate) struct ReportArgs {
-    /// Run files; what they measured is put together
+    /// Run files; their results are combined
     #[arg(required = true)]
     pub run: Vec<PathBuf>,
-    /// The page to write
+    /// Page to write
     #[arg(short, long, value_name = "FILE", default_value = "report.html")]
     pub output: PathBuf,
 }
 
 #[derive(Args)]
 #[command(after_help = "\
-The site is an index, a page a suite, what survives a crash, and copies of the run files. It needs \
-no network and no server. The folder has to be empty or that of an earlier site; only files of \
-that are replaced.
+The site has an index, a page for each suite, a page of what survives a crash, and copies of the \
+run files. It needs no network and no server. The folder must be empty or have an earlier site; \
+only files of that site are replaced.
 
 Examples:
   assay site docs/results/runs                   the pages of a plan's results
@@ -418,7 +413,7 @@ pub(crate) struct SiteArgs {
     /// Run files, files of verdicts that `assay crash` wrote, or folders of such files
     #[arg(required = true)]
     pub run: Vec<PathBuf>,
-    /// The folder of the site
+    /// Folder of the site
     #[arg(short, long, value_name = "DIR", default_value = "assay-site")]
     pub output: PathBuf,
 }
@@ -431,40 +426,40 @@ Examples:
   assay compare run.json --engines sqlite,lmdb                an engine against another
   assay compare run.json                                      two builds: assay run … --against")]
 pub(crate) struct CompareArgs {
-    /// The run file to compare with
+    /// Run file of the baseline
     pub base: PathBuf,
-    /// The run file that is compared [default: the two builds in the first, if `assay run
-    /// --against` wrote it]
+    /// Run file to compare with the baseline [default: the two builds in the first file, if `assay
+    /// run --against` wrote it]
     #[arg(conflicts_with = "engines")]
     pub new: Option<PathBuf>,
     /// Compare the second of these two engines with the first, in one run file
     #[arg(long, value_name = "BASE,NEW", value_parser = two_engines)]
     pub engines: Option<(String, String)>,
-    /// End with status 4 if something is found to be worse, and surely by this much: its whole
-    /// interval is beyond; also if something of the base was not judged: the other side lacks it,
-    /// has it wrong, or there are too few trials
+    /// Exit with status 4 if a phase is worse by more than this with its whole interval; also if a
+    /// phase of the baseline cannot be judged: the other side lacks it, failed it, or has too few
+    /// trials
     #[arg(long, value_name = "PERCENT", value_parser = count::parse_percent)]
     pub fail_on_regression: Option<f64>,
-    /// With --fail-on-regression, judge what can be judged and let the rest pass
+    /// With --fail-on-regression, let phases pass that cannot be judged
     #[arg(long, requires = "fail_on_regression")]
     pub allow_missing: bool,
-    /// How to show it: as a table, or for documents and other programs
+    /// Output format: a table, or a format for documents and other programs
     #[arg(long, default_value = "text")]
     pub format: CompareFormat,
-    /// Compare other machines, levels, settings or operations too; the differences are named
+    /// Compare runs of different machines, levels, settings or operations; prints the differences
     #[arg(long)]
     pub allow_differences: bool,
 }
 
 #[derive(Args)]
 pub(crate) struct PlotArgs {
-    /// Run files; what they measured is drawn together
+    /// Run files; their results are combined
     #[arg(required = true)]
     pub run: Vec<PathBuf>,
-    /// Directory for the pictures [default: beside the first run file]
+    /// Directory for the pictures [default: that of the first run file]
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
-    /// Axes by factors everywhere; without it, where figures are more than 30 times apart
+    /// Use logarithmic axes everywhere [default: where figures differ by more than 30 times]
     #[arg(long)]
     pub log: bool,
 }

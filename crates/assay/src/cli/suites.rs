@@ -22,16 +22,16 @@ pub(crate) struct Common {
     /// that can]
     #[arg(short, long, value_name = "ENGINE", value_delimiter = ',', help_heading = ENGINES)]
     pub engine: Vec<String>,
-    /// Bind the work to these processors, such as 0-1,3; several threads take turns on them
+    /// Bind the work to these processors, such as 0-1,3; threads share them in turn
     #[arg(short, long, value_name = "CPU", value_delimiter = ',', value_parser = count::parse_cpus,
           help_heading = MEASURING)]
     pub cpu: Vec<count::Cpus>,
-    /// What writes must survive [default: memory none, ramdisk process, disk periodic]; an
-    /// engine without the level runs at the weakest one that promises as much
+    /// What writes must survive; an engine without this level runs at its weakest stronger one
+    /// [default: memory none, ramdisk process, disk periodic]
     #[arg(long, value_name = "LEVEL", help_heading = ENGINES)]
     pub durability: Option<DurabilityArg>,
-    /// Page cache when a round after the filling begins: warm as it is, or cold, for which the
-    /// store is closed, its files dropped from the cache, and opened again (disk only)
+    /// Page cache at the start of each round after filling: warm, or cold: the store is closed, its
+    /// files are dropped from the cache, and it is opened again (disk only)
     #[arg(long, value_name = "STATE", default_value = "warm", help_heading = ENGINES)]
     pub page_cache: PageCacheArg,
     #[command(flatten)]
@@ -39,14 +39,14 @@ pub(crate) struct Common {
     /// Choose a setting of an engine; `assay list` shows them
     #[arg(long = "set", value_name = "ENGINE.NAME=VALUE", help_heading = ENGINES)]
     pub set: Vec<String>,
-    /// Address of the S3 store, for engines that have one, such as http://127.0.0.1:9000; access by
-    /// the usual AWS_… variables [default: a store of its own on this machine]
+    /// Address of an S3 store, for engines that use one, such as http://127.0.0.1:9000; keys come
+    /// from the usual AWS_… variables [default: a temporary store on this machine]
     #[arg(long, value_name = "URL", requires = "s3_bucket", help_heading = ENGINES)]
     pub s3_endpoint: Option<String>,
-    /// The bucket in that store
+    /// Bucket in that store
     #[arg(long, value_name = "NAME", requires = "s3_endpoint", help_heading = ENGINES)]
     pub s3_bucket: Option<String>,
-    /// Set engines up as the published drivers do, where that is not the default
+    /// Configure engines as the published drivers do
     #[arg(long, help_heading = ENGINES)]
     pub as_published: bool,
     /// Directory for stores on disk and RAM disk [default: _benchmarkdb here for disk, on
@@ -56,17 +56,17 @@ pub(crate) struct Common {
     /// Seed of keys, records and order
     #[arg(long, default_value = "1", value_parser = count::parse_seed, help_heading = MEASURING)]
     pub seed: u64,
-    /// Give a cell up after this many seconds [default: after 600 in which it makes no progress]
+    /// Abandon a cell after this many seconds [default: after 600 without progress]
     #[arg(long, value_name = "SECONDS", value_parser = count::parse_seconds,
           help_heading = MEASURING)]
     pub timeout: Option<u64>,
-    /// Do not ask before a run that takes more than an hour
+    /// Do not ask before a run of more than an hour
     #[arg(short, long, help_heading = MEASURING)]
     pub yes: bool,
-    /// Where the run file goes [default: assay-runs/SUITE-TIME.json; a ladder has a fixed name]
+    /// Run file to write [default: assay-runs/SUITE-TIME.json; a ladder has a fixed name]
     #[arg(short, long, value_name = "FILE", help_heading = OUTPUT)]
     pub output: Option<PathBuf>,
-    /// How to show the result: as our table, or as the text that the suite's project publishes
+    /// Output format: a table, or the text that the suite's own program prints
     #[arg(long, default_value = "table", help_heading = OUTPUT)]
     pub format: Format,
     #[command(flatten)]
@@ -76,16 +76,16 @@ pub(crate) struct Common {
 /// How often everything is repeated.
 #[derive(Args, Clone)]
 pub(crate) struct Trials {
-    /// Repetitions of the whole; engines take turns
+    /// Number of times to repeat everything; engines take turns
     #[arg(long, value_name = "COUNT", value_parser = count::parse_trials, default_value = "1",
           help_heading = MEASURING)]
     pub trials: u32,
-    /// Go on with engines until the 95 % interval of every phase is within this much of its figure
-    /// to its wider side, such as 2%, after two trials in a row; the first look is after 6
+    /// Repeat an engine until the 95 % interval of every phase is within this much of its figure on
+    /// its wider side, such as 2%, after two trials in a row; at least 6 trials
     #[arg(long, value_name = "PERCENT", value_parser = count::parse_percent,
           help_heading = MEASURING)]
     pub until_ci: Option<f64>,
-    /// The most trials [default: 30]
+    /// Most trials [default: 30]
     #[arg(long, value_name = "COUNT", requires = "until_ci", value_parser = count::parse_trials,
           help_heading = MEASURING)]
     pub max_trials: Option<u32>,
@@ -94,14 +94,14 @@ pub(crate) struct Trials {
 /// What the suites share that measure on disk unless told otherwise.
 #[derive(Args, Clone)]
 pub(crate) struct Measure {
-    /// Where the data lives: ramdisk | inmem | ondisk, or r | m | d; several with commas, or all
+    /// Storage modes: ramdisk | inmem | ondisk, or r | m | d, separated by commas, or all
     #[arg(short, long, value_name = "STORAGE", value_delimiter = ',', default_value = "ondisk")]
     pub storage: Vec<StorageArg>,
     #[command(flatten)]
     pub trials: Trials,
     #[command(flatten)]
     pub baseline: BaselineArg,
-    /// Only the table: no progress, and not where the run file is
+    /// Print only the table: no progress, no file names
     #[arg(short = 'Q', long, help_heading = OUTPUT)]
     pub quiet: bool,
     #[command(flatten)]
@@ -121,14 +121,14 @@ Examples:
   assay run crossbench -r 10k -q 100k -u 0 -d 0   query the store that is there"
 )]
 pub(crate) struct CrossbenchArgs {
-    /// Where the data lives: ramdisk | inmem | ondisk, or r | m | d; several with commas, or all
+    /// Storage modes: ramdisk | inmem | ondisk, or r | m | d, separated by commas, or all
     #[arg(short, long, value_name = "STORAGE", value_delimiter = ',', default_value = "ramdisk")]
     pub storage: Vec<StorageArg>,
     /// Rows to insert, one transaction each [default: 1m]
     #[arg(short, long, value_name = "COUNT", value_parser = count::parse_positive,
           conflicts_with_all = ["load", "rows"])]
     pub insert: Option<u64>,
-    /// Open the store of this number of rows that an earlier run left; 0 with -H only prints the
+    /// Open the store with this number of rows that an earlier run left; 0 with -H prints only the
     /// header
     #[arg(short, long, value_name = "COUNT", value_parser = count::parse)]
     pub rows: Option<u64>,
@@ -138,7 +138,7 @@ pub(crate) struct CrossbenchArgs {
     /// Rows to update in each of ten rounds
     #[arg(short, long, value_name = "COUNT", value_parser = count::parse, default_value = "1m")]
     pub update: u64,
-    /// Rows to delete, at most all; what is left stays for -r
+    /// Rows to delete, at most all; rows that are left stay for -r
     #[arg(short, long, value_name = "COUNT", value_parser = count::parse, default_value = "1m")]
     pub delete: u64,
     /// Rows to load in one transaction, instead of inserting them
@@ -148,38 +148,38 @@ pub(crate) struct CrossbenchArgs {
     /// Key type: default | hash | tree, or d | h | t
     #[arg(short, long, value_name = "KEY", default_value = "default")]
     pub key: KeyArg,
-    /// Numbers of threads that share the rows of each phase out, separated by commas; loading with
-    /// -l is by one
+    /// Numbers of threads that divide the rows of each phase, separated by commas; -l loads with
+    /// one
     #[arg(short, long, value_name = "THREADS", value_delimiter = ',', default_value = "1",
           value_parser = count::parse_threads)]
     pub threads: Vec<count::Threads>,
     /// Visit rows in order [default: at random]
     #[arg(short = 'S', long)]
     pub sequential: bool,
-    /// Which keys: dense are the published consecutive prefixes, which flatter identity hashes;
-    /// sparse spreads as many over the whole 32-bit range
+    /// Keys: dense are the published consecutive prefixes, which flatter identity hashes; sparse
+    /// are spread over the whole 32-bit range
     #[arg(long, default_value = "dense")]
     pub keys: KeysArg,
     #[command(flatten)]
     pub continuous: Continuous,
     #[command(flatten)]
     pub repeats: Repeats,
-    /// Take latencies too: a further round of query and update, its operations timed one by one;
-    /// for insert and delete, the deleted rows are inserted and deleted once more
+    /// Measure latencies too, in a further round of query and update that times each operation;
+    /// for insert and delete, the deleted rows are inserted and deleted again
     #[arg(long)]
     pub latency: bool,
-    /// Take them in an open loop: COUNT operations a second arrive at random, and latency counts
-    /// from when each was meant to begin; for about a minute at most
+    /// Measure latencies in an open loop: COUNT operations a second arrive at random, and latency
+    /// counts from the intended start of each; for about a minute at most
     #[arg(long, value_name = "COUNT", requires = "latency", value_parser = count::parse_rate)]
     pub rate: Option<u64>,
-    /// Verify that the drivers do basic operations right, and measure nothing
+    /// Check that the drivers do basic operations right, and measure nothing
     #[arg(short = 'V', long)]
     pub verify: bool,
-    /// Only the last result: no progress, no banner and rounds, not where the run file is
+    /// Print only the last result: no progress, no banner, no rounds, no file names
     #[arg(short = 'Q', long, help_heading = OUTPUT)]
     pub quiet: bool,
-    /// Print the text that CrossBench prints; with -r 0 only the header of its result table, with
-    /// -Q without that header
+    /// Print CrossBench's own text; with -r 0 only the header of its table, with -Q without that
+    /// header
     #[arg(short = 'H', long, help_heading = OUTPUT)]
     pub header: bool,
     #[command(flatten)]
@@ -213,7 +213,7 @@ impl CrossbenchArgs {
 #[derive(Args)]
 #[command(after_help = "\
 The counts are those of the published scripts: CrossDB's for crossdb and for engines that live \
-in memory only, SQLite's for all others. An interrupted ladder goes on with the same command.")]
+in memory only, SQLite's for all others. The command of an interrupted ladder resumes it.")]
 pub(crate) struct LadderArgs {
     /// Leave out sizes above this
     #[arg(long, value_name = "COUNT", value_parser = count::parse_positive, default_value = "100m")]
@@ -221,10 +221,10 @@ pub(crate) struct LadderArgs {
     /// Measure these storage modes only
     #[arg(short, long, value_name = "STORAGE", value_delimiter = ',', default_value = "all")]
     pub storage: Vec<StorageArg>,
-    /// Which keys: the published dense ones, or sparse ones
+    /// Keys: the published dense ones, or sparse ones
     #[arg(long, default_value = "dense")]
     pub keys: KeysArg,
-    /// Measure everything anew instead of resuming
+    /// Measure everything again instead of resuming
     #[arg(long)]
     pub restart: bool,
     #[command(flatten)]
@@ -247,7 +247,7 @@ pub(crate) struct NudbArgs {
     /// Existing items to fetch in each store [default: 1000000; in batches, as many as a batch has]
     #[arg(long, value_name = "COUNT", value_parser = count::parse_positive)]
     pub fetches: Option<u64>,
-    /// Engines to measure; the same as --engine
+    /// Engines to measure, as --engine
     #[arg(long, value_name = "ENGINE", num_args = 1.., value_delimiter = ',',
           conflicts_with = "engine")]
     pub dbs: Vec<String>,
@@ -259,7 +259,7 @@ pub(crate) struct NudbArgs {
     #[arg(long = "block_size", visible_alias = "block-size", value_name = "BYTES",
           value_parser = count::parse_positive)]
     pub block_size: Option<u64>,
-    /// How full the hash table gets, for engines that have such a setting (0.5 in NuDB's bench)
+    /// Load factor of the hash table, for engines that have such a setting (0.5 in NuDB's bench)
     #[arg(long = "load_factor", visible_alias = "load-factor", value_name = "SHARE",
           value_parser = count::parse_share)]
     pub load_factor: Option<f64>,
@@ -268,11 +268,11 @@ pub(crate) struct NudbArgs {
     #[arg(long = "batch_size", visible_alias = "batch-size", value_name = "COUNT",
           value_parser = count::parse_positive)]
     pub batch_size: Option<u64>,
-    /// How many batches [default with --batch_size: 500]
+    /// Number of batches [default with --batch_size: 500]
     #[arg(long = "num_batches", visible_alias = "num-batches", value_name = "COUNT",
           value_parser = count::parse_positive)]
     pub num_batches: Option<u64>,
-    /// Write the batches to this file too, as CSV: num_db_items,db,op,ops/sec
+    /// CSV file for the batches: num_db_items,db,op,ops/sec
     #[arg(long = "raw_out", visible_alias = "raw-out", value_name = "FILE")]
     pub raw_out: Option<PathBuf>,
     #[command(flatten)]
@@ -323,7 +323,7 @@ pub(crate) struct TonboWriteArgs {
 
 #[derive(Args)]
 #[command(after_help = "\
-With --dir, a store that was loaded stays there, and the next run with the same records takes it.")]
+With --dir, a loaded store stays there, and the next run with the same records opens it.")]
 pub(crate) struct TonboReadArgs {
     /// Records to load [default: 400k; the published bench has 40m]
     #[arg(long, value_name = "COUNT", value_parser = count::parse_positive, conflicts_with = "tbl")]
@@ -356,10 +356,10 @@ pub(crate) struct TonboMicroArgs {
     /// Seconds of writing before anything is sampled
     #[arg(long, value_name = "SECONDS", default_value = "3", value_parser = count::parse_scale)]
     pub warm_up: f64,
-    /// Seconds that all samples together take, about
+    /// Seconds of all samples together, about
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = count::parse_scale)]
     pub measurement: f64,
-    /// How many samples
+    /// Number of samples
     #[arg(long, value_name = "COUNT", default_value = "100",
           value_parser = count::between::<u64>(10, 10_000))]
     pub samples: u64,
@@ -384,12 +384,11 @@ pub(crate) struct YcsbArgs {
     #[arg(short, long, value_name = "THREADS", value_delimiter = ',', default_value = "1",
           value_parser = count::parse_threads)]
     pub threads: Vec<count::Threads>,
-    /// How operations choose records [default: latest in workload d, zipfian in the others]
+    /// Distribution of keys [default: latest in workload d, zipfian in the others]
     #[arg(long, value_name = "DISTRIBUTION")]
     pub distribution: Option<DistributionArg>,
-    /// Take the latencies in an open loop: COUNT operations a second arrive at random, and latency
-    /// counts from when each was meant to begin; for about a minute at most [default: a closed
-    /// loop]
+    /// Measure latencies in an open loop: COUNT operations a second arrive at random, and latency
+    /// counts from the intended start of each; for about a minute at most [default: a closed loop]
     #[arg(long, value_name = "COUNT", value_parser = count::parse_rate)]
     pub rate: Option<u64>,
     /// Fields of a record

@@ -11,9 +11,9 @@ use super::help::MEASURING;
 /// A second build.
 #[derive(Args, Clone)]
 pub(crate) struct BaselineArg {
-    /// Measure every engine with another build too: another assay, or a plugin (lib….so) with
-    /// another build of its engine. Both take turns, trial by trial; the other one's figures
-    /// are those of ENGINE@other, and a comparison of both is printed at the end
+    /// Measure every engine also with another build: another assay, or a plugin (lib….so) with
+    /// another build of its engine. The builds take turns, trial by trial; the other build's lines
+    /// are ENGINE@other, and a comparison is printed at the end
     #[arg(long, value_name = "FILE", help_heading = MEASURING)]
     pub against: Option<PathBuf>,
 }
@@ -21,8 +21,8 @@ pub(crate) struct BaselineArg {
 /// For suites whose operations can be prepared before a round.
 #[derive(Args, Clone)]
 pub(crate) struct Continuous {
-    /// Prepare all operations of a round before it, and compare all results after it, so that the
-    /// clock never stops within a round; takes memory for both
+    /// Prepare the operations of a round before it and check their results after it, so that the
+    /// clock never stops in a round; needs memory for both
     #[arg(long, help_heading = MEASURING)]
     pub continuous: bool,
 }
@@ -36,9 +36,8 @@ impl Continuous {
 /// For suites with rounds that can be done again.
 #[derive(Args, Clone)]
 pub(crate) struct Repeats {
-    /// How many rounds of a phase are done again at most because the worker was kept from its
-    /// processor; rounds that fill or empty a store are never done again, nor are those of a cold
-    /// page cache
+    /// Most rounds of a phase to repeat because other processes took the worker's processor; rounds
+    /// that fill or empty a store, or have a cold page cache, are never repeated
     #[arg(long, value_name = "COUNT", value_parser = count::parse_repeats,
           default_value_t = assay_suites::REPEATS, help_heading = MEASURING)]
     pub repeats: u32,
