@@ -246,9 +246,9 @@ pub(crate) struct VerifyArgs {
 #[derive(Args)]
 #[command(after_help = "\
 A writer commits a seeded history and acknowledges each commit. At a moment that the seed draws, \
-the writer is killed, or the filesystem below it loses power. Then another process opens the store. \
-It must find every acknowledged commit, all or nothing of the commit in flight, and nothing else; \
-and the store must take further writes. Power cuts need root and /dev/fuse.
+the writer is killed, or the filesystem below it loses power. Then another process opens the \
+store. It must find every acknowledged commit, all or nothing of the commit in flight, and nothing \
+else; and the store must take further writes. Power cuts need root and /dev/fuse.
 
 Examples:
   assay crash -e sqlite,lmdb                     every level, both kinds of crash
