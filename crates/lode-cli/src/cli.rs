@@ -53,25 +53,25 @@ impl CommandLine {
 /// The commands.
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Look at every page, index and record, and say whether all is well
+    /// Check every page, index and record
     Check(CheckArgs),
-    /// Give space of the data file back that no record needs
+    /// Return unused space of the data file to the file system
     Compact(CompactArgs),
     /// Drop a table with all its records
     Drop(DropArgs),
-    /// Show the sizes of a database, and its tables with their columns and records
+    /// Print the sizes of a database, and its tables with their columns and records
     Stat(StatArgs),
     /// Write all records of a table as lines of JSON
     Dump(DumpArgs),
-    /// Put lines of JSON, such as dump writes, into a table
+    /// Load lines of JSON, as dump writes them, into a table
     Load(LoadArgs),
-    /// Write a table as a file of columns: Parquet, Arrow IPC or CSV
+    /// Export a table to a Parquet, Arrow IPC or CSV file
     #[cfg(feature = "columns")]
     Export(columns::ExportArgs),
-    /// Put the rows of such a file into a table
+    /// Import the rows of a Parquet, Arrow IPC or CSV file into a table
     #[cfg(feature = "columns")]
     Import(columns::ImportArgs),
-    /// Print the kind of keys and the schema of tables, as load takes them
+    /// Print the kind of keys and the schema of tables, in the form that load reads
     Schema(SchemaArgs),
     /// Query and change tables by SQL, statement by statement or in a shell
     #[cfg(feature = "sql")]
@@ -89,35 +89,35 @@ crash, the log is replayed in memory only.
 Example:
   lode check zoo")]
 pub(crate) struct CheckArgs {
-    /// The directory of the database
+    /// Directory of the database
     pub dir: PathBuf,
 }
 
 /// The options of `lode compact`.
 #[derive(Args)]
 #[command(after_help = "\
-Records move together, and what is free after them goes back to the file system. The size of the \
-data file before and after it is printed. `VACUUM` in lode sql is the same.
+Records move together, and the free space after them returns to the file system. The size of the \
+data file before and after is printed. `VACUUM` in lode sql does this too.
 
 Example:
   lode compact zoo")]
 pub(crate) struct CompactArgs {
-    /// The directory of the database
+    /// Directory of the database
     pub dir: PathBuf,
 }
 
 /// The options of `lode drop`.
 #[derive(Args)]
 #[command(after_help = "\
-It is gone for good, and its number of records is printed. A table that is damaged can be dropped, \
-and so can one that SQL cannot show. `lode compact` gives the space back at once.
+Dropping cannot be undone. The number of records is printed. Damaged tables can be dropped, and so \
+can tables that SQL cannot show. `lode compact` returns the space at once.
 
 Example:
   lode drop zoo animal")]
 pub(crate) struct DropArgs {
-    /// The directory of the database
+    /// Directory of the database
     pub dir: PathBuf,
-    /// The table
+    /// Name of the table
     pub table: String,
 }
 
@@ -130,9 +130,9 @@ shown. Counting reads the indexes of tables.
 Example:
   lode stat zoo --format json")]
 pub(crate) struct StatArgs {
-    /// The directory of the database
+    /// Directory of the database
     pub dir: PathBuf,
-    /// For people or for programs
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub format: Format,
 }
@@ -150,20 +150,20 @@ pub(crate) enum Format {
 #[derive(Args)]
 #[command(after_help = "\
 One object a line, with the columns in the order of the schema; ordered tables in the order of \
-their keys. Integers and timestamps (microseconds since the beginning of 1970) are numbers, and \
+their keys. Integers and timestamps (microseconds since 1970) are numbers, and \
 exact; floats are numbers, or \"NaN\", \"inf\", \"-inf\"; bytes are {\"hex\": \"00ff\"}, as is \
-text that is no UTF-8. A file is written under a temporary name beside it, and renamed when it \
-is whole. Of a damaged table, all records that can be read are written; each page that cannot be \
-read is named on standard error, and the status is 1.
+text that is no UTF-8. A file is written under a temporary name in its folder, and renamed when it \
+is complete. Of a damaged table, all readable records are written; each unreadable page is named on \
+standard error, and the status is 1.
 
 Example:
   lode dump zoo animal -o animals.jsonl")]
 pub(crate) struct DumpArgs {
-    /// The directory of the database
+    /// Directory of the database
     pub dir: PathBuf,
-    /// The table
+    /// Name of the table
     pub table: String,
-    /// Where the lines go: a file, a pipe or a device [default: standard output]
+    /// File, pipe or device to write [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
@@ -184,7 +184,7 @@ The text of a schema is columns with commas between them, those of the key first
 TYPE is u8, u16, u32, u64, i8, i16, i32, i64, f32, f64, bool, timestamp, decimal(DIGITS,DIGITS) \
 for exact decimals with digits in all and after the point, or one with a length: text(BYTES) \
 is text of at most BYTES bytes, bytes(BYTES) is exactly BYTES bytes. vartext(BYTES) and \
-varbytes(BYTES) are text and bytes of any length up to BYTES, which take up no more than they \
+varbytes(BYTES) are text and bytes of any length up to BYTES, which take up only the bytes that they \
 have. A name with other characters than letters, digits and any of _ - . is written as a JSON \
 string.
 
@@ -193,22 +193,22 @@ Examples:
   lode dump zoo animal | lode load copy animal --schema 'id:u64 key, name:text(32), tag:bytes(8)?'
   lode load zoo animal --replace < changes.jsonl")]
 pub(crate) struct LoadArgs {
-    /// The directory of the database
+    /// Directory of the database
     pub dir: PathBuf,
-    /// The table
+    /// Name of the table
     pub table: String,
-    /// Where the lines come from [default: standard input]
+    /// File to read [default: standard input]
     pub file: Option<PathBuf>,
-    /// Overwrite records whose keys are there, instead of stopping
+    /// Overwrite existing records instead of stopping
     #[arg(long)]
     pub replace: bool,
-    /// Leave records whose keys are there as they are, instead of stopping
+    /// Keep existing records instead of stopping
     #[arg(long, conflicts_with = "replace")]
     pub skip: bool,
-    /// Create the table, and the database, with these columns if they are not there
+    /// Create a missing table, and a missing database, with these columns
     #[arg(long, value_name = "COLUMNS")]
     pub schema: Option<String>,
-    /// How a table that is created finds its records [default: tree]
+    /// Index of a table that is created [default: tree]
     #[arg(long, value_enum, requires = "schema")]
     pub kind: Option<Kind>,
 }
@@ -216,9 +216,9 @@ pub(crate) struct LoadArgs {
 /// The kinds of keys.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Kind {
-    /// By a hash: the fastest for single records, in no order
+    /// Hashed keys: fastest for single records, in no order
     Hash,
-    /// In the order of keys
+    /// Keys in order
     Tree,
 }
 
@@ -239,9 +239,9 @@ One line a table: its name, the kind of its keys, and its columns, with tabs bet
 Example:
   lode load copy animal --schema \"$(lode schema zoo animal | cut -f 3)\" < animals.jsonl")]
 pub(crate) struct SchemaArgs {
-    /// The directory of the database
+    /// Directory of the database
     pub dir: PathBuf,
-    /// This table only
+    /// Print only this table
     pub table: Option<String>,
 }
 
