@@ -153,8 +153,8 @@ One object a line, with the columns in the order of the schema; ordered tables i
 their keys. Integers and timestamps (microseconds since 1970) are numbers, and \
 exact; floats are numbers, or \"NaN\", \"inf\", \"-inf\"; bytes are {\"hex\": \"00ff\"}, as is \
 text that is no UTF-8. A file is written under a temporary name in its folder, and renamed when it \
-is complete. Of a damaged table, all readable records are written; each unreadable page is named on \
-standard error, and the status is 1.
+is complete. Of a damaged table, all readable records are written; each unreadable page is named \
+on standard error, and the status is 1.
 
 Example:
   lode dump zoo animal -o animals.jsonl")]
@@ -184,8 +184,8 @@ The text of a schema is columns with commas between them, those of the key first
 TYPE is u8, u16, u32, u64, i8, i16, i32, i64, f32, f64, bool, timestamp, decimal(DIGITS,DIGITS) \
 for exact decimals with digits in all and after the point, or one with a length: text(BYTES) \
 is text of at most BYTES bytes, bytes(BYTES) is exactly BYTES bytes. vartext(BYTES) and \
-varbytes(BYTES) are text and bytes of any length up to BYTES, which take up only the bytes that they \
-have. A name with other characters than letters, digits and any of _ - . is written as a JSON \
+varbytes(BYTES) are text and bytes of any length up to BYTES, which take up only the bytes that \
+they have. A name with other characters than letters, digits and any of _ - . is written as a JSON \
 string.
 
 Examples:
