@@ -217,7 +217,7 @@ mod tests {
         assert_eq!(Estimate::of_trials(&[Vec::new()]), None);
     }
 
-    /// The interval is of the logarithms' mean, which may lie far from the median.
+    /// The interval is of the logarithms' mean, which may be far from the median.
     #[test]
     fn the_interval_holds_its_figure() {
         let mut figures = vec![1.0; 40];

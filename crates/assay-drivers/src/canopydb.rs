@@ -1,7 +1,7 @@
 //! `canopydb`: a B+tree with a write-ahead log in Rust.
 //!
 //! - Version: that of the crate.
-//! - Storage: ramdisk and disk. Keys: tree. Transactions, scans; one writer beside readers.
+//! - Storage: ramdisk and disk. Keys: tree. Transactions, scans; one writer next to readers.
 //! - Levels (its documentation of `DbOptions` and `EnvOptions`): `none` is `use_wal = false`:
 //!   commits reach the file with the checkpoints that run in the background; `process` is the
 //!   default: every commit is in the log, in the page cache; `periodic` lets it sync the log every
@@ -151,7 +151,7 @@ impl CanopyDbHandle<'_> {
         self.database.begin_read().map_err(|e| Error::engine(what, e))
     }
 
-    /// Runs one write in the open transaction, or in one of its own.
+    /// Runs one write in the open transaction, or in a new one.
     fn write<T>(
         &mut self,
         what: &str,

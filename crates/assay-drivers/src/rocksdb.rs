@@ -124,7 +124,7 @@ impl Driver for RocksDb {
     }
 }
 
-/// As many as there are processors, but not fewer than the default: a flush and a compaction.
+/// Returns the number of processors, but at least the default: a flush and a compaction.
 fn background_jobs(cpus: usize) -> i32 {
     i32::try_from(cpus).unwrap_or(i32::MAX).max(2)
 }

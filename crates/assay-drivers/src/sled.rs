@@ -113,8 +113,8 @@ impl Store for SledStore {
         work(&mut KvConnection::new(handle, &self.schema))
     }
 
-    /// sled's threads close its files some time after the last handle is dropped. Until then the
-    /// store cannot be opened again. It is closed when its lock is free.
+    /// Flushes, then waits until the store's lock is free. sled's threads close its files some time
+    /// after the last handle is dropped; until then the store cannot be opened again.
     fn close(self: Box<Self>) -> Result<()> {
         self.database.flush().map_err(|e| Error::engine("close", e))?;
         drop(self.database);

@@ -28,8 +28,8 @@
 //! - Inserts replace and deletes write tombstones without looking, as its own calls do. An update
 //!   is a transaction that reads and inserts, repeated when it met another. With several threads
 //!   the driver locks the key for that and for every write to it: a run of YCSB's workload A found
-//!   an update lost that Tonbo had committed beside another. A transaction has all those locks
-//!   before it begins: it holds a lock of Tonbo's own that the commit of another thread may wait
+//!   an update lost that Tonbo had committed next to another. A transaction has all those locks
+//!   before it starts: it holds a lock of Tonbo's own that the commit of another thread may wait
 //!   for. The limit of a scan is counted here: Tonbo's own also counts tombstones and old versions.
 //! - `tonbo-s3`: `level_path` for every level (guide: "Using S3 backends"), as in Tonbo's
 //!   benchmark; log and manifest stay in the directory, as there. Parameters: `s3-endpoint` and
@@ -56,20 +56,20 @@ use tonbo::record::DynRecord;
 use customer::Customer;
 use remote::Remote;
 
-/// One of the two drivers.
+/// The driver of either engine.
 pub(crate) struct Tonbo {
     profile: &'static Profile,
-    /// Where the tables are.
+    /// The machines on which the tables are.
     reach: Reach,
 }
 
 impl Tonbo {
-    /// All files in a directory.
+    /// Makes the driver with all files in a directory.
     pub(crate) fn local() -> Self {
         Self { profile: &LOCAL, reach: Reach::Machine }
     }
 
-    /// The tables in an S3 store.
+    /// Makes the driver with the tables in an S3 store.
     pub(crate) fn s3() -> Self {
         Self { profile: &S3, reach: Reach::Server }
     }
