@@ -26,9 +26,9 @@ pub struct OpenSpec {
     pub create: bool,
     /// The storage mode.
     pub storage: Storage,
-    /// One of the levels that the profile lists for this storage mode.
+    /// A level that the profile lists for this storage mode.
     pub durability: Durability,
-    /// One of the profile's key kinds.
+    /// A key kind of the profile.
     pub key_kind: KeyKind,
     /// The shape of the records.
     pub schema: Schema,

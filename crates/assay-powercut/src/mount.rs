@@ -70,8 +70,8 @@ pub(crate) fn mount(at: &Path) -> io::Result<OwnedFd> {
     Ok(device)
 }
 
-/// Unmounts `at`. The kernel writes back the rest of mapped files now, so another process has to serve
-/// the filesystem during it.
+/// Unmounts `at`. The kernel writes back the rest of mapped files now, so another process has to
+/// serve the filesystem during it.
 pub fn unmount(at: &Path) -> io::Result<()> {
     let started = Instant::now();
     loop {

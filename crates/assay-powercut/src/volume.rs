@@ -320,7 +320,7 @@ impl Volume {
         }
     }
 
-    /// Takes a name from a node. A node without names stays open until [`Self::sweep`].
+    /// Takes a name from a node. A node without names is kept until [`Self::sweep`].
     fn lose_name(&mut self, ino: Ino) {
         if let Some(node) = self.nodes.get_mut(&ino) {
             node.links = node.links.saturating_sub(1);
