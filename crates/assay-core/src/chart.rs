@@ -1,4 +1,4 @@
-//! Pictures as data: what a suite wants drawn of a run, for views that know no suite.
+//! Pictures as data: a suite's charts of a run, for views that know no suite.
 
 /// Lines over a common axis.
 #[derive(Clone, Debug, PartialEq)]

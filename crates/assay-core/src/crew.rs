@@ -1,8 +1,8 @@
-//! Threads that work at once, each on connections of its own.
+//! Threads that work at once, each on separate connections.
 //!
 //! Each thread prepares a batch of operations, meets the others at a gate, replays its batch, and
-//! meets them again: so none prepares while others are on the clock. What a batch took is the
-//! time from the first thread's start to the last one's end; what a round took is the sum over
+//! meets them again: so none prepares while others are on the clock. The time of a batch
+//! is from the first thread's start to the last one's end; the time of a round is the sum over
 //! its batches. A single thread passes no gate.
 
 use std::ops::Range;
@@ -16,7 +16,7 @@ use nix::unistd::Pid;
 
 use crate::usage::{Meter, ThreadUsage, Usage};
 
-/// Binds the calling thread (and what it starts from now on) to processors.
+/// Binds the calling thread (and threads that it starts later) to processors.
 pub fn bind(cpus: &[usize]) -> std::result::Result<(), String> {
     let mut set = CpuSet::new();
     cpus.iter()
@@ -25,7 +25,7 @@ pub fn bind(cpus: &[usize]) -> std::result::Result<(), String> {
         .map_err(|error| format!("cannot bind to processors {cpus:?}: {error}"))
 }
 
-/// The part of `count` operations that falls to a thread: parts differ by one at most.
+/// Returns a thread's part of `count` operations: parts differ by one at most.
 pub fn share(count: u64, threads: u32, thread: usize) -> Range<u64> {
     let (threads, thread) = (u128::from(threads), thread as u128);
     let from = |thread: u128| (u128::from(count) * thread / threads) as u64;

@@ -51,7 +51,7 @@ pub trait Clock {
     /// Restarts the clock from zero.
     fn restart(&mut self);
 
-    /// Waits, at most for `left`.
+    /// Waits for `left` at most.
     fn wait(&self, left: Duration);
 }
 

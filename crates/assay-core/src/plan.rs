@@ -68,7 +68,7 @@ pub struct Cell {
     pub memory_limit_bytes: Option<u64>,
     /// The store's directory; absent in memory.
     pub dir: Option<PathBuf>,
-    /// True when the cell is there only to show what the instrument costs.
+    /// True if the cell only shows the cost of the instrument.
     pub calibration: bool,
 }
 

@@ -164,7 +164,7 @@ pub struct Measurement {
     pub settings: Vec<String>,
     /// Facts that a reader of the figures has to know.
     pub notes: Vec<String>,
-    /// Phases that were asked for and left out, since the engine lacks what they do.
+    /// Phases that were asked for and left out, since the engine lacks their operations.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_offered: Vec<NotOffered>,
     /// The file system under the store; absent in memory.

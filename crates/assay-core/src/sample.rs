@@ -78,7 +78,7 @@ pub fn compare<R: Records>(
     Ok(compared)
 }
 
-/// Returns the error that names a row and what is wrong with it.
+/// Returns the error that names a row and its fault.
 pub(crate) fn wrong_answer(row: u64, difference: &str) -> Error {
     Error::new(ErrorKind::WrongAnswer, format!("row {row}: {difference}"))
 }

@@ -58,7 +58,7 @@ impl fmt::Display for ShareBounds {
 mod tests {
     use super::*;
 
-    /// From tables of the binomial distribution.
+    /// The bounds are from tables of the binomial distribution.
     #[test]
     fn bounds_are_those_of_clopper_and_pearson() {
         for (count, rounds, low, high) in [

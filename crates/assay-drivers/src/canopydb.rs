@@ -6,7 +6,7 @@
 //!   commits reach the file with the checkpoints that run in the background; `process` is the
 //!   default: every commit is in the log, in the page cache; `periodic` lets it sync the log every
 //!   100 ms (`wal_background_sync_interval`); `commit` is `default_commit_sync`.
-//! - Settings: `page_cache_size` as the common budget says, 1 GiB of its own; the default
+//! - Settings: `page_cache_size` as the common budget says, else 1 GiB; the default
 //!   checkpoints of 64 MiB.
 //! - Write transactions are the exclusive ones, which its documentation of `WriteTransaction`
 //!   finds cheaper; several threads take turns at them. In a transaction of several writes the

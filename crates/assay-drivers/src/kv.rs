@@ -50,7 +50,7 @@ pub(crate) trait Handle {
     /// Reads the value, lets `change` change it, and stores it.
     fn modify(&mut self, key: &[u8], change: impl FnMut(&mut Vec<u8>)) -> Result<Outcome>;
 
-    /// Deletes, as the profile's delete rule says.
+    /// Deletes a key, as the profile's delete rule says.
     fn delete(&mut self, key: &[u8]) -> Result<Outcome>;
 
     /// Calls `row` with keys and values in order until it returns false.

@@ -15,7 +15,7 @@ pub(crate) fn words(error: &dyn Error) -> String {
 }
 
 /// Loads the first of these files that `open` can load. A library is "not found" only if the linker
-/// finds none of the files: one that lacks a library of its own exists.
+/// finds none of the files: one that lacks another library exists.
 #[cfg(any(feature = "crossdb", feature = "leveldb"))]
 pub(crate) fn load<L, E: Error>(
     files: &[&str],

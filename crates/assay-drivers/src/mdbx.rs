@@ -198,7 +198,7 @@ impl Store for MdbxStore {
         work(&mut KvConnection::new(handle, &self.schema))
     }
 
-    /// Syncs, as `mdbx_env_close` does, but returns the error.
+    /// Syncs the store, as `mdbx_env_close` does, but returns the error.
     fn close(self: Box<Self>) -> Result<()> {
         if let Some(syncer) = self.syncer {
             syncer.stop()?;

@@ -9,7 +9,7 @@
 //!   was committed is in the page cache until then. It states no interval, so this is not
 //!   `periodic`. In memory there is `none`.
 //! - Settings: an index from bytes to bytes in `ValueMode::Replace`, as its page "Getting started"
-//!   keeps data under keys; `change_cache_size` as the common budget says, of its own a
+//!   keeps data under keys; `change_cache_size` as the common budget says, else a
 //!   quarter of the memory instead of 32 MiB (there is no recommendation; with 32 MiB every lookup
 //!   in a larger store reads its file).
 //! - Concurrent transactions change one index, and the last of them wins: a read and a write

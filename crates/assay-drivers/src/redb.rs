@@ -8,7 +8,7 @@
 //!   made by a thread of the driver while there are writes. So a crash of the process or the
 //!   machine costs at most 100 ms and one commit. `commit` is the default, `Durability::Immediate`.
 //!   There is no `process`: a killed process loses what only `Durability::None` has committed.
-//! - Settings: `set_cache_size` as the common budget says, 1 GiB of its own; in a transaction of
+//! - Settings: `set_cache_size` as the common budget says, else 1 GiB; in a transaction of
 //!   several writes the table stays open between them.
 //! - The insert replaces, as `Table::insert` does.
 

@@ -8,8 +8,7 @@
 //!   flush off; `periodic` is the default flush every 500 ms; `commit` calls `flush` after every
 //!   write. There is no `process`: writes wait in buffers of the process until they are
 //!   flushed, so a killed process loses them as power loss does.
-//! - Settings: `Mode::HighThroughput`; `cache_capacity` as the common budget says, 1 GiB of its
-//!   own.
+//! - Settings: `Mode::HighThroughput`; `cache_capacity` as the common budget says, else 1 GiB.
 //! - The insert replaces, as `insert` does; the update is `fetch_and_update`.
 
 use std::fs::File;

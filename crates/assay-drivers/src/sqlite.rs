@@ -11,7 +11,7 @@
 //!   `temp_store = memory` and `PRAGMA optimize`. Statements are prepared once.
 //! - The table is `WITHOUT ROWID`: a composite primary key on a table with a rowid is a second
 //!   B-tree (sqlite.org/withoutrowid.html). `--set sqlite.rowid=yes` gives it one, as published.
-//! - The common cache budget is `PRAGMA cache_size`. Each connection has a cache of its own, so
+//! - The common cache budget is `PRAGMA cache_size`. Each connection has a separate cache, so
 //!   those that work at once have equal parts. SQLite's default is 2 MiB each. In memory the pages
 //!   are the data, and no budget applies.
 //! - Where several connections write, they take turns by a mutex: SQLite's own waiting sleeps

@@ -22,7 +22,7 @@ use crate::image::Image;
 use crate::power::{BLOCK_BYTES, Shared, Wanted};
 use crate::volume::{Change, Kind};
 
-/// Only this filesystem changes what is on it, so the kernel may remember it.
+/// The time for which the kernel may keep data: only this filesystem changes its files.
 const REMEMBERED: Duration = Duration::from_secs(3600);
 /// The free space that the filesystem reports.
 const CAPACITY_BYTES: u64 = 64 << 30;

@@ -14,7 +14,7 @@ pub fn print(text: &str) -> Outcome {
     to_standard_output(&mut |out| out.write_all(parts.join("\t").as_bytes()))
 }
 
-/// Prints text that ends with its own newline and has colours of its own, which pass.
+/// Prints text that ends with its own newline and has colours, which are kept.
 pub fn print_styled(text: &str) -> Outcome {
     to_standard_output(&mut |out| out.write_all(printable::styled_lines(text).as_bytes()))
 }

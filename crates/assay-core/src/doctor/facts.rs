@@ -18,7 +18,7 @@ pub struct DataDir {
     pub storage: Storage,
     /// The directory's filesystem, if it is known.
     pub filesystem: Option<Filesystem>,
-    /// The median time of writing 4 KiB to a file and synchronising them; none where that failed.
+    /// The median time of writing 4 KiB to a file and synchronising them; none if that failed.
     pub sync_latency_ns: Option<u64>,
 }
 
@@ -131,7 +131,7 @@ fn other_runs() -> Vec<i32> {
     others.filter(|process| process.pid != me && measures(process)).map(|p| p.pid).collect()
 }
 
-/// Measures the time to write and sync a file. The file has no name, so it leaves nothing behind.
+/// Measures the median time to write and sync a file. It has no name, so it leaves nothing.
 fn sync_latency(dir: &Path) -> io::Result<u64> {
     let times = time_syncs(tempfile::tempfile_in(dir)?)?;
     Ok(median(&times).map_or(0, |median| median as u64))

@@ -5,7 +5,7 @@
 //!   scans, lookups of several keys; readers and writers all at once. A batch of inserts is one
 //!   `Table::insert_all`.
 //! - Settings: in a directory, pages may take up what the common cache budget says
-//!   (`Options::memory_bytes`), of its own half of what the process may; in memory, where they are
+//!   (`Options::memory_bytes`), else half of what the process may; in memory, where they are
 //!   the data, always that half. Everything else is the default (`periodic` syncs every 100 ms).
 //! - Suites of volumes work on `lode-volumes`, with all volumes mounted in one storage; reads stop
 //!   at the first that has a property. Their tables are ordered.

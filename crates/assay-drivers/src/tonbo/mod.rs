@@ -2,7 +2,7 @@
 //! with all files in a directory, or with the tables in an S3 store.
 //!
 //! - Version: that of the crate, 0.3.2. The newer 0.4.0-a2 is an alpha that cannot do the suites:
-//!   its lookup by key (`Transaction::get`) reads what is in memory and never a table on disk. A
+//!   its lookup by key (`Transaction::get`) reads the memory and never a table on disk. A
 //!   scan misses the rows that a background flush is moving, since it reads the list of tables
 //!   before the memtables (`db/scan.rs`). And it cannot run without its log on disk.
 //! - Storage: ramdisk and disk. Keys: tree. Transactions, scans with projection, concurrent
@@ -15,7 +15,7 @@
 //!   field is a system call. A process killed between two of them leaves a log on which Tonbo
 //!   panics at the next open. So does one killed in a commit larger than the buffer.) Nothing syncs
 //!   the log, so there is nothing stronger. The default, a buffer of 4 KiB that is flushed when it
-//!   is full, loses what is in it: `none` too (`--set tonbo.wal=buffered`).
+//!   is full, loses its content: `none` too (`--set tonbo.wal=buffered`).
 //! - Settings: `version_log_snapshot_threshold(1)` and `immutable_chunk_num(1)` (guide:
 //!   Configuration), because otherwise 0.3.2 loses or disorders records. It overwrites its manifest
 //!   with the newest edit until the threshold is reached. And it writes the memtables of one
@@ -34,8 +34,8 @@
 //! - `tonbo-s3`: `level_path` for every level (guide: "Using S3 backends"), as in Tonbo's
 //!   benchmark; log and manifest stay in the directory, as there. Parameters: `s3-endpoint` and
 //!   `s3-bucket`; region and credentials come from `AWS_REGION`, `AWS_ACCESS_KEY_ID`,
-//!   `AWS_SECRET_ACCESS_KEY` and `AWS_SESSION_TOKEN`. Without an endpoint a server of its own
-//!   serves the store's directory over HTTP on the loopback interface, from a process of its own.
+//!   `AWS_SECRET_ACCESS_KEY` and `AWS_SESSION_TOKEN`. Without an endpoint a server process
+//!   serves the store's directory over HTTP on the loopback interface.
 
 mod background;
 mod connection;
