@@ -32,10 +32,10 @@ fn open_device() -> io::Result<File> {
     OpenOptions::new().read(true).write(true).open(DEVICE)
 }
 
-/// The id of the boot, for engines that read it. An engine may trust unsynchronised data until the
-/// machine is restarted.
+/// The file of the boot's id, for engines that read it. An engine may trust unsynchronised data
+/// until the machine is restarted.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
-/// A number that differs at each reading.
+/// A file with another number at each reading.
 const RANDOM_ID: &str = "/proc/sys/kernel/random/uuid";
 
 /// Gives this process, which has one thread yet, a separate mount namespace, and lets it die with
