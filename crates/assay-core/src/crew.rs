@@ -1,8 +1,8 @@
-//! Threads that work at once, each on connections of its own.
+//! Threads that work at once, each on separate connections.
 //!
 //! Each thread prepares a batch of operations, meets the others at a gate, replays its batch, and
-//! meets them again: so none prepares while others are on the clock. What a batch took is the
-//! time from the first thread's start to the last one's end; what a round took is the sum over
+//! meets them again: so none prepares while others are on the clock. The time of a batch
+//! is from the first thread's start to the last one's end; the time of a round is the sum over
 //! its batches. A single thread passes no gate.
 
 use std::ops::Range;
@@ -16,7 +16,7 @@ use nix::unistd::Pid;
 
 use crate::usage::{Meter, ThreadUsage, Usage};
 
-/// Binds the calling thread (and what it starts from now on) to processors.
+/// Binds the calling thread (and threads that it starts later) to processors.
 pub fn bind(cpus: &[usize]) -> std::result::Result<(), String> {
     let mut set = CpuSet::new();
     cpus.iter()
@@ -25,14 +25,14 @@ pub fn bind(cpus: &[usize]) -> std::result::Result<(), String> {
         .map_err(|error| format!("cannot bind to processors {cpus:?}: {error}"))
 }
 
-/// The part of `count` operations that falls to a thread: parts differ by one at most.
+/// Returns a thread's part of `count` operations: parts differ by one at most.
 pub fn share(count: u64, threads: u32, thread: usize) -> Range<u64> {
     let (threads, thread) = (u128::from(threads), thread as u128);
     let from = |thread: u128| (u128::from(count) * thread / threads) as u64;
     from(thread)..from(thread + 1)
 }
 
-/// Where the threads of a crew wait for each other.
+/// The gate at which the threads of a crew wait for each other.
 struct Gate {
     state: Mutex<State>,
     changed: Condvar,
@@ -42,9 +42,9 @@ struct State {
     /// Threads that still have work.
     working: usize,
     waiting: usize,
-    /// How often the gate has opened.
+    /// The number of times that the gate has opened.
     opened: u64,
-    /// A thread has failed, so none may wait for it.
+    /// True if a thread has failed, so that none may wait for it.
     given_up: bool,
 }
 
@@ -58,7 +58,7 @@ impl Gate {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for all threads that still have work; false if one of them has failed.
+    /// Waits for all threads that still have work. Returns false if one of them has failed.
     fn pass(&self) -> bool {
         let mut state = self.lock();
         state.waiting += 1;
@@ -71,7 +71,7 @@ impl Gate {
         !held.unwrap_or_else(PoisonError::into_inner).given_up
     }
 
-    /// This thread has no work left.
+    /// Notes that this thread has no work left.
     fn leave(&self, failed: bool) {
         let mut state = self.lock();
         state.working -= 1;
@@ -81,7 +81,7 @@ impl Gate {
         }
     }
 
-    /// Waits until no thread has work left; false if one of them has failed.
+    /// Waits until no thread has work left. Returns false if one of them has failed.
     fn wait_for_all(&self) -> bool {
         let held = self.changed.wait_while(self.lock(), |s| s.working > 0 && !s.given_up);
         !held.unwrap_or_else(PoisonError::into_inner).given_up
@@ -104,22 +104,22 @@ pub struct Pace<'g> {
     meter: Meter,
 }
 
-/// What a thread timed.
+/// The spans that a thread timed.
 #[derive(Clone, Debug, Default)]
 pub struct Spans {
-    /// Whether other threads worked at the same time.
+    /// True if other threads worked at the same time.
     is_shared: bool,
     alone: Duration,
     together: Vec<(Instant, Instant)>,
     usage: Option<ThreadUsage>,
 }
 
-/// What a round took.
+/// The time and the usage of a round.
 #[derive(Clone, Copy, Debug)]
 pub struct Taken {
     /// The time on the clock.
     pub time: Duration,
-    /// What it had of the machine; none if its threads did not finish.
+    /// The round's use of the machine; none if its threads did not finish.
     pub usage: Option<Usage>,
 }
 
@@ -131,13 +131,13 @@ impl Spans {
         }
     }
 
-    /// What the round of a crew took, and what it had of the machine.
+    /// Returns the time that a crew's round took, and its use of the machine.
     pub fn taken(crew: &[Self]) -> Taken {
         let threads: Vec<_> = crew.iter().filter_map(|spans| spans.usage).collect();
         Taken { time: Self::total(crew), usage: ThreadUsage::together(&threads) }
     }
 
-    /// The time that a crew's spans took: batch by batch from the first start to the last end.
+    /// Returns the time that a crew's spans took: by batch from the first start to the last end.
     pub fn total(crew: &[Self]) -> Duration {
         let alone: Duration = crew.iter().map(|spans| spans.alone).sum();
         let batches = crew.iter().map(|spans| spans.together.len()).max().unwrap_or(0);
@@ -156,12 +156,12 @@ fn given_up() -> Error {
 }
 
 impl Pace<'_> {
-    /// The clock of a thread that works alone.
+    /// Returns the clock of a thread that works alone.
     pub fn alone() -> Self {
         Self { gate: None, working: true, spans: Spans::default(), meter: Meter::start() }
     }
 
-    /// Whether other threads work at the same time.
+    /// Returns true if other threads work at the same time.
     pub fn is_shared(&self) -> bool {
         self.gate.is_some()
     }
@@ -176,8 +176,8 @@ impl Pace<'_> {
         })
     }
 
-    /// Does all the work of a round on the clock, in one span. It alone counts for what the round
-    /// had of the machine, without what is prepared before it and checked after it.
+    /// Does all the work of a round on the clock, in one span. Only that span counts in the round's
+    /// usage, not what is prepared before it and checked after it.
     pub fn whole<T>(&mut self, work: impl FnOnce() -> Result<T>) -> Result<T> {
         self.together(|spans| {
             let meter = Meter::start();
@@ -205,8 +205,8 @@ impl Pace<'_> {
         }
     }
 
-    /// This thread has timed all that it had to; waits for the others, so that what follows
-    /// disturbs none of them. Returns its spans.
+    /// Waits for the other threads, so that this thread's next work disturbs none of them. Returns
+    /// the spans of this thread, which has timed all its work.
     pub fn finish(&mut self) -> Result<Spans> {
         let usage = self.spans.usage.take().unwrap_or_else(|| self.meter.stop());
         if let (Some(gate), true) = (self.gate, std::mem::take(&mut self.working)) {
@@ -228,8 +228,8 @@ impl Drop for Pace<'_> {
     }
 }
 
-/// What each thread of a crew does: it gets its number, its clock, its connections (one to each
-/// store), and where to report how many operations it has done.
+/// The work of each thread of a crew. The thread gets its number, its clock, its connections (one
+/// to each store), and a function that reports the number of operations done.
 pub type Duty<'d, T> =
     dyn Fn(usize, &mut Pace<'_>, Connections<'_, '_>, &mut dyn FnMut(u64)) -> Result<T> + Sync + 'd;
 

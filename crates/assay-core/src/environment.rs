@@ -1,6 +1,6 @@
 //! The machine and the build, as captured at the start of a run.
 //!
-//! What the machine does not say is an empty text or absent, never guessed.
+//! A fact that the machine does not state is an empty text or absent, never guessed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,10 @@ use assay_driver::machine::{memory_bytes, usable_cpus};
 use procfs::Current;
 use serde::{Deserialize, Serialize};
 
-/// Which Assay was run.
+/// The build of Assay that was run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Build {
-    /// Its version.
+    /// The build's version.
     pub version: String,
     /// The compiler.
     pub rustc: String,
@@ -24,7 +24,7 @@ pub struct Build {
     pub engines: Vec<String>,
 }
 
-/// Which machine it ran on, in which state.
+/// The machine of a run and its state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Environment {
     /// The processor's own name.
@@ -39,7 +39,7 @@ pub struct Environment {
     pub kernel: String,
     /// The distribution's name.
     pub distribution: String,
-    /// Frequency governor of the first processor; absent where there is none.
+    /// Frequency governor of the first processor; absent if it has none.
     pub governor: Option<String>,
     /// The kernel's clock source.
     pub clock_source: String,
@@ -54,23 +54,23 @@ pub struct Environment {
 /// The file system that holds a store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Filesystem {
-    /// Its type: ext4, tmpfs, …
+    /// The file system's type: ext4, tmpfs, …
     pub kind: String,
-    /// Where it is mounted.
+    /// The directory at which the file system is mounted.
     pub mount_point: PathBuf,
-    /// Its mount options.
+    /// The file system's mount options.
     pub options: String,
 }
 
 impl Filesystem {
-    /// Whether files on it are in memory.
+    /// Returns true if the file system keeps its files in memory.
     pub fn is_in_memory(&self) -> bool {
         matches!(self.kind.as_str(), "tmpfs" | "ramfs")
     }
 }
 
 impl Environment {
-    /// Asks the machine.
+    /// Captures the environment from the machine.
     pub fn capture() -> Self {
         let memory = procfs::Meminfo::current().ok();
         let line = |path: &str| read_line(Path::new(path)).unwrap_or_default();
@@ -97,8 +97,8 @@ impl Environment {
     }
 }
 
-/// The file system under `path`, which exists: of the mounts that hold it, the deepest, and of
-/// those at one place, the last.
+/// Returns the file system under `path`, which exists: the deepest of the mounts that hold it, and
+/// of those at one place the last.
 pub fn filesystem_of(path: &Path) -> Option<Filesystem> {
     let path = path.canonicalize().ok()?;
     let mounts = procfs::process::Process::myself().ok()?.mountinfo().ok()?;
@@ -126,7 +126,7 @@ pub fn filesystem_of(path: &Path) -> Option<Filesystem> {
         })
 }
 
-/// Bytes that can still be written to the file system under `path`.
+/// Returns the bytes that can still be written to the file system under `path`.
 pub fn available_bytes(path: &Path) -> Option<u64> {
     let stat = nix::sys::statvfs::statvfs(path).ok()?;
     Some(stat.blocks_available() * stat.fragment_size())

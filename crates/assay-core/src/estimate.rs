@@ -1,4 +1,4 @@
-//! The one estimator of every view: of the rounds of all trials, a figure and how far it is spread.
+//! The one estimator of every view: a figure and its spread from the rounds of all trials.
 //!
 //! The trial is the unit. Its figure is the median of its rounds, and the estimate is the median of
 //! its trials' figures. Rounds of one trial share a process, a store and a place in memory, so they
@@ -12,35 +12,35 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use crate::stats::median;
 
-/// Fewer trials have no interval, and no verdict.
+/// The number of trials below which a figure has no interval and no verdict.
 pub const TRIALS_LEAST: usize = 5;
 
-/// The share of intervals that shall hold what they are of.
+/// The share of intervals that should hold the true value.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// A figure, and how far it is spread.
+/// A figure and its spread.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     /// The median of the trials' figures.
     pub value: f64,
-    /// What the trials say about its error.
+    /// The spread of the trials.
     pub spread: Spread,
 }
 
-/// What is known about the error of a figure.
+/// The spread of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Spread {
     /// The 95 % interval, from [`TRIALS_LEAST`] trials on.
     #[serde(rename = "interval_95")]
     Interval(Bounds),
-    /// The smallest and the largest of the rounds, where trials are too few for an interval.
+    /// The smallest and the largest of the rounds, if trials are too few for an interval.
     Range(Bounds),
     /// There was one round, or all are alike and too few.
     Unknown,
 }
 
-/// Two values between which others lie.
+/// Two values that enclose others.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bounds {
     /// The lower one.
@@ -50,14 +50,14 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// The smallest bounds that hold a value too.
+    /// Returns the smallest bounds that also hold `value`.
     pub fn holding(self, value: f64) -> Self {
         Self { low: self.low.min(value), high: self.high.max(value) }
     }
 }
 
 impl Spread {
-    /// Its ends, of whichever kind it is.
+    /// Returns the ends of the interval or range; none if the spread is unknown.
     pub fn bounds(&self) -> Option<Bounds> {
         match self {
             Self::Interval(bounds) | Self::Range(bounds) => Some(*bounds),
@@ -65,7 +65,7 @@ impl Spread {
         }
     }
 
-    /// The word for its kind, in files that programs read.
+    /// Returns the word for the spread's kind, in files that programs read.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Interval(_) => "interval_95",
@@ -94,7 +94,7 @@ impl Estimate {
         Self::of_trials(&trials)
     }
 
-    /// The interval, if there is one.
+    /// Returns the interval; none for another kind of spread.
     pub fn interval(&self) -> Option<Bounds> {
         match self.spread {
             Spread::Interval(bounds) => Some(bounds),
@@ -102,14 +102,14 @@ impl Estimate {
         }
     }
 
-    /// How far the interval reaches to its wider side, as a share of the value.
+    /// Returns the interval's wider side as a share of the value.
     pub fn wider_side(&self) -> Option<f64> {
         let Bounds { low, high } = self.interval()?;
         Some((high - self.value).max(self.value - low) / self.value)
     }
 }
 
-/// The *t* interval of the median of a distribution whose logarithm is symmetric.
+/// Returns the *t* interval of the median of a distribution whose logarithm is symmetric.
 fn t_interval(figures: &[f64]) -> Option<Bounds> {
     if figures.len() < TRIALS_LEAST {
         return None;
@@ -120,17 +120,17 @@ fn t_interval(figures: &[f64]) -> Option<Bounds> {
     Some(Bounds { low: end(-1.0), high: end(1.0) })
 }
 
-/// The probability below the upper end of an interval that leaves as much out on either side.
+/// Returns the probability below the upper end of an interval that is open equally on both sides.
 pub(crate) fn two_sided(confidence: f64) -> f64 {
     f64::midpoint(confidence, 1.0)
 }
 
-/// Student's distribution.
+/// Returns Student's distribution.
 pub(crate) fn student(degrees: f64) -> StudentsT {
     StudentsT::new(0.0, 1.0, degrees).expect("there are degrees of freedom")
 }
 
-/// The quantile of Student's distribution.
+/// Returns the quantile of Student's distribution.
 pub(crate) fn t_quantile(probability: f64, degrees: f64) -> f64 {
     student(degrees).inverse_cdf(probability)
 }
@@ -147,16 +147,16 @@ fn range(rounds: impl Iterator<Item = f64> + Clone) -> Spread {
 /// The mean and the variance of a sample.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moments {
-    /// How many values.
+    /// The number of values.
     pub(crate) count: f64,
-    /// Their mean.
+    /// The mean of the values.
     pub(crate) mean: f64,
-    /// Their variance, as an estimate of that of all.
+    /// The variance of the population, estimated from the values.
     pub(crate) variance: f64,
 }
 
 impl Moments {
-    /// Those of the logarithms of values; `None` unless there are two values, and all positive.
+    /// Returns the moments of the logarithms; `None` below two values, or if any is ≤ 0.
     pub(crate) fn of_logarithms(values: &[f64]) -> Option<Self> {
         let logarithms: Vec<_> = values.iter().map(|value| value.ln()).collect();
         if values.len() < 2 || logarithms.iter().any(|value| !value.is_finite()) {
@@ -168,7 +168,7 @@ impl Moments {
         Some(Self { count, mean, variance: squares.sum::<f64>() / (count - 1.0) })
     }
 
-    /// The standard error of the mean.
+    /// Returns the standard error of the mean.
     pub(crate) fn error(&self) -> f64 {
         (self.variance / self.count).sqrt()
     }
@@ -217,7 +217,7 @@ mod tests {
         assert_eq!(Estimate::of_trials(&[Vec::new()]), None);
     }
 
-    /// The interval is of the logarithms' mean, which may lie far from the median.
+    /// The interval is of the logarithms' mean, which may be far from the median.
     #[test]
     fn the_interval_holds_its_figure() {
         let mut figures = vec![1.0; 40];

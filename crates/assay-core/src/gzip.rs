@@ -7,13 +7,13 @@ use flate2::Compression;
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
 
-/// What a compressed file begins with.
+/// The first bytes of a compressed file.
 const MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 /// A text that unpacks to more than this is refused: a small file may unpack to any size.
 const TEXT_MOST_BYTES: u64 = 2 << 30;
 
-/// Whether a file of this name is to be compressed.
+/// Returns true if a file of this name is to be compressed.
 pub(crate) fn is_named(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "gz")
 }
@@ -28,7 +28,7 @@ pub(crate) fn write(
     packed.finish().map(drop)
 }
 
-/// The text of a file that may be compressed.
+/// Returns the text of a file that may be compressed.
 pub(crate) fn text(content: Vec<u8>) -> io::Result<Vec<u8>> {
     text_of_at_most(content, TEXT_MOST_BYTES)
 }

@@ -44,7 +44,7 @@ pub(crate) fn decode(text: &str) -> Option<Histogram<u64>> {
     }
 }
 
-/// Whether what is in the compressed form takes no more memory than it has bytes for.
+/// Returns true if a compressed histogram needs no more memory than it has bytes for.
 fn is_bounded(inner: &[u8]) -> bool {
     let number = |at: usize| Some(u32::from_be_bytes(inner.get(at..at + 4)?.try_into().ok()?));
     let payload_bytes = number(4).map(|bytes| bytes as usize);

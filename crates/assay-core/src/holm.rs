@@ -2,8 +2,8 @@
 //! Scandinavian Journal of Statistics 6, 1979). If no test has anything to find, the chance that
 //! one of them finds something is at most the level, however the tests hang together.
 
-/// The probabilities of tests, adjusted in place: what is below the level afterwards is found at
-/// that level, for all of them together.
+/// Adjusts the probabilities of tests in place. A test whose probability is below the level
+/// afterwards is significant at that level, for all tests together.
 pub fn adjust(probabilities: &mut [f64]) {
     let count = probabilities.len();
     let mut order: Vec<usize> = (0..count).collect();

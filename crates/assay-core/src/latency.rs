@@ -1,17 +1,17 @@
-//! Latencies of operations, one by one, and how they went over time.
+//! Latencies of single operations, and their course over time.
 //!
-//! In a closed loop an operation begins when the one before it has ended, so a stall delays the
-//! operations after it and counts once. In an open loop operations arrive at a rate of their own.
-//! Each latency counts from the moment at which its operation was *meant* to begin: what waited
-//! behind a stall is as late as its users would find it (Schroeder, Wierman, Harchol-Balter: Open
-//! Versus Closed: A Cautionary Tale, NSDI 2006; Tene calls the mistake of the closed loop
+//! In a closed loop an operation starts when the one before it has ended, so a stall delays the
+//! operations after it and counts once. In an open loop operations arrive at a given rate. Each
+//! latency counts from the moment at which its operation was *meant* to start: an operation that
+//! waited behind a stall is as late as its users would find it (Schroeder, Wierman, Harchol-Balter:
+//! Open Versus Closed: A Cautionary Tale, NSDI 2006; Tene calls the mistake of the closed loop
 //! coordinated omission).
 //!
 //! Arrivals are a Poisson process, as those of many independent users are. Were they evenly spaced,
 //! a timer of the system could be in step with them, and fall on operations always or never.
 //!
-//! Between two operations the instrument prepares one and checks the other. Where an operation is
-//! already due then, the clock stands still meanwhile, so that no engine waits for the instrument.
+//! Between two operations the instrument prepares one and checks the other. If an operation is
+//! already due then, the clock is stopped, so that no engine waits for the instrument.
 
 use std::time::{Duration, Instant};
 
@@ -22,10 +22,10 @@ use crate::histogram::encode;
 use crate::random::mix;
 use crate::run_file::{Interval, Latency, Timeline};
 
-/// A round in an open loop lasts about so long at most, if the engine keeps up.
+/// The longest time of an open-loop round, about, if the engine keeps up.
 const OPEN_LOOP_MOST_S: u64 = 60;
 
-/// Up to an hour, with three significant digits.
+/// The longest latency that is recorded: an hour, with three significant digits.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 
 /// The first width of the intervals of a timeline, and how many there may be before neighbours
@@ -37,21 +37,21 @@ const MOST_INTERVALS: usize = 128;
 /// quarter of a millisecond longer than it was meant to.
 const SPIN: Duration = Duration::from_millis(1);
 
-/// How many of `count` operations a round has that arrive at `rate` a second; all of them in a
-/// closed loop.
+/// Returns the number of `count` operations that a round has if they arrive at `rate` a second; all
+/// of them in a closed loop.
 pub fn operations_at(rate: Option<u64>, count: u64) -> u64 {
     rate.map_or(count, |rate| count.min(rate.saturating_mul(OPEN_LOOP_MOST_S)))
 }
 
-/// Where a stopwatch takes its time from.
+/// The source of a stopwatch's time.
 pub trait Clock {
-    /// The time since the clock was made, or since it was last restarted.
+    /// Returns the time since the clock was made or last restarted.
     fn elapsed(&self) -> Duration;
 
-    /// Counts from zero again.
+    /// Restarts the clock from zero.
     fn restart(&mut self);
 
-    /// Lets at most `left` pass.
+    /// Waits for `left` at most.
     fn wait(&self, left: Duration);
 }
 
@@ -78,18 +78,18 @@ impl Clock for SystemClock {
 /// Times the operations of one thread.
 pub struct Stopwatch<C = SystemClock> {
     clock: C,
-    /// How long the clock has stood still.
+    /// Time for which the clock has stood still.
     stood: Duration,
-    /// When the last operation ended, by this clock.
+    /// The end of the last operation, by this clock.
     ended: Duration,
     arrivals: Option<Arrivals>,
     kinds: Vec<Histogram<u64>>,
     course: Course,
 }
 
-/// When the operations of one thread of an open loop are meant to begin. All threads together have
-/// one sequence, in which gaps are exponentially distributed. Of *t* threads, the first one has
-/// the first operation of it, and each *t*-th after that, the second one the second, and so on.
+/// The intended starts of one thread's operations in an open loop. All threads together have one
+/// sequence, in which gaps are exponentially distributed. Of *t* threads, the first one has the
+/// first operation of it and each *t*-th after that, the second one the second, and so on.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
     /// Operations a second of all threads together.
@@ -98,20 +98,20 @@ pub struct Arrivals {
     seed: u64,
     /// Operations of the sequence that have been counted: up to the thread's last one.
     counted: u64,
-    /// When the last one was meant to begin, after the start of the round.
+    /// The intended start of the last operation, after the start of the round.
     due_ns: f64,
     /// Operations of the sequence up to the thread's next one.
     next: u64,
 }
 
 impl Arrivals {
-    /// Those of a thread, by its number from 0 on, of `threads` that share `rate` operations a
-    /// second.
+    /// Returns the arrivals of thread `thread` (from 0) of `threads`, which share `rate` operations
+    /// a second.
     pub fn new(rate: u64, (thread, threads): (usize, u32), seed: u64) -> Self {
         Self { rate, threads, seed, counted: 0, due_ns: 0.0, next: thread as u64 + 1 }
     }
 
-    /// The intended start of the thread's next operation, after the start of the round.
+    /// Returns the intended start of the thread's next operation, after the start of the round.
     fn next(&mut self) -> Duration {
         // Inversion: Devroye, Non-Uniform Random Variate Generation, Springer 1986, page 29.
         let gaps: f64 = (self.counted..self.next).map(|at| -self.uniform(at).ln()).sum();
@@ -121,12 +121,12 @@ impl Arrivals {
         self.due()
     }
 
-    /// The intended start of the thread's last operation.
+    /// Returns the intended start of the thread's last operation.
     fn due(&self) -> Duration {
         Duration::from_nanos(self.due_ns as u64)
     }
 
-    /// Uniform in (0, 1], as 53 bits can be.
+    /// Returns a uniform number in (0, 1] with 53 bits.
     fn uniform(&self, at: u64) -> f64 {
         ((mix(self.seed, at) >> 11) + 1) as f64 / (1_u64 << 53) as f64
     }
@@ -141,7 +141,7 @@ impl Stopwatch {
 }
 
 impl<C: Clock> Stopwatch<C> {
-    /// Does the same by another clock.
+    /// Makes a stopwatch with the given clock.
     fn with_clock(clock: C, kinds: usize, arrivals: Option<Arrivals>) -> Self {
         Self {
             clock,
@@ -153,12 +153,12 @@ impl<C: Clock> Stopwatch<C> {
         }
     }
 
-    /// The round begins now.
+    /// Starts the round.
     pub fn start(&mut self) {
         self.clock.restart();
     }
 
-    /// Does an operation of a kind, in an open loop not before its time.
+    /// Does an operation of a kind; in an open loop, waits for its time first.
     pub fn time<T>(&mut self, kind: usize, work: impl FnOnce() -> Result<T>) -> Result<T> {
         let due = self.arrivals.as_mut().map_or(self.ended, Arrivals::next);
         let now = self.now();
@@ -222,7 +222,7 @@ impl Course {
         self.end_ns = self.end_ns.max(end_ns);
     }
 
-    /// Makes one interval of each two.
+    /// Merges each two intervals into one.
     fn widen(&mut self) {
         self.width_ns *= 2;
         let mut pairs = std::mem::take(&mut self.intervals).into_iter();
@@ -234,7 +234,7 @@ impl Course {
         }
     }
 
-    /// Takes another thread's in.
+    /// Adds the course of another thread.
     fn join(&mut self, mut other: Self) {
         while self.width_ns < other.width_ns {
             self.widen();
@@ -252,10 +252,10 @@ impl Course {
     }
 }
 
-/// What a crew's stopwatches saw: the latencies of each kind of operation that there was, by its
-/// name, and all operations over time.
+/// Returns the latencies of each kind of operation that was timed, by its name, and the timeline of
+/// all operations, from a crew's stopwatches.
 ///
-/// `None` when nothing was timed.
+/// `None` if nothing was timed.
 pub fn summary<C>(crew: Vec<Stopwatch<C>>, names: &[&str]) -> Option<(Vec<Latency>, Timeline)> {
     let rate = crew.first()?.arrivals.as_ref().map(|arrivals| arrivals.rate);
     let mut kinds: Vec<_> = names.iter().map(|_| histogram()).collect();
@@ -314,7 +314,7 @@ mod tests {
 
     use super::*;
 
-    /// A clock that stands still unless it is moved on; each look at it takes a microsecond.
+    /// A clock that stands still unless it is moved on; each reading takes a microsecond.
     #[derive(Clone, Default)]
     struct ManualClock(Rc<Cell<Duration>>);
 
@@ -343,7 +343,7 @@ mod tests {
         }
     }
 
-    /// A stopwatch for one kind of operation in one thread, and its clock.
+    /// Returns a stopwatch for one kind of operation in one thread, and its clock.
     fn manual(rate: Option<u64>) -> (Stopwatch<ManualClock>, ManualClock) {
         let clock = ManualClock::default();
         let arrivals = rate.map(|rate| Arrivals::new(rate, (0, 1), 1));

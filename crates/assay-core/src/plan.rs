@@ -1,4 +1,4 @@
-//! A cell: what one worker process measures.
+//! A cell: the work that one worker process measures.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -6,14 +6,14 @@ use std::path::PathBuf;
 use assay_driver::{Durability, KeyKind, Storage};
 use serde::{Deserialize, Serialize};
 
-/// What of the store's files is in the page cache when a round after the filling begins.
+/// The state of the page cache, for the store's files, when a round after the filling starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PageCache {
-    /// What the rounds before left there.
+    /// The pages that the rounds before left there.
     #[default]
     Warm,
-    /// Nothing: the store was closed, its files dropped from the cache, and opened again.
+    /// No pages: the store was closed, its files dropped from the cache, and opened again.
     Cold,
 }
 
@@ -26,25 +26,25 @@ pub struct Cell {
     pub revision: u32,
     /// The engine's id.
     pub engine: String,
-    /// Where the data lives.
+    /// The storage mode.
     pub storage: Storage,
     /// The level at which the engine runs.
     pub durability: Durability,
     /// The level that was asked for; the engine runs at a stronger one if it lacks this one.
     pub durability_wanted: Durability,
-    /// How the primary key is organised.
+    /// The kind of the primary key.
     pub key_kind: KeyKind,
-    /// Whether that was asked for, or is that of the store which is opened; else the engine chose.
+    /// True if the user or an existing store named the key's kind; else the engine chose it.
     pub key_kind_named: bool,
     /// Records in the store at its fullest.
     pub rows: u64,
     /// Threads that work at once.
     pub threads: u32,
-    /// Which repetition this is, from 1.
+    /// The number of the repetition, from 1.
     pub trial: u32,
     /// The seed of everything random.
     pub seed: u64,
-    /// How else the cell differs from others of its suite, in words for a reader.
+    /// The variant that sets the cell apart from the suite's others, in words for a reader.
     pub variant: String,
     /// The suite's own options, as its documentation describes them.
     pub options: serde_json::Value,
@@ -56,11 +56,11 @@ pub struct Cell {
     pub cpus: Vec<usize>,
     /// The state of the page cache.
     pub page_cache: PageCache,
-    /// What the engine's own cache may take up, for engines with a setting for it; none: what the
-    /// engine takes, or its authors recommend.
+    /// The size of the engine's own cache, for engines with a setting for it; none: the size that
+    /// the engine takes, or its authors recommend.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_bytes: Option<u64>,
-    /// Whether that was asked for; else it is the default for this machine.
+    /// True if the user named that size; else it is the default for this machine.
     pub cache_named: bool,
     /// The limit of the memory that the worker takes up, with its part of the page cache; none:
     /// that of the machine.
@@ -68,11 +68,11 @@ pub struct Cell {
     pub memory_limit_bytes: Option<u64>,
     /// The store's directory; absent in memory.
     pub dir: Option<PathBuf>,
-    /// True when the cell is there only to show what the instrument costs.
+    /// True if the cell only shows the cost of the instrument.
     pub calibration: bool,
 }
 
-/// What the id of an engine ends with if another build measured it (`assay run --against`).
+/// The ending of an engine's id if another build measured it (`assay run --against`).
 pub const OTHER_BUILD: &str = "@other";
 
 /// The id of the engine that the authors of this instrument wrote themselves.
@@ -91,24 +91,24 @@ pub struct WorkloadKey<'c> {
     memory_limit_bytes: Option<u64>,
 }
 
-/// The key of a line of a table, see [`Cell::same_but_trial`]: a cell without what its trials
-/// differ in.
+/// The key of a line of a table, see [`Cell::same_but_trial`]: a cell without the fields in which
+/// its trials differ.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LineKey(Cell);
 
 impl Cell {
-    /// Whether two cells belong into one table: the same work on another engine, or by another
-    /// number of threads.
+    /// Returns true if two cells belong in one table: the same work on another engine, or by
+    /// another number of threads.
     pub fn same_workload(&self, other: &Self) -> bool {
         self.workload() == other.workload()
     }
 
-    /// What cells of the same work have in common, to look them up by.
+    /// Returns the key that all cells of the same work share.
     pub fn workload(&self) -> WorkloadKey<'_> {
         WorkloadKey { revision: self.revision, ..self.workload_but_revision() }
     }
 
-    /// The same for cells of any revision of the suite.
+    /// Returns the key that cells of the same work share in all revisions of the suite.
     pub fn workload_but_revision(&self) -> WorkloadKey<'_> {
         WorkloadKey {
             suite: &self.suite,
@@ -122,48 +122,48 @@ impl Cell {
         }
     }
 
-    /// Whether another build measures it, so that its engine's name ends with [`OTHER_BUILD`].
+    /// Returns true if another build measures the cell: its engine ends with [`OTHER_BUILD`].
     pub fn is_of_other_build(&self) -> bool {
         self.engine.ends_with(OTHER_BUILD)
     }
 
-    /// The engine's id as drivers have it, whichever build measures it.
+    /// Returns the engine's id as drivers have it, without the ending of another build.
     pub fn engine_id(&self) -> &str {
         self.engine.strip_suffix(OTHER_BUILD).unwrap_or(&self.engine)
     }
 
-    /// Whether its engine is that of the authors of this instrument.
+    /// Returns true if the cell's engine is by the authors of this instrument.
     pub fn is_of_own_engine(&self) -> bool {
         self.engine_id() == OWN_ENGINE
     }
 
-    /// Whether two cells are trials of the same thing.
+    /// Returns true if two cells are trials of the same thing.
     pub fn same_but_trial(&self, other: &Self) -> bool {
         self.line() == other.line()
     }
 
-    /// The same, whichever builds measure them.
+    /// Returns true if two cells are trials of the same thing, by any builds.
     pub fn same_but_trial_and_build(&self, other: &Self) -> bool {
         let of_any_build =
             |cell: &Self| Self { engine: cell.engine_id().into(), dir: None, ..cell.clone() };
         of_any_build(self).same_but_trial(&of_any_build(other))
     }
 
-    /// Returns what trials of one thing have in common, to look them up by: all but the trial.
-    /// The default of a cache counts as one size: an eighth of the memory is not equal to the byte
-    /// after each start of a machine.
+    /// Returns the key that trials of one thing share: all fields but the trial. The default of a
+    /// cache counts as one size: an eighth of the memory differs by some bytes after each start of
+    /// a machine.
     pub fn line(&self) -> LineKey {
         let default = (!self.cache_named).then_some(0);
         let cache_bytes = self.cache_bytes.map(|bytes| default.unwrap_or(bytes));
         LineKey(Self { trial: 0, cache_bytes, ..self.clone() })
     }
 
-    /// What a cell is, to look it up by: equal for equal cells only.
+    /// Returns a key that is equal for equal cells only.
     pub fn identity(&self) -> (LineKey, u32) {
         (self.line(), self.trial)
     }
 
-    /// The same for the cell wherever its store lies.
+    /// Returns a key that is equal for equal cells, in whichever directory their stores are.
     pub fn identity_anywhere(&self) -> (LineKey, u32) {
         Self { dir: None, ..self.clone() }.identity()
     }

@@ -16,19 +16,19 @@ fn finalize(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// A short sequence of random words that begins at a seed: SplitMix64 itself, cheaper than a
+/// A short sequence of random words that starts at a seed: SplitMix64 itself, cheaper than a
 /// [`mix`] for each word.
 #[derive(Clone, Copy, Debug)]
 pub struct Words(u64);
 
 impl Words {
-    /// The sequence of a seed, which is itself random.
+    /// Returns the sequence of a seed, which is itself random.
     #[inline]
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// The next word.
+    /// Returns the next word.
     #[inline]
     #[expect(clippy::should_implement_trait, reason = "it never ends")]
     pub fn next(&mut self) -> u64 {
@@ -37,13 +37,13 @@ impl Words {
     }
 }
 
-/// The seed of a named part of something seeded.
+/// Derives the seed of a named part of something seeded.
 pub fn derive(seed: u64, part: &str) -> u64 {
     part.bytes().fold(seed, |seed, byte| mix(seed, u64::from(byte)))
 }
 
-/// A uniform draw from `0..bound` (multiply-shift; Lemire, ACM TOMACS 29(1), 2019, without
-/// the rejection: the bias is below 2⁻³² for every bound that fits 32 bits).
+/// Draws uniformly from `0..bound` (multiply-shift; Lemire, ACM TOMACS 29(1), 2019, without the
+/// rejection: the bias is below 2⁻³² for every bound that fits 32 bits).
 #[inline]
 pub fn draw(seed: u64, position: u64, bound: u64) -> u64 {
     ((u128::from(mix(seed, position)) * u128::from(bound)) >> 64) as u64
@@ -60,7 +60,7 @@ pub struct Bijection {
 }
 
 impl Bijection {
-    /// The bijection of `0..len` that `seed` names.
+    /// Returns the bijection of `0..len` that `seed` names.
     pub fn new(seed: u64, len: u64) -> Self {
         let bits = u64::BITS - len.saturating_sub(1).leading_zeros();
         Self {
@@ -70,7 +70,7 @@ impl Bijection {
         }
     }
 
-    /// The image of `at`, which is less than the length.
+    /// Returns the image of `at`, which is less than the length.
     #[inline]
     pub fn at(&self, at: u64) -> u64 {
         debug_assert!(at < self.len, "positions lie inside the domain");
@@ -83,7 +83,7 @@ impl Bijection {
         }
     }
 
-    /// The position of an image: `at(position_of(image))` is `image`.
+    /// Returns the position of an image: `at(position_of(image))` is `image`.
     pub fn position_of(&self, image: u64) -> u64 {
         let mut position = image;
         loop {

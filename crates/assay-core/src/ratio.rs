@@ -1,38 +1,38 @@
-//! How many times one side of a comparison is the other, with a 95 % interval from *t* tests on the
+//! The ratio of the two sides of a comparison, with a 95 % interval from *t* tests on the
 //! logarithms of the trials' figures: Welch's for two runs (The Generalization of "Student's"
 //! Problem when Several Different Population Variances are Involved, Biometrika 34, 1947), the
 //! paired one for trials that took turns.
 //!
-//! What a test could have found follows from the error that it saw (Bloom: Minimum Detectable
-//! Effects, Evaluation Review 19, 1995): the error, multiplied by the sum of the quantiles at its
-//! level and at its power.
+//! The smallest difference that a test could find follows from the error that it saw (Bloom:
+//! Minimum Detectable Effects, Evaluation Review 19, 1995): the error, multiplied by the sum of the
+//! quantiles at its level and at its power.
 
 use statrs::distribution::ContinuousCDF;
 
 use crate::estimate::{Bounds, CONFIDENCE, Moments, TRIALS_LEAST, student, t_quantile, two_sided};
 use crate::stats::median;
 
-/// How often a difference is found that counts as one that could have been found.
+/// The share of cases in which a difference must be found to count as one that can be found.
 pub const POWER: f64 = 0.8;
 
-/// What would take more trials than this is not worth saying.
+/// The largest number of trials that is still suggested.
 const TRIALS_MOST: u32 = 100_000;
 
-/// How many times the base the other side is.
+/// The ratio of the other side to the base.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ratio {
     /// The ratio of the medians, or the median of the ratios of pairs.
     pub value: f64,
-    /// What the trials prove; none with fewer than [`TRIALS_LEAST`] of them on a side.
+    /// The test of the ratio; none with fewer than [`TRIALS_LEAST`] trials on a side.
     pub test: Option<Test>,
 }
 
-/// A test whether a ratio is 1.
+/// A test of the hypothesis that a ratio is 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Test {
     /// The 95 % interval of the ratio.
     pub interval: Bounds,
-    /// The probability of such a difference, or a larger one, where there is none.
+    /// The probability of such a difference, or a larger one, if the sides do not differ.
     pub probability: f64,
     difference: Difference,
 }
@@ -40,9 +40,9 @@ pub struct Test {
 /// The figures of a trial in which both sides took their turn.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pair {
-    /// The base's.
+    /// The base's figure.
     pub base: f64,
-    /// The other side's.
+    /// The other side's figure.
     pub new: f64,
 }
 
@@ -56,8 +56,8 @@ impl Ratio {
         Some(Self { value, test: difference.map(|difference| difference.test(value)) })
     }
 
-    /// Compares figures that were measured in turns, each of the base beside that of the other
-    /// side. What drifts between pairs is in both figures of one, and not in their ratio.
+    /// Compares figures that were measured in turns, each of the base with the next of the other
+    /// side. A drift between pairs is in both figures of a pair, and not in their ratio.
     pub fn paired(pairs: &[Pair]) -> Option<Self> {
         let ratios: Vec<_> = pairs.iter().map(|pair| pair.new / pair.base).collect();
         let value = median(&ratios)?;
@@ -68,20 +68,20 @@ impl Ratio {
 }
 
 impl Test {
-    /// The ratio of the geometric means, which lies on that side of 1 on which the difference is.
+    /// Returns the ratio of the geometric means: above 1 or below it, as the difference is.
     pub fn mean(&self) -> f64 {
         self.difference.mean.exp()
     }
 
-    /// The smallest share by which the other side could be slower and be found, at this level, in
+    /// Returns the smallest slowdown of the other side, as a share, that is found at this level in
     /// [`POWER`] of all cases.
     pub fn smallest_found(&self, level: f64) -> f64 {
         let Difference { error, degrees, .. } = self.difference;
         1.0 - (-reach(level, degrees) * error).exp()
     }
 
-    /// How many trials (of each side) find a slowdown by this share, at this level, in [`POWER`] of
-    /// all cases; `None` if they are too many to say.
+    /// Returns the number of trials (of each side) that find a slowdown by this share, at this
+    /// level, in [`POWER`] of all cases; `None` if they are too many to say.
     pub fn trials_to_find(&self, share: f64, level: f64) -> Option<u32> {
         let wanted = -(-share).ln_1p();
         let is_enough = |trials: u32| {
@@ -104,7 +104,7 @@ impl Test {
     }
 }
 
-/// How many errors away a difference is found in [`POWER`] of all cases.
+/// Returns the number of errors at which a difference is found in [`POWER`] of all cases.
 fn reach(level: f64, degrees: f64) -> f64 {
     t_quantile(two_sided(1.0 - level), degrees) + t_quantile(POWER, degrees)
 }
@@ -113,18 +113,18 @@ fn reach(level: f64, degrees: f64) -> f64 {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Difference {
     mean: f64,
-    /// Its standard error.
+    /// The standard error of the difference.
     error: f64,
-    /// The degrees of freedom of that.
+    /// The degrees of freedom of the standard error.
     degrees: f64,
-    /// Its variance, if there were one trial of each side.
+    /// The variance of the difference, if there were one trial of each side.
     variance: f64,
-    /// How many degrees of freedom a trial of each side adds.
+    /// The degrees of freedom that a trial of each side adds.
     degrees_a_trial: f64,
 }
 
 impl Difference {
-    /// Welch's, with the degrees of freedom after Satterthwaite.
+    /// Returns Welch's difference, with the degrees of freedom after Satterthwaite.
     fn between(base: Moments, new: Moments) -> Self {
         let degrees = |base: Moments, new: Moments| {
             let parts = [base, new].map(|side| side.variance / side.count);
@@ -159,7 +159,7 @@ impl Difference {
         }
     }
 
-    /// The error and its degrees of freedom, had there been `count` trials of each side.
+    /// Returns the error and its degrees of freedom, had there been `count` trials of each side.
     fn with_trials(&self, count: f64) -> (f64, f64) {
         ((self.variance / count).sqrt(), self.degrees_a_trial * (count - 1.0))
     }

@@ -1,4 +1,4 @@
-//! What a worker process used, as the operating system counts it.
+//! Resources of a worker process, as the operating system counts them.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeVal;
 use serde::{Deserialize, Serialize};
 
-/// What one cell used, whole process, instrument included.
+/// The resources that one cell used: the whole process, instrument included.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Resources {
     /// Largest resident set of the worker.
@@ -32,7 +32,7 @@ pub struct Resources {
     pub store_closed_bytes: Option<u64>,
 }
 
-/// The largest resident set of this process so far.
+/// Returns the largest resident set of this process so far.
 pub fn peak_rss_bytes() -> u64 {
     procfs::process::Process::myself()
         .and_then(|me| me.status())
@@ -41,13 +41,13 @@ pub fn peak_rss_bytes() -> u64 {
         .map_or(0, |kib| kib * 1024)
 }
 
-/// Bytes this process sent to the storage layer so far.
+/// Returns the bytes that this process has sent to the storage layer.
 pub fn written_bytes() -> Option<u64> {
     let io = procfs::process::Process::myself().and_then(|me| me.io()).ok()?;
     Some(io.write_bytes)
 }
 
-/// User and system time of this process so far, all threads.
+/// Returns the user and system time of this process so far, all threads.
 pub fn cpu_time() -> (Duration, Duration) {
     let as_duration = |time: TimeVal| {
         Duration::from_secs(time.tv_sec().max(0) as u64)

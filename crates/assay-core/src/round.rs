@@ -1,4 +1,4 @@
-//! A round: its batches on the clock, and whether that stops between them.
+//! A round: its batches on the clock, and the behaviour of the clock between them.
 
 use std::ops::Range;
 
@@ -9,43 +9,43 @@ use serde::{Deserialize, Serialize};
 use crate::crew::Pace;
 use crate::tape::{Records, Rows, Tape};
 
-/// Operations between two calls for progress while the clock goes on.
+/// Operations between two calls for progress while the clock is running.
 const CHUNK: u64 = 16 * 1024;
 
-/// Whether a round's clock stops for what is the instrument's work.
+/// The behaviour of a round's clock during the instrument's work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Clock {
-    /// It stops between batches, where operations are prepared and results are compared.
+    /// The clock stops between batches, where operations are prepared and results are compared.
     #[default]
     Stops,
-    /// It never stops: all operations of a round are prepared before it starts, and all results are
-    /// compared after it has stopped.
+    /// The clock never stops: all operations of a round are prepared before it starts, and all
+    /// results are compared after it has stopped.
     Continuous,
 }
 
 impl Clock {
-    /// Whether it is the usual one, which cells do not name.
+    /// Returns true if the clock is the usual one, which cells do not name.
     pub fn stops(&self) -> bool {
         *self == Self::Stops
     }
 }
 
-/// A round: which rows it visits, how often, on what.
+/// A round: its rows, their order, and the connection.
 pub struct Round<'r, 'g, R: Records> {
     /// The engine's handle.
     pub connection: &'r mut dyn Connection,
     /// The clock.
     pub pace: &'r mut Pace<'g>,
-    /// What the records look like.
+    /// The shape and content of the records.
     pub records: &'r R,
     /// The living rows.
     pub rows: &'r Rows,
-    /// Which of them, in which order.
+    /// The rows to visit, in order.
     pub tape: &'r Tape,
     /// The positions of the tape.
     pub positions: Range<u64>,
-    /// Whether the clock stops for the instrument's work; not for operations one by one.
+    /// The behaviour of the clock; not used for operations one by one.
     pub clock: Clock,
     /// False for the `null` engine, whose results cannot be right.
     pub check: bool,
@@ -53,31 +53,31 @@ pub struct Round<'r, 'g, R: Records> {
     pub progress: &'r mut dyn FnMut(u64),
 }
 
-/// How a batch is replayed.
+/// The way in which a batch is replayed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Replay {
     pub(crate) operations: usize,
-    /// As many operations are one transaction.
+    /// The number of operations in one transaction.
     pub(crate) together: u64,
-    /// All are one transaction, if the clock does not stop within it.
+    /// True if all operations are one transaction, provided that the clock does not stop within it.
     pub(crate) load: bool,
 }
 
 impl Replay {
-    /// One operation after another.
+    /// Returns the replay of one operation after another.
     pub(crate) fn one_by_one(operations: usize) -> Self {
         Self { operations, together: 1, load: false }
     }
 }
 
-/// Where some operations have their bytes, of which each has `size`.
+/// Returns the byte range of some operations, of which each has `size` bytes.
 pub(crate) fn bytes(operations: &Range<usize>, size: usize) -> Range<usize> {
     operations.start * size..operations.end * size
 }
 
 impl<R: Records> Round<'_, '_, R> {
-    /// Replays a batch on the clock; returns how many operations were done. One whose clock goes on
-    /// is replayed in parts, between which it reports how far it is.
+    /// Replays a batch on the clock; returns the number of operations done. A batch with a
+    /// continuous clock is replayed in parts, and progress is reported between them.
     pub(crate) fn replay(
         &mut self,
         Replay { operations, together, load }: Replay,

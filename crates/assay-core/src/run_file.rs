@@ -26,7 +26,7 @@ const FORMAT: &str = "assay-run";
 /// A larger file is not read: a run of years has some hundred megabytes.
 pub const MOST_BYTES: u64 = 1 << 30;
 
-/// What some programs put before a text in UTF-8.
+/// The mark that some programs put before a text in UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// A whole run.
@@ -36,39 +36,39 @@ pub struct RunFile {
     pub format: String,
     /// The version of the format.
     pub schema_version: u32,
-    /// When the run began.
+    /// The time at which the run started.
     pub created: Timestamp,
-    /// The command line that repeats it.
+    /// The command line that repeats the run.
     pub command: Vec<String>,
-    /// Which Assay.
+    /// The build of Assay that ran.
     pub build: Build,
-    /// The build that took turns with it, if one did.
+    /// The other build that took turns with it, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<OtherBuild>,
-    /// Which machine, in which state.
+    /// The machine and its state.
     pub environment: Environment,
-    /// What `assay doctor` says of the machine, at the start.
+    /// The findings of `assay doctor` at the start.
     pub findings: Vec<Finding>,
-    /// How many cells the plan has.
+    /// The number of cells of the plan.
     pub planned_cells: usize,
     /// The cells, in the order in which they were measured.
     pub cells: Vec<CellResult>,
 }
 
-/// Another build, whose cells have engines whose names end with [`crate::plan::OTHER_BUILD`].
+/// Another build. Its cells have engines whose names end with [`crate::plan::OTHER_BUILD`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OtherBuild {
     /// The file.
     pub path: PathBuf,
-    /// What it is.
+    /// The kind of the file.
     pub kind: OtherKind,
-    /// Which Assay; absent for a plugin, whose cells have this one's.
+    /// The build of that Assay; absent for a plugin, whose cells have this one's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub build: Option<Build>,
 }
 
 impl OtherBuild {
-    /// Where and what it is, in words.
+    /// Returns the path and kind of the build in words.
     pub fn words(&self) -> String {
         let path = self.path.display();
         match &self.build {
@@ -78,7 +78,7 @@ impl OtherBuild {
     }
 }
 
-/// What the other build is.
+/// The kind of another build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OtherKind {
@@ -88,37 +88,37 @@ pub enum OtherKind {
     Plugin,
 }
 
-/// What came out of a cell.
+/// The result of a cell.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CellResult {
-    /// What was to be measured.
+    /// The cell that was measured.
     pub cell: Cell,
-    /// When its worker started.
+    /// The time at which the cell's worker started.
     pub started: Timestamp,
-    /// How long it took in all, with what is not timed; absent in files of before.
+    /// The time that the cell took in all, untimed work included; absent in older files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub whole_ns: Option<u64>,
-    /// How it ended.
+    /// The end of the cell.
     pub status: Status,
-    /// What a crash test found against the engine's level, if one did.
+    /// The refutation of the engine's level by a crash test, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refuted: Option<String>,
-    /// How far crash tests speak for that level; absent if they refuted it, or did not look.
+    /// The support of crash tests for that level; absent if they refuted it, or did not test it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<Holding>,
-    /// What the worker reported.
+    /// The worker's report.
     pub measurement: Measurement,
 }
 
-/// How a cell ended.
+/// The outcome of a cell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", tag = "outcome", content = "reason")]
 pub enum Status {
     /// Everything was measured and checked.
     Measured,
-    /// The engine cannot do it.
+    /// The engine cannot do the work.
     Unsupported(String),
-    /// The engine is not there.
+    /// The engine is not available.
     Unavailable(String),
     /// An answer was wrong.
     Wrong(String),
@@ -129,7 +129,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// Whether the run counts as failed because of this cell.
+    /// Returns true if the run counts as failed because of this cell.
     pub fn is_failure(&self) -> bool {
         matches!(self, Self::Wrong(_) | Self::Failed(_) | Self::Killed(_))
     }
@@ -147,13 +147,13 @@ impl Status {
     }
 }
 
-/// What a note starts with that says what an engine does beyond its level.
+/// The start of a note about a durability stronger than the engine's level.
 pub const NOTE_STRONGER: &str = "stronger than ";
 
-/// What a note starts with that says which writes do not look whether the key is there.
+/// The start of a note that names the writes which do not check if the key exists.
 pub const NOTE_BLIND_WRITES: &str = "blind writes: ";
 
-/// What a worker reports about its cell. Phases that were done before a failure are kept.
+/// A worker's report about its cell. Phases that were done before a failure are kept.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Measurement {
     /// The engine's version.
@@ -162,28 +162,28 @@ pub struct Measurement {
     pub engine_name: String,
     /// Settings that the driver applied.
     pub settings: Vec<String>,
-    /// What a reader of the figures has to know.
+    /// Facts that a reader of the figures has to know.
     pub notes: Vec<String>,
-    /// Phases that were asked for and left out, since the engine lacks what they do.
+    /// Phases that were asked for and left out, since the engine lacks their operations.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_offered: Vec<NotOffered>,
     /// The file system under the store; absent in memory.
     pub filesystem: Option<Filesystem>,
     /// The timed steps, in order.
     pub phases: Vec<Phase>,
-    /// Answers that were compared once another process had opened the closed store; 0 in memory.
+    /// Answers that were compared after another process had opened the closed store; 0 in memory.
     pub reopened: u64,
-    /// What the worker used.
+    /// The resources that the worker used.
     pub resources: Resources,
 }
 
 impl Measurement {
-    /// The phase with this name.
+    /// Returns the phase with this name.
     pub fn phase(&self, name: &str) -> Option<&Phase> {
         self.phases.iter().find(|phase| phase.name == name)
     }
 
-    /// Why the phase with this name was left out, if it was.
+    /// Returns why the phase with this name was left out, if it was.
     pub fn not_offered(&self, name: &str) -> Option<&str> {
         let left_out = self.not_offered.iter().find(|left_out| left_out.phase == name)?;
         Some(&left_out.why)
@@ -193,35 +193,35 @@ impl Measurement {
 /// A phase that was left out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotOffered {
-    /// Its name.
+    /// The phase's name.
     pub phase: String,
-    /// What the engine does not offer.
+    /// The reason: what the engine does not offer.
     pub why: String,
 }
 
 /// One timed step.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Phase {
-    /// Its name: load, insert, query, …
+    /// The phase's name: load, insert, query, …
     pub name: String,
-    /// Its rounds, in order.
+    /// The phase's rounds, in order.
     pub rounds: Vec<Round>,
-    /// Of how many of the fastest rounds the suite publishes the mean rate.
+    /// The number of fastest rounds whose mean rate the suite publishes.
     pub published_top: usize,
     /// A hash of the operations, the same for every engine (hexadecimal).
     pub tape_hash: String,
-    /// Results that were compared with what they had to be.
+    /// Results that were compared with the expected ones.
     pub checked: u64,
-    /// Rounds that were done again because they were disturbed; the attempt that lacked least is
-    /// the one that is kept.
+    /// Rounds that were repeated because they were disturbed; the attempt that lacked least is the
+    /// one that is kept.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub repeats: u32,
     /// Threads that worked at once.
     pub threads: u32,
-    /// Latencies by kind of operation, from a round of their own; none if they were not asked for.
+    /// Latencies by kind of operation, from a separate round; none if they were not asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub latencies: Vec<Latency>,
-    /// How the operations of that round went over time.
+    /// The course of that round's operations over time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<Timeline>,
 }
@@ -230,16 +230,16 @@ fn is_zero(count: &u32) -> bool {
     *count == 0
 }
 
-/// How long the operations of a kind took, one by one.
+/// The latencies of the operations of a kind, one by one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
     /// The kind of operation.
     pub operation: String,
-    /// How many.
+    /// The number of operations.
     pub count: u64,
-    /// Their mean.
+    /// The mean latency.
     pub mean_ns: f64,
-    /// The shortest.
+    /// The shortest latency.
     pub min_ns: u64,
     /// Half took at most this.
     pub p50_ns: u64,
@@ -251,20 +251,20 @@ pub struct Latency {
     pub p99_ns: u64,
     /// 99.9 % took at most this.
     pub p999_ns: u64,
-    /// 99.99 % took at most this; absent in files of before.
+    /// 99.99 % took at most this; absent in older files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p9999_ns: Option<u64>,
-    /// The longest.
+    /// The longest latency.
     pub max_ns: u64,
-    /// All of them, as a histogram of three digits in HdrHistogram's compressed form and base64;
-    /// absent in files of before.
+    /// All latencies, as a histogram of three digits in HdrHistogram's compressed form and base64;
+    /// absent in older files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub histogram: Option<String>,
 }
 
 impl Latency {
-    /// What the operations took at most, for each of these shares of them; none without a
-    /// histogram that can be read. A share that leaves less than one operation has none.
+    /// Returns the longest latency of each of these shares of the operations; none without a
+    /// readable histogram. A share that leaves less than one operation has none.
     pub fn quantiles_ns(&self, shares: &[f64]) -> Option<Vec<Option<u64>>> {
         let histogram = histogram::decode(self.histogram.as_ref()?)?;
         let left = |share: f64| (1.0 - share) * histogram.len() as f64;
@@ -275,40 +275,40 @@ impl Latency {
     }
 }
 
-/// Operations over time, those of all threads and kinds together.
+/// Operations over time, of all threads and kinds together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Timeline {
     /// Operations a second that arrived, in an open loop; absent in a closed one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered_per_second: Option<u64>,
-    /// When the last of them was meant to begin, after the start of the round; absent in a closed
+    /// The intended start of the last of them, after the start of the round; absent in a closed
     /// loop, and in files of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered_ns: Option<u64>,
     /// From the start of the round to the end of its last operation.
     pub time_ns: u64,
-    /// How long this clock stood still in the thread where it did so longest, because the
-    /// instrument was at work while an operation was due.
+    /// The longest time that a thread's clock stood still, because the instrument was at work while
+    /// an operation was due.
     pub instrument_ns: u64,
-    /// How long an interval is; the last one ends with the round.
+    /// The length of an interval; the last one ends with the round.
     pub interval_ns: u64,
     /// The intervals from the start on.
     pub intervals: Vec<Interval>,
 }
 
-/// What ended in an interval of a timeline.
+/// The operations that ended in an interval of a timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
-    /// Operations.
+    /// The number of operations.
     pub operations: u64,
-    /// 99 % of them took at most this; null if there were none.
+    /// 99 % of them took at most this; null without operations.
     pub p99_ns: Option<u64>,
-    /// The longest; null if there were none.
+    /// The longest latency; null without operations.
     pub max_ns: Option<u64>,
 }
 
 impl Timeline {
-    /// Operations a second over the whole round.
+    /// Returns the operations a second over the whole round.
     pub fn rate(&self) -> f64 {
         let operations: f64 =
             self.intervals.iter().map(|interval| interval.operations as f64).sum();
@@ -323,7 +323,7 @@ pub struct Round {
     pub operations: u64,
     /// Time inside the timed spans.
     pub time_ns: u64,
-    /// What it had of the machine; absent in files of before.
+    /// The round's use of the machine; absent in older files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
 }
@@ -331,55 +331,55 @@ pub struct Round {
 /// The least time of a round that has a rate: reading the clock takes some 30 ns, 3 % of it.
 pub const LEAST_ROUND_NS: u64 = 1_000;
 
-/// Why a phase that was measured has no rate: the reason beside the dash in every view.
+/// The reason that every view shows next to the dash of a measured phase without a rate.
 pub const NO_TIME: &str = "a round took less than a microsecond, too little for the clock, so \
                            there is no rate; measure more operations";
 
 impl Round {
-    /// Operations per second; none if the round was too short for the clock.
+    /// Returns the operations per second; none if the round was too short for the clock.
     pub fn rate(&self) -> Option<f64> {
         (self.time_ns >= LEAST_ROUND_NS).then(|| self.operations as f64 * 1e9 / self.time_ns as f64)
     }
 
-    /// Whether it had less of a processor than it could have used.
+    /// Returns true if the round had less of a processor than it could have used.
     pub fn is_disturbed(&self) -> bool {
         self.usage.is_some_and(|usage| usage.is_disturbed())
     }
 }
 
 impl Phase {
-    /// The rates of all rounds; empty if one of them was too short for the clock, since the others
-    /// would be the slow ones.
+    /// Returns the rates of all rounds; empty if one of them was too short for the clock, since the
+    /// others would be the slow ones.
     pub fn rates(&self) -> Vec<f64> {
         self.rounds.iter().map(Round::rate).collect::<Option<_>>().unwrap_or_default()
     }
 
-    /// The figure of the trial: the median rate of its rounds.
+    /// Returns the figure of the trial: the median rate of its rounds.
     pub fn trial_rate(&self) -> Option<f64> {
         median(&self.rates())
     }
 
-    /// How many of its rounds were disturbed.
+    /// Returns the number of disturbed rounds.
     pub fn disturbed(&self) -> usize {
         self.rounds.iter().filter(|round| round.is_disturbed()).count()
     }
 
-    /// What share of the wall time of its rounds was on the clock; none in files of before.
+    /// Returns the share of the rounds' wall time that was on the clock; none in older files.
     pub fn timed_share(&self) -> Option<f64> {
         let wall_ns = self.sum_of_usage(|usage| usage.wall_ns)?;
         let timed_ns: f64 = self.rounds.iter().map(|round| round.time_ns as f64).sum();
         (wall_ns > 0).then(|| timed_ns / wall_ns as f64)
     }
 
-    /// Operations for a second of processor time of the whole process. That includes what its own
-    /// threads did meanwhile and what the instrument did between the spans. `None` in older files.
+    /// Returns the operations for a second of processor time of the whole process. That includes
+    /// the engine's own threads and the instrument's work between the spans. `None` in older files.
     pub fn operations_per_cpu_second(&self) -> Option<f64> {
         let cpu_ns = self.sum_of_usage(|usage| usage.cpu_ns)?;
         let operations: f64 = self.rounds.iter().map(|round| round.operations as f64).sum();
         (cpu_ns > 0).then(|| operations * 1e9 / cpu_ns as f64)
     }
 
-    /// The sum over its rounds; none if one of them has no usage, or there is no round.
+    /// Returns the sum over the rounds; none if a round has no usage, or there is no round.
     fn sum_of_usage(&self, of: impl Fn(&Usage) -> u64) -> Option<u64> {
         let all: Option<Vec<_>> = self.rounds.iter().map(|round| round.usage).collect();
         all.filter(|all| !all.is_empty()).map(|all| {
@@ -388,21 +388,21 @@ impl Phase {
         })
     }
 
-    /// Whether one of its rounds was too short for the clock, so that there is no rate.
+    /// Returns true if a round was too short for the clock, so that there is no rate.
     pub fn is_without_time(&self) -> bool {
         self.rounds.iter().any(|round| round.time_ns < LEAST_ROUND_NS)
     }
 }
 
-/// Why a run file cannot be read or written.
+/// The reason why a run file cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum RunFileError {
-    /// The operating system said no.
+    /// The operating system reported an error.
     #[error("{path}: {source}")]
     Io {
         /// The file.
         path: String,
-        /// What it said.
+        /// The system's error.
         source: io::Error,
     },
     /// The content is not a run file.
@@ -410,7 +410,7 @@ pub enum RunFileError {
     Foreign {
         /// The file.
         path: String,
-        /// What is wrong with it.
+        /// The fault of the content.
         why: String,
     },
     /// A version of the format that this Assay does not know.
@@ -421,7 +421,7 @@ pub enum RunFileError {
     Version {
         /// The file.
         path: String,
-        /// Its version.
+        /// The file's version.
         found: u64,
     },
 }
@@ -436,7 +436,7 @@ struct Head {
 }
 
 impl RunFile {
-    /// A run without cells yet.
+    /// Makes a run without cells.
     pub fn new(
         command: Vec<String>,
         build: Build,
@@ -457,12 +457,12 @@ impl RunFile {
         }
     }
 
-    /// Whether every planned cell is there.
+    /// Returns true if the run has every planned cell.
     pub fn is_complete(&self) -> bool {
         self.cells.len() == self.planned_cells
     }
 
-    /// The cells that are results, without those that calibrate the instrument.
+    /// Returns the cells that are results, without those that calibrate the instrument.
     pub fn results(&self) -> impl Iterator<Item = &CellResult> {
         self.cells.iter().filter(|result| !result.cell.calibration)
     }
@@ -487,7 +487,7 @@ impl RunFile {
     /// Reads a run file, compressed or not.
     ///
     /// # Errors
-    /// When it cannot be read, is no run file, or is of another version of the format.
+    /// If the file cannot be read, is no run file, or is of another version of the format.
     pub fn load(path: &Path) -> Result<Self, RunFileError> {
         let name = path.display().to_string();
         let io = |source| RunFileError::Io { path: name.clone(), source };
@@ -512,7 +512,7 @@ impl RunFile {
     }
 }
 
-/// Says what is wrong with a text; its own words are in it, and may be long.
+/// Returns an error's message in a bounded length, since it quotes the text.
 fn excerpt(error: &serde_json::Error) -> String {
     printable::excerpt(&error.to_string()).into_owned()
 }

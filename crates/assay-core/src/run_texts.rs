@@ -13,7 +13,7 @@ use crate::plan::Cell;
 use crate::run_file::{CellResult, Measurement, OtherBuild, RunFile, Status};
 
 impl RunFile {
-    /// The run with texts that are safe to show. What views get.
+    /// Returns the run with texts that are safe to show, for views.
     pub fn printable(mut self) -> Self {
         let Self {
             format: _,
@@ -41,7 +41,7 @@ impl RunFile {
 }
 
 impl CellResult {
-    /// The result with texts that are safe to show.
+    /// Returns the result with texts that are safe to show.
     pub fn printable(mut self) -> Self {
         of_result(&mut self);
         self

@@ -1,4 +1,4 @@
-//! Reads a sample of records back, off the clock, and compares each with what it has to be.
+//! Reads a sample of records back, off the clock, and compares each with the expected one.
 
 use std::time::{Duration, Instant};
 
@@ -23,24 +23,24 @@ pub fn sample(count: u64) -> impl Iterator<Item = u64> {
         .map(move |at| order.at(at))
 }
 
-/// What rows have to be.
+/// The expected state of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
-    /// There, with the payload of a version.
+    /// The row exists, with the payload of a version.
     There {
         /// The version.
         version: u32,
         /// A column whose value is not known.
         ignored: Option<usize>,
     },
-    /// Not there.
+    /// The row does not exist.
     Gone,
 }
 
-/// Looks rows up and compares each with what it has to be. Returns how many were compared.
+/// Looks rows up and compares each with the expected state. Returns the number compared.
 ///
 /// # Errors
-/// The engine's, and [`ErrorKind::WrongAnswer`] with the first row that is something else.
+/// The engine's, and [`ErrorKind::WrongAnswer`] with the first row that differs.
 pub fn compare<R: Records>(
     connection: &mut dyn Connection,
     records: &R,
@@ -78,7 +78,7 @@ pub fn compare<R: Records>(
     Ok(compared)
 }
 
-/// Returns the error that names a row and what is wrong with it.
+/// Returns the error that names a row and its fault.
 pub(crate) fn wrong_answer(row: u64, difference: &str) -> Error {
     Error::new(ErrorKind::WrongAnswer, format!("row {row}: {difference}"))
 }

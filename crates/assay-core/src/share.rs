@@ -1,4 +1,4 @@
-//! What a number of rounds says of how often something happens.
+//! Bounds of the share of rounds in which something happens.
 //!
 //! C. J. Clopper, E. S. Pearson: The use of confidence or fiducial limits illustrated in the case
 //! of the binomial. Biometrika 26, 1934.
@@ -7,21 +7,21 @@ use std::fmt;
 
 use statrs::distribution::{Beta, ContinuousCDF};
 
-/// How sure the bounds are.
+/// The confidence of the bounds.
 const CONFIDENCE: f64 = 0.95;
 
-/// Between what the share of rounds lies in which something happens, with a confidence of 95 %.
+/// The bounds of the share of rounds in which something happens, with a confidence of 95 %.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ShareBounds {
-    /// The least; 0 if it never happened.
+    /// The lower bound; 0 if it never happened.
     pub low: f64,
-    /// The most; 1 if there was no round.
+    /// The upper bound; 1 if there was no round.
     pub high: f64,
 }
 
 impl ShareBounds {
-    /// The bounds after `count` of `rounds` independent rounds: Clopper and Pearson's interval, and
-    /// where nothing or everything happened the bound of its one side.
+    /// Returns the bounds after `count` of `rounds` independent rounds: Clopper and Pearson's
+    /// interval, and if nothing or everything happened the bound of its one side.
     pub fn of(count: u64, rounds: u64) -> Self {
         if rounds == 0 || count > rounds {
             return Self { low: 0.0, high: 1.0 };
@@ -58,7 +58,7 @@ impl fmt::Display for ShareBounds {
 mod tests {
     use super::*;
 
-    /// From tables of the binomial distribution.
+    /// The bounds are from tables of the binomial distribution.
     #[test]
     fn bounds_are_those_of_clopper_and_pearson() {
         for (count, rounds, low, high) in [

@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::random::draw;
 
-/// A sample: how long a number of iterations took.
+/// A sample: the time of a number of iterations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
-    /// Iterations.
+    /// The number of iterations.
     pub iterations: u64,
-    /// Their time.
+    /// The time of the iterations.
     pub time_ns: u64,
 }
 
@@ -27,9 +27,9 @@ pub struct Slope {
     pub high_ns: f64,
 }
 
-/// How many samples lie outside the fences: 1.5 (mild) and 3 (severe) times the distance of the
-/// quartiles below the first and above the third (Tukey, Exploratory Data Analysis, 1977,
-/// section 2D).
+/// The number of samples outside the fences: 1.5 (mild) and 3 (severe) times the distance of the
+/// quartiles below the first and above the third (Tukey, Exploratory Data Analysis, 1977, section
+/// 2D).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outliers {
     /// Far below.
@@ -43,17 +43,17 @@ pub struct Outliers {
 }
 
 impl Outliers {
-    /// All of them.
+    /// Returns the number of all outliers.
     pub fn total(&self) -> usize {
         self.low_severe + self.low_mild + self.high_mild + self.high_severe
     }
 }
 
-/// As many resamples as Criterion.rs takes by default, and their seed.
+/// The number of resamples that Criterion.rs takes by default, and their seed.
 const RESAMPLES: u64 = 100_000;
 const SEED: u64 = 1;
 
-/// The slope with its 95 % interval (percentiles of the bootstrap); none for no samples.
+/// Returns the slope with its 95 % interval (percentiles of the bootstrap); none for no samples.
 pub fn slope(samples: &[Sample]) -> Option<Slope> {
     if samples.is_empty() {
         return None;
@@ -106,7 +106,7 @@ pub fn outliers(samples: &[Sample]) -> Outliers {
     outliers
 }
 
-/// Of sorted values, with linear interpolation between the two nearest.
+/// Returns a percentile of sorted values, interpolated linearly between the two nearest.
 fn percentile(sorted: &[f64], percent: f64) -> f64 {
     let rank = percent / 100.0 * (sorted.len() - 1) as f64;
     let below = rank.floor() as usize;

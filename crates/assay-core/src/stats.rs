@@ -1,6 +1,6 @@
-//! Medians, and what suites publish of their rounds.
+//! Medians, and the statistics that suites publish of their rounds.
 
-/// The middle value (the mean of the middle two); `None` for no values.
+/// Returns the middle value (the mean of the middle two); `None` for no values.
 pub fn median(values: &[f64]) -> Option<f64> {
     let mut values = values.to_vec();
     let half = values.len() / 2;
@@ -13,7 +13,7 @@ pub fn median(values: &[f64]) -> Option<f64> {
     Some(lower.map_or(*middle, |lower| f64::midpoint(lower, *middle)))
 }
 
-/// The mean of the `top` largest values (of all, if there are fewer): CrossBench's statistic.
+/// Returns the mean of the `top` largest values (of all, if fewer): CrossBench's statistic.
 pub fn mean_of_top(values: &[f64], top: usize) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(|a, b| b.total_cmp(a));
@@ -21,7 +21,7 @@ pub fn mean_of_top(values: &[f64], top: usize) -> Option<f64> {
     (!sorted.is_empty()).then(|| sorted.iter().sum::<f64>() / sorted.len() as f64)
 }
 
-/// The mean of the fastest tenth (one value at least): work that nothing interrupted.
+/// Returns the mean of the fastest tenth (one value at least): work that nothing interrupted.
 pub fn mean_of_fastest_tenth(rates: &[f64]) -> Option<f64> {
     mean_of_top(rates, rates.len().div_ceil(10))
 }

@@ -7,7 +7,7 @@ use crate::random::{Bijection, draw};
 
 /// The records of a suite: everything about them is a pure function of row and version.
 pub trait Records {
-    /// Their shape.
+    /// Returns the shape of the records.
     fn schema(&self) -> &Schema;
 
     /// Writes the key area of a row.
@@ -17,7 +17,7 @@ pub trait Records {
     fn payload(&self, row: u64, version: u32, payload: &mut [u8]);
 }
 
-/// In which order a phase visits rows.
+/// The order in which a phase visits rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Order {
@@ -39,13 +39,13 @@ pub struct Tape {
 }
 
 impl Tape {
-    /// A tape over `rows` rows (at least one).
+    /// Makes a tape over `rows` rows (at least one).
     pub fn new(order: Order, seed: u64, rows: u64) -> Self {
         assert!(rows > 0, "a tape needs rows");
         Self { order, seed, rows, bijection: Bijection::new(seed, rows) }
     }
 
-    /// The row at a position. Permutations begin again after the last row.
+    /// Returns the row at a position. Permutations start again after the last row.
     #[inline]
     pub fn row(&self, position: u64) -> u64 {
         match self.order {
@@ -68,16 +68,16 @@ impl TapeHash {
         self.0 = (self.0.rotate_left(5) ^ row).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     }
 
-    /// The hash so far.
+    /// Returns the hash so far.
     pub fn value(self) -> u64 {
         self.0
     }
 }
 
-/// Which rows a store holds: all of `0..rows`, less what earlier phases deleted.
+/// The rows that a store holds: all of `0..rows`, less those that earlier phases deleted.
 ///
-/// A delete phase removes the first rows of an order; what is left is the rest of that order.
-/// So the rows that live are found by composing the orders, newest first, without a list.
+/// A delete phase removes the first rows of an order; the rest of that order is left. So the living
+/// rows are found by composing the orders, newest first, without a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Population {
     rows: u64,
@@ -93,17 +93,17 @@ struct Deletion {
 }
 
 impl Population {
-    /// Rows `0..rows`.
+    /// Returns the population of rows `0..rows`.
     pub fn all(rows: u64) -> Self {
         Self { rows, deletions: Vec::new() }
     }
 
-    /// How many rows live.
+    /// Returns the number of living rows.
     pub fn live(&self) -> u64 {
         self.rows - self.deletions.iter().map(|deletion| deletion.count).sum::<u64>()
     }
 
-    /// Notes that the first `count` rows of a tape over the living rows were deleted.
+    /// Records that the first `count` rows of a tape over the living rows were deleted.
     pub fn delete(&mut self, order: Order, seed: u64, count: u64) {
         let among = self.live();
         assert!(count <= among && order != Order::Draws, "each row is deleted once");
@@ -129,7 +129,7 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// The living row with number `at`.
+    /// Returns the living row with number `at`.
     #[inline]
     pub fn row(&self, at: u64) -> u64 {
         self.steps.iter().rev().fold(at, |at, (tape, skipped)| tape.row(at + skipped))

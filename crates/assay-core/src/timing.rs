@@ -1,8 +1,8 @@
 //! The timed loops.
 //!
 //! Operations are prepared in batches that stay in the processor's cache; only the replay of a
-//! batch by the driver is inside the timed span. Each lookup returns into a buffer of its own.
-//! Between the spans every result is compared, byte by byte, with what it had to be; every write is
+//! batch by the driver is inside the timed span. Each lookup returns into a separate buffer.
+//! Between the spans every result is compared, byte by byte, with the expected one; every write is
 //! checked by its outcome, and after a round of writes a sample is read back.
 //!
 //! (A virtual call and the folding of the result into a digest for each operation were measured
@@ -27,11 +27,11 @@ pub use crate::round::{Clock, Round};
 const BATCH_MOST: usize = 1024;
 const BATCH_LEAST: usize = 16;
 const BATCH_BYTES: usize = 40 * 1024;
-/// The same for several threads at once, for which the start and the end of a span take longer.
+/// The most operations of a batch of several threads, for which spans take longer to start and end.
 const SHARED_BATCH_MOST: usize = 16 * 1024;
 const SHARED_BATCH_BYTES: usize = 1 << 20;
 
-/// What one round took.
+/// The spans and checks of one round.
 #[derive(Clone, Debug, Default)]
 pub struct Timed {
     /// Operations done.
@@ -40,16 +40,16 @@ pub struct Timed {
     pub spans: Spans,
     /// The hash of the rows visited, in order.
     pub tape: TapeHash,
-    /// Results that were compared with what they had to be.
+    /// Results that were compared with the expected ones.
     pub checked: u64,
 }
 
-/// What is done to each row of a round that is timed operation by operation.
+/// The action on each row of a round that is timed operation by operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Insert it.
+    /// Insert the row.
     Insert,
-    /// Look it up; a column that is named has a value that is not known.
+    /// Look the row up; a named column has a value that is not known.
     Query {
         /// The column.
         ignored: Option<usize>,
@@ -61,7 +61,7 @@ pub enum Action {
         /// The version.
         version: u32,
     },
-    /// Delete it.
+    /// Delete the row.
     Delete,
 }
 
@@ -76,20 +76,20 @@ impl Action {
     }
 }
 
-/// Operations between two calls for progress, where they are timed one by one.
+/// Operations between two calls for progress, if they are timed one by one.
 const TOLD_EVERY: u64 = 1024;
 
-/// A batch of operations. Its memory is used again for the next one: what is allocated between
-/// the spans would move the engine's own allocations about.
+/// A batch of operations. Its memory is reused for the next batch: allocations between the spans
+/// would move the engine's own allocations.
 struct Batch {
-    /// The most operations it holds.
+    /// The most operations that the batch holds.
     most: u64,
     rows: Vec<u64>,
     keys: Vec<u8>,
 }
 
 impl Batch {
-    /// Those of a round, which may be one batch.
+    /// Returns the batch for the operations of a round, which may be one batch.
     fn of<R: Records>(round: &Round<'_, '_, R>) -> Self {
         let schema = round.records.schema();
         let (bytes, most) = match round.pace.is_shared() {
@@ -109,7 +109,7 @@ impl Batch {
 }
 
 impl<R: Records> Round<'_, '_, R> {
-    /// Inserts rows; one transaction for all when `load`, else one for each.
+    /// Inserts rows; in one transaction for all if `load`, else in one for each.
     pub fn inserts(mut self, load: bool) -> Result<Timed> {
         let size = self.records.schema().record_size();
         let key_size = self.records.schema().key_size();
@@ -260,7 +260,7 @@ impl<R: Records> Round<'_, '_, R> {
         Ok(timed)
     }
 
-    /// Does the same to each row, timed one by one. An operation is prepared before its time comes
+    /// Does `action` to each row, timed one by one. An operation is prepared before its time comes
     /// and its result is compared after it, all in one span: threads do not wait for each other.
     pub fn one_by_one(
         mut self,
@@ -415,7 +415,7 @@ impl<R: Records> Round<'_, '_, R> {
 }
 
 impl Timed {
-    /// What a crew's threads did, as one.
+    /// Merges the results of a crew's threads into one.
     pub fn of_crew(crew: Vec<Self>) -> (Self, Taken) {
         let spans: Vec<_> = crew.iter().map(|timed| timed.spans.clone()).collect();
         let mut whole = Self::default();

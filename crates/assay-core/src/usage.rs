@@ -1,10 +1,10 @@
-//! What a round had of the machine: processor time, and what kept it from that.
+//! A round's use of the machine: processor time, and the disturbances that took some of it.
 //!
 //! A thread that is ready waits for a processor that another thread has, or that the hypervisor
 //! gave to another machine. The kernel counts both (`run_delay` of `/proc/thread-self/schedstat`,
-//! the steal time of `/proc/stat`), so waiting for a device or for a lock does not count. The
-//! engine's own threads may be what a round waits for: that is no disturbance. So no more counts
-//! than what this process left of its processors.
+//! the steal time of `/proc/stat`), so waiting for a device or for a lock does not count. A round
+//! may wait for the engine's own threads: that is no disturbance. So the count is limited to the
+//! time that this process left of its processors.
 
 use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,8 +17,8 @@ use serde::{Deserialize, Serialize};
 /// A round that lacked more than this share of its wall time is disturbed.
 pub const LACK_MOST: f64 = 0.05;
 
-/// What a round had of the machine, from its start to its end: with what is prepared and checked
-/// between the spans on the clock.
+/// A round's use of the machine, from its start to its end, including the work of preparing and
+/// checking between the spans on the clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     /// From the first thread's start to the last one's end.
@@ -29,40 +29,40 @@ pub struct Usage {
     pub waited_ns: u64,
     /// Time that the hypervisor took from a processor: the mean over all.
     pub stolen_ns: u64,
-    /// How many processors the process may use.
+    /// The number of processors that the process may use.
     pub processors: u32,
-    /// How often the threads of the round lost their processor to others.
+    /// The number of times that the round's threads lost their processor to others.
     pub involuntary_switches: u64,
-    /// Pages that the threads of the round had to wait for a device for.
+    /// Pages for which the threads of the round had to wait for a device.
     pub major_faults: u64,
-    /// How often the process was stopped (SIGSTOP) and went on while the round lasted.
+    /// The number of times that the process was stopped (SIGSTOP) and resumed during the round.
     pub stops: u64,
 }
 
-/// How often this process was stopped and went on.
+/// The number of times that this process was stopped and resumed.
 static STOPS: AtomicU64 = AtomicU64::new(0);
 
-/// Notes that this process was stopped and goes on now: the rounds that go on are disturbed.
+/// Records that this process was stopped and has resumed: the current rounds are disturbed.
 pub fn note_stop() {
     STOPS.fetch_add(1, Ordering::SeqCst);
 }
 
 impl Usage {
-    /// How long the round lacked a processor, for what this process is not to blame for.
+    /// Returns the time that the round lacked a processor for reasons outside this process.
     pub fn lacked_ns(&self) -> u64 {
         let whole = self.wall_ns.saturating_mul(self.processors.into());
         let left = whole.saturating_sub(self.cpu_ns);
         self.waited_ns.min(left).max(self.stolen_ns)
     }
 
-    /// Whether the round had less than 95 % of a processor while it was ready to work, or was
-    /// stopped.
+    /// Returns true if the round had less than 95 % of a processor while it was ready to work, or
+    /// was stopped.
     pub fn is_disturbed(&self) -> bool {
         self.stops > 0 || self.lacked_ns() as f64 > LACK_MOST * self.wall_ns as f64
     }
 }
 
-/// What one thread of a round used.
+/// The usage of one thread of a round.
 #[derive(Clone, Copy, Debug)]
 pub struct ThreadUsage {
     start: Instant,
@@ -76,7 +76,7 @@ pub struct ThreadUsage {
 }
 
 impl ThreadUsage {
-    /// What the threads of a crew used together; none for no threads.
+    /// Returns the usage of a crew's threads together; none for no threads.
     pub fn together(crew: &[Self]) -> Option<Usage> {
         let start = crew.iter().map(|thread| thread.start).min()?;
         let end = crew.iter().map(|thread| thread.end).max()?;
@@ -95,7 +95,7 @@ impl ThreadUsage {
     }
 }
 
-/// The counters of the calling thread when it began a round.
+/// The counters of the calling thread at the start of a round.
 #[derive(Clone, Copy, Debug)]
 pub struct Meter {
     start: Instant,
@@ -108,7 +108,7 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Starts for the calling thread.
+    /// Starts a meter for the calling thread.
     pub fn start() -> Self {
         let thread = getrusage(UsageWho::RUSAGE_THREAD).ok();
         let count = |of: fn(&Counters) -> i64| thread.as_ref().map_or(0, of).max(0) as u64;
@@ -123,7 +123,7 @@ impl Meter {
         }
     }
 
-    /// What was used since the start; for the thread that started it.
+    /// Returns the usage since the start, for the thread that started the meter.
     pub fn stop(&self) -> ThreadUsage {
         let end = Instant::now();
         let now = Self::start();
@@ -144,7 +144,7 @@ fn as_ns(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Processor time of this process so far.
+/// Returns the processor time of this process so far.
 fn process_cpu() -> Duration {
     let as_duration = |time: TimeVal| {
         Duration::from_secs(time.tv_sec().max(0) as u64)
@@ -155,21 +155,21 @@ fn process_cpu() -> Duration {
         .unwrap_or_default()
 }
 
-/// How long the calling thread was ready and had no processor, since it began; none where the
-/// kernel does not count that.
+/// Returns the time that the calling thread was ready without a processor, since its start; none if
+/// the kernel does not count that.
 fn waited_ns() -> Option<u64> {
     let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     text.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// How long a processor was stolen since the machine began, the mean over all.
+/// Returns the time stolen from a processor since the machine started, the mean over all.
 fn stolen_ns() -> Option<u64> {
     let text = fs::read_to_string("/proc/stat").ok()?;
     stolen_of(&text, procfs::ticks_per_second())
 }
 
-/// The same of the text of `/proc/stat`: the eighth number of its first line, in ticks, is the sum
-/// over the processors that have a line of their own.
+/// Reads the stolen time from `/proc/stat`: the eighth number of its first line, in ticks, is the
+/// sum over the processors with lines of their own.
 fn stolen_of(text: &str, ticks_per_second: u64) -> Option<u64> {
     let ticks: u64 = text.lines().next()?.split_whitespace().nth(8)?.parse().ok()?;
     let is_processor = |line: &&str| line.starts_with("cpu") && !line.starts_with("cpu ");

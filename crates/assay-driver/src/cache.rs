@@ -1,22 +1,22 @@
-//! What the cache of an open store may take up.
+//! The cache sizes of an open store.
 
 use std::fmt;
 
-/// The cache that an engine has of its own, beside the system's page cache.
+/// An engine's own cache, next to the system's page cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cache {
     /// A cache of this size.
     Size {
-        /// What all of the store's caches may take up.
+        /// The most bytes that all of the store's caches may take up.
         size_bytes: u64,
-        /// The setting that says so, as the engine's users know it.
+        /// The setting of that size, as the engine's users know it.
         setting: &'static str,
     },
     /// The engine's default, which the driver does not know.
     Default,
-    /// None: the engine maps its files, so that the system's page cache is its cache.
+    /// No cache: the engine maps its files, so that the system's page cache is its cache.
     Mapped,
-    /// None: all data lies in memory.
+    /// No cache: all data is in memory.
     InMemory,
     /// The engine has no setting for the size of a cache, or no cache.
     NoSetting,
@@ -36,8 +36,8 @@ impl fmt::Display for Cache {
     }
 }
 
-/// A size in the largest unit of at least 1 MiB that it is a whole number of, else rounded down to
-/// MiB; below 1 MiB in KiB. The sizes of limits, as users write them.
+/// Returns a limit's size as users write it: in GiB if it is a whole number of them, else rounded
+/// down to MiB; below 1 MiB in KiB.
 pub fn binary_size(size_bytes: u64) -> String {
     let (kib, mib, gib) = (size_bytes >> 10, size_bytes >> 20, size_bytes >> 30);
     match size_bytes {

@@ -17,14 +17,14 @@ pub struct Compact {
 #[derive(Clone, Copy, Debug)]
 struct Column {
     kind: ColumnType,
-    /// Where it lies in the payload area.
+    /// Bytes before the column in the payload area.
     from: usize,
     end: usize,
 }
 
 impl Compact {
-    /// For a schema; none if its records all have the same length, or only their last column
-    /// varies.
+    /// Makes the packer of a schema; none if its records all have the same length, or only their
+    /// last column varies.
     pub fn new(schema: &Schema) -> Option<Self> {
         let base = schema.key_size();
         let columns = schema.payload_columns().iter().map(|column| {
@@ -49,13 +49,13 @@ impl Compact {
         }
     }
 
-    /// Writes the columns of what [`Self::pack`] wrote into a payload area whose padding is zero.
-    /// Of bytes that it did not write, something; the check of what was read finds that out.
+    /// Unpacks the result of [`Self::pack`] into a payload area whose padding is zero. Other bytes
+    /// unpack to something; the check of the result finds that.
     pub fn unpack(&self, packed: &[u8], payload: &mut [u8]) {
         self.unpack_some(packed, |_| true, payload);
     }
 
-    /// The same for some columns, by their place among those that are not in the key.
+    /// Unpacks some columns, by their positions among those that are not in the key.
     pub fn unpack_some(
         &self,
         mut packed: &[u8],
@@ -81,7 +81,7 @@ impl Compact {
     }
 }
 
-/// The number at the front; 0 if there is none.
+/// Returns the number at the front; 0 if the bytes are too few.
 fn number<const SIZE: usize>(bytes: &[u8]) -> usize {
     let bytes = bytes.first_chunk::<SIZE>().copied().unwrap_or([0; SIZE]);
     bytes.iter().rev().fold(0, |number, &byte| number << 8 | usize::from(byte))

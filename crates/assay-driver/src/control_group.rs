@@ -10,14 +10,14 @@ use procfs::{ProcessCGroup, ProcessCGroups};
 /// The version of the interface that the memory controller has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
-    /// A hierarchy of its own for the memory controller.
+    /// A separate hierarchy for the memory controller.
     V1,
     /// One hierarchy for all controllers.
     V2,
 }
 
 impl Version {
-    /// The file of a group with its hard limit.
+    /// Returns the name of a group's file with its hard limit.
     pub fn limit_file(self) -> &'static str {
         match self {
             Self::V1 => "memory.limit_in_bytes",
@@ -30,21 +30,21 @@ impl Version {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControlGroup {
     version: Version,
-    /// Where the hierarchy is mounted.
+    /// The directory at which the hierarchy is mounted.
     root: PathBuf,
     /// The group's folder.
     folder: PathBuf,
 }
 
 impl ControlGroup {
-    /// The group that this process is in; none if there is no memory controller, or it is not
+    /// Returns the group of this process; none without a memory controller, or if it is not
     /// mounted.
     pub fn own() -> Option<Self> {
         let process = Process::myself().ok()?;
         Self::find(&process.cgroups().ok()?, &process.mountinfo().ok()?.0)
     }
 
-    /// The group that the lines of a process name, below one of these mounts.
+    /// Finds the group that the lines of a process name, below one of these mounts.
     fn find(groups: &ProcessCGroups, mounts: &[MountInfo]) -> Option<Self> {
         let has_memory = |group: &&ProcessCGroup| group.controllers.iter().any(|c| c == "memory");
         let of_all = |group: &&ProcessCGroup| group.hierarchy == 0;
@@ -62,24 +62,24 @@ impl ControlGroup {
         Some(Self::at(version, &mount.mount_point, below))
     }
 
-    /// The group at a path below the folder where its hierarchy is mounted.
+    /// Returns the group at a path below the folder where its hierarchy is mounted.
     pub fn at(version: Version, root: &Path, below: &Path) -> Self {
         // Joining nothing would leave a slash at the end.
         let folder = if below == Path::new("") { root.into() } else { root.join(below) };
         Self { version, root: root.into(), folder }
     }
 
-    /// The version of its interface.
+    /// Returns the version of the group's interface.
     pub fn version(&self) -> Version {
         self.version
     }
 
-    /// The folders of the group and of those that it is in, the group's first.
+    /// Returns the folders of the group and of its ancestors, the group's first.
     pub fn folders(&self) -> impl Iterator<Item = &Path> {
         self.folder.ancestors().take_while(|folder| folder.starts_with(&self.root))
     }
 
-    /// The least hard limit of the group and of those that it is in; none if there is none.
+    /// Returns the least hard limit of the group and its ancestors; none without a limit.
     pub fn memory_limit_bytes(&self) -> Option<u64> {
         let limit = |folder: &Path| {
             let text = fs::read_to_string(folder.join(self.version.limit_file())).ok()?;

@@ -1,26 +1,26 @@
-//! What an engine can return besides success, as drivers report it.
+//! Errors of an engine, as drivers report them.
 //!
 //! A missing row and a duplicate key are outcomes, not errors (see [`crate::Outcome`]);
 //! an [`Error`] means that the operation did not happen.
 
 use std::fmt;
 
-/// Why an operation did not happen.
+/// The reason why an operation did not happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
     /// The engine has no such operation. Shown as `–`, never replaced by another operation.
     Unsupported,
-    /// The place where the store lives is full.
+    /// The disk or memory of the store is full.
     Full,
     /// A read came back wrong.
     WrongAnswer,
     /// Another thread of the crew failed, so this one stopped. Its error is the reason.
     GivenUp,
-    /// Anything else that the engine said.
+    /// Any other error of the engine.
     Engine,
 }
 
-/// An engine's error: what was attempted and what the engine said. One pointer wide, so that
+/// An engine's error: the attempted operation and the engine's message. One pointer wide, so that
 /// results of single operations travel in registers.
 pub struct Error(Box<Body>);
 
@@ -33,20 +33,20 @@ struct Body {
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// An error of `kind` with a message that names the operation and the engine's own words.
+    /// Makes an error of `kind` with a message that names the operation and the engine's own words.
     #[cold]
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self(Box::new(Body { kind, message: message.into() }))
     }
 
-    /// An operation that the engine does not have.
+    /// Makes the error of an operation that the engine does not have.
     #[cold]
     pub fn unsupported(what: impl Into<String>) -> Self {
         Self::new(ErrorKind::Unsupported, what)
     }
 
-    /// What the engine said when it was asked to do `operation`. A full disk is recognised by
-    /// the operating system's words for it, which engines pass on.
+    /// Makes an error from the engine's message about `operation`. A full disk is recognised by the
+    /// operating system's words for it, which engines pass on.
     #[cold]
     pub fn engine(operation: &str, said: impl fmt::Display) -> Self {
         let said = said.to_string();
@@ -60,7 +60,7 @@ impl Error {
         Self::new(kind, format!("{operation}: {said}"))
     }
 
-    /// Which sort of error this is.
+    /// Returns the kind of the error.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }

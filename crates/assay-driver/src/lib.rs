@@ -1,8 +1,8 @@
-//! What an engine implements to be measured by Assay, and nothing else: neither measuring nor the
-//! run file. Engines compile against this crate only, so a change of statistics rebuilds none.
+//! The traits that an engine implements to be measured by Assay, without measuring and run files.
+//! Engines compile against this crate only, so a change of statistics rebuilds none.
 //!
-//! A [`Driver`] opens a [`Store`]; a thread works on it through a [`Connection`]. What the engine
-//! promises and offers stands in its [`Profile`]. Records are packed as [`schema`] says.
+//! A [`Driver`] opens a [`Store`]; a thread works on it through a [`Connection`]. The [`Profile`]
+//! states the engine's promises and features. Records are packed as [`schema`] says.
 
 #![warn(unreachable_pub)]
 

@@ -1,13 +1,13 @@
-//! What an engine answers.
+//! The outcomes of an engine's operations.
 
-/// What became of an operation that the engine carried out.
+/// The outcome of an operation that the engine carried out.
 #[repr(u8)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// There is no such key; nothing happened.
+    /// The key does not exist; nothing happened.
     Missing = 0,
-    /// Found, inserted, updated or deleted.
+    /// The record was found, inserted, updated or deleted.
     Done = 1,
-    /// The key is there already; nothing happened.
+    /// The key exists already; nothing happened.
     Duplicate = 2,
 }

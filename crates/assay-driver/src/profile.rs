@@ -1,4 +1,4 @@
-//! What an engine declares about itself: where its data can live, what it promises, what it offers.
+//! An engine's declaration of its storage modes, promises and features.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -26,9 +26,9 @@ macro_rules! named {
 }
 
 named! {
-    /// Where the data lives.
+    /// The place of the data.
     Storage {
-        /// In the process, gone with it.
+        /// In the process; it ends with the process.
         Memory = "memory",
         /// In files on a tmpfs.
         Ramdisk = "ramdisk",
@@ -38,21 +38,21 @@ named! {
 }
 
 named! {
-    /// What survives what. Stronger levels are greater.
+    /// The events that acknowledged writes survive. Stronger levels are greater.
     Durability {
         /// Nothing is promised before the store is closed.
         None = "none",
-        /// What was acknowledged survives a killed process.
+        /// Acknowledged writes survive a killed process.
         Process = "process",
         /// Power loss costs at most the interval that the driver states.
         Periodic = "periodic",
-        /// Power loss costs nothing that was acknowledged.
+        /// Acknowledged writes survive a power loss.
         Commit = "commit",
     }
 }
 
 named! {
-    /// How the primary key is organised.
+    /// The kind of a primary key.
     KeyKind {
         /// Point access only.
         Hash = "hash",
@@ -62,8 +62,7 @@ named! {
 }
 
 named! {
-    /// A change of a record that is there. Engines whose records stay as they were inserted lack
-    /// it.
+    /// A change of an existing record. Engines whose records stay as they were inserted lack it.
     Change {
         /// Setting a column.
         Update = "update",
@@ -72,11 +71,11 @@ named! {
     }
 }
 
-/// What an engine's transactions offer.
+/// The features of an engine's transactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Transactions {
-    /// There are none.
+    /// The engine has no transactions.
     None,
     /// Inserts and deletes are collected and applied at once; reads do not see them before.
     Batches,
@@ -84,98 +83,98 @@ pub enum Transactions {
     Full,
 }
 
-/// What `insert` does when the key is already there, as the engine's fast path has it.
+/// The effect of `insert` on an existing key, on the engine's fast path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum InsertRule {
-    /// It returns [`Outcome::Duplicate`](crate::Outcome::Duplicate) and changes nothing.
+    /// Insert returns [`Outcome::Duplicate`](crate::Outcome::Duplicate) and changes nothing.
     Refuses,
-    /// It replaces the record (a blind put).
+    /// Insert replaces the record (a blind put).
     Replaces,
 }
 
-/// What `delete` returns for a key that is not there, as the engine's fast path has it.
+/// The outcome of `delete` for a missing key, on the engine's fast path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DeleteRule {
     /// [`Outcome::Missing`](crate::Outcome::Missing).
     Reports,
-    /// [`Outcome::Done`](crate::Outcome::Done): it writes a tombstone and does not look.
+    /// [`Outcome::Done`](crate::Outcome::Done): delete writes a tombstone without a lookup.
     Silent,
 }
 
-/// How many connections can work at once.
+/// The number of connections that can work at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Concurrency {
     /// One connection at a time.
     OneConnection,
-    /// Many readers beside one writer.
+    /// Many readers next to one writer.
     OneWriter,
     /// Readers and writers all at once.
     Concurrent,
 }
 
-/// Where the files of an engine's stores end up.
+/// The machines on which the files of an engine's stores are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
     /// On this machine.
     Machine,
-    /// On a server, or some of them.
+    /// On one or more servers.
     Server,
 }
 
 /// A setting of an engine that the user may choose with `--set ENGINE.NAME=VALUE`.
 #[derive(Clone, Copy, Debug)]
 pub struct EngineOption {
-    /// Its name.
+    /// The option's name.
     pub name: &'static str,
-    /// The values it takes, the default first.
+    /// The option's values, the default first.
     pub values: &'static [&'static str],
-    /// What it decides, in one line.
+    /// The option's effect, in one line.
     pub about: &'static str,
     /// The value that the published driver had, for `--as-published`.
     pub as_published: Option<&'static str>,
 }
 
-/// What an engine declares about itself.
+/// An engine's declaration about itself.
 #[derive(Clone, Debug)]
 pub struct Profile {
     /// The id of the engine on the command line and in run files.
     pub id: &'static str,
     /// The name that published tables use.
     pub name: &'static str,
-    /// One line: what it is.
+    /// A description of the engine in one line.
     pub about: &'static str,
     /// Key kinds, the default first.
     pub key_kinds: &'static [KeyKind],
     /// Storage modes with the durability levels in each, weakest first.
     pub levels: &'static [(Storage, &'static [Durability])],
-    /// Whether level `periodic` also keeps everything when only the process dies.
+    /// True if level `periodic` keeps everything when only the process dies.
     pub periodic_survives_kill: bool,
-    /// What begin, commit and rollback offer.
+    /// The features of begin, commit and rollback.
     pub transactions: Transactions,
-    /// What insert does with a key that is there.
+    /// The effect of insert on an existing key.
     pub insert_rule: InsertRule,
-    /// What delete returns for a key that is not there.
+    /// The outcome of delete for a missing key.
     pub delete_rule: DeleteRule,
-    /// How many connections can work at once.
+    /// The number of connections that can work at once.
     pub concurrency: Concurrency,
     /// Settings that the user may choose.
     pub options: &'static [EngineOption],
-    /// Parameters with values of their own that the engine takes: `block_size` and the like.
+    /// Parameters with free values that the engine takes: `block_size` and the like.
     pub parameters: &'static [&'static str],
     /// False for `null`, whose results cannot be checked.
     pub keeps_data: bool,
 }
 
 impl Profile {
-    /// The levels in a storage mode; none when the engine does not have that mode.
+    /// Returns the levels in a storage mode; none if the engine does not have that mode.
     pub fn levels_in(&self, storage: Storage) -> &'static [Durability] {
         self.levels.iter().find(|(with, _)| *with == storage).map_or(&[], |(_, levels)| levels)
     }
 
-    /// The weakest level that promises at least `wanted`.
+    /// Returns the weakest level that promises at least `wanted`.
     pub fn level_for(&self, storage: Storage, wanted: Durability) -> Option<Durability> {
         self.levels_in(storage).iter().copied().find(|&level| {
             let too_lossy = level == Durability::Periodic
@@ -185,7 +184,7 @@ impl Profile {
         })
     }
 
-    /// Which writes do not look whether the key is there, in words; none if all of them look.
+    /// Names the writes that do not check if the key exists; none if all of them check.
     pub fn blind_writes(&self) -> Option<&'static str> {
         match (self.insert_rule, self.delete_rule) {
             (InsertRule::Replaces, DeleteRule::Silent) => {
@@ -199,7 +198,7 @@ impl Profile {
         }
     }
 
-    /// A value for every option: the chosen one, or the default.
+    /// Returns a value for every option: the chosen one, or the default.
     pub fn options_with(&self, chosen: &BTreeMap<String, String>) -> Vec<(String, String)> {
         let value = |option: &EngineOption| {
             chosen.get(option.name).map_or(option.values[0], String::as_str).to_string()
@@ -207,7 +206,7 @@ impl Profile {
         self.options.iter().map(|option| (option.name.to_string(), value(option))).collect()
     }
 
-    /// Whether stores of a storage mode can be closed and opened again.
+    /// Returns true if stores of a storage mode can be closed and opened again.
     pub fn reopens(&self, storage: Storage) -> bool {
         self.keeps_data && storage != Storage::Memory
     }

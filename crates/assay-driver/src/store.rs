@@ -1,6 +1,6 @@
-//! The record level: what a suite asks of an engine.
+//! The record level: the operations that a suite asks of an engine.
 //!
-//! A [`Driver`] opens a [`Store`]; a thread works on it through a [`Connection`] of its own. Keys,
+//! A [`Driver`] opens a [`Store`]; each thread works on it through a separate [`Connection`]. Keys,
 //! payloads and records are packed as [`crate::schema`] says. A driver allocates nothing and
 //! formats nothing on the path of a single operation. It never stands in for an operation that its
 //! engine does not have: it returns [`Error::unsupported`].
@@ -17,27 +17,27 @@ use crate::profile::{Change, Durability, KeyKind, Profile, Reach, Storage};
 use crate::schema::Schema;
 use crate::volume::Volume;
 
-/// What to open.
+/// The description of a store to open.
 #[derive(Clone, Debug)]
 pub struct OpenSpec {
     /// An existing directory for the engine's files; unused in memory.
     pub dir: PathBuf,
-    /// Create a store in the empty directory, or open the one that is there.
+    /// True to create a store in the empty directory; false to open the existing one.
     pub create: bool,
-    /// Where the data lives.
+    /// The storage mode.
     pub storage: Storage,
-    /// One of the levels that the profile lists for this storage mode.
+    /// A level that the profile lists for this storage mode.
     pub durability: Durability,
-    /// One of the profile's key kinds.
+    /// A key kind of the profile.
     pub key_kind: KeyKind,
     /// The shape of the records.
     pub schema: Schema,
-    /// How many records are to be expected, for engines that want their size in advance.
+    /// The expected number of records, for engines that want their size in advance.
     pub expected_rows: u64,
-    /// How many connections will work at once.
+    /// The number of connections that will work at once.
     pub threads: u32,
-    /// What the engine's own cache may take up; none: what the engine takes, or its authors
-    /// recommend.
+    /// The most bytes of the engine's own cache; none: the size that the engine takes, or its
+    /// authors recommend.
     pub cache_bytes: Option<u64>,
     /// Volumes to mount at one point, if the suite works on volumes; 1 unless the driver mounts
     /// them. Otherwise it works on records.
@@ -49,10 +49,10 @@ pub struct OpenSpec {
 }
 
 impl OpenSpec {
-    /// The value of an option.
+    /// Returns the value of an option.
     ///
     /// # Panics
-    /// When the profile does not list the option: an error of the driver's author.
+    /// If the profile does not list the option: an error of the driver's author.
     pub fn option(&self, name: &str) -> &str {
         self.options
             .iter()
@@ -61,7 +61,7 @@ impl OpenSpec {
             .expect("every option of the profile has a value")
     }
 
-    /// The value of a parameter, if one was given.
+    /// Returns the value of a parameter, if one was given.
     pub fn parameter(&self, name: &str) -> Option<&str> {
         self.parameters.get(name).map(String::as_str)
     }
@@ -69,35 +69,35 @@ impl OpenSpec {
 
 /// An engine that Assay can drive.
 pub trait Driver: Sync {
-    /// What the engine declares about itself.
+    /// Returns the engine's declaration about itself.
     fn profile(&self) -> &Profile;
 
-    /// The engine's version, or why it is not available here.
+    /// Returns the engine's version, or why it is not available here.
     fn version(&self) -> std::result::Result<String, String>;
 
-    /// What an engine does at a level beyond what the level promises, in words, so that it costs
-    /// more there than others.
+    /// Returns in words what an engine does at a level beyond its promise, so that it costs more
+    /// there than others. None if it does nothing more.
     fn stronger(&self, _: Durability) -> Option<&'static str> {
         None
     }
 
-    /// The interval between syncs at level `periodic`, if the engine or its driver states one.
+    /// Returns the interval between syncs at level `periodic`, if the engine or driver states one.
     fn periodic_interval(&self) -> Option<Duration> {
         None
     }
 
-    /// Where the files of its stores end up.
+    /// Returns the machines on which the files of the engine's stores are.
     fn reach(&self) -> Reach {
         Reach::Machine
     }
 
-    /// The changes of records that the engine does not have. Suites leave out what needs them.
+    /// Returns the record changes that the engine lacks. Suites leave out what needs them.
     fn lacks(&self) -> &[Change] {
         &[]
     }
 
-    /// How the keys of its volumes are organised, if one store mounts several volumes at one point
-    /// by itself, as [`OpenSpec::volumes`] says. Its [`Connection::volume`] is all of them then.
+    /// Returns the kind of the volumes' keys, if one store mounts several volumes at one point by
+    /// itself, as [`OpenSpec::volumes`] says. Its [`Connection::volume`] is all of them then.
     fn volume_keys(&self) -> Option<KeyKind> {
         None
     }
@@ -108,27 +108,27 @@ pub trait Driver: Sync {
 
 /// An open store with one table.
 pub trait Store: Sync {
-    /// The settings that were applied, as the engine's users would write them.
+    /// Returns the settings that were applied, as the engine's users would write them.
     fn settings(&self) -> Vec<String>;
 
-    /// What its cache may take up.
+    /// Returns the size of the store's cache.
     fn cache(&self) -> Cache;
 
     /// Runs `work` with a connection of the calling thread. (The connection lives inside this
     /// call, so it may borrow from what lives on its stack: statements, transactions.)
     fn connect(&self, work: &mut Work<'_>) -> Result<()>;
 
-    /// Closes the store; with it, whatever the engine leaves for then reaches its files.
+    /// Closes the store. Data that the engine holds back until then reaches the files.
     fn close(self: Box<Self>) -> Result<()>;
 }
 
-/// What a thread does with its connection.
+/// The work of a thread on its connection.
 pub type Work<'w> = dyn FnMut(&mut dyn Connection) -> Result<()> + 'w;
 
-/// One thread's handle. Outside [`Self::begin`] … [`Self::commit`] every write is a transaction
-/// of its own, durable as the store's level says when the call returns.
+/// One thread's handle. Outside [`Self::begin`] … [`Self::commit`] every write is a separate
+/// transaction, durable as the store's level says when the call returns.
 pub trait Connection {
-    /// Begins a transaction.
+    /// Starts a transaction.
     fn begin(&mut self) -> Result<()> {
         Err(Error::unsupported("transactions"))
     }
@@ -146,7 +146,7 @@ pub trait Connection {
     /// Inserts a packed record.
     fn insert(&mut self, record: &[u8]) -> Result<Outcome>;
 
-    /// Stores a packed record, in place of the one with its key if there is one.
+    /// Stores a packed record, in place of an existing one with its key.
     fn upsert(&mut self, record: &[u8]) -> Result<()> {
         let _ = record;
         Err(Error::unsupported("writing a record whether or not it is there"))
@@ -167,17 +167,17 @@ pub trait Connection {
         Err(Error::unsupported("lookups of several keys at once"))
     }
 
-    /// Sets one column (by its position in the schema) to a packed value, which is as long as
-    /// its type says; one of variable length has its number of bytes at the front.
+    /// Sets one column (by its position in the schema) to a packed value, which has the length of
+    /// its type; one of variable length has its number of bytes at the front.
     fn update(&mut self, key: &[u8], column: usize, value: &[u8]) -> Result<Outcome>;
 
     /// Deletes a record.
     fn delete(&mut self, key: &[u8]) -> Result<Outcome>;
 
-    /// Replays inserts of packed records one after another; returns how many were
+    /// Replays inserts of packed records one after another; returns the number that were
     /// [`Outcome::Done`].
     ///
-    /// The `replay` functions are what the timed loops call: one virtual call for a batch of single
+    /// The timed loops call the `replay` functions: one virtual call for a batch of single
     /// operations instead of one for each. A call that cannot be inlined, and a result that travels
     /// through it, keep the cache misses of successive operations from overlapping. They are
     /// instantiated for each driver, so [`Self::insert`] and the others are inlined into them. A
@@ -191,7 +191,7 @@ pub trait Connection {
         Ok(done)
     }
 
-    /// Inserts packed records in one transaction; returns how many were [`Outcome::Done`].
+    /// Inserts packed records in one transaction; returns the number that were [`Outcome::Done`].
     fn batch(&mut self, records: &[u8], record_size: usize) -> Result<u64> {
         self.begin()?;
         let done = self.replay_inserts(records, record_size)?;
@@ -199,7 +199,7 @@ pub trait Connection {
         Ok(done)
     }
 
-    /// Replays lookups one after another, each into a payload area of its own.
+    /// Replays lookups one after another, each into a separate payload area.
     fn replay_gets(
         &mut self,
         keys: &[u8],
@@ -241,13 +241,13 @@ pub trait Connection {
         Ok(done)
     }
 
-    /// The engine's own notion of volumes and properties, if it has one.
+    /// Returns the engine's own volumes and properties, if it has them.
     fn volume(&mut self) -> Option<&mut dyn Volume> {
         None
     }
 
-    /// Calls `row` for each record of a range in ascending order of keys and returns their
-    /// number. A row is a packed record in which only the columns asked for are meaningful.
+    /// Calls `row` for each record of a range in ascending order of keys and returns their number.
+    /// A row is a packed record in which only the requested columns are meaningful.
     fn scan(&mut self, scan: &Scan<'_>, row: &mut dyn FnMut(&[u8])) -> Result<u64> {
         let (_, _) = (scan, row);
         Err(Error::unsupported("ordered scans"))
@@ -257,12 +257,12 @@ pub trait Connection {
 /// A range of records in the order of their keys.
 #[derive(Clone, Copy, Debug)]
 pub struct Scan<'s> {
-    /// From which key area on.
+    /// The bound of the range's lowest key area.
     pub lower: Bound<&'s [u8]>,
-    /// Up to which key area.
+    /// The bound of the range's highest key area.
     pub upper: Bound<&'s [u8]>,
-    /// Positions of the columns wanted, ascending.
+    /// Positions of the requested columns, ascending.
     pub columns: &'s [usize],
-    /// The most records.
+    /// The largest number of records to return.
     pub limit: u64,
 }

@@ -1,7 +1,7 @@
-//! Volumes of a virtual storage: records with typed properties, linked into a tree by name. It
-//! is what SKVDB offers; the suite of that name drives other engines through an adapter over the
-//! record level. An engine with such a notion of its own implements [`Volume`] itself and hands
-//! it out by [`Connection::volume`](crate::Connection::volume).
+//! Volumes of a virtual storage: records with typed properties, linked into a tree by name, as
+//! SKVDB offers them. The suite of that name drives other engines through an adapter over the
+//! record level. An engine with volumes implements [`Volume`] itself and returns it from
+//! [`Connection::volume`](crate::Connection::volume).
 
 use crate::error::Result;
 use crate::outcome::Outcome;
@@ -27,7 +27,7 @@ pub enum Property<'p> {
 
 /// A thread's handle of one volume.
 pub trait Volume {
-    /// Sets a property of a record, whether or not the record has it.
+    /// Sets a property of a record. The record may have the property already.
     fn set(&mut self, record: u64, name: &str, value: Property<'_>) -> Result<()>;
 
     /// Calls `found` with a property, if the record has it.
@@ -44,6 +44,6 @@ pub trait Volume {
     /// Makes a record the child of another under a name; an existing name is a duplicate.
     fn link(&mut self, parent: u64, name: &str, child: u64) -> Result<Outcome>;
 
-    /// Undoes a link.
+    /// Removes a link.
     fn unlink(&mut self, parent: u64, name: &str) -> Result<Outcome>;
 }

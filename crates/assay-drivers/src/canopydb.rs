@@ -1,12 +1,12 @@
 //! `canopydb`: a B+tree with a write-ahead log in Rust.
 //!
 //! - Version: that of the crate.
-//! - Storage: ramdisk and disk. Keys: tree. Transactions, scans; one writer beside readers.
+//! - Storage: ramdisk and disk. Keys: tree. Transactions, scans; one writer next to readers.
 //! - Levels (its documentation of `DbOptions` and `EnvOptions`): `none` is `use_wal = false`:
 //!   commits reach the file with the checkpoints that run in the background; `process` is the
 //!   default: every commit is in the log, in the page cache; `periodic` lets it sync the log every
 //!   100 ms (`wal_background_sync_interval`); `commit` is `default_commit_sync`.
-//! - Settings: `page_cache_size` as the common budget says, 1 GiB of its own; the default
+//! - Settings: `page_cache_size` as the common budget says, else 1 GiB; the default
 //!   checkpoints of 64 MiB.
 //! - Write transactions are the exclusive ones, which its documentation of `WriteTransaction`
 //!   finds cheaper; several threads take turns at them. In a transaction of several writes the
@@ -151,7 +151,7 @@ impl CanopyDbHandle<'_> {
         self.database.begin_read().map_err(|e| Error::engine(what, e))
     }
 
-    /// Runs one write in the open transaction, or in one of its own.
+    /// Runs one write in the open transaction, or in a new one.
     fn write<T>(
         &mut self,
         what: &str,

@@ -23,7 +23,7 @@
 //! - A single insert is plain, and the constraint's error is the duplicate. In a transaction that
 //!   error would end the transaction, so there the insert has `ON CONFLICT DO NOTHING`, which
 //!   DuckDB carries out as `MERGE INTO`: a join with the table. A batch inserts plainly, and once
-//!   it meets a duplicate it begins again with `ON CONFLICT DO NOTHING`. The upsert is a merge too.
+//!   it meets a duplicate it starts again with `ON CONFLICT DO NOTHING`. The upsert is a merge too.
 //! - Two transactions that change one row, or insert one key, meet as an error of the second
 //!   (optimistic concurrency, duckdb.org/docs/2.0/connect/concurrency). Where several connections
 //!   write, they therefore take turns by a mutex; reads do not wait.
@@ -105,7 +105,7 @@ impl Driver for DuckDb {
     }
 }
 
-/// Opens the database with all that differs from DuckDB's defaults.
+/// Opens the database with all settings that differ from DuckDB's defaults.
 fn open(spec: &OpenSpec) -> duckdb::Result<duckdb::Connection> {
     let config = Config::default()
         .with("preserve_insertion_order", "false")?
@@ -126,7 +126,7 @@ fn open(spec: &OpenSpec) -> duckdb::Result<duckdb::Connection> {
     }
 }
 
-/// What its buffer manager may take up.
+/// Returns the limit of DuckDB's buffer manager.
 fn cache(spec: &OpenSpec) -> Cache {
     match (spec.storage, spec.cache_bytes) {
         (Storage::Memory, _) => Cache::InMemory,
@@ -135,7 +135,7 @@ fn cache(spec: &OpenSpec) -> Cache {
     }
 }
 
-/// What DuckDB itself says of the settings.
+/// Returns the settings as DuckDB itself reports them.
 fn settings(connection: &duckdb::Connection, storage: Storage) -> Result<Vec<String>> {
     let files = ["fsync_mode", "checkpoint_threshold"];
     let always = ["threads", "memory_limit", "preserve_insertion_order"];
@@ -174,12 +174,12 @@ fn type_name(kind: ColumnType) -> String {
 
 struct DuckDbStore {
     statements: Statements,
-    /// The insert that changes nothing where the key is there.
+    /// The insert that changes nothing if the key exists.
     insert_or_ignore: String,
     schema: Schema,
-    /// Held during a write, where several connections write.
+    /// Held during a write, if several connections write.
     writing: Option<Mutex<()>>,
-    /// Holds the database open, and is what the others are cloned from.
+    /// The connection that holds the database open, and from which the others are cloned.
     first: Mutex<duckdb::Connection>,
     cache: Cache,
     settings: Vec<String>,
@@ -359,7 +359,7 @@ impl Connection for DuckDbConnection<'_> {
     }
 }
 
-/// Composite keys compare column by column: min-max indexes serve the first one so, and two row
+/// Compares composite keys column by column: min-max indexes serve the first column so, and two row
 /// values around a key are an error ("Invalid type for BETWEEN") of DuckDB 2.0.
 fn compare_keys(key: &[Column], operator: &str, first: usize) -> String {
     let strict = operator.trim_end_matches('=');
@@ -373,7 +373,7 @@ fn compare_keys(key: &[Column], operator: &str, first: usize) -> String {
     }
 }
 
-/// Whether a primary key refused the row. The client passes no kind of error on, only the text.
+/// Returns true if a primary key refused the row. The client passes on only the error's text.
 fn is_duplicate(error: &duckdb::Error) -> bool {
     matches!(error, duckdb::Error::DuckDBFailure(_, Some(text))
         if text.starts_with("Constraint Error: Duplicate key"))
@@ -413,7 +413,7 @@ fn bind_value(
     statement.raw_bind_parameter(at, ToSqlOutput::Borrowed(value)).map_err(said("bind"))
 }
 
-/// Copies a row's columns to their places; `base` is what the offsets of `bytes` begin with.
+/// Copies a row's columns to their places; `base` is the offset at which `bytes` starts.
 fn read(row: &Row<'_>, columns: &[Column], base: usize, bytes: &mut [u8]) -> Result<()> {
     for (at, column) in columns.iter().enumerate() {
         let size = column.kind.size_bytes();

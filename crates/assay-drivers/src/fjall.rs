@@ -6,7 +6,7 @@
 //!   default: every write reaches the operating system before it returns; `periodic` adds a
 //!   `persist(SyncData)` every 100 ms by a thread of the driver; `commit` adds a
 //!   `persist(SyncData)` to every write, or the same as the durability of a transaction.
-//! - Settings: `cache_size` as the common budget says, of its own a quarter of the memory, as its
+//! - Settings: `cache_size` as the common budget says, else a quarter of the memory, as its
 //!   documentation recommends (20–25 %); everything else is the default.
 //! - Inserts replace and deletes write tombstones without looking, as its own calls do. Single
 //!   writes go to the keyspace itself; an update runs as its `update_fetch`.

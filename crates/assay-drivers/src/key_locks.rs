@@ -1,13 +1,13 @@
-//! Locks for keys, for engines that cannot change what is there, or whose transactions do not keep
-//! others out: their update is a lookup and a write, and no other thread's write to that key may
-//! come between.
+//! Locks for keys, for engines that cannot change an existing record, or whose transactions do not
+//! keep others out: their update is a lookup and a write, and no other thread's write to that key
+//! may come between.
 //!
-//! With one thread there are none, and nothing is locked.
+//! With one thread there are no locks, and nothing is locked.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// How many locks share the keys: enough that threads seldom meet, few enough to take all.
+/// The number of locks that share the keys: threads seldom meet, yet one can take all.
 const LOCKS: usize = 256;
 
 /// Locks by the hash of the key.
@@ -21,7 +21,7 @@ impl KeyLocks {
         Self { locks: (0..count).map(|_| Mutex::new(())).collect() }
     }
 
-    /// What results say of the locks, if there are any.
+    /// Returns the words of the results about the locks, if there are any.
     pub(crate) fn setting(&self) -> Option<String> {
         let locks = self.locks.len();
         (locks > 0).then(|| format!("writers of a key take one of {locks} locks of the driver"))
@@ -44,7 +44,7 @@ impl KeyLocks {
     }
 }
 
-/// A lock protects no data of its own, so a writer that panicked leaves nothing broken.
+/// Locks a mutex. It protects no data, so a writer that panicked leaves nothing broken.
 fn guard(lock: &Mutex<()>) -> MutexGuard<'_, ()> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! The adapter for engines that store bytes under bytes.
+//! The adapter for key-value engines.
 //!
 //! A key is the key area encoded so that bytewise order is key order; a value is the payload area
 //! as it stands, up to the end of a column of variable length. Where texts vary it is packed by
@@ -15,20 +15,20 @@ use assay_driver::{Connection, Outcome, Scan};
 
 /// A thread's handle of a key-value engine. Writes outside a transaction commit by themselves.
 pub(crate) trait Handle {
-    /// Begins a transaction.
+    /// Starts a transaction.
     fn begin(&mut self) -> Result<()>;
 
-    /// Commits it.
+    /// Commits the transaction.
     fn commit(&mut self) -> Result<()>;
 
-    /// Rolls it back.
+    /// Rolls the transaction back.
     fn rollback(&mut self) -> Result<()>;
 
     /// Stores a value under a key, as the profile's insert rule says.
     fn insert(&mut self, key: &[u8], value: &[u8]) -> Result<Outcome>;
 
-    /// Stores a value under a key, in place of the one that may be there. By default it inserts,
-    /// which is right for engines whose insert replaces.
+    /// Stores a value under a key, in place of an existing one. By default it inserts, which is
+    /// right for engines whose insert replaces.
     fn upsert(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.insert(key, value).map(|_| ())
     }
@@ -36,8 +36,8 @@ pub(crate) trait Handle {
     /// Calls `found` with the value, if there is one.
     fn get(&mut self, key: &[u8], found: impl FnOnce(&[u8])) -> Result<Outcome>;
 
-    /// Looks several keys up in one read transaction and calls `found` with the position and
-    /// the value of each that is there.
+    /// Looks several keys up in one read transaction and calls `found` with the position and the
+    /// value of each that exists.
     fn get_many(
         &mut self,
         keys: std::slice::ChunksExact<'_, u8>,
@@ -50,7 +50,7 @@ pub(crate) trait Handle {
     /// Reads the value, lets `change` change it, and stores it.
     fn modify(&mut self, key: &[u8], change: impl FnMut(&mut Vec<u8>)) -> Result<Outcome>;
 
-    /// Deletes, as the profile's delete rule says.
+    /// Deletes a key, as the profile's delete rule says.
     fn delete(&mut self, key: &[u8]) -> Result<Outcome>;
 
     /// Calls `row` with keys and values in order until it returns false.
@@ -62,7 +62,7 @@ pub(crate) trait Handle {
     ) -> Result<()>;
 }
 
-/// What a packed record is stored as; where texts vary, in `packed`.
+/// Returns the stored form of a packed record; packs it into `packed` if texts vary.
 fn value_of<'r>(
     schema: &Schema,
     compact: Option<&Compact>,
@@ -79,8 +79,8 @@ fn value_of<'r>(
     }
 }
 
-/// A stored value is at most a payload area long; a longer one is wrong, which the comparison of
-/// payloads finds.
+/// Copies a stored value into a payload area. A value that is too long is cut, which the comparison
+/// of payloads finds.
 fn copy_value(compact: Option<&Compact>, value: &[u8], payload: &mut [u8]) {
     match compact {
         None => {
@@ -91,7 +91,7 @@ fn copy_value(compact: Option<&Compact>, value: &[u8], payload: &mut [u8]) {
     }
 }
 
-/// Where the columns wanted lie in the payload area: neighbours are one part.
+/// Returns the parts of the payload area with the columns wanted: neighbours are one part.
 fn payload_parts(schema: &Schema, columns: &[usize]) -> Vec<Range<usize>> {
     let base = schema.key_size();
     let mut parts: Vec<Range<usize>> = Vec::new();
@@ -249,7 +249,7 @@ impl<H: Handle> Connection for KvConnection<'_, H> {
     }
 }
 
-/// The smallest key that is greater, for engines whose ranges include the lower bound and
+/// Returns the smallest key that is greater, for engines whose ranges include the lower bound and
 /// exclude the upper one.
 #[cfg(any(feature = "leveldb", feature = "rocksdb", feature = "surrealkv"))]
 pub(crate) fn successor(key: &[u8]) -> Vec<u8> {
@@ -258,7 +258,7 @@ pub(crate) fn successor(key: &[u8]) -> Vec<u8> {
     key
 }
 
-/// A number of bytes that was given as a parameter, or the driver's own.
+/// Returns a number of bytes that was given as a parameter, or the driver's default.
 #[cfg(any(feature = "leveldb", feature = "rocksdb"))]
 pub(crate) fn bytes_parameter(
     spec: &assay_driver::OpenSpec,

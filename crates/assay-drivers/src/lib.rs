@@ -74,8 +74,8 @@ use assay_driver::Driver;
 #[cfg(feature = "tonbo")]
 pub use crate::tonbo::s3_server::serve as serve_s3;
 
-/// Every engine that was compiled in, in the order in which tables show them, and then those of
-/// plugins.
+/// Returns every engine that was compiled in, in the order in which tables show them, and then
+/// those of plugins.
 pub fn all() -> Vec<Box<dyn Driver>> {
     let mut drivers = compiled_in();
     drivers.extend(plugin::drivers());
@@ -148,14 +148,14 @@ const OPTIONAL: [LeftOut; 7] = [
     LeftOut { id: "tonbo-s3", feature: "tonbo" },
 ];
 
-/// The engines that this build leaves out, in the order of their ids.
+/// Returns the engines that this build leaves out, in the order of their ids.
 pub fn left_out() -> Vec<LeftOut> {
     let here = compiled_in();
     let is_here = |id: &str| here.iter().any(|driver| driver.profile().id == id);
     OPTIONAL.into_iter().filter(|engine| !is_here(engine.id)).collect()
 }
 
-/// The engine with this id.
+/// Returns the engine with this id.
 pub fn find(id: &str) -> Option<Box<dyn Driver>> {
     all().into_iter().find(|driver| driver.profile().id == id)
 }
@@ -164,7 +164,7 @@ pub fn find(id: &str) -> Option<Box<dyn Driver>> {
 mod tests {
     use super::*;
 
-    /// Else a change of statistics or of the run file would rebuild every engine.
+    /// Checks that a change of statistics or of the run file rebuilds no engine.
     #[test]
     fn engines_compile_against_their_own_face_of_assay_only() {
         let manifest = include_str!("../Cargo.toml");

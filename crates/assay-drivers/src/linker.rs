@@ -1,11 +1,11 @@
-//! Libraries that the dynamic linker loads while the program runs, and what it says of those that
+//! Libraries that the dynamic linker loads while the program runs, and its errors about those that
 //! it cannot load.
 
 use std::error::Error;
 
 use program_support::printable;
 
-/// Returns what the linker said, in one line: the last cause names what is missing.
+/// Returns the linker's error in one line: the last cause names the missing file.
 pub(crate) fn words(error: &dyn Error) -> String {
     let mut cause = error;
     while let Some(deeper) = cause.source() {
@@ -14,8 +14,8 @@ pub(crate) fn words(error: &dyn Error) -> String {
     printable::line(cause.to_string().lines().next().unwrap_or_default()).into_owned()
 }
 
-/// Loads the first of these files that `open` can load. A library is "not found" only if the
-/// linker finds none of the files: one that lacks a library of its own is there.
+/// Loads the first of these files that `open` can load. A library is "not found" only if the linker
+/// finds none of the files: one that lacks another library exists.
 #[cfg(any(feature = "crossdb", feature = "leveldb"))]
 pub(crate) fn load<L, E: Error>(
     files: &[&str],

@@ -1,7 +1,7 @@
 //! `lmdb`: LMDB through heed, the LMDB sources bundled with it.
 //!
 //! - Version: LMDB's own, as it reports it, with heed's.
-//! - Storage: ramdisk and disk. Keys: tree. Transactions, scans; one writer beside readers.
+//! - Storage: ramdisk and disk. Keys: tree. Transactions, scans; one writer next to readers.
 //! - Levels (LMDB's documentation of `mdb_env_open` describes each flag): `process` is `NOSYNC |
 //!   WRITEMAP | MAPASYNC`: commits are in the page cache, nothing is synced, and power loss may
 //!   corrupt the store. `periodic` is `NOMETASYNC`: a commit syncs its data, and the commit after
@@ -116,7 +116,7 @@ impl Driver for Lmdb {
 /// Readers that are not a suite's threads: LMDB's default for all.
 const READERS_BESIDE: u32 = 126;
 
-/// Room for every record eight times over (half-filled pages, copies of pages that a commit
+/// Returns room for every record eight times over (half-filled pages, copies of pages that a commit
 /// leaves until it may use them again), and a gigabyte.
 fn map_size_bytes(spec: &OpenSpec) -> usize {
     let records = spec.expected_rows as usize * (spec.schema.record_size() + 32);
@@ -176,7 +176,7 @@ struct LmdbHandle<'e> {
 }
 
 impl<'e> LmdbHandle<'e> {
-    /// Runs one write in the open transaction, or in one of its own.
+    /// Runs one write in the open transaction, or in a new one.
     fn write<T>(
         &mut self,
         what: &str,
@@ -196,7 +196,7 @@ impl<'e> LmdbHandle<'e> {
 }
 
 impl LmdbHandle<'_> {
-    /// A read transaction, unless a write transaction is open, which reads its own writes.
+    /// Starts a read transaction, unless a write transaction is open, which reads its own writes.
     fn own_read_txn(&self, what: &str) -> Result<Option<RoTxn<'_, WithTls>>> {
         match self.transaction {
             Some(_) => Ok(None),

@@ -1,7 +1,7 @@
 //! `mdbx`: libmdbx through signet-libmdbx, the libmdbx sources bundled with it.
 //!
 //! - Version: libmdbx's, as the binding bundles it, with the binding's.
-//! - Storage: ramdisk and disk. Keys: tree. Transactions, scans; one writer beside readers.
+//! - Storage: ramdisk and disk. Keys: tree. Transactions, scans; one writer next to readers.
 //! - Levels (`mdbx.h`, "SYNC MODES"): `process` is `MDBX_UTTERLY_NOSYNC | MDBX_WRITEMAP`: commits
 //!   are in the page cache, nothing is synced, and power loss may corrupt the store (LMDB's
 //!   `MDB_NOSYNC`, says that page). `periodic` is `MDBX_SAFE_NOSYNC`, which power loss takes back
@@ -53,7 +53,7 @@ const LEVELS: &[Durability] = &[Durability::Process, Durability::Periodic, Durab
 /// The version of libmdbx that signet-mdbx-sys 0.1 bundles; its `mdbx_version` says the same.
 const BUNDLED: &str = "0.13.7";
 const PAGE_SIZE: usize = 4096;
-/// What `mdbx_limits_keysize_max` says for pages of [`PAGE_SIZE`].
+/// The result of `mdbx_limits_keysize_max` for pages of [`PAGE_SIZE`].
 const MAX_KEY_SIZE: usize = 2022;
 
 static PROFILE: Profile = Profile {
@@ -156,14 +156,14 @@ impl Driver for Mdbx {
     }
 }
 
-/// Room for every record eight times over, and a gigabyte: for half-filled pages, for copies of
-/// pages that a commit leaves until it may use them again, for pages that wait for a sync.
+/// Returns room for every record eight times over, and a gigabyte: for half-filled pages, for pages
+/// that wait for a sync, and for copies of pages that a commit leaves until it may use them again.
 fn map_size_bytes(spec: &OpenSpec) -> usize {
     let records = spec.expected_rows as usize * (spec.schema.record_size() + 32);
     (records * 8 + (1 << 30)).next_multiple_of(1 << 20)
 }
 
-/// Whose turn it is to write or to sync. A writer that panicked leaves nothing behind: its
+/// Takes the turn to write or to sync. A writer that panicked leaves nothing behind: its
 /// transaction is aborted.
 fn turn(writer: Option<&Mutex<()>>) -> Option<MutexGuard<'_, ()>> {
     writer.map(|writer| writer.lock().unwrap_or_else(PoisonError::into_inner))
@@ -198,7 +198,7 @@ impl Store for MdbxStore {
         work(&mut KvConnection::new(handle, &self.schema))
     }
 
-    /// Syncs, as `mdbx_env_close` does, but returns what came of it.
+    /// Syncs the store, as `mdbx_env_close` does, but returns the error.
     fn close(self: Box<Self>) -> Result<()> {
         if let Some(syncer) = self.syncer {
             syncer.stop()?;
@@ -229,7 +229,7 @@ impl<'s> MdbxHandle<'s> {
         self.env.begin_ro_unsync().map_err(|e| Error::engine(what, e))
     }
 
-    /// Runs one write in the open transaction, or in one of its own.
+    /// Runs one write in the open transaction, or in a new one.
     fn write<T>(
         &mut self,
         what: &str,
@@ -251,7 +251,7 @@ impl<'s> MdbxHandle<'s> {
     }
 }
 
-/// Calls `found` with the value of a key, if there is one, and returns whether there was.
+/// Calls `found` with the value of a key. Returns true if the key has one.
 fn look_up<K: TransactionKind>(
     txn: &Tx<K>,
     database: Database,
@@ -327,7 +327,7 @@ impl Handle for MdbxHandle<'_> {
         }
     }
 
-    /// A transaction that is dropped is aborted.
+    /// Drops the transaction, which aborts it.
     fn rollback(&mut self) -> Result<()> {
         self.transaction = None;
         Ok(())

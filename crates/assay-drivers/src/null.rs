@@ -1,4 +1,4 @@
-//! `null`: an engine that does nothing, so that what remains is the instrument itself.
+//! `null`: an engine that does nothing, so that its figures are those of the instrument itself.
 //!
 //! It returns success for every operation and leaves the payload as it is; its results are
 //! not checked. Each of its operations is a call that the compiler may not remove, as the call

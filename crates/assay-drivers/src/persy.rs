@@ -9,11 +9,11 @@
 //!   was committed is in the page cache until then. It states no interval, so this is not
 //!   `periodic`. In memory there is `none`.
 //! - Settings: an index from bytes to bytes in `ValueMode::Replace`, as its page "Getting started"
-//!   keeps data under keys; `change_cache_size` as the common budget says, of its own a
+//!   keeps data under keys; `change_cache_size` as the common budget says, else a
 //!   quarter of the memory instead of 32 MiB (there is no recommendation; with 32 MiB every lookup
 //!   in a larger store reads its file).
 //! - Concurrent transactions change one index, and the last of them wins: a read and a write
-//!   after it are not one change; and now and then a lookup beside a writer misses a record that
+//!   after it are not one change; and now and then a lookup next to a writer misses a record that
 //!   is there. So all take turns by a mutex of the driver.
 //! - The insert replaces, as that mode does. A delete looks first, in the same transaction: the
 //!   engine's own does not return whether there was something. An update reads the value and puts
@@ -111,7 +111,7 @@ struct PersyStore {
 }
 
 impl PersyStore {
-    /// Whose turn it is to read or to write, where no transaction is open.
+    /// Takes the turn to read or to write, if no transaction is open.
     fn turn(&self) -> MutexGuard<'_, ()> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -131,7 +131,7 @@ impl Store for PersyStore {
         work(&mut KvConnection::new(handle, &self.schema))
     }
 
-    /// The engine's thread syncs what waits for it when the store is dropped.
+    /// Drops the store; the engine's thread then syncs the commits that wait for it.
     fn close(self: Box<Self>) -> Result<()> {
         Ok(())
     }
@@ -152,7 +152,7 @@ impl<'s> PersyHandle<'s> {
         Ok((txn, turn))
     }
 
-    /// Runs one write in the open transaction, or in one of its own.
+    /// Runs one write in the open transaction, or in a new one.
     fn write(
         &mut self,
         what: &str,
@@ -274,7 +274,7 @@ fn each<V: Iterator<Item = ByteVec>>(
     mut row: impl FnMut(&[u8], &[u8]) -> bool,
 ) {
     for (key, mut values) in entries {
-        // There is one value a key in this mode.
+        // Each key has one value in this mode.
         if let Some(value) = values.next()
             && !row(&key, &value)
         {

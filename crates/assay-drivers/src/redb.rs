@@ -2,13 +2,13 @@
 //!
 //! - Version: that of the crate.
 //! - Storage: memory (its in-memory backend), ramdisk, disk. Keys: tree. Transactions, scans;
-//!   one writer beside readers.
+//!   one writer next to readers.
 //! - Levels (its documentation of `Durability`): `none` is `Durability::None`: nothing reaches the
 //!   file until a later durable commit or the close. `periodic` adds a durable commit every 100 ms,
 //!   made by a thread of the driver while there are writes. So a crash of the process or the
 //!   machine costs at most 100 ms and one commit. `commit` is the default, `Durability::Immediate`.
 //!   There is no `process`: a killed process loses what only `Durability::None` has committed.
-//! - Settings: `set_cache_size` as the common budget says, 1 GiB of its own; in a transaction of
+//! - Settings: `set_cache_size` as the common budget says, else 1 GiB; in a transaction of
 //!   several writes the table stays open between them.
 //! - The insert replaces, as `Table::insert` does.
 
@@ -169,7 +169,7 @@ fn durable_commit(database: &Database) -> Result<()> {
 
 type RecordTable<'t> = Table<'t, &'static [u8], &'static [u8]>;
 
-/// What came of work in a transaction.
+/// The result of work in a transaction.
 type Attempt<T> = std::result::Result<T, redb::Error>;
 
 self_cell!(
@@ -204,7 +204,7 @@ impl RedbHandle<'_> {
         Ok(())
     }
 
-    /// Runs one write in the open transaction, or in one of its own.
+    /// Runs one write in the open transaction, or in a new one.
     fn write<T>(
         &mut self,
         what: &str,

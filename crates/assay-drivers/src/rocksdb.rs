@@ -4,19 +4,19 @@
 //! - Storage: ramdisk and disk. Keys: tree. Scans. Transactions are batches (`WriteBatch`), which
 //!   reads do not see; inside one, updates are not offered, since a batch cannot read.
 //! - Levels (RocksDB wiki, "WAL Performance" and "Basic Operations", Synchronous Writes): `none`
-//!   is `disableWAL`: what the memtable holds is written when it is full or the store is closed;
+//!   is `disableWAL`: the memtable is written when it is full or the store is closed;
 //!   `process` is the default: every write is in the log, which is in the page cache when the
 //!   write returns; `periodic` adds a `FlushWAL(true)` every 100 ms by a thread of the driver;
 //!   `commit` is `sync` with every write, which RocksDB shares among the writers that wait.
-//! - Settings (wiki, "Setup Options and Basic Tuning"): a block cache as the common budget says, of
-//!   its own a third of the memory, and in it index and filter blocks, those of level 0 pinned;
+//! - Settings (wiki, "Setup Options and Basic Tuning"): a block cache as the common budget says,
+//!   else a third of the memory, and in it index and filter blocks, those of level 0 pinned;
 //!   blocks of 16 KiB, or as the parameter `block_size` says; bloom filters of 10 bits a key; LZ4,
 //!   and ZSTD for the last level; `bytes_per_sync` of 1 MiB; dynamic level sizes; as many
 //!   background jobs as processors. The cache is a HyperClockCache, as `cache.h` recommends.
 //!   Everything else is the default, also the format of tables, which is the newest.
 //! - Inserts replace and deletes write tombstones without looking, as its own calls do; lookups do
-//!   not copy (`GetPinned`), and several are one batched `MultiGet`. RocksDB has no update of what
-//!   is there: an update reads the value and puts the changed one. With several threads the driver
+//!   not copy (`GetPinned`), and several are one batched `MultiGet`. RocksDB has no update of a
+//!   record: an update reads the value and puts the changed one. With several threads the driver
 //!   locks the key for that and for every write to it; 256 locks share the keys.
 //! - RocksDB computes CRC32C in software unless the compiler may use SSE4.2
 //!   (`RUSTFLAGS=-Ctarget-cpu=native`, or any processor that has it).
@@ -124,7 +124,7 @@ impl Driver for RocksDb {
     }
 }
 
-/// As many as there are processors, but not fewer than the default: a flush and a compaction.
+/// Returns the number of processors, but at least the default: a flush and a compaction.
 fn background_jobs(cpus: usize) -> i32 {
     i32::try_from(cpus).unwrap_or(i32::MAX).max(2)
 }

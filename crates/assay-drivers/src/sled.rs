@@ -8,8 +8,7 @@
 //!   flush off; `periodic` is the default flush every 500 ms; `commit` calls `flush` after every
 //!   write. There is no `process`: writes wait in buffers of the process until they are
 //!   flushed, so a killed process loses them as power loss does.
-//! - Settings: `Mode::HighThroughput`; `cache_capacity` as the common budget says, 1 GiB of its
-//!   own.
+//! - Settings: `Mode::HighThroughput`; `cache_capacity` as the common budget says, else 1 GiB.
 //! - The insert replaces, as `insert` does; the update is `fetch_and_update`.
 
 use std::fs::File;
@@ -113,8 +112,8 @@ impl Store for SledStore {
         work(&mut KvConnection::new(handle, &self.schema))
     }
 
-    /// sled's threads close its files some time after the last handle is dropped. Until then the
-    /// store cannot be opened again. It is closed when its lock is free.
+    /// Flushes, then waits until the store's lock is free. sled's threads close its files some time
+    /// after the last handle is dropped; until then the store cannot be opened again.
     fn close(self: Box<Self>) -> Result<()> {
         self.database.flush().map_err(|e| Error::engine("close", e))?;
         drop(self.database);

@@ -1,5 +1,5 @@
-//! The texts of SQL that engines of the SQL family share, made once from the schema when a
-//! connection is opened.
+//! The SQL texts that engines of the SQL family share, made once from the schema when a connection
+//! is opened.
 
 #[cfg(any(feature = "duckdb", feature = "sqlite"))]
 use std::ops::Bound;
@@ -13,15 +13,15 @@ use assay_driver::Scan;
 use assay_driver::error::Result;
 use assay_driver::schema::{Column, ColumnType, Schema};
 
-/// What differs between dialects.
+/// The differences between SQL dialects.
 pub(crate) struct Dialect {
     /// The type of a column that is not in the key.
     pub(crate) type_name: fn(ColumnType) -> String,
     /// The type of a column of the key.
     pub(crate) key_type_name: fn(ColumnType) -> String,
-    /// What follows the type of each column in `CREATE TABLE`.
+    /// The text after the type of each column in `CREATE TABLE`.
     pub(crate) column_suffix: &'static str,
-    /// What follows its closing parenthesis.
+    /// The text after the closing parenthesis of `CREATE TABLE`.
     pub(crate) table_suffix: &'static str,
 }
 
@@ -30,11 +30,11 @@ pub(crate) struct Dialect {
 pub(crate) struct Statements {
     pub(crate) create: String,
     pub(crate) insert: String,
-    /// Inserts, or sets all columns of the row that is there.
+    /// Inserts, or sets all columns of the existing row.
     pub(crate) upsert: String,
     /// Selects the columns that are not in the key.
     pub(crate) select: String,
-    /// One for each column that is not in the key, in their order.
+    /// The updates of each column that is not in the key, in their order.
     pub(crate) updates: Vec<String>,
     pub(crate) delete: String,
 }
@@ -86,15 +86,15 @@ impl Statements {
     }
 }
 
-/// What became of a change, by the number of rows that it changed.
+/// Returns the outcome of a change by the number of rows that it changed.
 pub(crate) fn changed<N: PartialEq + From<u8>>(rows: N) -> Outcome {
     if rows == N::from(0) { Outcome::Missing } else { Outcome::Done }
 }
 
-/// The turns that writers take where several connections write.
+/// The turns that writers take if several connections write.
 #[cfg(any(feature = "duckdb", feature = "sqlite"))]
 pub(crate) struct Turns<'t> {
-    /// Held by the connection that writes; none where only one connection does.
+    /// Held by the connection that writes; none if only one connection does.
     writing: Option<&'t Mutex<()>>,
     /// This connection's turn, while a transaction is open.
     held: Option<MutexGuard<'t, ()>>,
@@ -106,7 +106,7 @@ impl<'t> Turns<'t> {
         Self { writing, held: None }
     }
 
-    /// The turn for one write, unless a transaction has it already.
+    /// Takes the turn for one write, unless a transaction has it already.
     pub(crate) fn one(&self) -> Option<MutexGuard<'t, ()>> {
         let writing = self.writing.filter(|_| self.held.is_none())?;
         Some(writing.lock().unwrap_or_else(PoisonError::into_inner))
@@ -117,14 +117,14 @@ impl<'t> Turns<'t> {
         self.held = self.one();
     }
 
-    /// The transaction is over.
+    /// Gives the turn back after a transaction.
     pub(crate) fn end(&mut self) {
         self.held = None;
     }
 }
 
-/// Hands the rows of a scan on as packed records. `next` copies the columns of the next row to
-/// their places in a record; false: there is none. Returns how many rows there were.
+/// Passes the rows of a scan to `row` as packed records. `next` copies the columns of the next row
+/// to their places in a record; false ends the scan. Returns the number of rows.
 #[cfg(any(feature = "duckdb", feature = "sqlite"))]
 pub(crate) fn each_row(
     schema: &Schema,
@@ -142,12 +142,12 @@ pub(crate) fn each_row(
     Ok(count)
 }
 
-/// How a dialect compares a key with the parameters from a number on: the key columns, one of
-/// `>=`, `>`, `<=`, `<`, and the number of the first parameter.
+/// The comparison of a key with the parameters from a number on, in a dialect: the key columns, one
+/// of `>=`, `>`, `<=`, `<`, and the number of the first parameter.
 #[cfg(any(feature = "duckdb", feature = "sqlite"))]
 pub(crate) type CompareKeys = fn(&[Column], &str, usize) -> String;
 
-/// The text of a scan and the keys to bind, in order, each to as many parameters as it has
+/// Returns the text of a scan and the keys to bind, in order, each to one parameter for each of its
 /// columns.
 #[cfg(any(feature = "duckdb", feature = "sqlite"))]
 pub(crate) fn scan_statement<'s>(

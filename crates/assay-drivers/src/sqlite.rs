@@ -1,7 +1,7 @@
 //! `sqlite`: SQLite through rusqlite, the SQLite sources bundled with it.
 //!
 //! - Version: SQLite's own.
-//! - Storage: memory, ramdisk, disk. Keys: tree. Transactions, scans; one writer beside readers.
+//! - Storage: memory, ramdisk, disk. Keys: tree. Transactions, scans; one writer next to readers.
 //! - Levels, all with `journal_mode = WAL` (sqlite.org/pragma.html#pragma_synchronous):
 //!   `process` is `synchronous = OFF`; `periodic` is `NORMAL` (power loss may cost the commits
 //!   since the last checkpoint, 1,000 pages of log, and never corrupts); `commit` is `FULL`.
@@ -11,7 +11,7 @@
 //!   `temp_store = memory` and `PRAGMA optimize`. Statements are prepared once.
 //! - The table is `WITHOUT ROWID`: a composite primary key on a table with a rowid is a second
 //!   B-tree (sqlite.org/withoutrowid.html). `--set sqlite.rowid=yes` gives it one, as published.
-//! - The common cache budget is `PRAGMA cache_size`. Each connection has a cache of its own, so
+//! - The common cache budget is `PRAGMA cache_size`. Each connection has a separate cache, so
 //!   those that work at once have equal parts. SQLite's default is 2 MiB each. In memory the pages
 //!   are the data, and no budget applies.
 //! - Where several connections write, they take turns by a mutex: SQLite's own waiting sleeps
@@ -119,7 +119,7 @@ impl Driver for Sqlite {
     }
 }
 
-/// What the caches of all connections may take up.
+/// Returns the size of the caches of all connections together.
 fn cache(spec: &OpenSpec) -> Cache {
     match (spec.storage, spec.cache_bytes) {
         (Storage::Memory, _) => Cache::InMemory,
@@ -128,12 +128,12 @@ fn cache(spec: &OpenSpec) -> Cache {
     }
 }
 
-/// A size as the pragma takes it, in KiB, of which it has 31 bits.
+/// Returns a size as the pragma takes it, in KiB, of which it has 31 bits.
 fn cache_kib(size_bytes: u64) -> i64 {
     i64::from(i32::try_from(size_bytes >> 10).unwrap_or(i32::MAX)).max(1)
 }
 
-/// What SQLite itself says of the settings.
+/// Returns the settings as SQLite itself reports them.
 fn settings(connection: &rusqlite::Connection, table_suffix: &str) -> Result<Vec<String>> {
     let ask = |pragma: &str| {
         connection
@@ -181,11 +181,11 @@ struct SqliteStore {
     schema: Schema,
     pragmas: [&'static str; 2],
     cache: Cache,
-    /// How many work at once.
+    /// The number of connections that work at once.
     connections: u64,
-    /// Held during a write, where several connections write.
+    /// Held during a write, if several connections write.
     writing: Option<Mutex<()>>,
-    /// Holds the store open: in memory it is the store.
+    /// The connection that holds the store open: in memory it is the store.
     first: Mutex<Option<rusqlite::Connection>>,
     settings: Vec<String>,
 }
@@ -366,7 +366,7 @@ impl Connection for SqliteConnection<'_> {
     }
 }
 
-/// Composite keys compare as row values.
+/// Compares composite keys as row values.
 fn compare_keys(key: &[Column], operator: &str, _: usize) -> String {
     let names = key.iter().map(|column| column.name).collect::<Vec<_>>().join(", ");
     format!("({names}) {operator} ({})", vec!["?"; key.len()].join(", "))
@@ -374,7 +374,7 @@ fn compare_keys(key: &[Column], operator: &str, _: usize) -> String {
 
 const SIGN: u64 = 1 << 63;
 
-/// Whether a column's unsigned integers need a signed integer of the same order.
+/// Returns true if a column's unsigned integers need a signed integer of the same order.
 fn orders_unsigned(column: &Column) -> bool {
     column.in_key && column.kind == ColumnType::U64
 }
@@ -407,7 +407,7 @@ fn bind_value(statement: &mut Statement<'_>, at: usize, value: Value<'_>) -> Res
     statement.raw_bind_parameter(at, ToSqlOutput::Borrowed(value)).map_err(said("bind"))
 }
 
-/// Copies a row's columns to their places; `base` is what the offsets of `bytes` begin with.
+/// Copies a row's columns to their places; `base` is the offset at which `bytes` starts.
 fn read(row: &Row<'_>, columns: &[Column], base: usize, bytes: &mut [u8]) -> Result<()> {
     for (at, column) in columns.iter().enumerate() {
         let size = column.kind.size_bytes();

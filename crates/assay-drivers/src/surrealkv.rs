@@ -13,7 +13,7 @@
 //! - The tree lives in a tokio runtime of as many workers as processors, and commits are driven
 //!   by `block_on`, since its commits are futures; reads and scans are plain calls. Single writes
 //!   are transactions in `Mode::WriteOnly`, lookups in `Mode::ReadOnly`.
-//! - Commits of writers that meet at a key fail with a conflict; then the driver begins the
+//! - Commits of writers that meet at a key fail with a conflict; then the driver starts the
 //!   single write again, as its users have to.
 //! - The insert replaces, as `set` does, and deletes write tombstones without looking; an update
 //!   reads the value and sets the changed one in one transaction.
@@ -167,8 +167,8 @@ impl SurrealKvHandle<'_> {
         Ok(txn.with_durability(self.store.durability))
     }
 
-    /// Runs one write in the open transaction, or in one of its own, which begins again when it
-    /// meets another.
+    /// Runs one write in the open transaction, or in a new one, which starts again after a
+    /// conflict.
     fn write(
         &mut self,
         what: &str,
@@ -190,7 +190,7 @@ impl SurrealKvHandle<'_> {
         }
     }
 
-    /// A read transaction, unless a transaction is open, which reads its own writes.
+    /// Starts a read transaction, unless a transaction is open, which reads its own writes.
     fn own_read_txn(&self, what: &str) -> Result<Option<Transaction>> {
         match self.transaction {
             Some(_) => Ok(None),

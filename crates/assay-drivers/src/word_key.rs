@@ -3,8 +3,8 @@
 
 use assay_driver::schema::{Column, ColumnType, Schema};
 
-/// How a schema's key area becomes a word in the order of the typed key: the first column above
-/// the second (which is empty in keys of one column), with the sign bits flipped. C++ has the
+/// The conversion of a schema's key area to a word in the order of the typed key: the first column
+/// above the second (which is empty in keys of one column), with the sign bits flipped. C++ has the
 /// same struct.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -24,8 +24,8 @@ struct Part {
 }
 
 impl WordKey {
-    /// None if the key is longer than a word, has more than two columns or other columns than
-    /// integers.
+    /// Makes the conversion; none if the key is longer than a word, has more than two columns or
+    /// other columns than integers.
     pub(crate) fn new(schema: &Schema) -> Option<Self> {
         if schema.key_size() != 8 {
             return None;
@@ -56,13 +56,13 @@ impl WordKey {
         Some(Self { first, second, sign: first_sign << second.width_bits | second_sign })
     }
 
-    /// The key area as it stands: equal words for equal keys, no order.
+    /// Returns the key area as it is: equal words for equal keys, no order.
     #[inline(always)]
     pub(crate) fn raw(key: &[u8]) -> u64 {
         u64::from_le_bytes(*key.first_chunk().expect("the key area is one word"))
     }
 
-    /// A word in the order of the typed key.
+    /// Returns a word in the order of the typed key.
     #[inline(always)]
     pub(crate) fn ordered(&self, key: &[u8]) -> u64 {
         let raw = Self::raw(key);
@@ -70,7 +70,7 @@ impl WordKey {
         (part(self.first) << self.second.width_bits | part(self.second)) ^ self.sign
     }
 
-    /// The key area's word that [`Self::ordered`] was made from.
+    /// Returns the key area's word that [`Self::ordered`] was made from.
     pub(crate) fn raw_from_ordered(&self, ordered: u64) -> u64 {
         let plain = ordered ^ self.sign;
         let first = (plain >> self.second.width_bits) & self.first.mask;

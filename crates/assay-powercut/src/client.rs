@@ -1,4 +1,4 @@
-//! How another process starts a server and sends it commands.
+//! The client of a server: another process starts it and sends it commands.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The longest line that a server may send.
 const ANSWER_MOST_BYTES: u64 = 1 << 20;
 
-/// A server at work. It ends when this is dropped.
+/// A server at work. It ends when this value is dropped.
 pub struct Server {
     child: Child,
     commands: Option<ChildStdin>,
@@ -25,8 +25,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts a process that calls [`crate::server::serve`], with an empty disk. It dies with
-    /// the thread that calls this.
+    /// Starts a process that calls [`crate::server::serve`], with an empty disk. It dies with the
+    /// calling thread.
     pub fn start(mut process: std::process::Command, directories: Directories) -> io::Result<Self> {
         let mut child =
             process.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
@@ -40,22 +40,22 @@ impl Server {
         Ok(server)
     }
 
-    /// The process, whose mount namespace is to be entered.
+    /// Returns the id of the process, whose mount namespace is to be entered.
     pub fn process(&self) -> u32 {
         self.child.id()
     }
 
-    /// Begins anew with an empty disk.
+    /// Starts again with an empty disk.
     pub fn clear(&mut self, directories: Directories) -> io::Result<()> {
         self.tell(Command::Clear(directories)).map(drop)
     }
 
-    /// Lets the power go instead of an operation, and kills a process with it.
+    /// Arms a power cut in place of an operation, which also kills a process.
     pub fn arm(&mut self, operation: u64, process: u32) -> io::Result<()> {
         self.tell(Command::Arm { operation, process }).map(drop)
     }
 
-    /// How things stand.
+    /// Returns the server's state.
     pub fn state(&mut self) -> io::Result<State> {
         match self.tell(Command::State)? {
             Answer::State(state) => Ok(state),
@@ -63,7 +63,7 @@ impl Server {
         }
     }
 
-    /// Lets the power go and come back.
+    /// Cuts the power and restores it.
     pub fn cut(&mut self, loss: Loss, seed: u64) -> io::Result<Cut> {
         match self.tell(Command::Cut { loss, seed })? {
             Answer::Cut(cut) => Ok(cut),
@@ -71,10 +71,10 @@ impl Server {
         }
     }
 
-    /// Writes what the last cut left into a folder of a real disk, which is not there yet.
+    /// Writes the disk after the last cut into a new folder of a real disk.
     ///
     /// # Errors
-    /// When it is there, or cannot be written.
+    /// If the folder exists, or cannot be written.
     pub fn save(&mut self, folder: &Path) -> io::Result<()> {
         self.tell(Command::Save(folder.into())).map(drop)
     }
@@ -104,13 +104,13 @@ impl Server {
         }
     }
 
-    /// Ends a server that is silent, and returns what it last said.
+    /// Ends a server that is silent, and returns its last words.
     fn last_words(&mut self) -> String {
         // A process that closed its end, and lives, would never close its standard error.
         let _ = self.child.kill();
         let mut said = String::new();
         if let Some(stderr) = &mut self.child.stderr {
-            // What cannot be read is not said.
+            // Text that cannot be read is left out.
             let _ = stderr.read_to_string(&mut said);
         }
         match said.lines().last() {
@@ -122,7 +122,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // The end of its input is the end of it; the other way is for one that hangs.
+        // The end of its input ends the server; the kill is for one that hangs.
         self.commands = None;
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -160,7 +160,7 @@ mod tests {
 
     use super::*;
 
-    /// A server of which a shell plays the part.
+    /// Returns a server that a shell script plays.
     fn played(script: &str) -> Server {
         let mut shell = Command::new("sh");
         let shell = shell.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped());

@@ -1,4 +1,4 @@
-//! What is there, what would be left of it after a power cut, and the changes between the two.
+//! A disk's live content, the content that a power cut would leave, and the changes between them.
 
 use std::ffi::OsStr;
 
@@ -8,19 +8,19 @@ use serde::{Deserialize, Serialize};
 use crate::loss::Loss;
 use crate::volume::{Attributes, Change, Ino, Kind, Node, ROOT, Volume};
 
-/// Changes that wait for their synchronisation take at most so much memory; then their older
-/// half becomes durable, as if the kernel had written it back.
+/// The most memory of changes that wait for their synchronisation. Beyond it their older half
+/// becomes durable, as if the kernel had written it back.
 const PENDING_BYTES_MAX: usize = 128 << 20;
 
-/// When names become durable.
+/// The time at which names become durable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Directories {
-    /// All that were changed, in order, when anything at all is synchronised: a journal, as ext4
-    /// and most others keep one.
+    /// All changed names, in order, when anything at all is synchronised: a journal, as ext4 and
+    /// most others keep one.
     #[default]
     Journal,
-    /// Those of a directory when that directory is synchronised, which is all that POSIX promises.
+    /// The names of a directory when it is synchronised, which is all that POSIX promises.
     Strict,
 }
 
@@ -35,24 +35,24 @@ pub struct Disk {
     last_ino: Ino,
 }
 
-/// What a cut did.
+/// The effect of a cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cut {
     /// Changes that waited for their synchronisation.
     pub pending: u64,
-    /// Bytes of data in them.
+    /// Bytes of data in the waiting changes.
     pub pending_bytes: u64,
-    /// Changes of those, or pieces of them, that survived.
+    /// Waiting changes, or pieces of them, that survived.
     pub survived: u64,
 }
 
 impl Disk {
-    /// An empty disk.
+    /// Returns an empty disk.
     pub fn new(directories: Directories) -> Self {
         Self { directories, last_ino: ROOT, ..Self::default() }
     }
 
-    /// What is there now.
+    /// Returns the live content.
     pub fn live(&self) -> &Volume {
         &self.live
     }
@@ -71,14 +71,14 @@ impl Disk {
         self.last_ino += 1;
         let ino = self.last_ino;
         let node = Node::new(kind, attributes);
-        // Without a name it is nothing that a cut could spare.
+        // Without a name the node is nothing that a cut could spare.
         self.durable.adopt(ino, node.clone());
         self.live.adopt(ino, node);
         self.change(Change::Enter { parent, name: name.into(), ino })?;
         Ok(ino)
     }
 
-    /// Gives a file a size.
+    /// Sets the size of a file.
     pub fn resize(&mut self, ino: Ino, size_bytes: u64) -> Result<(), Errno> {
         let shrinks = match &self.live.node(ino)?.kind {
             Kind::File(image) => size_bytes < image.size_bytes(),
@@ -137,8 +137,8 @@ impl Disk {
         self.keep(rest);
     }
 
-    /// The power goes: of what was not synchronised, what `loss` spares is there when it comes
-    /// back.
+    /// Cuts the power: of the changes that were not synchronised, those that `loss` spares are
+    /// there when it returns.
     pub fn cut(&mut self, loss: Loss, seed: u64) -> Cut {
         let survivors = loss.survivors(seed, &self.pending);
         let cut = Cut {
@@ -165,8 +165,8 @@ impl Disk {
     }
 }
 
-/// Makes a change on the durable volume. What it was made on may be lost: then it is lost too, but
-/// for a name that moved, which is durable without the old one.
+/// Makes a change on the durable volume. If the node of the change was lost, the change is lost
+/// too, except for a name that moved, which is durable without the old one.
 fn harden(durable: &mut Volume, change: &Change) {
     let applied = durable.apply(change);
     if let (Err(Errno::ENOENT), Change::Move { new_parent, new_name, ino, exchange: false, .. }) =
@@ -176,7 +176,7 @@ fn harden(durable: &mut Volume, change: &Change) {
     }
 }
 
-/// A change that was made before its file got a size, and becomes durable after it.
+/// Cuts a change that was made before its file got a size, and becomes durable after it.
 fn clip(change: Change, file: Ino, size_bytes: u64) -> Option<Change> {
     match change {
         Change::Write { ino, offset, bytes } if ino == file => {
@@ -328,8 +328,8 @@ mod tests {
         )
     }
 
-    /// The states that a disk went through, as its files, and which of them was the first that
-    /// a cut may leave.
+    /// Returns the states that a disk went through, as its files, and the index of the first that a
+    /// cut may leave.
     fn replay(disk: &mut Disk, steps: &[Step]) -> (Vec<BTreeMap<String, Vec<u8>>>, usize) {
         let (mut states, mut synchronised) = (vec![disk.live().files()], 0);
         let names = ["a", "b", "c"];

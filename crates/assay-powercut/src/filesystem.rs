@@ -22,9 +22,9 @@ use crate::image::Image;
 use crate::power::{BLOCK_BYTES, Shared, Wanted};
 use crate::volume::{Change, Kind};
 
-/// Only this filesystem changes what is on it, so the kernel may remember it.
+/// The time for which the kernel may keep data: only this filesystem changes its files.
 const REMEMBERED: Duration = Duration::from_secs(3600);
-/// What the filesystem says that it has room for.
+/// The free space that the filesystem reports.
 const CAPACITY_BYTES: u64 = 64 << 30;
 const WRITE_BYTES_MAX: u32 = 1 << 20;
 
@@ -51,7 +51,7 @@ fn entry(attributes: FileAttr, reply: ReplyEntry) {
 
 impl Filesystem for Shared {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
-        // What it cannot have, it does without.
+        // The filesystem does without features that it cannot have.
         let _ = config.set_max_write(WRITE_BYTES_MAX);
         Ok(())
     }

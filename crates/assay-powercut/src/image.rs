@@ -1,4 +1,4 @@
-//! The content of a file: its size, and the pages that were written. What was not is zeros.
+//! The content of a file: its size, and the written pages. All other bytes are zeros.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -18,17 +18,17 @@ pub struct Image {
 }
 
 impl Image {
-    /// Its size.
+    /// Returns the size of the file.
     pub fn size_bytes(&self) -> u64 {
         self.size_bytes
     }
 
-    /// The bytes that its pages take.
+    /// Returns the bytes that the pages take.
     pub fn allocated_bytes(&self) -> u64 {
         (self.pages.len() * PAGE_BYTES) as u64
     }
 
-    /// What stands from `offset` on, at most `len` bytes and not past the end.
+    /// Returns at most `len` bytes from `offset` on, not past the end.
     pub fn read(&self, offset: u64, len: usize) -> Vec<u8> {
         let left = usize::try_from(self.size_bytes.saturating_sub(offset)).unwrap_or(usize::MAX);
         let mut bytes = vec![0; len.min(left)];
@@ -41,7 +41,7 @@ impl Image {
         bytes
     }
 
-    /// Writes it to an empty file of a real disk, with its holes.
+    /// Writes the image to an empty file of a real disk, with its holes.
     pub(crate) fn write_to(&self, file: &File) -> io::Result<()> {
         file.set_len(self.size_bytes)?;
         for (page, content) in &self.pages {
@@ -53,7 +53,7 @@ impl Image {
         Ok(())
     }
 
-    /// Writes, and grows if need be.
+    /// Writes `bytes` at `offset`, and grows the file if need be.
     pub fn write(&mut self, offset: u64, bytes: &[u8]) {
         for (page, at, range) in pieces(offset, bytes.len()) {
             let page = self.pages.entry(page).or_insert_with(|| Arc::new([0; PAGE_BYTES]));
@@ -65,7 +65,7 @@ impl Image {
         }
     }
 
-    /// Makes zeros of a range, as far as the file goes; its size stays.
+    /// Fills a range with zeros, as far as the file reaches; its size stays.
     pub fn zero(&mut self, offset: u64, len: u64) {
         let end = offset.saturating_add(len).min(self.size_bytes);
         let mut at = offset;
@@ -81,7 +81,7 @@ impl Image {
         }
     }
 
-    /// Cuts it off, or grows it by zeros.
+    /// Cuts the file off, or grows it by zeros.
     pub fn resize(&mut self, size_bytes: u64) {
         if size_bytes < self.size_bytes {
             let first_gone = size_bytes.div_ceil(PAGE_BYTES as u64);
@@ -93,7 +93,7 @@ impl Image {
     }
 }
 
-/// The pages that a range lies on: number, place in the page, and which bytes of the range.
+/// Returns the pages of a range: number, place in the page, and the range's bytes in it.
 fn pieces(offset: u64, len: usize) -> impl Iterator<Item = (u64, usize, std::ops::Range<usize>)> {
     let mut done = 0;
     std::iter::from_fn(move || {

@@ -1,4 +1,4 @@
-//! What a power cut spares of the changes that were not synchronised.
+//! The unsynchronised changes that a power cut spares.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -10,14 +10,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::volume::{Change, Ino};
 
-/// How a cut treats the changes that were not synchronised. Of the journal a prefix always
-/// survives; how long it is, is drawn.
+/// A cut's treatment of the changes that were not synchronised. Of the journal a prefix always
+/// survives; its length is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Loss {
-    /// All are lost.
+    /// All changes are lost.
     Everything,
-    /// None is lost.
+    /// No change is lost.
     Nothing,
     /// A prefix of all survives: the device wrote in order.
     Prefix,
@@ -27,13 +27,13 @@ pub enum Loss {
     /// writes are torn and out of order.
     #[serde(rename = "sectors-512")]
     Sectors512,
-    /// The same with sectors of 4,096 bytes.
+    /// Each sector of 4,096 bytes survives by itself, as with [`Self::Sectors512`].
     #[serde(rename = "sectors-4096")]
     Sectors4096,
 }
 
 impl Loss {
-    /// All of them.
+    /// All losses.
     pub const ALL: [Self; 6] = [
         Self::Everything,
         Self::Nothing,
@@ -43,7 +43,7 @@ impl Loss {
         Self::Sectors4096,
     ];
 
-    /// Its name.
+    /// Returns the loss's name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Everything => "everything",
@@ -55,7 +55,7 @@ impl Loss {
         }
     }
 
-    /// The changes that survive, in order; the same seed spares the same.
+    /// Returns the changes that survive, in order; equal seeds spare equal changes.
     pub(crate) fn survivors(self, seed: u64, changes: &[Change]) -> Vec<Change> {
         let count = changes.len() as u64;
         let mut journal = match self {
@@ -74,7 +74,7 @@ impl Loss {
             _ => None,
         };
         let mut survivors = Vec::new();
-        // What is written to a file after it was cut off is in other blocks than what was cut off:
+        // Data written to a file after it was cut off is in other blocks than the data before:
         // without the one the other cannot be seen.
         let mut as_before: HashSet<Ino> = HashSet::new();
         for (at, change) in (0..).zip(changes) {
@@ -102,7 +102,7 @@ impl Loss {
         survivors
     }
 
-    /// How many changes of each file's data survive, where files have prefixes of their own.
+    /// Returns the number of each file's data changes that survive, if each has a prefix.
     fn allowances(self, seed: u64, changes: &[Change]) -> HashMap<Ino, u64> {
         let mut files: HashMap<Ino, u64> = HashMap::new();
         if self == Self::Files {
@@ -117,7 +117,7 @@ impl Loss {
     }
 }
 
-/// One more of them, if there is one left.
+/// Takes one from `left`. Returns true if one was left.
 fn take(left: &mut u64) -> bool {
     let some = *left > 0;
     *left = left.saturating_sub(1);
@@ -129,7 +129,7 @@ fn take(left: &mut u64) -> bool {
 /// that is drawn first, from 1/8 to 7/8, one of at least one write, else none.
 struct Sectors {
     sector_bytes: u64,
-    /// How many writes to each sector of each file survive.
+    /// The number of writes to each sector of each file that survive.
     left: HashMap<(Ino, u64), u64>,
 }
 
@@ -153,7 +153,7 @@ impl Sectors {
         Self { sector_bytes, left }
     }
 
-    /// Adds what survives of a write.
+    /// Adds the pieces of a write that survive.
     fn spare(&mut self, change: &Change, survivors: &mut Vec<Change>) {
         for (ino, sector, piece) in pieces(change, self.sector_bytes) {
             if self.left.get_mut(&(ino, sector)).is_some_and(take) {
@@ -163,7 +163,7 @@ impl Sectors {
     }
 }
 
-/// A write, cut at the borders of sectors: file, number of the sector, and the write to it.
+/// Cuts a write at the borders of sectors: file, number of the sector, and the write to it.
 fn pieces(change: &Change, sector_bytes: u64) -> Vec<(Ino, u64, Change)> {
     let Change::Write { ino, offset, bytes } = change else {
         return Vec::new();

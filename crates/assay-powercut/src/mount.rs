@@ -1,4 +1,4 @@
-//! What the kernel has to be told: mounting, unmounting, mount namespaces.
+//! Calls to the kernel: mounting, unmounting, mount namespaces.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -14,10 +14,10 @@ use nix::sys::signal::Signal;
 use nix::unistd::geteuid;
 
 const DEVICE: &str = "/dev/fuse";
-/// How long the kernel may take to close what a killed process had open.
+/// The longest that the kernel may take to close the open files of a killed process.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Why no such filesystem can be mounted here; nothing if it can.
+/// Returns why no such filesystem can be mounted here; nothing if it can.
 pub fn obstacle() -> Option<String> {
     if let Err(error) = open_device() {
         return Some(format!("{DEVICE}: {error}"));
@@ -32,15 +32,15 @@ fn open_device() -> io::Result<File> {
     OpenOptions::new().read(true).write(true).open(DEVICE)
 }
 
-/// Which boot this is, for engines that look. An engine may trust what it did not synchronise as
-/// long as the machine was not started anew.
+/// The file of the boot's id, for engines that read it. An engine may trust unsynchronised data
+/// until the machine is restarted.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
-/// Another number whenever it is read.
+/// A file with another number at each reading.
 const RANDOM_ID: &str = "/proc/sys/kernel/random/uuid";
 
-/// Gives this process, which has one thread yet, a mount namespace of its own, and lets it die
-/// with the one that started it. In that namespace, each process finds itself in another boot, as
-/// those before and after a power cut do.
+/// Gives this process, which has one thread yet, a separate mount namespace, and lets it die with
+/// its parent. In that namespace, each process finds itself in another boot, as those before and
+/// after a power cut do.
 pub fn isolate() -> io::Result<()> {
     prctl::set_pdeathsig(Signal::SIGKILL)?;
     unshare(CloneFlags::CLONE_NEWNS)?;
@@ -51,14 +51,14 @@ pub fn isolate() -> io::Result<()> {
     Ok(())
 }
 
-/// Enters the mount namespace of a process; this one has one thread yet.
+/// Enters the mount namespace of a process; the calling one has one thread yet.
 pub fn enter(process: u32) -> io::Result<()> {
     let namespace = File::open(format!("/proc/{process}/ns/mnt"))?;
     setns(namespace, CloneFlags::CLONE_NEWNS)?;
     Ok(())
 }
 
-/// Mounts at a directory, and returns the device on which the kernel asks.
+/// Mounts at a directory, and returns the device on which the kernel sends requests.
 pub(crate) fn mount(at: &Path) -> io::Result<OwnedFd> {
     let device = OwnedFd::from(open_device()?);
     let options = format!(
@@ -70,8 +70,8 @@ pub(crate) fn mount(at: &Path) -> io::Result<OwnedFd> {
     Ok(device)
 }
 
-/// Unmounts. What the kernel has not written back of mapped files, it writes now, so the
-/// filesystem is served meanwhile, by another process.
+/// Unmounts `at`. The kernel writes back the rest of mapped files now, so another process has to
+/// serve the filesystem during it.
 pub fn unmount(at: &Path) -> io::Result<()> {
     let started = Instant::now();
     loop {

@@ -18,18 +18,18 @@ use crate::volume::{Attributes, Change, Ino, Kind, Node};
 /// Bytes of a block, as the filesystem describes itself.
 pub(crate) const BLOCK_BYTES: u32 = 4096;
 
-/// The disk, and whether there is power.
+/// The disk, and the state of its power.
 #[derive(Debug, Default)]
 pub(crate) struct Power {
     pub(crate) disk: Disk,
     /// Operations that changed or synchronised something.
     pub(crate) operations: u64,
     /// The operation at which the power goes, instead of being carried out, and the process that
-    /// dies of it.
+    /// dies with it.
     pub(crate) armed: Option<(u64, Pid)>,
-    /// The power is gone: nothing is synchronised any more, and nothing may be changed.
+    /// True if the power is gone: nothing is synchronised any more, and nothing may be changed.
     pub(crate) frozen: bool,
-    /// When an operation was what the power went at: microseconds since 1970.
+    /// The time at which an operation met the power cut: microseconds since 1970.
     pub(crate) gone_at_us: Option<u64>,
     /// The entries of open directories, as they were when they were opened.
     pub(crate) listings: HashMap<u64, Vec<Entry>>,
@@ -40,12 +40,12 @@ pub(crate) struct Power {
 type Entry = (OsString, Ino, FileType);
 
 impl Power {
-    /// With this disk.
+    /// Makes the state for this disk.
     pub(crate) fn new(disk: Disk) -> Self {
         Self { disk, ..Self::default() }
     }
 
-    /// Counts an operation; without power it fails.
+    /// Counts an operation; fails without power.
     fn step(&mut self) -> Result<(), Errno> {
         if self.frozen {
             return Err(Errno::EIO);
@@ -55,7 +55,7 @@ impl Power {
             Some((at, worker)) if at == self.operations => {
                 self.frozen = true;
                 self.gone_at_us = Some(assay_core::durability::now_us());
-                // It may have ended by itself.
+                // The process may have ended by itself.
                 let _ = kill(worker, Signal::SIGKILL);
                 Err(Errno::EIO)
             }
@@ -73,7 +73,7 @@ impl Shared {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Carries an operation out that changes something.
+    /// Carries out an operation that changes something.
     pub(crate) fn change<T>(
         &self,
         work: impl FnOnce(&mut Disk) -> Result<T, Errno>,
@@ -83,7 +83,7 @@ impl Shared {
         work(&mut power.disk)
     }
 
-    /// Takes the entries of a directory down, for a reader that takes them piece by piece while it
+    /// Copies the entries of a directory, for a reader that takes them piece by piece while it
     /// changes.
     pub(crate) fn list(&self, directory: INodeNo) -> Result<u64, Errno> {
         let mut power = self.lock();
@@ -160,8 +160,8 @@ impl Shared {
         (from_cache, synchronous): (bool, bool),
     ) -> Result<(), Errno> {
         let mut power = self.lock();
-        // What the kernel writes back after the power went is as good as what was not yet
-        // synchronised: the cut decides.
+        // Data that the kernel writes back after the power went counts as not yet synchronised: the
+        // cut decides.
         if !(power.frozen && from_cache) {
             power.step()?;
         }
@@ -219,7 +219,7 @@ impl Shared {
     }
 }
 
-/// What `setattr` may set.
+/// The attributes that `setattr` may set.
 pub(crate) struct Wanted {
     pub(crate) mode: Option<u32>,
     pub(crate) uid: Option<u32>,

@@ -1,6 +1,6 @@
-//! The process that owns the disk and serves it. It reads a [`Command`] a line from standard
-//! input and answers each with a line on standard output; at the end of its input it ends, and
-//! with it the mount.
+//! The process that owns the disk and serves it. It reads a [`Command`] a line from standard input
+//! and answers each with a line on standard output. It ends at the end of its input, and the mount
+//! with it.
 
 use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
@@ -19,49 +19,49 @@ use crate::volume::Volume;
 /// A command to a server.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Command {
-    /// Begin anew with an empty disk.
+    /// Start again with an empty disk.
     Clear(Directories),
-    /// Let the power go instead of the operation of this number, and kill the process.
+    /// Cut the power in place of the operation of this number, and kill the process.
     Arm {
         /// Operations are counted from 1, from the last [`Self::Clear`] on.
         operation: u64,
         /// The process to kill then.
         process: u32,
     },
-    /// Answer how things stand.
+    /// Answer with the server's state.
     State,
-    /// Let the power go now, if it has not gone yet, and come back. No file may be open.
+    /// Cut the power now, if it has not gone yet, and restore it. No file may be open.
     Cut {
-        /// What survives.
+        /// The changes that survive.
         loss: Loss,
-        /// Which, where that is random.
+        /// The seed of a random loss.
         seed: u64,
     },
-    /// Write what the last [`Self::Cut`] left into a folder of a real disk, which is not there yet.
+    /// Write the disk after the last [`Self::Cut`] into a new folder of a real disk.
     Save(PathBuf),
 }
 
-/// How things stand.
+/// The server's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
     /// Operations since the disk was empty.
     pub operations: u64,
-    /// Whether the power has gone.
+    /// True if the power is gone.
     pub power_is_gone: bool,
-    /// When it went at an operation, by the machine's clock: microseconds since 1970.
+    /// The time at which it went at an operation, by the machine's clock: microseconds since 1970.
     pub gone_at_us: Option<u64>,
 }
 
-/// What it returns.
+/// The answer to a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Answer {
-    /// It is done.
+    /// The command was carried out.
     Done,
-    /// How things stand.
+    /// The server's state.
     State(State),
     /// The power was gone and is back.
     Cut(Cut),
-    /// It could not be done.
+    /// The command failed.
     Failed(String),
 }
 
@@ -91,7 +91,7 @@ pub fn serve(at: &Path, unmount: &dyn Fn(&Path) -> process::Command) -> io::Resu
 struct Server<'s> {
     at: PathBuf,
     shared: Shared,
-    /// What the last cut left.
+    /// The disk after the last cut.
     left: Volume,
     session: Option<fuser::BackgroundSession>,
     unmount: &'s dyn Fn(&Path) -> process::Command,

@@ -19,7 +19,7 @@ pub type Ino = u64;
 /// The number of the root directory.
 pub const ROOT: Ino = 1;
 
-/// What a number stands for.
+/// The content of a node.
 #[derive(Clone, Debug)]
 pub enum Kind {
     /// A file.
@@ -33,19 +33,19 @@ pub enum Kind {
 /// A file, a directory or a symbolic link.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// Which, and its content.
+    /// The node's kind and content.
     pub kind: Kind,
-    /// Its permissions.
+    /// The node's permissions.
     pub attributes: Attributes,
-    /// How many names it has.
+    /// The number of the node's names.
     pub links: u32,
-    /// When its content was changed.
+    /// The time at which the content was changed.
     pub modified: SystemTime,
-    /// When it was read, as far as it was set.
+    /// The time at which the content was read, if it was set.
     pub accessed: SystemTime,
 }
 
-/// The owner, and what each user may do.
+/// The owner, and the rights of each user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attributes {
     /// Permission bits.
@@ -63,18 +63,18 @@ pub enum Change {
     Write {
         /// The file.
         ino: Ino,
-        /// Where.
+        /// The offset in the file.
         offset: u64,
-        /// What.
+        /// The written bytes.
         bytes: Arc<[u8]>,
     },
     /// A range of a file becomes zeros.
     Zero {
         /// The file.
         ino: Ino,
-        /// From where.
+        /// The offset of the range.
         offset: u64,
-        /// How much.
+        /// The length of the range.
         len: u64,
     },
     /// A file gets a size.
@@ -83,14 +83,14 @@ pub enum Change {
         ino: Ino,
         /// The new size.
         size_bytes: u64,
-        /// Whether it is less than the size before.
+        /// True if the new size is less than the old one.
         shrinks: bool,
     },
     /// Permissions or times are set.
     Attributes {
-        /// Whose.
+        /// The node of the attributes.
         ino: Ino,
-        /// Which.
+        /// The new attributes.
         attributes: Attributes,
         /// The time of the last change of the content.
         modified: SystemTime,
@@ -103,7 +103,7 @@ pub enum Change {
         parent: Ino,
         /// The name.
         name: OsString,
-        /// What it stands for.
+        /// The node of the name.
         ino: Ino,
     },
     /// A name is removed from a directory.
@@ -113,30 +113,30 @@ pub enum Change {
         /// The name.
         name: OsString,
     },
-    /// A name moves, in place of what had the new name.
+    /// A name moves, in place of another node's if the new name is taken.
     Move {
-        /// From this directory.
+        /// The old directory.
         parent: Ino,
         /// The old name.
         name: OsString,
-        /// To this directory.
+        /// The new directory.
         new_parent: Ino,
         /// The new name.
         new_name: OsString,
-        /// What moves.
+        /// The node that moves.
         ino: Ino,
-        /// Whether what had the new name gets the old one.
+        /// True if the node of the new name gets the old one.
         exchange: bool,
     },
 }
 
 impl Change {
-    /// Whether it is in the journal, and not data of a file.
+    /// Returns true if the change is in the journal, and not data of a file.
     pub fn is_journaled(&self) -> bool {
         !matches!(self, Self::Write { .. })
     }
 
-    /// The file whose content, size or attributes it changes.
+    /// Returns the file whose content, size or attributes the change concerns.
     pub fn subject(&self) -> Option<Ino> {
         match self {
             Self::Write { ino, .. }
@@ -147,7 +147,7 @@ impl Change {
         }
     }
 
-    /// The directories whose names it changes.
+    /// Returns the directories whose names the change concerns.
     pub fn directories(&self) -> [Option<Ino>; 2] {
         match self {
             Self::Enter { parent, .. } | Self::Leave { parent, .. } => [Some(*parent), None],
@@ -156,7 +156,7 @@ impl Change {
         }
     }
 
-    /// The memory that it takes, about.
+    /// Returns the memory that the change takes, about.
     pub fn size_bytes(&self) -> usize {
         match self {
             Self::Write { bytes, .. } => size_of::<Self>() + bytes.len(),
@@ -165,7 +165,7 @@ impl Change {
     }
 }
 
-/// A tree.
+/// A tree of nodes.
 #[derive(Clone, Debug)]
 pub struct Volume {
     nodes: HashMap<Ino, Node>,
@@ -180,7 +180,7 @@ impl Default for Volume {
 }
 
 impl Node {
-    /// One without a name.
+    /// Makes a node without a name.
     pub fn new(kind: Kind, attributes: Attributes) -> Self {
         let now = SystemTime::now();
         Self { kind, attributes, links: 0, modified: now, accessed: now }
@@ -196,7 +196,7 @@ impl Node {
 }
 
 impl Volume {
-    /// What has this number.
+    /// Returns the node with this number.
     pub fn node(&self, ino: Ino) -> Result<&Node, Errno> {
         self.nodes.get(&ino).ok_or(Errno::ENOENT)
     }
@@ -205,7 +205,7 @@ impl Volume {
         self.nodes.get_mut(&ino).ok_or(Errno::ENOENT)
     }
 
-    /// The names in a directory.
+    /// Returns the names in a directory.
     pub fn entries(&self, directory: Ino) -> Result<&BTreeMap<OsString, Ino>, Errno> {
         match &self.node(directory)?.kind {
             Kind::Directory(entries) => Ok(entries),
@@ -220,12 +220,12 @@ impl Volume {
         }
     }
 
-    /// What has this name.
+    /// Returns the node with this name.
     pub fn lookup(&self, parent: Ino, name: &OsStr) -> Result<Ino, Errno> {
         self.entries(parent)?.get(name).copied().ok_or(Errno::ENOENT)
     }
 
-    /// Takes up a node that has no name yet.
+    /// Adds a node that has no name yet.
     pub(crate) fn adopt(&mut self, ino: Ino, node: Node) {
         self.nodes.insert(ino, node);
     }
@@ -302,7 +302,7 @@ impl Volume {
         Ok(())
     }
 
-    /// Gives a node a name, in place of what had it: what is left of a move whose old name was
+    /// Gives a node a name, in place of the name's old node: the rest of a move whose old name was
     /// never there.
     pub(crate) fn place(&mut self, parent: Ino, name: &OsString, ino: Ino) -> Result<(), Errno> {
         self.node(ino)?;
@@ -320,14 +320,14 @@ impl Volume {
         }
     }
 
-    /// A node without a name stays, for those that have it open, until [`Self::sweep`].
+    /// Takes a name from a node. A node without names is kept until [`Self::sweep`].
     fn lose_name(&mut self, ino: Ino) {
         if let Some(node) = self.nodes.get_mut(&ino) {
             node.links = node.links.saturating_sub(1);
         }
     }
 
-    /// The bytes that the pages of all files take.
+    /// Returns the bytes that the pages of all files take.
     pub fn allocated_bytes(&self) -> u64 {
         let files = self.nodes.values().filter_map(|node| match &node.kind {
             Kind::File(image) => Some(image.allocated_bytes()),
@@ -336,7 +336,7 @@ impl Volume {
         files.sum()
     }
 
-    /// Removes what no name leads to, and counts names anew.
+    /// Removes nodes that no name leads to, and counts names anew.
     pub(crate) fn sweep(&mut self) {
         let mut links: HashMap<Ino, u32> = HashMap::new();
         let (mut seen, mut next) = (HashSet::from([ROOT]), vec![ROOT]);
@@ -358,11 +358,11 @@ impl Volume {
         }
     }
 
-    /// Writes the tree into a folder of a real disk, which is not there yet. Holes in files stay
-    /// holes; owners and times are those of the writer.
+    /// Writes the tree into a new folder of a real disk. Holes in files stay holes; owners and
+    /// times are those of the writer.
     ///
     /// # Errors
-    /// When the folder is there, or something cannot be written.
+    /// If the folder exists, or something cannot be written.
     pub fn write_to(&self, folder: &Path) -> io::Result<()> {
         self.write_directory(ROOT, folder)
     }
@@ -385,7 +385,7 @@ impl Volume {
         Ok(())
     }
 
-    /// Every file under its path, in order; for comparing volumes.
+    /// Returns every file under its path, in order; for comparing volumes.
     #[cfg(test)]
     pub(crate) fn files(&self) -> BTreeMap<String, Vec<u8>> {
         let mut files = BTreeMap::new();

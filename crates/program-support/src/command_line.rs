@@ -1,7 +1,7 @@
-//! What is wrong with a command line, in one line.
+//! Errors of a command line, in one line.
 
-/// Makes one line of what the parser of command lines says: what is wrong in a first paragraph,
-/// then hints, then usage, which is left out.
+/// Makes one line of a command-line parser's message: its first paragraph states the error; then
+/// come hints and the usage, which is left out.
 pub fn one_line(rendered: &str) -> String {
     let said: Vec<_> = rendered
         .lines()

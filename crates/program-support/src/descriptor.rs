@@ -1,15 +1,15 @@
-//! What this process has open, named by a path.
+//! Open files of this process, named by a path.
 
 use std::fs;
 use std::path::Path;
 
-/// The most links from a name to what it means, as Linux has it.
+/// The most links from a name to its file, as Linux has it.
 const MOST_LINKS: usize = 40;
 
-/// The folder with what a process has open, by its own name.
+/// The folder with the open files of a process, by its own name.
 pub(crate) const DESCRIPTORS: &str = "/proc/self/fd";
 
-/// Returns the number of what this process has open, if a path names it by that.
+/// Returns the number of an open file of this process, if a path names it by that.
 pub fn descriptor(path: &Path) -> Option<u32> {
     let descriptors = fs::canonicalize(DESCRIPTORS).ok()?;
     let mut path = std::path::absolute(path).ok()?;

@@ -1,5 +1,5 @@
-//! Where output goes that a path names: to a file, which is whole or as it was, or to what is open
-//! already, a device or a pipe, piece by piece.
+//! The destination of output that a path names: a file, which is whole or as it was, or an open
+//! file, device or pipe, which gets it piece by piece.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, Write};
@@ -10,27 +10,27 @@ use std::path::{Path, PathBuf};
 use crate::descriptor::{DESCRIPTORS, descriptor};
 use crate::whole_file;
 
-/// Where output goes.
+/// A destination of output.
 #[derive(Debug)]
 pub enum Destination {
-    /// To a file, under a temporary name until it is whole.
+    /// A file, under a temporary name until it is whole.
     File(PathBuf),
-    /// To what is open: bytes go there as they come.
+    /// An open file, device or pipe: bytes go there as they come.
     Stream {
-        /// What is open.
+        /// The open file.
         file: File,
-        /// What it is called in messages.
+        /// The name in messages.
         name: String,
     },
 }
 
 impl Destination {
-    /// Finds what a path names. A device or a pipe is opened, which waits for the reader of a named
-    /// pipe. `/dev/stdout` and its like are what this process has open, also where that is a file.
+    /// Finds a path's destination. A device or a pipe is opened, which waits for the reader of a
+    /// named pipe. `/dev/stdout` and its like are open files of this process, even if regular.
     ///
     /// # Errors
-    /// Those of opening; others if the path is one of a directory, of a disk, or of a link to
-    /// nowhere.
+    /// Those of opening; others if the path is one of a directory, of a disk, or of a link to a
+    /// missing file.
     pub fn of(path: &Path) -> io::Result<Self> {
         if let Some(descriptor) = descriptor(path) {
             return of_descriptor(descriptor, path.display().to_string());
@@ -56,7 +56,7 @@ impl Destination {
         Ok(Self::Stream { file, name: "standard output".into() })
     }
 
-    /// Returns what it is called in messages.
+    /// Returns the destination's name in messages.
     pub fn name(&self) -> String {
         match self {
             Self::File(path) => path.display().to_string(),
@@ -67,7 +67,7 @@ impl Destination {
     /// Lets `work` write output in large pieces. If it fails, a file is as it was.
     ///
     /// # Errors
-    /// Those of `work` and of writing. That the reader of a stream has gone away is none.
+    /// Those of `work` and of writing. A stream whose reader has gone away is no error.
     pub fn write_to_file(&self, work: &mut dyn FnMut(&File) -> io::Result<()>) -> io::Result<()> {
         match self {
             Self::File(path) => whole_file::write_to_file(path, work),
@@ -98,7 +98,7 @@ fn of_descriptor(number: u32, name: String) -> io::Result<Destination> {
     let file = match number {
         1 => io::stdout().as_fd().try_clone_to_owned()?.into(),
         2 => io::stderr().as_fd().try_clone_to_owned()?.into(),
-        // What is in a file so far stays.
+        // The present content of a file stays.
         _ => OpenOptions::new().append(true).open(format!("{DESCRIPTORS}/{number}"))?,
     };
     Ok(Destination::Stream { file, name })

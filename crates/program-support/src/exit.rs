@@ -1,4 +1,4 @@
-//! How a command ends: the exit statuses that both programs document.
+//! The end of a command: the exit statuses that both programs document.
 
 use std::process::ExitCode;
 
@@ -7,7 +7,7 @@ use crate::interrupt;
 use crate::output::say;
 
 impl Failure {
-    /// The status for the shell.
+    /// Returns the status for the shell.
     pub fn status(&self) -> u8 {
         match self {
             Self::Wrong(_) => 1,
@@ -20,7 +20,7 @@ impl Failure {
     }
 }
 
-/// Ends a program: says why its command failed, if it did, and returns the status.
+/// Ends a program: prints why its command failed, if it did, and returns the status.
 pub fn end(program: &str, outcome: &Outcome) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

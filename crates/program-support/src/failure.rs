@@ -1,28 +1,28 @@
-//! Why a command did not end well.
+//! The reasons why a command did not end well.
 
-/// What commands return.
+/// The result of a command.
 pub type Outcome<T = ()> = Result<T, Failure>;
 
-/// Why a command did not end well, with the line that says so.
+/// A reason why a command did not end well, with the line that states it.
 #[derive(Debug)]
 pub enum Failure {
-    /// What the command looked at is wrong: a cell failed, a database is damaged, a line cannot be
+    /// The command's subject is wrong: a cell failed, a database is damaged, a line cannot be
     /// loaded. Status 1.
     Wrong(String),
     /// The command line cannot be carried out as it stands. Status 2.
     Usage(String),
     /// A file, a directory or the machine does not allow it. Status 3.
     Refused(String),
-    /// A comparison found what it was told to fail on. Status 4.
+    /// A comparison found a difference on which it was told to fail. Status 4.
     Regression(String),
-    /// A signal ended it. Status 128 and the signal's number.
+    /// A signal ended the command. Status 128 and the signal's number.
     Interrupted(String),
-    /// Help or the version was printed: nothing more to say. Status 0.
+    /// Help or the version was printed: the program prints nothing more. Status 0.
     Quiet,
 }
 
 impl Failure {
-    /// The line for standard error.
+    /// Returns the line for standard error.
     pub fn line(&self) -> Option<&str> {
         match self {
             Self::Wrong(line)
@@ -34,7 +34,7 @@ impl Failure {
         }
     }
 
-    /// The same failure, with more to say.
+    /// Adds text to the failure's line.
     #[must_use]
     pub fn and(mut self, more: &str) -> Self {
         match &mut self {

@@ -1,5 +1,5 @@
-//! Files that a user names, read whole and with a bound: what is named may be a device without an
-//! end, or a file that does not fit into memory.
+//! Files that a user names, read whole and with a bound: the name may be of a device without an
+//! end, or of a file that does not fit into memory.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -9,7 +9,7 @@ use std::path::Path;
 /// Reads a file of at most `most_bytes`.
 ///
 /// # Errors
-/// When it cannot be read, is a device, or is larger.
+/// If the file cannot be read, is a device, or is larger.
 pub fn read(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
     let file = File::open(path)?;
     let kind = file.metadata()?.file_type();
@@ -30,7 +30,7 @@ pub fn read(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
 /// Reads a text of at most `most_bytes`.
 ///
 /// # Errors
-/// As [`read`], and when it is not UTF-8.
+/// As [`read`], and if the text is not UTF-8.
 pub fn read_text(path: &Path, most_bytes: u64) -> io::Result<String> {
     let content = read(path, most_bytes)?;
     String::from_utf8(content)

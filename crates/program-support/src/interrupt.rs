@@ -1,9 +1,9 @@
 //! Signals that ask a program to end: SIGINT from the keyboard, SIGTERM, SIGHUP. Each ends a
 //! command with status 128 and the signal's number.
 //!
-//! A command that holds an [`Interrupt::noted`] looks for the signal where it is safe to stop. Any
-//! other command ends at once: the program's own last steps are done, and its unfinished files
-//! removed.
+//! A command that holds an [`Interrupt::noted`] looks for the signal when it is safe to stop. Any
+//! other command ends at once, after the program's own last steps and the removal of its unfinished
+//! files.
 
 use std::fs;
 use std::process;
@@ -20,23 +20,23 @@ use crate::failure::{Failure, Outcome};
 use crate::output::say;
 use crate::whole_file;
 
-/// The last signal that came, set before the program goes on from it; 0 before.
+/// The last signal that came, set before the program resumes from it; 0 before.
 static LAST: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
 /// The first signal that came, which decides the status; 0 before.
 static FIRST: AtomicI32 = AtomicI32::new(0);
-/// Whether the command looks for signals itself.
+/// True if the command looks for signals itself.
 static NOTED: AtomicBool = AtomicBool::new(false);
 
-/// Whether the user wants to stop.
+/// A command's view of the user's wish to stop.
 #[derive(Debug)]
 pub struct Interrupt {
     noted: bool,
-    /// Whether the command knows of a signal, and so ends by itself.
+    /// True if the command knows of a signal, and so ends by itself.
     seen: AtomicBool,
 }
 
-/// From now on signals end this program as described above. `last_steps` is what a program has to
-/// do before it ends at once. Where SIGHUP is ignored, as under `nohup`, it stays so.
+/// Makes signals end this program as described above, from now on. `last_steps` is the work that a
+/// program does before it ends at once. A SIGHUP that is ignored, as under `nohup`, stays so.
 ///
 /// # Errors
 /// [`Failure::Refused`] if the system does not allow to watch for signals.
@@ -65,7 +65,7 @@ pub fn watch(program: &'static str, last_steps: fn()) -> Outcome {
     Ok(())
 }
 
-/// Whether this process was started with a signal ignored.
+/// Returns true if this process was started with a signal ignored.
 fn is_ignored(signal: i32) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -73,8 +73,8 @@ fn is_ignored(signal: i32) -> bool {
     ignored.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
-/// From now on SIGINT calls `action` and does nothing else: for programs that a user talks to,
-/// where the key ends a piece of work. Other signals are as they were.
+/// Makes SIGINT call `action` and do nothing else, from now on: for interactive programs, in which
+/// the key ends a piece of work. Other signals are as they were.
 ///
 /// # Errors
 /// [`Failure::Refused`] if the system does not allow to watch for signals.
@@ -87,18 +87,18 @@ pub fn on_keyboard(action: impl Fn() + Send + 'static) -> Outcome {
 }
 
 impl Interrupt {
-    /// A signal is noted until this is dropped, and the command looks for it.
+    /// Notes signals until this is dropped, for a command that looks for them.
     pub fn noted() -> Self {
         NOTED.store(true, Ordering::SeqCst);
         Self { noted: true, seen: AtomicBool::new(false) }
     }
 
-    /// For work that ends at once when a signal comes.
+    /// Returns the view of a command that ends at once if a signal comes.
     pub fn ending_at_once() -> Self {
         Self { noted: false, seen: AtomicBool::new(false) }
     }
 
-    /// Whether a signal came.
+    /// Returns true if a signal came; false for a command that ends at once.
     pub fn came(&self) -> bool {
         let came = self.noted && LAST.load(Ordering::SeqCst) != 0;
         self.seen.fetch_or(came, Ordering::SeqCst);
@@ -115,11 +115,11 @@ impl Drop for Interrupt {
     }
 }
 
-/// How long the end by a signal may take.
+/// The longest that the end by a signal may take.
 const LAST_STEPS: Duration = Duration::from_secs(2);
 
-/// Whether a signal ends this program at once. What fails then fails because of that: the last
-/// steps may have ended a process that the command was waiting for. Waits for that end.
+/// Returns true if a signal ends this program at once. A failure at that time comes from the
+/// signal: the last steps may have ended a process that the command waited for. Waits for that end.
 pub(crate) fn ends_at_once() -> bool {
     let ends = LAST.load(Ordering::SeqCst) != 0 && !NOTED.load(Ordering::SeqCst);
     if ends {
@@ -128,7 +128,7 @@ pub(crate) fn ends_at_once() -> bool {
     ends
 }
 
-/// The status of a command that a signal ended.
+/// Returns the status of a command that a signal ended.
 pub fn status() -> u8 {
     let first = u8::try_from(FIRST.load(Ordering::SeqCst)).unwrap_or_default();
     let last = u8::try_from(LAST.load(Ordering::SeqCst)).unwrap_or_default();

@@ -1,14 +1,14 @@
-//! What the programs `assay` and `lode` share, so that both end, speak and write files alike.
+//! Code that the programs `assay` and `lode` share, so that both end, print and write files alike.
 //!
-//! - [`descriptor`]: what this process has open, named by a path;
-//! - [`exit`]: how a command ends, and with which status;
+//! - [`descriptor`]: open files of this process, named by a path;
+//! - [`exit`]: the end of a command, and its status;
 //! - [`given_file`]: files that a user names, read with a bound;
 //! - [`interrupt`]: signals that ask the program to end;
 //! - [`output`]: standard output and standard error;
-//! - [`command_line`]: what is wrong with a command line, in one line;
+//! - [`command_line`]: errors of a command line, in one line;
 //! - [`printable`]: texts of others made safe to show;
 //! - [`whole_file`]: files that are whole or as they were;
-//! - [`destination`]: such files, and what is open: devices, pipes, standard output.
+//! - [`destination`]: such files, and open ones: devices, pipes, standard output.
 //!
 //! This crate knows neither program.
 

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 /// A longer text is cut when it is shown.
 const MOST_CHARACTERS: usize = 4_000;
 
-/// A text as part of a line: without control characters and line breaks, and of bounded length.
+/// Returns a text as part of a line: without control characters and line breaks, not too long.
 pub fn line(text: &str) -> Cow<'_, str> {
     let is_short = text.len() <= MOST_CHARACTERS || text.chars().count() <= MOST_CHARACTERS;
     if is_short && !text.chars().any(is_hidden) {
@@ -23,7 +23,7 @@ pub fn line(text: &str) -> Cow<'_, str> {
     }
     if !is_short {
         let more = text.chars().count() - MOST_CHARACTERS;
-        // What differs behind the cut still differs.
+        // Texts that differ behind the cut still differ.
         shown += &format!("… ({more} characters more, digest {:016x})", digest(text));
     }
     Cow::Owned(shown)
@@ -32,7 +32,7 @@ pub fn line(text: &str) -> Cow<'_, str> {
 /// The most characters of an excerpt.
 const EXCERPT_CHARACTERS: usize = 200;
 
-/// Returns the beginning of a text that quotes a file, as part of a line.
+/// Returns the start of a text that quotes a file, as part of a line.
 pub fn excerpt(text: &str) -> Cow<'_, str> {
     match text.char_indices().nth(EXCERPT_CHARACTERS) {
         Some((end, _)) => Cow::Owned(format!("{}…", line(&text[..end]))),
@@ -40,7 +40,7 @@ pub fn excerpt(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A text of several lines without control characters other than line breaks.
+/// Returns a text of several lines without control characters other than line breaks.
 pub fn lines(text: &str) -> Cow<'_, str> {
     let is_control = |character: char| is_hidden(character) && character != '\n';
     if !text.chars().any(is_control) {
@@ -56,7 +56,7 @@ pub fn lines(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Whether a character does something else than to be seen.
+/// Returns true if a character has another effect than to be seen.
 pub fn is_hidden(character: char) -> bool {
     match character {
         ' '..='~' => false,
@@ -72,8 +72,8 @@ pub fn is_hidden(character: char) -> bool {
     }
 }
 
-/// A text of several lines in which nothing commands a terminal but colours and weights of letters
-/// (`ESC [ … m`): what a view draws of texts that are safe already.
+/// Returns a text of several lines whose only terminal commands are colours and weights of letters
+/// (`ESC [ … m`): a view's rendering of texts that are safe already.
 pub fn styled_lines(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;
@@ -82,7 +82,7 @@ pub fn styled_lines(text: &str) -> String {
         shown += &lines(before);
         let style = style_length(escape).unwrap_or(0);
         shown += &escape[..style];
-        // What is no style is shown.
+        // An escape that is no style is shown.
         let next = style.max(1);
         shown += &lines(&escape[style..next]);
         rest = &escape[next..];
@@ -91,15 +91,15 @@ pub fn styled_lines(text: &str) -> String {
     shown
 }
 
-/// How many bytes the style has that a text begins with.
+/// Returns the bytes of the style at the start of a text, if there is one.
 fn style_length(text: &str) -> Option<usize> {
     let numbers = text.strip_prefix("\u{1b}[")?;
     let length = numbers.find(|c: char| !c.is_ascii_digit() && c != ';')?;
     numbers[length..].starts_with('m').then_some(2 + length + 1)
 }
 
-/// Whether a letter is of a script that is written from right to left: it turns the direction of
-/// what stands beside it (Hebrew to Arabic Extended-A, presentation forms, ancient scripts, Adlam).
+/// Returns true if a letter is of a right-to-left script: it turns the direction of the text next
+/// to it (Hebrew to Arabic Extended-A, presentation forms, ancient scripts, Adlam).
 pub fn is_right_to_left(character: char) -> bool {
     matches!(
         u32::from(character),
@@ -107,7 +107,7 @@ pub fn is_right_to_left(character: char) -> bool {
     )
 }
 
-/// FNV-1a: two long texts have different digests.
+/// Computes FNV-1a: two long texts have different digests.
 fn digest(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

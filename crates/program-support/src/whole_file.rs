@@ -10,16 +10,16 @@ use tempfile::{NamedTempFile, PersistError};
 
 use crate::descriptor::descriptor;
 
-/// Writes a file: under a temporary name beside it first, so that it is whole or as it was. A
-/// symbolic link stays one, and what is no regular file is not touched.
+/// Writes a file, under a temporary name next to it first, so that it is whole or as it was. A
+/// symbolic link stays one, and anything but a regular file is not touched.
 pub fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     write_with(path, &mut |out| out.write_all(content))
 }
 
-/// Writes a file that is not there yet.
+/// Writes a file that does not exist yet.
 ///
 /// # Errors
-/// `AlreadyExists` if there is something with that name.
+/// `AlreadyExists` if the name is taken.
 pub fn write_new(path: &Path, content: &[u8]) -> io::Result<()> {
     if path.symlink_metadata().is_ok() {
         return Err(io::ErrorKind::AlreadyExists.into());
@@ -29,7 +29,7 @@ pub fn write_new(path: &Path, content: &[u8]) -> io::Result<()> {
     unfinished.finish_new(path)
 }
 
-/// The same for what is written piece by piece.
+/// Lets `work` write a file piece by piece; the file is whole or as it was.
 pub fn write_with(
     path: &Path,
     work: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
@@ -41,7 +41,7 @@ pub fn write_with(
     })
 }
 
-/// The same for what is written to the file itself, in large pieces.
+/// Lets `work` write the file itself, in large pieces; the file is whole or as it was.
 pub fn write_to_file(path: &Path, work: &mut dyn FnMut(&File) -> io::Result<()>) -> io::Result<()> {
     let path = target(path)?;
     let unfinished = Unfinished::begin(&path)?;
@@ -49,22 +49,22 @@ pub fn write_to_file(path: &Path, work: &mut dyn FnMut(&File) -> io::Result<()>)
     unfinished.finish(&path)
 }
 
-/// The files that are being written, by their temporary names, and those of [`Claim`]s.
+/// The temporary names of the files that are being written, and the names of [`Claim`]s.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// Removes the files that are being written; for a process that ends at once. No other file is
-/// begun or finished after that.
+/// started or finished after that.
 pub fn remove_unfinished() {
     let names = UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner);
     for name in names.iter() {
-        // It may have its place already.
+        // The file may have its final name already.
         let _ = fs::remove_file(name);
     }
     // The process ends with the lock held.
     std::mem::forget(names);
 }
 
-/// A file under a temporary name beside the one that it is to have.
+/// A file under a temporary name next to its final one.
 struct Unfinished {
     file: NamedTempFile,
 }
@@ -72,7 +72,7 @@ struct Unfinished {
 impl Unfinished {
     fn begin(path: &Path) -> io::Result<Self> {
         let mut names = UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner);
-        // A new file is as the user's mask says; one that is replaced is not opened to others.
+        // A new file has the mode of the user's mask; one that is replaced is not opened to others.
         let mode = fs::metadata(path).map_or(0o666, |found| found.permissions().mode() & 0o777);
         let file = tempfile::Builder::new()
             .prefix(".unfinished-")
@@ -87,7 +87,7 @@ impl Unfinished {
         self.persist(path, NamedTempFile::persist)
     }
 
-    /// The same, unless something has that name.
+    /// Finishes the file, unless its name is taken.
     fn finish_new(self, path: &Path) -> io::Result<()> {
         self.persist(path, NamedTempFile::persist_noclobber)
     }
@@ -106,8 +106,8 @@ impl Unfinished {
     }
 }
 
-/// A name for a file that is [written](write()) later, which no other process can claim meanwhile:
-/// an empty file has it. If nothing was written, that is removed in the end.
+/// A name for a file that is [written](write()) later. No other process can claim it before: an
+/// empty file has it. If nothing was written, that file is removed in the end.
 #[derive(Debug)]
 pub struct Claim(PathBuf);
 
@@ -115,7 +115,7 @@ impl Claim {
     /// Claims a name.
     ///
     /// # Errors
-    /// `AlreadyExists` if something has the name; others if no file can be made there.
+    /// `AlreadyExists` if the name is taken; others if no file can be made there.
     pub fn new(path: &Path) -> io::Result<Self> {
         let mut names = UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner);
         File::create_new(path)?;
@@ -130,13 +130,13 @@ impl Drop for Claim {
         let mut names = UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(at) = names.iter().position(|name| *name == self.0) {
             names.remove(at);
-            // What cannot be removed is empty.
+            // A file that cannot be removed is empty.
             let _ = fs::remove_file(&self.0);
         }
     }
 }
 
-/// The directory that a file is in.
+/// Returns the directory of a file.
 pub fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -144,8 +144,8 @@ pub fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// Where a file is written to: to the end of links, and nowhere if there is something else than a
-/// file. A name such as `/dev/stdout` is none of a file, also where what is open is one.
+/// Returns the file at the end of a path's links; an error if it is anything but a file. A name
+/// such as `/dev/stdout` is no file's name, even if standard output is a file.
 pub fn target(path: &Path) -> io::Result<PathBuf> {
     if descriptor(path).is_some() {
         return Err(io::Error::other("this is what the program has open; name the file itself"));
@@ -166,7 +166,7 @@ pub fn target(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// What went wrong, without the temporary name that means nothing to a user.
+/// Returns an error without the temporary name, which means nothing to a user.
 fn without_path(error: &io::Error) -> io::Error {
     match error.raw_os_error() {
         Some(code) => io::Error::from_raw_os_error(code),

@@ -1,4 +1,4 @@
-//! What the machine says of itself, and what was measured of it.
+//! The facts that the machine states, and those that are measured.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -14,30 +14,30 @@ use crate::stats::median;
 /// A directory for stores.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DataDir {
-    /// Of which mode.
+    /// The storage mode that the directory is for.
     pub storage: Storage,
-    /// Its filesystem, if it is known.
+    /// The directory's filesystem, if it is known.
     pub filesystem: Option<Filesystem>,
-    /// The median time of writing 4 KiB to a file and synchronising them; none where that failed.
+    /// The median time of writing 4 KiB to a file and synchronising them; none if that failed.
     pub sync_latency_ns: Option<u64>,
 }
 
-/// What the machine says of itself.
+/// The facts about the machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Facts {
-    /// The rest of what a run file keeps.
+    /// The environment, as a run file keeps it.
     pub environment: Environment,
-    /// Whether processors may exceed their nominal frequency; none where the system does not say.
+    /// True if processors may exceed their nominal frequency; none if the system does not say.
     pub turbo: Option<bool>,
     /// The share of time that a hypervisor gave to others, just now; none without a sample.
     pub steal_share: Option<f64>,
-    /// About how much data the run has; none if that is not known.
+    /// The approximate size of the run's data; none if it is not known.
     pub data_bytes: Option<u64>,
     /// The directories for stores.
     pub data_dirs: Vec<DataDir>,
-    /// Other processes of Assay that are measuring.
+    /// The process ids of other measuring processes of Assay.
     pub other_runs: Vec<i32>,
-    /// Whether the host of a virtual machine takes back memory that is free.
+    /// True if the host of a virtual machine takes back memory that is free.
     pub has_page_reporting: bool,
 }
 
@@ -100,7 +100,7 @@ fn turbo() -> Option<bool> {
     }
 }
 
-/// Whether the balloon device of a virtual machine reports free pages to its host. (Virtio
+/// Returns true if the balloon device of a virtual machine reports free pages to its host. (Virtio
 /// specification 1.2, section 5.5.3: bit 5, `VIRTIO_BALLOON_F_PAGE_REPORTING`.)
 fn has_page_reporting() -> bool {
     let devices = fs::read_dir("/sys/bus/virtio/drivers/virtio_balloon").into_iter().flatten();
@@ -109,7 +109,7 @@ fn has_page_reporting() -> bool {
     })
 }
 
-/// Whether the bits of a balloon's features, the lowest first, say that it reports free pages.
+/// Returns true if a balloon's feature bits, lowest first, say that it reports free pages.
 fn reports_pages(features: &str) -> bool {
     const PAGE_REPORTING: usize = 5;
     features.as_bytes().get(PAGE_REPORTING) == Some(&b'1')
@@ -118,7 +118,7 @@ fn reports_pages(features: &str) -> bool {
 /// The commands of Assay that measure.
 const MEASURING: [&str; 5] = ["run", "ladder", "suite", "verify", "crash"];
 
-/// The processes of Assay that are measuring, but for this one.
+/// Returns the processes of Assay that are measuring, except this one.
 fn other_runs() -> Vec<i32> {
     let me = i32::try_from(std::process::id()).unwrap_or_default();
     let others = procfs::process::all_processes().into_iter().flatten().flatten();
@@ -131,7 +131,7 @@ fn other_runs() -> Vec<i32> {
     others.filter(|process| process.pid != me && measures(process)).map(|p| p.pid).collect()
 }
 
-/// Writes and synchronises a file some times. The file has no name, so that nothing stays.
+/// Measures the median time to write and sync a file. It has no name, so it leaves nothing.
 fn sync_latency(dir: &Path) -> io::Result<u64> {
     let times = time_syncs(tempfile::tempfile_in(dir)?)?;
     Ok(median(&times).map_or(0, |median| median as u64))

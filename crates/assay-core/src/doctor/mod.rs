@@ -1,6 +1,6 @@
-//! What of the machine's state makes figures worse or less steady, and what to do about it.
+//! Machine settings that make figures worse or less steady, and advice about them.
 //!
-//! [`Facts`] are asked of the machine; [`findings`] judges them, and knows no machine.
+//! [`Facts`] are captured from the machine; [`findings`] judges them, and knows no machine.
 
 mod facts;
 
@@ -9,34 +9,34 @@ use serde::{Deserialize, Serialize};
 
 pub use facts::{DataDir, Facts};
 
-/// How serious a finding is.
+/// The gravity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Gravity {
-    /// As it should be.
+    /// The subject is as it should be.
     Good,
-    /// Worth knowing; figures may be less steady.
+    /// The subject is worth knowing; figures may be less steady.
     Note,
-    /// Figures are wrong for their purpose, or not to be trusted.
+    /// The figures are wrong for their purpose, or not to be trusted.
     Warning,
 }
 
 /// One thing about the machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// What was looked at.
+    /// The part of the machine that was examined.
     pub subject: String,
-    /// How serious it is.
+    /// The finding's gravity.
     pub gravity: Gravity,
-    /// What was found, in words.
+    /// The state that was found, in words.
     pub found: String,
-    /// What to do; empty if nothing is to be done.
+    /// The advice; empty if nothing is to be done.
     pub advice: String,
-    /// The storage mode that it affects; none: all of them.
+    /// The storage mode that the finding affects; none: all of them.
     pub storage: Option<Storage>,
 }
 
-/// Judges what was found.
+/// Judges the facts about a machine.
 pub fn findings(facts: &Facts) -> Vec<Finding> {
     let mut findings = vec![
         governor(facts),
@@ -57,7 +57,7 @@ pub fn findings(facts: &Facts) -> Vec<Finding> {
     findings
 }
 
-/// A finding about the whole machine.
+/// Returns a finding about the whole machine.
 fn finding(
     subject: &str,
     gravity: Gravity,
@@ -271,7 +271,7 @@ fn filesystem(dir: &DataDir) -> Finding {
     of_dir(dir, finding("filesystem", gravity, found, advice))
 }
 
-/// A device that has synchronised within this has not synchronised.
+/// A device that syncs in less time than this has not synced.
 const SYNC_LEAST_NS: u64 = 15_000;
 const SYNC_SLOW_NS: u64 = 10_000_000;
 
@@ -306,7 +306,7 @@ mod tests {
     use super::*;
     use crate::environment::{Environment, Filesystem};
 
-    /// A machine on which everything is as it should be.
+    /// Returns the facts of a machine on which everything is as it should be.
     fn good() -> Facts {
         Facts {
             environment: Environment {
@@ -339,7 +339,7 @@ mod tests {
         }
     }
 
-    /// The subject and gravity of what is not good.
+    /// Returns the subject and gravity of each finding that is not good.
     fn troubles(facts: &Facts) -> Vec<(String, Gravity)> {
         let bad = findings(facts).into_iter().filter(|found| found.gravity != Gravity::Good);
         bad.map(|found| {

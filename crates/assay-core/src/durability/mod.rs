@@ -1,7 +1,7 @@
-//! What crash tests found: whether engines keep what their levels promise.
+//! The results of crash tests: which engines keep what their levels promise.
 //!
-//! The verdicts are kept in a file beside the run files, and every later run marks the engines
-//! whose level was refuted.
+//! The verdicts are kept in a file next to the run files. Every later run marks the engines whose
+//! level was refuted.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,18 +24,18 @@ const FORMAT: &str = "assay-durability";
 /// A larger file is not read: a verdict has a few kilobytes.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// How a store's life is ended.
+/// The kind of a crash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Crash {
     /// The process is killed.
     Process,
-    /// The power goes.
+    /// The power is cut.
     Power,
 }
 
 impl Crash {
-    /// What several of them are called.
+    /// Returns the plural word for crashes of this kind.
     fn victims(self) -> &'static str {
         match self {
             Self::Process => "killed processes",
@@ -53,11 +53,11 @@ impl fmt::Display for Crash {
     }
 }
 
-/// What a level promises about a crash.
+/// The promise of a level about a crash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Promise {
-    /// Nothing.
+    /// The level promises nothing.
     Nothing,
     /// Commits may be lost from the end on; the rest is whole.
     Prefix,
@@ -66,7 +66,7 @@ pub enum Promise {
 }
 
 impl Promise {
-    /// What a level of an engine promises.
+    /// Returns the promise of an engine's level.
     pub fn of(profile: &Profile, durability: Durability, crash: Crash) -> Self {
         match (crash, durability) {
             (Crash::Process, Durability::None)
@@ -80,7 +80,7 @@ impl Promise {
         }
     }
 
-    /// Whether it was kept.
+    /// Returns true if a crash that left `found` kept the promise.
     pub fn is_kept(self, found: &Found) -> bool {
         match self {
             Self::Nothing => true,
@@ -90,29 +90,28 @@ impl Promise {
     }
 }
 
-/// The machine's clock: microseconds since 1970, the same for all processes.
+/// Returns the machine's clock: microseconds since 1970, equal in all processes.
 pub fn now_us() -> u64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// How old the oldest lost commit was when the crash came.
+/// The age of the oldest lost commit at the crash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Age {
-    /// From its acknowledgement to the crash.
+    /// Time from the commit's acknowledgement to the crash.
     pub lost_us: u64,
     /// The longest that the writer was kept waiting: for a commit, or after a pause for a
     /// processor. A thread that syncs may have waited as long.
     pub late_us: u64,
 }
 
-/// A loss is too old if it is older than this many intervals, and the time that the machine kept
-/// the writer waiting, twice. A level loses an interval and one sync; the rest is for a slow
-/// machine.
+/// A loss is too old if it is older than this many intervals plus twice the time that the machine
+/// kept the writer waiting. A level loses an interval and one sync; the rest is for a slow machine.
 const MOST_INTERVALS: u64 = 4;
 
 impl Age {
-    /// Whether a level that syncs so often cannot have lost this.
+    /// Returns true if a level with this sync interval cannot have lost a commit of this age.
     pub fn is_too_old(self, interval: Duration) -> bool {
         let interval_us = u64::try_from(interval.as_micros()).unwrap_or(u64::MAX);
         let most = interval_us.saturating_mul(MOST_INTERVALS);
@@ -120,7 +119,7 @@ impl Age {
     }
 }
 
-/// What a crash left.
+/// The state of a store after a crash.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Found {
@@ -128,7 +127,7 @@ pub enum Found {
     Everything,
     /// The last commits are lost; the rest is whole.
     Lost {
-        /// How many acknowledged ones.
+        /// The number of acknowledged commits that are lost.
         commits: u32,
     },
     /// No moment of the history: half a commit, one without those before it, or records that
@@ -136,7 +135,7 @@ pub enum Found {
     Torn(String),
     /// The store cannot be opened or read.
     Refused(String),
-    /// The store is at a moment of the history, but cannot go on from there.
+    /// The store is at a moment of the history, but cannot take new commits.
     Unusable(String),
 }
 
@@ -153,34 +152,34 @@ impl fmt::Display for Found {
     }
 }
 
-/// What the rounds of one engine at one level came to.
+/// The results of the rounds of one engine at one level.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Verdict {
     /// The engine's id.
     pub engine: String,
-    /// Its version.
+    /// The engine's version.
     pub engine_version: String,
-    /// Its settings that differ from their defaults.
+    /// The engine's settings that differ from their defaults.
     pub engine_options: BTreeMap<String, String>,
     /// The settings that the driver applied.
     pub settings: Vec<String>,
-    /// At which level.
+    /// The level that was tested.
     pub durability: Durability,
-    /// How it was ended.
+    /// The kind of crash.
     pub crash: Crash,
-    /// Whether names become durable only with their directory.
+    /// True if names become durable only with their directory.
     pub strict_directories: bool,
-    /// What the level promises about that.
+    /// The level's promise about such a crash.
     pub promise: Promise,
     /// Commits in the history of a round.
     pub commits: u32,
-    /// How often.
+    /// The number of rounds.
     pub rounds: u32,
     /// Commits that were acknowledged, in all rounds together.
     pub acknowledged: u64,
     /// Rounds that lost acknowledged commits.
     pub lost_rounds: u32,
-    /// The most that a round lost.
+    /// The largest number of commits that a round lost.
     pub lost_commits_most: u32,
     /// The interval between syncs that the engine states, in milliseconds; none if it states none.
     pub interval_ms: Option<u64>,
@@ -191,22 +190,22 @@ pub struct Verdict {
     pub torn_rounds: u32,
     /// Rounds after which the store could not be opened or read.
     pub refused_rounds: u32,
-    /// Rounds after which the store could not go on.
+    /// Rounds after which the store could not take new commits.
     pub unusable_rounds: u32,
     /// Rounds that broke the promise, with the command that repeats each.
     pub failures: Vec<Failure>,
-    /// When the test ended.
+    /// The time at which the test ended.
     pub tested: Timestamp,
 }
 
 /// A round that broke the promise.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Failure {
-    /// What was found.
+    /// The state that the crash left.
     pub found: Found,
-    /// How old the oldest lost commit was, if that was measured.
+    /// The age of the oldest lost commit, if it was measured.
     pub age: Option<Age>,
-    /// The command line that repeats it.
+    /// The command line that repeats the round.
     pub command: String,
     /// The folder with the store's files as the crash left them; none if they were not kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -224,14 +223,14 @@ impl fmt::Display for Failure {
 }
 
 impl Verdict {
-    /// Whether a round kept the promise: what was found, and how old what was lost was.
+    /// Returns true if a round kept the promise, by what it left and the age of its losses.
     pub fn is_kept(&self, found: &Found, age: Option<Age>) -> bool {
         let interval = self.interval_ms.map(Duration::from_millis);
         let is_too_old = age.zip(interval).is_some_and(|(age, interval)| age.is_too_old(interval));
         self.promise.is_kept(found) && !(self.promise == Promise::Prefix && is_too_old)
     }
 
-    /// Adds a round.
+    /// Adds a round to the verdict.
     pub fn add(&mut self, acknowledged: u32, found: &Found, age: Option<Age>) {
         let age_ms = age.map(|age| age.lost_us / 1_000);
         self.lost_age_most_ms = self.lost_age_most_ms.max(age_ms);
@@ -249,12 +248,12 @@ impl Verdict {
         }
     }
 
-    /// Whether the promise was broken.
+    /// Returns true if the promise was broken.
     pub fn is_refuted(&self) -> bool {
         !self.failures.is_empty()
     }
 
-    /// In a few words, what became of the promise.
+    /// Returns the verdict in a few words.
     pub fn summary(&self) -> String {
         match (self.promise, self.failures.len()) {
             (Promise::Nothing, _) => "promises nothing".into(),
@@ -266,7 +265,7 @@ impl Verdict {
         }
     }
 
-    /// Between what the share of broken rounds lies, as far as these rounds say.
+    /// Returns the bounds of the share of broken rounds, as far as these rounds say.
     pub fn bounds(&self) -> ShareBounds {
         ShareBounds::of(self.failures.len() as u64, u64::from(self.rounds))
     }
@@ -302,7 +301,7 @@ impl Default for Verdicts {
 }
 
 impl Verdicts {
-    /// Reads a file; none yet is an empty one.
+    /// Reads a file of verdicts; a missing file gives an empty list.
     pub fn load(path: &Path) -> Result<Self, String> {
         let said = |why: &dyn fmt::Display| format!("{}: {why}", path.display());
         let text = match given_file::read(path, MOST_BYTES) {
@@ -320,8 +319,8 @@ impl Verdicts {
         }
     }
 
-    /// Takes a verdict up, in place of an older one of the same; but what was refuted stays so
-    /// until a test of as many rounds with as many commits clears it. Returns whether it was taken.
+    /// Adds a verdict, in place of an older one of the same test. A refutation stays until a test
+    /// with at least as many rounds and commits clears it. Returns true if the verdict was added.
     pub fn add(&mut self, verdict: Verdict) -> bool {
         let stronger = |old: &Verdict| {
             old.is_refuted() && (old.rounds > verdict.rounds || old.commits > verdict.commits)
@@ -335,7 +334,7 @@ impl Verdicts {
         true
     }
 
-    /// Whether there is a verdict of the same test with as many rounds, of as many commits.
+    /// Returns true if a verdict of `test` has at least `rounds` rounds and as many commits.
     pub fn has_as_much(&self, test: &Verdict, rounds: u32) -> bool {
         self.verdicts.iter().any(|verdict| {
             verdict.is_of_the_same(test)
@@ -344,7 +343,7 @@ impl Verdicts {
         })
     }
 
-    /// What speaks against a level, in one line.
+    /// Returns the refutation of a level in one line, if it was refuted.
     pub fn refutation(&self, level: &Level<'_>) -> Option<String> {
         let verdict = self.of(level).find(|verdict| verdict.is_refuted())?;
         let (failures, rounds) = (verdict.failures.len(), verdict.rounds);
@@ -355,7 +354,7 @@ impl Verdicts {
         ))
     }
 
-    /// How far the rounds speak for a level that none of them refuted; none if none could have.
+    /// Returns the support for a level; none if a round refuted it, or none could have.
     pub fn holding(&self, level: &Level<'_>) -> Option<Holding> {
         let could_refute =
             |verdict: &&Verdict| verdict.promise != Promise::Nothing && verdict.acknowledged > 0;
@@ -377,7 +376,7 @@ impl Verdicts {
         })
     }
 
-    /// The verdicts on a level, with names of files as most file systems keep them.
+    /// Returns the verdicts on a level, with names of files as most file systems keep them.
     fn of(&self, level: &Level<'_>) -> impl Iterator<Item = &Verdict> {
         self.verdicts.iter().filter(|verdict| {
             !verdict.strict_directories
@@ -389,14 +388,14 @@ impl Verdicts {
     }
 }
 
-/// An engine's level, as verdicts are looked up by.
+/// An engine's level: the key of its verdicts.
 #[derive(Clone, Copy, Debug)]
 pub struct Level<'l> {
     /// The engine's id.
     pub engine: &'l str,
-    /// Its version.
+    /// The engine's version.
     pub engine_version: &'l str,
-    /// Its settings that differ from their defaults.
+    /// The engine's settings that differ from their defaults.
     pub engine_options: &'l BTreeMap<String, String>,
     /// The level.
     pub durability: Durability,
@@ -408,12 +407,12 @@ impl fmt::Display for Level<'_> {
     }
 }
 
-/// How far crash tests speak for a level that they did not refute.
+/// The support that crash tests give a level which they did not refute.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Holding {
-    /// After how many rounds of which kinds, in words.
+    /// The number and kinds of rounds, in words.
     pub words: String,
-    /// What share of crashes breaks the level at most, with a confidence of 95 %.
+    /// The largest share of crashes that breaks the level, with a confidence of 95 %.
     pub most: f64,
 }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
 use nix::unistd::{Whence, lseek};
 
-/// Dirty pages cannot be dropped, so every file is synced first.
+/// Drops a path's files from the page cache. Syncs each first: dirty pages cannot be dropped.
 pub(super) fn drop_from_page_cache(path: &Path) -> io::Result<()> {
     for entry in fs::read_dir(path)? {
         let path = entry?.path();
@@ -23,7 +23,7 @@ pub(super) fn drop_from_page_cache(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Bytes of all files below `path`; files that vanish meanwhile do not count.
+/// Returns the bytes of all files below `path`; files that vanish in between do not count.
 pub(super) fn size_bytes(path: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(path) else {
         return 0;
@@ -38,8 +38,8 @@ pub(super) fn size_bytes(path: &Path) -> u64 {
         .sum()
 }
 
-/// Bytes of a file without its holes: what was written and has no blocks yet counts too. The number
-/// of blocks leaves it out as long as the file system delays to allocate them.
+/// Returns the bytes of a file without its holes. Written data without blocks counts too: the
+/// number of blocks leaves it out as long as the file system delays to allocate them.
 fn data_bytes(path: &Path, len: u64) -> u64 {
     let Ok(file) = fs::File::open(path) else {
         return 0;

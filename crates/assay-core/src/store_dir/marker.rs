@@ -1,5 +1,5 @@
-//! The marker beside a store's files: what the store holds, and how that can differ from what a run
-//! expects.
+//! The marker next to a store's files: the content of the store, and its differences from what a
+//! run expects.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,36 +11,36 @@ use crate::tape::Population;
 
 const VERSION: u32 = 1;
 
-/// What a store holds.
+/// The content of a store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Marker {
     version: u32,
-    /// The engine that wrote it.
+    /// The engine that wrote the store.
     pub engine: String,
     /// The engine's version.
     pub engine_version: String,
     /// The engine's settings that shape its files.
     pub engine_options: BTreeMap<String, String>,
-    /// The suite that filled it.
+    /// The suite that filled the store.
     pub suite: String,
-    /// The shape of its records ([`assay_driver::schema::Schema::fingerprint`]).
+    /// The shape of the records ([`assay_driver::schema::Schema::fingerprint`]).
     pub schema: String,
-    /// What else decides the records: the suite's words for it.
+    /// The rest that decides the records, in the suite's words.
     pub records: String,
-    /// How the primary key is organised.
+    /// The kind of the primary key.
     pub key_kind: KeyKind,
     /// The seed of the records.
     pub seed: u64,
-    /// Which rows there are.
+    /// The rows of the store.
     pub population: Population,
-    /// Whether records were updated since they were inserted.
+    /// True if records were updated since they were inserted.
     pub updated: bool,
-    /// Whether a run is changing the store, or was when it was stopped.
+    /// True if a run is changing the store, or was when it was stopped.
     pub in_progress: bool,
 }
 
 impl Marker {
-    /// A marker of a store that is being filled.
+    /// Makes the marker of a store that is being filled.
     #[expect(clippy::too_many_arguments, reason = "each is a field of its own")]
     pub fn new(
         engine: &str,
@@ -68,7 +68,7 @@ impl Marker {
         }
     }
 
-    /// What a run that expects `self` finds different in `found`; rows are not compared.
+    /// Returns the first difference of `found` from the expected `self`; rows are not compared.
     pub(super) fn difference(&self, found: &Self) -> Option<Difference> {
         if found.version != VERSION {
             return Some(Difference::MarkerVersion(found.version));
@@ -90,7 +90,7 @@ impl Marker {
         Some(Difference::Part { part, expected: self.shown(part), found: found.shown(part) })
     }
 
-    /// A part as messages show it.
+    /// Returns a part as messages show it.
     fn shown(&self, part: Part) -> String {
         match part {
             Part::Engine => self.engine.clone(),
@@ -111,20 +111,20 @@ impl Marker {
     }
 }
 
-/// What a run finds different in the store that it is to open.
+/// The difference that a run finds in the store that it is to open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Difference {
-    /// The format of its marker.
+    /// The format of the store's marker.
     MarkerVersion(u32),
     /// A run that was stopped has left it half-changed.
     InProgress,
-    /// Something that decides its files or its records.
+    /// A part that decides the store's files or its records.
     Part {
-        /// Which.
+        /// The part that differs.
         part: Part,
-        /// What the run expects.
+        /// The part's value that the run expects.
         expected: String,
-        /// What the store has.
+        /// The part's value in the store.
         found: String,
     },
 }
@@ -149,18 +149,18 @@ impl fmt::Display for Difference {
     }
 }
 
-/// What of a store decides its files or its records.
+/// A part of a store that decides its files or its records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// The engine that wrote it.
+    /// The engine that wrote the store.
     Engine,
-    /// The suite that filled it.
+    /// The suite that filled the store.
     Suite,
-    /// The shape of its records.
+    /// The shape of the records.
     Schema,
-    /// Their content.
+    /// The content of the records.
     Records,
-    /// How the primary key is organised.
+    /// The kind of the primary key.
     KeyType,
     /// The seed of the records.
     Seed,

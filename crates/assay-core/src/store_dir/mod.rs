@@ -1,5 +1,5 @@
-//! The directory of a store: the engine's files in `data/`, and a marker beside them. The marker
-//! says what the store holds, so that a later run can open it and check every lookup.
+//! The directory of a store: the engine's files in `data/`, and a marker next to them. The marker
+//! describes the store's content, so that a later run can open it and check every lookup.
 
 mod files;
 mod marker;
@@ -14,15 +14,15 @@ pub use marker::{Difference, Marker, Part};
 
 const MARKER: &str = "assay-store.json";
 
-/// Why a store's directory cannot be used.
+/// The reason why a store's directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreDirError {
-    /// The operating system said no.
+    /// The operating system reported an error.
     #[error("{path}: {source}; choose another directory with --dir")]
     Io {
-        /// Where.
+        /// The path of the file.
         path: String,
-        /// What it said.
+        /// The system's error.
         source: io::Error,
     },
     /// Files that Assay did not make.
@@ -30,18 +30,18 @@ pub enum StoreDirError {
         "{0}: there are files here that Assay did not make; choose another directory with --dir"
     )]
     Foreign(String),
-    /// Nothing to open.
+    /// The directory has no store to open.
     #[error("{0}: there is no store here; make one first: run with -i or -l and -d 0")]
     Missing(String),
-    /// A store of something else.
+    /// The directory has a store of something else.
     #[error(
         "{path}: {difference}; run with what the store was made with, or choose another directory \
          with --dir"
     )]
     Different {
-        /// Where.
+        /// The path of the store.
         path: String,
-        /// What differs.
+        /// The first difference.
         difference: Difference,
     },
 }
@@ -53,29 +53,28 @@ pub struct StoreDir {
 }
 
 impl StoreDir {
-    /// The store at `path`, which need not exist.
+    /// Returns the store at `path`, which need not exist.
     pub fn new(path: PathBuf) -> Self {
         Self { path }
     }
 
-    /// Where the engine's files are.
+    /// Returns the directory of the engine's files.
     pub fn data(&self) -> PathBuf {
         self.path.join("data")
     }
 
-    /// Whether there is a store.
+    /// Returns true if the directory has a marked store.
     pub fn is_marked(&self) -> bool {
         self.path.join(MARKER).exists()
     }
 
-    /// How the key of the store that is there is organised; none if there is no store.
+    /// Returns the key kind of the store in the directory; none without a store.
     pub fn key_kind(&self) -> Option<KeyKind> {
         let text = fs::read(self.path.join(MARKER)).ok()?;
         serde_json::from_slice::<Marker>(&text).ok().map(|marker| marker.key_kind)
     }
 
-    /// Makes an empty directory with this marker, in place of a store of Assay's that may be
-    /// there.
+    /// Makes an empty directory with this marker, in place of an existing store of Assay's.
     pub fn create(&self, marker: &Marker) -> Result<(), StoreDirError> {
         self.remove()?;
         fs::create_dir_all(&self.path).map_err(|e| self.io(e))?;
@@ -83,8 +82,8 @@ impl StoreDir {
         fs::create_dir(self.data()).map_err(|e| self.io(e))
     }
 
-    /// Removes the store, if there is one, or what there is of one that was being made. What has no
-    /// marker otherwise is not a store, and stays.
+    /// Removes the store, or the parts of an unfinished one. Other files without a marker are not a
+    /// store, and stay.
     pub fn remove(&self) -> Result<(), StoreDirError> {
         let foreign = || StoreDirError::Foreign(self.path.display().to_string());
         let entries = match fs::read_dir(&self.path) {
@@ -153,7 +152,7 @@ impl StoreDir {
         files::drop_from_page_cache(&self.data()).map_err(|e| self.io(e))
     }
 
-    /// Disk space that the engine's files take.
+    /// Returns the disk space that the engine's files take.
     pub fn size_bytes(&self) -> u64 {
         files::size_bytes(&self.data())
     }

@@ -13,7 +13,7 @@ pub struct KeyOrder {
 }
 
 impl KeyOrder {
-    /// The order of a schema's primary key.
+    /// Makes the order of a schema's primary key.
     pub fn new(schema: &Schema) -> Self {
         let parts: Vec<_> =
             schema.key_columns().iter().map(|column| (column.offset, column.kind)).collect();
@@ -21,7 +21,7 @@ impl KeyOrder {
         Self { parts, size }
     }
 
-    /// Bytes of an encoded key.
+    /// Returns the bytes of an encoded key.
     pub fn size(&self) -> usize {
         self.size
     }
@@ -65,7 +65,7 @@ impl KeyOrder {
         }
     }
 
-    /// Decodes what [`Self::encode`] wrote into a key area (whose padding must be zero).
+    /// Decodes the result of [`Self::encode`] into a key area (whose padding must be zero).
     pub fn decode(&self, encoded: &[u8], key: &mut [u8]) {
         let mut at = 0;
         for &(offset, kind) in &self.parts {

@@ -3,8 +3,7 @@
 //! A packed record is laid out as a C compiler would lay out a struct of its columns, in
 //! little-endian byte order: first the *key area* (the primary-key columns, padded to 8 bytes),
 //! then the *payload area* (all other columns, padded to 8 bytes). Padding is zero. So a driver in
-//! C can overlay a struct, and an engine that keeps bytes under bytes can store the payload area as
-//! it is.
+//! C can overlay a struct, and a key-value engine can store the payload area as it is.
 
 mod key_order;
 mod value;
@@ -16,31 +15,31 @@ pub use value::{ColumnType, LENGTH_SIZE, Value, var_bytes, write_bytes, write_in
 #[cfg(not(target_endian = "little"))]
 compile_error!("packed records are defined for little-endian machines");
 
-/// A column and where it lies in a packed record.
+/// A column and its position in a packed record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Its name, a plain identifier.
+    /// The column's name, a plain identifier.
     pub name: &'static str,
-    /// The type of its values.
+    /// The type of the column's values.
     pub kind: ColumnType,
-    /// Where it begins, in bytes from the start of the record.
+    /// Bytes from the start of the record to the column.
     pub offset: usize,
-    /// Whether it belongs to the primary key.
+    /// True if the column belongs to the primary key.
     pub in_key: bool,
 }
 
 impl Column {
-    /// This column's bytes in a packed record.
+    /// Returns the column's bytes in a packed record.
     pub fn slice<'r>(&self, record: &'r [u8]) -> &'r [u8] {
         &record[self.offset..self.offset + self.kind.size_bytes()]
     }
 
-    /// This column's bytes in a packed record, to be written.
+    /// Returns the column's bytes in a packed record, to be written.
     pub fn slice_mut<'r>(&self, record: &'r mut [u8]) -> &'r mut [u8] {
         &mut record[self.offset..self.offset + self.kind.size_bytes()]
     }
 
-    /// This column's value in a packed record.
+    /// Returns the column's value in a packed record.
     pub fn value<'r>(&self, record: &'r [u8]) -> Value<'r> {
         Value::read(self.kind, self.slice(record))
     }
@@ -61,8 +60,8 @@ impl Schema {
     /// Lays out `columns`; the first `key_len` are the primary key.
     ///
     /// # Panics
-    /// When there is no key column or no other column, or a column of variable length that is
-    /// not the last: errors of the suite's author, not of a user.
+    /// If there is no key column or no other column, or a column of variable length that is not the
+    /// last: errors of the suite's author, not of a user.
     pub fn new(name: &'static str, columns: &[(&'static str, ColumnType)], key_len: usize) -> Self {
         assert!(key_len >= 1 && key_len < columns.len(), "a key and at least one more column");
         let (mut laid_out, mut offset, mut key_size) = (Vec::new(), 0usize, 0);
@@ -81,11 +80,11 @@ impl Schema {
         Self { name, columns: laid_out, key_len, key_size, record_size, varied_texts: false }
     }
 
-    /// The same, with texts outside of the key that are of very different lengths. Packed records
+    /// Marks the schema's texts outside of the key as of very different lengths. Packed records
     /// stay as they are; engines that can keep each text by its own length do so.
     ///
     /// # Panics
-    /// When a text can be longer than 65,535 bytes.
+    /// If a text can be longer than 65,535 bytes.
     pub fn with_varied_texts(mut self) -> Self {
         let is_short = |column: &Column| match column.kind {
             ColumnType::Text(most) => most <= u32::from(u16::MAX),
@@ -96,53 +95,53 @@ impl Schema {
         self
     }
 
-    /// Whether engines that can are to keep each text by its own length.
+    /// Returns true if engines that can should keep each text by its own length.
     pub fn has_varied_texts(&self) -> bool {
         self.varied_texts
     }
 
-    /// The name of the table.
+    /// Returns the name of the table.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// All columns in their order.
+    /// Returns all columns in their order.
     pub fn columns(&self) -> &[Column] {
         &self.columns
     }
 
-    /// The columns of the primary key.
+    /// Returns the columns of the primary key.
     pub fn key_columns(&self) -> &[Column] {
         &self.columns[..self.key_len]
     }
 
-    /// The columns that are not in the primary key.
+    /// Returns the columns that are not in the primary key.
     pub fn payload_columns(&self) -> &[Column] {
         &self.columns[self.key_len..]
     }
 
-    /// The position of a column among all.
+    /// Returns the position of a column among all.
     pub fn position(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.name == name)
     }
 
-    /// Bytes of the key area.
+    /// Returns the bytes of the key area.
     pub fn key_size(&self) -> usize {
         self.key_size
     }
 
-    /// Bytes of the payload area.
+    /// Returns the bytes of the payload area.
     pub fn payload_size(&self) -> usize {
         self.record_size - self.key_size
     }
 
-    /// The column whose values vary in length, if there is one: the last.
+    /// Returns the column whose values vary in length, if there is one: the last.
     pub fn variable_column(&self) -> Option<&Column> {
         self.columns.last().filter(|column| matches!(column.kind, ColumnType::VarBytes(_)))
     }
 
-    /// How many bytes of a payload area mean something: all of them, or those up to the end of
-    /// the value of variable length.
+    /// Returns the number of meaningful bytes of a payload area: all of them, or those up to the
+    /// end of the value of variable length.
     #[inline]
     pub fn used_payload(&self, payload: &[u8]) -> usize {
         match self.variable_column() {
@@ -154,8 +153,8 @@ impl Schema {
         }
     }
 
-    /// Whether what was read is the expected payload area; what lies behind a value of variable
-    /// length does not count.
+    /// Returns true if `got` is the expected payload area; bytes behind a value of variable length
+    /// do not count.
     #[inline]
     pub fn same_payload(&self, expected: &[u8], got: &[u8]) -> bool {
         match self.variable_column() {
@@ -167,12 +166,12 @@ impl Schema {
         }
     }
 
-    /// Bytes of a whole packed record.
+    /// Returns the bytes of a whole packed record.
     pub fn record_size(&self) -> usize {
         self.record_size
     }
 
-    /// A text that two schemas share only when their records are interchangeable.
+    /// Returns a text that two schemas share only if their records are interchangeable.
     pub fn fingerprint(&self) -> String {
         let columns: Vec<_> =
             self.columns.iter().map(|column| format!("{} {}", column.name, column.kind)).collect();
@@ -199,7 +198,7 @@ impl Schema {
     }
 }
 
-/// Whether two payload areas, which are whole words, are the same. (A call of the C library's
+/// Returns true if two payload areas, which are whole words, are equal. (A call of the C library's
 /// comparison for 32 bytes takes longer.)
 fn same_words(a: &[u8], b: &[u8]) -> bool {
     let word = |bytes: &[u8]| u64::from_le_bytes(*bytes.first_chunk().expect("a word"));
@@ -211,7 +210,7 @@ fn same_words(a: &[u8], b: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// A schema with columns of every alignment.
+    /// Returns a schema with columns of every alignment.
     fn sensor() -> Schema {
         let columns = [
             ("station", ColumnType::U32),

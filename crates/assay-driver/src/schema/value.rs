@@ -31,11 +31,11 @@ pub enum ColumnType {
     VarBytes(u32),
 }
 
-/// Bytes of the number that stands before a value of variable length.
+/// Bytes of the number before a value of variable length.
 pub const LENGTH_SIZE: usize = 4;
 
 impl ColumnType {
-    /// Bytes that a value takes in a packed record.
+    /// Returns the bytes that a value takes in a packed record.
     pub fn size_bytes(self) -> usize {
         match self {
             Self::U8 => 1,
@@ -47,7 +47,7 @@ impl ColumnType {
         }
     }
 
-    /// Bytes of a value's packed form that mean something: all, or those up to its end.
+    /// Returns the meaningful bytes of a value's packed form: all, or those up to its end.
     pub fn used_bytes(self, value: &[u8]) -> usize {
         match self {
             Self::VarBytes(_) => LENGTH_SIZE + var_bytes(value).len(),
@@ -64,7 +64,7 @@ impl ColumnType {
     }
 }
 
-/// The type as the marker of a store names it: the texts must never change.
+/// Writes the type as the marker of a store names it: the texts must never change.
 impl fmt::Display for ColumnType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -118,7 +118,7 @@ impl<'r> Value<'r> {
     }
 }
 
-/// The value in a slot of variable length; one whose length is impossible is empty.
+/// Returns the value in a slot of variable length; one whose length is impossible is empty.
 pub fn var_bytes(slot: &[u8]) -> &[u8] {
     let len = u32::from_le_bytes(array(slot)) as usize;
     slot[LENGTH_SIZE..].get(..len).unwrap_or_default()
@@ -134,8 +134,8 @@ pub fn write_integer(kind: ColumnType, value: i64, bytes: &mut [u8]) {
     bytes[..size].copy_from_slice(&value.to_le_bytes()[..size]);
 }
 
-/// Writes text or bytes that an engine returned into a column's packed bytes; what is too long
-/// is cut (and found by the check of what was read).
+/// Writes text or bytes that an engine returned into a column's packed bytes. A value that is too
+/// long is cut (the check of the result finds that).
 pub fn write_bytes(kind: ColumnType, value: &[u8], bytes: &mut [u8]) {
     let (length, bytes) = match kind {
         ColumnType::VarBytes(_) => bytes.split_at_mut(LENGTH_SIZE),
@@ -149,7 +149,7 @@ pub fn write_bytes(kind: ColumnType, value: &[u8], bytes: &mut [u8]) {
     bytes[len..].fill(0);
 }
 
-/// A value as messages show it.
+/// Returns a value as messages show it.
 pub(super) fn shortened(value: Value<'_>) -> String {
     const SHOWN: usize = 16;
     match value {

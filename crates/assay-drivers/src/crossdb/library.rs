@@ -21,14 +21,14 @@ const FILE: &str = "libcrossdb.so";
 /// The environment variable that names another file.
 const VARIABLE: &str = "ASSAY_CROSSDB_LIB";
 
-/// What helps where there is no usable library.
+/// The advice for a machine without a usable library.
 const REMEDY: &str = "build crossdb-org/CrossDB with `make build` and name its libcrossdb.so in \
                       ASSAY_CROSSDB_LIB";
 
 /// A connection or a statement: only ever handed back to the library.
 pub(super) type Handle = *mut c_void;
 
-/// A row: only the interface knows what is behind it.
+/// A row: only the interface knows its layout.
 pub(super) type Row = *const c_void;
 
 /// Gets the meta data of a query, a row of it, and the argument given with the callback.
@@ -41,8 +41,8 @@ pub(super) type ExecuteWithCallback =
 /// Executes a statement with values for its parameters.
 pub(super) type ExecuteWithValues = unsafe extern "C" fn(Handle, ...) -> *mut QueryResult;
 
-/// The beginning of a result, as the header shows it up to 0.11. Since 0.12 only the library knows
-/// what is there.
+/// The head of a result, as the header shows it up to 0.11. Since 0.12 only the library knows its
+/// layout.
 #[repr(C)]
 pub(super) struct QueryResult {
     len_type: u32,
@@ -82,7 +82,7 @@ macro_rules! functions {
 }
 
 functions! {
-    /// What all versions have in common.
+    /// The functions that all versions have.
     Functions:
     open = b"xdb_open": unsafe extern "C" fn(*const c_char) -> Handle;
     close = b"xdb_close": unsafe extern "C" fn(Handle);
@@ -104,14 +104,14 @@ functions! {
 }
 
 functions! {
-    /// How a row is read up to 0.11.
+    /// The functions that read a row up to 0.11.
     ShownFunctions:
     column_str2 = b"xdb_column_str2":
         unsafe extern "C" fn(u64, Row, u16, *mut c_int) -> *const c_char;
 }
 
 functions! {
-    /// How results and rows are read since 0.12.
+    /// The functions that read results and rows since 0.12.
     OpaqueFunctions:
     error_code = b"xdb_errcode": unsafe extern "C" fn(*mut QueryResult) -> c_int;
     affected_rows = b"xdb_affected_rows": unsafe extern "C" fn(*mut QueryResult) -> c_int;
@@ -124,7 +124,7 @@ functions! {
     execute_with_values = b"xdb_stmt_bexec": ExecuteWithValues;
 }
 
-/// How the library hands out what a statement returned.
+/// The interface through which the library hands out a statement's results.
 pub(super) enum Interface {
     /// Up to 0.11: the header shows a result's parts, and a row is the addresses of its columns.
     /// Only some versions call back with rows.
@@ -134,7 +134,7 @@ pub(super) enum Interface {
 }
 
 impl Interface {
-    /// What came with 0.12. Snapshots carry the version of the release before them.
+    /// A symbol that came with 0.12. Snapshots carry the version of the release before them.
     const OPAQUE: &'static [u8] = b"xdb_errcode";
 
     fn find(library: &Library, file: &str, said: &str, version: Version) -> Result<Self, String> {
@@ -153,7 +153,7 @@ impl Interface {
 pub(super) struct CrossDbLibrary {
     pub(super) functions: Functions,
     pub(super) interface: Interface,
-    /// Its version, as it says itself.
+    /// The library's version, as it says itself.
     pub(super) said: String,
     pub(super) version: Version,
     /// The file that the environment variable names.
@@ -218,7 +218,7 @@ impl CrossDbLibrary {
     }
 }
 
-/// The library's version, if it is one whose functions are known.
+/// Returns the library's version, if it is one whose functions are known.
 fn checked_version(library: &Library, file: &str) -> Result<(String, Version), String> {
     // SAFETY: in every version it takes nothing and returns a static text.
     let symbol = unsafe { library.get::<unsafe extern "C" fn() -> *const c_char>(b"xdb_version") };
@@ -234,13 +234,13 @@ fn checked_version(library: &Library, file: &str) -> Result<(String, Version), S
     }
 }
 
-/// The library, or why it cannot be used. Looked for once.
+/// Returns the library, or why it cannot be used. Looks for it once.
 pub(super) fn library() -> Result<&'static CrossDbLibrary, String> {
     static LIBRARY: OnceLock<Result<CrossDbLibrary, String>> = OnceLock::new();
     LIBRARY.get_or_init(CrossDbLibrary::load).as_ref().map_err(Clone::clone)
 }
 
-/// Text of the library, copied.
+/// Copies a text of the library.
 ///
 /// # Safety
 /// `text` is null or points to a NUL-terminated string.

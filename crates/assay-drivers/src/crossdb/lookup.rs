@@ -11,7 +11,7 @@ use super::library::{CrossDbLibrary, Handle, Interface};
 use super::row::{Answer, RowReader, take};
 use super::statement::{Parameter, Prepared, checked};
 
-/// As many values as the statement is given when its callback is set.
+/// The number of values that the statement gets when its callback is set.
 const MOST_KEY_COLUMNS: usize = 4;
 
 /// A prepared lookup.
@@ -21,16 +21,16 @@ pub(super) struct Lookup {
     payload_size: usize,
 }
 
-/// How rows come.
+/// The way in which CrossDB returns rows.
 enum Form {
-    /// CrossDB calls the driver with the row where it lies in the table.
+    /// CrossDB calls the driver with the row in the table.
     Callback(NonNull<Answer>),
     /// CrossDB copies the row into a result, from which it is fetched.
     Fetch(RowReader),
 }
 
 impl Lookup {
-    /// Prepares a lookup; by callback where this version of the library has it.
+    /// Prepares a lookup; by callback if this version of the library has it.
     pub(super) fn new(
         library: &'static CrossDbLibrary,
         connection: Handle,
@@ -54,8 +54,8 @@ impl Lookup {
         Ok(lookup)
     }
 
-    /// Gives the statement its callback, or none, which it keeps: executed with values that were
-    /// bound before, it calls it as well. (Before this its callback is not even null.)
+    /// Sets the statement's callback, or none. The statement keeps it and calls it when it is
+    /// executed with values bound before. (Before this its callback is not even null.)
     fn set_callback(&self, key_columns: usize) -> Result<()> {
         let Prepared { library, .. } = self.statement;
         let takes_values = !matches!(library.interface, Interface::Shown(_, None));

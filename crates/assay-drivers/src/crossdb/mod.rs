@@ -86,7 +86,7 @@ fn dialect(version: Version) -> Dialect {
     Dialect { type_name, key_type_name, column_suffix: "", table_suffix: "" }
 }
 
-/// The type of a key's column where negative numbers of one or two bytes are not found.
+/// Returns the type of a key's column if negative numbers of one or two bytes are not found.
 fn wide_type_name(kind: ColumnType) -> String {
     match kind {
         ColumnType::U8 | ColumnType::U16 => "INT".into(),
@@ -108,13 +108,13 @@ fn type_name(kind: ColumnType) -> String {
     }
 }
 
-/// The most bytes that are kept as an integer.
+/// The most bytes that are stored as an integer.
 const MOST_SHORT_BYTES: u32 = 8;
 
 /// The most bytes that a `CHAR` has.
 const MOST_CHAR_BYTES: u32 = 65_535;
 
-/// Databases in memory that were opened: each has a name of its own, by which the library, within
+/// Databases in memory that were opened: each has a unique name, by which the library, within
 /// a process, would take one for another.
 static OPENED: AtomicU32 = AtomicU32::new(0);
 
@@ -157,7 +157,7 @@ impl Driver for CrossDb {
     }
 }
 
-/// Refuses what CrossDB has no type for, or does not find again.
+/// Refuses columns that CrossDB has no type for, or does not find again.
 fn refuse_columns(schema: &Schema) -> Result<()> {
     let is_long = |kind| match kind {
         ColumnType::Text(size) | ColumnType::Bytes(size) | ColumnType::VarBytes(size) => {
@@ -179,7 +179,7 @@ fn refuse_columns(schema: &Schema) -> Result<()> {
     Ok(())
 }
 
-/// A path that can stand between quotation marks in a statement of CrossDB's.
+/// Returns a path for use between quotation marks in a statement of CrossDB's.
 fn quotable(path: &Path) -> Result<String> {
     let refused = |why: String| Error::engine("open", format!("{}: {why}", path.display()));
     match path.to_str() {
@@ -194,8 +194,8 @@ fn quotable(path: &Path) -> Result<String> {
     }
 }
 
-/// Opens a connection to a database with options, which is created if it is not there. (This is
-/// what `xdb_open` does with a path, but it says of a failure on standard error only.)
+/// Opens a connection to a database with options, which is created if it is missing. (`xdb_open`
+/// does this with a path, but reports a failure on standard error only.)
 fn open(library: &'static CrossDbLibrary, database: &str) -> Result<Handle> {
     let create = c_text(&format!("CREATE DATABASE IF NOT EXISTS {database}"))?;
     // SAFETY: without a path, it makes a connection; null means failure.
@@ -230,7 +230,7 @@ struct CrossDbStore {
     connection: Mutex<Opened>,
     statements: Statements,
     schema: Schema,
-    /// Its name or path, and its options.
+    /// The database's name or path, and its options.
     database: String,
     cache: Cache,
 }
@@ -318,7 +318,7 @@ impl CrossDbConnection<'_> {
         }
     }
 
-    /// What an insert was that affected nothing.
+    /// Returns the outcome of an insert that affected nothing.
     #[cold]
     fn refused_insert(&mut self, record: &[u8]) -> Result<Outcome> {
         let (key, payload) = record.split_at(self.schema.key_size());

@@ -1,6 +1,6 @@
 //! Copies the rows that CrossDB returns into payload areas.
 //!
-//! Up to 0.11 CrossDB hands a row out as the addresses of its columns. Numbers lie there in the
+//! Up to 0.11 CrossDB hands a row out as the addresses of its columns. Numbers are there in the
 //! machine's order and in their column's width, as its documentation says; the length of a text is
 //! asked for. Since 0.12 every column is asked for.
 
@@ -12,13 +12,13 @@ use assay_driver::schema::{ColumnType, Schema, write_bytes};
 use super::MOST_SHORT_BYTES;
 use super::library::{Interface, OpaqueFunctions, QueryResult, Row, ShownFunctions};
 
-/// Where the columns of a selected row go.
+/// The destinations of a selected row's columns.
 pub(super) struct RowReader {
     access: Access,
     columns: Vec<ColumnCopy>,
 }
 
-/// How columns are read.
+/// The way in which columns are read.
 #[derive(Clone, Copy)]
 enum Access {
     Addresses(ShownFunctions),
@@ -33,7 +33,7 @@ struct ColumnCopy {
 }
 
 impl RowReader {
-    /// For queries of all columns that are not in the key, in their order.
+    /// Makes a reader for queries of all columns that are not in the key, in their order.
     pub(super) fn new(interface: &Interface, schema: &Schema) -> Self {
         let columns = schema.payload_columns().iter().zip(0..).map(|(column, at)| ColumnCopy {
             at,
@@ -148,7 +148,7 @@ impl RowReader {
 }
 
 impl ColumnCopy {
-    /// Whether CrossDB has it as a text.
+    /// Returns true if CrossDB stores the column as a text.
     fn is_text(&self) -> bool {
         match self.kind {
             ColumnType::Text(_) | ColumnType::VarBytes(_) => true,
@@ -173,21 +173,21 @@ impl ColumnCopy {
     }
 }
 
-/// What a lookup's callback works on. Its address is the callback's argument, which CrossDB
-/// keeps with the statement, so it stays in one place.
+/// The state of a lookup's callback. Its address is the callback's argument, which CrossDB keeps
+/// with the statement, so it stays in one place.
 pub(super) struct Answer {
     pub(super) reader: RowReader,
-    /// Where the row goes: none outside of a lookup.
+    /// The destination of the row: none outside of a lookup.
     pub(super) payload: *mut [u8],
     pub(super) is_found: bool,
 }
 
-/// The callback: takes the row of a lookup.
+/// Takes the row of a lookup, as CrossDB's callback.
 ///
 /// # Safety
 /// `argument` is the [`Answer`] of the statement that CrossDB executes.
 pub(super) unsafe extern "C" fn take(meta: u64, row: Row, argument: *mut c_void) -> c_int {
-    // SAFETY: the caller's promise; nothing else refers to the answer meanwhile.
+    // SAFETY: the caller's promise; nothing else refers to the answer during the call.
     let answer = unsafe { &mut *argument.cast::<Answer>() };
     if !answer.payload.is_null() {
         // SAFETY: the lookup lent its payload area until it returns.

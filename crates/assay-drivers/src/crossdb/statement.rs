@@ -1,4 +1,4 @@
-//! Prepared statements and what is bound to them.
+//! Prepared statements and their bound values.
 
 use std::ffi::{CString, c_char, c_int};
 use std::ptr::NonNull;
@@ -9,7 +9,7 @@ use assay_driver::schema::{Column, ColumnType, Value};
 use super::MOST_SHORT_BYTES;
 use super::library::{CrossDbLibrary, Functions, Handle, Interface, QueryResult, text};
 
-/// A parameter: which bytes of an area it takes, and as what.
+/// A parameter: the bytes of an area that it takes, and their type.
 #[derive(Clone, Copy)]
 pub(super) enum Parameter {
     Integer(Integer),
@@ -27,19 +27,19 @@ pub(super) enum Parameter {
     },
 }
 
-/// An integer of an area of whole words. It lies within one of them, since it is aligned.
+/// An integer of an area of whole words. It is inside one of them, since it is aligned.
 #[derive(Clone, Copy)]
 pub(super) struct Integer {
-    /// Where its word begins.
+    /// The offset of the integer's word.
     word: usize,
-    /// Bits above it in the word.
+    /// Bits above the integer in the word.
     above_bits: u32,
-    /// Bits of a word that it leaves.
+    /// Bits of a word that the integer leaves.
     unused_bits: u32,
 }
 
 impl Integer {
-    /// Its value; an unsigned one is the signed one of the same bits.
+    /// Returns the value; an unsigned one as the signed one of the same bits.
     #[inline]
     fn read(self, area: &[u8]) -> i64 {
         let word = i64::from_le_bytes(first(&area[self.word..]));
@@ -48,12 +48,12 @@ impl Integer {
 }
 
 impl Parameter {
-    /// A parameter that takes a column of a packed record or key.
+    /// Makes a parameter that takes a column of a packed record or key.
     pub(super) fn of_column(column: &Column) -> Self {
         Self::at(column.offset, column.kind)
     }
 
-    /// A parameter that takes a packed value by itself.
+    /// Makes a parameter that takes a packed value by itself.
     pub(super) fn of_value(column: &Column) -> Self {
         Self::at(0, column.kind)
     }
@@ -76,7 +76,7 @@ impl Parameter {
         }
     }
 
-    /// Bytes of its text, and of the zero byte after it.
+    /// Returns the bytes of the parameter's text and of the zero byte after it.
     fn text_size(&self) -> usize {
         match self {
             Self::Text { kind, .. } => kind.size_bytes() + 1,
@@ -91,12 +91,12 @@ const WORD: usize = 8;
 /// CrossDB's `XDB_E_EXISTS`.
 const EXISTS: c_int = 6;
 
-/// What CrossDB says of an insert.
+/// CrossDB's answer to an insert.
 pub(super) enum Inserted {
     Yes,
-    /// It did not, and gave no reason.
+    /// Nothing was inserted, for no given reason.
     No,
-    /// The key is there.
+    /// The key exists.
     Exists,
 }
 
@@ -132,7 +132,7 @@ impl Prepared {
         Ok(Self { library, handle, bind_int64, execute, parameters, texts })
     }
 
-    /// The statement, for calls that are not here.
+    /// Returns the statement's handle, for calls that are not here.
     pub(super) fn handle(&self) -> Handle {
         self.handle
     }
@@ -203,7 +203,7 @@ impl Prepared {
         }
     }
 
-    /// Executes it; returns the number of rows that it affected.
+    /// Executes the statement; returns the number of rows that it affected.
     #[inline]
     pub(super) fn execute(&mut self, what: &str) -> Result<u64> {
         let result = self.result(what)?;
@@ -230,7 +230,7 @@ impl Prepared {
         })
     }
 
-    /// Executes it; the result lives until the connection's next call.
+    /// Executes the statement; the result lives until the connection's next call.
     #[inline]
     pub(super) fn result(&mut self, what: &str) -> Result<NonNull<QueryResult>> {
         // SAFETY: a live statement with all parameters bound.
@@ -240,7 +240,7 @@ impl Prepared {
 }
 
 impl Interface {
-    /// CrossDB's code of what went wrong, 0 for nothing.
+    /// Returns CrossDB's error code, 0 for no error.
     ///
     /// # Safety
     /// `result` is one of the library, before the next call of its connection.
@@ -278,7 +278,7 @@ impl Drop for Prepared {
     }
 }
 
-/// A result without an error; it lives until the connection's next call.
+/// Returns a result without an error; it lives until the connection's next call.
 #[inline]
 pub(super) fn checked(
     library: &CrossDbLibrary,
@@ -307,12 +307,12 @@ fn error_of(
     Error::engine(what, format!("{message} (error {code})"))
 }
 
-/// A text as C takes it.
+/// Returns a text as C takes it.
 pub(super) fn c_text(text: &str) -> Result<CString> {
     CString::new(text).map_err(|e| Error::engine("pass a text", e))
 }
 
-/// Whether all values were bound, from CrossDB's codes.
+/// Checks that all values were bound, from CrossDB's codes.
 #[inline]
 fn bound(codes: c_int) -> Result<()> {
     match codes {
@@ -321,7 +321,7 @@ fn bound(codes: c_int) -> Result<()> {
     }
 }
 
-/// A packed number as a word of an area.
+/// Returns a packed number as a word of an area.
 #[inline]
 fn padded(value: &[u8]) -> [u8; WORD] {
     let mut word = [0; WORD];
@@ -334,7 +334,7 @@ fn padded(value: &[u8]) -> [u8; WORD] {
     word
 }
 
-/// The first bytes of an area.
+/// Returns the first bytes of an area.
 #[inline]
 fn first<const N: usize>(bytes: &[u8]) -> [u8; N] {
     *bytes.first_chunk().expect("an area has room for its columns")

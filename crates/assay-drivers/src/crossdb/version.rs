@@ -1,4 +1,4 @@
-//! Which versions of CrossDB the driver can drive.
+//! The versions of CrossDB that the driver can drive.
 
 /// The part of a version that decides on the interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -8,13 +8,13 @@ pub(super) struct Version {
 }
 
 impl Version {
-    /// The first that finds every row: 0.7 misses some when its index grows.
+    /// The first version that finds every row: 0.7 misses some when its index grows.
     const OLDEST: Self = Self { major: 0, minor: 8 };
-    /// The first whose results and rows are read through functions.
+    /// The first version whose results and rows are read through functions.
     const OPAQUE: Self = Self { major: 0, minor: 12 };
-    /// The first that does not find a negative key of one or two bytes.
+    /// The first version that does not find a negative key of one or two bytes.
     const MISSES_NARROW_KEYS: Self = Self { major: 0, minor: 14 };
-    /// The last whose functions are known.
+    /// The last version whose functions are known.
     const NEWEST: Self = Self { major: 0, minor: 14 };
 
     /// Reads `0.8.0`, `0.8` or `0.8.0-something`.
@@ -24,17 +24,17 @@ impl Version {
         Some(Self { major: number()?, minor: number()? })
     }
 
-    /// Whether the driver knows the interface of this version.
+    /// Returns true if the driver knows the interface of this version.
     pub(super) fn is_driven(self) -> bool {
         (Self::OLDEST..=Self::NEWEST).contains(&self)
     }
 
-    /// Whether it finds every key of one or two bytes. Since 0.14 it misses negative ones.
+    /// Returns true if the version finds every key of one or two bytes. 0.14 misses negative ones.
     pub(super) fn finds_narrow_keys(self) -> bool {
         self < Self::MISSES_NARROW_KEYS
     }
 
-    /// Whether results and rows of this release are read through functions.
+    /// Returns true if results and rows of this release are read through functions.
     pub(super) fn has_opaque_results(self) -> bool {
         self >= Self::OPAQUE
     }

@@ -91,7 +91,7 @@ library! {
     iterator_error = b"leveldb_iter_get_error": fn(Handle, *mut *mut c_char);
 }
 
-/// The library, or why it cannot be used. Looked for once.
+/// Returns the library, or why it cannot be used. Looks for it once.
 pub(super) fn library() -> Result<&'static LevelDbLibrary, String> {
     static LIBRARY: OnceLock<Result<LevelDbLibrary, String>> = OnceLock::new();
     LIBRARY.get_or_init(LevelDbLibrary::load).as_ref().map_err(Clone::clone)

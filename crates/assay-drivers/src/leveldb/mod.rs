@@ -7,11 +7,11 @@
 //!   log, in the page cache, when it returns; `commit` is `WriteOptions::sync`. There is no
 //!   `periodic`: a log that was full is not synced by a later write.
 //! - Settings (`doc/index.md`, "Performance"): a bloom filter of 10 bits a key, as "Filters"
-//!   recommends for random reads; a block cache as the common budget says, of its own a quarter of
+//!   recommends for random reads; a block cache as the common budget says, else a quarter of
 //!   the memory ("Cache" gives no size). Everything else is the default: blocks of 4 KiB (or as the
 //!   parameter `block_size` says), a write buffer of 4 MiB, Snappy.
 //! - Inserts replace and deletes write tombstones without looking, as its own calls do. LevelDB has
-//!   no update of what is there: an update reads the value and puts the changed one. With several
+//!   no update of a record: an update reads the value and puts the changed one. With several
 //!   threads the driver locks the key for that and for every write to it; 256 locks share the keys.
 
 #![allow(unsafe_code)]

@@ -1,5 +1,5 @@
-//! LevelDB's objects with their owners: each is destroyed when it is dropped, and none outlives
-//! what it was made from. The rest of the driver does without `unsafe`.
+//! LevelDB's objects with their owners: each is destroyed when it is dropped, and none outlives its
+//! source. The rest of the driver does without `unsafe`.
 
 use std::ffi::{CStr, c_char};
 use std::marker::PhantomData;
@@ -28,12 +28,12 @@ macro_rules! object {
 }
 
 object!(
-    /// How lookups and scans are done.
+    /// Options of lookups and scans.
     ReadOptions,
     read_options_destroy
 );
 object!(
-    /// How writes are done.
+    /// Options of writes.
     WriteOptions,
     write_options_destroy
 );
@@ -83,11 +83,11 @@ impl Batch {
     }
 }
 
-/// An open database with what it uses until it is closed.
+/// An open database with the objects that it uses until it is closed.
 pub(super) struct Database {
     library: &'static LevelDbLibrary,
     handle: Handle,
-    // After the database is closed, in this order.
+    // Dropped after the database is closed, in this order.
     _options: Options,
     _cache: Cache,
     _filter: Filter,
@@ -262,7 +262,7 @@ impl Entries<'_> {
         unsafe { (self.library.iterator_seek)(self.handle, key.as_ptr(), key.len()) }
     }
 
-    /// Moves on; only after [`Self::item`] returned an entry.
+    /// Moves to the next entry; only after [`Self::item`] returned an entry.
     pub(super) fn next(&mut self) {
         // SAFETY: the handle is an iterator, and it is at an entry, which the check repeats since
         // LevelDB does not.
@@ -273,7 +273,7 @@ impl Entries<'_> {
         }
     }
 
-    /// The entry that it is at, until it is moved.
+    /// Returns the current entry, until the cursor is moved.
     pub(super) fn item(&self) -> Option<(&[u8], &[u8])> {
         let (mut key_size, mut value_size) = (0, 0);
         // SAFETY: the handle is an iterator; at an entry, key and value are bytes of the returned
@@ -291,7 +291,7 @@ impl Entries<'_> {
         }
     }
 
-    /// Whether it ended for another reason than that there are no more entries.
+    /// Fails if an error ended the entries.
     pub(super) fn status(&self) -> Result<()> {
         // SAFETY: the handle is an iterator.
         checked(self.library, |error| unsafe { (self.library.iterator_error)(self.handle, error) })

@@ -5,12 +5,12 @@
 //!   scans, lookups of several keys; readers and writers all at once. A batch of inserts is one
 //!   `Table::insert_all`.
 //! - Settings: in a directory, pages may take up what the common cache budget says
-//!   (`Options::memory_bytes`), of its own half of what the process may; in memory, where they are
+//!   (`Options::memory_bytes`), else half of what the process may; in memory, where they are
 //!   the data, always that half. Everything else is the default (`periodic` syncs every 100 ms).
 //! - Suites of volumes work on `lode-volumes`, with all volumes mounted in one storage; reads stop
 //!   at the first that has a property. Their tables are ordered.
-//! - Its columns lie as they do in Assay's records; gaps between them there, which align them, are
-//!   columns of their own, as in an application that stores its structs as they lie in memory.
+//! - Its columns have the layout of Assay's records; the gaps that align them there are extra
+//!   columns, as in an application that stores its structs as they are in memory.
 
 mod packing;
 mod volumes;
@@ -134,7 +134,7 @@ fn options_of(spec: &OpenSpec) -> Options {
     }
 }
 
-/// What the pages of all databases of a store may take up.
+/// Returns the most bytes for the pages of all databases of a store.
 fn cache_of(spec: &OpenSpec) -> Cache {
     match (spec.storage, spec.cache_bytes) {
         (Storage::Memory, _) => Cache::InMemory,
@@ -143,7 +143,7 @@ fn cache_of(spec: &OpenSpec) -> Cache {
     }
 }
 
-/// What was set, as Lode's users would write it.
+/// Returns the settings, as Lode's users would write them.
 fn settings_of(spec: &OpenSpec) -> Vec<String> {
     match spec.storage {
         Storage::Memory => Vec::new(),
@@ -195,7 +195,7 @@ struct LodeConnection<'s> {
     table: &'s Table,
     schema: &'s Schema,
     packing: &'s Packing,
-    /// What Lode takes and returns; every operation uses these buffers again.
+    /// The packed key. Every operation uses this and the next buffers again.
     key: Vec<u8>,
     record: Vec<u8>,
     batch: Vec<u8>,
@@ -358,7 +358,7 @@ impl Connection for LodeConnection<'_> {
 mod tests {
     use super::*;
 
-    /// Who runs out of memory is not told to make space on a disk.
+    /// Checks that an engine out of memory is not advised to make space on a disk.
     #[test]
     fn only_a_full_disk_is_a_full_place() {
         let memory = lode::Error::Full { budget_bytes: 1 << 24 };

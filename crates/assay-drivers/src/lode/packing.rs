@@ -1,4 +1,4 @@
-//! How Assay's packed records and Lode's lie to each other.
+//! The conversion between Assay's packed records and Lode's.
 
 use assay_driver::schema::{
     Column, ColumnType, LENGTH_SIZE, Schema, Value, var_bytes, write_bytes,
@@ -8,9 +8,9 @@ use assay_driver::schema::{
 #[derive(Clone, Copy)]
 struct Cell {
     kind: ColumnType,
-    /// Where it begins in Assay's payload.
+    /// The column's offset in Assay's payload.
     in_assay: usize,
-    /// Where it, or the number of its end, begins in Lode's payload.
+    /// The offset in Lode's payload of the column, or of the number of its end.
     in_lode: usize,
 }
 
@@ -23,7 +23,7 @@ impl Cell {
     }
 }
 
-/// A stretch of bytes that lies in both.
+/// A stretch of bytes that both payloads have in one piece.
 #[derive(Clone, Copy)]
 struct Stretch {
     in_assay: usize,
@@ -31,7 +31,7 @@ struct Stretch {
     size: usize,
 }
 
-/// Appends a stretch; one that goes on in both where the last one ends becomes a part of it.
+/// Appends a stretch; one that continues the last one in both becomes a part of it.
 fn push(stretches: &mut Vec<Stretch>, next: Stretch) {
     match stretches.last_mut() {
         Some(last)
@@ -44,20 +44,20 @@ fn push(stretches: &mut Vec<Stretch>, next: Stretch) {
     }
 }
 
-/// What the rows of a scan, which have cells one after another, are in Assay's records. A record
-/// has each column at its own place.
+/// The conversion of a scan's rows, which have cells one after another, to Assay's records, which
+/// have each column at a fixed place.
 pub(super) struct ScannedRows<'s> {
     columns: Vec<&'s Column>,
-    /// The same in stretches, if no column varies in length.
+    /// The cells as stretches, if no column varies in length.
     stretches: Option<Vec<Stretch>>,
     has_varied_texts: bool,
-    /// Of its size when a row was copied.
+    /// The record of the last copied row, in its full size.
     record: Vec<u8>,
     record_size: usize,
 }
 
 impl<'s> ScannedRows<'s> {
-    /// Rows with these of Assay's columns.
+    /// Makes the conversion of rows with these of Assay's columns.
     pub(super) fn new(schema: &'s Schema, columns: &[usize]) -> Self {
         let columns: Vec<_> = columns.iter().map(|&at| &schema.columns()[at]).collect();
         let has_varied_texts = schema.has_varied_texts();
@@ -79,7 +79,7 @@ impl<'s> ScannedRows<'s> {
         Self { columns, stretches, has_varied_texts, record: Vec::new(), record_size }
     }
 
-    /// Assay's record of a row: the row itself, where that is the same.
+    /// Returns Assay's record of a row: the row itself, if both are equal.
     pub(super) fn record<'r>(&'r mut self, row: &'r [u8]) -> &'r [u8] {
         if let Some([Stretch { in_assay: 0, size, .. }]) = self.stretches.as_deref()
             && *size == self.record_size
@@ -120,24 +120,24 @@ impl<'s> ScannedRows<'s> {
     }
 }
 
-/// Lode's records have no gaps before their columns: those between Assay's columns after the key
-/// are columns too, so that a payload is one piece in both. Keys are as short as they can be. In
-/// both, a value of variable length comes last, after how long it is.
+/// The conversion of records to Lode's, which have no gaps before their columns: the gaps between
+/// Assay's columns after the key are columns too, so that a payload is one piece in both. Keys are
+/// as short as they can be. In both, a value of variable length comes last, after its length.
 pub(super) struct Packing {
-    /// Of the key, and whether that is one piece.
+    /// The stretches of the key, and if it is one piece.
     key: Vec<Stretch>,
     has_whole_key: bool,
     key_size: usize,
     lode_key_size: usize,
-    /// Bytes after the key, which are the same in both, but for a value of variable length.
+    /// Bytes after the key, equal in both, except for a value of variable length.
     fixed_size: usize,
-    /// The same, if nothing of the payload varies in length.
+    /// The size of the payload, if none of it varies in length.
     one_piece: Option<usize>,
-    /// Where a value of variable length says how long it is in Assay's records.
+    /// The offset, in Assay's records, of the length of a value of variable length.
     variable_at: Option<usize>,
-    /// The columns after the key, if texts vary in length: each comes by itself then.
+    /// The columns after the key, if texts vary in length: each is copied by itself then.
     cells: Option<Vec<Cell>>,
-    /// Which of Lode's columns each of Assay's is.
+    /// Lode's column for each of Assay's.
     columns: Vec<lode::ColumnId>,
 }
 
@@ -156,7 +156,7 @@ fn type_of(kind: ColumnType) -> lode::Type {
     }
 }
 
-/// The type of a column after the key where texts vary in length.
+/// Returns the type of a column after the key if texts vary in length.
 fn varied_type_of(kind: ColumnType) -> lode::Type {
     match kind {
         ColumnType::Text(most) => lode::Type::VarText(most),
@@ -164,7 +164,7 @@ fn varied_type_of(kind: ColumnType) -> lode::Type {
     }
 }
 
-/// The bytes of a value of variable length.
+/// Returns the bytes of a value of variable length.
 pub(super) fn own_bytes(kind: ColumnType, slot: &[u8]) -> &[u8] {
     match Value::read(kind, slot) {
         Value::Text(bytes) | Value::Bytes(bytes) => bytes,
@@ -191,13 +191,13 @@ fn copy(from: &[u8], to: &mut [u8]) {
     }
 }
 
-/// The handles of Lode's columns at these places.
+/// Returns the handles of Lode's columns at these places.
 fn handles(schema: &lode::Schema, places: &[usize]) -> Vec<lode::ColumnId> {
     places.iter().map(|at| schema.columns()[*at].id()).collect()
 }
 
 impl Packing {
-    /// Of records of this schema; and what Lode's looks like.
+    /// Makes the conversion for records of this schema, and Lode's schema.
     pub(super) fn new(assay: &Schema) -> lode::Result<(lode::Schema, Self)> {
         let (keys, rest) = assay.columns().split_at(assay.key_columns().len());
         let mut build = lode::Schema::build(assay.name());
@@ -244,7 +244,7 @@ impl Packing {
             columns.push(next);
             next += 1;
             build = build.column(column.name, type_of(column.kind));
-            // Lode too says how long a value of variable length is among those of fixed size.
+            // Lode too stores the length of a value of variable length among those of fixed size.
             end = column.offset
                 + match column.kind {
                     ColumnType::VarBytes(_) => LENGTH_SIZE,
@@ -267,18 +267,18 @@ impl Packing {
         Ok((schema, packing))
     }
 
-    /// Which of Lode's columns one of Assay's is.
+    /// Returns Lode's column for one of Assay's.
     pub(super) fn column(&self, column: usize) -> lode::ColumnId {
         self.columns[column]
     }
 
-    /// How many bytes of Assay's payload are Lode's, if all of it has a fixed size.
+    /// Returns the bytes of Assay's payload that are Lode's, if all of it has a fixed size.
     #[inline(always)]
     pub(super) fn one_piece(&self) -> Option<usize> {
         self.one_piece
     }
 
-    /// Lode's key; in its place `packed`, unless it is in one piece.
+    /// Returns Lode's key, copied to `packed` unless it is in one piece.
     #[inline(always)]
     pub(super) fn key<'k>(&self, key: &'k [u8], packed: &'k mut [u8]) -> &'k [u8] {
         if self.has_whole_key {
@@ -295,7 +295,7 @@ impl Packing {
         }
     }
 
-    /// Lode's record.
+    /// Packs Lode's record.
     #[inline(always)]
     pub(super) fn record(&self, record: &[u8], packed: &mut Vec<u8>) {
         let size = self.lode_key_size + self.fixed_size;
@@ -313,7 +313,7 @@ impl Packing {
         }
     }
 
-    /// Lode's payload behind its key, of records whose texts vary in length.
+    /// Packs Lode's payload behind its key, of records whose texts vary in length.
     #[inline(never)]
     fn pack_cells(&self, cells: &[Cell], payload: &[u8], packed: &mut Vec<u8>) {
         let fixed_end = packed.len();
@@ -350,7 +350,7 @@ impl Packing {
         }
     }
 
-    /// Assay's payload.
+    /// Unpacks Assay's payload.
     #[inline(always)]
     pub(super) fn payload(&self, packed: &[u8], payload: &mut [u8]) {
         if let Some(cells) = &self.cells {

@@ -10,7 +10,7 @@ use lode_volumes::{Mount, Options, Storage, StorageEntry, ValueRef, Volume};
 
 use super::{cache_of, level_of, settings_of};
 
-/// Opens as many volumes as there are to be, the first with the highest priority.
+/// Opens `count` volumes, the first with the highest priority.
 pub(super) fn open(spec: &OpenSpec, database: lode::Options, count: u32) -> Result<Box<dyn Store>> {
     let options = Options::new().database(database).durability(level_of(spec.durability));
     let (storage, mut volumes) = (Storage::new(), Vec::new());
@@ -88,7 +88,7 @@ impl VolumeConnection<'_> {
         }
     }
 
-    /// The entry of a record, which is made if it is not there.
+    /// Returns the entry of a record; makes it if it is missing.
     fn open(&mut self, record: u64) -> Result<StorageEntry> {
         match self.entries.entry(record) {
             Entry::Occupied(known) => Ok(known.get().clone()),
@@ -112,7 +112,7 @@ fn value_of<'p>(property: Property<'p>) -> ValueRef<'p> {
     }
 }
 
-/// The property of a value; none if it is of a type that no suite sets.
+/// Returns the property of a value; none if it is of a type that no suite sets.
 fn property_of(value: ValueRef<'_>) -> Option<Property<'_>> {
     Some(match value {
         ValueRef::U8(number) => Property::U8(number),

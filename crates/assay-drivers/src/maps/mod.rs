@@ -1,9 +1,9 @@
 //! `btreemap` and `hashbrown`: Rust's own containers.
 //!
-//! What the two share: one map in memory. A single connection owns it while it lasts, so that no
-//! lock is taken for an operation; several share it under a read-write lock. Keys of at most eight
-//! bytes are one word, others bytes in the order of the key; payloads of at most 64 bytes lie in
-//! the map's own slots.
+//! Both are one map in memory. A single connection owns it while it lasts, so that no lock is taken
+//! for an operation; several share it under a read-write lock. Keys of at most eight bytes are one
+//! word, others bytes in the order of the key; payloads of at most 64 bytes are in the map's own
+//! slots.
 
 pub(crate) mod btreemap;
 pub(crate) mod hashbrown;
@@ -13,7 +13,7 @@ use std::sync::{PoisonError, RwLock, RwLockWriteGuard};
 
 use crate::word_key::WordKey;
 
-/// The driver of a container: its profile, and how to make its store.
+/// The driver of a container: its profile, and the function that makes its store.
 pub(crate) struct MapDriver {
     profile: Profile,
     version: &'static str,
@@ -65,9 +65,9 @@ impl Driver for MapDriver {
 
 /// A key as a container keeps it.
 trait Key: Sized + Send + Sync + 'static {
-    /// What is looked up.
+    /// The form in which keys are looked up.
     type Lookup: ?Sized;
-    /// What turns key areas into lookups and back.
+    /// The codec that turns key areas into lookups and back.
     type Codec: Send + Sync + Clone;
 
     fn lookup<'c>(codec: &'c mut Self::Codec, area: &[u8]) -> &'c Self::Lookup;
@@ -75,7 +75,7 @@ trait Key: Sized + Send + Sync + 'static {
     fn write_area(codec: &Self::Codec, lookup: &Self::Lookup, area: &mut [u8]);
 }
 
-/// Word keys: in key order, or as they stand where no order is needed.
+/// Word keys: in key order, or as they are if no order is needed.
 #[derive(Clone)]
 struct WordCodec {
     words: WordKey,
@@ -184,7 +184,7 @@ impl Payload for Box<[u8]> {
 /// Called with each key and payload of a scan; false ends it.
 type Visitor<'v, K> = dyn FnMut(&<K as Key>::Lookup, &[u8]) -> bool + 'v;
 
-/// What the drivers need of a container.
+/// The operations that the drivers need of a container.
 trait Map: Default + Send + Sync + 'static {
     type Key: Key;
     type Payload: Payload;
@@ -250,7 +250,7 @@ impl<M: Map> Store for MapStore<M> {
     }
 }
 
-/// How a connection comes to its map.
+/// The way in which a connection gets its map.
 trait Access {
     type Map: Map;
 
@@ -275,7 +275,7 @@ impl<M: Map> Access for Owned<'_, M> {
     }
 }
 
-/// One of several connections, which takes the lock for each operation.
+/// A connection among several, which takes the lock for each operation.
 struct Shared<'s, M>(&'s RwLock<M>);
 
 impl<M: Map> Access for Shared<'_, M> {

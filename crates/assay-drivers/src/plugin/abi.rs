@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::offset_of;
 
-/// The version that this Assay has.
+/// The version of the interface that this Assay has.
 pub(super) const ABI_VERSION: u32 = 2;
 
 pub(super) const MISSING: c_int = 0;
@@ -71,9 +71,9 @@ pub(super) struct CScan {
     pub(super) limit: u64,
 }
 
-/// The plugin's own.
+/// A store, known to the plugin only.
 pub(super) type CStore = c_void;
-/// The plugin's own.
+/// A connection's handle, known to the plugin only.
 pub(super) type CHandle = c_void;
 
 pub(super) type Row = extern "C" fn(*mut c_void, *const c_void);

@@ -172,7 +172,7 @@ impl Connection for PluginConnection<'_> {
     }
 }
 
-/// Whom the records of a scan go to.
+/// The receiver of a scan's records.
 struct Rows<'r> {
     row: &'r mut dyn FnMut(&[u8]),
     record_size: usize,

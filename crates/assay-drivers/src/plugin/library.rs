@@ -1,4 +1,4 @@
-//! Loading a plugin, and reading what its table declares.
+//! Loading a plugin, and reading the declarations of its table.
 
 use std::ffi::{CStr, c_char};
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::linker;
 /// The function that a plugin exports.
 const SYMBOL: &[u8] = b"assay_plugin\0";
 
-/// What a plugin's engine declares about itself.
+/// A plugin engine's declaration about itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Description {
     /// The engine's id.
@@ -39,12 +39,12 @@ pub struct Description {
 }
 
 impl Description {
-    /// The engine's version.
+    /// Returns the engine's version.
     pub fn version(&self) -> &str {
         &self.version
     }
 
-    /// The engine's name in tables.
+    /// Returns the engine's name in tables.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -53,7 +53,7 @@ impl Description {
 /// A loaded plugin.
 pub(super) struct Plugin {
     pub(super) table: CDriver,
-    /// The engine's own notion of volumes.
+    /// The engine's own volumes, if it has them.
     pub(super) volume: Option<CVolume>,
     pub(super) description: Description,
     _library: Library,
@@ -92,12 +92,12 @@ impl Plugin {
     }
 }
 
-/// Copies a table of any version up to this one; what its version does not have is zero.
+/// Copies a table of any version up to this one; fields that its version lacks are zero.
 ///
 /// # Safety
 /// The table is not null, aligned, and as long as it says.
 unsafe fn read(table: *const CDriver) -> Result<CDriver, String> {
-    // SAFETY: a table begins with its size and its version, whatever else it has.
+    // SAFETY: a table starts with its size and its version, in every version.
     let (size_bytes, abi_version) = unsafe { ((*table).size_bytes, (*table).abi_version) };
     let expected = match abi_version {
         1 => DRIVER_1_BYTES,
@@ -115,7 +115,7 @@ unsafe fn read(table: *const CDriver) -> Result<CDriver, String> {
              the assay_driver.h of this Assay"
         ));
     }
-    // SAFETY: all of its fields may be zero: numbers, pointers and functions that are not there.
+    // SAFETY: all of its fields may be zero: numbers, pointers and missing functions.
     let mut whole: CDriver = unsafe { std::mem::zeroed() };
     // SAFETY: both have as many bytes, and do not overlap.
     unsafe {
@@ -135,7 +135,7 @@ unsafe fn read_volume(volume: *const CVolume) -> Result<Option<CVolume>, String>
     if !volume.is_aligned() {
         return Err("its table of volumes is not aligned".into());
     }
-    // SAFETY: such a table begins with its size.
+    // SAFETY: such a table starts with its size.
     let size_bytes = unsafe { (*volume).size_bytes };
     if size_bytes as usize != size_of::<CVolume>() {
         return Err(format!(
@@ -235,7 +235,7 @@ fn describe(table: &CDriver, volume: Option<&CVolume>) -> Result<Description, St
     })
 }
 
-/// More than any engine has; a list without its end is noticed here.
+/// A limit above any engine's number; finds a list without its end.
 const MOST_PARAMETERS: usize = 64;
 
 fn parameters(names: *const *const c_char) -> Result<Vec<String>, String> {

@@ -35,7 +35,7 @@ use library::Plugin;
 /// The interface in C, with which plugins are built.
 pub const HEADER: &str = include_str!("../../include/assay_driver.h");
 
-/// What plugins in C++ use beside it.
+/// The C++ header that plugins in C++ use with it.
 pub const CPP_HEADER: &str = include_str!("../../include/assay_driver.hpp");
 
 /// The plugins of this process, by the ids of their engines.
@@ -49,7 +49,7 @@ struct Registered {
     path: PathBuf,
 }
 
-/// Loads a plugin, and returns what its engine declares about itself.
+/// Loads a plugin, and returns its engine's declaration about itself.
 pub fn describe(path: &Path) -> std::result::Result<Description, String> {
     Plugin::load(path).map(|plugin| plugin.description)
 }
@@ -71,13 +71,13 @@ pub fn register(path: &Path, description: Description) -> std::result::Result<()
     Ok(())
 }
 
-/// Where an engine's plugin is, for its workers.
+/// Returns the path of an engine's plugin, for its workers.
 pub fn path_of(id: &str) -> Option<PathBuf> {
     let plugins = PLUGINS.lock().unwrap_or_else(PoisonError::into_inner);
     plugins.get(id).map(|registered| registered.path.clone())
 }
 
-/// The drivers of all plugins.
+/// Returns the drivers of all plugins.
 pub(crate) fn drivers() -> Vec<Box<dyn Driver>> {
     let plugins = PLUGINS.lock().unwrap_or_else(PoisonError::into_inner);
     let driver = |registered: &&'static Registered| -> Box<dyn Driver> {
@@ -191,20 +191,20 @@ impl Driver for PluginDriver {
 /// The parameter by which a plugin takes the common cache budget.
 const CACHE_BYTES: &str = "cache_bytes";
 
-/// Parameters as C sees them, with what they point to.
+/// Parameters as C sees them, with the texts that they point to.
 struct SharedParameters {
     c: Vec<CParameter>,
     _texts: Vec<CString>,
 }
 
 impl SharedParameters {
-    /// Those that the plugin names, of all that were given.
+    /// Collects the given parameters that the plugin names.
     fn new(spec: &OpenSpec, taken: &[String]) -> Result<Self> {
         let text = |text: &str| CString::new(text).map_err(|e| Error::engine("open", e));
         let (mut c, mut texts) = (Vec::new(), Vec::new());
         let budget = spec.cache_bytes.map(|bytes| (CACHE_BYTES.into(), bytes.to_string()));
         let mut given: BTreeMap<String, String> = budget.into_iter().collect();
-        // What is given by name wins.
+        // A parameter given by name wins.
         given.extend(spec.parameters.clone());
         for (name, value) in given.iter().filter(|(name, _)| taken.contains(name)) {
             let (name, value) = (text(name)?, text(value)?);
@@ -215,7 +215,7 @@ impl SharedParameters {
     }
 }
 
-/// What a plugin's cache may take up, as far as it takes a budget.
+/// Returns the size of a plugin's cache, if it takes a budget.
 fn cache(spec: &OpenSpec, taken: &[String]) -> Cache {
     match spec.parameter(CACHE_BYTES).map_or(spec.cache_bytes, |given| given.parse().ok()) {
         _ if !taken.iter().any(|name| name == CACHE_BYTES) => Cache::NoSetting,
@@ -224,7 +224,7 @@ fn cache(spec: &OpenSpec, taken: &[String]) -> Cache {
     }
 }
 
-/// The schema as C sees it, with what it points to.
+/// The schema as C sees it, with the data that it points to.
 struct SharedSchema {
     c: Box<CSchema>,
     _columns: Vec<CColumn>,
@@ -282,7 +282,7 @@ struct PluginStore {
 }
 
 // SAFETY: assay_driver.h wants connect to be callable from several threads, each of which then
-// works with a handle of its own; what else is here is not changed.
+// works with a separate handle; the rest of the store is not changed.
 unsafe impl Sync for PluginStore {}
 
 impl Store for PluginStore {
@@ -321,7 +321,7 @@ fn no_error() -> CError {
     CError { text: [0; ERROR_BYTES] }
 }
 
-/// What a plugin says of a failure. Its words are taken, so that the next failure has its own.
+/// Makes the error of a plugin's failure. Takes its message, so that the next failure has its own.
 fn failure(doing: &str, code: c_int, error: &mut CError) -> Error {
     let end = error.text.iter().position(|&byte| byte == 0).unwrap_or(ERROR_BYTES);
     let text = String::from_utf8_lossy(&error.text[..end]).into_owned();
@@ -337,7 +337,7 @@ fn failure(doing: &str, code: c_int, error: &mut CError) -> Error {
     }
 }
 
-/// For functions that return only whether they did it.
+/// Turns the code of a function that returns only success or failure into a result.
 fn done(doing: &str, code: c_int, error: &mut CError) -> Result<()> {
     match code {
         DONE => Ok(()),

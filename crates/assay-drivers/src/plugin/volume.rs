@@ -1,4 +1,4 @@
-//! A plugin's own notion of volumes.
+//! A plugin's own volumes.
 
 use std::ffi::{c_int, c_void};
 use std::slice;
@@ -40,7 +40,7 @@ impl Volume for PluginConnection<'_> {
         let c_value =
             CProperty { kind, size_bytes: bytes.len() as u32, bytes: bytes.as_ptr().cast() };
         let (text, size) = (name.as_ptr().cast(), name.len() as u32);
-        // SAFETY: the table's own function, on a live handle; name and value are valid meanwhile.
+        // SAFETY: the table's own function, on a live handle; name and value are valid during it.
         let code = unsafe {
             set(self.handle, record, text, size, &raw const c_value, &raw mut *self.error)
         };
@@ -94,7 +94,7 @@ impl Volume for PluginConnection<'_> {
     }
 }
 
-/// A value as C sees it; numbers are put into `number`.
+/// Returns a value as C sees it; numbers are put into `number`.
 fn packed<'v>(value: &Property<'v>, number: &'v mut [u8; 8]) -> (u32, &'v [u8]) {
     let (kind, size) = match *value {
         Property::U8(value) => {
@@ -123,7 +123,7 @@ fn packed<'v>(value: &Property<'v>, number: &'v mut [u8; 8]) -> (u32, &'v [u8]) 
     (kind, &number[..size])
 }
 
-/// The value that C shows; none if it is no property.
+/// Returns the value that C shows; none if it is no property.
 fn typed(kind: u32, bytes: &[u8]) -> Option<Property<'_>> {
     Some(match kind {
         U8 => Property::U8(u8::from_ne_bytes(bytes.try_into().ok()?)),
@@ -137,7 +137,7 @@ fn typed(kind: u32, bytes: &[u8]) -> Option<Property<'_>> {
     })
 }
 
-/// Whom a property goes to.
+/// The receiver of a property.
 struct Taker<'f> {
     found: &'f mut dyn FnMut(Property<'_>),
 }
@@ -157,6 +157,6 @@ extern "C" fn take(context: *mut c_void, value: *const CProperty) {
             slice::from_raw_parts(value.bytes.cast::<u8>(), value.size_bytes as usize)
         },
     };
-    // What is no property is no result.
+    // A value that is no property is no result.
     typed(value.kind, bytes).into_iter().for_each(&mut *taker.found);
 }

@@ -1,4 +1,4 @@
-//! One of several connections to a container, which takes the lock for each operation.
+//! A connection to a container shared with others, which takes the lock for each operation.
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -11,12 +11,12 @@ pub(super) struct Locked<'s, C> {
     pub(super) lock: &'s RwLock<super::Container>,
 }
 
-/// What one holds for as long as one reads.
+/// Locks for a read.
 fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
     lock.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What one holds for as long as one writes.
+/// Locks for a write.
 fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
     lock.write().unwrap_or_else(PoisonError::into_inner)
 }

@@ -219,7 +219,7 @@ impl Drop for StlStore {
     }
 }
 
-/// Where a column begins in the payload.
+/// Returns the offset of a column in the payload.
 fn payload_offset(schema: &Schema, column: usize, value: &[u8]) -> usize {
     let column = &schema.columns()[column];
     assert_eq!(value.len(), column.kind.size_bytes(), "a value of the column's size");

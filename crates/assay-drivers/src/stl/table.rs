@@ -1,4 +1,4 @@
-//! The functions of `containers.cpp`, in the tables in which they come.
+//! The functions of `containers.cpp`, in tables.
 
 use std::ffi::{c_char, c_void};
 

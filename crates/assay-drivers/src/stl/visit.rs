@@ -6,7 +6,7 @@ use std::ops::Bound;
 use assay_driver::Scan;
 use assay_driver::schema::Schema;
 
-/// A scan under way: where it ends, and where its rows go.
+/// A running scan: its end, and the receiver of its rows.
 pub(super) struct Visit<'v> {
     schema: &'v Schema,
     decode: &'v dyn Fn(&[u8], &mut [u8]),
@@ -44,7 +44,7 @@ impl<'v> Visit<'v> {
         }
     }
 
-    /// Takes one row; false ends the scan.
+    /// Takes one row; returns false to end the scan.
     fn take(&mut self, key: &[u8], payload: &[u8]) -> bool {
         let order_to = |bound: &[u8]| (self.compare)(key, bound);
         let beyond = match &self.upper {

@@ -30,9 +30,9 @@ impl WordConnection<'_> {
     }
 }
 
-// SAFETY of every call below: the container belongs to this table, and to this connection alone for
-// as long as the call may change it (the store's lock is held); payload slices have the schema's
-// payload size, which is the size of the table's value type; a column lies inside the payload.
+// SAFETY of every call below: the container belongs to this table, and to this connection alone
+// while the call may change it (the store's lock is held); payload slices have the schema's payload
+// size, which is the size of the table's value type; a column is inside the payload.
 impl Connection for WordConnection<'_> {
     fn insert(&mut self, record: &[u8]) -> Result<Outcome> {
         let payload = &record[8..];
@@ -155,7 +155,7 @@ impl Connection for WordConnection<'_> {
     }
 }
 
-/// A tape of key areas as an array of words.
+/// Returns a tape of key areas as an array of words.
 fn words(keys: &[u8], key_size: usize) -> (*const c_void, usize) {
     assert_eq!(key_size, 8, "keys of one word");
     (keys.as_ptr().cast(), keys.len() / key_size)

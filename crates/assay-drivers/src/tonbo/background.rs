@@ -1,6 +1,6 @@
-//! What Tonbo's background tasks say. Tonbo compacts in a task whose errors it hands to no caller
+//! Errors of Tonbo's background tasks. Tonbo compacts in a task whose errors it hands to no caller
 //! but the `tracing` log; here they are kept. So the next write, or the close, fails with the
-//! engine's own words. No write goes on with a table that cannot reach its files.
+//! engine's own words. No write continues with a table that cannot reach its files.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -21,7 +21,7 @@ pub(super) struct Background {
 }
 
 impl Background {
-    /// Fails once a background task has.
+    /// Returns an error if a background task has failed.
     pub(super) fn check(&self, doing: &str) -> Result<()> {
         if !self.failed.load(Ordering::Relaxed) {
             return Ok(());
@@ -35,7 +35,7 @@ impl Background {
         self.failed.store(true, Ordering::Relaxed);
     }
 
-    /// Makes the calling thread, for as long as it lives, report to this.
+    /// Makes the calling thread report errors to this, for as long as the thread lives.
     pub(super) fn listen(self: &Arc<Self>) {
         thread_local! {
             static LISTENING: RefCell<Option<DefaultGuard>> = const { RefCell::new(None) };
@@ -45,7 +45,7 @@ impl Background {
     }
 }
 
-/// What an engine said, on one line of a bearable length.
+/// Returns an engine's message on one line of bounded length.
 pub(super) fn one_line(said: impl fmt::Display) -> String {
     const MOST: usize = 400;
     let said = said.to_string();
@@ -56,7 +56,7 @@ pub(super) fn one_line(said: impl fmt::Display) -> String {
     }
 }
 
-/// Keeps errors of Tonbo and takes no notice of anything else.
+/// Keeps errors of Tonbo and ignores everything else.
 struct Listener(Arc<Background>);
 
 impl Subscriber for Listener {

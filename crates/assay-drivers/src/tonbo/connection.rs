@@ -16,18 +16,18 @@ use super::layout::Layout;
 use super::rows::{KeyOf, Row};
 use super::store::TonboStore;
 
-/// How often an update is tried again when another writer came between.
+/// The number of attempts of an update if other writers come between.
 const ATTEMPTS_MAX: usize = 1_000;
 
 /// An open transaction.
 struct Open<'s, R: Row> {
     inner: Transaction<'s, R>,
-    /// The locks of all keys, where several connections write. They are taken before the
-    /// transaction begins: a transaction holds a lock of Tonbo's that a commit of another may
-    /// wait for, so no thread waits for these while it holds one.
+    /// The locks of all keys, if several connections write. They are taken before the transaction
+    /// starts: a transaction holds a lock of Tonbo's that a commit of another may wait for, so no
+    /// thread waits for these while it holds one.
     held: Vec<MutexGuard<'s, ()>>,
-    /// Whether it has deleted: its own deletes are hidden from `Transaction::get`, not from its
-    /// scans.
+    /// True if the transaction has deleted: its own deletes are hidden from `Transaction::get`, not
+    /// from its scans.
     deleted: bool,
 }
 
@@ -68,7 +68,7 @@ async fn find<R: Row>(
     Ok(Outcome::Missing)
 }
 
-/// The columns of the payload area, and where it begins in a record.
+/// Returns the columns of the payload area, and its offset in a record.
 fn payload_columns(layout: &Layout) -> (std::ops::Range<usize>, usize) {
     let schema = &layout.schema;
     (schema.key_columns().len()..schema.columns().len(), schema.key_size())
@@ -172,7 +172,7 @@ impl<'s, R: Row> TonboConnection<'s, R> {
                 open.inner.remove(key);
                 open.deleted = true;
             }
-            // What it returns is not whether the key was there.
+            // The result does not show if the key existed.
             None => {
                 store.patiently("delete", store.database.remove(key)).await?;
                 store.acknowledge("delete").await?;
@@ -224,7 +224,7 @@ impl<'s, R: Row> TonboConnection<'s, R> {
     }
 }
 
-/// Whether no key can be in a range. (Tonbo asks maps for it that panic then.)
+/// Returns true if no key can be in a range. (Tonbo asks maps for it that panic then.)
 fn is_empty(layout: &Layout, scan: &Scan<'_>) -> bool {
     use Bound::{Excluded, Included, Unbounded};
     let (lower, upper) = (

@@ -28,7 +28,7 @@ pub struct Customer {
 
 const INTEGERS: [usize; 2] = [0, 3];
 
-/// Whether a schema's records are customers.
+/// Returns true if a schema's records are customers.
 pub(super) fn is_customer(schema: &Schema) -> bool {
     let names = [
         "c_custkey",

@@ -1,5 +1,5 @@
-//! How Assay's columns lie in a Tonbo table: the primary key is its first column, under the key
-//! column's name or as `key`, and every other column follows under its own name.
+//! The mapping of Assay's columns to a Tonbo table: the primary key is its first column, under the
+//! key column's name or as `key`, and every other column follows under its own name.
 
 use assay_driver::schema::{Column, ColumnType, KeyOrder, Schema};
 use tonbo::record::DataType;
@@ -29,17 +29,17 @@ impl Layout {
         Self { schema: schema.clone(), order: KeyOrder::new(schema), key_type, names }
     }
 
-    /// Whether the key is one integer, which Tonbo orders as Assay does.
+    /// Returns true if the key is one integer, which Tonbo orders as Assay does.
     pub(super) fn key_is_integer(&self) -> bool {
         self.key_type != DataType::Bytes
     }
 
-    /// The key column of an integer key.
+    /// Returns the key column of an integer key.
     pub(super) fn key_column(&self) -> &Column {
         &self.schema.key_columns()[0]
     }
 
-    /// The bytes that stand for any other key.
+    /// Returns the bytes that stand for any other key.
     pub(super) fn encoded_key(&self, area: &[u8]) -> Vec<u8> {
         let mut encoded = vec![0; self.order.size()];
         self.order.encode(area, &mut encoded);
@@ -47,7 +47,7 @@ impl Layout {
     }
 }
 
-/// Keys that are one integer keep their type; all others are bytes in [`KeyOrder`].
+/// Returns the type of a key: one integer keeps its type; all others are bytes in [`KeyOrder`].
 fn key_type(kind: ColumnType) -> DataType {
     match kind {
         ColumnType::F64 | ColumnType::Text(_) | ColumnType::Bytes(_) | ColumnType::VarBytes(_) => {
@@ -57,8 +57,8 @@ fn key_type(kind: ColumnType) -> DataType {
     }
 }
 
-/// The type of a column that is not in the key. Tonbo 0.3 has no floats: their bits are stored
-/// as an integer.
+/// Returns the type of a column that is not in the key. Tonbo 0.3 has no floats: their bits are
+/// stored as an integer.
 pub(super) fn data_type(kind: ColumnType) -> DataType {
     match kind {
         ColumnType::U8 => DataType::UInt8,

@@ -2,7 +2,7 @@
 //! with all files in a directory, or with the tables in an S3 store.
 //!
 //! - Version: that of the crate, 0.3.2. The newer 0.4.0-a2 is an alpha that cannot do the suites:
-//!   its lookup by key (`Transaction::get`) reads what is in memory and never a table on disk. A
+//!   its lookup by key (`Transaction::get`) reads the memory and never a table on disk. A
 //!   scan misses the rows that a background flush is moving, since it reads the list of tables
 //!   before the memtables (`db/scan.rs`). And it cannot run without its log on disk.
 //! - Storage: ramdisk and disk. Keys: tree. Transactions, scans with projection, concurrent
@@ -15,7 +15,7 @@
 //!   field is a system call. A process killed between two of them leaves a log on which Tonbo
 //!   panics at the next open. So does one killed in a commit larger than the buffer.) Nothing syncs
 //!   the log, so there is nothing stronger. The default, a buffer of 4 KiB that is flushed when it
-//!   is full, loses what is in it: `none` too (`--set tonbo.wal=buffered`).
+//!   is full, loses its content: `none` too (`--set tonbo.wal=buffered`).
 //! - Settings: `version_log_snapshot_threshold(1)` and `immutable_chunk_num(1)` (guide:
 //!   Configuration), because otherwise 0.3.2 loses or disorders records. It overwrites its manifest
 //!   with the newest edit until the threshold is reached. And it writes the memtables of one
@@ -28,14 +28,14 @@
 //! - Inserts replace and deletes write tombstones without looking, as its own calls do. An update
 //!   is a transaction that reads and inserts, repeated when it met another. With several threads
 //!   the driver locks the key for that and for every write to it: a run of YCSB's workload A found
-//!   an update lost that Tonbo had committed beside another. A transaction has all those locks
-//!   before it begins: it holds a lock of Tonbo's own that the commit of another thread may wait
+//!   an update lost that Tonbo had committed next to another. A transaction has all those locks
+//!   before it starts: it holds a lock of Tonbo's own that the commit of another thread may wait
 //!   for. The limit of a scan is counted here: Tonbo's own also counts tombstones and old versions.
 //! - `tonbo-s3`: `level_path` for every level (guide: "Using S3 backends"), as in Tonbo's
 //!   benchmark; log and manifest stay in the directory, as there. Parameters: `s3-endpoint` and
 //!   `s3-bucket`; region and credentials come from `AWS_REGION`, `AWS_ACCESS_KEY_ID`,
-//!   `AWS_SECRET_ACCESS_KEY` and `AWS_SESSION_TOKEN`. Without an endpoint a server of its own
-//!   serves the store's directory over HTTP on the loopback interface, from a process of its own.
+//!   `AWS_SECRET_ACCESS_KEY` and `AWS_SESSION_TOKEN`. Without an endpoint a server process
+//!   serves the store's directory over HTTP on the loopback interface.
 
 mod background;
 mod connection;
@@ -56,20 +56,20 @@ use tonbo::record::DynRecord;
 use customer::Customer;
 use remote::Remote;
 
-/// One of the two drivers.
+/// The driver of either engine.
 pub(crate) struct Tonbo {
     profile: &'static Profile,
-    /// Where the tables are.
+    /// The machines on which the tables are.
     reach: Reach,
 }
 
 impl Tonbo {
-    /// All files in a directory.
+    /// Makes the driver with all files in a directory.
     pub(crate) fn local() -> Self {
         Self { profile: &LOCAL, reach: Reach::Machine }
     }
 
-    /// The tables in an S3 store.
+    /// Makes the driver with the tables in an S3 store.
     pub(crate) fn s3() -> Self {
         Self { profile: &S3, reach: Reach::Server }
     }

@@ -12,19 +12,19 @@ use tonbo::option::{AwsCredential, ExceedsMaxLevel, FsOptions, Path};
 use super::background::one_line;
 use super::s3_server::Server;
 
-/// How long the store may take to answer when it is opened.
+/// The longest that the store may take to answer when it is opened.
 const OPEN_PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long one operation may take. Tonbo's HTTP client waits for ever.
+/// The longest that one operation may take. Tonbo's HTTP client waits for ever.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Tonbo's levels.
 const LEVELS: usize = 7;
 
-/// The bucket where none is named.
+/// The bucket if none is named.
 const BUCKET: &str = "assay";
 
-/// An S3 store and what is needed to reach it.
+/// An S3 store and its connection settings.
 pub(super) struct Remote {
     endpoint: String,
     bucket: String,
@@ -34,7 +34,7 @@ pub(super) struct Remote {
 }
 
 impl Remote {
-    /// The store that the parameters name, or a server of our own over the store's directory.
+    /// Opens the store that the parameters name, or starts a server over the store's directory.
     pub(super) fn new(spec: &OpenSpec) -> Result<Self> {
         let bucket = spec.parameter("s3-bucket").unwrap_or(BUCKET).to_string();
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
@@ -61,7 +61,7 @@ impl Remote {
         Ok(Self { endpoint, bucket, files, server })
     }
 
-    /// Asks the store for a listing, so that one that cannot be used is known before any work.
+    /// Asks the store for a listing, so that an unusable store is known before any work.
     pub(super) async fn check(&self) -> Result<()> {
         let said =
             |e: &dyn Display| Error::engine("open", format!("{}: {}", self.endpoint, one_line(e)));
@@ -100,7 +100,7 @@ impl Remote {
         })
     }
 
-    /// What the settings say of it.
+    /// Returns the words of the settings about the store.
     pub(super) fn setting(&self) -> String {
         match &self.server {
             Some(_) => format!("tables of all levels in bucket {}, own server", self.bucket),
@@ -114,12 +114,12 @@ impl Remote {
     }
 }
 
-/// Where the tables of a level lie in the bucket.
+/// Returns the path of a level's tables in the bucket.
 fn level_path(level: usize) -> Path {
     Path::from(format!("l{level}"))
 }
 
-/// What an error says, with all its causes: the outermost often says only what was tried.
+/// Returns an error with all its causes: the outermost often names only the attempt.
 fn causes(error: &dyn std::error::Error) -> String {
     let mut said = error.to_string();
     let mut cause = error.source();

@@ -1,5 +1,5 @@
-//! Records as Tonbo takes them: its dynamic records for any schema (`DynRecord`), and what a row
-//! type has to offer the store.
+//! Records as Tonbo takes them: its dynamic records for any schema (`DynRecord`), and the
+//! operations that the store needs of a row type.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -16,17 +16,17 @@ pub(super) type KeyOf<R> = <<R as Record>::Schema as Schema>::Key;
 
 /// A record type of Tonbo that carries Assay's packed records.
 pub(super) trait Row: Record<Schema: Schema<Columns: Send + Sync>> {
-    /// The type's schema.
+    /// Returns the type's schema.
     fn schema(layout: &Layout) -> Self::Schema;
 
-    /// The key that a key area stands for.
+    /// Returns the key that a key area stands for.
     fn key(layout: &Layout, area: &[u8]) -> KeyOf<Self>;
 
-    /// The record that a packed record stands for.
+    /// Returns the record that a packed record stands for.
     fn pack(layout: &Layout, packed: &[u8]) -> Result<Self>;
 
-    /// Writes columns of a found record, by their positions in the schema, to a packed one. That
-    /// begins `base` bytes after the start of the record.
+    /// Writes columns of a found record, by their positions in the schema, to a packed one, which
+    /// starts `base` bytes after the start of the record.
     fn unpack(
         layout: &Layout,
         found: &Self::Ref<'_>,
@@ -94,7 +94,7 @@ impl Row for DynRecord {
     }
 }
 
-/// An integer or the bits of a float, as the type that Tonbo keeps it in.
+/// Returns an integer or the bits of a float, as the type that Tonbo keeps it in.
 fn integer(column: &Column, packed: &[u8]) -> Arc<dyn Any + Send + Sync> {
     let bytes = column.slice(packed);
     macro_rules! number {
@@ -128,8 +128,8 @@ fn unpack_key(layout: &Layout, value: &(dyn Any + Send + Sync), packed: &mut [u8
     number!(u8, u16, u32, u64, i32, i64);
 }
 
-/// Reads a value that is not in the key; Tonbo hands those out as options. One that is not
-/// there (it always is) leaves the bytes as they are, for the check to find.
+/// Reads a value that is not in the key; Tonbo hands those out as options. A missing one (it never
+/// is) leaves the bytes as they are, for the check to find.
 fn read(column: &Column, value: &(dyn Any + Send + Sync), bytes: &mut [u8]) {
     let bytes = &mut bytes[..column.kind.size_bytes()];
     macro_rules! number {
@@ -159,7 +159,7 @@ fn read(column: &Column, value: &(dyn Any + Send + Sync), bytes: &mut [u8]) {
     }
 }
 
-/// Text as Tonbo takes it.
+/// Returns a text as Tonbo takes it.
 pub(super) fn utf8(text: &[u8]) -> Result<&str> {
     std::str::from_utf8(text).map_err(|e| Error::engine("insert", e))
 }

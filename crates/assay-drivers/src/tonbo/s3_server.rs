@@ -1,6 +1,6 @@
-//! A server of the S3 protocol over a directory, on the loopback interface, in a process of its
-//! own: the object store of `tonbo-s3` where no other is named. Requests take the way that they
-//! take to any S3 store, except for the distance.
+//! A server of the S3 protocol over a directory, on the loopback interface, in a separate process:
+//! the object store of `tonbo-s3` if no other is named. Requests take the way that they take to any
+//! S3 store, except for the distance.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::Ipv4Addr;
@@ -55,12 +55,12 @@ impl Server {
         Ok(server)
     }
 
-    /// Where it listens.
+    /// Returns the address on which the server listens.
     pub(super) fn endpoint(&self) -> String {
         format!("http://{}:{}", Ipv4Addr::LOCALHOST, self.port)
     }
 
-    /// Ends it.
+    /// Ends the server.
     pub(super) fn stop(mut self) -> Result<()> {
         self.end().map_err(|e| Error::engine("end the S3 server", e))
     }
@@ -78,13 +78,13 @@ impl Drop for Server {
     }
 }
 
-/// Is the server's process: prints the port that it was given and serves until it is killed,
+/// Runs as the server's process: prints the port that it was given and serves until it is killed,
 /// at the latest with its parent.
 pub fn serve(root: &Path) -> io::Result<()> {
     prctl::set_pdeathsig(Signal::SIGKILL)?;
     let files = FileSystem::new(root).map_err(|e| io::Error::other(format!("{e:?}")))?;
     let service = S3ServiceBuilder::new(files).build();
-    // One thread: what it does is small beside waking another.
+    // One thread: its work is small next to the cost of waking another.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
@@ -115,8 +115,8 @@ async fn answer(
     service.call(request.map(Body::from)).await
 }
 
-/// Tonbo 0.3 puts two slashes between the bucket and the name of an object where an endpoint is
-/// given, except when it deletes one. To us they are the same object.
+/// Removes a slash: Tonbo 0.3 puts two between the bucket and the name of an object if an endpoint
+/// is given, except when it deletes one. To us they are the same object.
 fn with_single_slashes(uri: &Uri) -> std::result::Result<Uri, InvalidUriParts> {
     let mut path = uri.path().to_string();
     while path.contains("//") {

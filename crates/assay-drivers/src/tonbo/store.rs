@@ -20,17 +20,17 @@ use super::remote::Remote;
 use super::rows::Row;
 use crate::key_locks::KeyLocks;
 
-/// What a memtable holds before Tonbo freezes it.
+/// The bytes that a memtable holds before Tonbo freezes it.
 const MEMTABLE_BYTES: usize = 64 << 20;
 
-/// How long the tasks of a closed store get to end.
+/// The time that the tasks of a closed store get to end.
 const SHUTDOWN: Duration = Duration::from_secs(5);
 
-/// The buffer of the log at level `process`: what one write or transaction may take to reach the
-/// log in one piece.
+/// The buffer of the log at level `process`: the most that one write or transaction may take to
+/// reach the log in one piece.
 const LOG_BUFFER_BYTES: usize = 1 << 20;
 
-/// A file that says that the store has a table whose keys are out of order.
+/// A file that marks a store with a table whose keys are out of order.
 const DISORDERED: &str = "disordered";
 
 pub(super) fn open<R: Row>(spec: &OpenSpec, remote: Option<Remote>) -> Result<Box<dyn Store>> {
@@ -112,9 +112,9 @@ pub(super) struct TonboStore<R: Row> {
     pub(super) layout: Layout,
     settings: Vec<String>,
     pub(super) logged: bool,
-    /// Whether every write is to reach the operating system before it is acknowledged.
+    /// True if every write must reach the operating system before it is acknowledged.
     flushes: bool,
-    /// Bytes of records that were inserted while there is no log, as Tonbo counts them.
+    /// Bytes of records that were inserted without a log, as Tonbo counts them.
     pub(super) written: AtomicUsize,
     disordered: PathBuf,
     pub(super) background: Arc<Background>,
@@ -123,7 +123,7 @@ pub(super) struct TonboStore<R: Row> {
 }
 
 impl<R: Row> TonboStore<R> {
-    /// Waits for the engine, but not for ever when it waits for a server.
+    /// Waits for the engine, but not for ever if it waits for a server.
     pub(super) async fn patiently<T, E: std::fmt::Display>(
         &self,
         doing: &str,
@@ -136,7 +136,7 @@ impl<R: Row> TonboStore<R> {
         }
     }
 
-    /// Does what a write owes to the level before it is acknowledged.
+    /// Does the work that the level requires before a write is acknowledged.
     pub(super) async fn acknowledge(&self, doing: &str) -> Result<()> {
         match self.flushes {
             true => self.patiently(doing, self.database.flush_wal()).await,
@@ -144,7 +144,7 @@ impl<R: Row> TonboStore<R> {
         }
     }
 
-    /// Brings what is in memory to the files: by the log if there is one, else as tables.
+    /// Brings the data in memory to the files: by the log if there is one, else as tables.
     fn settle(&self) -> Result<()> {
         self.background.check("close")?;
         self.runtime.block_on(async {
@@ -173,7 +173,7 @@ impl<R: Row> Store for TonboStore<R> {
 
     fn connect(&self, work: &mut Work<'_>) -> Result<()> {
         let mut connection = TonboConnection::new(self);
-        // Tonbo panics where its log cannot be written.
+        // Tonbo panics if its log cannot be written.
         catch_unwind(AssertUnwindSafe(|| work(&mut connection)))
             .unwrap_or_else(|panic| Err(panicked("work", &*panic)))
     }
