@@ -16,7 +16,7 @@ use crate::tables::Id;
 use crate::value::{Value, ValueRef};
 use crate::watch::{Event, What};
 
-/// How often a batch is tried before it gives up.
+/// The number of attempts after which a batch gives up.
 const MOST_ATTEMPTS: u32 = 1_000;
 
 /// Changes of properties of one volume that happen together. See
@@ -45,7 +45,7 @@ pub struct Batch<'v> {
     pieces: RefCell<BTreeMap<(Id, Box<str>), Piece>>,
 }
 
-/// What a batch has read of a property, and what it makes of it.
+/// The part of a batch about one property: its value as read, and its change.
 struct Piece {
     node: Arc<Node>,
     seen: Option<Seen>,
@@ -93,7 +93,7 @@ impl<'v> Batch<'v> {
         self.set_until(entry, name, value.into(), Moment::NEVER)
     }
 
-    /// The same, with a moment at which it expires.
+    /// Sets a property of an entry that expires at a moment.
     pub(crate) fn set_until(
         &self,
         entry: &Entry,
@@ -108,7 +108,7 @@ impl<'v> Batch<'v> {
         Ok(())
     }
 
-    /// A property, as the batch has made it so far.
+    /// Returns a property as the batch has made it so far.
     ///
     /// # Errors
     /// As [`Entry::property`], and `OtherVolume`.
@@ -134,7 +134,7 @@ impl<'v> Batch<'v> {
         Ok(value)
     }
 
-    /// Removes a property; false if there is none.
+    /// Removes a property; returns false if the property is missing.
     ///
     /// # Errors
     /// As [`Entry::remove_property`], and `OtherVolume`.
@@ -146,7 +146,7 @@ impl<'v> Batch<'v> {
         Ok(is_there)
     }
 
-    /// Lets a property expire after a time; false if there is none.
+    /// Lets a property expire after a time; returns false if the property is missing.
     ///
     /// # Errors
     /// As [`Entry::expire_property`], and `OtherVolume`.
@@ -158,7 +158,7 @@ impl<'v> Batch<'v> {
     }
 }
 
-/// Whether a batch has happened.
+/// The outcome of one attempt at a batch.
 enum Outcome {
     Done,
     Again,

@@ -1,4 +1,4 @@
-//! What all handles of a volume share: its database, its open entries, and how they are found.
+//! The parts that all handles of a volume share: its database, its open entries, and their lookup.
 //!
 //! Locks, in the order in which a thread may take them:
 //!
@@ -37,7 +37,7 @@ const RESERVED_IDS: u64 = 1024;
 /// Longer paths are looked up level by level each time.
 const MOST_REMEMBERED_BYTES: usize = 1024;
 
-/// After as many attempts, a lookup keeps others from unlinking and renaming meanwhile.
+/// Attempts after which a lookup keeps others from unlinking and renaming.
 const LOOSE_ATTEMPTS: u32 = 8;
 
 /// How changes of properties reach the tables.
@@ -59,7 +59,7 @@ pub(crate) struct Core {
     pub time: Time,
     pub registry: Registry,
     pub structure: RwLock<()>,
-    /// How often entries were unlinked or renamed.
+    /// The number of times that entries were unlinked or renamed.
     version: AtomicU64,
     ids: Mutex<Ids>,
     pub late: Late,
@@ -69,11 +69,11 @@ pub(crate) struct Core {
     pub next_expiry: AtomicI64,
     /// The latest time that was seen, as far as the table has it.
     pub kept_time: KeptTime,
-    /// What was unlinked may still be there to be deleted.
+    /// True if unlinked entries may still have to be deleted.
     pub has_removed: AtomicBool,
     /// Held by the thread that deletes a step of what was unlinked.
     pub clearing: Mutex<()>,
-    /// What was taken out, while handles of what is below it may still be of use.
+    /// Entries that were taken out, while handles of what is below them may still be of use.
     pub leaving: Mutex<BTreeSet<Id>>,
     /// No handle is left, or the volume was closed.
     pub is_ending: AtomicBool,
@@ -150,7 +150,7 @@ impl Core {
         Error::Corrupt { volume: self.name.clone(), why: why.into() }
     }
 
-    /// Where an open entry is. The thread holds no lock.
+    /// Returns the path of an open entry. The thread holds no lock.
     pub(crate) fn path_of(&self, node: &Node) -> String {
         let _structure = read(&self.structure);
         node.path()
@@ -177,7 +177,7 @@ impl Core {
         self.version.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// An id that no entry has had.
+    /// Returns an id that no entry has had.
     pub(crate) fn new_id(&self) -> Result<Id> {
         let mut ids = lock(&self.ids);
         if ids.next == ids.end {
@@ -192,7 +192,7 @@ impl Core {
         Ok(ids.next - 1)
     }
 
-    /// The child of an entry.
+    /// Returns the child of an entry.
     pub(crate) fn child(&self, parent: &Arc<Node>, name: &str) -> Result<Option<Arc<Node>>> {
         let mut attempt = 0;
         loop {
@@ -217,8 +217,8 @@ impl Core {
         }
     }
 
-    /// Whether an entry that was found under a parent is there, so that whoever unlinks it from
-    /// now on finds its node.
+    /// Returns true if an entry found under a parent is still there. Whoever unlinks it from now on
+    /// finds its node.
     pub(crate) fn is_still(
         &self,
         parent: &Arc<Node>,
@@ -232,7 +232,7 @@ impl Core {
             && node.is_at(parent, name)
     }
 
-    /// The entry under a path that begins at another one.
+    /// Returns the entry under a path that starts at another entry.
     pub(crate) fn lookup(&self, from: &Arc<Node>, path: &str) -> Result<Option<Arc<Node>>> {
         self.expect_linked(from)?;
         let version = self.version();
@@ -260,7 +260,7 @@ impl Core {
         Ok(Some(node))
     }
 
-    /// The entry under a path, which is linked if it is not there, as are those above it.
+    /// Returns the entry under a path. Links it if it is not there, and those above it.
     pub(crate) fn make(&self, from: &Arc<Node>, path: &str) -> Result<Arc<Node>> {
         if let Some(node) = self.lookup(from, path)? {
             return Ok(node);
@@ -293,7 +293,7 @@ impl Core {
         Error::NoEntry { path: child_path(&parent.path(), name) }
     }
 
-    /// What is to be written before the database is closed.
+    /// Writes what has to be written before the database is closed.
     pub(crate) fn finish(&self) -> Result<()> {
         if self.is_read_only() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! What can go wrong, and what the caller can do about it.
+//! The errors of volumes, and what the caller can do about them.
 
 use std::io;
 use std::path::PathBuf;
@@ -38,15 +38,15 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// What should be a name of an entry or a property is none.
+    /// A text that is no valid name of an entry or a property.
     #[error("{name:?} is no name: {fault}")]
     InvalidName {
         /// The name, or its beginning.
         name: Box<str>,
-        /// What is wrong with it.
+        /// The fault of the name.
         fault: NameFault,
     },
-    /// There is no such entry.
+    /// A missing entry.
     #[error("there is no entry {path}; link it")]
     NoEntry {
         /// The path.
@@ -67,7 +67,7 @@ pub enum Error {
     /// The entry was unlinked since it was opened.
     #[error("the entry {path} was unlinked; open it again, or link it")]
     Gone {
-        /// Where it was.
+        /// The path from which the entry was to be moved.
         path: String,
     },
     /// An entry cannot be moved below itself.
@@ -75,13 +75,13 @@ pub enum Error {
     IntoItself {
         /// The entry.
         path: String,
-        /// Where it was to go.
+        /// The path to which the entry was to be moved.
         to: String,
     },
     /// A value has more bytes than a property may have.
     #[error("a property can have at most {most_bytes} bytes, not {size_bytes}")]
     ValueTooLong {
-        /// Those of the value.
+        /// Bytes of the value.
         size_bytes: usize,
         /// The most.
         most_bytes: usize,
@@ -133,23 +133,23 @@ pub enum Error {
     Layout {
         /// The volume's name.
         volume: String,
-        /// Its layout.
+        /// The layout of the volume.
         found: u64,
         /// The one that is known.
         known: u64,
     },
-    /// A record of a volume is none.
+    /// A damaged record of a volume.
     #[error("volume {volume} is corrupt: {why}; restore it from a copy")]
     Corrupt {
         /// The volume's name.
         volume: String,
-        /// What is wrong.
+        /// The fault of the record.
         why: String,
     },
-    /// Other threads changed what a batch has read, each time that it was tried.
+    /// A batch that lost every attempt: other threads changed what it has read.
     #[error("other threads changed what the batch has read, {attempts} times; try it again")]
     Conflict {
-        /// How often it was tried.
+        /// The number of attempts.
         attempts: u32,
     },
     /// The volume is mounted in another storage.
@@ -193,23 +193,23 @@ pub enum Error {
     Line {
         /// The number of the line, from 1.
         line: u64,
-        /// What is wrong with it.
+        /// The fault of the line.
         why: String,
     },
-    /// What was to be imported cannot be read, or what was exported cannot be written.
+    /// A stream that could not be read for an import, or written for an export.
     #[error("{what}: {source}")]
     Stream {
-        /// What was tried.
+        /// The action that was tried.
         what: &'static str,
-        /// What the stream said.
+        /// The error of the stream.
         source: Arc<io::Error>,
     },
-    /// What the database below said.
+    /// An error of the database below.
     #[error(transparent)]
     Database(#[from] lode::Error),
 }
 
-/// What is wrong with a name.
+/// A fault of a name.
 ///
 /// ```
 /// use lode_volumes::{Error, NameFault, Volume};
@@ -221,19 +221,19 @@ pub enum Error {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NameFault {
-    /// It has no characters.
+    /// A name without characters.
     #[error("it is empty; give one")]
     Empty,
-    /// It is `.` or `..`.
+    /// The name `.` or `..`.
     #[error("a path cannot go to itself or up; write it out")]
     Dots,
-    /// It has a `/`.
+    /// A name with a `/`.
     #[error("it has a /; leave it out")]
     Slash,
-    /// It is too long.
+    /// A name that is too long.
     #[error("it has {size_bytes} bytes, and at most {most_bytes} are allowed; shorten it")]
     TooLong {
-        /// Its bytes.
+        /// Bytes of the name.
         size_bytes: usize,
         /// The most.
         most_bytes: usize,
@@ -247,8 +247,8 @@ fn partial(written: &[String], failed: &[(String, Error)]) -> String {
 }
 
 impl Error {
-    /// Whether what was passed cannot be: a name, a value, a path that is not there, or a line to
-    /// import. The same call fails again until something else has changed.
+    /// Returns true if the argument cannot be used: a name, a value, a path that is not there, or a
+    /// line to import. The same call fails again until something else has changed.
     pub fn is_bad_input(&self) -> bool {
         match self {
             Self::Database(error) => error.is_bad_input(),
@@ -274,7 +274,7 @@ impl Error {
     }
 }
 
-/// The name of a volume in a directory.
+/// Returns the name of a volume in a directory.
 pub(crate) fn volume_name(directory: &std::path::Path) -> String {
     PathBuf::from(directory).display().to_string()
 }

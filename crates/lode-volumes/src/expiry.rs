@@ -54,8 +54,8 @@ impl KeptTime {
 }
 
 impl Core {
-    /// Whether a property that expires then is gone at a moment that has come. If so, it is gone
-    /// after a crash too, as far as the volume's level goes.
+    /// Returns true if a property that expires at `expires` is gone at a moment `now` that has
+    /// come. If so, it is gone after a crash too, as far as the volume's level goes.
     #[inline]
     pub(crate) fn has_expired_at(&self, expires: Moment, now: Moment) -> bool {
         let has_expired = expires <= now;
@@ -107,7 +107,7 @@ impl Core {
         Ok(count)
     }
 
-    /// The first properties whose time has come, and when that of the next one comes.
+    /// Returns the first properties that are due, and the moment at which the next one is.
     fn due(&self, now: Moment) -> Result<(Vec<Due>, Moment)> {
         let mut due = Vec::new();
         let mut cursor = self.tables.expiries.iter().limit(MOST_DUE);

@@ -6,8 +6,8 @@
 //!
 //! The value of a property is an object with its type as name. Blobs are hexadecimal digits. Floats
 //! that are no numbers are `"inf"`, `"-inf"`, `"nan"`, or `"nan:"` and their bits in hexadecimal
-//! digits. A property that expires has `"expires_at"` beside its value, in microseconds since the
-//! beginning of 1970. An entry with much in it has several lines.
+//! digits. A property that expires has `"expires_at"` next to its value, in microseconds since the
+//! start of 1970. An entry with much in it has several lines.
 
 use std::io::{BufRead, Write};
 
@@ -31,7 +31,7 @@ const MOST_LINE_BYTES: usize = 64 << 20;
 const EXPIRES_AT: &str = "expires_at";
 
 impl EntryAt {
-    /// Writes this entry and all below it as lines of JSON, with paths that begin at this entry.
+    /// Writes this entry and all below it as lines of JSON, with paths that start at this entry.
     /// Returns the number of entries.
     ///
     /// ```
@@ -129,7 +129,7 @@ fn float(number: f64) -> Json {
     }
 }
 
-/// What a line says of an entry.
+/// The content of one line about an entry.
 struct Line<'l> {
     path: &'l str,
     properties: Vec<(&'l str, Value, Moment)>,
@@ -201,7 +201,7 @@ struct Way {
     top: Entry,
     /// Names, and the entries under them, each below the one before.
     steps: Vec<(Box<str>, Entry)>,
-    /// How often entries of the volume had been unlinked or renamed when the way began.
+    /// The number of unlinks and renames in the volume when the way started.
     version: u64,
 }
 

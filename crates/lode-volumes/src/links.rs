@@ -12,7 +12,7 @@ use crate::removal::removed_name;
 use crate::tables::{Id, REMOVED};
 use crate::watch::{Event, What};
 
-/// What an unlink takes away.
+/// The part that an unlink takes away.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
     /// An entry without children.
@@ -21,7 +21,7 @@ pub(crate) enum Extent {
     Subtree,
 }
 
-/// Where an entry is to go.
+/// The old and the new place of an entry that is moved.
 pub(crate) struct Move<'m> {
     pub from: &'m Arc<Node>,
     pub name: &'m str,
@@ -51,7 +51,7 @@ impl Core {
         if self.is_still(parent, name, &node, version) {
             return Ok(node);
         }
-        // Something was unlinked or renamed meanwhile; perhaps this.
+        // Another thread unlinked or renamed something; perhaps this entry.
         match self.child(parent, name) {
             Ok(Some(found)) if found.id == id => Ok(found),
             Ok(_) | Err(Error::Gone { .. }) => {
@@ -117,7 +117,7 @@ impl Core {
         }
         child.set_state(State::Leaving);
         child.cells.wait_for_changes();
-        // Deleting begins when no handle can add to what is deleted.
+        // Deleting starts when no handle can add to what is deleted.
         lock(&self.leaving).insert(child.id);
         let taken = self.move_out(parent.id, name, child, extent);
         let is_taken = matches!(taken, Ok(true));

@@ -44,7 +44,7 @@ pub struct StorageEntry {
     parts: Arc<[Part]>,
 }
 
-/// What one volume has of an entry.
+/// The part of an entry that one volume has.
 struct Part {
     mounted: Mounted,
     /// The path below the entry that is mounted.
@@ -115,7 +115,7 @@ impl StorageEntry {
         Self { storage, version, path, parts: parts.collect() }
     }
 
-    /// Its path in the storage.
+    /// Returns the entry's path in the storage.
     pub fn path(&self) -> &str {
         &self.path
     }
@@ -136,7 +136,7 @@ impl StorageEntry {
         Ok(false)
     }
 
-    /// The entries of the volumes that have it, the one with the highest priority first.
+    /// Returns the entries of the volumes that have it, the highest priority first.
     fn entries(&self) -> Result<Vec<Entry>> {
         self.expect_mounts()?;
         let mut entries = Vec::with_capacity(self.parts.len());
@@ -168,7 +168,7 @@ impl StorageEntry {
         }
     }
 
-    /// What is returned when some volumes have failed.
+    /// Returns the error for an operation that failed in some volumes.
     #[cold]
     fn partial(&self, mut failed: Vec<(usize, Error)>) -> Error {
         let writable = self.parts.iter().enumerate().filter(|(_, part)| part.is_writable());
@@ -210,7 +210,7 @@ impl StorageEntry {
             .map(drop)
     }
 
-    /// A copy of a property, of the volume with the highest priority that has it.
+    /// Returns a copy of a property, of the volume with the highest priority that has it.
     ///
     /// # Errors
     /// [Those of every operation](Self#errors).
@@ -243,7 +243,7 @@ impl StorageEntry {
         }
     }
 
-    /// Whether a volume has such a property.
+    /// Returns true if a volume has the property.
     ///
     /// # Errors
     /// [Those of every operation](Self#errors).
@@ -287,7 +287,7 @@ impl StorageEntry {
         self.write_found(|entry| entry.cancel_expiration(name))
     }
 
-    /// All properties, each of the volume with the highest priority that has it.
+    /// Returns all properties, each of the volume with the highest priority that has it.
     ///
     /// # Errors
     /// [Those of every operation](Self#errors).
@@ -302,7 +302,7 @@ impl StorageEntry {
         Ok(all)
     }
 
-    /// The names of all properties, in the order of their bytes.
+    /// Returns the names of all properties, in the order of their bytes.
     ///
     /// # Errors
     /// [Those of every operation](Self#errors).
@@ -314,7 +314,7 @@ impl StorageEntry {
         Ok(names.into_iter().collect())
     }
 
-    /// The names of the children that any of the volumes has, in the order of their bytes.
+    /// Returns the names of the children that any of the volumes has, in the order of their bytes.
     ///
     /// # Errors
     /// [Those of every operation](Self#errors).
@@ -397,7 +397,7 @@ fn absent_is_false(outcome: Result<()>) -> Result<bool> {
     }
 }
 
-/// What a volume has of a property.
+/// The part of a property that a volume has.
 enum Found<T> {
     Value(T),
     Nothing,
