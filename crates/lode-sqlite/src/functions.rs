@@ -14,10 +14,10 @@ use crate::error::{error, of_engine};
 /// The database in which tables are created and dropped: that which was attached last.
 pub(crate) type Current = Arc<Mutex<Option<Attached>>>;
 
-/// Not in views and triggers of a file that somebody else wrote.
+/// Flags that keep a function out of views and triggers of a file that somebody else wrote.
 const FLAGS: FunctionFlags = FunctionFlags::SQLITE_UTF8.union(FunctionFlags::SQLITE_DIRECTONLY);
 
-/// The database that was attached last, while nothing else uses it.
+/// Locks the database that was attached last, while nothing else uses it.
 pub(crate) fn lock(current: &Current) -> MutexGuard<'_, Option<Attached>> {
     current.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -131,7 +131,7 @@ pub(crate) fn create(
     Ok(name)
 }
 
-/// Whether two names are one to SQLite.
+/// Returns true if two names are one to SQLite.
 pub(crate) fn same_name(one: &str, other: &str) -> bool {
     one.eq_ignore_ascii_case(other)
 }

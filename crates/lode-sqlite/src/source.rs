@@ -1,4 +1,4 @@
-//! Where a module of virtual tables finds databases.
+//! Sources of databases for a module of virtual tables.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// The database and the table that the arguments of `CREATE VIRTUAL TABLE` name.
+    /// Returns the database and the table that the arguments of `CREATE VIRTUAL TABLE` name.
     pub(crate) fn find(
         &self,
         connection: *mut ffi::sqlite3,

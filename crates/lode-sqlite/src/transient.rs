@@ -30,22 +30,22 @@ const LENGTH_BYTES: usize = 2;
 /// Keys of records under hashes.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
-    /// Hashes in order, each with where its key begins; of one hash in the order of records.
+    /// Hashes in order, each with the start of its key; of one hash in the order of records.
     entries: Vec<(u64, u32)>,
     keys: Vec<u8>,
 }
 
-/// Which values a column is looked up by.
+/// The values that a column is looked up by.
 enum Probe {
     /// Nothing is equal.
     Nothing,
-    /// It is in the hash.
+    /// A value that is in the hash.
     Hashed,
     /// Any value may be equal.
     Any,
 }
 
-/// Which keys an index has for values.
+/// The keys that an index has for values.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Lookup {
     Nothing,
@@ -55,7 +55,7 @@ pub(crate) enum Lookup {
     All,
 }
 
-/// A text as it is hashed: those that any collation of SQLite takes for equal have one hash.
+/// Hashes a text: texts that any collation of SQLite takes for equal have one hash.
 fn hash_text(hasher: &mut DefaultHasher, text: &[u8]) {
     let end = text.iter().position(|byte| *byte == 0).unwrap_or(text.len());
     let end = text[..end].iter().rposition(|byte| *byte != b' ').map_or(0, |last| last + 1);
@@ -89,7 +89,7 @@ fn is_text(kind: Type) -> bool {
     matches!(kind, Type::Text(_) | Type::VarText(_))
 }
 
-/// The hash of a record's columns; none if one of them equals nothing.
+/// Hashes a record's columns; returns `None` if one of them equals nothing.
 fn hash_row(schema: &Schema, columns: &[usize], row: RowRef<'_>) -> Option<u64> {
     let mut hasher = DefaultHasher::new();
     for column in columns.iter().map(|column| &schema.columns()[*column]) {
@@ -210,7 +210,7 @@ impl Index {
         Lookup::Entries(start..end)
     }
 
-    /// The packed key of an entry.
+    /// Returns the packed key of an entry.
     pub(crate) fn key(&self, number: usize) -> Option<&[u8]> {
         let (_, at) = self.entries.get(number)?;
         let rest = &self.keys[*at as usize..];
@@ -219,33 +219,33 @@ impl Index {
     }
 }
 
-/// What is known of a plan while a statement runs.
+/// The knowledge about a plan while a statement runs.
 #[derive(Default)]
 pub(crate) struct Transient {
     /// The records that are looked among, and when that was.
     targets: Vec<Target>,
     moment: Moment,
-    /// How often it was looked among them.
+    /// The number of lookups among the records.
     looks: u64,
     index: Option<Rc<Index>>,
     is_too_large: bool,
 }
 
-/// What a table has at one moment, as far as one connection sees it: two that are equal have the
-/// same records.
+/// The content of a table at one moment, as far as one connection sees it: two that are equal have
+/// the same records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Moment {
     pub snapshot: u64,
     pub writes: u64,
 }
 
-/// What a cursor is to do.
+/// A cursor's next step.
 pub(crate) enum Way {
-    /// It reads all records of the targets.
+    /// Reading all records of the targets.
     Read,
-    /// It builds an index of them.
+    /// Building an index of the records.
     Build,
-    /// It looks in the index.
+    /// Looking in the index.
     Look(Rc<Index>),
 }
 
