@@ -1,4 +1,4 @@
-//! What can go wrong.
+//! The errors of this crate.
 
 use std::io;
 
@@ -19,7 +19,7 @@ pub enum Error {
     /// A file cannot be read or written.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// What is in a file is not what its format says.
+    /// A file whose content is not what its format says.
     #[error("{0}")]
     Format(Box<str>),
     /// The files of a folder are not those of a table.
@@ -42,7 +42,7 @@ pub enum Error {
     NoColumn {
         /// The column.
         column: Box<str>,
-        /// Those that are there.
+        /// The present columns.
         columns: Box<str>,
     },
     /// A column is wanted that the file does not have.
@@ -50,7 +50,7 @@ pub enum Error {
     NotInFile {
         /// The column.
         column: Box<str>,
-        /// Those that are there.
+        /// The present columns.
         columns: Box<str>,
     },
     /// A column is there and the table has none of that name.
@@ -60,7 +60,7 @@ pub enum Error {
         column: Box<str>,
         /// The table.
         table: Box<str>,
-        /// Those that the table has.
+        /// The columns of the table.
         columns: Box<str>,
     },
     /// Values of an Arrow type cannot go into a column of a type of Lode.
@@ -88,7 +88,7 @@ pub enum Error {
         row: u64,
         /// The column.
         column: Box<str>,
-        /// Its type.
+        /// The column's type.
         kind: Type,
         /// The value.
         value: Box<str>,
@@ -106,10 +106,10 @@ pub enum Error {
     Line {
         /// The line, counted from 1.
         line: u64,
-        /// What is wrong.
+        /// The fault of the line.
         why: Box<str>,
     },
-    /// There is a record with the key of a row already.
+    /// A row whose key a record has already.
     #[error("row {row}: there is a record with this key already")]
     KeyIsThere {
         /// The row, counted from 1.

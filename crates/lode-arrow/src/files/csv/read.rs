@@ -34,9 +34,9 @@ pub(crate) struct Reader {
     lines: Lines<Box<dyn BufRead + Send>>,
     /// The columns that are wanted.
     schema: SchemaRef,
-    /// Where these are in a line.
+    /// The places of these columns in a line.
     places: Vec<usize>,
-    /// How many fields a line has.
+    /// The number of fields of a line.
     width: usize,
     csv: CsvForm,
     rounds_times: bool,
@@ -147,7 +147,7 @@ struct Cells<'l> {
 }
 
 impl Cells<'_> {
-    /// What the fields say, each as `read` reads it; none where there is nothing.
+    /// Returns the values of the fields, each as `read` reads it; `None` where the field is a null.
     fn values<'c, T>(
         &'c self,
         read: impl Fn(FieldText<'c>) -> Option<T>,

@@ -43,7 +43,7 @@ impl<W: Write> Write for Counted<W> {
     }
 }
 
-/// Begins a file.
+/// Starts a file.
 pub(super) fn writer<W: Write>(
     schema: &SchemaRef,
     options: &WriteOptions,
@@ -111,7 +111,7 @@ impl Reader {
         Arc::clone(&self.schema)
     }
 
-    /// The next batch; `None` at the end.
+    /// Returns the next batch; `None` at the end.
     pub(super) fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         while let Some(block) = self.blocks.pop() {
             let bytes = self.bytes_of(&block)?;
