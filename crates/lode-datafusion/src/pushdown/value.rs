@@ -21,8 +21,8 @@ pub(crate) enum KeyValue {
 }
 
 impl KeyValue {
-    /// A value of DataFusion as a column of a type has it; `None` if the column cannot have it, or
-    /// if the value is of another Arrow type than the column.
+    /// Turns a value of DataFusion into one of a column; `None` if the column cannot have it, or if
+    /// the value is of another Arrow type than the column.
     pub(crate) fn of(scalar: &ScalarValue, kind: Type) -> Option<Self> {
         use ScalarValue as S;
         Some(match (kind, scalar) {
@@ -59,7 +59,7 @@ impl KeyValue {
         })
     }
 
-    /// As Lode packs it.
+    /// Returns the value as Lode packs it.
     pub(crate) fn value(&self) -> Value<'_> {
         match self {
             Self::Unsigned(number) => Value::Unsigned(*number),
