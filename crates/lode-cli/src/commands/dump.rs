@@ -85,7 +85,7 @@ fn progress(table: &Table) -> Progress {
 /// The most faults that are named one by one.
 const MOST_FAULTS: usize = 100;
 
-/// What came of a dump.
+/// The outcome of a dump.
 #[derive(Default)]
 struct Dumped {
     /// Records that were written.

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::{Fault, Writer, read};
 
-/// A schema with every type, as it is and nullable.
+/// Makes a schema with every type, as it is and nullable.
 fn schema() -> Schema {
     let types = [
         Type::U8,
@@ -31,7 +31,7 @@ fn schema() -> Schema {
     builder.finish().expect("a schema")
 }
 
-/// One with columns of variable length.
+/// Makes a schema with columns of variable length.
 fn variable_schema() -> Schema {
     Schema::build("t")
         .key("a", Type::U8)
@@ -50,7 +50,7 @@ fn line(schema: &Schema, record: &[u8]) -> String {
     String::from_utf8(line).expect("JSON is text")
 }
 
-/// What lines are made of, and some of what they are not.
+/// Returns pieces of lines, and some text that lines do not have.
 fn part() -> impl Strategy<Value = &'static str> {
     const PARTS: [&str; 18] = [
         "{",

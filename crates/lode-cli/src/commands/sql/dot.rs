@@ -1,4 +1,4 @@
-//! Commands that begin with a dot.
+//! Commands that start with a dot.
 
 use clap::ValueEnum;
 
@@ -24,7 +24,7 @@ pub(super) enum Command {
 }
 
 impl Command {
-    /// Reads a line that begins with a dot.
+    /// Reads a line that starts with a dot.
     ///
     /// # Errors
     /// What is wrong, in a line.

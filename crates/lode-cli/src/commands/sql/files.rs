@@ -114,7 +114,7 @@ fn bytes_in_hex(bytes: &[u8]) -> String {
     format!("x'{hex}'")
 }
 
-/// The values of a row as SQL.
+/// Returns the values of a row as SQL.
 fn values(table: &Table, row: RowRef<'_>) -> Result<String, String> {
     let values = table.schema().columns().iter().map(|column| {
         let cannot = |what: &str| {

@@ -19,12 +19,12 @@ const ROWS_A_TABLE: usize = 10_000;
 /// A column of the result.
 struct Column {
     name: String,
-    /// Whether it is one of truth values, which SQLite has as 0 and 1.
+    /// True if the column has truth values, which SQLite has as 0 and 1.
     is_bool: bool,
 }
 
 impl Column {
-    /// A value as text; none for NULL.
+    /// Returns a value as text; `None` for NULL.
     fn text(&self, value: ValueRef<'_>) -> Option<String> {
         Some(match value {
             ValueRef::Integer(number @ 0..=1) if self.is_bool => (number == 1).to_string(),

@@ -18,7 +18,7 @@ pub(super) struct Session {
     console: Console,
     pub format: RowFormat,
     pub is_timed: bool,
-    /// Whether it is said how many rows a statement has changed.
+    /// True if the number of rows that a statement has changed is shown.
     pub counts_changes: bool,
     /// Lines of a statement that has not ended.
     script: Script,
@@ -26,14 +26,14 @@ pub(super) struct Session {
     pub files: usize,
 }
 
-/// What comes after a line.
+/// The next step after a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     Line,
     Quit,
 }
 
-/// An error of SQLite in a line.
+/// Returns the line for an error of SQLite.
 pub(super) fn line_of(error: &Error) -> String {
     match error {
         Error::SqlInputError { msg, .. } => msg.clone(),
@@ -73,17 +73,17 @@ impl Session {
         })
     }
 
-    /// A line for each table that SQL cannot show.
+    /// Returns the tables that SQL cannot show.
     pub(super) fn hidden(&self) -> Vec<lode_sqlite::HiddenTable> {
         self.console.hidden()
     }
 
-    /// Whether the next line begins a statement.
+    /// Returns true if the next line starts a statement.
     pub(super) fn is_at_start(&self) -> bool {
         self.script.is_blank()
     }
 
-    /// What has come of a statement that has not ended, which begins again.
+    /// Takes the text of a statement that has not ended. The next line starts a new one.
     pub(super) fn take_rest(&mut self) -> String {
         self.script.take_rest()
     }
@@ -131,13 +131,13 @@ impl Session {
         }
     }
 
-    /// What ends the statement that runs, from another thread. If that writes in a transaction,
-    /// SQLite undoes all of the transaction.
+    /// Returns a handle that ends the running statement from another thread. If that writes in a
+    /// transaction, SQLite undoes all of the transaction.
     pub(super) fn interrupter(&self) -> InterruptHandle {
         self.console.interrupt_handle()
     }
 
-    /// Whether a transaction has begun.
+    /// Returns true if a transaction has begun.
     pub(super) fn is_in_transaction(&self) -> bool {
         self.console.is_in_transaction()
     }

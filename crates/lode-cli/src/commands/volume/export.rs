@@ -23,7 +23,7 @@ pub(crate) fn export(args: &ExportArgs, options: &Options) -> Outcome {
     opened.close_after(exported)
 }
 
-/// What the stream said apart from what the volume said.
+/// Separates an error of the stream from one of the volume.
 fn to_stream(exported: lode_volumes::Result<u64>) -> io::Result<lode_volumes::Result<()>> {
     match exported {
         Ok(_) => Ok(Ok(())),

@@ -11,7 +11,7 @@ use program_support::printable;
 use super::failure;
 use crate::cli::volume::WatchArgs;
 
-/// What a subtree has: the properties of each path.
+/// The content of a subtree: the properties of each path.
 type Seen = BTreeMap<String, BTreeMap<String, Value>>;
 
 /// Prints what changes between two looks at a volume, until the process is ended or no one reads.
@@ -66,7 +66,7 @@ fn subtree(volume: &Volume, path: &str) -> lode_volumes::Result<Seen> {
     Ok(seen)
 }
 
-/// A line for each change; children before their parents where they are unlinked.
+/// Returns a line for each change; children before their parents where they are unlinked.
 fn changes(before: &Seen, now: &Seen) -> String {
     let mut lines = String::new();
     let mut line = |parts: &[&str]| {
