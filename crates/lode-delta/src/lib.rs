@@ -2,9 +2,9 @@
 //!
 //! [`export`] writes a snapshot of a table as a new version of a Delta table: Parquet files, each a
 //! range of the keys, and then one entry in `_delta_log`, which makes all of them visible at once.
-//! The entry is written only if there is none of its number (put-if-absent). So a reader sees a
-//! whole version, whatever becomes of the writer, and of two writers one is refused.
-//! [`DeltaTable`] reads a version, also of tables that others wrote.
+//! The entry is written only if no entry has its number (put-if-absent). So a reader sees a whole
+//! version, whatever becomes of the writer, and of two writers one is refused. [`DeltaTable`] reads
+//! a version, also of tables that others wrote.
 //!
 //! ```
 //! use lode::{Database, KeyKind, Schema, Type};
