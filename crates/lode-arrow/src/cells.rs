@@ -33,7 +33,7 @@ enum Values<'b> {
     Floats32(At<'b, f32>),
     Floats64(At<'b, f64>),
     Bools(At<'b, bool>),
-    /// Nanoseconds since the beginning of 1970.
+    /// Nanoseconds since the start of 1970.
     Moments(At<'b, i128>),
     /// Decimals; those that fit none of Lode's are texts.
     Decimals(At<'b, Result<Decimal, String>>),

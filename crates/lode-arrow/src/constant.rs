@@ -63,8 +63,8 @@ pub(crate) fn is_said(text: &str, number: f64) -> bool {
     number.is_finite() || !text.bytes().any(|byte| byte.is_ascii_digit())
 }
 
-/// Days since the beginning of 1970 of a date `2024-02-29`, by the algorithm of Howard Hinnant,
-/// "chrono-Compatible Low-Level Date Algorithms".
+/// Returns the days since the start of 1970 of a date `2024-02-29`, by the algorithm of Howard
+/// Hinnant, "chrono-Compatible Low-Level Date Algorithms".
 fn days(text: &str) -> Option<i32> {
     let mut parts = text.splitn(3, '-');
     let mut part = |most_digits| digits(parts.next()?, most_digits);
@@ -86,7 +86,7 @@ fn days(text: &str) -> Option<i32> {
     i32::try_from(era * 146_097 + day_of_era - 719_468).ok()
 }
 
-/// Microseconds since the beginning of 1970 of `2024-02-29 12:30:00.5`,
+/// Returns the microseconds since the start of 1970 of `2024-02-29 12:30:00.5`,
 /// `2024-02-29T12:30:00.500000Z` or `2024-02-29`, in UTC.
 fn moment_us(text: &str) -> Option<i64> {
     let Some((date, time)) = text.trim_end_matches('Z').split_once([' ', 'T']) else {

@@ -80,7 +80,7 @@ impl<T: ReadTable> Scan<T> {
         Self { limit: rows, ..self }
     }
 
-    /// Batches of `rows` rows; the last one has fewer, and those of long rows: a batch is full at
+    /// Sets the rows of a batch; the last one has fewer, and those of long rows: a batch is full at
     /// 8 MiB.
     #[must_use]
     pub fn batch_rows(self, rows: usize) -> Self {

@@ -53,7 +53,7 @@ pub(crate) fn look(dir: &Path) -> Outcome<DirContent> {
     Ok(content)
 }
 
-/// A database that is open.
+/// An open database.
 pub(crate) struct Opened {
     /// The engine's handle.
     pub db: Database,

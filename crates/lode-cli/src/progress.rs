@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Work that takes less than this shows nothing.
+/// The time before work shows anything.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// The time between two turns of a spinner.
 const TURN: Duration = Duration::from_millis(100);
 
-/// Shows how far something is. It goes away when it is dropped.
+/// A display of the progress of work. It disappears when it is dropped.
 pub(crate) struct Progress {
     bar: ProgressBar,
     begun: Instant,
@@ -81,7 +81,7 @@ impl Drop for Progress {
     }
 }
 
-/// Does something that cannot say how far it is, under a spinner.
+/// Calls `work`, which cannot report its progress, under a spinner.
 pub(crate) fn during<T>(what: &str, work: impl FnOnce() -> T) -> T {
     if !std::io::stderr().is_terminal() {
         return work();
@@ -94,7 +94,7 @@ pub(crate) fn during<T>(what: &str, work: impl FnOnce() -> T) -> T {
             }
             let bar = ProgressBar::new_spinner().with_message(what.to_string());
             bar.enable_steady_tick(TURN);
-            // Nothing is sent: the other end goes away, and that is it.
+            // Nothing is sent: the other end is dropped, and that is enough.
             let _ = end.recv();
             bar.finish_and_clear();
         });

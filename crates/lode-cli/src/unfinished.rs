@@ -13,7 +13,7 @@ const MOST_NAME_BYTES: u32 = 1022;
 /// An import that was begun and not ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Unfinished {
-    /// Empty if nothing was written yet.
+    /// The table's name; empty if nothing was written yet.
     pub table: String,
     /// True if the table is made by the import, so that it is not whole.
     pub is_new: bool,

@@ -4,7 +4,7 @@ use lode::{KeyKind, ReadTable, TableAt, Type, Value};
 
 use crate::pushdown::{KeyRange, Pushdown, Target};
 
-/// The fewest records, about, that a part of its own is worth.
+/// The fewest records, about, for which a separate part is worth it.
 const LEAST_ROWS: u64 = 16_384;
 
 /// The division of a scan.

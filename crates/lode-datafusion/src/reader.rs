@@ -36,7 +36,7 @@ pub(crate) struct Wanted {
 /// Reads batch after batch.
 pub(crate) struct Reader {
     wanted: Wanted,
-    /// Those parts of the target that were not begun.
+    /// The parts of the target that were not started.
     ahead: VecDeque<Part>,
     range: Option<Batches>,
     metrics: BaselineMetrics,

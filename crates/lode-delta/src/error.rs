@@ -1,6 +1,6 @@
 //! The errors of this crate.
 
-/// The result of what can go wrong.
+/// The result of an operation that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why a Delta table cannot be written or read. Nothing was changed then, but for
@@ -8,7 +8,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The table of Lode cannot be read, or a Parquet file of the Delta table.
+    /// A failure to read the table of Lode, or a Parquet file of the Delta table.
     #[error(transparent)]
     Arrow(#[from] lode_arrow::Error),
     /// An invalid place for a table.
@@ -41,17 +41,17 @@ pub enum Error {
         /// The damage.
         why: Box<str>,
     },
-    /// The table has something that this crate does not read or write.
+    /// A table with something that this crate does not read or write.
     #[error("{place}: the Delta table has {what}, which Lode does not {verb}")]
     Unsupported {
         /// The table.
         place: Box<str>,
-        /// The thing that is not supported.
+        /// The unsupported part of the table.
         what: Box<str>,
         /// `read` or `replace`.
         verb: &'static str,
     },
-    /// The table lacks a column that was asked for.
+    /// A wanted column that the table lacks.
     #[error("{place}: there is no column {column}; columns are {columns}")]
     NoColumn {
         /// The table.
@@ -71,7 +71,7 @@ pub enum Error {
         /// The columns that were to be written.
         wanted: Box<str>,
     },
-    /// Another writer was first.
+    /// A version that another writer committed first.
     #[error(
         "{place}: another writer committed version {version} meanwhile; nothing was written, run \
          the export again"

@@ -30,7 +30,7 @@ pub struct ExportOptions {
 }
 
 impl Default for ExportOptions {
-    /// Files of 64 MiB, compressed as those of Spark.
+    /// Returns options for files of 64 MiB, compressed as those of Spark.
     fn default() -> Self {
         Self { compression: Compression::Snappy, row_group_rows: 128 << 10, file_bytes: 64 << 20 }
     }
@@ -239,7 +239,7 @@ fn remove_empty(folder: &std::path::Path) {
     let _ = std::fs::remove_dir(folder);
 }
 
-/// A file that is being written.
+/// A file that the export writes.
 struct DataFile {
     writer: FileWriter<Vec<u8>>,
     stats: Stats,

@@ -187,7 +187,7 @@ impl Files {
 pub(crate) enum Created {
     /// The object was written now.
     Now,
-    /// There was one.
+    /// The object was there before.
     WasThere,
     /// An error, after which it is not known.
     Failed(Error),

@@ -24,11 +24,11 @@ const MAPPING_FEATURE: &str = "columnMapping";
 /// The way to find the columns of a table in its files ("Column Mapping" in the protocol).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mapping {
-    /// By the names that they have in the table.
+    /// Columns found by the names that they have in the table.
     None,
-    /// By other names, which the schema has.
+    /// Columns found by other names, which the schema has.
     Name,
-    /// By the numbers of the fields of Parquet.
+    /// Columns found by the numbers of the fields of Parquet.
     Id,
 }
 

@@ -280,7 +280,7 @@ struct DataFile<'t> {
 /// are no more batches.
 pub struct Batches<'t> {
     table: &'t DeltaTable,
-    /// Those to come, the next one first.
+    /// The files to come, the next one first.
     files: VecDeque<&'t Add>,
     open: Option<DataFile<'t>>,
 }

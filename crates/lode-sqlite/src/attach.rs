@@ -17,7 +17,7 @@ use crate::session::{Access, Session};
 use crate::source::Source;
 use crate::table::expect_utf8;
 
-/// Modules that were made: each database that a program attaches has one of its own.
+/// The number of modules that were made: each database that a program attaches has its own.
 static MODULES: AtomicU64 = AtomicU64::new(0);
 
 /// A database whose tables are visible.
@@ -45,7 +45,7 @@ pub(crate) fn quoted(name: &str) -> String {
 pub struct HiddenTable {
     /// The table's name.
     pub name: String,
-    /// Why, in words that come after its name.
+    /// The reason, in words that come after its name.
     pub why: String,
 }
 
@@ -180,7 +180,7 @@ pub fn attach(connection: &Connection, database: &Database) -> Result<Vec<Hidden
     Ok(hidden)
 }
 
-/// Makes a module of its own for a database; no table is visible yet.
+/// Makes a module for one database; no table is visible yet.
 pub(crate) fn add_module(connection: &Connection, database: &Database) -> Result<Attached> {
     let module = format!("lode_{}", MODULES.fetch_add(1, Ordering::Relaxed));
     let session = Session::new(database.clone(), Access::Write);

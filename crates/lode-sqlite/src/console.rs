@@ -1,4 +1,4 @@
-//! A connection of its own on a database: for shells and scripts.
+//! A separate connection on a database: for shells and scripts.
 
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ pub enum Step<'s, 'c> {
     Rows(&'s mut Statement<'c>),
     /// The number of rows that the statement changed.
     Changed(u64),
-    /// The database was compacted.
+    /// The result of compacting the database.
     Compacted(Compacted),
 }
 

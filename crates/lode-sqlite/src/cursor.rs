@@ -36,7 +36,7 @@ pub(crate) struct TableCursor {
     limit: Option<u64>,
 }
 
-/// The rows that are still to come, beginning with the one that the cursor is at.
+/// The rows that are still to come, starting with the one that the cursor is at.
 enum Rows {
     None,
     /// One record.
@@ -256,7 +256,7 @@ impl TableCursor {
         Ok(())
     }
 
-    /// Goes to the next record whose key the index has.
+    /// Moves to the next record whose key the index has.
     fn next_indexed(&mut self) -> Result<()> {
         let Shared { session, table, .. } = &*self.shared;
         while let Rows::Indexed(index, left) = &mut self.rows
@@ -272,7 +272,7 @@ impl TableCursor {
         Ok(())
     }
 
-    /// Goes to the first row of the next target that has one.
+    /// Moves to the first row of the next target that has one.
     fn begin_target(&mut self) -> Result<()> {
         while matches!(self.rows, Rows::None)
             && let Some(target) = self.targets.pop()
@@ -282,7 +282,7 @@ impl TableCursor {
         Ok(())
     }
 
-    /// Goes to the record whose packed key is there, if there is one.
+    /// Moves to the record whose packed key is there, if it exists.
     fn begin_at_key(&mut self) -> Result<()> {
         let Shared { session, table, .. } = &*self.shared;
         self.rows = match session.find(table, &mut self.record)? {
@@ -292,7 +292,7 @@ impl TableCursor {
         Ok(())
     }
 
-    /// Goes to the first row of a target, if it has one.
+    /// Moves to the first row of a target, if it has one.
     fn begin_at(&mut self, target: Target) -> Result<()> {
         let Shared { session, table, .. } = &*self.shared;
         self.rows = match target {

@@ -55,7 +55,7 @@ const PLAIN: [(&str, Type); 20] = [
     ("REAL", Type::F64),
 ];
 
-/// Those with a size, and which one they have if none is written.
+/// The types with a size, and the size that they have if none is written.
 type Sized = (&'static str, fn(u32) -> Type, Option<u32>);
 const MOST: Option<u32> = Some(MOST_VARIABLE_BYTES as u32);
 const SIZED: [Sized; 6] = [

@@ -54,7 +54,7 @@ pub(crate) struct Guard {
     module: String,
     /// True if this crate takes a virtual table away, and not a statement of the user.
     is_own: AtomicBool,
-    /// Why the last action was refused.
+    /// The reason why the last action was refused.
     refusal: Mutex<Option<String>>,
 }
 

@@ -46,7 +46,7 @@ enum Inside {
 /// The progress of a statement, as `sqlite3_complete` has it: a trigger has semicolons inside.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Phase {
-    /// Nothing but white space and comments has come.
+    /// A statement of which only white space and comments have come.
     #[default]
     Blank,
     Normal,
@@ -68,11 +68,11 @@ pub(crate) struct Scanner {
     word: Vec<u8>,
 }
 
-/// The longest word that counts is `TEMPORARY`.
+/// The most bytes that are kept of a word: the longest that counts is `TEMPORARY`.
 const MOST_WORD_BYTES: usize = 10;
 
 impl Scanner {
-    /// Takes a byte; returns whether it is the semicolon that ends a statement.
+    /// Takes a byte; returns true if it is the semicolon that ends a statement.
     pub(crate) fn take(&mut self, byte: u8) -> bool {
         match self.inside {
             Inside::Quotes(close) => {
@@ -172,8 +172,8 @@ impl Scanner {
     }
 }
 
-/// Returns whether a text ends with a semicolon that ends a statement: for shells, which read lines
-/// until there is one.
+/// Returns true if a text ends with a semicolon that ends a statement: for shells, which read lines
+/// until it comes.
 ///
 /// ```
 /// assert!(lode_sqlite::is_complete("SELECT ';';"));

@@ -23,7 +23,7 @@ pub(crate) struct Plan {
     pub lower: Option<Bound>,
     /// See `lower`.
     pub upper: Option<Bound>,
-    /// From the last key to the first.
+    /// True if rows come from the last key to the first.
     pub is_backward: bool,
     /// True if a limit is given; and if an offset is.
     pub has_limit: bool,
@@ -32,8 +32,8 @@ pub(crate) struct Plan {
     /// Columns whose values are given too, after the others: they are looked up in an index that is
     /// built when it is worth it.
     pub indexed: Vec<usize>,
-    /// All records are to be read, and perhaps nothing is wanted of them but how many there are:
-    /// no column that SQLite does not always ask for.
+    /// True if all records are to be read, and perhaps only their number is wanted: the statement
+    /// uses no column that SQLite does not always ask for.
     pub may_be_count: bool,
     /// The columns that the statement uses, and those of the key; all columns if `None`.
     pub columns: Option<Vec<ColumnId>>,
@@ -152,7 +152,7 @@ impl Conditions {
 }
 
 impl Planned<'_> {
-    /// Makes a plan and tells SQLite of it. `number` returns the number under which it is kept.
+    /// Makes a plan and passes it to SQLite. `number` returns the number under which it is kept.
     pub(crate) fn plan(
         &self,
         info: &mut IndexInfo,
@@ -258,7 +258,7 @@ impl Planned<'_> {
             return None;
         }
         if (0..keys).all(is_fixed) {
-            // There is one row at most.
+            // At most one row comes.
             return Some(Order::Forward);
         }
         if self.kind == KeyKind::Hash {

@@ -14,18 +14,18 @@ use crate::number::Number;
 /// A place between two neighbouring values of a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Cut<'v> {
-    /// Before all values.
+    /// The cut before all values.
     Lowest,
     Before(Value<'v>),
     After(Value<'v>),
-    /// After all values.
+    /// The cut after all values.
     Highest,
 }
 
 /// The place of a value among those of a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Position<'v> {
-    /// Nothing compares with NULL.
+    /// NULL, which compares with nothing.
     Null,
     /// Two cuts: what equals the value is between them, what is less before `start`, what is
     /// greater after `end`.

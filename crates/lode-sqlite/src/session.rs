@@ -51,7 +51,7 @@ struct State {
     /// Memory for lookups.
     payload: Vec<u8>,
     writing: Writing,
-    /// By SQLite's numbers of them, ascending.
+    /// The savepoints by SQLite's numbers of them, ascending.
     savepoints: Vec<(i32, Savepoint)>,
     /// The number of times that what is read may have become another moment.
     moments: u64,
@@ -62,10 +62,10 @@ struct State {
 /// The writes of the session.
 #[derive(Default)]
 enum Writing {
-    /// No transaction has begun.
+    /// No transaction.
     #[default]
     None,
-    /// One has begun, and at most one record is to be written.
+    /// A transaction that has begun, with at most one record to write.
     Begun(Option<Box<Single>>),
     /// A transaction with several records, or what was read is not one record.
     Transaction(Transaction),
@@ -184,7 +184,8 @@ impl Session {
         }
     }
 
-    /// Appends to a packed key what its record has after it; false if there is no such record.
+    /// Appends to a packed key what its record has after it; returns false if the record is
+    /// missing.
     pub(crate) fn find(&self, table: &Table, record: &mut Vec<u8>) -> Result<bool> {
         let state = &mut *self.state();
         if state.cursors == 1 && state.is_fresh() {
@@ -351,7 +352,7 @@ impl Session {
         }
     }
 
-    /// Ends the transaction, if there is one; nothing of it happens.
+    /// Ends the transaction, if one has begun; nothing of it happens.
     pub(crate) fn roll_back(&self) {
         drop(self.state().end());
     }
@@ -369,8 +370,8 @@ impl Session {
         Ok(())
     }
 
-    /// Goes back to a point, which stays. If it is not kept, SQLite made it before the first write:
-    /// then nothing that was written happens.
+    /// Rolls back to a point, which stays. If it is not kept, SQLite made it before the first
+    /// write: then nothing that was written happens.
     pub(crate) fn roll_back_to(&self, number: i32) {
         let mut state = self.state();
         state.moments += 1;

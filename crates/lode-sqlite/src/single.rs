@@ -16,8 +16,8 @@ pub(crate) struct Single {
     new: Vec<u8>,
 }
 
-/// Appends to a packed key what its record has after it; false if there is no such record. There
-/// may be anything in `payload`, whose memory is used.
+/// Appends to a packed key what its record has after it; returns false if the record is missing.
+/// `payload` may have any content; its memory is used.
 pub(crate) fn complete(
     table: &impl ReadTable,
     record: &mut Vec<u8>,
@@ -83,7 +83,7 @@ impl Single {
         (self.key_bytes, self.is_there) = (key_bytes, is_there);
     }
 
-    /// Reads the record of a packed key as it is now. Returns whether it is there.
+    /// Reads the record of a packed key as it is now. Returns true if it is there.
     pub(crate) fn read(&mut self, key: &[u8], payload: &mut Vec<u8>) -> Result<bool> {
         self.note(key, key.len(), false);
         self.is_there = complete_now(&self.table, &mut self.record, payload)?;

@@ -12,7 +12,7 @@ use crate::session::Session;
 pub(crate) enum Source {
     /// The only one: the argument is the table.
     Attached(Arc<Session>),
-    /// Those in directories: the arguments are the directory, the table, and how it is opened.
+    /// Databases in directories: the arguments are the directory, the table, and how it is opened.
     Directories(Arc<Directories>),
 }
 

@@ -66,7 +66,7 @@ impl Shared {
         self.table.schema()
     }
 
-    /// Notes a cursor that is opened. Returns whether it is the only one of the connection, outside
+    /// Notes a cursor that is opened. Returns true if it is the only one of the connection, outside
     /// of a transaction.
     pub(crate) fn open_cursor(&self) -> bool {
         self.cursors.set(self.cursors.get() + 1);

@@ -37,11 +37,11 @@ pub(crate) struct Index {
 
 /// The values that a column is looked up by.
 enum Probe {
-    /// Nothing is equal.
+    /// No value: nothing is equal.
     Nothing,
     /// A value that is in the hash.
     Hashed,
-    /// Any value may be equal.
+    /// Any value, since any may be equal.
     Any,
 }
 
@@ -51,7 +51,7 @@ pub(crate) enum Lookup {
     Nothing,
     /// The numbers of entries.
     Entries(Range<usize>),
-    /// The index does not know: all records are to be read.
+    /// All records are to be read: the index does not know.
     All,
 }
 
@@ -63,7 +63,7 @@ fn hash_text(hasher: &mut DefaultHasher, text: &[u8]) {
     hasher.write_u8(0xff);
 }
 
-/// Hashes a value; false for what equals nothing.
+/// Hashes a value; returns false for what equals nothing.
 fn hash_value(hasher: &mut DefaultHasher, value: Value<'_>) -> bool {
     match value {
         Value::Unsigned(number) => hasher.write_i128(number.into()),
@@ -152,7 +152,7 @@ fn probe_decimal(hasher: &mut DefaultHasher, value: ValueRef<'_>) -> Probe {
 }
 
 impl Index {
-    /// Indexes the records of a cursor by columns; none if that takes more memory than it may.
+    /// Indexes the records of a cursor by columns; returns `None` if that takes too much memory.
     pub(crate) fn build(
         cursor: &mut Cursor,
         schema: &Schema,
@@ -222,7 +222,7 @@ impl Index {
 /// The knowledge about a plan while a statement runs.
 #[derive(Default)]
 pub(crate) struct Transient {
-    /// The records that are looked among, and when that was.
+    /// The records of the lookups, and their moment.
     targets: Vec<Target>,
     moment: Moment,
     /// The number of lookups among the records.
@@ -264,7 +264,7 @@ impl Transient {
         }
     }
 
-    /// Keeps an index that was built; none if it is too large.
+    /// Keeps an index that was built; `None` if it is too large.
     pub(crate) fn keep(&mut self, index: Option<&Rc<Index>>) {
         self.is_too_large = index.is_none();
         self.index = index.map(Rc::clone);

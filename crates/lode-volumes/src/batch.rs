@@ -23,7 +23,7 @@ const MOST_ATTEMPTS: u32 = 1_000;
 /// [`Volume::update`](crate::Volume::update) and [`Entry::update`].
 ///
 /// What it has set, it reads; others see it when all of it has happened. If another thread changes
-/// what it has read, it runs again from the beginning.
+/// what it has read, it runs again from the start.
 ///
 /// ```
 /// use lode_volumes::{Value, Volume};

@@ -32,7 +32,7 @@ pub(crate) struct Cell {
 /// The part of a cell that only the holder of its lock sees.
 pub(crate) struct Held {
     pub detached: bool,
-    /// The table has not what the cell has.
+    /// True if the table does not have what the cell has.
     pub dirty: bool,
     /// Values of at most as many bytes take up no more room in the table; `None` if the table has
     /// no such property.
@@ -92,7 +92,7 @@ impl Cell {
         self.kept.set_expires(expires);
     }
 
-    /// Bytes that it keeps, about.
+    /// Returns about how many bytes the cells keep.
     pub(crate) fn size_bytes(&self) -> usize {
         self.kept.size_bytes() + self.name.len() + self.key.len() + size_of::<Self>()
     }
@@ -118,7 +118,7 @@ fn hash_of(name: &str) -> u64 {
 /// The cells of an entry. Readers see a map that never changes; a new cell comes with a new map.
 pub(crate) struct Cells {
     map: ArcSwap<Map>,
-    /// Held while the map is replaced.
+    /// A lock that is held while the map is replaced.
     change: Mutex<()>,
 }
 

@@ -59,7 +59,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A moment: microseconds since the beginning of 1970.
+/// A moment: microseconds since the start of 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Moment(pub i64);
 

@@ -31,10 +31,10 @@ use crate::storage::Claim;
 use crate::tables::{Id, ROOT, Setting, Tables};
 use crate::watch::Watchers;
 
-/// Ids are reserved in the table by as many.
+/// The number of ids that are reserved in the table at a time.
 const RESERVED_IDS: u64 = 1024;
 
-/// Longer paths are looked up level by level each time.
+/// The most bytes of a path that is remembered; longer ones are looked up level by level.
 const MOST_REMEMBERED_BYTES: usize = 1024;
 
 /// Attempts after which a lookup keeps others from unlinking and renaming.
@@ -44,13 +44,13 @@ const LOOSE_ATTEMPTS: u32 = 8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     ReadOnly,
-    /// Each change is an operation of the database, and as durable as that.
+    /// Changes that are each an operation of the database, and as durable as that.
     Through,
-    /// Nothing is promised before the volume is closed, so tables may catch up later.
+    /// Changes that may reach the tables later, since nothing is promised before the close.
     Late,
 }
 
-/// A volume that is open.
+/// An open volume.
 pub(crate) struct Core {
     pub database: Database,
     pub tables: Tables,
@@ -65,21 +65,21 @@ pub(crate) struct Core {
     pub late: Late,
     pub watchers: Watchers,
     pub claim: Mutex<Claim>,
-    /// Nothing expires before this moment.
+    /// A moment before which nothing expires.
     pub next_expiry: AtomicI64,
     /// The latest time that was seen, as far as the table has it.
     pub kept_time: KeptTime,
     /// True if unlinked entries may still have to be deleted.
     pub has_removed: AtomicBool,
-    /// Held by the thread that deletes a step of what was unlinked.
+    /// A lock of the thread that deletes a step of what was unlinked.
     pub clearing: Mutex<()>,
     /// Entries that were taken out, while handles of what is below them may still be of use.
     pub leaving: Mutex<BTreeSet<Id>>,
-    /// No handle is left, or the volume was closed.
+    /// True if no handle is left, or the volume was closed.
     pub is_ending: AtomicBool,
 }
 
-/// Ids that are reserved and unused.
+/// Reserved ids that are unused.
 #[derive(Default)]
 struct Ids {
     next: Id,

@@ -352,7 +352,7 @@ impl Entry {
         Ok(Links::new(self.core(), None, self.node.id, prefix))
     }
 
-    /// This entry and all below it, at one moment. See [`Walk`].
+    /// Walks over this entry and all below it, at one moment. See [`Walk`].
     ///
     /// # Errors
     /// [Those of every operation](Self#errors).

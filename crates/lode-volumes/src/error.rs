@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The result of what can go wrong.
+/// The result of an operation that can fail.
 ///
 /// ```
 /// use lode_volumes::{Result, Volume};
@@ -41,7 +41,7 @@ pub enum Error {
     /// A text that is no valid name of an entry or a property.
     #[error("{name:?} is no name: {fault}")]
     InvalidName {
-        /// The name, or its beginning.
+        /// The name, or its start.
         name: Box<str>,
         /// The fault of the name.
         fault: NameFault,
@@ -52,25 +52,25 @@ pub enum Error {
         /// The path.
         path: String,
     },
-    /// The parent has a child of that name already.
+    /// A name that a child of the parent has already.
     #[error("there is an entry {path} already; open it, or choose another name")]
     NameTaken {
         /// The path.
         path: String,
     },
-    /// An entry has children, so `unlink` leaves it.
+    /// An entry with children, which `unlink` leaves.
     #[error("entry {path} has children; unlink them first, or use unlink_all")]
     NotEmpty {
         /// The path.
         path: String,
     },
-    /// The entry was unlinked since it was opened.
+    /// An entry that was unlinked since it was opened.
     #[error("the entry {path} was unlinked; open it again, or link it")]
     Gone {
         /// The path from which the entry was to be moved.
         path: String,
     },
-    /// An entry cannot be moved below itself.
+    /// A move of an entry below itself.
     #[error("entry {path} cannot be moved to {to}, which is the entry itself or below it")]
     IntoItself {
         /// The entry.
@@ -78,7 +78,7 @@ pub enum Error {
         /// The path to which the entry was to be moved.
         to: String,
     },
-    /// A value has more bytes than a property may have.
+    /// A value with more bytes than a property may have.
     #[error("a property can have at most {most_bytes} bytes, not {size_bytes}")]
     ValueTooLong {
         /// Bytes of the value.
@@ -86,18 +86,18 @@ pub enum Error {
         /// The most.
         most_bytes: usize,
     },
-    /// A value is of another type than it was asked for.
+    /// A value of another type than the caller asked for.
     #[error("the value is of type {found}, not {wanted}")]
     OtherKind {
-        /// The type that the value has.
+        /// The type of the value.
         found: crate::Kind,
-        /// The type that was wanted.
+        /// The wanted type.
         wanted: crate::Kind,
     },
-    /// A property can expire within some 290,000 years only.
+    /// An expiry that is too far away: properties can expire within some 290,000 years only.
     #[error("{seconds} seconds from now is later than a property can expire; leave the expiry out")]
     ExpiryTooFar {
-        /// The time that was given.
+        /// The given time.
         seconds: u64,
     },
     /// The volume, or every volume of the mount, is opened or mounted for reading only.
@@ -106,7 +106,7 @@ pub enum Error {
         /// The volume's name, or the path in the storage.
         volume: String,
     },
-    /// Entries of several volumes cannot be in one operation.
+    /// Entries of several volumes in one operation.
     #[error("the entry is of volume {found}, not of {expected}; an operation is within one volume")]
     OtherVolume {
         /// The entry's.
@@ -114,28 +114,28 @@ pub enum Error {
         /// The operation's.
         expected: String,
     },
-    /// A database has tables that are not a volume's.
+    /// A database with tables that are not a volume's.
     #[error("database {volume} is no volume: it has table {table}; choose another directory")]
     NotAVolume {
         /// The volume's name.
         volume: String,
-        /// A table that no volume has.
+        /// A table that volumes do not have.
         table: String,
     },
-    /// A database to read has no volume in it yet.
+    /// A database that is opened for reading, without a volume in it yet.
     #[error("{volume} has no volume yet; open it for writing once, or choose another directory")]
     NoVolume {
         /// The volume's name.
         volume: String,
     },
-    /// The volume was written by another version of this crate.
+    /// A volume that was written by another version of this crate.
     #[error("volume {volume} has layout {found}, and this version reads layout {known}")]
     Layout {
         /// The volume's name.
         volume: String,
         /// The layout of the volume.
         found: u64,
-        /// The one that is known.
+        /// The layout that this version reads.
         known: u64,
     },
     /// A damaged record of a volume.
@@ -152,13 +152,13 @@ pub enum Error {
         /// The number of attempts.
         attempts: u32,
     },
-    /// The volume is mounted in another storage.
+    /// A volume that is mounted in another storage.
     #[error("volume {volume} is mounted in another storage; unmount it there")]
     Claimed {
         /// The volume's name.
         volume: String,
     },
-    /// This entry of the volume is mounted at this path already.
+    /// An entry of a volume that is mounted at this path already.
     #[error("entry {entry} of volume {volume} is mounted at {path} already")]
     AlreadyMounted {
         /// The volume's name.
@@ -168,13 +168,13 @@ pub enum Error {
         /// The path in the storage.
         path: String,
     },
-    /// No volume is mounted at a path or above it, or not this one.
+    /// A path without a mounted volume at it or above it, or without this one.
     #[error("no such volume is mounted at {path}; mount one")]
     NotMounted {
         /// The path in the storage.
         path: String,
     },
-    /// Volumes were mounted or unmounted since the entry of the storage was opened.
+    /// An entry of the storage that was opened before volumes were mounted or unmounted.
     #[error("the mounts have changed since {path} was opened; open it again")]
     MountsChanged {
         /// The path in the storage.
@@ -185,10 +185,10 @@ pub enum Error {
     Partial {
         /// The names of the volumes that have the change.
         written: Vec<String>,
-        /// The names of those that have not, and why.
+        /// The names of the volumes without the change, and why.
         failed: Vec<(String, Error)>,
     },
-    /// A line to import is no entry.
+    /// A line to import that is not a valid entry.
     #[error("line {line}: {why}; the entries before it are imported")]
     Line {
         /// The number of the line, from 1.

@@ -26,10 +26,10 @@ const MOST_DUE: u64 = 1 << 16;
 /// The most properties that are removed at once.
 const STEP_PROPERTIES: usize = 256;
 
-/// With as many bytes of values, no more are removed at once: a transaction holds them.
+/// Bytes of values after which no more are removed at once: a transaction holds them.
 const STEP_BYTES: usize = 1 << 20;
 
-/// A property whose time has come.
+/// A property that is due to expire.
 struct Due {
     when: Moment,
     entry: Id,
@@ -39,7 +39,7 @@ struct Due {
 /// The latest time that a volume has seen, as far as its table has it.
 pub(crate) struct KeptTime {
     micros: AtomicI64,
-    /// Held while a later one is written.
+    /// A lock that is held while a later time is written.
     change: Mutex<()>,
 }
 
@@ -67,7 +67,7 @@ impl Core {
         has_expired
     }
 
-    /// Has the table know how late it is.
+    /// Has the table store the latest time.
     pub(crate) fn keep_time(&self, now: Moment) -> Result<()> {
         let _change = lock(&self.kept_time.change);
         if !self.kept_time.has(now) {
@@ -153,7 +153,7 @@ impl Core {
         Ok(count)
     }
 
-    /// Removes a property if it expires at this moment; returns whether it was there.
+    /// Removes a property if it expires at this moment; returns true if it was there.
     pub(crate) fn remove_due(&self, when: Moment, entry: Id, name: &str) -> Result<bool> {
         let due = Due { when, entry, name: name.into() };
         let removed = self.database.transact(|it| self.remove_in(it, &due, &mut 0));
@@ -250,7 +250,7 @@ impl Alarm {
         self.changed.notify_all();
     }
 
-    /// Waits for the interval; false if the thread is to end.
+    /// Waits for the interval; returns false if the thread is to end.
     pub(crate) fn wait(&self, interval: Duration) -> bool {
         let ending = lock(&self.is_ending);
         let waited = self.changed.wait_timeout_while(ending, interval, |ending| !*ending);
@@ -277,8 +277,8 @@ mod tests {
         }
     }
 
-    /// Entries in folders, of which only some are open when their properties expire; one folder
-    /// was moved below a newer one.
+    /// Expires entries in folders, of which only some are open then; one folder was moved below a
+    /// newer one.
     #[test]
     fn a_sweep_looks_for_the_paths_of_all_entries_at_once() {
         const FOLDERS: u64 = 20;

@@ -22,7 +22,7 @@ use crate::snapshot::EntryAt;
 use crate::value::{Kind, Value, ValueRef};
 use crate::volume::Volume;
 
-/// With as many bytes of values, a line ends.
+/// Bytes of values after which a line ends.
 const LINE_BYTES: usize = 4 << 20;
 
 /// The most bytes of a line to import: some more than a line that was exported can have.

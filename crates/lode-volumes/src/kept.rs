@@ -14,7 +14,7 @@ use arc_swap::ArcSwapOption;
 use crate::clock::Moment;
 use crate::value::{Kind, ValueRef};
 
-/// Longer values are always read from the table.
+/// The most bytes of a value that is kept; longer ones are always read from the table.
 const MOST_KEPT_BYTES: usize = 4 << 10;
 
 /// Looks at a version during a change before the thread yields.
@@ -192,7 +192,8 @@ impl Kept {
         self.version.load(Ordering::Acquire) == version.0
     }
 
-    /// Copies the bytes of a long value; false if there are fewer, since a change is under way.
+    /// Copies the bytes of a long value; returns false if it finds fewer, since a change is under
+    /// way.
     fn copy(&self, size_bytes: usize, copied: &mut Vec<u8>) -> bool {
         let words = self.words.load();
         let words = words.as_ref().and_then(|words| words.get(..size_bytes.div_ceil(8)));
@@ -269,7 +270,7 @@ impl Kept {
     }
 }
 
-/// Bytes as a word, filled up with zeros; `None` if there are more.
+/// Returns bytes as a word, filled up with zeros; `None` if they do not fit.
 fn first_word(bytes: &[u8]) -> Option<u64> {
     let mut word = [0; 8];
     word.get_mut(..bytes.len())?.copy_from_slice(bytes);

@@ -22,7 +22,7 @@ use crate::lock::lock;
 use crate::node::{Node, State};
 use crate::tables::{Stored, pack_property};
 
-/// With as many late cells the tables catch up.
+/// The number of late cells at which the tables catch up.
 const MOST_CELLS: usize = 4096;
 
 /// The late cells of a volume.
@@ -36,7 +36,7 @@ pub(crate) struct Late {
 #[derive(Default)]
 struct List {
     cells: Vec<LateCell>,
-    /// The volume is being closed: from now on no cell may be late.
+    /// True if the volume is being closed: from now on no cell may be late.
     has_ended: bool,
 }
 
@@ -46,8 +46,8 @@ struct LateCell {
 }
 
 impl Late {
-    /// Takes note that the table will not have what a cell is about to have, by the holder of its
-    /// lock; false if the table has to have it.
+    /// Notes that the table will not have what a cell is about to have; returns false if the table
+    /// has to have it. The caller holds the cell's lock.
     pub(crate) fn add(&self, node: &Arc<Node>, cell: &Arc<Cell>, held: &mut Held) -> bool {
         if held.dirty {
             return true;

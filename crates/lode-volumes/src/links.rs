@@ -98,8 +98,8 @@ impl Core {
         self.clear_removed(child.id)
     }
 
-    /// Takes an entry out of the tree, so that it and all below it are gone; false if another
-    /// thread has.
+    /// Takes an entry out of the tree, so that it and all below it are gone; returns false if
+    /// another thread has.
     fn take_out(
         &self,
         parent: &Arc<Node>,
@@ -147,7 +147,7 @@ impl Core {
         Ok(first.next_row()?.is_some())
     }
 
-    /// Moves an entry to those that are being deleted; false if it is not where it was.
+    /// Moves an entry to those that are being deleted; returns false if it is not where it was.
     fn move_out(&self, parent: Id, name: &str, child: &Node, extent: Extent) -> Result<bool> {
         let (id, key) = (child.id, self.tables.entry_key(parent, name)?);
         let has_properties = child.may_have_properties() && self.has_properties(id)?;

@@ -9,12 +9,12 @@ use crate::lock::{read, write};
 use crate::name::path_of_names;
 use crate::tables::{Id, ROOT};
 
-/// An entry that is open.
+/// An open entry.
 pub(crate) struct Node {
     pub id: Id,
     place: RwLock<Option<Place>>,
     state: AtomicU8,
-    /// The table may have children and properties of it. One that was linked just now has none.
+    /// True if the table may have children, or properties, of it. One linked just now has none.
     has_children: AtomicBool,
     has_properties: AtomicBool,
     /// Shared by those who link children, held alone by the one who unlinks the entry.

@@ -50,7 +50,7 @@ enum Found<T> {
 /// The outcome of an attempt to change a cell.
 enum Tried<T> {
     Done(T),
-    /// Another cell has the property, or will.
+    /// The cell is detached: another one has the property, or will.
     Detached,
     /// The entry is being unlinked.
     Leaving,
@@ -240,7 +240,7 @@ impl Core {
         })
     }
 
-    /// Replaces a property if it is still what it was; false if it is not.
+    /// Replaces a property if it is still what it was; returns false if it is not.
     pub(crate) fn replace(
         &self,
         node: &Arc<Node>,

@@ -32,8 +32,8 @@ pub(crate) struct Registry {
     most_entries: usize,
     kept_bytes: AtomicIsize,
     most_bytes: isize,
-    /// With more than these it is trimmed: the most that there should be, or twice what could not
-    /// be closed when all shards had been trimmed the last time.
+    /// Numbers above which the registry is trimmed: the most that there should be, or twice what
+    /// could not be closed when all shards had been trimmed the last time.
     trim_above_entries: AtomicUsize,
     trim_above_bytes: AtomicIsize,
     /// The shard that is trimmed next; held while entries are closed.

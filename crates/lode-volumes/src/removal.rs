@@ -23,7 +23,7 @@ use crate::tables::{Id, REMOVED, Tables, unpack_property};
 /// The most links that a step deletes, of those below [`REMOVED`], of others, and properties too.
 const STEP_RECORDS: usize = 256;
 
-/// With as many bytes of values, a step deletes no more properties: a transaction holds them.
+/// Bytes of values after which a step deletes no more properties: a transaction holds them.
 const STEP_BYTES: usize = 1 << 20;
 
 /// Returns the name of an entry among those that are being deleted.
@@ -116,7 +116,7 @@ impl<'c> Step<'c> {
         Ok(children)
     }
 
-    /// Takes properties of an entry, as long as there is room; returns whether those are all.
+    /// Takes properties of an entry, as long as there is room; returns true if those are all.
     fn take_properties(&mut self, id: Id) -> lode::Result<bool> {
         if self.no_properties.has(&self.tables.properties, id)? {
             return Ok(true);
@@ -178,7 +178,7 @@ impl Core {
         cleared.map(drop)
     }
 
-    /// Returns whether nothing is left.
+    /// Deletes what was taken out, step by step. Returns true if nothing is left.
     fn clear_in_steps(&self) -> Result<bool> {
         loop {
             if self.is_ending.load(Ordering::SeqCst) {
@@ -190,7 +190,7 @@ impl Core {
         }
     }
 
-    /// Deletes some of what was taken out; false if nothing is left.
+    /// Deletes some of what was taken out; returns false if nothing is left.
     fn clear_step(&self) -> Result<bool> {
         let _step = lock(&self.clearing);
         let removed = self.first_removed()?;

@@ -136,7 +136,7 @@ impl EntryAt {
         Links::new(shared, Some(snapshot), self.id, "")
     }
 
-    /// This entry and all below it. See [`Walk`].
+    /// Walks over this entry and all below it. See [`Walk`].
     pub fn walk(&self) -> Walk {
         Walk { next: Some(Self { depth: 0, ..self.clone() }), parents: Vec::new() }
     }

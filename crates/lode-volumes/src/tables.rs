@@ -255,7 +255,7 @@ impl Tables {
     }
 }
 
-/// Rows of a table whose keys are an entry and a name, from that name on.
+/// Returns rows of a table whose keys are an entry and a name, from that name on.
 fn range(table: &Table, at: Option<&Snapshot>, entry: Id, from: &str) -> Cursor {
     #[cfg(test)]
     crate::counted::step();

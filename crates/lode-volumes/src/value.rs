@@ -60,7 +60,7 @@ kinds! {
     F64 = 10 "f64",
     /// UTF-8 of at most [`MOST_VALUE_BYTES`].
     Text = 11 "text",
-    /// At most [`MOST_VALUE_BYTES`] bytes.
+    /// Bytes, at most [`MOST_VALUE_BYTES`].
     Blob = 12 "blob",
 }
 
@@ -82,7 +82,7 @@ impl std::str::FromStr for Kind {
 
 macro_rules! values {
     ($($(#[$doc:meta])* $kind:ident $number:ty,)+) => {
-        /// A value with bytes of its own.
+        /// A value that owns its bytes.
         ///
         /// ```
         /// use lode_volumes::{Value, Volume};
@@ -104,7 +104,7 @@ macro_rules! values {
             Blob(Box<[u8]>),
         }
 
-        /// A value that is lent.
+        /// A borrowed value.
         ///
         /// ```
         /// use lode_volumes::{ValueRef, Volume};
@@ -207,7 +207,7 @@ macro_rules! values {
         )+
 
         impl fmt::Display for ValueRef<'_> {
-            /// Numbers in digits, text as it is, bytes in hexadecimal digits.
+            /// Shows numbers in digits, text as it is, bytes in hexadecimal digits.
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 match self {
                     $(Self::$kind(number) => fmt::Display::fmt(number, f),)+
@@ -259,7 +259,7 @@ impl Value {
 }
 
 impl fmt::Display for Value {
-    /// Numbers in digits, text as it is, bytes in hexadecimal digits.
+    /// Shows numbers in digits, text as it is, bytes in hexadecimal digits.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.as_ref().fmt(f)
     }

@@ -41,26 +41,26 @@ pub struct Event {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum What {
-    /// A property was set.
+    /// The setting of a property.
     Set {
         /// The property's name.
         name: Box<str>,
     },
-    /// A property was removed.
+    /// The removal of a property.
     Removed {
         /// The property's name.
         name: Box<str>,
     },
-    /// A property that had expired was removed.
+    /// The removal of a property that had expired.
     Expired {
         /// The property's name.
         name: Box<str>,
     },
-    /// The entry was linked.
+    /// The linking of the entry.
     Linked,
-    /// The entry was unlinked, with all below it.
+    /// The unlinking of the entry, with all below it.
     Unlinked,
-    /// The entry was moved, with all below it.
+    /// The move of the entry, with all below it.
     Renamed {
         /// The new path.
         to: Box<str>,
@@ -72,7 +72,7 @@ pub enum What {
     },
 }
 
-/// Those who watch a volume.
+/// The watches of a volume.
 #[derive(Default)]
 pub(crate) struct Watchers {
     queues: Mutex<Vec<Arc<Queue>>>,

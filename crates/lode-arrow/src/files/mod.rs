@@ -31,7 +31,7 @@ pub enum FileFormat {
     /// Comma-separated values with a header line (RFC 4180), or what [`CsvForm`] says.
     ///
     /// A null is an empty field, an empty text is `""`. Bytes are digits in hex, timestamps are
-    /// microseconds since the beginning of 1970; other forms of times and truth values are read. A
+    /// microseconds since the start of 1970; other forms of times and truth values are read. A
     /// float that is no number comes back as the usual one. Gzip and Zstandard are read by their
     /// first bytes, whatever the name of the file.
     Csv,
@@ -102,7 +102,7 @@ impl Compression {
 /// The options for writing a file.
 #[derive(Clone, Debug)]
 pub struct WriteOptions {
-    /// How it is compressed.
+    /// The compression of the values.
     pub compression: Compression,
     /// The most rows of a row group of Parquet, which has at most 64 MiB. Larger groups compress
     /// better, smaller ones are skipped more often.
@@ -188,8 +188,8 @@ impl<W: Write + Send> FileWriter<W> {
         }
     }
 
-    /// Bytes that the file has by now, with those that are still to be written to it, as far as
-    /// they are known.
+    /// Returns the bytes that the file has by now, with those that are still to be written to it,
+    /// as far as they are known.
     pub fn size_bytes(&self) -> u64 {
         match &self.state {
             WriterState::Parquet(writer) => {
@@ -221,7 +221,7 @@ pub struct ReadOptions {
     /// The columns of a CSV file. It may have only some of them, in any order; without a header,
     /// these are all of its columns in their order.
     pub schema: Option<SchemaRef>,
-    /// Only these columns are read. Of a CSV file without a header they are all columns instead.
+    /// The columns to read. Of a CSV file without a header they are all columns instead.
     pub columns: Option<Vec<String>>,
     /// The form of a file of CSV.
     pub csv: CsvForm,

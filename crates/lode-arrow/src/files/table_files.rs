@@ -168,7 +168,7 @@ impl TableFiles {
 }
 
 impl TableFile {
-    /// Opens the file, to be read from its beginning.
+    /// Opens the file, to be read from its start.
     fn open(&self) -> Result<File> {
         let Some(file) = &self.open else { return Ok(File::open(&self.path)?) };
         let mut file = file.try_clone()?;

@@ -67,9 +67,9 @@ pub(super) enum Unit {
 #[derive(Clone, Copy, Default)]
 pub(super) struct Loaded {
     inserted: u64,
-    /// Overwrote others.
+    /// Records that overwrote others.
     pub replaced: u64,
-    /// Were left out, since there were others.
+    /// Records that were left out, since their keys were there.
     pub skipped: u64,
 }
 

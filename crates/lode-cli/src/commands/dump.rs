@@ -90,7 +90,7 @@ const MOST_FAULTS: usize = 100;
 struct Dumped {
     /// Records that were written.
     records: u64,
-    /// Why others could not be read: each page once.
+    /// The reasons why other records could not be read: each page once.
     faults: Vec<String>,
 }
 

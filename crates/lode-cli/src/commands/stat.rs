@@ -40,7 +40,7 @@ struct Table {
     records: u64,
     /// Bytes of a packed record, without what is of variable length.
     record_bytes: usize,
-    /// Of its key.
+    /// Bytes of the record's key.
     key_bytes: usize,
     columns: Vec<Column>,
     /// The columns as `--schema` takes them, which the JSON does not repeat.

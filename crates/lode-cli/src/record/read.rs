@@ -18,9 +18,9 @@ const WRITE_HEX: &str = "write bytes as {\"hex\": \"00ff\"}";
 /// The fault of a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
-    /// At which byte.
+    /// The byte of the line at which the fault is.
     pub at: usize,
-    /// What.
+    /// The words for the fault.
     pub why: String,
 }
 
@@ -125,7 +125,7 @@ fn shown(value: &str) -> String {
     start
 }
 
-/// Why a value does not fit, if there is more to say than that.
+/// The reason why a value does not fit, if there is more to say than that.
 type Why = Option<String>;
 
 /// Fills a cell, which is zero yet, with a value that is not null.
@@ -265,7 +265,7 @@ fn fill_with_bytes(column: &Column, value: &str, cell: &mut [u8]) -> Result<(), 
     fill_start(cell, &bytes)
 }
 
-/// Bytes from their digits, two each.
+/// Returns bytes from their digits, two each.
 fn unhex(digits: &str) -> Option<Vec<u8>> {
     let digit = |byte: &u8| char::from(*byte).to_digit(16);
     let pairs = digits.as_bytes().chunks(2).map(|pair| match pair {

@@ -75,7 +75,7 @@ fn part() -> impl Strategy<Value = &'static str> {
     prop::sample::select(&PARTS[..])
 }
 
-/// Bytes that are often the edges of something.
+/// Makes bytes that are often the edges of something.
 fn bytes(count: usize) -> impl Strategy<Value = Vec<u8>> {
     let byte = prop_oneof![Just(0), Just(1), Just(0x7f), Just(0x80), Just(0xff), any::<u8>()];
     prop::collection::vec(byte, count)

@@ -68,7 +68,8 @@ impl Condition {
         Some(Self { column: at, wanted: Wanted::Range { lower, upper } })
     }
 
-    /// Values of the same column on both sides: DataFusion writes short lists like that.
+    /// Joins the values of two conditions on the same column: DataFusion writes short lists like
+    /// that.
     fn of_either(left: &Expr, right: &Expr, schema: &Schema) -> Option<Self> {
         let (left, right) = (Self::of(left, schema)?, Self::of(right, schema)?);
         match (left.wanted, right.wanted) {

@@ -22,9 +22,9 @@ const MOST_TARGETS: usize = 1_000;
 /// The records to read.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Target {
-    /// Those with these packed keys; in a tree, in their order.
+    /// Records with these packed keys; in a tree, in their order.
     Keys(Vec<Vec<u8>>),
-    /// Those in these ranges, which are in order and do not overlap.
+    /// Records in these ranges, which are in order and do not overlap.
     Ranges(Vec<KeyRange>),
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct Pushdown<'s> {
     /// The allowed values of the first columns of the key: lists, and of the last one maybe a
     /// range.
     used: Vec<Allowed>,
-    /// Of how many of them exactly that is found.
+    /// The number of `used` columns whose allowed values are found exactly.
     exact: usize,
     /// True if no record fulfils all filters.
     is_nothing: bool,

@@ -14,7 +14,7 @@ pub(crate) enum KeyValue {
     Unsigned(u64),
     Signed(i64),
     Bool(bool),
-    /// Microseconds since the beginning of 1970.
+    /// Microseconds since the start of 1970.
     Timestamp(i64),
     Text(Box<str>),
     Bytes(Box<[u8]>),

@@ -149,7 +149,7 @@ impl StorageEntry {
         }
     }
 
-    /// Does something in every volume that is mounted for writing; returns whether one of them
+    /// Does something in every volume that is mounted for writing; returns true if one of them
     /// returned true.
     fn write_all(&self, work: impl Fn(&Part) -> Result<bool>) -> Result<bool> {
         self.expect_mounts()?;
@@ -251,8 +251,8 @@ impl StorageEntry {
         self.with_property(name, |_| ()).map(|found| found.is_some())
     }
 
-    /// Removes a property from every volume that is mounted for writing; false if none of them has
-    /// it. A volume that is read-only may have it still.
+    /// Removes a property from every volume that is mounted for writing; returns false if they all
+    /// lack it. A volume that is read-only may have it still.
     ///
     /// # Errors
     /// [Those of every write](Self#errors).
@@ -262,13 +262,13 @@ impl StorageEntry {
         self.write_found(|entry| entry.remove_property(name))
     }
 
-    /// Does something where the entry is; returns whether it was done anywhere.
+    /// Does something where the entry is; returns true if it was done anywhere.
     fn write_found(&self, work: impl Fn(&Entry) -> Result<bool>) -> Result<bool> {
         self.write_all(|part| part.with_entry(|entry| entry.map_or(Ok(false), &work)))
     }
 
-    /// Lets a property expire after a time, in every volume that is mounted for writing; false if
-    /// none of them has it.
+    /// Lets a property expire after a time, in every volume that is mounted for writing; returns
+    /// false if they all lack it.
     ///
     /// # Errors
     /// As [`Entry::expire_property`], and [those of every write](Self#errors).
@@ -277,8 +277,8 @@ impl StorageEntry {
         self.write_found(|entry| entry.expire_property(name, after))
     }
 
-    /// Lets a property stay that would have expired; false if no volume that is mounted for writing
-    /// has it.
+    /// Lets a property stay that would have expired; returns false if no volume that is mounted for
+    /// writing has it.
     ///
     /// # Errors
     /// [Those of every write](Self#errors).

@@ -56,7 +56,7 @@ pub struct Storage {
 
 /// The parts that handles of a storage share.
 pub(crate) struct Inner {
-    /// By which volumes know the storage.
+    /// The number by which volumes know the storage.
     token: u64,
     mounts: RwLock<Mounts>,
     /// The number of times that volumes were mounted or unmounted.

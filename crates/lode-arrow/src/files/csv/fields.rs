@@ -45,7 +45,7 @@ impl Line {
 /// A reader's place in a line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// At the beginning of a field.
+    /// At the start of a field.
     Start,
     /// In a field without quotes.
     Plain,
@@ -66,7 +66,7 @@ pub(super) struct Lines<R> {
     input: R,
     /// The byte between fields.
     delimiter: u8,
-    /// Lines that were read.
+    /// The number of lines that were read.
     passed: u64,
 }
 
@@ -79,7 +79,7 @@ impl<R: BufRead> Lines<R> {
         Ok(Self { input, delimiter, passed: 0 })
     }
 
-    /// Reads the next line that is not empty; false at the end.
+    /// Reads the next line that is not empty; returns false at the end.
     pub(super) fn next(&mut self, line: &mut Line) -> Result<bool> {
         loop {
             if !self.next_even_empty(line)? {
@@ -92,7 +92,8 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    /// Reads the next line, also an empty one: a null where there is one column. False at the end.
+    /// Reads the next line, also an empty one: a null where there is one column. Returns false at
+    /// the end.
     pub(super) fn next_even_empty(&mut self, line: &mut Line) -> Result<bool> {
         line.bytes.clear();
         line.ends.clear();

@@ -32,7 +32,7 @@ const MOST_REPEATED: usize = 40;
 
 pub(crate) struct Reader {
     lines: Lines<Box<dyn BufRead + Send>>,
-    /// The columns that are wanted.
+    /// The wanted columns.
     schema: SchemaRef,
     /// The places of these columns in a line.
     places: Vec<usize>,

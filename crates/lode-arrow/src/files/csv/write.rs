@@ -28,7 +28,7 @@ pub(crate) struct Writer<W: Write> {
     written_bytes: u64,
 }
 
-/// How fields are told apart, and nulls from texts.
+/// The signs between fields, and for nulls.
 #[derive(Clone)]
 struct Style {
     delimiter: u8,

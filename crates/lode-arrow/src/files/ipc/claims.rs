@@ -1,4 +1,4 @@
-//! How large the compressed buffers of a batch say that they become. To decompress them takes as
+//! The sizes that the compressed buffers of a batch claim to become. To decompress them takes as
 //! much memory at once, and the process ends if there is less.
 
 use arrow_ipc::{Buffer as Place, CompressionType, Message, RecordBatch, root_as_message};

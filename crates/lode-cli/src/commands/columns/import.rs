@@ -61,7 +61,7 @@ struct Job<'j> {
 /// The schema and the keys of the records that rows become.
 struct Rows<'r> {
     schema: &'r Schema,
-    /// The numbers that are their keys, if these are made.
+    /// The numbers that are the records' keys, if these are made.
     numbers: Option<Numbers>,
 }
 
@@ -175,7 +175,7 @@ impl Job<'_> {
         })
     }
 
-    /// Sees that all rows fit.
+    /// Checks that all rows fit.
     fn check(&self, rows: &Rows<'_>) -> Outcome {
         let mut count = Count::new("checking");
         let mut parts = self.source.parts();
@@ -246,7 +246,7 @@ impl Job<'_> {
 /// The number of rows of a source that have been read.
 struct Count {
     doing: &'static str,
-    /// Shown from the first batch on.
+    /// The display of the progress, from the first batch on.
     progress: Option<Progress>,
     /// Rows of the parts so far.
     before: u64,
@@ -269,9 +269,9 @@ impl Count {
     }
 }
 
-/// Why no more rows are wanted.
+/// The reason why no more rows are wanted.
 enum Stop {
-    /// A row does not fit.
+    /// A row that does not fit.
     Row(lode_arrow::Error),
     /// A record that cannot be written.
     Failure(Failure),

@@ -26,7 +26,7 @@ pub(super) struct Lines {
     number: u64,
     bytes: u64,
     progress: Progress,
-    /// True if bytes are shown, because their number is known; false if lines are shown.
+    /// True if bytes are shown, of a file whose size is known; false if lines are shown.
     shows_bytes: bool,
 }
 

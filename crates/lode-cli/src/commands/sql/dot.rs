@@ -57,7 +57,7 @@ impl Command {
         }
     }
 
-    /// Does what the command says.
+    /// Carries the command out.
     ///
     /// # Errors
     /// What is wrong, in a line.

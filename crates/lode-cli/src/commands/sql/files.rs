@@ -9,7 +9,7 @@ use program_support::output::to_standard_output;
 
 use super::session::{Next, Session};
 
-/// Files that are read one in the other.
+/// The most files that are read one in the other.
 const MOST_FILES: usize = 16;
 
 /// Rows of one `INSERT`.

@@ -76,7 +76,7 @@ pub(super) fn show(statement: &mut Statement<'_>, format: RowFormat) -> Result<(
     }
 }
 
-/// Calls a closure with the next row; false at the end.
+/// A function that calls a closure with the next row; it returns false at the end.
 type Next<'n> = dyn FnMut(&mut dyn FnMut(&Row<'_>) -> io::Result<()>) -> io::Result<bool> + 'n;
 
 fn cells(columns: &[Column], row: &Row<'_>) -> impl Iterator<Item = Option<String>> {
@@ -109,7 +109,7 @@ fn tables(columns: &[Column], next: &mut Next<'_>) -> Outcome {
     Ok(())
 }
 
-/// Lines with the cells of a table one under the other.
+/// Lays the cells of a table out in lines, one cell under the other.
 fn laid_out(cells: &[String], columns: usize) -> String {
     let mut widths = vec![0; columns];
     for line in cells.chunks(columns) {

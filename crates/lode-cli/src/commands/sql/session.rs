@@ -22,7 +22,7 @@ pub(super) struct Session {
     pub counts_changes: bool,
     /// Lines of a statement that has not ended.
     script: Script,
-    /// Files that are being read, one in the other.
+    /// The number of files that are being read, one in the other.
     pub files: usize,
 }
 
@@ -42,7 +42,7 @@ pub(super) fn line_of(error: &Error) -> String {
     }
 }
 
-/// Why a statement failed, in a line.
+/// The reason why a statement failed, in a line.
 struct Why(String);
 
 impl From<Error> for Why {

@@ -15,7 +15,7 @@ use crate::cli::volume::{VolumeArgs, VolumeCommand};
 use crate::database::{self, DirContent, look};
 use crate::progress;
 
-/// Does what a command of `lode volume` says.
+/// Runs a command of `lode volume`.
 pub(crate) fn volume(args: &VolumeArgs, options: &lode::Options) -> Outcome {
     let options = Options::new().database(options.clone());
     match &args.command {
@@ -32,7 +32,7 @@ pub(crate) fn volume(args: &VolumeArgs, options: &lode::Options) -> Outcome {
     }
 }
 
-/// A volume that is open.
+/// An open volume.
 struct Opened {
     volume: Volume,
     dir: PathBuf,

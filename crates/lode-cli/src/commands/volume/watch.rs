@@ -14,7 +14,8 @@ use crate::cli::volume::WatchArgs;
 /// The content of a subtree: the properties of each path.
 type Seen = BTreeMap<String, BTreeMap<String, Value>>;
 
-/// Prints what changes between two looks at a volume, until the process is ended or no one reads.
+/// Prints what changes between two looks at a volume, until the process is ended or the output is
+/// read no more.
 pub(crate) fn watch(args: &WatchArgs, options: &Options) -> Outcome {
     super::expect_volume(&args.dir)?;
     let mut before = None;
@@ -35,7 +36,7 @@ pub(crate) fn watch(args: &WatchArgs, options: &Options) -> Outcome {
     }
 }
 
-/// Prints lines at once; false if they are read no more.
+/// Prints lines at once; returns false if they are read no more.
 fn say(lines: &str) -> Outcome<bool> {
     let written = std::io::Write::write_all(&mut std::io::stdout(), lines.as_bytes())
         .and_then(|()| std::io::Write::flush(&mut std::io::stdout()));
