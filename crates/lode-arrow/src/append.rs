@@ -32,8 +32,8 @@ pub struct Appended {
 /// found by their names, as [`Packer`] says.
 ///
 /// # Errors
-/// Those of [`Packer`]; `KeyIsThere`; `Lode` with those of writing, `TxnTooLarge` when the batch
-/// is too large for a transaction, and `Conflict` when another writer was first.
+/// The errors of [`Packer`]; `KeyIsThere`; `Lode` with those of writing, `TxnTooLarge` when the
+/// batch is too large for a transaction, and `Conflict` when another writer was first.
 pub fn append(
     db: &Database,
     table: &Table,

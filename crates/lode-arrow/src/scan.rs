@@ -129,8 +129,8 @@ impl<T: ReadTable> Scan<T> {
     /// ```
     ///
     /// # Errors
-    /// Those of [reading](ReadTable#errors); `NotText` when text is no UTF-8; `TooManyKeys` when
-    /// the records have more than a gibibyte.
+    /// The errors of [reading](ReadTable#errors); `NotText` when text is no UTF-8; `TooManyKeys`
+    /// when the records have more than a gibibyte.
     pub fn lookup(&self, keys: &[Vec<u8>]) -> Result<RecordBatch> {
         let mut block = Block::default();
         for key in keys {
@@ -162,8 +162,8 @@ impl<T: ReadTable> Scan<T> {
 /// The record batches of a table, one after another. Made by [`Scan::read`].
 ///
 /// # Errors
-/// Those of a [cursor](lode::Cursor#errors); `NotText` when text is no UTF-8. After an error there
-/// are no more batches.
+/// The errors of a [cursor](lode::Cursor#errors); `NotText` when text is no UTF-8. After an error
+/// there are no more batches.
 pub struct Batches {
     cursor: Cursor,
     columns: Vec<Column>,

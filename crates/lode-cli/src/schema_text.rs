@@ -55,7 +55,7 @@ fn is_plain(character: char) -> bool {
 /// Reads the columns of a table.
 ///
 /// # Errors
-/// What is wrong, and at which character.
+/// The fault, and its character.
 pub(crate) fn parse(table: &str, text: &str) -> Result<Schema, String> {
     let mut reader = Reader { text, rest: text };
     let mut builder = Schema::build(table);

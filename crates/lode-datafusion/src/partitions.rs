@@ -20,7 +20,7 @@ pub(crate) struct Division {
 /// or moments.
 ///
 /// # Errors
-/// Those of reading, and of packing keys.
+/// The errors of reading, and of packing keys.
 pub(crate) fn divide(
     table: TableAt<'_>,
     pushdown: &Pushdown<'_>,

@@ -206,7 +206,7 @@ pub(crate) fn add_module(connection: &Connection, database: &Database) -> Result
 /// ```
 ///
 /// # Errors
-/// Those of SQLite.
+/// The errors of SQLite.
 pub fn register(connection: &Connection) -> Result<()> {
     let (directories, current) = (Arc::new(Directories::default()), Current::default());
     let source = Source::Directories(Arc::clone(&directories));

@@ -65,7 +65,7 @@ impl Console {
     /// [`hidden`](Self::hidden).
     ///
     /// # Errors
-    /// Those of SQLite.
+    /// The errors of SQLite.
     pub fn new(database: &Database) -> Result<Self> {
         // A name is a file's, whatever it looks like: not one of SQLite's addresses.
         let flags = OpenFlags::default() & !OpenFlags::SQLITE_OPEN_URI;
@@ -100,8 +100,8 @@ impl Console {
     /// each has to show.
     ///
     /// # Errors
-    /// Those of SQLite and of `show`. Statements before the one that failed have had their effect;
-    /// that one has had none.
+    /// The errors of SQLite and of `show`. Statements before the one that failed have had their
+    /// effect; that one has had none.
     pub fn run<E: From<Error>>(
         &self,
         text: &str,

@@ -107,7 +107,7 @@ fn type_words(kind: Type) -> String {
 /// Reads a `CREATE TABLE`.
 ///
 /// # Errors
-/// What is wrong, and where.
+/// The fault, and its place.
 pub(crate) fn parse(text: &str) -> Result<Definition, String> {
     let mut reader = Reader::of(text);
     reader.expect_word("CREATE")?;

@@ -116,7 +116,7 @@ impl Plan {
     /// Returns the target of a cursor with these values, which come as the plan says.
     ///
     /// # Errors
-    /// Those of packing keys.
+    /// The errors of packing keys.
     pub(crate) fn target(
         &self,
         (schema, kind): (&Schema, KeyKind),

@@ -103,7 +103,7 @@ impl Entry {
     /// Returns a copy of a property; `None` if the property is missing.
     ///
     /// # Errors
-    /// [Those of every operation](Self#errors).
+    /// [The errors of every operation](Self#errors).
     pub fn property(&self, name: &str) -> Result<Option<Value>> {
         self.with_property(name, to_value)
     }
@@ -112,7 +112,7 @@ impl Entry {
     /// property. It allocates nothing, and threads that read do not wait for each other.
     ///
     /// # Errors
-    /// [Those of every operation](Self#errors).
+    /// [The errors of every operation](Self#errors).
     #[inline]
     pub fn with_property<T>(
         &self,
@@ -125,7 +125,7 @@ impl Entry {
     /// Returns true if the entry has the property.
     ///
     /// # Errors
-    /// [Those of every operation](Self#errors).
+    /// [The errors of every operation](Self#errors).
     pub fn has_property(&self, name: &str) -> Result<bool> {
         self.with_property(name, |_| ()).map(|found| found.is_some())
     }
@@ -133,7 +133,7 @@ impl Entry {
     /// Removes a property; returns false if the property is missing.
     ///
     /// # Errors
-    /// [Those of every write](Self#errors).
+    /// [The errors of every write](Self#errors).
     pub fn remove_property(&self, name: &str) -> Result<bool> {
         self.core().remove(&self.node, name)
     }
@@ -178,7 +178,7 @@ impl Entry {
     /// Returns all properties as they are now, in the order of their names' bytes.
     ///
     /// # Errors
-    /// [Those of every operation](Self#errors).
+    /// [The errors of every operation](Self#errors).
     pub fn properties(&self) -> Result<Properties> {
         self.core().expect_linked(&self.node)?;
         self.core().catch_up()?;
@@ -188,7 +188,7 @@ impl Entry {
     /// Returns the names of all properties, in the order of their bytes.
     ///
     /// # Errors
-    /// [Those of every operation](Self#errors).
+    /// [The errors of every operation](Self#errors).
     pub fn property_names(&self) -> Result<Vec<String>> {
         self.properties()?.names()
     }
@@ -221,7 +221,7 @@ impl Entry {
     /// Lets a property stay that would have expired; returns false if it is missing.
     ///
     /// # Errors
-    /// [Those of every write](Self#errors).
+    /// [The errors of every write](Self#errors).
     pub fn cancel_expiration(&self, name: &str) -> Result<bool> {
         self.core().expire(&self.node, name, None)
     }
@@ -241,7 +241,7 @@ impl Entry {
     /// ```
     ///
     /// # Errors
-    /// What `work` returns; `Conflict`; and [those of every write](Self#errors).
+    /// The error of `work`; `Conflict`; and [those of every write](Self#errors).
     pub fn update<T, E: From<Error>>(
         &self,
         mut work: impl FnMut(&EntryBatch<'_>) -> Result<T, E>,
@@ -306,7 +306,7 @@ impl Entry {
     /// entry.
     ///
     /// # Errors
-    /// [Those of every operation](Self#errors).
+    /// [The errors of every operation](Self#errors).
     pub fn entry(&self, path: &str) -> Result<Option<Self>> {
         Ok(self.core().lookup(&self.node, path)?.map(|node| self.handle(node)))
     }
@@ -314,7 +314,7 @@ impl Entry {
     /// Returns the entry under a path from here. Links it if it is not there, and those on the way.
     ///
     /// # Errors
-    /// [Those of every write](Self#errors).
+    /// [The errors of every write](Self#errors).
     pub fn create_entry(&self, path: &str) -> Result<Self> {
         self.core().make(&self.node, path).map(|node| self.handle(node))
     }
@@ -322,7 +322,7 @@ impl Entry {
     /// Returns the names of the children as they are now, in the order of their bytes.
     ///
     /// # Errors
-    /// [Those of every operation](Self#errors).
+    /// [The errors of every operation](Self#errors).
     pub fn links(&self) -> Result<Links> {
         self.links_with_prefix("")
     }
@@ -346,7 +346,7 @@ impl Entry {
     /// ```
     ///
     /// # Errors
-    /// [Those of every operation](Self#errors).
+    /// [The errors of every operation](Self#errors).
     pub fn links_with_prefix(&self, prefix: &str) -> Result<Links> {
         self.core().expect_linked(&self.node)?;
         Ok(Links::new(self.core(), None, self.node.id, prefix))
@@ -355,7 +355,7 @@ impl Entry {
     /// Walks over this entry and all below it, at one moment. See [`Walk`].
     ///
     /// # Errors
-    /// [Those of every operation](Self#errors).
+    /// [The errors of every operation](Self#errors).
     pub fn walk(&self) -> Result<Walk> {
         let snapshot = Snapshot::take(&self.shared)?;
         // Whether it is gone is known after the moment at which the walk reads.

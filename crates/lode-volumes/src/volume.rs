@@ -164,7 +164,7 @@ impl Volume {
     /// Changes several properties, all of them or none. See [`Batch`].
     ///
     /// # Errors
-    /// What `work` returns; `Conflict`; and as [every write](Entry#errors).
+    /// The error of `work`; `Conflict`; and as [every write](Entry#errors).
     pub fn update<T, E: From<Error>>(
         &self,
         work: impl FnMut(&Batch<'_>) -> Result<T, E>,
@@ -175,7 +175,7 @@ impl Volume {
     /// Takes a snapshot of the whole tree as it is now.
     ///
     /// # Errors
-    /// What the database says.
+    /// The errors of the database.
     pub fn snapshot(&self) -> Result<Snapshot> {
         Snapshot::take(&self.shared)
     }
@@ -219,7 +219,7 @@ impl Volume {
     /// deletes what is left of unlinked entries. Returns the number of properties.
     ///
     /// # Errors
-    /// What the database says.
+    /// The errors of the database.
     pub fn sweep(&self) -> Result<u64> {
         self.shared.sweep()
     }

@@ -26,7 +26,7 @@ pub fn silence_reader_panics() {
 /// is used after a panic.
 ///
 /// # Errors
-/// Those of `work`; `Format` when it panics.
+/// The errors of `work`; `Format` when it panics.
 pub fn guard_panics<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     let before = IS_GUARDED.replace(true);
     let done = panic::catch_unwind(AssertUnwindSafe(work));

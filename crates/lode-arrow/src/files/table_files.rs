@@ -126,7 +126,7 @@ impl TableFiles {
     /// `options` names columns, there are only these, in that order.
     ///
     /// # Errors
-    /// Those of [`FileReader::open`]; `Format` when a folder's name says no value of the type.
+    /// The errors of [`FileReader::open`]; `Format` when a folder's name says no value of the type.
     ///
     /// # Panics
     /// When there is no such place.

@@ -81,7 +81,7 @@ impl<'s> Pushdown<'s> {
     /// Returns the records to read.
     ///
     /// # Errors
-    /// Those of packing keys.
+    /// The errors of packing keys.
     pub(crate) fn target(&self) -> lode::Result<Target> {
         if self.is_nothing {
             return Ok(Target::Keys(Vec::new()));

@@ -20,7 +20,7 @@ impl KeyRange {
     /// Returns the keys that start with some values and have one within bounds after them.
     ///
     /// # Errors
-    /// Those of packing keys.
+    /// The errors of packing keys.
     pub(super) fn of(
         schema: &Schema,
         prefix: &[&KeyValue],

@@ -213,7 +213,7 @@ impl StorageEntry {
     /// Returns a copy of a property, of the volume with the highest priority that has it.
     ///
     /// # Errors
-    /// [Those of every operation](Self#errors).
+    /// [The errors of every operation](Self#errors).
     pub fn property(&self, name: &str) -> Result<Option<Value>> {
         self.with_property(name, to_value)
     }
@@ -221,7 +221,7 @@ impl StorageEntry {
     /// Lends that property to `read`, and returns what that returns.
     ///
     /// # Errors
-    /// [Those of every operation](Self#errors).
+    /// [The errors of every operation](Self#errors).
     pub fn with_property<T>(
         &self,
         name: &str,
@@ -246,7 +246,7 @@ impl StorageEntry {
     /// Returns true if a volume has the property.
     ///
     /// # Errors
-    /// [Those of every operation](Self#errors).
+    /// [The errors of every operation](Self#errors).
     pub fn has_property(&self, name: &str) -> Result<bool> {
         self.with_property(name, |_| ()).map(|found| found.is_some())
     }
@@ -255,7 +255,7 @@ impl StorageEntry {
     /// lack it. A volume that is read-only may have it still.
     ///
     /// # Errors
-    /// [Those of every write](Self#errors).
+    /// [The errors of every write](Self#errors).
     pub fn remove_property(&self, name: &str) -> Result<bool> {
         expect_name(name)?;
         self.expect_there()?;
@@ -281,7 +281,7 @@ impl StorageEntry {
     /// writing has it.
     ///
     /// # Errors
-    /// [Those of every write](Self#errors).
+    /// [The errors of every write](Self#errors).
     pub fn cancel_expiration(&self, name: &str) -> Result<bool> {
         self.expect_there()?;
         self.write_found(|entry| entry.cancel_expiration(name))
@@ -290,7 +290,7 @@ impl StorageEntry {
     /// Returns all properties, each of the volume with the highest priority that has it.
     ///
     /// # Errors
-    /// [Those of every operation](Self#errors).
+    /// [The errors of every operation](Self#errors).
     pub fn properties(&self) -> Result<BTreeMap<String, Value>> {
         let mut all = BTreeMap::new();
         for entry in self.entries()? {
@@ -305,7 +305,7 @@ impl StorageEntry {
     /// Returns the names of all properties, in the order of their bytes.
     ///
     /// # Errors
-    /// [Those of every operation](Self#errors).
+    /// [The errors of every operation](Self#errors).
     pub fn property_names(&self) -> Result<Vec<String>> {
         let mut names = BTreeSet::new();
         for entry in self.entries()? {
@@ -317,7 +317,7 @@ impl StorageEntry {
     /// Returns the names of the children that any of the volumes has, in the order of their bytes.
     ///
     /// # Errors
-    /// [Those of every operation](Self#errors).
+    /// [The errors of every operation](Self#errors).
     pub fn links(&self) -> Result<Vec<String>> {
         let mut names = BTreeSet::new();
         for entry in self.entries()? {

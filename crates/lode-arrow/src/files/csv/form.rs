@@ -52,7 +52,7 @@ impl CsvForm {
     /// Checks whether fields can be told apart by the delimiter and nulls by their words.
     ///
     /// # Errors
-    /// What is wrong, in words.
+    /// The fault, in words.
     pub fn check(&self) -> Result<(), String> {
         let is_of_values =
             |byte: u8| byte.is_ascii_alphanumeric() || b"\"+-.\r\n\0".contains(&byte);

@@ -27,7 +27,7 @@ impl Command {
     /// Reads a line that starts with a dot.
     ///
     /// # Errors
-    /// What is wrong, in a line.
+    /// The fault, in a line.
     pub(super) fn parse(line: &str) -> Result<Self, String> {
         let mut words = line.split_whitespace();
         let (name, argument) = (words.next().unwrap_or_default(), words.next());
@@ -60,7 +60,7 @@ impl Command {
     /// Carries the command out.
     ///
     /// # Errors
-    /// What is wrong, in a line.
+    /// The fault, in a line.
     pub(super) fn carry_out(&self, session: &mut Session) -> Result<Next, String> {
         let text = match self {
             Self::Tables => {

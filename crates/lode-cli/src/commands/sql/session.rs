@@ -54,7 +54,7 @@ impl From<Error> for Why {
 /// Prints a line of a session.
 ///
 /// # Errors
-/// What is wrong with standard output, in a line.
+/// The error of standard output, in a line.
 pub(super) fn tell(text: &str) -> Result<(), String> {
     print(text).map_err(|failure| failure.line().unwrap_or_default().to_string())
 }
@@ -96,7 +96,7 @@ impl Session {
     /// Takes a line: a command with a dot, or a part of a statement. What is whole is run.
     ///
     /// # Errors
-    /// What is wrong, in a line.
+    /// The fault, in a line.
     pub(super) fn take_line(&mut self, line: &str) -> Result<Next, String> {
         if self.is_at_start() && line.trim_start().starts_with('.') {
             return Command::parse(line)?.carry_out(self);
@@ -113,7 +113,7 @@ impl Session {
     /// Runs statements, and shows their rows.
     ///
     /// # Errors
-    /// What is wrong with the first that fails, in a line.
+    /// The fault of the first that fails, in a line.
     pub(super) fn run(&self, text: &str) -> Result<(), String> {
         let start = Instant::now();
         let shown = self.console.run::<Why>(text, &mut |step| match step {
