@@ -75,7 +75,7 @@ impl Opened {
         let mut opened = Self::opened_by(dir, || options.open_read_only(dir))?;
         match Unfinished::of(&opened.db) {
             Ok(unfinished) => opened.unfinished = unfinished,
-            // What can be read of a damaged database is shown all the same.
+            // The readable part of a damaged database is shown all the same.
             Err(error) => say(&format!("lode: {}", opened.fault(&error.to_string()))),
         }
         opened.unfinished.iter().for_each(Unfinished::say);

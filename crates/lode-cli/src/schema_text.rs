@@ -38,7 +38,7 @@ pub(crate) fn name(name: &str) -> String {
             let mut text = String::new();
             for character in serde_json::Value::from(name).to_string().chars() {
                 match is_hidden(character) {
-                    // They are all below U+10000.
+                    // Hidden characters are all below U+10000.
                     true => text += &format!("\\u{:04x}", u32::from(character)),
                     false => text.push(character),
                 }

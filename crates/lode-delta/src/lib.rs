@@ -36,10 +36,10 @@
 //! and does far more than this: merges, vacuums, constraints, catalogues. The source for all of it
 //! is "Delta Transaction Log Protocol", `PROTOCOL.md` of the project delta-io/delta.
 //!
-//! What is written needs reader version 1 and writer version 2, which every engine has. Of what
-//! other tables need, deletion vectors, column mapping, wider types and checkpoints of all kinds
-//! are read; everything else is refused by its name. `docs/delta.md` lists all of it, member by
-//! member.
+//! The tables written here need reader version 1 and writer version 2, which every engine has. Of
+//! what other tables need, deletion vectors, column mapping, wider types and checkpoints of all
+//! kinds are read; everything else is refused by its name. `docs/delta.md` lists all of it, member
+//! by member.
 
 #![warn(unreachable_pub)]
 

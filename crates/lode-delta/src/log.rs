@@ -58,7 +58,7 @@ impl State {
 
 /// Returns the newest version of a table; `None` if the table is missing.
 pub(crate) fn newest(files: &Files) -> Result<Option<Version>> {
-    // It is written after the version that it names, so it is read before the names.
+    // This file is written after the version that it names, so it is read before the names.
     let last = last_checkpoint(files)?;
     let names = files.list(LOG)?;
     let entries: BTreeSet<u64> = names.iter().filter_map(|name| entry_of(name)).collect();

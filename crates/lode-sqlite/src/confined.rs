@@ -21,7 +21,7 @@ impl<T> Confined<T> {
     /// another.
     ///
     /// # Panics
-    /// If it is borrowed already.
+    /// If the value is borrowed already.
     pub(crate) fn borrow(&self) -> RefMut<'_, T> {
         self.0.borrow_mut()
     }

@@ -124,7 +124,7 @@ pub(crate) fn create(
     let why = attached.cannot_show(&name, None);
     let shown = why.map_or_else(|| attached.show(connection, &name), Err);
     shown.map_err(|why| {
-        // What cannot be seen is not left behind; what went wrong is what is said.
+        // A table that cannot be shown is dropped; the error is the first one.
         let _ = db.drop_table(&name);
         refused(why)
     })?;
@@ -146,7 +146,7 @@ pub(crate) fn drop_table(
     attached.session.db().drop_table(name).map_err(|cause| of_engine(&cause))?;
     attached.hide(connection, name)?;
     if !attached.hidden.is_empty() {
-        // One may have been hidden because of it.
+        // A table may have been hidden because of this one.
         attached.all(connection)?;
     }
     Ok(name.into())

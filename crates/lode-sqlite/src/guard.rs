@@ -1,7 +1,7 @@
 //! The limits on what a connection may write, whose own database is thrown away in the end.
 //!
-//! SQLite asks for each action of a statement while it prepares it. What would be kept nowhere is
-//! refused, and by name. Whatever the text looks like, nothing gets past this.
+//! SQLite asks for each action of a statement while it prepares it. An action whose result would be
+//! lost is refused, and by name. Whatever the text looks like, nothing gets past this.
 
 use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
@@ -155,7 +155,7 @@ impl Guard {
                 format!("CREATE VIRTUAL TABLE {table_name}"),
                 "CREATE VIRTUAL TABLE temp.… makes one for this session",
             ),
-            // What it is that changes the schema, SQLite asks too.
+            // SQLite also asks for the action that changes the schema.
             Action::Insert { table_name }
             | Action::Delete { table_name }
             | Action::Update { table_name, .. }

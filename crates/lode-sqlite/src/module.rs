@@ -36,7 +36,7 @@ const fn with_savepoints() -> Module<'static, VirtualTable> {
 /// Returns the table that SQLite passes.
 ///
 /// # Safety
-/// It is one that this module made.
+/// The table is one that this module made.
 #[expect(unsafe_code)]
 unsafe fn table<'t>(table: *mut sqlite3_vtab) -> &'t VirtualTable {
     // SAFETY: SQLite's part is the first field of the table.

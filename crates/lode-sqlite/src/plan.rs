@@ -200,7 +200,7 @@ impl Planned<'_> {
         joined.retain(|(_, at)| !is_one && !used.contains(at));
         joined.sort_unstable();
         joined.dedup_by_key(|(column, _)| *column);
-        // It asks for the key of what has no row numbers.
+        // SQLite asks for the key of a table without row numbers.
         let always = if has_row_numbers(self.schema) { 0 } else { 1 };
         let may_be_count =
             info.col_used() & !always == 0 && found.count == 0 && info.num_of_order_by() == 0;
@@ -278,7 +278,7 @@ impl Planned<'_> {
                 next += 1;
             }
             if next == keys {
-                // Keys are unique: what comes after a whole one orders nothing.
+                // Keys are unique: columns after a whole key order nothing.
                 break;
             }
             let direction = match wanted.is_order_by_desc() {
@@ -372,7 +372,7 @@ impl Planned<'_> {
         if plan.may_be_count {
             text += ", or their number";
         }
-        // It ends at a zero byte.
+        // The text ends at a zero byte.
         text.replace('\0', "?")
     }
 }

@@ -137,7 +137,8 @@ impl State {
         self.savepoints.clear();
         self.writes.clear();
         self.moments += 1;
-        // What is open still reads at its own clone; what starts from here on sees what is now.
+        // Open cursors still read at their own clones; cursors that start from here on see the new
+        // state.
         (self.snapshot, self.single) = (None, None);
         std::mem::take(&mut self.writing)
     }
@@ -384,7 +385,7 @@ impl Session {
                 savepoints.truncate(at + 1);
             }
             (writing, _) => {
-                // What comes reads at the same moment, if there is one.
+                // Later statements read at the same moment, if there is one.
                 *writing = Writing::Begun(None);
                 savepoints.clear();
             }

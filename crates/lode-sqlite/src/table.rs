@@ -231,8 +231,8 @@ impl VirtualTable {
         // SAFETY: the connection is used only while it calls this table.
         #[expect(unsafe_code)]
         let connection = unsafe { Connection::from_handle(self.connection) };
-        // What can write nothing (`PRAGMA query_only`) loses nothing: its statements see a moment
-        // each.
+        // A connection that cannot write (`PRAGMA query_only`) loses nothing: its statements see a
+        // moment each.
         if connection.and_then(|it| it.execute_batch(&self.shared.join)).is_ok() {
             self.session().fix_moment();
         }

@@ -142,7 +142,7 @@ pub(crate) fn from_sqlite<'v>(
             match (kind, bounds(kind)) {
                 (Type::F32 | Type::F64, _) => float(kind, number)
                     .ok_or_else(|| refused("it is beyond the floats of 32 bits"))?,
-                // What SQLite could not read again is not stored.
+                // A value that SQLite could not read again is not stored.
                 (_, Some((least, most))) => match (number.as_whole(), most.min(i64::MAX.into())) {
                     (Some(number), most) if (least..=most).contains(&number) => whole(kind, number),
                     (Some(_), most) => {

@@ -22,8 +22,8 @@ const MOST_ATTEMPTS: u32 = 1_000;
 /// Changes of properties of one volume that happen together. See
 /// [`Volume::update`](crate::Volume::update) and [`Entry::update`].
 ///
-/// What it has set, it reads; others see it when all of it has happened. If another thread changes
-/// what it has read, it runs again from the start.
+/// A batch reads what it has set; others see it when all of it has happened. If another thread
+/// changes what the batch has read, the batch runs again from the start.
 ///
 /// ```
 /// use lode_volumes::{Value, Volume};
@@ -129,7 +129,7 @@ impl<'v> Batch<'v> {
             seen: None,
             becomes: None,
         });
-        // What was read first has to be so still at the end.
+        // The first value that was read has to be unchanged at the end.
         piece.seen.get_or_insert(seen);
         Ok(value)
     }
@@ -186,7 +186,7 @@ impl Core {
         self.late.wait_at_gate();
         let paths: Vec<_> =
             pieces.values().map(|piece| self.watchers.of(|| self.path_of(&piece.node))).collect();
-        // Held here, no cell is detached any more; one that was before makes the batch run again.
+        // The cells held here are detached no more; one that was before makes the batch run again.
         let cells = pieces
             .iter()
             .map(|((_, name), piece)| self.cell(&piece.node, name))

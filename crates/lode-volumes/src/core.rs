@@ -208,7 +208,7 @@ impl Core {
             let place = || Place { parent: Arc::clone(parent), name: name.into() };
             let node = self.registry.find_or_open(id, place);
             if alone.is_some() && node.state() != State::Gone && !node.is_at(parent, name) {
-                // It was opened by a thread that had found it where it was before.
+                // A thread that had found the entry where it was before has opened it.
                 node.move_to(place());
             }
             if self.is_still(parent, name, &node, version) {
@@ -283,7 +283,7 @@ impl Core {
     /// Closes open entries if there are more than there should be.
     pub(crate) fn trim_if_over_full(&self) {
         if self.registry.is_over_full() {
-            // What the tables have not is kept; the next one who needs that reports why.
+            // Cells that the tables lack are kept; the next one who needs the tables reports why.
             let _ = self.catch_up();
             self.registry.trim();
         }

@@ -358,7 +358,7 @@ impl Entry {
     /// [The errors of every operation](Self#errors).
     pub fn walk(&self) -> Result<Walk> {
         let snapshot = Snapshot::take(&self.shared)?;
-        // Whether it is gone is known after the moment at which the walk reads.
+        // The path shows if the entry is gone, after the moment at which the walk reads.
         Ok(snapshot.at(self.node.id, self.path()?).walk())
     }
 }

@@ -90,7 +90,7 @@ impl Core {
         }
         let mut count = 0;
         loop {
-            // What is set to expire from here on is earlier than this, or is found.
+            // A property set to expire from here on is earlier than this, or is found.
             self.next_expiry.store(i64::MAX, Ordering::SeqCst);
             let (due, next) = self.due(now)?;
             // Until all are removed, there are some for the next sweep.
@@ -197,7 +197,7 @@ impl Core {
                 names.push(&name[..]);
                 at = *parent;
             }
-            // What was unlinked has no path.
+            // An unlinked entry has no path.
             if at == ROOT {
                 paths.insert(id, path_of_names(names.into_iter().rev()));
             }

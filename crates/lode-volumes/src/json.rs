@@ -142,8 +142,8 @@ impl Volume {
     /// out. Each line happens as a whole; blank lines are skipped. Returns the number of lines.
     ///
     /// # Errors
-    /// `Line` at the first line that is no entry: all before it are imported, and stay. `Stream`
-    /// when `lines` cannot be read; and as [every write](crate::Entry#errors).
+    /// `Line` at the first line that is not a valid entry: all before it are imported, and stay.
+    /// `Stream` when `lines` cannot be read; and as [every write](crate::Entry#errors).
     pub fn import(&self, path: &str, lines: &mut dyn BufRead) -> Result<u64> {
         let mut way = Way::new(self.create_entry(path)?);
         let (mut text, mut number, mut count) = (Vec::new(), 0, 0);
@@ -174,7 +174,7 @@ impl Volume {
     }
 
     fn import_line(&self, way: &mut Way, line: &Line<'_>) -> Result<()> {
-        // What is wrong with a line is found before anything of it happens.
+        // A fault of a line is found before anything of the line happens.
         let names = names_of(line.path)?;
         for (name, value, _) in &line.properties {
             crate::name::expect_name(name)?;

@@ -39,7 +39,7 @@ impl Core {
         self.late.wait_at_gate();
         let (id, version) = (self.new_id()?, self.version());
         let place = || Place { parent: Arc::clone(parent), name: name.into() };
-        // No other thread can open it before the table has it: nothing of it goes unnoticed.
+        // No other thread can open the entry before the table has it: no change is missed.
         let node = self.registry.find_or_add(id, || Node::new_empty(id, place()));
         let linked = self.insert_link(parent, name, id);
         if linked.is_err() {
@@ -132,7 +132,7 @@ impl Core {
             child.set_state(State::Linked);
         }
         lock(&self.leaving).remove(&child.id);
-        // What fails to be moved may have been moved all the same.
+        // A move that fails may have happened all the same.
         self.has_removed.store(true, Ordering::SeqCst);
         taken
     }
@@ -152,7 +152,7 @@ impl Core {
         let (id, key) = (child.id, self.tables.entry_key(parent, name)?);
         let has_properties = child.may_have_properties() && self.has_properties(id)?;
         if extent == Extent::Entry && !has_properties {
-            // A thread that renames or unlinks it is kept out by the locks.
+            // The locks keep out a thread that renames or unlinks the entry.
             return Ok(self.tables.entries.delete(&key)?);
         }
         let removed = self.tables.entry_record(REMOVED, &removed_name(id), id)?;
@@ -184,7 +184,7 @@ impl Core {
                 node.cells.wait_for_changes();
                 self.registry.forget(node.id);
             }
-            // What was opened below an entry before that was marked is found by the next look.
+            // The next look finds what was opened below an entry before that was marked.
             if !found {
                 return;
             }

@@ -76,7 +76,7 @@ impl Core {
             (Found::Value(value), _) => Ok(Some(value)),
             (Found::InTable, Some(read)) => self.read_table(node, name, read),
             (Found::Expired, _) => {
-                // Whether or not that goes well, it has expired.
+                // The property has expired, even if its removal fails.
                 let _ = self.remove_expired(node, name);
                 Ok(None)
             }

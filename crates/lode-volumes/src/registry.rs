@@ -1,8 +1,8 @@
 //! The entries that are open, by their ids, and the paths that were looked up last.
 //!
-//! There is at most one node for an id, so all handles of an entry see the same properties. A node
-//! that only the registry holds may be closed. So nothing else keeps nodes but handles, open
-//! children, and cells that the table has yet to catch up with.
+//! An id has at most one node, so all handles of an entry see the same properties. A node that only
+//! the registry holds may be closed. So nothing else keeps nodes but handles, open children, and
+//! cells that the table has yet to catch up with.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};

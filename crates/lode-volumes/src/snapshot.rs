@@ -145,7 +145,7 @@ impl EntryAt {
 /// An entry and all below it: each comes before its children, and these in the order of their
 /// names' bytes. See [`Entry::walk`](crate::Entry::walk).
 ///
-/// It keeps a cursor for each level that it is below the first entry.
+/// The walk keeps a cursor for each level that it is below the first entry.
 ///
 /// ```
 /// use lode_volumes::Volume;

@@ -99,7 +99,8 @@ impl Volume {
                     return;
                 }
                 while alarm.wait(interval) {
-                    // What failed is tried again at the next turn; readers do not depend on it.
+                    // A sweep that failed is tried again at the next turn; readers do not depend on
+                    // it.
                     let _ = core.sweep();
                 }
             })

@@ -159,7 +159,7 @@ impl<'b> Batch<'b> {
             match self.commit(&records, end_of(from), &waiting[from..to]) {
                 Ok(None) => from = to,
                 Ok(Some(place)) => return Err(self.is_there(place)),
-                // What was too much once would be so again.
+                // A batch that was too large once would be so again.
                 Err(Error::Full { .. } | Error::TxnTooLarge { .. }) if to - from > 1 => {
                     self.most = (to - from) / 2
                 }

@@ -66,7 +66,7 @@ fn to_file(opened: &Opened, table: &Table, target: &Destination) -> Outcome {
         read = write_all(table, &mut progress, &|| noted.came(), out)?;
         match read.is_ok() && !noted.came() {
             true => Ok(()),
-            // What is there so far is not what was wanted.
+            // The output so far is not the wanted one.
             false => Err(io::Error::other("it is not whole")),
         }
     });

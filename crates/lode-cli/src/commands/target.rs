@@ -28,7 +28,7 @@ pub(super) struct Target<'a> {
     pub table: &'a str,
     /// The table's schema, if that is said.
     pub schema: Option<&'a Schema>,
-    /// How it finds its records, if that is said.
+    /// The table's kind of keys, if that is said.
     pub kind: Option<Kind>,
 }
 

@@ -78,7 +78,7 @@ pub(crate) fn read(schema: &Schema, line: &str) -> Result<Vec<u8>, Fault> {
     if is_variable {
         record = with_variable(schema, &record, &variable);
     }
-    // They may be too many together.
+    // The bytes of all columns together may be too many.
     schema.row(&record).map_err(|error| at_end(error.to_string()))?;
     Ok(record)
 }

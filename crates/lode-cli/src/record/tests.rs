@@ -150,7 +150,7 @@ proptest! {
         let text = line(&schema, &record);
         let back = read(&schema, &text);
         prop_assert_eq!(back.as_deref(), Ok(&record[..]), "{}", text);
-        // It is the number that others read, too.
+        // Other readers read the same number.
         let value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
         prop_assert_eq!(value["a"].as_u64(), Some(a));
         prop_assert_eq!(value["b"].as_i64(), Some(b));

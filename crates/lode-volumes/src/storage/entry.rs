@@ -175,7 +175,7 @@ impl StorageEntry {
         let others = writable.filter(|(at, _)| failed.iter().all(|(other, _)| other != at));
         let written: Vec<_> = others.map(|(_, part)| part.name()).collect();
         match (&written[..], &failed[..]) {
-            // Nothing has changed, and there is but one reason.
+            // Nothing has changed, and there is only one reason.
             ([], [_]) => failed.remove(0).1,
             _ => {
                 let named = |(at, error): (usize, Error)| (self.parts[at].name(), error);
@@ -335,7 +335,7 @@ impl StorageEntry {
     pub fn link(&self, name: &str) -> Result<()> {
         expect_name(name)?;
         let entries = self.entries()?;
-        // One volume alone says so itself.
+        // A single volume reports that itself.
         for entry in entries.iter().filter(|_| self.parts.len() > 1) {
             if entry.entry(name)?.is_some() {
                 return Err(Error::NameTaken { path: child_path(&self.path, name) });

@@ -60,10 +60,10 @@ impl Reader {
         };
         let field = |place: &usize| {
             let name = &names[*place];
-            // What no column has is text, to be refused by its name.
+            // A field of no column is text, to be refused by its name.
             let field = known.field_with_name(name).cloned();
             let field = field.unwrap_or_else(|_| Field::new(name, DataType::Utf8, true));
-            // Whether it can be null is for the table to say.
+            // The table decides if the column can be null.
             field.with_nullable(true)
         };
         let schema = Arc::new(Schema::new(places.iter().map(field).collect::<Vec<_>>()));

@@ -63,7 +63,7 @@ pub(crate) fn export(args: &ExportArgs, options: &Options) -> Outcome {
     });
     let said = opened.close_after(exported)?;
     match goal {
-        // What was written may go where this would.
+        // The stream may be the one that this line would go to.
         Goal::File { target: Destination::Stream { .. }, .. } => Ok(()),
         _ => print(&format!("{said}\n")),
     }
@@ -160,7 +160,7 @@ fn copy(
     while let Some(batch) = batches.next() {
         writer.write(&batch?)?;
         if stop(batches.rows()) {
-            // What is there so far is not what was wanted.
+            // The output so far is not the wanted one.
             return Err(io::Error::from(io::ErrorKind::Interrupted).into());
         }
     }

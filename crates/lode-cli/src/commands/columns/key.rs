@@ -15,7 +15,7 @@ const AUTO: &str = "auto";
 /// The column of a new table that has these numbers.
 pub(super) const ROW: &str = "row";
 
-/// What `--key` says.
+/// The keys that `--key` names.
 #[derive(Clone, Copy)]
 pub(super) enum Keys<'a> {
     /// These columns; those of the source if the list is empty.

@@ -160,7 +160,7 @@ fn files(path: &Path, said: Option<Format>) -> Outcome<TableFiles> {
     let format = format_of(path, said)?;
     match path.metadata() {
         Ok(found) if !found.is_file() => of_open(File::open(path).map_err(refused)?, path, format),
-        // What cannot be read is said when it is read.
+        // A file that cannot be read is reported when it is read.
         _ => Ok(TableFiles::one(path, format)),
     }
 }

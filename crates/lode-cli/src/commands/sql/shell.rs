@@ -122,7 +122,7 @@ pub(super) fn run(session: &mut Session) -> Outcome {
                 Ok(Next::Quit) => break,
                 Err(why) => complain(&why),
             },
-            // What was typed is forgotten.
+            // The typed line is forgotten.
             Err(ReadlineError::Interrupted) => {}
             Err(ReadlineError::Eof) => break,
             Err(error) => return Err(refused(error)),

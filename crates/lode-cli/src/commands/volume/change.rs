@@ -75,7 +75,7 @@ fn read(kind: Kind) -> Outcome<Value> {
         return Err(Failure::Usage(format!("a value of type {kind} is missing; write it")));
     }
     let mut bytes = Vec::new();
-    // One byte more, to know that there is too much.
+    // One more byte shows that the value is too long.
     let mut input = io::stdin().lock().take(MOST_VALUE_BYTES as u64 + 1);
     input
         .read_to_end(&mut bytes)

@@ -41,7 +41,7 @@ fn to_file(opened: &Opened, entry: &EntryAt, target: &Destination) -> Outcome {
         read = to_stream(entry.export(out))?;
         match read.is_ok() {
             true => Ok(()),
-            // What is there so far is not what was wanted.
+            // The output so far is not the wanted one.
             false => Err(io::Error::other("it is not whole")),
         }
     });

@@ -28,7 +28,7 @@ pub(crate) fn watch(args: &WatchArgs, options: &Options) -> Outcome {
                 }
                 before = Some(now);
             }
-            // Another process is changing it.
+            // Another process is changing the volume.
             Err(Error::Database(lode::Error::Locked)) => {}
             Err(error) => return Err(failure(&args.dir, &error)),
         }
