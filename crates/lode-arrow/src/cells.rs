@@ -118,7 +118,7 @@ fn decimal(number: Decimal, kind: Type) -> Result<Value<'static>, Misfit> {
     if fits { Ok(Value::Decimal(number)) } else { Err(Misfit(number.to_string())) }
 }
 
-/// Turns a float into a value; it fits 32 bits only if they hold exactly it.
+/// Turns a float into a value; it fits 32 bits only if they hold it exactly.
 fn float(number: f64, kind: Type) -> Result<Value<'static>, Misfit> {
     let fits = kind == Type::F64 || number.is_nan() || f64::from(number as f32) == number;
     if fits { Ok(Value::Float(number)) } else { Err(Misfit(format!("{number:?}"))) }

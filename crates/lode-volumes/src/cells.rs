@@ -92,7 +92,7 @@ impl Cell {
         self.kept.set_expires(expires);
     }
 
-    /// Returns about how many bytes the cells keep.
+    /// Returns about how many bytes the cell keeps.
     pub(crate) fn size_bytes(&self) -> usize {
         self.kept.size_bytes() + self.name.len() + self.key.len() + size_of::<Self>()
     }
