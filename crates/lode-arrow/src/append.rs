@@ -6,18 +6,18 @@ use lode::{Database, Table};
 use crate::error::{Error, Result};
 use crate::pack::Packer;
 
-/// What is done about rows whose keys are in the table.
+/// The treatment of rows whose keys are in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IfThere {
-    /// They are an error.
+    /// Returning an error.
     Stop,
-    /// They overwrite the records.
+    /// Overwriting the records.
     Replace,
-    /// They are left out.
+    /// Leaving the rows out.
     Skip,
 }
 
-/// What became of the rows of a batch.
+/// The numbers of rows of a batch by what was done with them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Appended {
     /// Rows that are new records.
@@ -32,8 +32,8 @@ pub struct Appended {
 /// found by their names, as [`Packer`] says.
 ///
 /// # Errors
-/// Those of [`Packer`]; `KeyIsThere`; `Lode` with those of writing, `TxnTooLarge` when the batch
-/// is too large for a transaction, and `Conflict` when another writer was first.
+/// The errors of [`Packer`]; `KeyIsThere`; `Lode` with those of writing, `TxnTooLarge` when the
+/// batch is too large for a transaction, and `Conflict` when another writer was first.
 pub fn append(
     db: &Database,
     table: &Table,

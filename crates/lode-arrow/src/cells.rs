@@ -25,17 +25,17 @@ pub(crate) struct Cells<'b> {
     values: Values<'b>,
 }
 
-/// What the values of an array are.
+/// The values of an array.
 enum Values<'b> {
-    /// None: all are null.
+    /// No values: all are null.
     Nothing,
     Integers(At<'b, i128>),
     Floats32(At<'b, f32>),
     Floats64(At<'b, f64>),
     Bools(At<'b, bool>),
-    /// Nanoseconds since the beginning of 1970.
+    /// Nanoseconds since the start of 1970.
     Moments(At<'b, i128>),
-    /// Those that fit none of Lode's are texts.
+    /// Decimals; those that fit none of Lode's are texts.
     Decimals(At<'b, Result<Decimal, String>>),
     Text(At<'b, &'b str>),
     Bytes(At<'b, &'b [u8]>),
@@ -45,7 +45,7 @@ enum Values<'b> {
 pub(crate) struct Misfit(pub(crate) String);
 
 impl<'b> Cells<'b> {
-    /// The cells of an array; `None` if it is of a type that no column of Lode takes.
+    /// Returns the cells of an array; `None` if it is of a type that no column of Lode takes.
     pub(crate) fn of(array: &'b dyn Array) -> Option<Self> {
         let nulls = array.logical_nulls();
         Some(Self { nulls, rounds_times: false, values: Values::of(array)? })
@@ -56,7 +56,7 @@ impl<'b> Cells<'b> {
         Self { rounds_times, ..self }
     }
 
-    /// The value at a row, for a column of a type that [takes](takes) the array's.
+    /// Returns the value at a row, for a column of a type that [takes](takes) the array's.
     pub(crate) fn value(&self, row: usize, kind: Type) -> Result<Value<'b>, Misfit> {
         if self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
             return Ok(Value::Null);
@@ -74,8 +74,8 @@ impl<'b> Cells<'b> {
         }
     }
 
-    /// The bits of a 32-bit float at a row, if that is what the array has there and it is no
-    /// number: other floats come through 64 bits as they are.
+    /// Returns the bits of a 32-bit float at a row, if that is what the array has there and it is
+    /// no number: other floats come through 64 bits as they are.
     pub(crate) fn odd_float(&self, row: usize) -> Option<[u8; 4]> {
         let Values::Floats32(at) = &self.values else { return None };
         let float = at(row);
@@ -118,7 +118,7 @@ fn decimal(number: Decimal, kind: Type) -> Result<Value<'static>, Misfit> {
     if fits { Ok(Value::Decimal(number)) } else { Err(Misfit(number.to_string())) }
 }
 
-/// A float, which fits 32 bits only if they hold exactly it.
+/// Turns a float into a value; it fits 32 bits only if they hold it exactly.
 fn float(number: f64, kind: Type) -> Result<Value<'static>, Misfit> {
     let fits = kind == Type::F64 || number.is_nan() || f64::from(number as f32) == number;
     if fits { Ok(Value::Float(number)) } else { Err(Misfit(format!("{number:?}"))) }
@@ -138,7 +138,7 @@ pub(crate) fn microseconds(time_ns: i128, rounds: bool) -> Option<i64> {
     }
 }
 
-/// Whether a column of Lode takes values of an Arrow type; some of them may not fit.
+/// Returns true if a column of Lode takes values of an Arrow type; some of them may not fit.
 pub(crate) fn takes(kind: Type, found: &DataType) -> bool {
     use DataType as D;
     match (kind, found) {
@@ -272,7 +272,7 @@ impl<'b> Values<'b> {
         })
     }
 
-    /// The values that the keys of a dictionary name.
+    /// Returns the values that the keys of a dictionary name.
     fn by_keys(self, dictionary: &'b dyn AnyDictionaryArray) -> Self {
         fn by<'b, T: 'b>(at: At<'b, T>, keys: Vec<usize>) -> At<'b, T> {
             Box::new(move |row| at(keys[row]))

@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 #[derive(Default)]
 pub(crate) struct Block {
     bytes: Vec<u8>,
-    /// Where the next cell of each row begins.
+    /// The start of the next cell of each row.
     places: Vec<u32>,
 }
 
@@ -64,7 +64,7 @@ impl Block {
         }
     }
 
-    /// The next cells, which have `N` bytes each.
+    /// Takes the next cells, which have `N` bytes each.
     fn cells<const N: usize>(&mut self) -> impl ExactSizeIterator<Item = [u8; N]> {
         let bytes = &self.bytes;
         self.places.iter_mut().map(move |place| {
@@ -191,7 +191,7 @@ impl Column {
     }
 }
 
-/// The next cells, one after another, as `part` wants them, and where each ends.
+/// Joins the next cells, one after another, as `part` wants them; returns where each ends, too.
 fn gather(
     block: &mut Block,
     size: Option<usize>,
@@ -207,7 +207,7 @@ fn gather(
     (OffsetBuffer::new(offsets.into()), values.into())
 }
 
-/// A text without the zeros that fill its cell.
+/// Returns a text without the zeros that fill its cell.
 fn without_zeros(cell: &[u8]) -> &[u8] {
     let last = cell.iter().rposition(|byte| *byte != 0);
     &cell[..last.map_or(0, |last| last + 1)]

@@ -13,11 +13,11 @@ use lode::Decimal;
 /// Microseconds of a day.
 const DAY_US: i64 = 24 * 60 * 60 * 1_000_000;
 
-/// An array of `rows` times the value that a text says, as Delta's protocol has it in "Partition
-/// Value Serialization"; `None` if the text says none of that type. A date means its midnight where
-/// a moment is wanted.
+/// Makes an array of `rows` times the value in a text, as Delta's protocol has it in "Partition
+/// Value Serialization"; `None` if the text is no value of that type. A date means its midnight
+/// where a moment is wanted.
 pub fn constant_array(kind: &DataType, text: &str, rows: usize) -> Option<ArrayRef> {
-    /// The same for what the standard library reads.
+    /// Makes the array of a value that the standard library reads.
     macro_rules! parsed {
         ($array:ty) => {
             Arc::new(<$array>::from_value(text.parse().ok()?, rows))
@@ -57,14 +57,14 @@ pub fn constant_array(kind: &DataType, text: &str, rows: usize) -> Option<ArrayR
     })
 }
 
-/// Whether a text says a number that was read from it: digits beyond the largest one read as
-/// infinity.
+/// Returns true if a text contains the number that was read from it: digits beyond the largest one
+/// read as infinity.
 pub(crate) fn is_said(text: &str, number: f64) -> bool {
     number.is_finite() || !text.bytes().any(|byte| byte.is_ascii_digit())
 }
 
-/// Days since the beginning of 1970 of a date `2024-02-29`, by the algorithm of Howard Hinnant,
-/// "chrono-Compatible Low-Level Date Algorithms".
+/// Returns the days since the start of 1970 of a date `2024-02-29`, by the algorithm of Howard
+/// Hinnant, "chrono-Compatible Low-Level Date Algorithms".
 fn days(text: &str) -> Option<i32> {
     let mut parts = text.splitn(3, '-');
     let mut part = |most_digits| digits(parts.next()?, most_digits);
@@ -78,7 +78,7 @@ fn days(text: &str) -> Option<i32> {
     if !(1..=12).contains(&month) || !(1..=days).contains(&day) {
         return None;
     }
-    // Years begin in March, so that the day that some have more comes last.
+    // Years start in March, so that the day that some have more comes last.
     let year = year - i64::from(month <= 2);
     let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
     let (era, year) = (year.div_euclid(400), year.rem_euclid(400));
@@ -86,7 +86,7 @@ fn days(text: &str) -> Option<i32> {
     i32::try_from(era * 146_097 + day_of_era - 719_468).ok()
 }
 
-/// Microseconds since the beginning of 1970 of `2024-02-29 12:30:00.5`,
+/// Returns the microseconds since the start of 1970 of `2024-02-29 12:30:00.5`,
 /// `2024-02-29T12:30:00.500000Z` or `2024-02-29`, in UTC.
 fn moment_us(text: &str) -> Option<i64> {
     let Some((date, time)) = text.trim_end_matches('Z').split_once([' ', 'T']) else {
@@ -100,7 +100,7 @@ fn moment_us(text: &str) -> Option<i64> {
     Some(i64::from(days(date)?) * DAY_US + seconds * 1_000_000 + micros)
 }
 
-/// A number of at most `most` digits, and nothing else.
+/// Returns a number of at most `most` digits, and nothing else.
 fn digits(text: &str, most: usize) -> Option<i64> {
     let is_number = text.len() <= most && text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|_| is_number)

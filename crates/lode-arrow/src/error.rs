@@ -1,4 +1,4 @@
-//! What can go wrong.
+//! The errors of this crate.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use arrow_schema::{ArrowError, DataType};
 use lode::Type;
 use parquet::errors::ParquetError;
 
-/// The result of what can go wrong.
+/// The result of an operation that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why a table cannot be read or written as record batches, or a file of them.
@@ -16,51 +16,51 @@ pub enum Error {
     /// The engine refuses.
     #[error(transparent)]
     Lode(#[from] lode::Error),
-    /// A file cannot be read or written.
+    /// A failure to read or write a file.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// What is in a file is not what its format says.
+    /// A file whose content is not what its format says.
     #[error("{0}")]
     Format(Box<str>),
-    /// The files of a folder are not those of a table.
+    /// A folder whose files are not those of a table.
     #[error("{0}")]
     NotATable(Box<str>),
-    /// A column of text has bytes that are no UTF-8, which Arrow does not have.
+    /// A column of text with bytes that are not UTF-8, which Arrow does not have.
     #[error("column {column} has text that is no UTF-8; `lode dump` writes it as hex")]
     NotText {
         /// The column.
         column: Box<str>,
     },
-    /// The records of these keys have more bytes than a batch can have.
+    /// Keys whose records have more bytes than a batch can have.
     #[error("the records of {keys} keys do not fit in one batch; look up fewer at a time")]
     TooManyKeys {
-        /// Keys that were asked for.
+        /// The number of keys.
         keys: usize,
     },
-    /// A column is needed and not there.
+    /// A needed column that is missing.
     #[error("there is no column {column}, which cannot be null; columns are {columns}")]
     NoColumn {
         /// The column.
         column: Box<str>,
-        /// Those that are there.
+        /// The present columns.
         columns: Box<str>,
     },
-    /// A column is wanted that the file does not have.
+    /// A wanted column that the file does not have.
     #[error("there is no column {column}; columns are {columns}")]
     NotInFile {
         /// The column.
         column: Box<str>,
-        /// Those that are there.
+        /// The present columns.
         columns: Box<str>,
     },
-    /// A column is there and the table has none of that name.
+    /// A column that the table does not have.
     #[error("column {column} is none of table {table}, whose columns are {columns}")]
     ExtraColumn {
         /// The column.
         column: Box<str>,
         /// The table.
         table: Box<str>,
-        /// Those that the table has.
+        /// The columns of the table.
         columns: Box<str>,
     },
     /// Values of an Arrow type cannot go into a column of a type of Lode.
@@ -73,7 +73,7 @@ pub enum Error {
         /// The type of Lode.
         kind: Type,
     },
-    /// No type of Lode holds the values of an Arrow type.
+    /// An Arrow type whose values no type of Lode holds.
     #[error("column {column}: no type of Lode holds {found}")]
     NoType {
         /// The column.
@@ -81,24 +81,24 @@ pub enum Error {
         /// The Arrow type.
         found: Box<DataType>,
     },
-    /// A value does not fit its column.
+    /// A value that does not fit its column.
     #[error("row {row}: column {column} ({kind}) cannot hold {value}")]
     ValueMisfit {
         /// The row, counted from 1.
         row: u64,
         /// The column.
         column: Box<str>,
-        /// Its type.
+        /// The column's type.
         kind: Type,
         /// The value.
         value: Box<str>,
     },
-    /// A row is no record of the table.
+    /// A row that is not a valid record of the table.
     #[error("row {row}: {source}")]
     Row {
         /// The row, counted from 1.
         row: u64,
-        /// Why.
+        /// The reason.
         source: lode::Error,
     },
     /// A line of a CSV file is wrong.
@@ -106,16 +106,16 @@ pub enum Error {
     Line {
         /// The line, counted from 1.
         line: u64,
-        /// What is wrong.
+        /// The fault of the line.
         why: Box<str>,
     },
-    /// There is a record with the key of a row already.
+    /// A row whose key a record has already.
     #[error("row {row}: there is a record with this key already")]
     KeyIsThere {
         /// The row, counted from 1.
         row: u64,
     },
-    /// A format cannot be compressed that way.
+    /// A compression that a format does not have.
     #[error("{format} has no compression {compression}")]
     NoCompression {
         /// The format.
@@ -123,7 +123,7 @@ pub enum Error {
         /// The compression.
         compression: &'static str,
     },
-    /// A file of CSV does not say what its columns are.
+    /// A file of CSV without its columns' types.
     #[error("a CSV file does not name the types of its columns; give a schema")]
     NeedsSchema,
 }

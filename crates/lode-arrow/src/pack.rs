@@ -10,7 +10,7 @@ use crate::cells::{Cells, takes};
 use crate::error::{Error, Result};
 use crate::types::{expect_distinct, no_column};
 
-/// What is called with the number of a row, counted from 1, and its packed record.
+/// A function that is called with the number of a row, counted from 1, and its packed record.
 pub type Put<'p, E> = dyn FnMut(u64, &[u8]) -> Result<(), E> + 'p;
 
 /// Packs the rows of record batches as records of a table.
@@ -45,17 +45,17 @@ pub type Put<'p, E> = dyn FnMut(u64, &[u8]) -> Result<(), E> + 'p;
 #[derive(Debug)]
 pub struct Packer {
     schema: Schema,
-    /// What the batch before looked like.
+    /// The schema of the batch before.
     found: SchemaRef,
-    /// Where the values of each column of the table come from; nowhere if it is null.
+    /// The places of the values of each column of the table; `None` if the column is null.
     sources: Vec<Option<usize>>,
-    /// How many rows came before.
+    /// The number of rows before.
     rows: u64,
     rounds_times: bool,
 }
 
 impl Packer {
-    /// For batches of this schema. Later ones may be of others.
+    /// Makes a packer for batches of this schema. Later ones may be of others.
     ///
     /// # Errors
     /// `NoColumn`, `ExtraColumn`, `TypeMisfit`; `Format` when two columns have one name.
@@ -83,7 +83,7 @@ impl Packer {
         Self { rounds_times, ..self }
     }
 
-    /// How many rows were packed so far.
+    /// Returns the number of rows that were packed so far.
     pub fn rows(&self) -> u64 {
         self.rows
     }
@@ -120,7 +120,7 @@ impl Packer {
     }
 }
 
-/// Where the values of a column come from.
+/// Returns the place of the values of a column.
 fn source(column: &Column, found: &ArrowSchema) -> Result<Option<usize>> {
     let mut fields = found.fields().iter();
     let Some(at) = fields.position(|field| *field.name() == column.name) else {

@@ -20,7 +20,7 @@ const MOST_BATCH_BYTES: usize = 8 << 20;
 /// The most bytes of records that are looked up at a time: places in a batch have 32 bits.
 const MOST_LOOKUP_BYTES: usize = 1 << 30;
 
-/// What to read of a table. Of each record only the wanted columns are copied out of the pages.
+/// A scan of a table. Of each record only the wanted columns are copied out of the pages.
 ///
 /// ```
 /// use lode::{Database, KeyKind, Schema, Type};
@@ -51,14 +51,14 @@ pub struct Scan<T> {
 }
 
 impl<T: ReadTable> Scan<T> {
-    /// All of a table: as it is now, at a snapshot, or within a transaction.
+    /// Scans all of a table: as it is now, at a snapshot, or within a transaction.
     pub fn of(table: T) -> Self {
         let columns = table.table().schema().columns().iter().map(lode::Column::id).collect();
         Self { table, columns, keys: None, limit: u64::MAX, batch_rows: DEFAULT_BATCH_ROWS }
     }
 
-    /// Only the columns of these names, in this order. There may be none: then batches have rows
-    /// without columns.
+    /// Reads only the columns of these names, in this order. The list may be empty: then batches
+    /// have rows without columns.
     ///
     /// # Errors
     /// `NoColumn`.
@@ -68,27 +68,27 @@ impl<T: ReadTable> Scan<T> {
         Ok(Self { columns: columns.collect::<lode::Result<_>>()?, ..self })
     }
 
-    /// Only records whose packed keys are in a range. Batches come in the order of keys.
+    /// Reads only records whose packed keys are in a range. Batches come in the order of keys.
     #[must_use]
     pub fn packed_keys(self, lower: Bound<Vec<u8>>, upper: Bound<Vec<u8>>) -> Self {
         Self { keys: Some([lower, upper]), ..self }
     }
 
-    /// At most `rows` rows.
+    /// Reads at most `rows` rows.
     #[must_use]
     pub fn limit(self, rows: u64) -> Self {
         Self { limit: rows, ..self }
     }
 
-    /// Batches of `rows` rows; the last one has fewer, and those of long rows: a batch is full at
+    /// Sets the rows of a batch; the last one has fewer, and those of long rows: a batch is full at
     /// 8 MiB.
     #[must_use]
     pub fn batch_rows(self, rows: usize) -> Self {
         Self { batch_rows: rows.max(1), ..self }
     }
 
-    /// Begins to read. The batches are all of the same moment, which is now, or that of the
-    /// snapshot. What is wrong with the scan is an error in the place of the first batch.
+    /// Starts to read. The batches are all of the same moment, which is now, or that of the
+    /// snapshot. A fault of the scan is an error in the place of the first batch.
     pub fn read(self) -> Batches {
         let (columns, schema) = self.batch_shape();
         let cursor = match &self.keys {
@@ -129,8 +129,8 @@ impl<T: ReadTable> Scan<T> {
     /// ```
     ///
     /// # Errors
-    /// Those of [reading](ReadTable#errors); `NotText` when text is no UTF-8; `TooManyKeys` when
-    /// the records have more than a gibibyte.
+    /// The errors of [reading](ReadTable#errors); `NotText` when text is no UTF-8; `TooManyKeys`
+    /// when the records have more than a gibibyte.
     pub fn lookup(&self, keys: &[Vec<u8>]) -> Result<RecordBatch> {
         let mut block = Block::default();
         for key in keys {
@@ -145,7 +145,7 @@ impl<T: ReadTable> Scan<T> {
         batch_of(&mut block, &columns, &schema)
     }
 
-    /// What columns batches have, and their schema.
+    /// Returns the columns of batches, and their schema.
     fn batch_shape(&self) -> (Vec<Column>, SchemaRef) {
         let schema = self.table_schema();
         let columns = self.columns.iter().map(|at| Column::of(&schema[*at])).collect();
@@ -153,7 +153,7 @@ impl<T: ReadTable> Scan<T> {
         (columns, Arc::new(ArrowSchema::new(fields.collect::<Vec<_>>())))
     }
 
-    /// What records of the table look like.
+    /// Returns the schema of the table's records.
     pub fn table_schema(&self) -> &Schema {
         self.table.table().schema()
     }
@@ -162,8 +162,8 @@ impl<T: ReadTable> Scan<T> {
 /// The record batches of a table, one after another. Made by [`Scan::read`].
 ///
 /// # Errors
-/// Those of a [cursor](lode::Cursor#errors); `NotText` when text is no UTF-8. After an error there
-/// are no more batches.
+/// The errors of a [cursor](lode::Cursor#errors); `NotText` when text is no UTF-8. After an error
+/// there are no more batches.
 pub struct Batches {
     cursor: Cursor,
     columns: Vec<Column>,
@@ -175,12 +175,12 @@ pub struct Batches {
 }
 
 impl Batches {
-    /// The schema of the batches.
+    /// Returns the schema of the batches.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// How many rows there were so far.
+    /// Returns the number of rows so far.
     pub fn rows(&self) -> u64 {
         self.rows
     }
@@ -203,7 +203,7 @@ impl Batches {
     }
 }
 
-/// The rows of a block as a batch.
+/// Turns the rows of a block into a batch.
 fn batch_of(block: &mut Block, columns: &[Column], schema: &SchemaRef) -> Result<RecordBatch> {
     let arrays = columns.iter().map(|column| column.take_from(block));
     let arrays = arrays.collect::<Result<Vec<_>>>()?;

@@ -1,4 +1,4 @@
-//! Which Arrow type a column has, and which schema of Lode a schema of Arrow stands for.
+//! The Arrow types of columns, and the schemas of Lode for schemas of Arrow.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -14,14 +14,14 @@ pub(crate) const TYPE: &str = "lode.type";
 /// The key of a field's metadata that says that it is of the primary key.
 pub(crate) const IS_KEY: &str = "lode.key";
 
-/// The Arrow schema of a table's records. The metadata of its fields says which types of Lode they
-/// have (`lode.type`), and which are of the primary key (`lode.key`).
+/// Returns the Arrow schema of a table's records. The metadata of its fields says which types of
+/// Lode they have (`lode.type`), and which are of the primary key (`lode.key`).
 pub fn arrow_schema(schema: &Schema) -> SchemaRef {
     let fields = schema.columns().iter().map(|column| field(schema, column));
     Arc::new(ArrowSchema::new(fields.collect::<Vec<_>>()))
 }
 
-/// The Arrow field of a column.
+/// Returns the Arrow field of a column.
 pub(crate) fn field(schema: &Schema, column: &Column) -> Field {
     let mut metadata = HashMap::from([(TYPE.to_string(), column.kind.to_string())]);
     if column.id().index() < schema.key_columns() {
@@ -30,7 +30,7 @@ pub(crate) fn field(schema: &Schema, column: &Column) -> Field {
     Field::new(&column.name, arrow_type(column.kind), column.nullable).with_metadata(metadata)
 }
 
-/// The Arrow type of a type of Lode.
+/// Returns the Arrow type of a type of Lode.
 fn arrow_type(kind: Type) -> DataType {
     match kind {
         Type::U8 => DataType::UInt8,
@@ -55,7 +55,7 @@ fn arrow_type(kind: Type) -> DataType {
     }
 }
 
-/// The schema of a table for rows of an Arrow schema.
+/// Returns the schema of a table for rows of an Arrow schema.
 ///
 /// The columns named in `keys` become the primary key, in that order. If `keys` is empty, those do
 /// whose metadata says so. The metadata also says the type of a column; one without has the
@@ -95,7 +95,7 @@ fn key_field<'s>(schema: &'s ArrowSchema, name: &str) -> Result<&'s Arc<Field>> 
     found.ok_or_else(|| no_column(name, schema))
 }
 
-/// An error that says which columns a schema has instead.
+/// Makes an error that says which columns a schema has instead.
 pub(crate) fn no_column(name: &str, schema: &ArrowSchema) -> Error {
     let columns: Vec<_> = schema.fields().iter().map(|field| field.name().as_str()).collect();
     Error::NoColumn { column: name.into(), columns: columns.join(", ").into() }
@@ -110,7 +110,8 @@ pub(crate) fn expect_distinct(schema: &ArrowSchema) -> Result<()> {
     }
 }
 
-/// The type of Lode that a field has by its metadata, or else the smallest that holds its values.
+/// Returns the type of Lode that a field has by its metadata, or else the smallest that holds its
+/// values.
 fn lode_type(field: &Field, most_bytes: u32) -> Result<Type> {
     if let Some(kind) = field.metadata().get(TYPE).and_then(|words| words.parse().ok()) {
         return Ok(kind);

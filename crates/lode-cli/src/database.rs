@@ -12,7 +12,7 @@ use program_support::output::say;
 use crate::progress;
 use crate::unfinished::Unfinished;
 
-/// What a directory for a database has in it.
+/// The content of a directory for a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DirContent {
     /// A database, or what is left of one: the engine knows which.
@@ -53,12 +53,12 @@ pub(crate) fn look(dir: &Path) -> Outcome<DirContent> {
     Ok(content)
 }
 
-/// A database that is open.
+/// An open database.
 pub(crate) struct Opened {
     /// The engine's handle.
     pub db: Database,
     dir: PathBuf,
-    /// What an import that was killed has left, where that can only be read.
+    /// The rest of an import that was killed, where that can only be read.
     unfinished: Option<Unfinished>,
 }
 
@@ -75,7 +75,7 @@ impl Opened {
         let mut opened = Self::opened_by(dir, || options.open_read_only(dir))?;
         match Unfinished::of(&opened.db) {
             Ok(unfinished) => opened.unfinished = unfinished,
-            // What can be read of a damaged database is shown all the same.
+            // The readable part of a damaged database is shown all the same.
             Err(error) => say(&format!("lode: {}", opened.fault(&error.to_string()))),
         }
         opened.unfinished.iter().for_each(Unfinished::say);
@@ -105,7 +105,7 @@ impl Opened {
         }
     }
 
-    /// A table; if it is not there, the failure names those that are.
+    /// Returns a table; if it is not there, the failure names those that are.
     pub(crate) fn table(&self, name: &str) -> Outcome<Table> {
         self.db.table(name).map_err(|error| match error {
             Error::NoTable { .. } => Failure::Usage(format!(
@@ -117,7 +117,7 @@ impl Opened {
         })
     }
 
-    /// A table whose records are to be read: none that is not whole.
+    /// Returns a table whose records are to be read; fails if it is not whole.
     pub(crate) fn whole_table(&self, name: &str) -> Outcome<Table> {
         let mut left = self.unfinished.iter().filter(|left| left.is_new);
         match left.any(|left| left.table == name) {
@@ -126,12 +126,12 @@ impl Opened {
         }
     }
 
-    /// What an error of the engine means for the command.
+    /// Turns an error of the engine into the failure of the command.
     pub(crate) fn failure(&self, error: &Error) -> Failure {
         failure(&self.dir, error)
     }
 
-    /// A fault of the database.
+    /// Returns the line for a fault of the database.
     pub(crate) fn fault(&self, what: &str) -> String {
         format!("{}: {what}", self.dir.display())
     }
@@ -158,7 +158,7 @@ fn no_database(dir: &Path) -> Failure {
     ))
 }
 
-/// What an error of the engine means for a command on a directory.
+/// Turns an error of the engine into the failure of a command on a directory.
 pub(crate) fn failure(dir: &Path, error: &Error) -> Failure {
     let line = format!("{}: {error}", dir.display());
     match error {
@@ -178,7 +178,7 @@ fn tables(names: &[String]) -> String {
     }
 }
 
-/// The word for a kind of keys, as `--kind` takes it.
+/// Returns the word for a kind of keys, as `--kind` takes it.
 pub(crate) fn kind_word(kind: KeyKind) -> &'static str {
     match kind {
         KeyKind::Hash => "hash",

@@ -19,7 +19,7 @@ use program_support::exit::{self, Outcome};
 
 use cli::{Command, CommandLine};
 
-/// Does what the command line of this process says, and returns the status to end with.
+/// Runs the command line of this process, and returns the status to end with.
 pub fn run() -> ExitCode {
     let outcome = cli::parse().and_then(|line| carry_out(&line));
     exit::end("lode", &outcome)

@@ -1,4 +1,4 @@
-//! The program `lode`; what it does is in the library beside it.
+//! The program `lode`; what it does is in the library of this package.
 
 use std::process::ExitCode;
 

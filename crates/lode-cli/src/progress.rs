@@ -1,5 +1,5 @@
-//! What the user sees while work is long: a bar or a counter on standard error, if that is a
-//! terminal, and only after a moment, so that short work shows nothing.
+//! The display of long work: a bar or a counter on standard error, if that is a terminal, and only
+//! after a moment, so that short work shows nothing.
 
 use std::io::IsTerminal;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -7,20 +7,20 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Work that takes less than this shows nothing.
+/// The time before work shows anything.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// How often a spinner turns.
+/// The time between two turns of a spinner.
 const TURN: Duration = Duration::from_millis(100);
 
-/// Shows how far something is. It goes away when it is dropped.
+/// A display of the progress of work. It disappears when it is dropped.
 pub(crate) struct Progress {
     bar: ProgressBar,
     begun: Instant,
     state: State,
 }
 
-/// Whether anything is to be seen.
+/// The state of the display.
 #[derive(PartialEq, Eq)]
 enum State {
     Never,
@@ -54,7 +54,7 @@ impl Progress {
         Self { bar, begun: Instant::now(), state }
     }
 
-    /// The same, or nothing at all if it would be in the way.
+    /// Shows nothing if `is_wanted` is false.
     pub(crate) fn only_if(mut self, is_wanted: bool) -> Self {
         if !is_wanted {
             self.state = State::Never;
@@ -62,7 +62,7 @@ impl Progress {
         self
     }
 
-    /// `done` records, or bytes, are done.
+    /// Shows that `done` records, or bytes, are done.
     pub(crate) fn at(&mut self, done: u64) {
         if self.state == State::Never {
             return;
@@ -81,7 +81,7 @@ impl Drop for Progress {
     }
 }
 
-/// Does something that cannot say how far it is, under a spinner.
+/// Calls `work`, which cannot report its progress, under a spinner.
 pub(crate) fn during<T>(what: &str, work: impl FnOnce() -> T) -> T {
     if !std::io::stderr().is_terminal() {
         return work();
@@ -94,7 +94,7 @@ pub(crate) fn during<T>(what: &str, work: impl FnOnce() -> T) -> T {
             }
             let bar = ProgressBar::new_spinner().with_message(what.to_string());
             bar.enable_steady_tick(TURN);
-            // Nothing is sent: the other end goes away, and that is it.
+            // Nothing is sent: the other end is dropped, and that is enough.
             let _ = end.recv();
             bar.finish_and_clear();
         });

@@ -17,7 +17,7 @@ use program_support::printable::is_hidden;
 const TYPES: &str = "u8, u16, u32, u64, i8, i16, i32, i64, f32, f64, bool, timestamp, text(BYTES), \
                      bytes(BYTES), vartext(BYTES), varbytes(BYTES) and decimal(DIGITS,DIGITS)";
 
-/// The columns of a schema, as [`parse`] reads them.
+/// Returns the columns of a schema, as [`parse`] reads them.
 pub(crate) fn print(schema: &Schema) -> String {
     let columns = schema.columns().iter().enumerate().map(|(at, column)| {
         let suffix = match (at < schema.key_columns(), column.nullable) {
@@ -30,7 +30,7 @@ pub(crate) fn print(schema: &Schema) -> String {
     columns.collect::<Vec<_>>().join(", ")
 }
 
-/// A name as it is if it is plain, and otherwise as a JSON string.
+/// Returns a name as it is if it is plain, and otherwise as a JSON string.
 pub(crate) fn name(name: &str) -> String {
     match !name.is_empty() && name.chars().all(is_plain) {
         true => name.into(),
@@ -38,7 +38,7 @@ pub(crate) fn name(name: &str) -> String {
             let mut text = String::new();
             for character in serde_json::Value::from(name).to_string().chars() {
                 match is_hidden(character) {
-                    // They are all below U+10000.
+                    // Hidden characters are all below U+10000.
                     true => text += &format!("\\u{:04x}", u32::from(character)),
                     false => text.push(character),
                 }
@@ -55,7 +55,7 @@ fn is_plain(character: char) -> bool {
 /// Reads the columns of a table.
 ///
 /// # Errors
-/// What is wrong, and at which character.
+/// The fault, and its character.
 pub(crate) fn parse(table: &str, text: &str) -> Result<Schema, String> {
     let mut reader = Reader { text, rest: text };
     let mut builder = Schema::build(table);
@@ -83,7 +83,7 @@ pub(crate) fn parse(table: &str, text: &str) -> Result<Schema, String> {
     }
 }
 
-/// What is left of a text.
+/// The rest of a text.
 struct Reader<'t> {
     text: &'t str,
     rest: &'t str,

@@ -13,9 +13,9 @@ const MOST_NAME_BYTES: u32 = 1022;
 /// An import that was begun and not ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Unfinished {
-    /// Empty if nothing was written yet.
+    /// The table's name; empty if nothing was written yet.
     pub table: String,
-    /// Whether the table is made by the import, so that it is not whole.
+    /// True if the table is made by the import, so that it is not whole.
     pub is_new: bool,
 }
 
@@ -26,8 +26,8 @@ pub(crate) fn schema() -> lode::Result<Schema> {
 }
 
 impl Unfinished {
-    /// Returns what a database says of an import. A table of that name with other columns is none
-    /// of this program.
+    /// Returns what a database says of an import. A table of that name with other columns is not
+    /// this program's.
     pub(crate) fn of(db: &Database) -> lode::Result<Option<Self>> {
         let note = match db.table(NOTE) {
             Err(Error::NoTable { .. }) => return Ok(None),

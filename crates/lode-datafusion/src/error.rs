@@ -2,7 +2,7 @@
 
 use datafusion::error::DataFusionError;
 
-/// An error of Lode, or of `lode_arrow`. DataFusion's `find_root` finds it.
+/// Wraps an error of Lode, or of `lode_arrow`. DataFusion's `find_root` finds it.
 pub(crate) fn external(error: impl Into<lode_arrow::Error>) -> DataFusionError {
     DataFusionError::External(Box::new(error.into()))
 }

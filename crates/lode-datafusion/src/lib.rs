@@ -50,7 +50,7 @@
 //! A scan is a snapshot: all of its rows are of the moment at which the query was planned. Of
 //! several tables, or of one that a query reads twice, these moments differ, unless they are
 //! [at](LodeSchema::at) the same snapshot. Rows come in batches, of which at most two are in memory
-//! for each partition. Tables in trees whose keys begin with whole numbers or moments are read in
+//! for each partition. Tables in trees whose keys start with whole numbers or moments are read in
 //! as many partitions as DataFusion wants. Pages are read by threads for work that blocks, never by
 //! those that run queries.
 //!

@@ -1,13 +1,13 @@
-//! Parts of a table that are read beside each other.
+//! Parts of a table that are read at the same time.
 
 use lode::{KeyKind, ReadTable, TableAt, Type, Value};
 
 use crate::pushdown::{KeyRange, Pushdown, Target};
 
-/// The fewest records, about, that a part of its own is worth.
+/// The fewest records, about, for which a separate part is worth it.
 const LEAST_ROWS: u64 = 16_384;
 
-/// How a scan is divided.
+/// The division of a scan.
 pub(crate) struct Division {
     /// The most parts that are wanted.
     pub(crate) most_parts: usize,
@@ -20,7 +20,7 @@ pub(crate) struct Division {
 /// or moments.
 ///
 /// # Errors
-/// Those of reading, and of packing keys.
+/// The errors of reading, and of packing keys.
 pub(crate) fn divide(
     table: TableAt<'_>,
     pushdown: &Pushdown<'_>,
@@ -41,7 +41,7 @@ pub(crate) fn divide(
     }
 }
 
-/// The keys at which all parts but the first begin.
+/// Returns the keys at which all parts but the first start.
 fn starts(
     table: TableAt<'_>,
     pushdown: &Pushdown<'_>,
@@ -83,7 +83,7 @@ fn whole_number(value: Value<'_>) -> Option<i128> {
     }
 }
 
-/// A number between two of a column as its value.
+/// Returns a number between two of a column as its value.
 fn of_number(number: i128, kind: Type) -> Value<'static> {
     match kind {
         Type::U8 | Type::U16 | Type::U32 | Type::U64 => Value::Unsigned(number as u64),

@@ -1,4 +1,4 @@
-//! Reading a part of a table, batch after batch, beside the threads that run queries.
+//! Reading a part of a table, batch after batch, apart from the threads that run queries.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::pushdown::{KeyRange, Target};
 /// The records that are looked up for one batch: as few as may be large.
 const LOOKUP_ROWS: usize = 64;
 
-/// What is read of a table.
+/// The part of a table that is read.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
     pub(crate) table: Table,
@@ -36,13 +36,13 @@ pub(crate) struct Wanted {
 /// Reads batch after batch.
 pub(crate) struct Reader {
     wanted: Wanted,
-    /// Those parts of the target that were not begun.
+    /// The parts of the target that were not started.
     ahead: VecDeque<Part>,
     range: Option<Batches>,
     metrics: BaselineMetrics,
 }
 
-/// What is read at a time.
+/// A range or a list of keys that is read at a time.
 enum Part {
     Range(KeyRange),
     Keys(Vec<Vec<u8>>),
@@ -60,8 +60,9 @@ impl Reader {
         Self { wanted, ahead, range: None, metrics }
     }
 
-    /// All batches as a stream. While one is being used, the next one is read by a thread for work
-    /// that blocks, which then waits for nothing: so few such threads are enough for any query.
+    /// Returns all batches as a stream. While one is being used, the next one is read by a thread
+    /// for work that blocks, which then waits for nothing: so few such threads are enough for any
+    /// query.
     pub(crate) fn stream(self, schema: SchemaRef) -> SendableRecordBatchStream {
         let batches = futures_util::stream::try_unfold(
             Progress::NotBegun(Box::new(self)),
@@ -139,7 +140,7 @@ impl Reader {
 /// A reader, and what it has read.
 type Read = Result<(Reader, Option<RecordBatch>)>;
 
-/// How far a stream has come.
+/// The progress of a stream.
 enum Progress {
     NotBegun(Box<Reader>),
     /// The next batch is being read.

@@ -25,17 +25,17 @@ use lode::{KeyKind, Snapshot, Table, Type};
 use crate::pushdown::Target;
 use crate::reader::{Reader, Wanted};
 
-/// What is read of a table: some columns of the records at some keys, in parts.
+/// A scan of a table: some columns of the records at some keys, in parts.
 #[derive(Clone, Debug)]
 pub(crate) struct LodeScan {
     table: Table,
     snapshot: Snapshot,
     columns: Arc<[String]>,
-    /// What each partition reads.
+    /// The records that each partition reads.
     parts: Vec<Target>,
     /// The most rows of each partition.
     limit: Option<usize>,
-    /// What is found by keys, in words.
+    /// The conditions on keys, in words.
     found_by: String,
     /// About how many rows there are.
     rows: u64,
@@ -43,11 +43,11 @@ pub(crate) struct LodeScan {
     metrics: ExecutionPlanMetricsSet,
 }
 
-/// What a scan is made of.
+/// The parts of a scan, and their order.
 pub(crate) struct Found {
-    /// What each partition reads.
+    /// The records that each partition reads.
     pub(crate) parts: Vec<Target>,
-    /// How many of the first columns of the key have the same value in all rows.
+    /// The number of the first columns of the key that have the same value in all rows.
     pub(crate) fixed: usize,
     /// The conditions on keys that are fulfilled, in words.
     pub(crate) found_by: String,
@@ -56,7 +56,7 @@ pub(crate) struct Found {
 }
 
 impl LodeScan {
-    /// Of the columns of `schema`, which are some of the table's.
+    /// Makes a scan of the columns of `schema`, which are some of the table's.
     pub(crate) fn new(
         (table, snapshot): (Table, Snapshot),
         schema: &SchemaRef,
@@ -85,8 +85,8 @@ impl LodeScan {
     }
 }
 
-/// What the rows of each partition are in the order of: the columns of the key from one on, as far
-/// as they are read. It ends before floats, whose zeros may be one to a query.
+/// Returns the order of the rows of each partition: the columns of the key from one on, as far as
+/// they are read. It ends before floats, whose zeros may be one to a query.
 fn order(table: &Table, from: usize, read: &SchemaRef) -> Vec<PhysicalSortExpr> {
     if table.key_kind() == KeyKind::Hash {
         return Vec::new();

@@ -20,14 +20,15 @@ pub struct LodeSchema {
 }
 
 impl LodeSchema {
-    /// The tables as each is when a query begins to read it.
+    /// Makes the schema of the tables as each is when a query starts to read it.
     pub fn new(db: Database) -> Self {
         Self { db, snapshot: None }
     }
 
-    /// The tables as they all were at the moment of a snapshot. So queries that read several
-    /// tables, or one several times, find what was there together. Names are looked up as they are
-    /// now: a table that was dropped is not found, and one that is newer has no rows to read.
+    /// Makes the schema of the tables as they all were at the moment of a snapshot. So queries that
+    /// read several tables, or one several times, find what was there together. Names are looked up
+    /// as they are now: a table that was dropped is not found, and one that is newer has no rows to
+    /// read.
     ///
     /// ```
     /// use lode::Database;
@@ -42,7 +43,7 @@ impl LodeSchema {
         Self { snapshot: Some(snapshot), ..self }
     }
 
-    /// The table of a name, if there is one.
+    /// Returns the table of a name, if it is there.
     pub(crate) fn find(&self, name: &str) -> Result<Option<LodeTable>> {
         let table = match LodeTable::new(&self.db, name) {
             Ok(table) => table,

@@ -57,8 +57,8 @@ pub struct LodeTable {
 }
 
 impl LodeTable {
-    /// The table of a name, as it is when a query is planned. A query that reads it twice may find
-    /// it changed in between; [`at`](Self::at) keeps it as it was.
+    /// Opens the table of a name, as it is when a query is planned. A query that reads it twice may
+    /// find it changed in between; [`at`](Self::at) keeps it as it was.
     ///
     /// # Errors
     /// `NoTable`; `Corrupt` when it cannot be read, though others can.
@@ -69,8 +69,8 @@ impl LodeTable {
         Ok(Self { db, table, schema, constraints, snapshot: None })
     }
 
-    /// The table as it was at the moment of a snapshot, for all queries, even if it is dropped
-    /// later. While it is kept, that costs what
+    /// Returns the table as it was at the moment of a snapshot, for all queries, even if it is
+    /// dropped later. While it is kept, that costs what
     /// [`Database::snapshot`](lode::Database::snapshot) says.
     #[must_use]
     pub fn at(self, snapshot: Snapshot) -> Self {
@@ -106,8 +106,8 @@ impl LodeTable {
     }
 }
 
-/// The key, if it is one to DataFusion, too. Zero and its negative are two keys in Lode, and one
-/// value to DataFusion, which leaves out what a key makes needless.
+/// Returns the key, if it is one to DataFusion, too. Zero and its negative are two keys in Lode,
+/// and one value to DataFusion, which leaves out what a key makes needless.
 fn primary_key(schema: &Schema) -> Vec<Constraint> {
     let key = &schema.columns()[..schema.key_columns()];
     if key.iter().any(|column| matches!(column.kind, Type::F32 | Type::F64)) {

@@ -26,7 +26,7 @@ pub(crate) struct Action {
     pub sidecar: Option<Sidecar>,
 }
 
-/// What a reader and a writer have to know.
+/// The demands of a table on its readers and writers.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Protocol {
@@ -38,7 +38,7 @@ pub(crate) struct Protocol {
     pub writer_features: Option<Vec<String>>,
 }
 
-/// What a table looks like.
+/// The description of a table.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Metadata {
@@ -46,7 +46,7 @@ pub(crate) struct Metadata {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     pub format: Format,
-    /// Not there in versions that have no columns yet.
+    /// The schema; missing in versions that have no columns yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema_string: Option<String>,
     pub partition_columns: Vec<String>,
@@ -56,7 +56,7 @@ pub(crate) struct Metadata {
     pub created_time: Option<i64>,
 }
 
-/// How the files of a table are encoded.
+/// The encoding of the files of a table.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Format {
     pub provider: String,

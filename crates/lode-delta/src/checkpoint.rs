@@ -26,10 +26,10 @@ pub(crate) struct Checkpoint {
     parts: Vec<String>,
 }
 
-/// How the files of a checkpoint are named. Of one version the last is taken.
+/// The form of the names of a checkpoint's files. Of one version the last is taken.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Form {
-    /// In so many parts.
+    /// A number of parts.
     Parts(u32),
     Classic,
     /// Named by a UUID.

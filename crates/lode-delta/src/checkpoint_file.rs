@@ -11,7 +11,7 @@ use parquet::schema::types::{Type, TypePtr};
 
 use crate::actions::Action;
 
-/// What is needed of a file that is added: statistics by column, in types of their own, are not.
+/// The needed fields of an added file: statistics by column, in types of their own, are not.
 const ADD: [&str; 7] = [
     "path",
     "partitionValues",

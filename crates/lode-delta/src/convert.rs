@@ -10,9 +10,9 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, PrimitiveArray, StringArray};
 use arrow_schema::{ArrowError, DataType};
 
-/// How a column of a file becomes one of the table.
+/// The conversion of a column of a file into one of the table.
 enum Way {
-    /// As it is: whoever packs records takes all layouts of such values.
+    /// No conversion: whoever packs records takes all layouts of such values.
     AsItIs,
     /// Integers of at most 32 bits as floats.
     Float,

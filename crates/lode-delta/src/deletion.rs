@@ -12,16 +12,16 @@ use crate::actions::DeletionVector;
 use crate::error::Result;
 use crate::files::{Files, Spot};
 
-/// What the bytes of a vector begin with.
+/// The first bytes of a vector.
 const MAGIC: [u8; 4] = 1_681_511_377u32.to_le_bytes();
 
-/// What those of an older layout begin with, in which the protocol has an example.
+/// The first bytes of a vector in an older layout, in which the protocol has an example.
 const OLDER_MAGIC: [u8; 4] = 1_681_511_376u32.to_be_bytes();
 
-/// What a file of vectors begins with.
+/// The first byte of a file of vectors.
 const FILE_VERSION: u8 = 1;
 
-/// Bytes of a size or of a checksum, beside a vector in a file.
+/// Bytes of a size or of a checksum, next to a vector in a file.
 const NUMBER_BYTES: u64 = 4;
 
 /// The characters of a UUID in base 85.
@@ -30,7 +30,7 @@ const UUID_LENGTH: usize = 20;
 /// The rows of a file that are deleted, by their places in it.
 pub(crate) struct DeletedRows {
     places: RoaringTreemap,
-    /// How many rows of the file were looked at.
+    /// The number of rows of the file that were looked at.
     seen: u64,
 }
 

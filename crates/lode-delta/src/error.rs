@@ -1,6 +1,6 @@
-//! What can go wrong.
+//! The errors of this crate.
 
-/// The result of what can go wrong.
+/// The result of an operation that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why a Delta table cannot be written or read. Nothing was changed then, but for
@@ -8,15 +8,15 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The table of Lode cannot be read, or a Parquet file of the Delta table.
+    /// A failure to read the table of Lode, or a Parquet file of the Delta table.
     #[error(transparent)]
     Arrow(#[from] lode_arrow::Error),
-    /// A place for a table that is none.
+    /// An invalid place for a table.
     #[error("{place}: {why}")]
     Place {
-        /// As it was written.
+        /// The place as it was written.
         place: Box<str>,
-        /// What is wrong, and what to do.
+        /// The fault of the place, and what to do.
         why: Box<str>,
     },
     /// The object store or the disk does not allow it.
@@ -24,13 +24,13 @@ pub enum Error {
     Store {
         /// The table, or the object.
         place: Box<str>,
-        /// What it said.
+        /// The reason of the store or the disk.
         why: Box<str>,
     },
-    /// There is no Delta table.
+    /// A place without a Delta table.
     #[error("{place}: there is no Delta table")]
     NoTable {
-        /// Where.
+        /// The place.
         place: Box<str>,
     },
     /// The log of a table, or what it names, is not as the protocol has it.
@@ -38,62 +38,62 @@ pub enum Error {
     Damaged {
         /// The table.
         place: Box<str>,
-        /// What is wrong.
+        /// The damage.
         why: Box<str>,
     },
-    /// The table has something that this crate does not read or write.
+    /// A table with something that this crate does not read or write.
     #[error("{place}: the Delta table has {what}, which Lode does not {verb}")]
     Unsupported {
         /// The table.
         place: Box<str>,
-        /// What it has.
+        /// The unsupported part of the table.
         what: Box<str>,
         /// `read` or `replace`.
         verb: &'static str,
     },
-    /// The table lacks a column that was asked for.
+    /// A wanted column that the table lacks.
     #[error("{place}: there is no column {column}; columns are {columns}")]
     NoColumn {
         /// The table.
         place: Box<str>,
         /// The column.
         column: Box<str>,
-        /// Its columns.
+        /// The table's columns.
         columns: Box<str>,
     },
-    /// There is a table of another schema.
+    /// A table of another schema.
     #[error("{place}: there is a Delta table with other columns: {found}, and not {wanted}")]
     OtherSchema {
-        /// Where.
+        /// The table's place.
         place: Box<str>,
-        /// Its columns.
+        /// The table's columns.
         found: Box<str>,
-        /// Those that were to be written.
+        /// The columns that were to be written.
         wanted: Box<str>,
     },
-    /// Another writer was first.
+    /// A version that another writer committed first.
     #[error(
         "{place}: another writer committed version {version} meanwhile; nothing was written, run \
          the export again"
     )]
     Conflict {
-        /// Where.
+        /// The table's place.
         place: Box<str>,
         /// The version that both wanted to be.
         version: u64,
     },
-    /// Whether the version was committed is not known: the store did not say it, and does not say
-    /// it now. The files of the version are left, in case that it was.
+    /// A version of which it is not known if it was committed: the store did not say it, and does
+    /// not say it now. The files of the version are left, in case that it was.
     #[error(
         "{place}: whether version {version} was written is not known: {why}; look at the table \
          before the export is run again"
     )]
     Unknown {
-        /// Where.
+        /// The table's place.
         place: Box<str>,
         /// The version.
         version: u64,
-        /// What the store said.
+        /// The message of the store.
         why: Box<str>,
     },
     /// The caller wanted it to stop.

@@ -18,10 +18,10 @@ use crate::log::{self, Version, entry_name};
 use crate::schema;
 use crate::stats::Stats;
 
-/// How a version is written.
+/// The options for writing a version.
 #[derive(Clone, Copy, Debug)]
 pub struct ExportOptions {
-    /// How the values are compressed.
+    /// The compression of the values.
     pub compression: Compression,
     /// The most rows of a row group.
     pub row_group_rows: usize,
@@ -30,22 +30,22 @@ pub struct ExportOptions {
 }
 
 impl Default for ExportOptions {
-    /// Files of 64 MiB, compressed as those of Spark.
+    /// Returns options for files of 64 MiB, compressed as those of Spark.
     fn default() -> Self {
         Self { compression: Compression::Snappy, row_group_rows: 128 << 10, file_bytes: 64 << 20 }
     }
 }
 
-/// What was written.
+/// The result of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exported {
     /// The version of the Delta table.
     pub version: u64,
-    /// Its rows.
+    /// The rows of the version.
     pub rows: u64,
-    /// Its files.
+    /// The number of the version's files.
     pub files: usize,
-    /// Their bytes together.
+    /// Bytes of the files together.
     pub size_bytes: u64,
 }
 
@@ -145,7 +145,7 @@ impl Export {
         self.files.write(&path, bytes)
     }
 
-    /// What the entry of the log says.
+    /// Returns the actions of the entry of the log.
     fn actions(&self, name: &str, before: Option<Version>, stored: &SchemaRef) -> Vec<Action> {
         let info = json!({
             "timestamp": now_ms(),
@@ -223,7 +223,7 @@ impl Export {
         let names: Vec<_> = self.added.iter().map(|file| file.path.clone()).collect();
         self.files.remove(&names);
         if let Some(made) = &self.made {
-            // Others may have put something there meanwhile: only folders that are empty go.
+            // Others may have put something there since: only folders that are empty go.
             remove_empty(made);
         }
     }
@@ -239,7 +239,7 @@ fn remove_empty(folder: &std::path::Path) {
     let _ = std::fs::remove_dir(folder);
 }
 
-/// A file that is being written.
+/// A file that the export writes.
 struct DataFile {
     writer: FileWriter<Vec<u8>>,
     stats: Stats,
@@ -255,8 +255,8 @@ impl DataFile {
     }
 }
 
-/// Random bits in the form of a UUID of version 4. What the standard library seeds its hash maps
-/// with is random for each process, and differs for each of them.
+/// Returns random bits in the form of a UUID of version 4. What the standard library seeds its hash
+/// maps with is random for each process, and differs for each of them.
 fn random_id() -> String {
     let bits = || RandomState::new().build_hasher().finish();
     let (high, low) = (bits(), bits());

@@ -15,7 +15,7 @@ use tokio::runtime::{Builder, Runtime};
 use crate::error::{Error, Result};
 use crate::location::Store;
 
-/// Where an object is that the log of a table names.
+/// The place of an object that the log of a table names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Spot {
     /// Below the table.
@@ -40,7 +40,7 @@ impl Files {
         Ok(Self { store, runtime })
     }
 
-    /// The table, for errors.
+    /// Returns the table's place, for errors.
     pub(crate) fn place(&self) -> Box<str> {
         self.store.location.shown().into()
     }
@@ -86,7 +86,7 @@ impl Files {
         })
     }
 
-    /// The names of what lies directly in a folder of the table.
+    /// Returns the names of what is directly in a folder of the table.
     pub(crate) fn list(&self, folder: &str) -> Result<Vec<String>> {
         let path = self.path(folder)?;
         let listed = self.runtime.block_on(self.store.inner.list_with_delimiter(Some(&path)));
@@ -101,7 +101,7 @@ impl Files {
         Ok(names.map(String::from).collect())
     }
 
-    /// The bytes of an object; `None` if it is not there.
+    /// Returns the bytes of an object; `None` if it is not there.
     pub(crate) fn read(&self, name: &str) -> Result<Option<Vec<u8>>> {
         let path = self.path(name)?;
         let read =
@@ -113,7 +113,7 @@ impl Files {
         }
     }
 
-    /// Returns some bytes of an object; `None` if it is not there or has not so many.
+    /// Returns some bytes of an object; `None` if it is not there or too short.
     pub(crate) fn read_range(&self, spot: &Spot, range: Range<u64>) -> Result<Option<Vec<u8>>> {
         let (store, path) = self.locate(spot)?;
         let read = self.runtime.block_on(async {
@@ -129,7 +129,7 @@ impl Files {
         }
     }
 
-    /// An object as a file at its beginning, which has no name; `None` if it is not there.
+    /// Returns an object as a file at its start, which has no name; `None` if it is not there.
     pub(crate) fn fetch(&self, spot: &Spot) -> Result<Option<File>> {
         let (store, path) = self.locate(spot)?;
         let refused = |error: std::io::Error| Error::Store {
@@ -160,7 +160,7 @@ impl Files {
         written.map(drop).map_err(|error| self.refused(&error))
     }
 
-    /// Writes an object if there is none of its name.
+    /// Writes an object if no object has its name.
     pub(crate) fn create(&self, name: &str, bytes: &[u8]) -> Result<Created> {
         let path = self.path(name)?;
         let payload = PutPayload::from(bytes.to_vec());
@@ -183,12 +183,12 @@ impl Files {
     }
 }
 
-/// What came of writing an object that should not be there.
+/// The outcome of writing an object that should not be there.
 pub(crate) enum Created {
-    /// It is there now.
+    /// The object was written now.
     Now,
-    /// There was one.
+    /// The object was there before.
     WasThere,
-    /// It is not known.
+    /// An error, after which it is not known.
     Failed(Error),
 }

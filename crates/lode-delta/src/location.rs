@@ -1,4 +1,4 @@
-//! Where a Delta table is: a folder, or a prefix in a bucket.
+//! The location of a Delta table: a folder, or a prefix in a bucket.
 
 use std::fs;
 use std::io;
@@ -11,7 +11,7 @@ use object_store::path::Path;
 
 use crate::error::{Error, Result};
 
-/// Where a Delta table is.
+/// The location of a Delta table.
 ///
 /// A folder, by its path; or `s3://BUCKET/PREFIX`, whose endpoint and credentials come from the
 /// environment, as other clients of S3 have them: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`,
@@ -57,7 +57,7 @@ impl Location {
         Ok(Self { place, shown: text.into() })
     }
 
-    /// The folder, if it is one.
+    /// Returns the folder, if the location is one.
     pub fn folder(&self) -> Option<&FilePath> {
         match &self.place {
             Place::Folder(folder) => Some(folder),
@@ -66,12 +66,12 @@ impl Location {
         }
     }
 
-    /// As it was written.
+    /// Returns the location as it was written.
     pub fn shown(&self) -> &str {
         &self.shown
     }
 
-    /// The store to read from; nothing if there is no such folder.
+    /// Opens the store to read from; returns `None` if the folder is missing.
     pub(crate) fn store(&self) -> Result<Option<Store>> {
         match &self.place {
             Place::Folder(folder) if !folder.exists() => Ok(None),
@@ -81,7 +81,7 @@ impl Location {
         }
     }
 
-    /// The store to write to, and the first folder that was made for it.
+    /// Opens the store to write to; returns the first folder that was made for it, too.
     pub(crate) fn store_to_write(&self) -> Result<(Store, Option<PathBuf>)> {
         match &self.place {
             Place::Folder(folder) => {
@@ -139,7 +139,7 @@ impl Location {
         Error::Store { place: self.shown.clone(), why: error.to_string().into() }
     }
 
-    /// What a store said, in a line.
+    /// Turns an error of a store into one line.
     pub(crate) fn refused_by_store(&self, error: &object_store::Error) -> Error {
         Error::Store { place: self.shown.clone(), why: in_a_line(error).into() }
     }
@@ -159,10 +159,10 @@ pub(crate) struct Store {
     pub(crate) location: Location,
 }
 
-/// What stands before the status in the text of an error: the store has no other way to it.
+/// The text before the status in an error's text: the store has no other way to it.
 const BEFORE_STATUS: &str = "status code: ";
 
-/// What a user needs of an error: the status that a store returned, or the innermost cause.
+/// Returns what a user needs of an error: the status that a store returned, or the innermost cause.
 fn in_a_line(error: &object_store::Error) -> String {
     use object_store::Error as E;
     const REFUSED: &str = "the store does not allow it with these credentials";
@@ -198,8 +198,7 @@ mod s3 {
 
     use super::{Arc, Error, Location, Path, Place, Result, Store, wrong};
 
-    /// How often a request is tried, and for how long: a store that is down is said to be so within
-    /// seconds.
+    /// The most tries of a request: a store that is down is reported within seconds.
     const MOST_RETRIES: usize = 4;
     const RETRY_TIMEOUT: Duration = Duration::from_secs(20);
     const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);

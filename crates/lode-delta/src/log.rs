@@ -19,16 +19,16 @@ pub(crate) struct Version {
     pub(crate) metadata: Metadata,
     /// The text of its schema.
     pub(crate) schema: String,
-    /// Its files, in the order of their paths.
+    /// The version's files, in the order of their paths.
     pub(crate) files: BTreeMap<FileKey, Add>,
 }
 
-/// The name of an entry of the log.
+/// Returns the name of an entry of the log.
 pub(crate) fn entry_name(version: u64) -> String {
     format!("{LOG}/{version:020}.json")
 }
 
-/// What is known of a version while its log is read.
+/// The knowledge of a version while its log is read.
 #[derive(Default)]
 struct State {
     protocol: Option<Protocol>,
@@ -56,9 +56,9 @@ impl State {
     }
 }
 
-/// The newest version of a table; `None` if there is no table.
+/// Returns the newest version of a table; `None` if the table is missing.
 pub(crate) fn newest(files: &Files) -> Result<Option<Version>> {
-    // It is written after the version that it names, so it is read before the names.
+    // This file is written after the version that it names, so it is read before the names.
     let last = last_checkpoint(files)?;
     let names = files.list(LOG)?;
     let entries: BTreeSet<u64> = names.iter().filter_map(|name| entry_of(name)).collect();
@@ -99,7 +99,7 @@ pub(crate) fn newest(files: &Files) -> Result<Option<Version>> {
     Ok(Some(version))
 }
 
-/// The version of an entry of that name.
+/// Returns the version of an entry of that name.
 fn entry_of(name: &str) -> Option<u64> {
     let digits = name.strip_suffix(".json")?;
     let is_entry = digits.len() == 20 && digits.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,10 +1,10 @@
-//! What a version asks of readers and of writers ("Table Features" in the protocol).
+//! The demands of a version on readers and on writers ("Table Features" in the protocol).
 
 use crate::actions::Protocol;
 use crate::error::{Error, Result};
 use crate::log::Version;
 
-/// What a table may ask of its readers that this crate does.
+/// The demands on readers that this crate meets.
 const READ: [&str; 7] = [
     "columnMapping",
     "deletionVectors",
@@ -21,14 +21,14 @@ const MAPPING: &str = "delta.columnMapping.mode";
 /// The feature of that property.
 const MAPPING_FEATURE: &str = "columnMapping";
 
-/// How the columns of a table are found in its files ("Column Mapping" in the protocol).
+/// The way to find the columns of a table in its files ("Column Mapping" in the protocol).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mapping {
-    /// By the names that they have in the table.
+    /// Columns found by the names that they have in the table.
     None,
-    /// By other names, which the schema has.
+    /// Columns found by other names, which the schema has.
     Name,
-    /// By the numbers of the fields of Parquet.
+    /// Columns found by the numbers of the fields of Parquet.
     Id,
 }
 

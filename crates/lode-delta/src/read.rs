@@ -56,7 +56,7 @@ impl DeltaTable {
         }
     }
 
-    /// The number of the version.
+    /// Returns the number of the version.
     pub fn version(&self) -> u64 {
         self.version.number
     }
@@ -67,13 +67,14 @@ impl DeltaTable {
         &self.columns.schema
     }
 
-    /// How many rows it has, if its log says so.
+    /// Returns the number of rows, if the table's log has it.
     pub fn rows(&self) -> Option<u64> {
         let rows = |file: &Add| file.stored_rows()?.checked_sub(file.deleted_rows());
         self.version.files.values().map(rows).sum()
     }
 
-    /// All of its rows. One batch is in memory at a time, and which rows of a file are deleted.
+    /// Returns all of the table's rows. One batch is in memory at a time, and which rows of a file
+    /// are deleted.
     pub fn batches(&self) -> Batches<'_> {
         Batches { table: self, files: self.version.files.values().collect(), open: None }
     }
@@ -148,7 +149,7 @@ impl DeltaTable {
         sources.collect()
     }
 
-    /// A batch of a file with all columns of the table, without rows that are deleted.
+    /// Completes a batch of the file with all columns of the table, without rows that are deleted.
     fn complete(&self, batch: &RecordBatch, file: &mut DataFile<'_>) -> Result<RecordBatch> {
         let (mut fields, mut columns) = (Vec::new(), Vec::new());
         for (field, source) in self.columns.schema.fields().iter().zip(&file.sources) {
@@ -183,7 +184,7 @@ impl DeltaTable {
         })
     }
 
-    /// The value of a column that the rows of a file have in common.
+    /// Returns the value of a column that the rows of a file have in common.
     fn partition(
         &self,
         field: &Field,
@@ -243,11 +244,11 @@ impl std::fmt::Debug for DeltaTable {
     }
 }
 
-/// Where the values of a column come from.
+/// The source of the values of a column.
 enum Source<'t> {
     /// A column of the file.
     Column(usize),
-    /// What the log says for the file.
+    /// The value in the log for the file.
     Value(Option<&'t str>),
     /// Nowhere: they are null.
     Nothing,
@@ -266,7 +267,7 @@ impl Source<'_> {
 /// A file that is being read.
 struct DataFile<'t> {
     reader: FileReader,
-    /// Where the columns of the table come from.
+    /// The sources of the columns of the table.
     sources: Vec<Source<'t>>,
     deleted: Option<DeletedRows>,
     path: &'t str,
@@ -279,7 +280,7 @@ struct DataFile<'t> {
 /// are no more batches.
 pub struct Batches<'t> {
     table: &'t DeltaTable,
-    /// Those to come, the next one first.
+    /// The files to come, the next one first.
     files: VecDeque<&'t Add>,
     open: Option<DataFile<'t>>,
 }

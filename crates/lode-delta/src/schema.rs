@@ -46,7 +46,7 @@ struct StructField {
     metadata: serde_json::Map<String, serde_json::Value>,
 }
 
-/// The schema of the Parquet files for batches of a table of Lode.
+/// Returns the schema of the Parquet files for batches of a table of Lode.
 pub(crate) fn stored(schema: &Schema) -> SchemaRef {
     let fields = schema.fields().iter().map(|field| {
         let kind = match field.data_type() {
@@ -62,7 +62,7 @@ pub(crate) fn stored(schema: &Schema) -> SchemaRef {
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
-/// A batch as the files have it.
+/// Turns a batch into the form that the files have.
 pub(crate) fn to_store(batch: &RecordBatch, stored: &SchemaRef) -> Result<RecordBatch> {
     let columns = batch.columns().iter().map(stored_column).collect();
     let batch = RecordBatch::try_new(Arc::clone(stored), columns);
@@ -93,7 +93,7 @@ fn stored_column(column: &ArrayRef) -> ArrayRef {
     }
 }
 
-/// The word for a type that files have.
+/// Returns the word for a type that files have.
 fn word(kind: &DataType) -> Option<String> {
     Some(match kind {
         DataType::Int8 => "byte".into(),
@@ -114,7 +114,7 @@ fn word(kind: &DataType) -> Option<String> {
     })
 }
 
-/// The type of a word.
+/// Returns the type of a word.
 fn type_of(word: &str) -> Option<DataType> {
     let decimal = || {
         let (digits, scale) = word.strip_prefix("decimal(")?.strip_suffix(')')?.split_once(',')?;
@@ -142,7 +142,7 @@ fn type_of(word: &str) -> Option<DataType> {
     })
 }
 
-/// The schema of files as the log has it.
+/// Returns the schema of files as the log has it.
 pub(crate) fn print(stored: &Schema) -> String {
     let fields = stored.fields().iter().map(|field| {
         let metadata = field.metadata().iter();
@@ -160,10 +160,10 @@ pub(crate) fn print(stored: &Schema) -> String {
     serde_json::to_string(&schema).expect("names and words are JSON")
 }
 
-/// What files call a column.
+/// The name of a column in the files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StoredColumn {
-    /// Also in the values of partitions.
+    /// The name, also in the values of partitions.
     pub(crate) name: String,
     /// The number of its field in Parquet, if columns are found by it.
     pub(crate) id: Option<i32>,
@@ -172,7 +172,7 @@ pub(crate) struct StoredColumn {
 /// The columns of a table that are read.
 pub(crate) struct Columns {
     pub(crate) schema: SchemaRef,
-    /// What files call them.
+    /// The names of the read columns in the files.
     pub(crate) stored: Vec<StoredColumn>,
     /// The names of all columns of the table, also of those that are not read.
     pub(crate) names: Vec<String>,
@@ -287,7 +287,7 @@ fn strange_change(field: &StructField) -> Option<String> {
     Some(strange.to_string())
 }
 
-/// The columns of a schema in words, as `name:type`.
+/// Returns the columns of a schema in words, as `name:type`.
 pub(crate) fn words(schema: &Schema) -> Box<str> {
     let columns = schema.fields().iter().map(|field| {
         let null = if field.is_nullable() { "?" } else { "" };

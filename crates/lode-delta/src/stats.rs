@@ -1,4 +1,4 @@
-//! What the log says of the values of a file, so that readers leave files out ("Per-file
+//! Statistics of the values of a file in the log, so that readers leave files out ("Per-file
 //! Statistics" in the protocol): the number of rows, the nulls of each column, and the lowest and
 //! the highest integer and text.
 
@@ -11,17 +11,17 @@ use serde_json::{Map, Value, json};
 /// The most bytes of a text that statistics have.
 const MOST_TEXT_BYTES: usize = 64;
 
-/// What is known of the values of a column.
+/// The statistics of a column.
 #[derive(Clone, Default)]
 struct ColumnStats {
     nulls: u64,
     integers: Option<(i64, i64)>,
-    /// None, too, when one is too long to be shown.
+    /// The lowest and the highest text; `None`, too, when one is too long to be shown.
     text: Option<(String, String)>,
     has_long_text: bool,
 }
 
-/// What is known of the values of a file.
+/// The statistics of a file.
 pub(crate) struct Stats {
     rows: u64,
     columns: Vec<ColumnStats>,
@@ -48,7 +48,7 @@ impl Stats {
         }
     }
 
-    /// As the log has it.
+    /// Returns the statistics as the log has them.
     pub(crate) fn to_json(&self, schema: &Schema) -> String {
         let [mut lowest, mut highest, mut nulls] = [Map::new(), Map::new(), Map::new()];
         for (stats, field) in self.columns.iter().zip(schema.fields()) {

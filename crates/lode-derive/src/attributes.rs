@@ -1,4 +1,4 @@
-//! What `#[record(…)]` says on a struct and on its fields.
+//! The options of `#[record(…)]` on a struct and on its fields.
 
 use proc_macro2::Span;
 use syn::meta::ParseNestedMeta;

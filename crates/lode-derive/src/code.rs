@@ -54,7 +54,7 @@ pub fn implementation(structure: &Structure) -> TokenStream {
     }
 }
 
-/// One part by itself, several as a tuple.
+/// Returns one part by itself, several as a tuple.
 fn parts(parts: Vec<TokenStream>) -> TokenStream {
     match &parts[..] {
         [part] => part.clone(),
@@ -62,7 +62,7 @@ fn parts(parts: Vec<TokenStream>) -> TokenStream {
     }
 }
 
-/// The call that adds a column to a schema.
+/// Returns the call that adds a column to a schema.
 fn describe(column: &Column) -> TokenStream {
     let Column { name, kind, is_nullable, is_key, .. } = column;
     let kind = kind.column();
@@ -73,7 +73,7 @@ fn describe(column: &Column) -> TokenStream {
     }
 }
 
-/// The value that a field has.
+/// Returns the value that a field has.
 fn value(column: &Column) -> TokenStream {
     let field = column.kind.part(&column.field);
     if !column.is_nullable {
@@ -88,7 +88,7 @@ fn value(column: &Column) -> TokenStream {
     }
 }
 
-/// A field with the value of its column.
+/// Returns a field with the value of its column.
 fn read(at: usize, column: &Column) -> TokenStream {
     let Column { field, kind, is_nullable, .. } = column;
     let arm = kind.arm();

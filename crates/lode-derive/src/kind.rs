@@ -19,13 +19,13 @@ pub enum Kind {
     Bytes(Type),
     /// Text of variable length, and the most bytes of it if that is said.
     VarText(Option<Expr>),
-    /// The same of bytes.
+    /// Bytes of variable length, and the most of them if that is said.
     VarBytes(Option<Expr>),
     Decimal(Digits),
 }
 
 impl Kind {
-    /// Of the type of a field, without `Option`.
+    /// Returns the kind of a field's type, without `Option`.
     pub fn new(field: &Type, said: &OnField) -> Result<Self> {
         let kind = Self::plain(field, said)?;
         if let (false, Some(bytes)) = (matches!(kind, Self::Text(_)), &said.text) {
@@ -83,7 +83,7 @@ impl Kind {
         matches!(self, Self::VarText(_) | Self::VarBytes(_))
     }
 
-    /// What a field of the key of variable length has to say.
+    /// Returns the error for a field of the key of variable length without its most bytes.
     fn missing_in_key(&self) -> &'static str {
         match self {
             Self::VarBytes(_) => {
@@ -97,7 +97,7 @@ impl Kind {
         }
     }
 
-    /// The column's type.
+    /// Returns the column's type.
     pub fn column(&self) -> TokenStream {
         match self {
             Self::Unsigned(name) | Self::Signed(name) | Self::Float(name) => {
@@ -124,7 +124,7 @@ impl Kind {
         }
     }
 
-    /// Its type as a part of a key.
+    /// Returns the column's type as a part of a key.
     pub fn in_key(&self) -> TokenStream {
         match self {
             Self::Unsigned(name) | Self::Signed(name) | Self::Float(name) => quote!(#name),
@@ -137,7 +137,7 @@ impl Kind {
         }
     }
 
-    /// What a field has: itself if it is copied, and a reference to it otherwise.
+    /// Returns the content of a field: itself if it is copied, and a reference to it otherwise.
     pub fn part(&self, field: &Ident) -> TokenStream {
         match self {
             Self::Text(_) | Self::Bytes(_) | Self::VarText(_) | Self::VarBytes(_) => {
@@ -147,7 +147,7 @@ impl Kind {
         }
     }
 
-    /// The value of a column from such a part.
+    /// Returns the value of a column from such a part.
     pub fn value(&self, part: &impl ToTokens) -> TokenStream {
         match self {
             Self::Unsigned(_) => quote!(::lode::Value::Unsigned(u64::from(#part))),
@@ -161,7 +161,7 @@ impl Kind {
         }
     }
 
-    /// The arm of a match on a value: it returns what the field has, if the value fits.
+    /// Returns the arm of a match on a value: it returns what the field has, if the value fits.
     pub fn arm(&self) -> TokenStream {
         let some = quote!(::core::option::Option::Some);
         let try_from = quote!(::core::convert::TryFrom::try_from(it).ok());
@@ -183,7 +183,7 @@ impl Kind {
     }
 }
 
-/// How many bytes a field can have: as many as a record, if nothing is said.
+/// Returns the most bytes of a field: as many as a record has, if nothing is said.
 fn or_most(said: &Option<Expr>) -> TokenStream {
     match said {
         Some(most) => quote!(#most),
@@ -197,15 +197,15 @@ fn unsupported(field: &Type) -> Error {
     Error::new_spanned(field, why)
 }
 
-/// The last name of a path without parameters: `String` of `std::string::String`.
+/// Returns the last name of a path without parameters: `String` of `std::string::String`.
 fn name_of(field: &Type) -> Option<&Ident> {
     let Type::Path(TypePath { qself: None, path, .. }) = field else { return None };
     let last = path.segments.last()?;
     last.arguments.is_none().then_some(&last.ident)
 }
 
-/// A type without the parentheses around it, and without the invisible group around a type that a
-/// macro was given.
+/// Returns a type without the parentheses around it, and without the invisible group around a type
+/// that a macro was given.
 pub fn bare(field: &Type) -> &Type {
     match field {
         Type::Group(group) => bare(&group.elem),
@@ -214,12 +214,12 @@ pub fn bare(field: &Type) -> &Type {
     }
 }
 
-/// What an `Option` is of; `None` if the type is none.
+/// Returns the type inside an `Option`; `None` for another type.
 pub fn inside_option(field: &Type) -> Option<&Type> {
     inside("Option", field)
 }
 
-/// What a type of that name with one parameter is of; `None` if the type is none.
+/// Returns the parameter of a type of that name with one parameter; `None` for another type.
 fn inside<'t>(name: &str, field: &'t Type) -> Option<&'t Type> {
     let Type::Path(TypePath { qself: None, path, .. }) = field else { return None };
     let last = path.segments.last()?;

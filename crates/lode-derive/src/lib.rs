@@ -1,6 +1,6 @@
 //! `#[derive(Record)]` for Lode: structs that are the records of a table.
 //!
-//! `lode` re-exports the macro beside the trait that it implements; depend on that, not on this.
+//! `lode` re-exports the macro next to the trait that it implements; depend on that, not on this.
 //!
 //! The work is in three steps, each a module: `attributes` reads what `#[record(…)]` says,
 //! `structure` turns the struct into columns or says what is wrong with it, and `code` writes

@@ -10,7 +10,7 @@ use crate::kind::{Kind, bare, inside_option};
 pub struct Structure {
     pub name: Ident,
     pub table: String,
-    /// Its columns: those of the key first.
+    /// The record's columns: those of the key first.
     pub columns: Vec<Column>,
 }
 
@@ -53,7 +53,7 @@ impl Structure {
         Ok(Self { name: input.ident, table, columns })
     }
 
-    /// The columns of its key.
+    /// Returns the columns of the record's key.
     pub fn key(&self) -> &[Column] {
         let others = self.columns.iter().position(|column| !column.is_key);
         &self.columns[..others.unwrap_or(self.columns.len())]
@@ -79,7 +79,7 @@ impl Column {
     }
 }
 
-/// `HTTPRequest2Log` as `http_request2_log`.
+/// Turns `HTTPRequest2Log` into `http_request2_log`.
 fn snake_case(camel: &str) -> String {
     let letters: Vec<char> = camel.chars().collect();
     let mut snake = String::new();

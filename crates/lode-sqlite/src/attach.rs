@@ -17,7 +17,7 @@ use crate::session::{Access, Session};
 use crate::source::Source;
 use crate::table::expect_utf8;
 
-/// Modules that were made: each database that a program attaches has one of its own.
+/// The number of modules that were made: each database that a program attaches has its own.
 static MODULES: AtomicU64 = AtomicU64::new(0);
 
 /// A database whose tables are visible.
@@ -26,7 +26,7 @@ pub(crate) struct Attached {
     /// The module that finds it, with these arguments before the table's.
     pub module: String,
     pub arguments: Vec<String>,
-    /// What guards the connection, if it is this crate's own.
+    /// The guard of the connection, if the connection is this crate's own.
     pub guard: Option<Arc<Guard>>,
     /// Tables that are not visible.
     pub hidden: Vec<HiddenTable>,
@@ -35,7 +35,7 @@ pub(crate) struct Attached {
 /// The most columns that SQLite takes, unless it was compiled otherwise.
 const MOST_COLUMNS: usize = 2_000;
 
-/// A name as SQL has it.
+/// Quotes a name for SQL.
 pub(crate) fn quoted(name: &str) -> String {
     format!("\"{}\"", escape_double_quote(name))
 }
@@ -43,9 +43,9 @@ pub(crate) fn quoted(name: &str) -> String {
 /// A table that SQL cannot show, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HiddenTable {
-    /// Its name.
+    /// The table's name.
     pub name: String,
-    /// Why, in words that come after its name.
+    /// The reason, in words that come after its name.
     pub why: String,
 }
 
@@ -66,7 +66,7 @@ impl Attached {
         Self { session, module: module.into(), arguments, guard: None, hidden }
     }
 
-    /// The statement that makes a table visible.
+    /// Returns the statement that makes a table visible.
     pub(crate) fn statement(&self, name: &str) -> String {
         let name = quoted(name);
         let mut arguments = self.arguments.clone();
@@ -118,7 +118,8 @@ impl Attached {
         })
     }
 
-    /// Why SQLite could not show a table under its own name, as far as that is known before.
+    /// Returns why SQLite could not show a table under its own name, as far as that is known
+    /// before.
     pub(crate) fn cannot_show(&self, name: &str, twin: Option<&str>) -> Option<String> {
         if let Some(twin) = twin {
             return Some(format!("table {twin:?} has the same name to SQLite, but for the case"));
@@ -179,7 +180,7 @@ pub fn attach(connection: &Connection, database: &Database) -> Result<Vec<Hidden
     Ok(hidden)
 }
 
-/// Makes a module of its own for a database; no table is visible yet.
+/// Makes a module for one database; no table is visible yet.
 pub(crate) fn add_module(connection: &Connection, database: &Database) -> Result<Attached> {
     let module = format!("lode_{}", MODULES.fetch_add(1, Ordering::Relaxed));
     let session = Session::new(database.clone(), Access::Write);
@@ -205,7 +206,7 @@ pub(crate) fn add_module(connection: &Connection, database: &Database) -> Result
 /// ```
 ///
 /// # Errors
-/// Those of SQLite.
+/// The errors of SQLite.
 pub fn register(connection: &Connection) -> Result<()> {
     let (directories, current) = (Arc::new(Directories::default()), Current::default());
     let source = Source::Directories(Arc::clone(&directories));
@@ -215,7 +216,7 @@ pub fn register(connection: &Connection) -> Result<()> {
     add_definitions(connection, &current)
 }
 
-/// The statement that creates a table like this one with `lode_create`.
+/// Returns the statement that creates a table like this one with `lode_create`.
 pub fn create_statement(table: &lode::Table) -> String {
     crate::ddl::print(table)
 }

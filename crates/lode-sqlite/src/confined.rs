@@ -1,4 +1,4 @@
-//! What only one connection uses.
+//! A value that only one connection uses.
 
 use std::cell::{RefCell, RefMut};
 
@@ -7,8 +7,8 @@ pub(crate) struct Confined<T>(RefCell<T>);
 
 // SAFETY: `rusqlite` wants what a module keeps to be `Sync`. But a session belongs to one
 // connection, and nothing else borrows it; and SQLite has one call of a connection at a time. It
-// holds the connection's mutex meanwhile. Where it has none (its "multi-thread mode"), a program
-// may not use a connection in two threads at once.
+// holds the connection's mutex during the call. Where it has none (its "multi-thread mode"), a
+// program may not use a connection in two threads at once.
 #[expect(unsafe_code)]
 unsafe impl<T: Send> Sync for Confined<T> {}
 
@@ -17,10 +17,11 @@ impl<T> Confined<T> {
         Self(RefCell::new(value))
     }
 
-    /// The value, until the function returns: no function of a connection is called in another.
+    /// Borrows the value until the function returns: no function of a connection is called in
+    /// another.
     ///
     /// # Panics
-    /// If it is borrowed already.
+    /// If the value is borrowed already.
     pub(crate) fn borrow(&self) -> RefMut<'_, T> {
         self.0.borrow_mut()
     }

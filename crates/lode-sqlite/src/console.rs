@@ -1,4 +1,4 @@
-//! A connection of its own on a database: for shells and scripts.
+//! A separate connection on a database: for shells and scripts.
 
 use std::sync::Arc;
 
@@ -49,22 +49,23 @@ pub struct Console {
     guard: Arc<Guard>,
 }
 
-/// What a statement has to show.
+/// The outcome of a statement that is shown.
 #[derive(Debug)]
 pub enum Step<'s, 'c> {
-    /// It has rows, and has not been run yet.
+    /// A statement that has rows, and has not been run yet.
     Rows(&'s mut Statement<'c>),
-    /// It changed that many rows.
+    /// The number of rows that the statement changed.
     Changed(u64),
-    /// The database was compacted.
+    /// The result of compacting the database.
     Compacted(Compacted),
 }
 
 impl Console {
-    /// A console on a database, whose tables are all visible but those of [`hidden`](Self::hidden).
+    /// Makes a console on a database, with all tables visible but those of
+    /// [`hidden`](Self::hidden).
     ///
     /// # Errors
-    /// Those of SQLite.
+    /// The errors of SQLite.
     pub fn new(database: &Database) -> Result<Self> {
         // A name is a file's, whatever it looks like: not one of SQLite's addresses.
         let flags = OpenFlags::default() & !OpenFlags::SQLITE_OPEN_URI;
@@ -80,17 +81,17 @@ impl Console {
         Ok(Self { db: database.clone(), connection, current, guard })
     }
 
-    /// The tables that SQLite cannot show, with why.
+    /// Returns the tables that SQLite cannot show, with why.
     pub fn hidden(&self) -> Vec<HiddenTable> {
         lock(&self.current).iter().flat_map(|attached| attached.hidden.clone()).collect()
     }
 
-    /// Whether a transaction has begun and not ended.
+    /// Returns true if a transaction has begun and not ended.
     pub fn is_in_transaction(&self) -> bool {
         !self.connection.is_autocommit()
     }
 
-    /// What ends the statement that runs, from another thread.
+    /// Returns a handle that ends the running statement from another thread.
     pub fn interrupt_handle(&self) -> InterruptHandle {
         self.connection.get_interrupt_handle()
     }
@@ -99,8 +100,8 @@ impl Console {
     /// each has to show.
     ///
     /// # Errors
-    /// Those of SQLite and of `show`. Statements before the one that failed have had their effect;
-    /// that one has had none.
+    /// The errors of SQLite and of `show`. Statements before the one that failed have had their
+    /// effect; that one has had none.
     pub fn run<E: From<Error>>(
         &self,
         text: &str,
@@ -159,8 +160,8 @@ impl Console {
         work(&self.connection, current.as_mut().ok_or_else(none)?)
     }
 
-    /// The table of the database that a name is of to SQL: that itself, or the only one that
-    /// differs in case.
+    /// Returns the table of the database that SQL means by a name: that itself, or the only one
+    /// that differs in case.
     fn table_name(&self, name: &str) -> Option<String> {
         let names = self.db.table_names();
         let mut same = names.iter().filter(|other| same_name(other, name));

@@ -29,14 +29,14 @@ pub(crate) struct TableCursor {
     rows: Rows,
     /// The record, if there is one.
     record: Vec<u8>,
-    /// What comes after these rows, the next one last.
+    /// The targets after these rows, the next one last.
     targets: Vec<Target>,
     plan: Option<Rc<Plan>>,
     /// The most rows of a range.
     limit: Option<u64>,
 }
 
-/// The rows that are still to come, beginning with the one that the cursor is at.
+/// The rows that are still to come, starting with the one that the cursor is at.
 enum Rows {
     None,
     /// One record.
@@ -51,9 +51,9 @@ enum Rows {
 
 /// Records of which only the number is wanted.
 struct Counted {
-    /// How many are still to come, with the one that the cursor is at.
+    /// The number of rows still to come, with the one that the cursor is at.
     left: u64,
-    /// How many came before that.
+    /// The number of rows before the one that the cursor is at.
     passed: u64,
     /// The records themselves, if SQLite wants more of them after all.
     walk: RefCell<Walk>,
@@ -64,7 +64,7 @@ struct Walk {
     cursor: Box<Cursor>,
     /// The number of its row: that of the first is 0.
     at: u64,
-    /// Whether a row of it was read.
+    /// True if a row of the walk was read.
     was_read: bool,
 }
 
@@ -120,7 +120,7 @@ impl TableCursor {
         }
     }
 
-    /// Whether the row has a column.
+    /// Returns true if the row has a column.
     fn has(&self, column: ColumnId) -> bool {
         let columns = self.plan.as_ref().and_then(|plan| plan.columns.as_ref());
         match (&self.rows, columns) {
@@ -132,7 +132,7 @@ impl TableCursor {
         }
     }
 
-    /// The packed key of the row.
+    /// Returns the packed key of the row.
     fn key(&self) -> Result<Vec<u8>> {
         let schema = self.shared.schema();
         let columns = &schema.columns()[..schema.key_columns()];
@@ -142,7 +142,7 @@ impl TableCursor {
         })
     }
 
-    /// Begins to read what a plan finds with these values.
+    /// Starts to read what a plan finds with these values.
     fn begin(&mut self, number: c_int, values: &Filters<'_>) -> Result<()> {
         let plan = self.shared.plan(number)?;
         let Shared { table, .. } = &*self.shared;
@@ -194,7 +194,7 @@ impl TableCursor {
         self.begin_target()
     }
 
-    /// Begins to read those records of the targets that may have these values, if an index of them
+    /// Starts to read those records of the targets that may have these values, if an index of them
     /// is there or worth it; all of them if not.
     fn begin_indexed(&mut self, number: c_int, plan: &Plan, values: &[ValueRef<'_>]) -> Result<()> {
         let Shared { session, table, transients, .. } = &*self.shared;
@@ -256,7 +256,7 @@ impl TableCursor {
         Ok(())
     }
 
-    /// Goes to the next record whose key the index has.
+    /// Moves to the next record whose key the index has.
     fn next_indexed(&mut self) -> Result<()> {
         let Shared { session, table, .. } = &*self.shared;
         while let Rows::Indexed(index, left) = &mut self.rows
@@ -272,7 +272,7 @@ impl TableCursor {
         Ok(())
     }
 
-    /// Goes to the first row of the next target that has one.
+    /// Moves to the first row of the next target that has one.
     fn begin_target(&mut self) -> Result<()> {
         while matches!(self.rows, Rows::None)
             && let Some(target) = self.targets.pop()
@@ -282,7 +282,7 @@ impl TableCursor {
         Ok(())
     }
 
-    /// Goes to the record whose packed key is there, if there is one.
+    /// Moves to the record whose packed key is there, if it exists.
     fn begin_at_key(&mut self) -> Result<()> {
         let Shared { session, table, .. } = &*self.shared;
         self.rows = match session.find(table, &mut self.record)? {
@@ -292,7 +292,7 @@ impl TableCursor {
         Ok(())
     }
 
-    /// Goes to the first row of a target, if it has one.
+    /// Moves to the first row of a target, if it has one.
     fn begin_at(&mut self, target: Target) -> Result<()> {
         let Shared { session, table, .. } = &*self.shared;
         self.rows = match target {

@@ -27,7 +27,7 @@ struct Column {
 pub(crate) struct Definition {
     pub schema: Schema,
     pub kind: KeyKind,
-    /// Whether a table of the name may be there already, and stays as it is then.
+    /// True if a table of the name may be there already, and stays as it is then.
     pub if_missing: bool,
 }
 
@@ -55,7 +55,7 @@ const PLAIN: [(&str, Type); 20] = [
     ("REAL", Type::F64),
 ];
 
-/// Those with a size, and which one they have if none is written.
+/// The types with a size, and the size that they have if none is written.
 type Sized = (&'static str, fn(u32) -> Type, Option<u32>);
 const MOST: Option<u32> = Some(MOST_VARIABLE_BYTES as u32);
 const SIZED: [Sized; 6] = [
@@ -71,7 +71,7 @@ const SIZED: [Sized; 6] = [
 /// The words for decimals.
 const DECIMAL: [&str; 3] = ["DECIMAL", "NUMERIC", "DEC"];
 
-/// A table as a statement that makes another one like it.
+/// Returns the statement that makes a table like this one.
 pub(crate) fn print(table: &Table) -> String {
     let schema = table.schema();
     let quoted = |name: &str| format!("\"{}\"", escape_double_quote(name));
@@ -107,7 +107,7 @@ fn type_words(kind: Type) -> String {
 /// Reads a `CREATE TABLE`.
 ///
 /// # Errors
-/// What is wrong, and where.
+/// The fault, and its place.
 pub(crate) fn parse(text: &str) -> Result<Definition, String> {
     let mut reader = Reader::of(text);
     reader.expect_word("CREATE")?;
@@ -151,7 +151,7 @@ pub(crate) fn parse(text: &str) -> Result<Definition, String> {
     Ok(Definition { schema: schema(&name, columns, &keys)?, kind, if_missing })
 }
 
-/// A schema of columns in any order: those of the key come first.
+/// Makes a schema of columns in any order: those of the key come first.
 fn schema(name: &str, mut columns: Vec<Column>, keys: &[String]) -> Result<Schema, String> {
     let mut builder = Schema::build(name);
     for key in keys {
@@ -169,7 +169,7 @@ fn schema(name: &str, mut columns: Vec<Column>, keys: &[String]) -> Result<Schem
     builder.finish().map_err(|error| error.to_string())
 }
 
-/// What is left of a statement.
+/// The rest of a statement.
 pub(crate) struct Reader<'t> {
     text: &'t str,
     rest: &'t str,
@@ -180,7 +180,7 @@ impl<'t> Reader<'t> {
         Self { text, rest: text }
     }
 
-    /// Whether nothing is left but a semicolon.
+    /// Returns true if nothing is left but a semicolon.
     pub(crate) fn is_at_end(&self) -> bool {
         let rest = after_blank(self.rest);
         after_blank(rest.strip_prefix(';').unwrap_or(rest)).is_empty()
@@ -207,7 +207,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The next word, which is not taken.
+    /// Returns the next word, and does not take it.
     fn word(&self) -> &'t str {
         let rest = after_blank(self.rest);
         let is_plain = |character: char| character.is_alphanumeric() || character == '_';
@@ -245,7 +245,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// A name, in quotes or not.
+    /// Takes a name, in quotes or not.
     pub(crate) fn name(&mut self, what: &str) -> Result<String, String> {
         let rest = after_blank(self.rest);
         let (open, close) = match rest.chars().next() {

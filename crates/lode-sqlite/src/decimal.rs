@@ -29,7 +29,7 @@ const MOST_REAL_DIGITS: u8 = f64::DIGITS as u8;
 /// The most digits of which all whole numbers fit 64 bits.
 const MOST_INTEGER_DIGITS: u8 = 18;
 
-/// What a column of decimals is in SQL.
+/// The form of a column of decimals in SQL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     Integer,

@@ -21,7 +21,7 @@ struct Open {
     users: usize,
 }
 
-/// Those that are open, by their whole paths.
+/// The open databases, by their whole paths.
 static OPEN: LazyLock<Mutex<HashMap<PathBuf, Open>>> = LazyLock::new(Mutex::default);
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -33,7 +33,7 @@ pub(crate) struct Lease {
     path: PathBuf,
 }
 
-/// How a directory is opened.
+/// The mode in which a directory is opened.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Read,
@@ -96,7 +96,7 @@ pub(crate) struct Directories {
 }
 
 impl Directories {
-    /// The database in a directory, as the connection uses it. Arguments are the directory, and
+    /// Opens the database in a directory for the connection. Arguments are the directory, and
     /// perhaps `read_only` or `create`.
     pub(crate) fn session(
         &self,

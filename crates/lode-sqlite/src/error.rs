@@ -1,16 +1,16 @@
-//! What errors of the engine are for SQLite, and errors of this crate.
+//! Errors of the engine as SQLite has them, and errors of this crate.
 
 use std::ffi::c_int;
 
 use lode::Error as Lode;
 use rusqlite::ffi;
 
-/// An error with one of SQLite's codes.
+/// Makes an error with one of SQLite's codes.
 pub(crate) fn error(code: c_int, message: impl Into<String>) -> rusqlite::Error {
     rusqlite::Error::SqliteFailure(ffi::Error::new(code), Some(message.into()))
 }
 
-/// What an error of the engine is for SQLite. One line says what it was.
+/// Turns an error of the engine into one of SQLite's, with a message of one line.
 pub(crate) fn of_engine(cause: &Lode) -> rusqlite::Error {
     let code = match cause {
         // Not plain SQLITE_BUSY: after that SQLite keeps the transaction, to commit it once more.

@@ -14,10 +14,10 @@ use crate::error::{error, of_engine};
 /// The database in which tables are created and dropped: that which was attached last.
 pub(crate) type Current = Arc<Mutex<Option<Attached>>>;
 
-/// Not in views and triggers of a file that somebody else wrote.
+/// Flags that keep a function out of views and triggers of a file that somebody else wrote.
 const FLAGS: FunctionFlags = FunctionFlags::SQLITE_UTF8.union(FunctionFlags::SQLITE_DIRECTONLY);
 
-/// The database that was attached last, while nothing else uses it.
+/// Locks the database that was attached last, while nothing else uses it.
 pub(crate) fn lock(current: &Current) -> MutexGuard<'_, Option<Attached>> {
     current.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -124,14 +124,14 @@ pub(crate) fn create(
     let why = attached.cannot_show(&name, None);
     let shown = why.map_or_else(|| attached.show(connection, &name), Err);
     shown.map_err(|why| {
-        // What cannot be seen is not left behind; what went wrong is what is said.
+        // A table that cannot be shown is dropped; the error is the first one.
         let _ = db.drop_table(&name);
         refused(why)
     })?;
     Ok(name)
 }
 
-/// Whether two names are one to SQLite.
+/// Returns true if two names are one to SQLite.
 pub(crate) fn same_name(one: &str, other: &str) -> bool {
     one.eq_ignore_ascii_case(other)
 }
@@ -146,7 +146,7 @@ pub(crate) fn drop_table(
     attached.session.db().drop_table(name).map_err(|cause| of_engine(&cause))?;
     attached.hide(connection, name)?;
     if !attached.hidden.is_empty() {
-        // One may have been hidden because of it.
+        // A table may have been hidden because of this one.
         attached.all(connection)?;
     }
     Ok(name.into())

@@ -1,7 +1,7 @@
-//! What a connection may write to, whose own database is thrown away in the end.
+//! The limits on what a connection may write, whose own database is thrown away in the end.
 //!
-//! SQLite asks for each action of a statement while it prepares it. What would be kept nowhere is
-//! refused, and by name. Whatever the text looks like, nothing gets past this.
+//! SQLite asks for each action of a statement while it prepares it. An action whose result would be
+//! lost is refused, and by name. Whatever the text looks like, nothing gets past this.
 
 use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
@@ -46,15 +46,15 @@ const PRAGMAS: [&str; 32] = [
     "trusted_schema",
 ];
 
-/// What is allowed on a connection.
+/// The permissions of a connection.
 pub(crate) struct Guard {
     /// The connection, while it is open.
     handle: AtomicPtr<ffi::sqlite3>,
     /// The module of the tables of Lode.
     module: String,
-    /// Whether a virtual table is taken away by this crate, and not by a statement of the user.
+    /// True if this crate takes a virtual table away, and not a statement of the user.
     is_own: AtomicBool,
-    /// Why the last action was refused.
+    /// The reason why the last action was refused.
     refusal: Mutex<Option<String>>,
 }
 
@@ -96,8 +96,8 @@ impl Guard {
         self.refusal.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Whether what is written to a schema of the connection lasts: a file that was attached, or
-    /// the temporary tables that were asked for.
+    /// Returns true if what is written to a schema of the connection lasts: a file that was
+    /// attached, or the temporary tables that were asked for.
     fn is_kept(&self, schema: &str) -> bool {
         if schema.eq_ignore_ascii_case("temp") {
             return true;
@@ -113,7 +113,7 @@ impl Guard {
         }
     }
 
-    /// Why an action is refused, if it is.
+    /// Returns why an action is refused, if it is.
     fn refuses(&self, context: &AuthContext<'_>) -> Option<String> {
         use AuthAction as Action;
         let schema = match context.action {
@@ -155,7 +155,7 @@ impl Guard {
                 format!("CREATE VIRTUAL TABLE {table_name}"),
                 "CREATE VIRTUAL TABLE temp.… makes one for this session",
             ),
-            // What it is that changes the schema, SQLite asks too.
+            // SQLite also asks for the action that changes the schema.
             Action::Insert { table_name }
             | Action::Delete { table_name }
             | Action::Update { table_name, .. }

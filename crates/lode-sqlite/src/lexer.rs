@@ -1,17 +1,17 @@
-//! Where statements of SQL begin and end: SQLite's own rules for strings, names, comments and
+//! The starts and ends of SQL statements: SQLite's own rules for strings, names, comments and
 //! triggers, in one pass over a text that may come piece by piece.
 
-/// The white space of SQL.
+/// Returns true if a byte is white space of SQL.
 fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\x0c' | b'\r')
 }
 
-/// Whether a byte is one of a word.
+/// Returns true if a byte is one of a word.
 fn is_of_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$') || byte >= 0x80
 }
 
-/// Returns what comes after the white space and the comments that a text begins with.
+/// Returns the text after the white space and the comments at its start.
 pub(crate) fn after_blank(text: &str) -> &str {
     let mut rest = text;
     loop {
@@ -26,7 +26,7 @@ pub(crate) fn after_blank(text: &str) -> &str {
     }
 }
 
-/// What the next byte belongs to.
+/// The part of a statement that the next byte belongs to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Inside {
     #[default]
@@ -36,17 +36,17 @@ enum Inside {
     Quotes(u8),
     LineComment,
     BlockComment,
-    /// The same, after a star.
+    /// A block comment, after a star.
     BlockCommentStar,
-    /// After a dash or a slash, which may begin a comment.
+    /// Text after a dash or a slash, which may start a comment.
     Dash,
     Slash,
 }
 
-/// How far a statement has come, as `sqlite3_complete` has it: a trigger has semicolons inside.
+/// The progress of a statement, as `sqlite3_complete` has it: a trigger has semicolons inside.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Phase {
-    /// Nothing but white space and comments has come.
+    /// A statement of which only white space and comments have come.
     #[default]
     Blank,
     Normal,
@@ -68,11 +68,11 @@ pub(crate) struct Scanner {
     word: Vec<u8>,
 }
 
-/// The longest word that counts is `TEMPORARY`.
+/// The most bytes that are kept of a word: the longest that counts is `TEMPORARY`.
 const MOST_WORD_BYTES: usize = 10;
 
 impl Scanner {
-    /// Takes a byte; returns whether it is the semicolon that ends a statement.
+    /// Takes a byte; returns true if it is the semicolon that ends a statement.
     pub(crate) fn take(&mut self, byte: u8) -> bool {
         match self.inside {
             Inside::Quotes(close) => {
@@ -133,7 +133,8 @@ impl Scanner {
         false
     }
 
-    /// A semicolon that is in no string and no comment; returns whether it ends the statement.
+    /// Takes a semicolon that is in no string and no comment; returns true if it ends the
+    /// statement.
     fn semicolon(&mut self) -> bool {
         self.phase = match self.phase {
             Phase::Trigger | Phase::TriggerSemicolon => Phase::TriggerSemicolon,
@@ -142,7 +143,7 @@ impl Scanner {
         self.phase == Phase::Blank
     }
 
-    /// Something that is neither a word that counts nor a semicolon.
+    /// Takes something that is neither a word that counts nor a semicolon.
     fn other(&mut self) {
         self.phase = match self.phase {
             Phase::Blank | Phase::Normal | Phase::Create => Phase::Normal,
@@ -165,14 +166,14 @@ impl Scanner {
         };
     }
 
-    /// Whether nothing but white space and comments has come since the last statement ended.
+    /// Returns true if only white space and comments have come since the last statement ended.
     pub(crate) fn is_blank(&self) -> bool {
         self.phase == Phase::Blank && matches!(self.inside, Inside::Nothing | Inside::LineComment)
     }
 }
 
-/// Returns whether a text ends with a semicolon that ends a statement: for shells, which read lines
-/// until there is one.
+/// Returns true if a text ends with a semicolon that ends a statement: for shells, which read lines
+/// until it comes.
 ///
 /// ```
 /// assert!(lode_sqlite::is_complete("SELECT ';';"));
@@ -199,7 +200,7 @@ pub fn is_complete(text: &str) -> bool {
 pub struct Script {
     text: String,
     scanner: Scanner,
-    /// Where statements begin that were not returned, and how far the text was looked at.
+    /// The start of the statements that were not returned, and how far the text was looked at.
     start: usize,
     scanned: usize,
 }
@@ -227,7 +228,7 @@ impl Script {
         Some(statement)
     }
 
-    /// Whether nothing but white space and comments is left.
+    /// Returns true if nothing but white space and comments is left.
     pub fn is_blank(&self) -> bool {
         self.scanned == self.text.len() && self.scanner.is_blank()
     }
@@ -246,7 +247,7 @@ mod tests {
 
     use super::*;
 
-    /// What SQLite says of a text.
+    /// Returns true if SQLite takes a text for complete.
     fn is_complete_to_sqlite(text: &str) -> bool {
         let text = CString::new(text).expect("no zero byte");
         // SAFETY: it reads a text that ends with a zero byte.

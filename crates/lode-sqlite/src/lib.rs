@@ -1,9 +1,9 @@
 //! SQL over the tables of Lode: a module of virtual tables for SQLite.
 //!
-//! [`attach`] makes the tables of a [`lode::Database`] visible on a connection of
-//! [`rusqlite`], with all of SQLite's language. [`Console`] is a connection of its own, for shells
-//! and scripts: there `CREATE TABLE` makes tables of Lode. [`register`] is for programs that name
-//! directories by SQL, and for the loadable extension in `extension/`.
+//! [`attach`] makes the tables of a [`lode::Database`] visible on a connection of [`rusqlite`],
+//! with all of SQLite's language. [`Console`] is a separate connection, for shells and scripts:
+//! there `CREATE TABLE` makes tables of Lode. [`register`] is for programs that name directories by
+//! SQL, and for the loadable extension in `extension/`.
 //!
 //! ```
 //! use lode::{Database, KeyKind, Schema, Type};

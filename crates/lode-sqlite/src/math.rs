@@ -51,7 +51,7 @@ const OF_TWO: [OfTwo; 5] = [
 const ROUNDING: [OfOne; 4] =
     [("ceil", f64::ceil), ("ceiling", f64::ceil), ("floor", f64::floor), ("trunc", f64::trunc)];
 
-/// The natural logarithm; NaN, which SQLite has as NULL, of what is not above zero.
+/// Returns the natural logarithm; NaN, which SQLite has as NULL, of what is not above zero.
 fn logarithm(x: f64) -> f64 {
     if x > 0.0 { x.ln() } else { f64::NAN }
 }
@@ -60,7 +60,7 @@ fn logarithm_of_ten(x: f64) -> f64 {
     if x > 0.0 { x.log10() } else { f64::NAN }
 }
 
-/// An argument as a number; none for NULL, bytes, and text that does not look like a number.
+/// Returns an argument as a number; `None` for NULL, bytes, and text that looks like no number.
 fn number(context: &Context<'_>, at: usize) -> Option<f64> {
     match context.get_raw(at) {
         ValueRef::Integer(number) => Some(number as f64),

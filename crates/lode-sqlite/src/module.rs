@@ -33,10 +33,10 @@ const fn with_savepoints() -> Module<'static, VirtualTable> {
     unsafe { transmute::<ffi::sqlite3_module, Module<'static, VirtualTable>>(module) }
 }
 
-/// The table that SQLite passes.
+/// Returns the table that SQLite passes.
 ///
 /// # Safety
-/// It is one that this module made.
+/// The table is one that this module made.
 #[expect(unsafe_code)]
 unsafe fn table<'t>(table: *mut sqlite3_vtab) -> &'t VirtualTable {
     // SAFETY: SQLite's part is the first field of the table.
@@ -67,8 +67,8 @@ unsafe extern "C" fn roll_back_to(base: *mut sqlite3_vtab, number: c_int) -> c_i
     ffi::SQLITE_OK
 }
 
-/// Without it, SQLite gives the table another name on the connection, and the database keeps the
-/// one before.
+/// Refuses to rename a table. SQLite alone would give it another name on the connection, and the
+/// database would keep the one before.
 #[expect(unsafe_code)]
 unsafe extern "C" fn refuse_to_rename(base: *mut sqlite3_vtab, _: *const c_char) -> c_int {
     // SAFETY: SQLite calls it with a table of this module, and frees the message, which is in

@@ -7,14 +7,14 @@ pub(crate) enum Number {
     Real(f64),
 }
 
-/// The white space that SQLite allows around a number.
+/// Returns true if a byte is white space that SQLite allows around a number.
 fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t'..=b'\r')
 }
 
 impl Number {
-    /// The number that a text looks like, as SQLite's numeric affinity has it; none if there is
-    /// anything else in it.
+    /// Returns the number that a text looks like, as SQLite's numeric affinity has it; `None` if
+    /// there is anything else in it.
     pub(crate) fn parse(text: &[u8]) -> Option<Self> {
         let start = text.iter().position(|byte| !is_space(*byte))?;
         let end = text.iter().rposition(|byte| !is_space(*byte))? + 1;
@@ -30,7 +30,7 @@ impl Number {
         }
     }
 
-    /// The whole number itself, if it is one: a real one that is whole, too.
+    /// Returns the whole number itself, if it is one: a real one that is whole, too.
     pub(crate) fn as_whole(self) -> Option<i128> {
         match self.floor() {
             (number, true) => Some(number),
@@ -38,7 +38,7 @@ impl Number {
         }
     }
 
-    /// The greatest whole number that is not greater, and whether it is the same.
+    /// Returns the greatest whole number that is not greater, and true if it is equal.
     pub(crate) fn floor(self) -> (i128, bool) {
         match self {
             Self::Whole(number) => (number.into(), true),
@@ -47,7 +47,8 @@ impl Number {
         }
     }
 
-    /// The greatest float that is not greater, of 32 or of 64 bits, and whether it is the same.
+    /// Returns the greatest float that is not greater, of 32 or of 64 bits, and true if it is
+    /// equal.
     pub(crate) fn floor_float(self, is_short: bool) -> (f64, bool) {
         let near = match (self, is_short) {
             (Self::Whole(number), true) => f64::from(number as f32),

@@ -1,4 +1,4 @@
-//! How a statement reads a table, as SQLite's planner and this module agree on it (`xBestIndex`).
+//! The plans for reading a table, on which SQLite's planner and this module agree (`xBestIndex`).
 
 use lode::{Column, ColumnId, KeyKind, Schema, Type};
 use rusqlite::Result;
@@ -10,36 +10,36 @@ use crate::decimal::Form;
 use crate::position::{is_exact, is_float, is_single};
 use crate::rows::has_row_numbers;
 
-/// How a cursor finds its rows. The values that it needs come in this order: those of the first
+/// A cursor's way to its rows. The values that it needs come in this order: those of the first
 /// columns of the key, the bounds of the next one, the limit, the offset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
     /// The number of columns of the key whose values are given.
     pub equal: usize,
-    /// Which of these columns has a list of values, if one has. (Of text, where SQLite would
-    /// compare single values of a list otherwise than the list.)
+    /// The column that has a list of values, if one has. (Of text, where SQLite would compare
+    /// single values of a list otherwise than the list.)
     pub list: Option<usize>,
     /// Bounds of the column after those.
     pub lower: Option<Bound>,
     /// See `lower`.
     pub upper: Option<Bound>,
-    /// From the last key to the first.
+    /// True if rows come from the last key to the first.
     pub is_backward: bool,
-    /// Whether a limit is given, and an offset.
+    /// True if a limit is given; and if an offset is.
     pub has_limit: bool,
     /// See `has_limit`.
     pub has_offset: bool,
     /// Columns whose values are given too, after the others: they are looked up in an index that is
     /// built when it is worth it.
     pub indexed: Vec<usize>,
-    /// All records are to be read, and perhaps nothing is wanted of them but how many there are:
-    /// no column that SQLite does not always ask for.
+    /// True if all records are to be read, and perhaps only their number is wanted: the statement
+    /// uses no column that SQLite does not always ask for.
     pub may_be_count: bool,
-    /// The columns that the statement uses, and those of the key; all if there are none.
+    /// The columns that the statement uses, and those of the key; all columns if `None`.
     pub columns: Option<Vec<ColumnId>>,
 }
 
-/// Whether the value itself is inside a bound.
+/// A bound, with or without the value itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bound {
     Included,
@@ -53,7 +53,7 @@ enum Order {
     Backward,
 }
 
-/// What can be used of a statement's conditions: places among them.
+/// The conditions of a statement that can be used: places among them.
 #[derive(Default)]
 struct Conditions {
     equal: Vec<Option<usize>>,
@@ -62,9 +62,9 @@ struct Conditions {
     /// Columns that are compared with what is not known before.
     joined: Vec<(usize, usize)>,
     limit: Option<usize>,
-    /// And whether it can be used.
+    /// The offset, and true if it can be used.
     offset: Option<(usize, bool)>,
-    /// How many there are beside limit and offset.
+    /// The number of conditions apart from limit and offset.
     count: usize,
 }
 
@@ -152,7 +152,7 @@ impl Conditions {
 }
 
 impl Planned<'_> {
-    /// Makes a plan and tells SQLite of it. `number` returns the number under which it is kept.
+    /// Makes a plan and passes it to SQLite. `number` returns the number under which it is kept.
     pub(crate) fn plan(
         &self,
         info: &mut IndexInfo,
@@ -200,7 +200,7 @@ impl Planned<'_> {
         joined.retain(|(_, at)| !is_one && !used.contains(at));
         joined.sort_unstable();
         joined.dedup_by_key(|(column, _)| *column);
-        // It asks for the key of what has no row numbers.
+        // SQLite asks for the key of a table without row numbers.
         let always = if has_row_numbers(self.schema) { 0 } else { 1 };
         let may_be_count =
             info.col_used() & !always == 0 && found.count == 0 && info.num_of_order_by() == 0;
@@ -226,7 +226,7 @@ impl Planned<'_> {
         if let Some(at) = list.and_then(|column| found.equal[column]) {
             info.set_in_constraint(at, true)?;
         }
-        // There is a limit only if there are no conditions beside those of the key.
+        // There is a limit only if there are no conditions other than those of the key.
         let others = limit.into_iter().chain(offset).chain(joined.iter().map(|(_, at)| *at));
         for (at, place) in others.zip(used.len() as i32 + 1..) {
             info.constraint_usage(at).set_argv_index(place);
@@ -238,8 +238,8 @@ impl Planned<'_> {
         Ok(())
     }
 
-    /// Whether the rows that are found are exactly those that a condition on a column wants. Where
-    /// several values can be equal to one, conditions on later columns find nothing.
+    /// Returns true if the rows that are found are exactly those that a condition on a column
+    /// wants. Where several values can be equal to one, conditions on later columns find nothing.
     fn is_found_exactly(&self, column: usize) -> bool {
         let columns = &self.schema.columns()[..self.schema.key_columns()];
         let before = match self.kind {
@@ -249,7 +249,7 @@ impl Planned<'_> {
         is_exact(columns[column].kind) && before.iter().all(|column| is_single(column.kind))
     }
 
-    /// The direction in which rows come as `ORDER BY` wants them, if there is one.
+    /// Returns the direction in which rows come as `ORDER BY` wants them, if one exists.
     fn order(&self, info: &IndexInfo, equal: usize) -> Option<Order> {
         let keys = self.schema.key_columns();
         let is_fixed =
@@ -258,7 +258,7 @@ impl Planned<'_> {
             return None;
         }
         if (0..keys).all(is_fixed) {
-            // There is one row at most.
+            // At most one row comes.
             return Some(Order::Forward);
         }
         if self.kind == KeyKind::Hash {
@@ -278,7 +278,7 @@ impl Planned<'_> {
                 next += 1;
             }
             if next == keys {
-                // Keys are unique: what comes after a whole one orders nothing.
+                // Keys are unique: columns after a whole key order nothing.
                 break;
             }
             let direction = match wanted.is_order_by_desc() {
@@ -293,7 +293,7 @@ impl Planned<'_> {
         order.or(Some(Order::Forward))
     }
 
-    /// The columns to read, if not all.
+    /// Returns the columns to read, if not all.
     fn columns(&self, used: u64) -> Option<Vec<ColumnId>> {
         // The last bit stands for all columns from there on.
         let is_used = |at: usize| used & (1 << at.min(63)) != 0;
@@ -308,7 +308,7 @@ impl Planned<'_> {
         (saves && wanted.len() < self.schema.columns().len()).then_some(wanted)
     }
 
-    /// About how many rows come, and what they cost.
+    /// Estimates how many rows come, and what they cost.
     fn estimate(&self, info: &mut IndexInfo, plan: &Plan) {
         let keys = self.schema.key_columns();
         let rows = self.rows.max(1) as f64;
@@ -338,7 +338,7 @@ impl Planned<'_> {
         info.set_estimated_cost(4.0 + rows.min(10.0 * root + 4.0 * found));
     }
 
-    /// The plan in words, for `EXPLAIN QUERY PLAN`.
+    /// Describes the plan in words, for `EXPLAIN QUERY PLAN`.
     fn describe(&self, plan: &Plan) -> String {
         let name = |column: usize| &self.schema.columns()[column].name;
         let term = |column: usize| match plan.list == Some(column) {
@@ -372,31 +372,30 @@ impl Planned<'_> {
         if plan.may_be_count {
             text += ", or their number";
         }
-        // It ends at a zero byte.
+        // The text ends at a zero byte.
         text.replace('\0', "?")
     }
 }
 
 impl Plan {
-    /// The key of one column whose value, if it is the only one, finds a record.
+    /// Returns the only column of the key if the plan finds one record by its value.
     pub(crate) fn single_key<'s>(&self, schema: &'s Schema) -> Option<&'s Column> {
         let is_single =
             self.equal == 1 && schema.key_columns() == 1 && self.list.is_none() && !self.has_limit;
         is_single.then(|| &schema.columns()[0])
     }
 
-    /// The values of the columns that are looked up in an index, by the values that come as the
-    /// plan says.
+    /// Returns the values of the columns looked up in an index, from `values` in the plan's order.
     pub(crate) fn indexed_values<'g, 'v>(&self, values: &'g [ValueRef<'v>]) -> &'g [ValueRef<'v>] {
         let start = values.len().saturating_sub(self.indexed.len());
         &values[start..]
     }
 
-    /// The most rows that are needed, by the values that come as the plan says.
+    /// Returns the most rows that are needed, from `values` in the plan's order.
     pub(crate) fn limit(&self, values: &[ValueRef<'_>]) -> Option<u64> {
         let bounds = [self.lower, self.upper].into_iter().flatten().count();
         let mut values = values.iter().skip(self.equal + bounds);
-        // A negative limit is none, and a negative offset is 0.
+        // A negative limit is no limit, and a negative offset is 0.
         let limit = values.next().filter(|_| self.has_limit)?.as_i64().ok()?;
         let limit = u64::try_from(limit).ok()?;
         match values.next().filter(|_| self.has_offset) {

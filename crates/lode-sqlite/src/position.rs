@@ -1,9 +1,9 @@
-//! Where a value of SQL lies among the values of a column of a key.
+//! The place of a value of SQL among the values of a column of a key.
 //!
 //! SQLite compares a column with anything: a column of whole numbers with 2.5, with text that looks
 //! like a number, or with bytes. (Datatypes In SQLite, 4.2: numbers are below text, text is below
 //! bytes; a column of numbers turns text that looks like a number into one first.) So a value is
-//! turned into two *cuts* between the values of the column: what equals it lies between them.
+//! turned into two *cuts* between the values of the column: what equals it is between them.
 
 use lode::{Type, Value};
 use rusqlite::types::ValueRef;
@@ -14,46 +14,46 @@ use crate::number::Number;
 /// A place between two neighbouring values of a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Cut<'v> {
-    /// Before all values.
+    /// The cut before all values.
     Lowest,
     Before(Value<'v>),
     After(Value<'v>),
-    /// After all values.
+    /// The cut after all values.
     Highest,
 }
 
-/// Where a value lies.
+/// The place of a value among those of a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Position<'v> {
-    /// Nothing compares with NULL.
+    /// NULL, which compares with nothing.
     Null,
-    /// What equals it lies between these cuts; what is less, before `start`; what is greater, after
-    /// `end`.
+    /// Two cuts: what equals the value is between them, what is less before `start`, what is
+    /// greater after `end`.
     Span { start: Cut<'v>, end: Cut<'v> },
-    /// No value of the column equals it. Where it would lie is not known.
+    /// A value that no value of the column equals. Its place is not known.
     Absent,
-    /// It is not known how SQLite compares it.
+    /// A value of which it is not known how SQLite compares it.
     Unknown,
 }
 
-/// Whether the cuts of every value say exactly what SQLite's comparison does, so that it need not
-/// compare again.
+/// Returns true if the cuts of every value say exactly what SQLite's comparison does, so that it
+/// need not compare again.
 pub(crate) fn is_exact(kind: Type) -> bool {
     bounds(kind).is_some() || is_float(kind)
 }
 
-/// Whether there are two zeros, which are one to SQLite.
+/// Returns true if a type has two zeros, which are one to SQLite.
 pub(crate) fn is_float(kind: Type) -> bool {
     matches!(kind, Type::F32 | Type::F64)
 }
 
-/// Whether at most one value of a column equals any value. (Text that is compared with a number may
-/// be compared as a number; and there are two zeros.)
+/// Returns true if at most one value of a column equals any value. (Text that is compared with a
+/// number may be compared as a number; and there are two zeros.)
 pub(crate) fn is_single(kind: Type) -> bool {
     !matches!(kind, Type::Text(_) | Type::VarText(_) | Type::F32 | Type::F64)
 }
 
-/// Finds where a value lies among those of a type.
+/// Finds the place of a value among those of a type.
 pub(crate) fn position(kind: Type, value: ValueRef<'_>) -> Position<'_> {
     match (kind, value) {
         (_, ValueRef::Null) => Position::Null,
@@ -76,7 +76,7 @@ pub(crate) fn position(kind: Type, value: ValueRef<'_>) -> Position<'_> {
             Some(front) if bytes.len() > front.len() => after(Value::Bytes(front)),
             _ => at(Value::Bytes(bytes)),
         },
-        // `GLOB 'a*'` finds bytes that begin like that, too; but SQLite passes it on as a range of
+        // `GLOB 'a*'` finds bytes that start like that, too; but SQLite passes it on as a range of
         // text, in which no bytes are.
         (Type::Bytes(_) | Type::VarBytes(_), ValueRef::Text(_)) => Position::Absent,
         (Type::Bytes(_) | Type::VarBytes(_), _) => all_greater(),
@@ -90,12 +90,12 @@ pub(crate) fn position(kind: Type, value: ValueRef<'_>) -> Position<'_> {
     }
 }
 
-/// Exactly one value equals it.
+/// Returns the position of a value that exactly one value equals.
 pub(crate) fn at(value: Value<'_>) -> Position<'_> {
     Position::Span { start: Cut::Before(value), end: Cut::After(value) }
 }
 
-/// It lies between this value and the next one.
+/// Returns the position between this value and the next one.
 pub(crate) fn after(value: Value<'_>) -> Position<'_> {
     Position::Span { start: Cut::After(value), end: Cut::After(value) }
 }
@@ -130,7 +130,7 @@ fn of_number(kind: Type, number: Number) -> Position<'static> {
     }
 }
 
-/// The least and the greatest value of a type of whole numbers.
+/// Returns the least and the greatest value of a type of whole numbers.
 pub(crate) fn bounds(kind: Type) -> Option<(i128, i128)> {
     Some(match kind {
         Type::U8 => (0, u8::MAX.into()),
@@ -146,7 +146,7 @@ pub(crate) fn bounds(kind: Type) -> Option<(i128, i128)> {
     })
 }
 
-/// A whole number within the bounds of a type as its value.
+/// Turns a whole number within the bounds of a type into its value.
 pub(crate) fn whole(kind: Type, number: i128) -> Value<'static> {
     match kind {
         Type::U8 | Type::U16 | Type::U32 | Type::U64 => Value::Unsigned(number as u64),
@@ -156,8 +156,8 @@ pub(crate) fn whole(kind: Type, number: i128) -> Value<'static> {
     }
 }
 
-/// A whole number as a value of a type of whole numbers; none if it has no such value. Most numbers
-/// are found so, without a look at what else a value could be.
+/// Turns a whole number into a value of a type of whole numbers; `None` if it has no such value.
+/// Most numbers are found so, without a look at what else a value could be.
 pub(crate) fn same_number(kind: Type, number: i64) -> Option<Value<'static>> {
     let unsigned = |most: u64| u64::try_from(number).ok().filter(|number| *number <= most);
     let signed = |most: i64| (-most - 1 <= number && number <= most).then_some(number);

@@ -8,7 +8,7 @@ use rusqlite::types::ValueRef;
 use crate::plan::{self, Plan};
 use crate::position::{Cut, Position, is_float, position, same_number};
 
-/// What a cursor is to find.
+/// The records that a cursor is to find.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Target {
     Nothing,
@@ -27,7 +27,7 @@ pub(crate) struct Range {
 impl Range {
     const ALL: Self = Self { lower: Bound::Unbounded, upper: Bound::Unbounded };
 
-    /// A cursor over those records of a table.
+    /// Returns a cursor over those records of a table.
     pub(crate) fn of(&self, table: &impl ReadTable) -> Cursor {
         match (&self.lower, &self.upper) {
             // Hashed keys have no order.
@@ -50,7 +50,7 @@ struct Ends<'v> {
 impl<'v> Ends<'v> {
     const ALL: Self = Self { lower: Cut::Lowest, upper: Cut::Highest };
 
-    /// The values that equal one; none if there are none.
+    /// Returns the ends around the values at a position; `None` if no value equals it.
     fn equal(position: Position<'v>) -> Option<Self> {
         match position {
             Position::Null | Position::Absent => None,
@@ -60,7 +60,7 @@ impl<'v> Ends<'v> {
         }
     }
 
-    /// The only value inside, if it is known.
+    /// Returns the only value inside, if it is known.
     fn only(&self) -> Option<Value<'v>> {
         match (self.lower, self.upper) {
             (Cut::Before(first), Cut::After(last)) if is_same(first, last) => Some(first),
@@ -89,7 +89,7 @@ impl<'v> Ends<'v> {
     }
 }
 
-/// The only value of a column that equals one of SQLite's, if it is known.
+/// Returns the only value of a column that equals one of SQLite's, if it is known.
 pub(crate) fn only(kind: Type, value: ValueRef<'_>) -> Option<Value<'_>> {
     if let ValueRef::Integer(number) = value
         && let Some(same) = same_number(kind, number)
@@ -99,12 +99,12 @@ pub(crate) fn only(kind: Type, value: ValueRef<'_>) -> Option<Value<'_>> {
     Ends::equal(position(kind, value))?.only()
 }
 
-/// What of a column equals one of SQLite's values: nothing; the only value, if it is known.
+/// Returns what of a column equals one of SQLite's values: nothing; the only value, if it is known.
 pub(crate) fn equals(kind: Type, value: ValueRef<'_>) -> Option<Option<Value<'_>>> {
     Ends::equal(position(kind, value)).map(|ends| ends.only())
 }
 
-/// Whether two values are the same, bit by bit: zero is not its negative.
+/// Returns true if two values are the same, bit by bit: zero is not its negative.
 fn is_same(one: Value<'_>, other: Value<'_>) -> bool {
     match (one, other) {
         (Value::Float(one), Value::Float(other)) => one.to_bits() == other.to_bits(),
@@ -113,10 +113,10 @@ fn is_same(one: Value<'_>, other: Value<'_>) -> bool {
 }
 
 impl Plan {
-    /// What a cursor is to find with these values, which come as the plan says.
+    /// Returns the target of a cursor with these values, which come as the plan says.
     ///
     /// # Errors
-    /// Those of packing keys.
+    /// The errors of packing keys.
     pub(crate) fn target(
         &self,
         (schema, kind): (&Schema, KeyKind),
@@ -149,7 +149,7 @@ impl Plan {
         among(schema, &prefix, &ends)
     }
 
-    /// The ends of the column after those whose values are given.
+    /// Returns the ends of the column after those whose values are given.
     fn ends<'v>(&self, column: &Column, values: &[ValueRef<'v>]) -> Option<Ends<'v>> {
         let (mut ends, mut values) = (Ends::ALL, values.iter());
         if let Some(bound) = self.lower {
@@ -171,9 +171,9 @@ impl Plan {
     }
 }
 
-/// The records whose keys begin with some values, and then have one between two ends.
+/// Returns the records whose keys start with some values, and then have one between two ends.
 fn among(schema: &Schema, prefix: &[Value<'_>], ends: &Ends<'_>) -> lode::Result<Option<Target>> {
-    // The packed keys around all that begin with the prefix and one value more, if there is one.
+    // The packed keys around all that start with the prefix and one value more, if there is one.
     let around = |value: Option<Value<'_>>| {
         schema.pack_prefix(&prefix.iter().copied().chain(value).collect::<Vec<_>>())
     };

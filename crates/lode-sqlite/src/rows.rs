@@ -14,20 +14,20 @@ use rusqlite::{Result, ffi};
 use crate::error::error;
 use crate::position::is_float;
 
-/// Whether a table's rows have numbers: those with several columns in the key, and those with a
-/// float, since SQLite takes one zero for the other.
+/// Returns true if a table's rows have numbers: those with several columns in the key, and those
+/// with a float, since SQLite takes one zero for the other.
 pub(crate) fn has_row_numbers(schema: &Schema) -> bool {
     schema.key_columns() > 1 || is_float(schema.columns()[0].kind)
 }
 
-/// Which key each number that SQLite was told stands for.
+/// The keys for which the numbers that SQLite got stand.
 #[derive(Default)]
 pub(crate) struct RowNumbers {
     keys: RefCell<HashMap<i64, Box<[u8]>>>,
 }
 
 impl RowNumbers {
-    /// The number of a packed key.
+    /// Returns the number of a packed key.
     pub(crate) fn number(&self, key: &[u8]) -> Result<i64> {
         let number = hash(key);
         match self.keys.borrow_mut().entry(number) {
@@ -43,7 +43,7 @@ impl RowNumbers {
         }
     }
 
-    /// The packed key that a number stands for.
+    /// Returns the packed key that a number stands for.
     pub(crate) fn key(&self, number: i64) -> Option<Box<[u8]>> {
         self.keys.borrow().get(&number).cloned()
     }
@@ -56,7 +56,7 @@ impl RowNumbers {
     }
 }
 
-/// FNV-1a of 64 bits, mixed as by SplitMix64, without the sign.
+/// Hashes a key with FNV-1a of 64 bits, mixed as by SplitMix64, without the sign.
 fn hash(key: &[u8]) -> i64 {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     let mut z = key.iter().fold(0xcbf2_9ce4_8422_2325, step);

@@ -2,7 +2,7 @@
 //!
 //! - While a statement reads, there is a snapshot, which all its cursors read at. The last cursor
 //!   that is closed lets it go.
-//! - What SQLite begins with the first write, is a transaction at such a snapshot: from then on,
+//! - A transaction that SQLite begins with the first write is at such a snapshot: from then on,
 //!   cursors read within it. One that the user has begun is at the moment of its first statement,
 //!   also if that reads.
 //! - A statement that reads one record by its key, and a transaction that writes one, need neither:
@@ -28,11 +28,11 @@ pub(crate) struct Session {
     db: Database,
     access: Access,
     state: Confined<State>,
-    /// What keeps the database open, if it is to be closed after this.
+    /// The lease that keeps the database open, if it is to be closed after this.
     _lease: Option<Lease>,
 }
 
-/// What a connection may do.
+/// The access that a connection has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Access {
     Read,
@@ -44,39 +44,39 @@ struct State {
     /// Cursors that are open.
     cursors: usize,
     snapshot: Option<Snapshot>,
-    /// What was read without a snapshot. There is one at most.
+    /// The record that was read without a snapshot. At most one exists.
     single: Option<Box<Single>>,
-    /// One that is of no use any more, but for its memory.
+    /// A record that is of no more use, but for its memory.
     spare: Option<Box<Single>>,
     /// Memory for lookups.
     payload: Vec<u8>,
     writing: Writing,
-    /// By SQLite's numbers of them, ascending.
+    /// The savepoints by SQLite's numbers of them, ascending.
     savepoints: Vec<(i32, Savepoint)>,
-    /// How often what is read may have become another moment.
+    /// The number of times that what is read may have become another moment.
     moments: u64,
-    /// How often each table was written to.
+    /// The number of writes to each table.
     writes: HashMap<usize, u64>,
 }
 
-/// What has been written.
+/// The writes of the session.
 #[derive(Default)]
 enum Writing {
-    /// No transaction has begun.
+    /// No transaction.
     #[default]
     None,
-    /// One has begun, and at most one record is to be written.
+    /// A transaction that has begun, with at most one record to write.
     Begun(Option<Box<Single>>),
-    /// There are several, or what was read is not one record.
+    /// A transaction with several records, or what was read is not one record.
     Transaction(Transaction),
-    /// What was written to this table could not be taken into a transaction, so nothing of it can
-    /// be committed.
+    /// The table of a write that could not be taken into a transaction, so nothing of it can be
+    /// committed.
     Lost(Table),
 }
 
 impl State {
-    /// The snapshot that statements read at. What was read before there was one, must be the same
-    /// in it.
+    /// Returns the snapshot that statements read at. If a record was read before the snapshot
+    /// existed, the record must be the same in it.
     fn snapshot(&mut self, db: &Database) -> Result<&Snapshot> {
         if self.snapshot.is_none() {
             let snapshot = db.snapshot();
@@ -88,7 +88,7 @@ impl State {
         Ok(self.snapshot.get_or_insert_with(|| db.snapshot()))
     }
 
-    /// The transaction, if one has begun: with all that is to be written.
+    /// Returns the transaction, if one has begun: with all that is to be written.
     fn transaction(&mut self, db: &Database) -> Result<Option<&Transaction>> {
         if let Writing::Begun(_) = self.writing {
             let transaction = db.begin_at(self.snapshot(db)?);
@@ -108,7 +108,7 @@ impl State {
         }
     }
 
-    /// A record that is to be read in a table.
+    /// Returns a record that is to be read in a table.
     fn single(&mut self, table: &Table) -> Box<Single> {
         let spare = self.spare.take().filter(|spare| spare.is_in(table));
         spare.unwrap_or_else(|| Box::new(Single::of(table)))
@@ -121,7 +121,7 @@ impl State {
         self.spare = Some(single);
     }
 
-    /// Whether nothing has been read or written yet.
+    /// Returns true if nothing has been read or written yet.
     fn is_fresh(&self) -> bool {
         self.snapshot.is_none()
             && self.single.is_none()
@@ -137,13 +137,14 @@ impl State {
         self.savepoints.clear();
         self.writes.clear();
         self.moments += 1;
-        // What is open still reads at its own clone; what begins from here on sees what is now.
+        // Open cursors still read at their own clones; cursors that start from here on see the new
+        // state.
         (self.snapshot, self.single) = (None, None);
         std::mem::take(&mut self.writing)
     }
 }
 
-/// What tells a table from others.
+/// Returns a number that tells a table from others.
 fn identity(table: &Table) -> usize {
     std::ptr::from_ref(table.schema()).addr()
 }
@@ -165,7 +166,7 @@ impl Session {
         self.state.borrow()
     }
 
-    /// A cursor is opened. Returns whether it is the only one, outside of a transaction.
+    /// Notes that a cursor is opened. Returns true if it is the only one, outside of a transaction.
     pub(crate) fn open_cursor(&self) -> bool {
         let mut state = self.state();
         state.cursors += 1;
@@ -184,7 +185,8 @@ impl Session {
         }
     }
 
-    /// Appends to a packed key what its record has after it; false if there is no such record.
+    /// Appends to a packed key what its record has after it; returns false if the record is
+    /// missing.
     pub(crate) fn find(&self, table: &Table, record: &mut Vec<u8>) -> Result<bool> {
         let state = &mut *self.state();
         if state.cursors == 1 && state.is_fresh() {
@@ -204,7 +206,7 @@ impl Session {
         Ok(is_there)
     }
 
-    /// A cursor over a range of records.
+    /// Returns a cursor over a range of records.
     pub(crate) fn walk(&self, table: &Table, range: &Range) -> Result<Cursor> {
         let mut state = self.state();
         Ok(match state.transaction(&self.db)? {
@@ -213,7 +215,7 @@ impl Session {
         })
     }
 
-    /// How many records a table has.
+    /// Returns the number of records of a table.
     pub(crate) fn count(&self, table: &Table) -> Result<u64> {
         let state = &mut *self.state();
         let count = match state.transaction(&self.db)? {
@@ -230,7 +232,7 @@ impl Session {
         Ok(rows.saturating_add(self.moment(table).writes))
     }
 
-    /// The moment at which a table is read.
+    /// Returns the moment at which a table is read.
     pub(crate) fn moment(&self, table: &Table) -> Moment {
         let state = self.state();
         let writes = state.writes.get(&identity(table)).copied().unwrap_or_default();
@@ -248,7 +250,7 @@ impl Session {
         }
     }
 
-    /// Whether a transaction has begun.
+    /// Returns true if a transaction has begun.
     pub(crate) fn has_begun(&self) -> bool {
         !matches!(self.state().writing, Writing::None)
     }
@@ -269,7 +271,7 @@ impl Session {
         }
     }
 
-    /// Inserts a packed record, which begins with its key; false if there is one with this key.
+    /// Inserts a packed record, which starts with its key; returns false if the key is there.
     pub(crate) fn insert(&self, table: &Table, key_bytes: usize, record: &[u8]) -> Result<bool> {
         self.expect_writable()?;
         let mut state = self.state();
@@ -288,7 +290,8 @@ impl Session {
         self.write(table, |transaction| transaction.insert(table, record))
     }
 
-    /// Completes the record of a packed key, which is to be changed; false if there is none.
+    /// Completes the record of a packed key, which is to be changed; returns false if it is
+    /// missing.
     pub(crate) fn read(&self, table: &Table, record: &mut Vec<u8>) -> Result<bool> {
         if let Some(single) = &self.state().single
             && single.is_of(table, record)
@@ -350,7 +353,7 @@ impl Session {
         }
     }
 
-    /// Ends the transaction, if there is one; nothing of it happens.
+    /// Ends the transaction, if one has begun; nothing of it happens.
     pub(crate) fn roll_back(&self) {
         drop(self.state().end());
     }
@@ -368,8 +371,8 @@ impl Session {
         Ok(())
     }
 
-    /// Goes back to a point, which stays. If it is not kept, SQLite made it before the first write:
-    /// then nothing that was written happens.
+    /// Rolls back to a point, which stays. If it is not kept, SQLite made it before the first
+    /// write: then nothing that was written happens.
     pub(crate) fn roll_back_to(&self, number: i32) {
         let mut state = self.state();
         state.moments += 1;
@@ -382,7 +385,7 @@ impl Session {
                 savepoints.truncate(at + 1);
             }
             (writing, _) => {
-                // What comes reads at the same moment, if there is one.
+                // Later statements read at the same moment, if there is one.
                 *writing = Writing::Begun(None);
                 savepoints.clear();
             }

@@ -16,8 +16,8 @@ pub(crate) struct Single {
     new: Vec<u8>,
 }
 
-/// Appends to a packed key what its record has after it; false if there is no such record. There
-/// may be anything in `payload`, whose memory is used.
+/// Appends to a packed key what its record has after it; returns false if the record is missing.
+/// `payload` may have any content; its memory is used.
 pub(crate) fn complete(
     table: &impl ReadTable,
     record: &mut Vec<u8>,
@@ -30,7 +30,7 @@ pub(crate) fn complete(
     Ok(is_there)
 }
 
-/// The same of a record as it is now, without a copy if it can be.
+/// Appends the payload of a record as it is now, without a copy if it can be.
 pub(crate) fn complete_now(
     table: &Table,
     record: &mut Vec<u8>,
@@ -53,7 +53,7 @@ pub(crate) fn complete_now(
 /// for it.)
 pub(crate) const MOST_KEPT_BYTES: usize = 1 << 16;
 
-/// Another writer was quicker.
+/// Returns the error for a write that another writer was quicker than.
 pub(crate) fn conflict(table: &Table) -> rusqlite::Error {
     of_engine(&lode::Error::Conflict { table: table.schema().name().into() })
 }
@@ -83,14 +83,14 @@ impl Single {
         (self.key_bytes, self.is_there) = (key_bytes, is_there);
     }
 
-    /// Reads the record of a packed key as it is now. Returns whether it is there.
+    /// Reads the record of a packed key as it is now. Returns true if it is there.
     pub(crate) fn read(&mut self, key: &[u8], payload: &mut Vec<u8>) -> Result<bool> {
         self.note(key, key.len(), false);
         self.is_there = complete_now(&self.table, &mut self.record, payload)?;
         Ok(self.is_there)
     }
 
-    /// The record, if it is there.
+    /// Returns the record, if it is there.
     pub(crate) fn record(&self) -> Option<&[u8]> {
         self.is_there.then_some(&self.record)
     }
@@ -107,7 +107,7 @@ impl Single {
         self.new.shrink_to(MOST_KEPT_BYTES);
     }
 
-    /// Refuses to go on if the record is not the same elsewhere.
+    /// Returns an error if the record is not the same elsewhere.
     pub(crate) fn expect_same_in(&self, table: &impl ReadTable) -> Result<()> {
         let mut record = self.record[..self.key_bytes].to_vec();
         let is_there = complete(table, &mut record, &mut Vec::new())?;

@@ -1,4 +1,4 @@
-//! Where a module of virtual tables finds databases.
+//! Sources of databases for a module of virtual tables.
 
 use std::sync::Arc;
 
@@ -12,12 +12,12 @@ use crate::session::Session;
 pub(crate) enum Source {
     /// The only one: the argument is the table.
     Attached(Arc<Session>),
-    /// Those in directories: the arguments are the directory, the table, and how it is opened.
+    /// Databases in directories: the arguments are the directory, the table, and how it is opened.
     Directories(Arc<Directories>),
 }
 
 impl Source {
-    /// The database and the table that the arguments of `CREATE VIRTUAL TABLE` name.
+    /// Returns the database and the table that the arguments of `CREATE VIRTUAL TABLE` name.
     pub(crate) fn find(
         &self,
         connection: *mut ffi::sqlite3,

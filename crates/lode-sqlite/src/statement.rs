@@ -1,8 +1,8 @@
-//! What a statement is for: the database itself, or SQLite.
+//! The destination of a statement: the database itself, or SQLite.
 
 use crate::ddl::Reader;
 
-/// What becomes of a statement.
+/// The treatment of a statement.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// `CREATE TABLE`, for the database.
@@ -13,7 +13,7 @@ pub(crate) enum Kind {
     Clear { name: String },
     /// `VACUUM`.
     Compact,
-    /// It would do nothing, or not what it says.
+    /// A statement that would do nothing, or not what it says, and why.
     Refused(&'static str),
     /// SQLite carries it out. If it changes rows, they are counted.
     Other { changes_rows: bool },
@@ -21,7 +21,7 @@ pub(crate) enum Kind {
 
 const OTHER: Kind = Kind::Other { changes_rows: false };
 
-/// What a name with perhaps a schema before it is of.
+/// The object of a name with perhaps a schema before it.
 enum Name {
     Alone(String),
     OfLode(String),

@@ -37,11 +37,11 @@ pub(crate) struct VirtualTable {
     shared: Rc<Shared>,
 }
 
-/// What a virtual table shares with its cursors.
+/// The parts that a virtual table shares with its cursors.
 pub(crate) struct Shared {
     pub session: Arc<Session>,
     pub table: Table,
-    /// Its name in SQLite.
+    /// The table's name in SQLite.
     pub name: String,
     /// The plans of statements, by their numbers.
     plans: RefCell<Vec<Rc<Plan>>>,
@@ -51,11 +51,11 @@ pub(crate) struct Shared {
     pub write_buffers: RefCell<WriteBuffers>,
     /// Numbers that stand for keys of several columns.
     pub numbers: RowNumbers,
-    /// Whether it has joined the transaction, and written nothing since.
+    /// True if the table has joined the transaction, and written nothing since.
     has_just_joined: Cell<bool>,
-    /// Its cursors that are open.
+    /// The number of the table's open cursors.
     cursors: Cell<usize>,
-    /// What is known of plans while there are any.
+    /// The state of plans while cursors are open.
     pub transients: RefCell<HashMap<c_int, Transient>>,
     /// A statement that writes nothing to it.
     join: String,
@@ -66,7 +66,7 @@ impl Shared {
         self.table.schema()
     }
 
-    /// Notes a cursor that is opened. Returns whether it is the only one of the connection, outside
+    /// Notes a cursor that is opened. Returns true if it is the only one of the connection, outside
     /// of a transaction.
     pub(crate) fn open_cursor(&self) -> bool {
         self.cursors.set(self.cursors.get() + 1);
@@ -98,8 +98,8 @@ impl Shared {
     }
 }
 
-/// The `CREATE TABLE` that tells SQLite of the columns. Without row numbers, the key is the primary
-/// key in their place.
+/// Returns the `CREATE TABLE` that declares the columns to SQLite. Without row numbers, the key is
+/// the primary key in their place.
 fn declaration(schema: &Schema) -> String {
     let (keys, has_numbers) = (schema.key_columns(), has_row_numbers(schema));
     let columns = schema.columns().iter().enumerate().map(|(at, column)| {
@@ -202,7 +202,7 @@ impl CreateVTab<'_> for VirtualTable {
 }
 
 impl VirtualTable {
-    /// What a statement wants when a key is there already.
+    /// Returns what a statement wants when a key is there already.
     fn on_conflict(&self) -> Conflict {
         // SAFETY: SQLite calls this table's update, on this connection.
         #[expect(unsafe_code)]
@@ -213,7 +213,7 @@ impl VirtualTable {
         }
     }
 
-    /// Whether no transaction of the user's has begun.
+    /// Returns true if no transaction of the user's has begun.
     fn is_autocommit(&self) -> bool {
         // SAFETY: SQLite calls this table, on this connection.
         #[expect(unsafe_code)]
@@ -222,8 +222,8 @@ impl VirtualTable {
     }
 
     /// Has the session take part in the user's transaction, if one has begun, and fixes the moment
-    /// that it reads at. SQLite says only to tables that are written when a transaction begins and
-    /// ends; so a statement writes to this one, and changes nothing.
+    /// that it reads at. SQLite reports the start and the end of a transaction only to tables that
+    /// are written; so a statement writes to this one, and changes nothing.
     fn join(&self) {
         if self.is_autocommit() || self.session().has_begun() {
             return;
@@ -231,8 +231,8 @@ impl VirtualTable {
         // SAFETY: the connection is used only while it calls this table.
         #[expect(unsafe_code)]
         let connection = unsafe { Connection::from_handle(self.connection) };
-        // What can write nothing (`PRAGMA query_only`) loses nothing: its statements see a moment
-        // each.
+        // A connection that cannot write (`PRAGMA query_only`) loses nothing: its statements see a
+        // moment each.
         if connection.and_then(|it| it.execute_batch(&self.shared.join)).is_ok() {
             self.session().fix_moment();
         }
@@ -251,7 +251,7 @@ impl VirtualTable {
         }
     }
 
-    /// The table, to be written.
+    /// Returns the table, to be written.
     fn to_write(&self) -> &Shared {
         self.shared.has_just_joined.set(false);
         &self.shared
@@ -282,7 +282,7 @@ impl TransactionVTab<'_> for VirtualTable {
         Ok(())
     }
 
-    /// What cannot be committed is refused here: after this SQLite asks no more.
+    /// Commits, and refuses what cannot be committed: after this SQLite asks no more.
     fn sync(&mut self) -> Result<()> {
         self.session().commit()
     }

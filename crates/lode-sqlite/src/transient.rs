@@ -30,32 +30,32 @@ const LENGTH_BYTES: usize = 2;
 /// Keys of records under hashes.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
-    /// Hashes in order, each with where its key begins; of one hash in the order of records.
+    /// Hashes in order, each with the start of its key; of one hash in the order of records.
     entries: Vec<(u64, u32)>,
     keys: Vec<u8>,
 }
 
-/// Which values a column is looked up by.
+/// The values that a column is looked up by.
 enum Probe {
-    /// Nothing is equal.
+    /// No value: nothing is equal.
     Nothing,
-    /// It is in the hash.
+    /// A value that is in the hash.
     Hashed,
-    /// Any value may be equal.
+    /// Any value, since any may be equal.
     Any,
 }
 
-/// Which keys an index has for values.
+/// The keys that an index has for values.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Lookup {
     Nothing,
     /// The numbers of entries.
     Entries(Range<usize>),
-    /// The index does not know: all records are to be read.
+    /// All records are to be read: the index does not know.
     All,
 }
 
-/// A text as it is hashed: those that any collation of SQLite takes for equal have one hash.
+/// Hashes a text: texts that any collation of SQLite takes for equal have one hash.
 fn hash_text(hasher: &mut DefaultHasher, text: &[u8]) {
     let end = text.iter().position(|byte| *byte == 0).unwrap_or(text.len());
     let end = text[..end].iter().rposition(|byte| *byte != b' ').map_or(0, |last| last + 1);
@@ -63,7 +63,7 @@ fn hash_text(hasher: &mut DefaultHasher, text: &[u8]) {
     hasher.write_u8(0xff);
 }
 
-/// Hashes a value; false for what equals nothing.
+/// Hashes a value; returns false for what equals nothing.
 fn hash_value(hasher: &mut DefaultHasher, value: Value<'_>) -> bool {
     match value {
         Value::Unsigned(number) => hasher.write_i128(number.into()),
@@ -89,7 +89,7 @@ fn is_text(kind: Type) -> bool {
     matches!(kind, Type::Text(_) | Type::VarText(_))
 }
 
-/// The hash of a record's columns; none if one of them equals nothing.
+/// Hashes a record's columns; returns `None` if one of them equals nothing.
 fn hash_row(schema: &Schema, columns: &[usize], row: RowRef<'_>) -> Option<u64> {
     let mut hasher = DefaultHasher::new();
     for column in columns.iter().map(|column| &schema.columns()[*column]) {
@@ -152,7 +152,7 @@ fn probe_decimal(hasher: &mut DefaultHasher, value: ValueRef<'_>) -> Probe {
 }
 
 impl Index {
-    /// Indexes the records of a cursor by columns; none if that takes more memory than it may.
+    /// Indexes the records of a cursor by columns; returns `None` if that takes too much memory.
     pub(crate) fn build(
         cursor: &mut Cursor,
         schema: &Schema,
@@ -210,7 +210,7 @@ impl Index {
         Lookup::Entries(start..end)
     }
 
-    /// The packed key of an entry.
+    /// Returns the packed key of an entry.
     pub(crate) fn key(&self, number: usize) -> Option<&[u8]> {
         let (_, at) = self.entries.get(number)?;
         let rest = &self.keys[*at as usize..];
@@ -219,33 +219,33 @@ impl Index {
     }
 }
 
-/// What is known of a plan while a statement runs.
+/// The knowledge about a plan while a statement runs.
 #[derive(Default)]
 pub(crate) struct Transient {
-    /// The records that are looked among, and when that was.
+    /// The records of the lookups, and their moment.
     targets: Vec<Target>,
     moment: Moment,
-    /// How often it was looked among them.
+    /// The number of lookups among the records.
     looks: u64,
     index: Option<Rc<Index>>,
     is_too_large: bool,
 }
 
-/// What a table has at one moment, as far as one connection sees it: two that are equal have the
-/// same records.
+/// The content of a table at one moment, as far as one connection sees it: two that are equal have
+/// the same records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Moment {
     pub snapshot: u64,
     pub writes: u64,
 }
 
-/// What a cursor is to do.
+/// A cursor's next step.
 pub(crate) enum Way {
-    /// It reads all records of the targets.
+    /// Reading all records of the targets.
     Read,
-    /// It builds an index of them.
+    /// Building an index of the records.
     Build,
-    /// It looks in the index.
+    /// Looking in the index.
     Look(Rc<Index>),
 }
 
@@ -264,7 +264,7 @@ impl Transient {
         }
     }
 
-    /// Keeps an index that was built; none if it is too large.
+    /// Keeps an index that was built; `None` if it is too large.
     pub(crate) fn keep(&mut self, index: Option<&Rc<Index>>) {
         self.is_too_large = index.is_none();
         self.index = index.map(Rc::clone);

@@ -11,7 +11,7 @@ use crate::error::error;
 use crate::number::Number;
 use crate::position::{bounds, same_number, whole};
 
-/// The type that a column has in a `CREATE TABLE` of SQLite.
+/// Returns the type that a column has in a `CREATE TABLE` of SQLite.
 pub(crate) fn declared_type(kind: Type) -> &'static str {
     match kind {
         Type::F32 | Type::F64 => "REAL",
@@ -66,9 +66,9 @@ fn has_no_value(table: &str, column: &Column, value: &str) -> rusqlite::Error {
     )
 }
 
-/// A value of SQLite for a column, as SQLite's strict tables have it. Text that looks like a number
-/// becomes one for a column of numbers. A real number that is whole becomes a whole one, and a
-/// whole one text.
+/// Turns a value of SQLite into one for a column, as SQLite's strict tables have it. Text that
+/// looks like a number becomes one for a column of numbers. A real number that is whole becomes a
+/// whole one, and a whole one text.
 ///
 /// # Errors
 /// `SQLITE_CONSTRAINT` for a NULL where there can be none; `SQLITE_CONSTRAINT_DATATYPE` for what
@@ -142,7 +142,7 @@ pub(crate) fn from_sqlite<'v>(
             match (kind, bounds(kind)) {
                 (Type::F32 | Type::F64, _) => float(kind, number)
                     .ok_or_else(|| refused("it is beyond the floats of 32 bits"))?,
-                // What SQLite could not read again is not stored.
+                // A value that SQLite could not read again is not stored.
                 (_, Some((least, most))) => match (number.as_whole(), most.min(i64::MAX.into())) {
                     (Some(number), most) if (least..=most).contains(&number) => whole(kind, number),
                     (Some(_), most) => {
@@ -157,7 +157,7 @@ pub(crate) fn from_sqlite<'v>(
     Ok(value)
 }
 
-/// A number as a float; rounded, but not to infinity.
+/// Returns a number as a float; rounded, but not to infinity.
 fn float(kind: Type, number: Number) -> Option<Value<'static>> {
     let number = match number {
         Number::Whole(number) => number as f64,
@@ -167,7 +167,7 @@ fn float(kind: Type, number: Number) -> Option<Value<'static>> {
     fits.then_some(Value::Float(number))
 }
 
-/// A value for an error, in a line and not too long.
+/// Shows a value for an error, in a line and not too long.
 fn shown(value: ValueRef<'_>) -> String {
     const MOST_CHARACTERS: usize = 40;
     match value {

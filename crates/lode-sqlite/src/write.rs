@@ -1,4 +1,4 @@
-//! What statements write: inserts, updates and deletes of single rows (`xUpdate`).
+//! Writes of statements: inserts, updates and deletes of single rows (`xUpdate`).
 
 use lode::Schema;
 use rusqlite::types::ValueRef;
@@ -10,12 +10,12 @@ use crate::rows::has_row_numbers;
 use crate::table::Shared;
 use crate::values::from_sqlite;
 
-/// What becomes of a row whose key is there already.
+/// The treatment of a row whose key is there already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Conflict {
-    /// It is refused, and SQLite does what the statement says: abort, ignore it, …
+    /// Refusing the row: SQLite does what the statement says: abort, ignore it, …
     Fails,
-    /// It takes the other's place.
+    /// Writing the row over the record of its key.
     Replaces,
 }
 
@@ -27,8 +27,8 @@ pub(crate) struct WriteBuffers {
     record: Vec<u8>,
 }
 
-/// Where the values of columns begin among those that SQLite passes: after the row that was, and
-/// the row that is to be.
+/// The place of the first column among the values that SQLite passes: after the keys of the old row
+/// and the new row.
 const FIRST_COLUMN: usize = 2;
 
 impl Shared {
@@ -108,8 +108,8 @@ impl Shared {
         self.session.write(table, |transaction| transaction.delete(table, &key[..]).map(drop))
     }
 
-    /// The packed key of a row, which SQLite names by its key if that is one column, and by its
-    /// number otherwise.
+    /// Reads the packed key of a row, which SQLite names by its key if that is one column, and by
+    /// its number otherwise.
     fn read_key(&self, row: ValueRef<'_>, key: &mut Vec<u8>) -> Result<()> {
         let schema = self.schema();
         key.clear();
@@ -124,7 +124,7 @@ impl Shared {
         schema.append_key(&[value], key).map_err(|cause| of_engine(&cause))
     }
 
-    /// Plain `SQLITE_CONSTRAINT`, for SQLite to do what `OR IGNORE` and the like say.
+    /// Returns plain `SQLITE_CONSTRAINT`, for SQLite to do what `OR IGNORE` and the like say.
     fn is_there_already(&self) -> rusqlite::Error {
         let keys = &self.schema().columns()[..self.schema().key_columns()];
         let names = keys.iter().map(|column| format!("{}.{}", self.name, column.name));
@@ -138,7 +138,7 @@ impl Shared {
     }
 }
 
-/// The packed key that a record begins with.
+/// Returns the packed key that a record starts with.
 fn key_of<'r>(schema: &Schema, record: &'r [u8]) -> Result<&'r [u8]> {
     let length = schema.key_length(record).map_err(|cause| of_engine(&cause))?;
     Ok(&record[..length])

@@ -16,14 +16,14 @@ use crate::tables::Id;
 use crate::value::{Value, ValueRef};
 use crate::watch::{Event, What};
 
-/// How often a batch is tried before it gives up.
+/// The number of attempts after which a batch gives up.
 const MOST_ATTEMPTS: u32 = 1_000;
 
 /// Changes of properties of one volume that happen together. See
 /// [`Volume::update`](crate::Volume::update) and [`Entry::update`].
 ///
-/// What it has set, it reads; others see it when all of it has happened. If another thread changes
-/// what it has read, it runs again from the beginning.
+/// A batch reads what it has set; others see it when all of it has happened. If another thread
+/// changes what the batch has read, the batch runs again from the start.
 ///
 /// ```
 /// use lode_volumes::{Value, Volume};
@@ -45,7 +45,7 @@ pub struct Batch<'v> {
     pieces: RefCell<BTreeMap<(Id, Box<str>), Piece>>,
 }
 
-/// What a batch has read of a property, and what it makes of it.
+/// The part of a batch about one property: its value as read, and its change.
 struct Piece {
     node: Arc<Node>,
     seen: Option<Seen>,
@@ -93,7 +93,7 @@ impl<'v> Batch<'v> {
         self.set_until(entry, name, value.into(), Moment::NEVER)
     }
 
-    /// The same, with a moment at which it expires.
+    /// Sets a property of an entry that expires at a moment.
     pub(crate) fn set_until(
         &self,
         entry: &Entry,
@@ -108,7 +108,7 @@ impl<'v> Batch<'v> {
         Ok(())
     }
 
-    /// A property, as the batch has made it so far.
+    /// Returns a property as the batch has made it so far.
     ///
     /// # Errors
     /// As [`Entry::property`], and `OtherVolume`.
@@ -129,12 +129,12 @@ impl<'v> Batch<'v> {
             seen: None,
             becomes: None,
         });
-        // What was read first has to be so still at the end.
+        // The first value that was read has to be unchanged at the end.
         piece.seen.get_or_insert(seen);
         Ok(value)
     }
 
-    /// Removes a property; false if there is none.
+    /// Removes a property; returns false if the property is missing.
     ///
     /// # Errors
     /// As [`Entry::remove_property`], and `OtherVolume`.
@@ -146,7 +146,7 @@ impl<'v> Batch<'v> {
         Ok(is_there)
     }
 
-    /// Lets a property expire after a time; false if there is none.
+    /// Lets a property expire after a time; returns false if the property is missing.
     ///
     /// # Errors
     /// As [`Entry::expire_property`], and `OtherVolume`.
@@ -158,7 +158,7 @@ impl<'v> Batch<'v> {
     }
 }
 
-/// Whether a batch has happened.
+/// The outcome of one attempt at a batch.
 enum Outcome {
     Done,
     Again,
@@ -186,7 +186,7 @@ impl Core {
         self.late.wait_at_gate();
         let paths: Vec<_> =
             pieces.values().map(|piece| self.watchers.of(|| self.path_of(&piece.node))).collect();
-        // Held here, no cell is detached any more; one that was before makes the batch run again.
+        // The cells held here are detached no more; one that was before makes the batch run again.
         let cells = pieces
             .iter()
             .map(|((_, name), piece)| self.cell(&piece.node, name))

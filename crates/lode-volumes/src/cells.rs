@@ -1,10 +1,10 @@
 //! The properties of an entry that is open, as objects in memory: found by name without a lookup
 //! in the table, and read without a write to memory that others read.
 //!
-//! A *cell* is a property, or the knowledge that there is none. Whoever changes the property holds
-//! the cell's lock, so the table and the cell change in the same order. A cell that is *detached*
-//! is of no use to writers any more: the table, or another cell, has the property. Readers may
-//! still see what it was when they began.
+//! A *cell* is a property, or the knowledge that the property is missing. A thread that changes the
+//! property holds the cell's lock, so the table and the cell change in the same order. A *detached*
+//! cell is of no more use to writers: the table, or another cell, has the property. Readers may
+//! still see what it was when they started.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -29,17 +29,17 @@ pub(crate) struct Cell {
     held: Mutex<Held>,
 }
 
-/// What only the holder of a cell's lock sees.
+/// The part of a cell that only the holder of its lock sees.
 pub(crate) struct Held {
     pub detached: bool,
-    /// The table has not what the cell has.
+    /// True if the table does not have what the cell has.
     pub dirty: bool,
     /// Values of at most as many bytes take up no more room in the table; `None` if the table has
     /// no such property.
     pub room_bytes: Option<usize>,
 }
 
-/// How many bytes more are kept.
+/// A change of the number of bytes kept.
 pub(crate) type Growth = isize;
 
 impl Cell {
@@ -69,7 +69,7 @@ impl Cell {
         self.kept.read(read).0
     }
 
-    /// When it expires; `None` if there is none.
+    /// Returns the moment at which the property expires; `None` if it never does.
     pub(crate) fn expires(&self) -> Option<Moment> {
         self.kept.expires()
     }
@@ -92,7 +92,7 @@ impl Cell {
         self.kept.set_expires(expires);
     }
 
-    /// Bytes that it keeps, about.
+    /// Returns about how many bytes the cell keeps.
     pub(crate) fn size_bytes(&self) -> usize {
         self.kept.size_bytes() + self.name.len() + self.key.len() + size_of::<Self>()
     }
@@ -105,7 +105,7 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    /// Whether a cell is still what was seen.
+    /// Returns true if a cell is still what was seen.
     pub(crate) fn is_now(&self, cell: &Arc<Cell>) -> bool {
         Arc::ptr_eq(&self.cell, cell) && cell.kept.is_of(self.version)
     }
@@ -118,7 +118,7 @@ fn hash_of(name: &str) -> u64 {
 /// The cells of an entry. Readers see a map that never changes; a new cell comes with a new map.
 pub(crate) struct Cells {
     map: ArcSwap<Map>,
-    /// Held while the map is replaced.
+    /// A lock that is held while the map is replaced.
     change: Mutex<()>,
 }
 
@@ -177,8 +177,8 @@ impl Cells {
         map.find(name).map(work)
     }
 
-    /// The cell of a name; if there is none, the one that `make` makes. Nothing changes the
-    /// property meanwhile. Returns how many bytes more are kept, too.
+    /// Returns the cell of a name, and adds the one that `make` makes if it is missing. Nothing
+    /// changes the property during the call. Returns how many bytes more are kept, too.
     pub(crate) fn find_or_add<E>(
         &self,
         name: &str,

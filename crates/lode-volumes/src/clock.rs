@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::error::{Error, Result};
 
-/// What says how late it is.
+/// A source of the time.
 ///
 /// A volume takes the latest time that it has seen for the present time. If the clock goes back,
 /// time stands still until the clock has caught up. So what has expired stays expired.
@@ -36,11 +36,11 @@ use crate::error::{Error, Result};
 /// # Ok::<(), lode_volumes::Error>(())
 /// ```
 pub trait Clock: Send + Sync {
-    /// The time.
+    /// Returns the time.
     fn now(&self) -> SystemTime;
 }
 
-/// The system's clock, which goes on at its own pace when it is set back.
+/// The system's clock, which continues at its own pace when it is set back.
 pub(crate) struct SystemClock {
     start: SystemTime,
     running: Instant,
@@ -59,7 +59,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A moment: microseconds since the beginning of 1970.
+/// A moment: microseconds since the start of 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Moment(pub i64);
 
@@ -72,7 +72,7 @@ impl Moment {
         Self(i64::try_from(since.as_micros()).unwrap_or(i64::MAX - 1))
     }
 
-    /// The moment that is `duration` later; less than a microsecond counts as one.
+    /// Returns the moment `duration` later; less than a microsecond counts as one.
     pub(crate) fn after(self, duration: Duration) -> Result<Self> {
         let micros = i64::try_from(duration.as_nanos().div_ceil(1000)).ok();
         let later = micros.and_then(|micros| self.0.checked_add(micros)).map(Self);
@@ -88,7 +88,7 @@ pub(crate) struct Time {
 }
 
 impl Time {
-    /// The time of a volume that has seen `latest` before.
+    /// Makes the time of a volume that has seen `latest` before.
     pub(crate) fn new(clock: Arc<dyn Clock>, latest: Moment) -> Self {
         Self { clock, latest: AtomicI64::new(latest.0) }
     }

@@ -1,4 +1,4 @@
-//! What all handles of a volume share: its database, its open entries, and how they are found.
+//! The parts that all handles of a volume share: its database, its open entries, and their lookup.
 //!
 //! Locks, in the order in which a thread may take them:
 //!
@@ -31,26 +31,26 @@ use crate::storage::Claim;
 use crate::tables::{Id, ROOT, Setting, Tables};
 use crate::watch::Watchers;
 
-/// Ids are reserved in the table by as many.
+/// The number of ids that are reserved in the table at a time.
 const RESERVED_IDS: u64 = 1024;
 
-/// Longer paths are looked up level by level each time.
+/// The most bytes of a path that is remembered; longer ones are looked up level by level.
 const MOST_REMEMBERED_BYTES: usize = 1024;
 
-/// After as many attempts, a lookup keeps others from unlinking and renaming meanwhile.
+/// Attempts after which a lookup keeps others from unlinking and renaming.
 const LOOSE_ATTEMPTS: u32 = 8;
 
 /// How changes of properties reach the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     ReadOnly,
-    /// Each change is an operation of the database, and as durable as that.
+    /// Changes that are each an operation of the database, and as durable as that.
     Through,
-    /// Nothing is promised before the volume is closed, so tables may catch up later.
+    /// Changes that may reach the tables later, since nothing is promised before the close.
     Late,
 }
 
-/// A volume that is open.
+/// An open volume.
 pub(crate) struct Core {
     pub database: Database,
     pub tables: Tables,
@@ -59,27 +59,27 @@ pub(crate) struct Core {
     pub time: Time,
     pub registry: Registry,
     pub structure: RwLock<()>,
-    /// How often entries were unlinked or renamed.
+    /// The number of times that entries were unlinked or renamed.
     version: AtomicU64,
     ids: Mutex<Ids>,
     pub late: Late,
     pub watchers: Watchers,
     pub claim: Mutex<Claim>,
-    /// Nothing expires before this moment.
+    /// A moment before which nothing expires.
     pub next_expiry: AtomicI64,
     /// The latest time that was seen, as far as the table has it.
     pub kept_time: KeptTime,
-    /// What was unlinked may still be there to be deleted.
+    /// True if unlinked entries may still have to be deleted.
     pub has_removed: AtomicBool,
-    /// Held by the thread that deletes a step of what was unlinked.
+    /// A lock of the thread that deletes a step of what was unlinked.
     pub clearing: Mutex<()>,
-    /// What was taken out, while handles of what is below it may still be of use.
+    /// Entries that were taken out, while handles of what is below them may still be of use.
     pub leaving: Mutex<BTreeSet<Id>>,
-    /// No handle is left, or the volume was closed.
+    /// True if no handle is left, or the volume was closed.
     pub is_ending: AtomicBool,
 }
 
-/// Ids that are reserved and unused.
+/// Reserved ids that are unused.
 #[derive(Default)]
 struct Ids {
     next: Id,
@@ -150,7 +150,7 @@ impl Core {
         Error::Corrupt { volume: self.name.clone(), why: why.into() }
     }
 
-    /// Where an open entry is. The thread holds no lock.
+    /// Returns the path of an open entry. The thread holds no lock.
     pub(crate) fn path_of(&self, node: &Node) -> String {
         let _structure = read(&self.structure);
         node.path()
@@ -177,7 +177,7 @@ impl Core {
         self.version.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// An id that no entry has had.
+    /// Returns an id that no entry has had.
     pub(crate) fn new_id(&self) -> Result<Id> {
         let mut ids = lock(&self.ids);
         if ids.next == ids.end {
@@ -192,7 +192,7 @@ impl Core {
         Ok(ids.next - 1)
     }
 
-    /// The child of an entry.
+    /// Returns the child of an entry.
     pub(crate) fn child(&self, parent: &Arc<Node>, name: &str) -> Result<Option<Arc<Node>>> {
         let mut attempt = 0;
         loop {
@@ -208,7 +208,7 @@ impl Core {
             let place = || Place { parent: Arc::clone(parent), name: name.into() };
             let node = self.registry.find_or_open(id, place);
             if alone.is_some() && node.state() != State::Gone && !node.is_at(parent, name) {
-                // It was opened by a thread that had found it where it was before.
+                // A thread that had found the entry where it was before has opened it.
                 node.move_to(place());
             }
             if self.is_still(parent, name, &node, version) {
@@ -217,8 +217,8 @@ impl Core {
         }
     }
 
-    /// Whether an entry that was found under a parent is there, so that whoever unlinks it from
-    /// now on finds its node.
+    /// Returns true if an entry found under a parent is still there. Whoever unlinks it from now on
+    /// finds its node.
     pub(crate) fn is_still(
         &self,
         parent: &Arc<Node>,
@@ -232,7 +232,7 @@ impl Core {
             && node.is_at(parent, name)
     }
 
-    /// The entry under a path that begins at another one.
+    /// Returns the entry under a path that starts at another entry.
     pub(crate) fn lookup(&self, from: &Arc<Node>, path: &str) -> Result<Option<Arc<Node>>> {
         self.expect_linked(from)?;
         let version = self.version();
@@ -260,7 +260,7 @@ impl Core {
         Ok(Some(node))
     }
 
-    /// The entry under a path, which is linked if it is not there, as are those above it.
+    /// Returns the entry under a path. Links it if it is not there, and those above it.
     pub(crate) fn make(&self, from: &Arc<Node>, path: &str) -> Result<Arc<Node>> {
         if let Some(node) = self.lookup(from, path)? {
             return Ok(node);
@@ -283,7 +283,7 @@ impl Core {
     /// Closes open entries if there are more than there should be.
     pub(crate) fn trim_if_over_full(&self) {
         if self.registry.is_over_full() {
-            // What the tables have not is kept; the next one who needs that reports why.
+            // Cells that the tables lack are kept; the next one who needs the tables reports why.
             let _ = self.catch_up();
             self.registry.trim();
         }
@@ -293,7 +293,7 @@ impl Core {
         Error::NoEntry { path: child_path(&parent.path(), name) }
     }
 
-    /// What is to be written before the database is closed.
+    /// Writes what has to be written before the database is closed.
     pub(crate) fn finish(&self) -> Result<()> {
         if self.is_read_only() {
             return Ok(());

@@ -53,7 +53,7 @@ impl fmt::Debug for Entry {
 }
 
 impl PartialEq for Entry {
-    /// Whether both are of the same entry of the same opened volume.
+    /// Returns true if both are of the same entry of the same opened volume.
     fn eq(&self, other: &Self) -> bool {
         std::ptr::eq(self.core(), other.core()) && self.node.id == other.node.id
     }
@@ -82,7 +82,7 @@ impl Entry {
         self.node.state() == State::Gone
     }
 
-    /// Its path in the volume.
+    /// Returns the entry's path in the volume.
     ///
     /// # Errors
     /// `Gone`.
@@ -100,10 +100,10 @@ impl Entry {
         self.core().set(&self.node, name, value.into())
     }
 
-    /// A copy of a property; `None` if there is none.
+    /// Returns a copy of a property; `None` if the property is missing.
     ///
     /// # Errors
-    /// [Those of every operation](Self#errors).
+    /// [The errors of every operation](Self#errors).
     pub fn property(&self, name: &str) -> Result<Option<Value>> {
         self.with_property(name, to_value)
     }
@@ -112,7 +112,7 @@ impl Entry {
     /// property. It allocates nothing, and threads that read do not wait for each other.
     ///
     /// # Errors
-    /// [Those of every operation](Self#errors).
+    /// [The errors of every operation](Self#errors).
     #[inline]
     pub fn with_property<T>(
         &self,
@@ -122,18 +122,18 @@ impl Entry {
         self.core().read_property(&self.node, name, read)
     }
 
-    /// Whether there is such a property.
+    /// Returns true if the entry has the property.
     ///
     /// # Errors
-    /// [Those of every operation](Self#errors).
+    /// [The errors of every operation](Self#errors).
     pub fn has_property(&self, name: &str) -> Result<bool> {
         self.with_property(name, |_| ()).map(|found| found.is_some())
     }
 
-    /// Removes a property; false if there is none.
+    /// Removes a property; returns false if the property is missing.
     ///
     /// # Errors
-    /// [Those of every write](Self#errors).
+    /// [The errors of every write](Self#errors).
     pub fn remove_property(&self, name: &str) -> Result<bool> {
         self.core().remove(&self.node, name)
     }
@@ -175,28 +175,29 @@ impl Entry {
         }
     }
 
-    /// All properties, in the order of their names' bytes, as they are now.
+    /// Returns all properties as they are now, in the order of their names' bytes.
     ///
     /// # Errors
-    /// [Those of every operation](Self#errors).
+    /// [The errors of every operation](Self#errors).
     pub fn properties(&self) -> Result<Properties> {
         self.core().expect_linked(&self.node)?;
         self.core().catch_up()?;
         Ok(Properties::new(self.shared.core(), None, self.node.id, self.core().time.now()))
     }
 
-    /// The names of all properties, in the order of their bytes.
+    /// Returns the names of all properties, in the order of their bytes.
     ///
     /// # Errors
-    /// [Those of every operation](Self#errors).
+    /// [The errors of every operation](Self#errors).
     pub fn property_names(&self) -> Result<Vec<String>> {
         self.properties()?.names()
     }
 
-    /// Lets a property expire after a time, to the microsecond; false if there is none. From then
-    /// on no one sees it, also after the volume was opened again, or the clock was set back. After
-    /// a crash too, what a reader has found expired is gone, if the volume's level keeps what was
-    /// set before. (Readers of a volume that was opened to be read only write nothing.)
+    /// Lets a property expire after a time, to the microsecond; returns false if it is missing.
+    /// From then on no one sees it, also after the volume was opened again, or the clock was set
+    /// back. After a crash too, what a reader has found expired is gone, if the volume's level
+    /// keeps what was set before. (Readers of a volume that was opened to be read only write
+    /// nothing.)
     ///
     /// ```
     /// use std::time::Duration;
@@ -217,15 +218,15 @@ impl Entry {
         self.core().expire(&self.node, name, Some(after))
     }
 
-    /// Lets a property stay that would have expired; false if there is none.
+    /// Lets a property stay that would have expired; returns false if it is missing.
     ///
     /// # Errors
-    /// [Those of every write](Self#errors).
+    /// [The errors of every write](Self#errors).
     pub fn cancel_expiration(&self, name: &str) -> Result<bool> {
         self.core().expire(&self.node, name, None)
     }
 
-    /// Several changes of properties of this entry, all of them or none. See [`Batch`].
+    /// Changes several properties of this entry, all of them or none. See [`Batch`].
     ///
     /// ```
     /// use lode_volumes::Volume;
@@ -240,7 +241,7 @@ impl Entry {
     /// ```
     ///
     /// # Errors
-    /// What `work` returns; `Conflict`; and [those of every write](Self#errors).
+    /// The error of `work`; `Conflict`; and [those of every write](Self#errors).
     pub fn update<T, E: From<Error>>(
         &self,
         mut work: impl FnMut(&EntryBatch<'_>) -> Result<T, E>,
@@ -259,15 +260,15 @@ impl Entry {
     /// Unlinks a child, with its properties. Handles of it return `Gone` from then on.
     ///
     /// # Errors
-    /// `NoEntry`; `NotEmpty` when the child has children; and [those of every
-    /// write](Self#errors). If deleting what the child had fails after it was unlinked, that is
-    /// returned, too; the deletion goes on later.
+    /// `NoEntry`; `NotEmpty` when the child has children; and [those of every write](Self#errors).
+    /// If deleting what the child had fails after it was unlinked, that is returned, too; the
+    /// deletion continues later.
     pub fn unlink(&self, name: &str) -> Result<()> {
         self.core().unlink(&self.node, name, Extent::Entry)
     }
 
     /// Unlinks a child and all below it. They are gone at once. Deleting what they had takes as
-    /// many steps of bounded size as it needs; if a crash comes between them, it goes on when the
+    /// many steps of bounded size as it needs; after a crash between them, it continues when the
     /// volume is opened again.
     ///
     /// ```
@@ -301,27 +302,27 @@ impl Entry {
         self.core().rename(&Move { from: &self.node, name, to: &to.node, new_name })
     }
 
-    /// The entry under a path that begins here; `None` if there is none. An empty path is this one.
+    /// Returns the entry under a path from here; `None` if it is missing. An empty path is this
+    /// entry.
     ///
     /// # Errors
-    /// [Those of every operation](Self#errors).
+    /// [The errors of every operation](Self#errors).
     pub fn entry(&self, path: &str) -> Result<Option<Self>> {
         Ok(self.core().lookup(&self.node, path)?.map(|node| self.handle(node)))
     }
 
-    /// The entry under a path that begins here. It is linked if it is not there, and so are those
-    /// on the way.
+    /// Returns the entry under a path from here. Links it if it is not there, and those on the way.
     ///
     /// # Errors
-    /// [Those of every write](Self#errors).
+    /// [The errors of every write](Self#errors).
     pub fn create_entry(&self, path: &str) -> Result<Self> {
         self.core().make(&self.node, path).map(|node| self.handle(node))
     }
 
-    /// The names of the children, in the order of their bytes, as they are now.
+    /// Returns the names of the children as they are now, in the order of their bytes.
     ///
     /// # Errors
-    /// [Those of every operation](Self#errors).
+    /// [The errors of every operation](Self#errors).
     pub fn links(&self) -> Result<Links> {
         self.links_with_prefix("")
     }
@@ -330,7 +331,7 @@ impl Entry {
         self.links()?.next().transpose().map(|first| first.is_some())
     }
 
-    /// The names of the children that begin with a prefix, in the order of their bytes.
+    /// Returns the names of the children that start with a prefix, in the order of their bytes.
     ///
     /// ```
     /// use lode_volumes::{Result, Volume};
@@ -345,19 +346,19 @@ impl Entry {
     /// ```
     ///
     /// # Errors
-    /// [Those of every operation](Self#errors).
+    /// [The errors of every operation](Self#errors).
     pub fn links_with_prefix(&self, prefix: &str) -> Result<Links> {
         self.core().expect_linked(&self.node)?;
         Ok(Links::new(self.core(), None, self.node.id, prefix))
     }
 
-    /// This entry and all below it, at one moment. See [`Walk`].
+    /// Walks over this entry and all below it, at one moment. See [`Walk`].
     ///
     /// # Errors
-    /// [Those of every operation](Self#errors).
+    /// [The errors of every operation](Self#errors).
     pub fn walk(&self) -> Result<Walk> {
         let snapshot = Snapshot::take(&self.shared)?;
-        // Whether it is gone is known after the moment at which the walk reads.
+        // The path shows if the entry is gone, after the moment at which the walk reads.
         Ok(snapshot.at(self.node.id, self.path()?).walk())
     }
 }
@@ -369,7 +370,7 @@ pub struct EntryBatch<'b> {
 }
 
 impl EntryBatch<'_> {
-    /// As [`Batch::set`].
+    /// Sets a property, as [`Batch::set`] does.
     ///
     /// # Errors
     /// As there.
@@ -377,7 +378,7 @@ impl EntryBatch<'_> {
         self.batch.set(self.entry, name, value)
     }
 
-    /// As [`Batch::property`].
+    /// Returns a property, as [`Batch::property`] does.
     ///
     /// # Errors
     /// As there.
@@ -385,7 +386,7 @@ impl EntryBatch<'_> {
         self.batch.property(self.entry, name)
     }
 
-    /// As [`Batch::remove_property`].
+    /// Removes a property, as [`Batch::remove_property`] does.
     ///
     /// # Errors
     /// As there.
@@ -393,7 +394,7 @@ impl EntryBatch<'_> {
         self.batch.remove_property(self.entry, name)
     }
 
-    /// As [`Batch::expire_property`].
+    /// Lets a property expire, as [`Batch::expire_property`] does.
     ///
     /// # Errors
     /// As there.

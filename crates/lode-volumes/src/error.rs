@@ -1,10 +1,10 @@
-//! What can go wrong, and what the caller can do about it.
+//! The errors of volumes, and what the caller can do about them.
 
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The result of what can go wrong.
+/// The result of an operation that can fail.
 ///
 /// ```
 /// use lode_volumes::{Result, Volume};
@@ -38,66 +38,66 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// What should be a name of an entry or a property is none.
+    /// A text that is no valid name of an entry or a property.
     #[error("{name:?} is no name: {fault}")]
     InvalidName {
-        /// The name, or its beginning.
+        /// The name, or its start.
         name: Box<str>,
-        /// What is wrong with it.
+        /// The fault of the name.
         fault: NameFault,
     },
-    /// There is no such entry.
+    /// A missing entry.
     #[error("there is no entry {path}; link it")]
     NoEntry {
         /// The path.
         path: String,
     },
-    /// The parent has a child of that name already.
+    /// A name that a child of the parent has already.
     #[error("there is an entry {path} already; open it, or choose another name")]
     NameTaken {
         /// The path.
         path: String,
     },
-    /// An entry has children, so `unlink` leaves it.
+    /// An entry with children, which `unlink` leaves.
     #[error("entry {path} has children; unlink them first, or use unlink_all")]
     NotEmpty {
         /// The path.
         path: String,
     },
-    /// The entry was unlinked since it was opened.
+    /// An entry that was unlinked since it was opened.
     #[error("the entry {path} was unlinked; open it again, or link it")]
     Gone {
-        /// Where it was.
+        /// The path from which the entry was to be moved.
         path: String,
     },
-    /// An entry cannot be moved below itself.
+    /// A move of an entry below itself.
     #[error("entry {path} cannot be moved to {to}, which is the entry itself or below it")]
     IntoItself {
         /// The entry.
         path: String,
-        /// Where it was to go.
+        /// The path to which the entry was to be moved.
         to: String,
     },
-    /// A value has more bytes than a property may have.
+    /// A value with more bytes than a property may have.
     #[error("a property can have at most {most_bytes} bytes, not {size_bytes}")]
     ValueTooLong {
-        /// Those of the value.
+        /// Bytes of the value.
         size_bytes: usize,
         /// The most.
         most_bytes: usize,
     },
-    /// A value is of another type than it was asked for.
+    /// A value of another type than the caller asked for.
     #[error("the value is of type {found}, not {wanted}")]
     OtherKind {
-        /// The type that the value has.
+        /// The type of the value.
         found: crate::Kind,
-        /// The type that was wanted.
+        /// The wanted type.
         wanted: crate::Kind,
     },
-    /// A property can expire within some 290,000 years only.
+    /// An expiry that is too far away: properties can expire within some 290,000 years only.
     #[error("{seconds} seconds from now is later than a property can expire; leave the expiry out")]
     ExpiryTooFar {
-        /// The time that was given.
+        /// The given time.
         seconds: u64,
     },
     /// The volume, or every volume of the mount, is opened or mounted for reading only.
@@ -106,7 +106,7 @@ pub enum Error {
         /// The volume's name, or the path in the storage.
         volume: String,
     },
-    /// Entries of several volumes cannot be in one operation.
+    /// Entries of several volumes in one operation.
     #[error("the entry is of volume {found}, not of {expected}; an operation is within one volume")]
     OtherVolume {
         /// The entry's.
@@ -114,51 +114,51 @@ pub enum Error {
         /// The operation's.
         expected: String,
     },
-    /// A database has tables that are not a volume's.
+    /// A database with tables that are not a volume's.
     #[error("database {volume} is no volume: it has table {table}; choose another directory")]
     NotAVolume {
         /// The volume's name.
         volume: String,
-        /// A table that no volume has.
+        /// A table that volumes do not have.
         table: String,
     },
-    /// A database to read has no volume in it yet.
+    /// A database that is opened for reading, without a volume in it yet.
     #[error("{volume} has no volume yet; open it for writing once, or choose another directory")]
     NoVolume {
         /// The volume's name.
         volume: String,
     },
-    /// The volume was written by another version of this crate.
+    /// A volume that was written by another version of this crate.
     #[error("volume {volume} has layout {found}, and this version reads layout {known}")]
     Layout {
         /// The volume's name.
         volume: String,
-        /// Its layout.
+        /// The layout of the volume.
         found: u64,
-        /// The one that is known.
+        /// The layout that this version reads.
         known: u64,
     },
-    /// A record of a volume is none.
+    /// A damaged record of a volume.
     #[error("volume {volume} is corrupt: {why}; restore it from a copy")]
     Corrupt {
         /// The volume's name.
         volume: String,
-        /// What is wrong.
+        /// The fault of the record.
         why: String,
     },
-    /// Other threads changed what a batch has read, each time that it was tried.
+    /// A batch that lost every attempt: other threads changed what it has read.
     #[error("other threads changed what the batch has read, {attempts} times; try it again")]
     Conflict {
-        /// How often it was tried.
+        /// The number of attempts.
         attempts: u32,
     },
-    /// The volume is mounted in another storage.
+    /// A volume that is mounted in another storage.
     #[error("volume {volume} is mounted in another storage; unmount it there")]
     Claimed {
         /// The volume's name.
         volume: String,
     },
-    /// This entry of the volume is mounted at this path already.
+    /// An entry of a volume that is mounted at this path already.
     #[error("entry {entry} of volume {volume} is mounted at {path} already")]
     AlreadyMounted {
         /// The volume's name.
@@ -168,13 +168,13 @@ pub enum Error {
         /// The path in the storage.
         path: String,
     },
-    /// No volume is mounted at a path or above it, or not this one.
+    /// A path without a mounted volume at it or above it, or without this one.
     #[error("no such volume is mounted at {path}; mount one")]
     NotMounted {
         /// The path in the storage.
         path: String,
     },
-    /// Volumes were mounted or unmounted since the entry of the storage was opened.
+    /// An entry of the storage that was opened before volumes were mounted or unmounted.
     #[error("the mounts have changed since {path} was opened; open it again")]
     MountsChanged {
         /// The path in the storage.
@@ -185,31 +185,31 @@ pub enum Error {
     Partial {
         /// The names of the volumes that have the change.
         written: Vec<String>,
-        /// The names of those that have not, and why.
+        /// The names of the volumes without the change, and why.
         failed: Vec<(String, Error)>,
     },
-    /// A line to import is no entry.
+    /// A line to import that is not a valid entry.
     #[error("line {line}: {why}; the entries before it are imported")]
     Line {
         /// The number of the line, from 1.
         line: u64,
-        /// What is wrong with it.
+        /// The fault of the line.
         why: String,
     },
-    /// What was to be imported cannot be read, or what was exported cannot be written.
+    /// A stream that could not be read for an import, or written for an export.
     #[error("{what}: {source}")]
     Stream {
-        /// What was tried.
+        /// The action that was tried.
         what: &'static str,
-        /// What the stream said.
+        /// The error of the stream.
         source: Arc<io::Error>,
     },
-    /// What the database below said.
+    /// An error of the database below.
     #[error(transparent)]
     Database(#[from] lode::Error),
 }
 
-/// What is wrong with a name.
+/// A fault of a name.
 ///
 /// ```
 /// use lode_volumes::{Error, NameFault, Volume};
@@ -221,19 +221,19 @@ pub enum Error {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NameFault {
-    /// It has no characters.
+    /// A name without characters.
     #[error("it is empty; give one")]
     Empty,
-    /// It is `.` or `..`.
+    /// The name `.` or `..`.
     #[error("a path cannot go to itself or up; write it out")]
     Dots,
-    /// It has a `/`.
+    /// A name with a `/`.
     #[error("it has a /; leave it out")]
     Slash,
-    /// It is too long.
+    /// A name that is too long.
     #[error("it has {size_bytes} bytes, and at most {most_bytes} are allowed; shorten it")]
     TooLong {
-        /// Its bytes.
+        /// Bytes of the name.
         size_bytes: usize,
         /// The most.
         most_bytes: usize,
@@ -247,8 +247,8 @@ fn partial(written: &[String], failed: &[(String, Error)]) -> String {
 }
 
 impl Error {
-    /// Whether what was passed cannot be: a name, a value, a path that is not there, or a line to
-    /// import. The same call fails again until something else has changed.
+    /// Returns true if the argument cannot be used: a name, a value, a path that is not there, or a
+    /// line to import. The same call fails again until something else has changed.
     pub fn is_bad_input(&self) -> bool {
         match self {
             Self::Database(error) => error.is_bad_input(),
@@ -274,7 +274,7 @@ impl Error {
     }
 }
 
-/// The name of a volume in a directory.
+/// Returns the name of a volume in a directory.
 pub(crate) fn volume_name(directory: &std::path::Path) -> String {
     PathBuf::from(directory).display().to_string()
 }

@@ -26,10 +26,10 @@ const MOST_DUE: u64 = 1 << 16;
 /// The most properties that are removed at once.
 const STEP_PROPERTIES: usize = 256;
 
-/// With as many bytes of values, no more are removed at once: a transaction holds them.
+/// Bytes of values after which no more are removed at once: a transaction holds them.
 const STEP_BYTES: usize = 1 << 20;
 
-/// A property whose time has come.
+/// A property that is due to expire.
 struct Due {
     when: Moment,
     entry: Id,
@@ -39,7 +39,7 @@ struct Due {
 /// The latest time that a volume has seen, as far as its table has it.
 pub(crate) struct KeptTime {
     micros: AtomicI64,
-    /// Held while a later one is written.
+    /// A lock that is held while a later time is written.
     change: Mutex<()>,
 }
 
@@ -54,8 +54,8 @@ impl KeptTime {
 }
 
 impl Core {
-    /// Whether a property that expires then is gone at a moment that has come. If so, it is gone
-    /// after a crash too, as far as the volume's level goes.
+    /// Returns true if a property that expires at `expires` is gone at a moment `now` that has
+    /// come. If so, it is gone after a crash too, as far as the volume's level goes.
     #[inline]
     pub(crate) fn has_expired_at(&self, expires: Moment, now: Moment) -> bool {
         let has_expired = expires <= now;
@@ -67,7 +67,7 @@ impl Core {
         has_expired
     }
 
-    /// Has the table know how late it is.
+    /// Has the table store the latest time.
     pub(crate) fn keep_time(&self, now: Moment) -> Result<()> {
         let _change = lock(&self.kept_time.change);
         if !self.kept_time.has(now) {
@@ -90,7 +90,7 @@ impl Core {
         }
         let mut count = 0;
         loop {
-            // What is set to expire from here on is earlier than this, or is found.
+            // A property set to expire from here on is earlier than this, or is found.
             self.next_expiry.store(i64::MAX, Ordering::SeqCst);
             let (due, next) = self.due(now)?;
             // Until all are removed, there are some for the next sweep.
@@ -107,7 +107,7 @@ impl Core {
         Ok(count)
     }
 
-    /// The first properties whose time has come, and when that of the next one comes.
+    /// Returns the first properties that are due, and the moment at which the next one is.
     fn due(&self, now: Moment) -> Result<(Vec<Due>, Moment)> {
         let mut due = Vec::new();
         let mut cursor = self.tables.expiries.iter().limit(MOST_DUE);
@@ -153,7 +153,7 @@ impl Core {
         Ok(count)
     }
 
-    /// Removes a property if it expires at this moment; returns whether it was there.
+    /// Removes a property if it expires at this moment; returns true if it was there.
     pub(crate) fn remove_due(&self, when: Moment, entry: Id, name: &str) -> Result<bool> {
         let due = Due { when, entry, name: name.into() };
         let removed = self.database.transact(|it| self.remove_in(it, &due, &mut 0));
@@ -197,7 +197,7 @@ impl Core {
                 names.push(&name[..]);
                 at = *parent;
             }
-            // What was unlinked has no path.
+            // An unlinked entry has no path.
             if at == ROOT {
                 paths.insert(id, path_of_names(names.into_iter().rev()));
             }
@@ -250,7 +250,7 @@ impl Alarm {
         self.changed.notify_all();
     }
 
-    /// Waits for the interval; false if the thread is to end.
+    /// Waits for the interval; returns false if the thread is to end.
     pub(crate) fn wait(&self, interval: Duration) -> bool {
         let ending = lock(&self.is_ending);
         let waited = self.changed.wait_timeout_while(ending, interval, |ending| !*ending);
@@ -277,8 +277,8 @@ mod tests {
         }
     }
 
-    /// Entries in folders, of which only some are open when their properties expire; one folder
-    /// was moved below a newer one.
+    /// Expires entries in folders, of which only some are open then; one folder was moved below a
+    /// newer one.
     #[test]
     fn a_sweep_looks_for_the_paths_of_all_entries_at_once() {
         const FOLDERS: u64 = 20;

@@ -6,8 +6,8 @@
 //!
 //! The value of a property is an object with its type as name. Blobs are hexadecimal digits. Floats
 //! that are no numbers are `"inf"`, `"-inf"`, `"nan"`, or `"nan:"` and their bits in hexadecimal
-//! digits. A property that expires has `"expires_at"` beside its value, in microseconds since the
-//! beginning of 1970. An entry with much in it has several lines.
+//! digits. A property that expires has `"expires_at"` next to its value, in microseconds since the
+//! start of 1970. An entry with much in it has several lines.
 
 use std::io::{BufRead, Write};
 
@@ -22,7 +22,7 @@ use crate::snapshot::EntryAt;
 use crate::value::{Kind, Value, ValueRef};
 use crate::volume::Volume;
 
-/// With as many bytes of values, a line ends.
+/// Bytes of values after which a line ends.
 const LINE_BYTES: usize = 4 << 20;
 
 /// The most bytes of a line to import: some more than a line that was exported can have.
@@ -31,7 +31,7 @@ const MOST_LINE_BYTES: usize = 64 << 20;
 const EXPIRES_AT: &str = "expires_at";
 
 impl EntryAt {
-    /// Writes this entry and all below it as lines of JSON, with paths that begin at this entry.
+    /// Writes this entry and all below it as lines of JSON, with paths that start at this entry.
     /// Returns the number of entries.
     ///
     /// ```
@@ -129,7 +129,7 @@ fn float(number: f64) -> Json {
     }
 }
 
-/// What a line says of an entry.
+/// The content of one line about an entry.
 struct Line<'l> {
     path: &'l str,
     properties: Vec<(&'l str, Value, Moment)>,
@@ -142,8 +142,8 @@ impl Volume {
     /// out. Each line happens as a whole; blank lines are skipped. Returns the number of lines.
     ///
     /// # Errors
-    /// `Line` at the first line that is no entry: all before it are imported, and stay. `Stream`
-    /// when `lines` cannot be read; and as [every write](crate::Entry#errors).
+    /// `Line` at the first line that is not a valid entry: all before it are imported, and stay.
+    /// `Stream` when `lines` cannot be read; and as [every write](crate::Entry#errors).
     pub fn import(&self, path: &str, lines: &mut dyn BufRead) -> Result<u64> {
         let mut way = Way::new(self.create_entry(path)?);
         let (mut text, mut number, mut count) = (Vec::new(), 0, 0);
@@ -174,7 +174,7 @@ impl Volume {
     }
 
     fn import_line(&self, way: &mut Way, line: &Line<'_>) -> Result<()> {
-        // What is wrong with a line is found before anything of it happens.
+        // A fault of a line is found before anything of the line happens.
         let names = names_of(line.path)?;
         for (name, value, _) in &line.properties {
             crate::name::expect_name(name)?;
@@ -201,7 +201,7 @@ struct Way {
     top: Entry,
     /// Names, and the entries under them, each below the one before.
     steps: Vec<(Box<str>, Entry)>,
-    /// How often entries of the volume had been unlinked or renamed when the way began.
+    /// The number of unlinks and renames in the volume when the way started.
     version: u64,
 }
 

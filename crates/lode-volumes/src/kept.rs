@@ -1,4 +1,4 @@
-//! What a property is, kept in memory, where threads read it while one of them changes it.
+//! The contents of properties in memory, which threads read while one of them changes them.
 //!
 //! A version counts the changes, and is odd during one. A reader copies what there is and looks at
 //! the version before and after. So a change costs no allocation, and a reader writes nothing that
@@ -14,13 +14,13 @@ use arc_swap::ArcSwapOption;
 use crate::clock::Moment;
 use crate::value::{Kind, ValueRef};
 
-/// Longer values are always read from the table.
+/// The most bytes of a value that is kept; longer ones are always read from the table.
 const MOST_KEPT_BYTES: usize = 4 << 10;
 
 /// Looks at a version during a change before the thread yields.
 const SPINS: u32 = 64;
 
-/// What a property is.
+/// The content of a property.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Content<'c> {
     Absent,
@@ -28,7 +28,7 @@ pub(crate) enum Content<'c> {
         value: ValueRef<'c>,
         expires: Moment,
     },
-    /// It is too long to be kept.
+    /// A value that is too long to be kept.
     InTable {
         expires: Moment,
     },
@@ -42,12 +42,12 @@ impl<'c> Content<'c> {
         }
     }
 
-    /// Whether a value of `size_bytes` is kept.
+    /// Returns true if a value of `size_bytes` is kept.
     pub(crate) fn keeps(size_bytes: usize) -> bool {
         size_bytes <= MOST_KEPT_BYTES
     }
 
-    /// When it expires; `None` if there is none.
+    /// Returns the moment at which the property expires; `None` if it never does.
     pub(crate) fn expires(&self) -> Option<Moment> {
         match self {
             Self::Absent => None,
@@ -56,7 +56,7 @@ impl<'c> Content<'c> {
     }
 }
 
-/// How often a property was changed. Two that are equal are of the same content.
+/// The number of changes of a property. Two equal versions are of the same content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Version(u64);
 
@@ -100,7 +100,7 @@ pub(crate) struct Kept {
 }
 
 thread_local! {
-    /// Where a long value is copied to before it is lent.
+    /// A buffer for the copy of a long value, before the value is lent.
     static COPY: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
@@ -150,7 +150,7 @@ impl Kept {
         (done, version)
     }
 
-    /// When it expires; `None` if there is none.
+    /// Returns the moment at which the property expires; `None` if it never does.
     pub(crate) fn expires(&self) -> Option<Moment> {
         loop {
             let version = self.begin();
@@ -180,19 +180,20 @@ impl Kept {
         }
     }
 
-    /// Whether what was read since [`begin`](Self::begin) is what was there.
+    /// Returns true if what was read since [`begin`](Self::begin) is what was there.
     #[inline]
     fn is_still(&self, version: Version) -> bool {
         fence(Ordering::Acquire);
         self.version.load(Ordering::Relaxed) == version.0
     }
 
-    /// Whether it is still of this version.
+    /// Returns true if the property is still of this version.
     pub(crate) fn is_of(&self, version: Version) -> bool {
         self.version.load(Ordering::Acquire) == version.0
     }
 
-    /// Copies the bytes of a long value; false if there are fewer, since a change is under way.
+    /// Copies the bytes of a long value; returns false if it finds fewer, since a change is under
+    /// way.
     fn copy(&self, size_bytes: usize, copied: &mut Vec<u8>) -> bool {
         let words = self.words.load();
         let words = words.as_ref().and_then(|words| words.get(..size_bytes.div_ceil(8)));
@@ -204,7 +205,7 @@ impl Kept {
         true
     }
 
-    /// Replaces it. No other thread may change it meanwhile.
+    /// Replaces the content. No other thread may change it at the same time.
     pub(crate) fn change(&self, content: Content<'_>) {
         let size_bytes = match content {
             Content::Kept { value, .. } => value.size_bytes(),
@@ -225,8 +226,8 @@ impl Kept {
         });
     }
 
-    /// Lets the value, which is there, expire at another moment. No other thread may change it
-    /// meanwhile.
+    /// Lets the value, which is there, expire at another moment. No other thread may change it at
+    /// the same time.
     pub(crate) fn set_expires(&self, expires: Moment) {
         self.alone(|| self.expires.store(expires.0, Ordering::Relaxed));
     }
@@ -240,7 +241,7 @@ impl Kept {
         self.version.store(version + 2, Ordering::Release);
     }
 
-    /// Other room for a value of `size_bytes`, if there is too little or much more.
+    /// Returns other room for a value of `size_bytes`, if there is too little or much more.
     fn other_room(&self, size_bytes: usize) -> Option<Option<Arc<Box<[AtomicU64]>>>> {
         let wanted = if size_bytes > 8 { size_bytes.div_ceil(8) } else { 0 };
         let room = self.words.load().as_ref().map_or(0, |words| words.len());
@@ -263,13 +264,13 @@ impl Kept {
         }
     }
 
-    /// Bytes of the value and of room for a longer one, beside its own.
+    /// Returns the bytes of the value and of room for a longer one, apart from the struct's own.
     pub(crate) fn size_bytes(&self) -> usize {
         self.words.load().as_ref().map_or(0, |words| words.len() * 8)
     }
 }
 
-/// Bytes as a word, filled up with zeros; `None` if there are more.
+/// Returns bytes as a word, filled up with zeros; `None` if they do not fit.
 fn first_word(bytes: &[u8]) -> Option<u64> {
     let mut word = [0; 8];
     word.get_mut(..bytes.len())?.copy_from_slice(bytes);
@@ -335,7 +336,7 @@ mod tests {
         assert!(!kept.is_of(before));
     }
 
-    /// Each value is of one byte over and over, and expires at that moment.
+    /// Writes values of one byte repeated, each expiring at that moment, while readers check them.
     #[test]
     fn readers_never_see_two_changes_at_once() {
         const SEEN: u32 = 300;

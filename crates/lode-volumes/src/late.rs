@@ -5,9 +5,9 @@
 //! A change is late only if the table has the property with room for the new value. So catching up
 //! takes no more memory than the tables have.
 //!
-//! A snapshot has every change that had ended when it began, and of changes that began later none.
-//! So it closes the *gate* for changes first. Some are under way then; whether the snapshot has
-//! them is open, but whatever begins after one of them has ended waits at the gate.
+//! A snapshot has every change that had ended when it started, and no change that started later. So
+//! it closes the *gate* for changes first. Some are under way then; whether the snapshot has them
+//! is open, but a change that starts after one of them has ended waits at the gate.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -22,7 +22,7 @@ use crate::lock::lock;
 use crate::node::{Node, State};
 use crate::tables::{Stored, pack_property};
 
-/// With as many late cells the tables catch up.
+/// The number of late cells at which the tables catch up.
 const MOST_CELLS: usize = 4096;
 
 /// The late cells of a volume.
@@ -36,7 +36,7 @@ pub(crate) struct Late {
 #[derive(Default)]
 struct List {
     cells: Vec<LateCell>,
-    /// The volume is being closed: from now on no cell may be late.
+    /// True if the volume is being closed: from now on no cell may be late.
     has_ended: bool,
 }
 
@@ -46,8 +46,8 @@ struct LateCell {
 }
 
 impl Late {
-    /// Takes note that the table will not have what a cell is about to have, by the holder of its
-    /// lock; false if the table has to have it.
+    /// Notes that the table will not have what a cell is about to have; returns false if the table
+    /// has to have it. The caller holds the cell's lock.
     pub(crate) fn add(&self, node: &Arc<Node>, cell: &Arc<Cell>, held: &mut Held) -> bool {
         if held.dirty {
             return true;
@@ -60,7 +60,7 @@ impl Late {
         held.dirty
     }
 
-    /// No cell is late from now on, once the tables have caught up.
+    /// Ends the time in which cells can be late, once the tables have caught up.
     pub(crate) fn end(&self) {
         lock(&self.list).has_ended = true;
     }
@@ -105,7 +105,7 @@ impl Core {
         Ok(())
     }
 
-    /// The same, if many cells are late.
+    /// Writes the late cells to the tables if many cells are late.
     pub(crate) fn catch_up_if_many(&self, was_late: bool) {
         if was_late && self.late.is_full() {
             // The change itself has happened. Whoever needs the tables tries again and reports.
@@ -148,7 +148,7 @@ impl Core {
         })
     }
 
-    /// All tables, with everything that was done before.
+    /// Takes a snapshot of all tables, with everything that was done before.
     pub(crate) fn snapshot(&self) -> Result<Snapshot> {
         if self.mode != Mode::Late {
             return Ok(self.database.snapshot());

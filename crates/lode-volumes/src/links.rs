@@ -12,7 +12,7 @@ use crate::removal::removed_name;
 use crate::tables::{Id, REMOVED};
 use crate::watch::{Event, What};
 
-/// What an unlink takes away.
+/// The part that an unlink takes away.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
     /// An entry without children.
@@ -21,7 +21,7 @@ pub(crate) enum Extent {
     Subtree,
 }
 
-/// Where an entry is to go.
+/// The old and the new place of an entry that is moved.
 pub(crate) struct Move<'m> {
     pub from: &'m Arc<Node>,
     pub name: &'m str,
@@ -39,7 +39,7 @@ impl Core {
         self.late.wait_at_gate();
         let (id, version) = (self.new_id()?, self.version());
         let place = || Place { parent: Arc::clone(parent), name: name.into() };
-        // No other thread can open it before the table has it: nothing of it goes unnoticed.
+        // No other thread can open the entry before the table has it: no change is missed.
         let node = self.registry.find_or_add(id, || Node::new_empty(id, place()));
         let linked = self.insert_link(parent, name, id);
         if linked.is_err() {
@@ -51,7 +51,7 @@ impl Core {
         if self.is_still(parent, name, &node, version) {
             return Ok(node);
         }
-        // Something was unlinked or renamed meanwhile; perhaps this.
+        // Another thread unlinked or renamed something; perhaps this entry.
         match self.child(parent, name) {
             Ok(Some(found)) if found.id == id => Ok(found),
             Ok(_) | Err(Error::Gone { .. }) => {
@@ -98,8 +98,8 @@ impl Core {
         self.clear_removed(child.id)
     }
 
-    /// Takes an entry out of the tree, so that it and all below it are gone; false if another
-    /// thread has.
+    /// Takes an entry out of the tree, so that it and all below it are gone; returns false if
+    /// another thread has.
     fn take_out(
         &self,
         parent: &Arc<Node>,
@@ -117,7 +117,7 @@ impl Core {
         }
         child.set_state(State::Leaving);
         child.cells.wait_for_changes();
-        // Deleting begins when no handle can add to what is deleted.
+        // Deleting starts when no handle can add to what is deleted.
         lock(&self.leaving).insert(child.id);
         let taken = self.move_out(parent.id, name, child, extent);
         let is_taken = matches!(taken, Ok(true));
@@ -132,7 +132,7 @@ impl Core {
             child.set_state(State::Linked);
         }
         lock(&self.leaving).remove(&child.id);
-        // What fails to be moved may have been moved all the same.
+        // A move that fails may have happened all the same.
         self.has_removed.store(true, Ordering::SeqCst);
         taken
     }
@@ -147,12 +147,12 @@ impl Core {
         Ok(first.next_row()?.is_some())
     }
 
-    /// Moves an entry to those that are being deleted; false if it is not where it was.
+    /// Moves an entry to those that are being deleted; returns false if it is not where it was.
     fn move_out(&self, parent: Id, name: &str, child: &Node, extent: Extent) -> Result<bool> {
         let (id, key) = (child.id, self.tables.entry_key(parent, name)?);
         let has_properties = child.may_have_properties() && self.has_properties(id)?;
         if extent == Extent::Entry && !has_properties {
-            // A thread that renames or unlinks it is kept out by the locks.
+            // The locks keep out a thread that renames or unlinks the entry.
             return Ok(self.tables.entries.delete(&key)?);
         }
         let removed = self.tables.entry_record(REMOVED, &removed_name(id), id)?;
@@ -184,7 +184,7 @@ impl Core {
                 node.cells.wait_for_changes();
                 self.registry.forget(node.id);
             }
-            // What was opened below an entry before that was marked is found by the next look.
+            // The next look finds what was opened below an entry before that was marked.
             if !found {
                 return;
             }

@@ -19,7 +19,7 @@ pub struct Links {
 
 impl Links {
     pub(crate) fn new(core: &Core, at: Option<&Snapshot>, entry: Id, prefix: &str) -> Self {
-        // No name has as many bytes, so the range ends where it begins.
+        // No name has as many bytes, so the range ends where it starts.
         let from = &prefix[..prefix.floor_char_boundary(crate::name::MOST_NAME_BYTES)];
         Self { cursor: core.tables.children(at, entry, from), prefix: prefix.into() }
     }
@@ -79,7 +79,7 @@ impl Properties {
         Self { core: Arc::clone(core), cursor, now }
     }
 
-    /// The next one that has not expired.
+    /// Returns the next property that has not expired.
     pub(crate) fn next_property(&mut self) -> Result<Option<Property>> {
         while let Some(row) = self.cursor.next_row()? {
             let Some(lode::Value::Text(name)) = row.get("name") else { continue };
@@ -92,7 +92,7 @@ impl Properties {
         Ok(None)
     }
 
-    /// The names only.
+    /// Returns only the names.
     pub(crate) fn names(mut self) -> Result<Vec<String>> {
         let schema_has = |row: &lode::RowRef<'_>| match (row.get("name"), row.get("expires_at")) {
             (Some(lode::Value::Text(name)), Some(lode::Value::Timestamp(expires))) => {

@@ -5,7 +5,7 @@ use crate::error::{Error, NameFault, Result};
 /// The most bytes of a name.
 pub const MOST_NAME_BYTES: usize = 255;
 
-/// What is wrong with a name, if something is.
+/// Returns the fault of a name, if it has one.
 fn fault_of(name: &str) -> Option<NameFault> {
     match name {
         "" => Some(NameFault::Empty),
@@ -26,15 +26,15 @@ pub(crate) fn expect_name(name: &str) -> Result<()> {
     }
 }
 
-/// The beginning of a name, for an error.
+/// Returns the start of a name, for an error.
 fn shown(name: &str) -> Box<str> {
     name[..name.floor_char_boundary(MOST_NAME_BYTES)].into()
 }
 
-/// The names of a path, one after another; `/` between, before and after them counts once.
+/// Returns the names of a path in order; a `/` between, before and after them counts once.
 ///
 /// # Errors
-/// `InvalidName` for the first that is none.
+/// `InvalidName` for the first that is not valid.
 pub(crate) fn names_of(path: &str) -> Result<Vec<&str>> {
     let names = path.split('/').filter(|name| !name.is_empty());
     names.map(|name| expect_name(name).map(|()| name)).collect()
@@ -53,7 +53,7 @@ pub fn expect_path(path: &str) -> Result<()> {
     names_of(path).map(drop)
 }
 
-/// The path of a child.
+/// Returns the path of a child.
 pub(crate) fn child_path(parent: &str, name: &str) -> String {
     match parent {
         "/" => format!("/{name}"),
@@ -67,7 +67,7 @@ pub(crate) fn path_of_names<'n>(names: impl Iterator<Item = &'n str>) -> String 
     if path.is_empty() { "/".into() } else { path }
 }
 
-/// The path in its usual form: each name after one `/`, and `/` for the root.
+/// Returns the path in its usual form: each name after one `/`, and `/` for the root.
 ///
 /// # Errors
 /// As [`names_of`].
@@ -75,7 +75,7 @@ pub(crate) fn usual_path(path: &str) -> Result<String> {
     Ok(path_of_names(names_of(path)?.into_iter()))
 }
 
-/// Whether a path in its usual form is another one, or below it.
+/// Returns true if a path in its usual form is `ancestor`, or below it.
 pub(crate) fn is_below(path: &str, ancestor: &str) -> bool {
     ancestor == "/"
         || path.strip_prefix(ancestor).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))

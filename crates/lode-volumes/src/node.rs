@@ -9,12 +9,12 @@ use crate::lock::{read, write};
 use crate::name::path_of_names;
 use crate::tables::{Id, ROOT};
 
-/// An entry that is open.
+/// An open entry.
 pub(crate) struct Node {
     pub id: Id,
     place: RwLock<Option<Place>>,
     state: AtomicU8,
-    /// The table may have children and properties of it. One that was linked just now has none.
+    /// True if the table may have children, or properties, of it. One linked just now has none.
     has_children: AtomicBool,
     has_properties: AtomicBool,
     /// Shared by those who link children, held alone by the one who unlinks the entry.
@@ -22,30 +22,30 @@ pub(crate) struct Node {
     pub cells: Cells,
 }
 
-/// Where an entry is: the root and what is gone has no place.
+/// The place of an entry; the root and a removed entry have no place.
 #[derive(Clone)]
 pub(crate) struct Place {
     pub parent: Arc<Node>,
     pub name: Box<str>,
 }
 
-/// Whether an entry is there.
+/// The state of an entry in the volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum State {
     Linked,
-    /// It is being unlinked, which may fail.
+    /// An entry that is being unlinked, which may fail.
     Leaving,
     Gone,
 }
 
 impl Node {
-    /// An entry of which the table may have anything.
+    /// Makes an entry of which the table may have anything.
     pub(crate) fn new(id: Id, place: Option<Place>) -> Self {
         Self::with(id, place, true)
     }
 
-    /// An entry that has no children and no properties.
+    /// Makes an entry that has no children and no properties.
     pub(crate) fn new_empty(id: Id, place: Place) -> Self {
         Self::with(id, Some(place), false)
     }
@@ -71,12 +71,12 @@ impl Node {
         }
     }
 
-    /// By the holder of `children`.
+    /// Sets the state. The caller holds `children`.
     pub(crate) fn set_state(&self, state: State) {
         self.state.store(state as u8, Ordering::SeqCst);
     }
 
-    /// It will have a child, perhaps; by one who holds `children`.
+    /// Notes that the entry may get a child. The caller holds `children`.
     pub(crate) fn note_children(&self) {
         if !self.has_children.load(Ordering::SeqCst) {
             self.has_children.store(true, Ordering::SeqCst);
@@ -87,7 +87,7 @@ impl Node {
         self.has_children.load(Ordering::SeqCst)
     }
 
-    /// It will have a property, perhaps; by one who holds the lock of a cell.
+    /// Notes that the entry may get a property. The caller holds the lock of a cell.
     pub(crate) fn note_properties(&self) {
         if !self.has_properties.load(Ordering::SeqCst) {
             self.has_properties.store(true, Ordering::SeqCst);
@@ -116,7 +116,7 @@ impl Node {
         place.as_ref().is_some_and(|at| Arc::ptr_eq(&at.parent, parent) && *at.name == *name)
     }
 
-    /// By the holder of the volume's structure lock.
+    /// Moves the entry. The caller holds the volume's structure lock.
     pub(crate) fn move_to(&self, place: Place) {
         // The old place may be the last to hold its parent: it is dropped without the lock.
         drop(write(&self.place).replace(place));
@@ -128,12 +128,12 @@ impl Node {
         read(&self.place).as_ref().map(|place| Arc::clone(&place.parent))
     }
 
-    /// Whether it is another entry or below it.
+    /// Returns true if the entry is `ancestor` or below it.
     pub(crate) fn is_within(self: &Arc<Self>, ancestor: Id) -> bool {
         Below::new(ancestor).has(self)
     }
 
-    /// Its path.
+    /// Returns the entry's path.
     pub(crate) fn path(&self) -> String {
         let (mut names, mut next) = (Vec::new(), self.place());
         while let Some(Place { parent, name }) = next {
@@ -144,7 +144,8 @@ impl Node {
     }
 }
 
-/// Which entries are an ancestor or below it, while none is moved. Each is looked at once.
+/// A check of which entries are an ancestor or below it, while no entry is moved. Each entry is
+/// looked at once.
 pub(crate) struct Below {
     known: HashMap<Id, bool>,
 }

@@ -1,4 +1,4 @@
-//! How a volume is opened.
+//! The options with which a volume is opened.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -54,7 +54,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The defaults.
+    /// Returns the default options.
     pub fn new() -> Self {
         Self {
             database: lode::Options::new(),
@@ -67,46 +67,46 @@ impl Options {
         }
     }
 
-    /// How the database below is opened: its memory, its log, and so on. Its level of durability
-    /// is that of [`durability`](Self::durability).
+    /// Sets how the database below is opened: its memory, its log, and so on. Its level of
+    /// durability is that of [`durability`](Self::durability).
     pub fn database(mut self, options: lode::Options) -> Self {
         self.database = options;
         self
     }
 
-    /// What survives what, in a directory; [`Durability::Commit`] by default.
+    /// Sets what survives which fault, in a directory; [`Durability::Commit`] by default.
     pub fn durability(mut self, level: Durability) -> Self {
         self.durability = level;
         self
     }
 
-    /// What errors call the volume; by default its directory, or `memory`.
+    /// Sets the volume's name in errors; by default its directory, or `memory`.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// What says how late it is; the system's clock by default.
+    /// Sets the source of the time; the system's clock by default.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = Some(clock);
         self
     }
 
-    /// How often expired properties are removed in the background; every second by default. No
-    /// reader sees an expired property before that either.
+    /// Sets the interval at which expired properties are removed in the background; one second by
+    /// default. No reader sees an expired property before that either.
     pub fn sweep_interval(mut self, interval: Duration) -> Self {
         self.sweep_interval = interval.max(Duration::from_millis(1));
         self
     }
 
-    /// How many entries may be kept open in memory; 4,096 by default. Those that a handle holds are
-    /// kept beyond that.
+    /// Sets how many entries may be kept open in memory; 4,096 by default. Those that a handle
+    /// holds are kept beyond that.
     pub fn open_entries(mut self, count: usize) -> Self {
         self.open_entries = count;
         self
     }
 
-    /// How many bytes of values may be kept with open entries; 64 MiB by default.
+    /// Sets how many bytes of values may be kept with open entries; 64 MiB by default.
     pub fn cache_bytes(mut self, bytes: usize) -> Self {
         self.cache_bytes = bytes;
         self
@@ -120,7 +120,7 @@ impl Options {
         self.database.clone().durability(self.durability)
     }
 
-    /// A volume that lives as long as its handles.
+    /// Makes a volume that lives as long as its handles.
     ///
     /// # Errors
     /// As [`lode::Options::in_memory`].
@@ -130,7 +130,7 @@ impl Options {
         Volume::new(Core::writable(database, "memory".into(), &options)?, &options)
     }
 
-    /// The volume in a directory; a new one if the directory is not there or empty.
+    /// Opens the volume in a directory; makes one if the directory is not there or empty.
     ///
     /// # Errors
     /// `NotAVolume` when there is a database of another kind; `Layout`; and as
@@ -140,17 +140,17 @@ impl Options {
         Volume::new(Core::writable(database, volume_name(path.as_ref()), self)?, self)
     }
 
-    /// The volume in a directory, which has to be there.
+    /// Opens the volume in a directory, which has to be there.
     ///
     /// # Errors
-    /// As [`open`](Self::open), and [`lode::Error::NoDatabase`] when there is none.
+    /// As [`open`](Self::open), and [`lode::Error::NoDatabase`] when the directory has none.
     pub fn open_existing(&self, path: impl AsRef<Path>) -> Result<Volume> {
         let database = self.lode().open_existing(path.as_ref())?;
         Volume::new(Core::writable(database, volume_name(path.as_ref()), self)?, self)
     }
 
-    /// The volume in a directory, to read it only. Any number of users may have it open so at the
-    /// same time, if none has it open for writing.
+    /// Opens the volume in a directory, to read it only. Any number of users may have it open so at
+    /// the same time, if none has it open for writing.
     ///
     /// # Errors
     /// `NotAVolume`, `Layout`; and as [`lode::Options::open_read_only`].

@@ -20,7 +20,7 @@ use crate::watch::{Event, What};
 /// Room for a record that a thread keeps for the next one.
 const MOST_KEPT_BYTES: usize = 16 << 10;
 
-/// What a property is to become.
+/// The wanted content of a property.
 #[derive(Clone, Copy)]
 pub(crate) enum Wanted<'v> {
     Set {
@@ -28,7 +28,7 @@ pub(crate) enum Wanted<'v> {
         expires: Moment,
     },
     Removed,
-    /// The same value, with another expiry.
+    /// The present value, with another expiry.
     Expires(Moment),
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct Step<'s> {
     pub wanted: Wanted<'s>,
 }
 
-/// What a look at a cell has found.
+/// The outcome of a look at a cell.
 enum Found<T> {
     Value(T),
     Nothing,
@@ -47,10 +47,10 @@ enum Found<T> {
     InTable,
 }
 
-/// What came of a change of a cell.
+/// The outcome of an attempt to change a cell.
 enum Tried<T> {
     Done(T),
-    /// Another cell has the property, or will.
+    /// The cell is detached: another one has the property, or will.
     Detached,
     /// The entry is being unlinked.
     Leaving,
@@ -76,7 +76,7 @@ impl Core {
             (Found::Value(value), _) => Ok(Some(value)),
             (Found::InTable, Some(read)) => self.read_table(node, name, read),
             (Found::Expired, _) => {
-                // Whether or not that goes well, it has expired.
+                // The property has expired, even if its removal fails.
                 let _ = self.remove_expired(node, name);
                 Ok(None)
             }
@@ -129,7 +129,7 @@ impl Core {
             .ok_or_else(|| self.corrupt(format!("property {name:?} has no value of its type")))
     }
 
-    /// The cell of a property.
+    /// Returns the cell of a property.
     pub(crate) fn cell(&self, node: &Arc<Node>, name: &str) -> Result<Arc<Cell>> {
         if let Some(cell) = node.cells.with(name, Arc::clone) {
             return Ok(cell);
@@ -202,7 +202,7 @@ impl Core {
         })
     }
 
-    /// Removes a property; false if there is none.
+    /// Removes a property; returns false if the property is missing.
     pub(crate) fn remove(&self, node: &Arc<Node>, name: &str) -> Result<bool> {
         self.expect_writable()?;
         let told = self.watchers.of(|| self.path_of(node));
@@ -216,7 +216,7 @@ impl Core {
         })
     }
 
-    /// Lets a property expire at a moment, or never; false if there is none.
+    /// Lets a property expire at a moment, or never; returns false if the property is missing.
     pub(crate) fn expire(
         &self,
         node: &Arc<Node>,
@@ -240,7 +240,7 @@ impl Core {
         })
     }
 
-    /// Replaces a property if it is still what it was; false if it is not.
+    /// Replaces a property if it is still what it was; returns false if it is not.
     pub(crate) fn replace(
         &self,
         node: &Arc<Node>,
@@ -268,7 +268,7 @@ impl Core {
         })
     }
 
-    /// Whether a cell has a property that has not expired.
+    /// Returns true if a cell has a property that has not expired.
     pub(crate) fn is_there(&self, cell: &Cell) -> bool {
         cell.expires().is_some_and(|expires| !self.has_expired(expires))
     }
@@ -332,8 +332,8 @@ impl Core {
         Ok(())
     }
 
-    /// After a write that failed: the table may have it or not, so the cell is read again. (Where
-    /// nothing is synced, the table is as it was, and may be behind the cell.)
+    /// Has a cell read again after a write that failed: the table may have the change or not.
+    /// (Where nothing is synced, the table is as it was, and may be behind the cell.)
     pub(crate) fn distrust_unless_late(&self, node: &Node, cell: &Arc<Cell>, held: &mut Held) {
         if self.mode == Mode::Through {
             node.cells.distrust(cell, held);
@@ -431,14 +431,14 @@ impl Core {
         self.registry.grow(growth);
     }
 
-    /// A copy of a property, `None` if there is none, and how it was seen.
+    /// Returns a copy of a property, `None` if it is missing, and how it was seen.
     pub(crate) fn see_value(&self, node: &Arc<Node>, name: &str) -> Result<(Option<Value>, Seen)> {
         let cell = self.cell(node, name)?;
         let (value, seen) = cell.see(|content| self.value_of(node, name, content));
         Ok((value?, seen))
     }
 
-    /// A copy of a property as it is in a cell; `None` if there is none.
+    /// Returns a copy of a property as it is in a cell; `None` if it is missing.
     fn value_of(
         &self,
         node: &Arc<Node>,
@@ -457,7 +457,7 @@ impl Core {
     }
 }
 
-/// Whether the table has room for what a property is to become.
+/// Returns true if the table has room for the wanted content of a property.
 fn has_room(held: &Held, wanted: Wanted<'_>) -> bool {
     match wanted {
         Wanted::Set { value, .. } => {

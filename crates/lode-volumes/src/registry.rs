@@ -1,8 +1,8 @@
 //! The entries that are open, by their ids, and the paths that were looked up last.
 //!
-//! There is at most one node for an id, so all handles of an entry see the same properties. A node
-//! that only the registry holds may be closed. So nothing else keeps nodes but handles, open
-//! children, and cells that the table has yet to catch up with.
+//! An id has at most one node, so all handles of an entry see the same properties. A node that only
+//! the registry holds may be closed. So nothing else keeps nodes but handles, open children, and
+//! cells that the table has yet to catch up with.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
@@ -18,7 +18,7 @@ const SHARDS: usize = 16;
 /// The most paths that are remembered.
 const MOST_PATHS: usize = 4096;
 
-/// The most entries that a thread closes before it goes on with what it was called for.
+/// The most entries that a thread closes before it continues with its own call.
 const MOST_CLOSED: usize = 16;
 
 /// Bytes that an open entry takes up besides its cells, about.
@@ -32,8 +32,8 @@ pub(crate) struct Registry {
     most_entries: usize,
     kept_bytes: AtomicIsize,
     most_bytes: isize,
-    /// With more than these it is trimmed: the most that there should be, or twice what could not
-    /// be closed when all shards had been trimmed the last time.
+    /// Numbers above which the registry is trimmed: the most that there should be, or twice what
+    /// could not be closed when all shards had been trimmed the last time.
     trim_above_entries: AtomicUsize,
     trim_above_bytes: AtomicIsize,
     /// The shard that is trimmed next; held while entries are closed.
@@ -41,10 +41,10 @@ pub(crate) struct Registry {
     paths: RwLock<HashMap<Box<str>, Known>>,
 }
 
-/// What was found under a path.
+/// The entry that was found under a path.
 #[derive(Clone, Copy)]
 struct Known {
-    /// How often entries had been unlinked or renamed before.
+    /// The number of unlinks and renames before.
     version: u64,
     id: Id,
 }
@@ -74,7 +74,7 @@ impl Registry {
         &self.shards[id as usize % SHARDS]
     }
 
-    /// The node of an entry, if it is open.
+    /// Returns the node of an entry, if it is open.
     pub(crate) fn find(&self, id: Id) -> Option<Arc<Node>> {
         match id == self.root.id {
             true => Some(Arc::clone(&self.root)),
@@ -82,12 +82,12 @@ impl Registry {
         }
     }
 
-    /// The node of an entry, which is opened if it is not open.
+    /// Returns the node of an entry, and opens it if it is not open.
     pub(crate) fn find_or_open(&self, id: Id, place: impl FnOnce() -> Place) -> Arc<Node> {
         self.find_or_add(id, || Node::new(id, Some(place())))
     }
 
-    /// The node of an entry; if it is not open, the one that `make` makes.
+    /// Returns the node of an entry; if it is not open, adds the one that `make` makes.
     pub(crate) fn find_or_add(&self, id: Id, make: impl FnOnce() -> Node) -> Arc<Node> {
         let node = {
             let mut shard = lock(self.shard(id));
@@ -112,7 +112,7 @@ impl Registry {
         }
     }
 
-    /// All open entries but the root.
+    /// Returns all open entries except the root.
     pub(crate) fn all(&self) -> Vec<Arc<Node>> {
         let nodes = |shard: &Mutex<HashMap<_, Arc<Node>>>| -> Vec<_> {
             lock(shard).values().map(Arc::clone).collect()
@@ -127,7 +127,7 @@ impl Registry {
         }
     }
 
-    /// Whether more is kept than should be.
+    /// Returns true if more is kept than should be.
     #[inline]
     pub(crate) fn is_over_full(&self) -> bool {
         self.count.load(Ordering::Relaxed) > self.trim_above_entries.load(Ordering::Relaxed)
@@ -168,13 +168,13 @@ impl Registry {
         self.trim_above(2 * entries, bytes.saturating_mul(2));
     }
 
-    /// It is to be trimmed with more than these, or than there should be.
+    /// Has the registry trimmed only above these numbers, or above its limits.
     fn trim_above(&self, entries: usize, bytes: isize) {
         self.trim_above_entries.store(self.most_entries.max(entries), Ordering::Relaxed);
         self.trim_above_bytes.store(self.most_bytes.max(bytes), Ordering::Relaxed);
     }
 
-    /// The id that was found under a path since entries were unlinked or renamed last.
+    /// Returns the id found under a path since entries were unlinked or renamed last.
     pub(crate) fn known(&self, path: &str, version: u64) -> Option<Id> {
         let known = read(&self.paths).get(path).copied();
         known.filter(|known| known.version == version).map(|known| known.id)

@@ -1,9 +1,9 @@
 //! Deleting what was taken out of the tree.
 //!
-//! An unlink moves its entry below [`REMOVED`] in one transaction: that is when it happens. What
-//! it takes to delete the entry, and all below it, is done in steps of bounded size after that. A
-//! crash may come between two of them; the next one who opens the volume goes on. No path leads to
-//! such entries, and no id is used twice, so nothing can be seen of them.
+//! An unlink moves its entry below [`REMOVED`] in one transaction: that is when it happens. What it
+//! takes to delete the entry, and all below it, is done in steps of bounded size after that. A
+//! crash may come between two of them; the next one who opens the volume continues. No path leads
+//! to such entries, and no id is used twice, so nothing can be seen of them.
 //!
 //! A step goes down from the entries that were taken out as far as its bounds allow, and deletes
 //! all that it has passed in one transaction. Entries of which something is left move below
@@ -23,15 +23,15 @@ use crate::tables::{Id, REMOVED, Tables, unpack_property};
 /// The most links that a step deletes, of those below [`REMOVED`], of others, and properties too.
 const STEP_RECORDS: usize = 256;
 
-/// With as many bytes of values, a step deletes no more properties: a transaction holds them.
+/// Bytes of values after which a step deletes no more properties: a transaction holds them.
 const STEP_BYTES: usize = 1 << 20;
 
-/// The name of an entry among those that are being deleted.
+/// Returns the name of an entry among those that are being deleted.
 pub(crate) fn removed_name(id: Id) -> String {
     format!("{id:016x}")
 }
 
-/// What one step deletes, and what it leaves to later ones.
+/// The deletions of one step, and what the step leaves to later ones.
 struct Step<'c> {
     tables: &'c Tables,
     /// The keys of links.
@@ -54,7 +54,7 @@ struct Gap {
 }
 
 impl Gap {
-    /// Whether a table has no row of an entry.
+    /// Returns true if a table has no row of an entry.
     fn has(&mut self, table: &Table, entry: Id) -> lode::Result<bool> {
         if !(self.from..self.to).contains(&entry) {
             let to = Tables::first_from(table, entry)?.unwrap_or(Id::MAX);
@@ -116,7 +116,7 @@ impl<'c> Step<'c> {
         Ok(children)
     }
 
-    /// Takes properties of an entry, as long as there is room; returns whether those are all.
+    /// Takes properties of an entry, as long as there is room; returns true if those are all.
     fn take_properties(&mut self, id: Id) -> lode::Result<bool> {
         if self.no_properties.has(&self.tables.properties, id)? {
             return Ok(true);
@@ -178,7 +178,7 @@ impl Core {
         cleared.map(drop)
     }
 
-    /// Returns whether nothing is left.
+    /// Deletes what was taken out, step by step. Returns true if nothing is left.
     fn clear_in_steps(&self) -> Result<bool> {
         loop {
             if self.is_ending.load(Ordering::SeqCst) {
@@ -190,7 +190,7 @@ impl Core {
         }
     }
 
-    /// Deletes some of what was taken out; false if nothing is left.
+    /// Deletes some of what was taken out; returns false if nothing is left.
     fn clear_step(&self) -> Result<bool> {
         let _step = lock(&self.clearing);
         let removed = self.first_removed()?;
@@ -203,7 +203,7 @@ impl Core {
         Ok(true)
     }
 
-    /// The first entries that were taken out and can be deleted.
+    /// Returns the first entries that were taken out and can be deleted.
     fn first_removed(&self) -> Result<Vec<Id>> {
         let (mut first, mut all) = (Vec::new(), self.tables.children(None, REMOVED, ""));
         while first.len() < STEP_RECORDS

@@ -55,17 +55,17 @@ impl Snapshot {
         Ok(Self { held: Arc::new(Held { shared: Arc::clone(shared), snapshot, now }) })
     }
 
-    /// An entry that was there.
+    /// Returns an entry that was there.
     pub(crate) fn at(&self, id: Id, path: String) -> EntryAt {
         EntryAt { snapshot: self.clone(), id, path, depth: 0 }
     }
 
-    /// The entry that all others are below.
+    /// Returns the entry that all others are below.
     pub fn root(&self) -> EntryAt {
         self.at(ROOT, "/".into())
     }
 
-    /// The entry under a path; `None` if there was none.
+    /// Returns the entry under a path; `None` if it was missing.
     ///
     /// # Errors
     /// `InvalidName`, and [those of reading](Self#errors).
@@ -96,17 +96,17 @@ impl EntryAt {
         &self.snapshot.held
     }
 
-    /// Its path in the volume.
+    /// Returns the entry's path in the volume.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// How far it is below the entry at which a walk began; 0 outside of walks.
+    /// Returns how many levels the entry is below the start of a walk; 0 outside of walks.
     pub fn depth(&self) -> usize {
         self.depth
     }
 
-    /// A property; `None` if there was none.
+    /// Returns a property; `None` if it was missing.
     ///
     /// # Errors
     /// `InvalidName`, and [those of reading](Snapshot#errors).
@@ -124,19 +124,19 @@ impl EntryAt {
         Ok((!has_expired).then(|| stored.value.to_value()))
     }
 
-    /// All properties, in the order of their names' bytes.
+    /// Returns all properties, in the order of their names' bytes.
     pub fn properties(&self) -> Properties {
         let Held { shared, snapshot, now } = self.held();
         Properties::new(shared.core(), Some(snapshot), self.id, *now)
     }
 
-    /// The names of the children, in the order of their bytes.
+    /// Returns the names of the children, in the order of their bytes.
     pub fn links(&self) -> Links {
         let Held { shared, snapshot, .. } = self.held();
         Links::new(shared, Some(snapshot), self.id, "")
     }
 
-    /// This entry and all below it. See [`Walk`].
+    /// Walks over this entry and all below it. See [`Walk`].
     pub fn walk(&self) -> Walk {
         Walk { next: Some(Self { depth: 0, ..self.clone() }), parents: Vec::new() }
     }
@@ -145,7 +145,7 @@ impl EntryAt {
 /// An entry and all below it: each comes before its children, and these in the order of their
 /// names' bytes. See [`Entry::walk`](crate::Entry::walk).
 ///
-/// It keeps a cursor for each level that it is below the first entry.
+/// The walk keeps a cursor for each level that it is below the first entry.
 ///
 /// ```
 /// use lode_volumes::Volume;

@@ -113,7 +113,7 @@ fn expect_volume(database: &Database, volume: &str) -> Result<()> {
 }
 
 impl Tables {
-    /// The tables of a volume; those that are not there are created.
+    /// Opens the tables of a volume, and creates those that are missing.
     pub(crate) fn create(database: &Database, volume: &str) -> Result<Self> {
         expect_volume(database, volume)?;
         let there = database.table_names();
@@ -131,7 +131,7 @@ impl Tables {
         Ok(tables)
     }
 
-    /// The tables of a volume that is there.
+    /// Opens the tables of a volume that is there.
     pub(crate) fn open(database: &Database, volume: &str) -> Result<Self> {
         expect_volume(database, volume)?;
         let tables = Self::of(database).map_err(|error| match error {
@@ -186,7 +186,7 @@ impl Tables {
         Ok(record)
     }
 
-    /// The id of a child in a view of the entries.
+    /// Returns the id of a child in a view of the entries.
     pub(crate) fn child(
         &self,
         entries: &impl ReadTable,
@@ -199,29 +199,29 @@ impl Tables {
         Ok(id.filter(|_| found))
     }
 
-    /// Name and id of a row of the entries.
+    /// Returns name and id of a row of the entries.
     pub(crate) fn entry_of<'r>(&self, row: &RowRef<'r>) -> (&'r str, Id) {
         let name = row.at(self.entries.schema().columns()[1].id());
         (text(name), number(row.at(self.child)))
     }
 
-    /// The parent that a row of the entries has.
+    /// Returns the parent that a row of the entries has.
     pub(crate) fn parent_of(&self, row: &RowRef<'_>) -> Id {
         number(row.at(self.entries.schema().columns()[0].id()))
     }
 
-    /// The children of an entry whose names begin with a prefix, and names after those: now, or at
-    /// a snapshot.
+    /// Returns the children of an entry from the name `from` on: now, or at a snapshot.
     pub(crate) fn children(&self, at: Option<&Snapshot>, parent: Id, from: &str) -> Cursor {
         range(&self.entries, at, parent, from)
     }
 
-    /// The properties of an entry from a name on: now, or at a snapshot.
+    /// Returns the properties of an entry from a name on: now, or at a snapshot.
     pub(crate) fn properties_of(&self, at: Option<&Snapshot>, entry: Id, from: &str) -> Cursor {
         range(&self.properties, at, entry, from)
     }
 
-    /// The entry of the first row of a table that is of an entry, or of one with a greater id.
+    /// Returns the entry of the first row of a table that is of `entry`, or of one with a greater
+    /// id.
     pub(crate) fn first_from(table: &Table, entry: Id) -> lode::Result<Option<Id>> {
         #[cfg(test)]
         crate::counted::step();
@@ -244,7 +244,7 @@ impl Tables {
         self.expiries.schema().pack_key(&values)
     }
 
-    /// When what a row of the expiries names expires, of which entry, and its name.
+    /// Returns the moment, the entry and the name of the property of a row of the expiries.
     pub(crate) fn expiry_of<'r>(&self, row: &RowRef<'r>) -> (Moment, Id, &'r str) {
         let columns = self.expiries.schema().columns();
         let when = match row.at(columns[0].id()) {
@@ -255,7 +255,7 @@ impl Tables {
     }
 }
 
-/// Rows of a table whose keys are an entry and a name, from that name on.
+/// Returns rows of a table whose keys are an entry and a name, from that name on.
 fn range(table: &Table, at: Option<&Snapshot>, entry: Id, from: &str) -> Cursor {
     #[cfg(test)]
     crate::counted::step();
@@ -300,7 +300,7 @@ pub(crate) fn pack_property(key: &[u8], property: &Stored<'_>, record: &mut Vec<
     });
 }
 
-/// The property of a payload; `None` if it is none.
+/// Returns the property of a payload; `None` if the payload is not valid.
 pub(crate) fn unpack_property(payload: &[u8]) -> Option<Stored<'_>> {
     let (front, bytes) = payload.split_at_checked(FRONT_BYTES)?;
     let kind = Kind::of_tag(front[0])?;

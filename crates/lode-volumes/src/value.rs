@@ -22,14 +22,14 @@ macro_rules! kinds {
         pub enum Kind { $($(#[$doc])* $kind = $tag,)+ }
 
         impl Kind {
-            /// All of them.
+            /// All types of values.
             pub const ALL: &[Self] = &[$(Self::$kind,)+];
 
             pub(crate) fn of_tag(tag: u8) -> Option<Self> {
                 match tag { $($tag => Some(Self::$kind),)+ _ => None }
             }
 
-            /// The word for the type in JSON and on the command line.
+            /// Returns the word for the type in JSON and on the command line.
             pub fn word(self) -> &'static str {
                 match self { $(Self::$kind => $word,)+ }
             }
@@ -60,7 +60,7 @@ kinds! {
     F64 = 10 "f64",
     /// UTF-8 of at most [`MOST_VALUE_BYTES`].
     Text = 11 "text",
-    /// At most [`MOST_VALUE_BYTES`] bytes.
+    /// Bytes, at most [`MOST_VALUE_BYTES`].
     Blob = 12 "blob",
 }
 
@@ -82,7 +82,7 @@ impl std::str::FromStr for Kind {
 
 macro_rules! values {
     ($($(#[$doc:meta])* $kind:ident $number:ty,)+) => {
-        /// A value with bytes of its own.
+        /// A value that owns its bytes.
         ///
         /// ```
         /// use lode_volumes::{Value, Volume};
@@ -104,7 +104,7 @@ macro_rules! values {
             Blob(Box<[u8]>),
         }
 
-        /// A value that is lent.
+        /// A borrowed value.
         ///
         /// ```
         /// use lode_volumes::{ValueRef, Volume};
@@ -128,7 +128,7 @@ macro_rules! values {
         }
 
         impl Value {
-            /// The value, to be passed on without a copy.
+            /// Returns the value, to be passed on without a copy.
             pub fn as_ref(&self) -> ValueRef<'_> {
                 match self {
                     $(Self::$kind(number) => ValueRef::$kind(*number),)+
@@ -139,7 +139,7 @@ macro_rules! values {
         }
 
         impl ValueRef<'_> {
-            /// The type.
+            /// Returns the type.
             pub fn kind(&self) -> Kind {
                 match self {
                     $(Self::$kind(_) => Kind::$kind,)+
@@ -148,7 +148,7 @@ macro_rules! values {
                 }
             }
 
-            /// A copy.
+            /// Returns a copy.
             pub fn to_value(self) -> Value {
                 match self {
                     $(Self::$kind(number) => Value::$kind(number),)+
@@ -166,7 +166,7 @@ macro_rules! values {
                 }
             }
 
-            /// How many bytes that are.
+            /// Returns the bytes of the value.
             pub(crate) fn size_bytes(self) -> usize {
                 match self {
                     $(Self::$kind(_) => size_of::<$number>(),)+
@@ -175,7 +175,7 @@ macro_rules! values {
                 }
             }
 
-            /// The value of these bytes; `None` if they are no such value.
+            /// Returns the value of these bytes; `None` if they are not valid for the type.
             pub(crate) fn of_bytes(kind: Kind, bytes: &[u8]) -> Option<ValueRef<'_>> {
                 Some(match kind {
                     $(Kind::$kind => {
@@ -207,7 +207,7 @@ macro_rules! values {
         )+
 
         impl fmt::Display for ValueRef<'_> {
-            /// Numbers in digits, text as it is, bytes in hexadecimal digits.
+            /// Shows numbers in digits, text as it is, bytes in hexadecimal digits.
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 match self {
                     $(Self::$kind(number) => fmt::Display::fmt(number, f),)+
@@ -242,13 +242,13 @@ values! {
     F64 f64,
 }
 
-/// A copy of a value of any lifetime.
+/// Copies a value of any lifetime.
 pub(crate) fn to_value(value: ValueRef<'_>) -> Value {
     value.to_value()
 }
 
 impl Value {
-    /// The type.
+    /// Returns the type.
     pub fn kind(&self) -> Kind {
         self.as_ref().kind()
     }
@@ -259,7 +259,7 @@ impl Value {
 }
 
 impl fmt::Display for Value {
-    /// Numbers in digits, text as it is, bytes in hexadecimal digits.
+    /// Shows numbers in digits, text as it is, bytes in hexadecimal digits.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.as_ref().fmt(f)
     }

@@ -38,7 +38,7 @@ pub struct Volume {
     shared: Arc<Shared>,
 }
 
-/// What handles of a volume hold. When the last one goes, so do the volume's threads.
+/// The parts that handles of a volume hold. The volume's threads end with the last handle.
 pub(crate) struct Shared {
     core: Arc<Core>,
     alarm: Arc<Alarm>,
@@ -58,7 +58,7 @@ impl Shared {
         &self.core
     }
 
-    /// Ends what goes on in the background. Returns whether it had not ended before.
+    /// Ends the work in the background. Returns true if it had not ended before.
     fn end(&self) -> bool {
         self.core.is_ending.store(true, Ordering::SeqCst);
         self.alarm.end();
@@ -99,7 +99,8 @@ impl Volume {
                     return;
                 }
                 while alarm.wait(interval) {
-                    // What failed is tried again at the next turn; readers do not depend on it.
+                    // A sweep that failed is tried again at the next turn; readers do not depend on
+                    // it.
                     let _ = core.sweep();
                 }
             })
@@ -113,7 +114,7 @@ impl Volume {
         &self.shared
     }
 
-    /// A volume that lives as long as its handles, with the default [`Options`].
+    /// Makes a volume that lives as long as its handles, with the default [`Options`].
     ///
     /// # Errors
     /// As [`Options::in_memory`].
@@ -121,8 +122,8 @@ impl Volume {
         Options::new().in_memory()
     }
 
-    /// The volume in a directory, with the default [`Options`]; a new one if the directory is not
-    /// there or empty.
+    /// Opens the volume in a directory, with the default [`Options`]; makes one if the directory is
+    /// not there or empty.
     ///
     /// # Errors
     /// As [`Options::open`].
@@ -130,22 +131,22 @@ impl Volume {
         Options::new().open(path)
     }
 
-    /// What errors call it.
+    /// Returns the volume's name in errors.
     pub fn name(&self) -> &str {
         &self.shared.name
     }
 
-    /// Whether it was opened to be read only.
+    /// Returns true if the volume was opened to be read only.
     pub fn is_read_only(&self) -> bool {
         self.shared.is_read_only()
     }
 
-    /// The entry that all others are below. It has no name, and cannot be unlinked.
+    /// Returns the entry that all others are below. It has no name, and cannot be unlinked.
     pub fn root(&self) -> Entry {
         Entry::new(Arc::clone(&self.shared), Arc::clone(self.shared.registry.root()))
     }
 
-    /// The entry under a path, such as `/a/b`; `None` if there is none.
+    /// Returns the entry under a path, such as `/a/b`; `None` if it is missing.
     ///
     /// # Errors
     /// As [every operation](Entry#errors).
@@ -153,7 +154,7 @@ impl Volume {
         self.root().entry(path)
     }
 
-    /// The entry under a path. It is linked if it is not there, and so are those on the way.
+    /// Returns the entry under a path. Links it if it is not there, and those on the way.
     ///
     /// # Errors
     /// As [every write](Entry#errors).
@@ -161,10 +162,10 @@ impl Volume {
         self.root().create_entry(path)
     }
 
-    /// Several changes of properties, all of them or none. See [`Batch`].
+    /// Changes several properties, all of them or none. See [`Batch`].
     ///
     /// # Errors
-    /// What `work` returns; `Conflict`; and as [every write](Entry#errors).
+    /// The error of `work`; `Conflict`; and as [every write](Entry#errors).
     pub fn update<T, E: From<Error>>(
         &self,
         work: impl FnMut(&Batch<'_>) -> Result<T, E>,
@@ -172,16 +173,16 @@ impl Volume {
         self.shared.update(work)
     }
 
-    /// The whole tree as it is now, for as long as the snapshot is kept.
+    /// Takes a snapshot of the whole tree as it is now.
     ///
     /// # Errors
-    /// What the database says.
+    /// The errors of the database.
     pub fn snapshot(&self) -> Result<Snapshot> {
         Snapshot::take(&self.shared)
     }
 
-    /// The changes of the entry under a path, and of all below it, from now on. The entry need not
-    /// be there yet. See [`Event`].
+    /// Watches the entry under a path, and all below it, for changes from now on. The entry need
+    /// not be there yet. See [`Event`].
     ///
     /// # Errors
     /// `InvalidName`.
@@ -219,7 +220,7 @@ impl Volume {
     /// deletes what is left of unlinked entries. Returns the number of properties.
     ///
     /// # Errors
-    /// What the database says.
+    /// The errors of the database.
     pub fn sweep(&self) -> Result<u64> {
         self.shared.sweep()
     }

@@ -33,46 +33,46 @@ const MOST_WAITING: usize = 1 << 16;
 pub struct Event {
     /// The entry, when the change began.
     pub path: Box<str>,
-    /// What has become of it.
+    /// The change of the entry.
     pub what: What,
 }
 
-/// What has become of an entry. See [`Event`].
+/// A change of an entry. See [`Event`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum What {
-    /// A property was set.
+    /// The setting of a property.
     Set {
-        /// Its name.
+        /// The property's name.
         name: Box<str>,
     },
-    /// A property was removed.
+    /// The removal of a property.
     Removed {
-        /// Its name.
+        /// The property's name.
         name: Box<str>,
     },
-    /// A property that had expired was removed.
+    /// The removal of a property that had expired.
     Expired {
-        /// Its name.
+        /// The property's name.
         name: Box<str>,
     },
-    /// The entry was linked.
+    /// The linking of the entry.
     Linked,
-    /// The entry was unlinked, with all below it.
+    /// The unlinking of the entry, with all below it.
     Unlinked,
-    /// The entry was moved, with all below it.
+    /// The move of the entry, with all below it.
     Renamed {
-        /// Where it is now.
+        /// The new path.
         to: Box<str>,
     },
     /// Too many events waited: those after the last one were left out. Look at the entries anew.
     Missed {
-        /// How many.
+        /// The number of changes.
         count: u64,
     },
 }
 
-/// Those who watch a volume.
+/// The watches of a volume.
 #[derive(Default)]
 pub(crate) struct Watchers {
     queues: Mutex<Vec<Arc<Queue>>>,
@@ -81,7 +81,7 @@ pub(crate) struct Watchers {
 
 /// Events for one who watches.
 struct Queue {
-    /// What it is about: this path and those below it.
+    /// The watched path; those below it are watched too.
     path: String,
     state: Mutex<State>,
     changed: Condvar,
@@ -113,7 +113,7 @@ impl Queue {
         lock(&self.state).is_closed
     }
 
-    /// Whether an event is of interest.
+    /// Returns true if an event is of interest.
     fn wants(&self, event: &Event) -> bool {
         let moves_here = match &event.what {
             What::Renamed { to } => is_below(to, &self.path),
@@ -146,7 +146,7 @@ pub(crate) struct Told<'w> {
 }
 
 impl Told<'_> {
-    /// Whether something was watched.
+    /// Returns true if something was watched when the operation started.
     pub(crate) fn is_heard(&self) -> bool {
         self.path.is_some()
     }
@@ -159,7 +159,7 @@ impl Told<'_> {
 }
 
 impl Watchers {
-    /// What is to be told of an operation on the entry of a path.
+    /// Returns what is reported of an operation on the entry of a path.
     #[inline]
     pub(crate) fn of(&self, path: impl FnOnce() -> String) -> Told<'_> {
         let is_watched = self.count.load(Ordering::SeqCst) > 0;
@@ -201,12 +201,12 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// The next change, if there has been one.
+    /// Returns the next change, if one has come.
     pub fn try_next(&self) -> Option<Event> {
         lock(&self.queue.state).next(&self.queue.path)
     }
 
-    /// The next change, if there is one before the time has passed.
+    /// Returns the next change, if one comes before the time has passed.
     pub fn next_within(&self, time: Duration) -> Option<Event> {
         self.wait(Instant::now().checked_add(time))
     }

@@ -1,5 +1,5 @@
-//! What becomes of a panic in the libraries that read files: some of them panic at damage that
-//! they did not expect. It is an error like any other fault of the file.
+//! A guard for panics in the libraries that read files: some of them panic at damage that they did
+//! not expect. A panic becomes an error like any other fault of the file.
 
 use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe};
@@ -7,13 +7,12 @@ use std::panic::{self, AssertUnwindSafe};
 use crate::error::{Error, Result};
 
 thread_local! {
-    /// Whether this thread is where panics are caught.
+    /// True while this thread is where panics are caught.
     static IS_GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// From now on this process prints nothing about the panics that a
-/// [`FileReader`](super::FileReader) makes errors of. For programs that say
-/// themselves what is wrong; call it once.
+/// Has this process print nothing more about the panics that a [`FileReader`](super::FileReader)
+/// makes errors of. For programs that report faults themselves; call it once.
 pub fn silence_reader_panics() {
     let others = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
@@ -27,7 +26,7 @@ pub fn silence_reader_panics() {
 /// is used after a panic.
 ///
 /// # Errors
-/// Those of `work`; `Format` when it panics.
+/// The errors of `work`; `Format` when it panics.
 pub fn guard_panics<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     let before = IS_GUARDED.replace(true);
     let done = panic::catch_unwind(AssertUnwindSafe(work));

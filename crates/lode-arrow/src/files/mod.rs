@@ -31,7 +31,7 @@ pub enum FileFormat {
     /// Comma-separated values with a header line (RFC 4180), or what [`CsvForm`] says.
     ///
     /// A null is an empty field, an empty text is `""`. Bytes are digits in hex, timestamps are
-    /// microseconds since the beginning of 1970; other forms of times and truth values are read. A
+    /// microseconds since the start of 1970; other forms of times and truth values are read. A
     /// float that is no number comes back as the usual one. Gzip and Zstandard are read by their
     /// first bytes, whatever the name of the file.
     Csv,
@@ -52,7 +52,7 @@ impl FileFormat {
         }
     }
 
-    /// Its name.
+    /// Returns the format's name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Parquet => "Parquet",
@@ -62,10 +62,10 @@ impl FileFormat {
     }
 }
 
-/// How the values of a file are compressed.
+/// The compression of the values of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
-    /// Not at all.
+    /// No compression.
     None,
     /// Snappy; Parquet only.
     Snappy,
@@ -78,7 +78,7 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// Its name.
+    /// Returns the compression's name.
     pub fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -99,20 +99,20 @@ impl Compression {
     }
 }
 
-/// How a file is written.
+/// The options for writing a file.
 #[derive(Clone, Debug)]
 pub struct WriteOptions {
-    /// How it is compressed.
+    /// The compression of the values.
     pub compression: Compression,
     /// The most rows of a row group of Parquet, which has at most 64 MiB. Larger groups compress
     /// better, smaller ones are skipped more often.
     pub row_group_rows: usize,
-    /// What a file of CSV looks like.
+    /// The form of a file of CSV.
     pub csv: CsvForm,
 }
 
 impl WriteOptions {
-    /// What is usual for a format: Zstandard for Parquet, nothing for others.
+    /// Returns the usual options for a format: Zstandard for Parquet, no compression for others.
     pub fn of(format: FileFormat) -> Self {
         let compression = match format {
             FileFormat::Parquet => Compression::Zstd,
@@ -158,7 +158,7 @@ enum WriterState<W: Write + Send> {
 }
 
 impl<W: Write + Send> FileWriter<W> {
-    /// Begins a file.
+    /// Starts a file.
     ///
     /// # Errors
     /// `Io`; `NoCompression` when the format has no such compression.
@@ -188,8 +188,8 @@ impl<W: Write + Send> FileWriter<W> {
         }
     }
 
-    /// Bytes that the file has by now, with those that are still to be written to it, as far as
-    /// they are known.
+    /// Returns the bytes that the file has by now, with those that are still to be written to it,
+    /// as far as they are known.
     pub fn size_bytes(&self) -> u64 {
         match &self.state {
             WriterState::Parquet(writer) => {
@@ -213,19 +213,19 @@ impl<W: Write + Send> FileWriter<W> {
     }
 }
 
-/// How a file is read.
+/// The options for reading a file.
 #[derive(Clone, Debug)]
 pub struct ReadOptions {
     /// The most rows of a batch. Batches of Arrow IPC are as they were written.
     pub batch_rows: usize,
-    /// What the columns of a CSV file are. It may have only some of them, in any order; without a
-    /// header, these are all of its columns in their order.
+    /// The columns of a CSV file. It may have only some of them, in any order; without a header,
+    /// these are all of its columns in their order.
     pub schema: Option<SchemaRef>,
-    /// Only these columns are read. Of a CSV file without a header they are all columns instead.
+    /// The columns to read. Of a CSV file without a header they are all columns instead.
     pub columns: Option<Vec<String>>,
-    /// What a file of CSV looks like.
+    /// The form of a file of CSV.
     pub csv: CsvForm,
-    /// Whether times in CSV with more digits than microseconds have are rounded to them. They are
+    /// True if times in CSV with more digits than microseconds have are rounded to them. They are
     /// refused otherwise.
     pub rounds_times: bool,
 }
@@ -251,7 +251,7 @@ impl Default for ReadOptions {
 pub struct FileReader {
     schema: SchemaRef,
     rows: Option<u64>,
-    /// Where the wanted columns are in a batch, unless it has only these.
+    /// The places of the wanted columns in a batch, unless it has only these.
     places: Option<Vec<usize>>,
     field_ids: Vec<Option<i32>>,
     state: ReaderState,
@@ -268,8 +268,8 @@ impl FileReader {
     /// Opens a file.
     ///
     /// # Errors
-    /// `Io`; `Format` when it is none of the format; `NeedsSchema` for CSV without a schema;
-    /// `NotInFile` when a column of [`ReadOptions::columns`] is none of the file.
+    /// `Io`; `Format` when the file is not of the format; `NeedsSchema` for CSV without a schema;
+    /// `NotInFile` when the file lacks a column of [`ReadOptions::columns`].
     pub fn open(format: FileFormat, file: File, options: &ReadOptions) -> Result<Self> {
         let reader = guard_panics(|| Self::open_unguarded(format, file, options))?;
         expect_distinct(&reader.schema)?;
@@ -304,12 +304,12 @@ impl FileReader {
         })
     }
 
-    /// The columns of the file.
+    /// Returns the columns of the file.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// How many rows the file has, if it says so at its beginning.
+    /// Returns the number of rows of the file, if the start of the file has it.
     pub fn rows(&self) -> Option<u64> {
         self.rows
     }
@@ -359,7 +359,7 @@ fn places<'n>(wanted: &[String], found: impl Iterator<Item = &'n str>) -> Result
     wanted.iter().map(place).collect()
 }
 
-/// The names of columns.
+/// Returns the names of columns.
 fn names_of(schema: &Schema) -> impl Iterator<Item = &str> {
     schema.fields().iter().map(|field| field.name().as_str())
 }

@@ -24,7 +24,7 @@ pub(super) type Reader = ParquetRecordBatchReader;
 /// The most bytes of a row group: it is in memory until it is whole.
 const MOST_ROW_GROUP_BYTES: usize = 64 << 20;
 
-/// Begins a file.
+/// Starts a file.
 pub(super) fn writer<W: Write + Send>(
     schema: &SchemaRef,
     options: &WriteOptions,
@@ -45,7 +45,7 @@ pub(super) fn writer<W: Write + Send>(
     Ok(ArrowWriter::try_new(out, Arc::clone(schema), Some(properties.build()))?)
 }
 
-/// What is known of a file, and what reads it.
+/// A file that was opened: its description and its reader.
 pub(super) struct Opened {
     pub(super) schema: SchemaRef,
     pub(super) rows: u64,
@@ -53,7 +53,7 @@ pub(super) struct Opened {
     pub(super) reader: Reader,
 }
 
-/// What the library says of a file whose footer is encrypted, and of a page that has no header, as
+/// The library's words for a file whose footer is encrypted, and for a page that has no header, as
 /// one that is encrypted.
 const ENCRYPTED_FOOTER: &str = "has an encrypted footer";
 const NO_HEADER: &str = "Required field type_ is missing";
@@ -121,8 +121,9 @@ fn expect_whole(metadata: &ArrowReaderMetadata) -> Result<u64> {
     }
 }
 
-/// The schema of a file in which moments have 96 bits, as Spark writes them, with microseconds for
-/// these: nanoseconds in 64 bits would end in the year 2262. `None` if there are no such columns.
+/// Returns the schema of a file in which moments have 96 bits, as Spark writes them, with
+/// microseconds for these: nanoseconds in 64 bits would end in the year 2262. `None` if it has no
+/// such columns.
 fn with_wide_moments(metadata: &ArrowReaderMetadata) -> Option<SchemaRef> {
     let columns = metadata.parquet_schema().root_schema().get_fields();
     let is_wide = |column: &parquet::schema::types::TypePtr| {

@@ -18,10 +18,10 @@ use crate::constant::constant_array;
 use crate::error::{Error, Result};
 use crate::types::TYPE;
 
-/// What the name of a folder says of a column without a value.
+/// The value in a folder's name for a column without a value.
 const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 
-/// What DuckDB before 1.5 says instead. In a column of text it is a text.
+/// DuckDB's value before 1.5 for such a column. In a column of text it is a text.
 const NULL_OF_DUCKDB: &str = "NULL";
 
 /// The folder of a Delta table's log.
@@ -29,8 +29,8 @@ const DELTA_LOG: &str = "_delta_log";
 
 /// The files of a table: one, or all of a folder, as Spark, Hive, Polars and DuckDB write them.
 ///
-/// A folder named `city=Bern` says that column `city` is `Bern` in all files below it, whatever
-/// the files say; `%41` in such a name is an `A`. Names that begin with `.` or `_` are not of the
+/// A folder named `city=Bern` says that column `city` is `Bern` in all files below it, whatever the
+/// files say; `%41` in such a name is an `A`. Names that start with `.` or `_` are not of the
 /// table, but for folders such as `_city=Bern`.
 ///
 /// ```
@@ -65,11 +65,11 @@ struct TableFile {
     path: PathBuf,
     /// The file itself, where the path is only its name.
     open: Option<Arc<File>>,
-    /// What the names of its folders say, from the outermost.
+    /// The values in the names of its folders, from the outermost.
     values: Vec<PartitionValue>,
 }
 
-/// What the name of a folder says; without a text the column is null.
+/// The value in the name of a folder; without a text the column is null.
 #[derive(Clone, Debug)]
 struct PartitionValue {
     column: String,
@@ -77,22 +77,22 @@ struct PartitionValue {
 }
 
 impl TableFiles {
-    /// A table in one file.
+    /// Makes a table of one file.
     pub fn one(file: &Path, format: FileFormat) -> Self {
         let files = vec![TableFile { path: file.into(), open: None, values: Vec::new() }];
         Self { format, files, partitions: Vec::new() }
     }
 
-    /// A table in one file that is open, and called `name`. It is read from its beginning, by one
-    /// reader at a time.
+    /// Makes a table of one open file, called `name`. It is read from its start, by one reader at a
+    /// time.
     pub fn of_open(file: File, name: &Path, format: FileFormat) -> Self {
         let open = Some(Arc::new(file));
         let files = vec![TableFile { path: name.into(), open, values: Vec::new() }];
         Self { format, files, partitions: Vec::new() }
     }
 
-    /// The table in a folder and its partitions. All files have one format: `format`, or that of
-    /// the ends of their names.
+    /// Finds the table in a folder and its partitions. All files have one format: `format`, or that
+    /// of the ends of their names.
     ///
     /// # Errors
     /// `Io`; `NotATable` when there are no such files, or something else is among them.
@@ -116,7 +116,7 @@ impl TableFiles {
         self.format
     }
 
-    /// The paths of the files, in the order in which they are read.
+    /// Returns the paths of the files, in the order in which they are read.
     pub fn paths(&self) -> impl ExactSizeIterator<Item = &Path> {
         self.files.iter().map(|file| file.path.as_path())
     }
@@ -126,7 +126,7 @@ impl TableFiles {
     /// `options` names columns, there are only these, in that order.
     ///
     /// # Errors
-    /// Those of [`FileReader::open`]; `Format` when a folder's name says no value of the type.
+    /// The errors of [`FileReader::open`]; `Format` when a folder's name says no value of the type.
     ///
     /// # Panics
     /// When there is no such place.
@@ -168,7 +168,7 @@ impl TableFiles {
 }
 
 impl TableFile {
-    /// Opens the file, to be read from its beginning.
+    /// Opens the file, to be read from its start.
     fn open(&self) -> Result<File> {
         let Some(file) = &self.open else { return Ok(File::open(&self.path)?) };
         let mut file = file.try_clone()?;
@@ -176,7 +176,7 @@ impl TableFile {
         Ok(file)
     }
 
-    /// What a file of CSV looks like: `.tsv` says that it has tabs.
+    /// Returns the form of a file of CSV: `.tsv` says that it has tabs.
     fn csv(&self, options: &ReadOptions) -> CsvForm {
         let csv = options.csv.clone();
         let delimiter = csv.delimiter.or_else(|| CsvForm::delimiter_of_path(&self.path));
@@ -187,9 +187,9 @@ impl TableFile {
 /// The files of a folder, as they are found.
 struct Walk<'w> {
     folder: &'w Path,
-    /// Which format they have, whatever their names are.
+    /// The format of the files, whatever their names are.
     said: Option<FileFormat>,
-    /// Which one those so far have.
+    /// The format of the files found so far.
     found: Option<FileFormat>,
     files: Vec<TableFile>,
 }
@@ -247,7 +247,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// A path as it is within the folder.
+    /// Returns a path as it is within the folder.
     fn within<'p>(&self, path: &'p Path) -> std::path::Display<'p> {
         path.strip_prefix(self.folder).unwrap_or(path).display()
     }
@@ -265,7 +265,7 @@ impl Walk<'_> {
 }
 
 impl PartitionValue {
-    /// What the name of a folder says; `None` if it says nothing.
+    /// Reads the value in the name of a folder; `None` if it has no value.
     fn of(folder: &Path) -> Option<Self> {
         let (column, text) = folder.file_name()?.to_str()?.split_once('=')?;
         let decoded = |text| Some(percent_decode_str(text).decode_utf8().ok()?.into_owned());
@@ -275,8 +275,8 @@ impl PartitionValue {
     }
 }
 
-/// The columns that the folders of files say: of 64 bits if that is what all values are, otherwise
-/// text.
+/// Returns the columns in the names of the files' folders: of 64 bits if that is what all values
+/// are, otherwise text.
 fn partitions(files: &[TableFile]) -> Vec<Field> {
     let is_whole = |text: &str| text.parse::<i64>().is_ok_and(|number| number.to_string() == text);
     let columns = files.first().map_or(0, |file| file.values.len());
@@ -336,25 +336,25 @@ pub struct TableRows {
     /// The columns of the file that its folders do not say.
     own: Vec<usize>,
     constants: Vec<Constant>,
-    /// All of these columns.
+    /// All columns: those of the file and of its folders.
     all: SchemaRef,
-    /// Where the wanted ones are among them, if not all are wanted.
+    /// The places of the wanted columns among all, if not all are wanted.
     order: Option<Vec<usize>>,
     schema: SchemaRef,
 }
 
 impl TableRows {
-    /// The columns of the file, and those that its folders say.
+    /// Returns the columns of the file, and those of its folders.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// How many rows the file has, if it says so at its beginning.
+    /// Returns the number of rows of the file, if the start of the file has it.
     pub fn rows(&self) -> Option<u64> {
         self.reader.rows()
     }
 
-    /// A batch of the file with what its folders say.
+    /// Completes a batch of the file with the values of its folders.
     fn complete(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let rows = batch.num_rows();
         let constants = self.constants.iter().filter_map(|constant| constant.array(rows));

@@ -8,7 +8,7 @@ use program_support::exit::{Failure, Outcome};
 use super::records;
 use crate::database::Opened;
 
-/// The most records of a batch; syncing them is cheap beside writing them.
+/// The most records of a batch; syncing them is cheap compared with writing them.
 const MOST_RECORDS: usize = 4096;
 
 /// The bytes that records wait for together at the most, and one record more.
@@ -18,32 +18,32 @@ const MOST_BYTES: usize = 64 << 20;
 #[derive(Clone, Copy)]
 struct Waiting {
     place: Place,
-    /// Where its bytes end among those of all.
+    /// The end of the record's bytes among those of all.
     end: usize,
 }
 
-/// Where a record comes from.
+/// The origin of a record.
 #[derive(Clone, Copy)]
 struct Place {
-    /// Its source, among all so far.
+    /// The index of its source, among all so far.
     source: usize,
     /// The number of its line or row.
     line: u64,
 }
 
-/// What is done about records whose keys are there.
+/// The treatment of records whose keys are there.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum IfThere {
-    /// They are an error.
+    /// Returning an error.
     Stop,
-    /// They are overwritten.
+    /// Overwriting the records in the table.
     Replace,
-    /// They stay.
+    /// Keeping the records in the table.
     Skip,
 }
 
 impl IfThere {
-    /// As the options `--replace` and `--skip` say.
+    /// Returns the treatment that the options `--replace` and `--skip` ask for.
     pub(super) fn of(replace: bool, skip: bool) -> Self {
         match (replace, skip) {
             (true, _) => Self::Replace,
@@ -53,7 +53,7 @@ impl IfThere {
     }
 }
 
-/// What records are counted by where they come from.
+/// The unit in which the places of records are counted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unit {
     /// Lines of a text, in which a place is a line and a character.
@@ -63,18 +63,18 @@ pub(super) enum Unit {
     Row,
 }
 
-/// How many records came to what.
+/// The numbers of records by what was done with them.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Loaded {
     inserted: u64,
-    /// Overwrote others.
+    /// Records that overwrote others.
     pub replaced: u64,
-    /// Were left out, since there were others.
+    /// Records that were left out, since their keys were there.
     pub skipped: u64,
 }
 
 impl Loaded {
-    /// What became of them, in words: `verb` is what was done.
+    /// Returns the numbers in words: `verb` is what was done.
     pub(super) fn summary(&self, verb: &str) -> String {
         let mut text = format!("{} {verb}", records(self.written()));
         if self.replaced > 0 {
@@ -86,7 +86,7 @@ impl Loaded {
         text
     }
 
-    /// Those that are in the table now.
+    /// Returns the number of records that are in the table now.
     pub(super) fn written(&self) -> u64 {
         self.inserted + self.replaced
     }
@@ -108,7 +108,7 @@ pub(super) struct Batch<'b> {
 }
 
 impl<'b> Batch<'b> {
-    /// One without records, which come from a source of that name.
+    /// Makes a batch without records, which come from a source of that name.
     pub(super) fn new(
         opened: &'b Opened,
         table: &'b Table,
@@ -122,18 +122,18 @@ impl<'b> Batch<'b> {
         Self { opened, table, if_there, sources, unit, records, waiting, most, loaded }
     }
 
-    /// From here on records come from a source of that name.
+    /// Notes that records come from a source of that name from here on.
     #[cfg(feature = "columns")]
     pub(super) fn begin_source(&mut self, name: &str) {
         self.sources.push(name.into());
     }
 
-    /// The name of what the records come from now.
+    /// Returns the name of the source that records come from now.
     pub(super) fn source(&self) -> &str {
         self.sources.last().map_or("", |name| name)
     }
 
-    /// What was loaded so far.
+    /// Returns the numbers of records that were loaded so far.
     pub(super) fn loaded(&self) -> Loaded {
         self.loaded
     }
@@ -159,7 +159,7 @@ impl<'b> Batch<'b> {
             match self.commit(&records, end_of(from), &waiting[from..to]) {
                 Ok(None) => from = to,
                 Ok(Some(place)) => return Err(self.is_there(place)),
-                // What was too much once would be so again.
+                // A batch that was too large once would be so again.
                 Err(Error::Full { .. } | Error::TxnTooLarge { .. }) if to - from > 1 => {
                     self.most = (to - from) / 2
                 }
@@ -182,7 +182,7 @@ impl<'b> Batch<'b> {
         ))
     }
 
-    /// Writes the records of `records` together; the first begins at byte `from`. If a key that is
+    /// Writes the records of `records` together; the first starts at byte `from`. If a key that is
     /// there is an error, it stops at the first such record and returns its place.
     fn commit(
         &mut self,

@@ -31,7 +31,7 @@ pub(crate) fn check(args: &CheckArgs, options: &Options) -> Outcome {
     opened.close_after(outcome)
 }
 
-/// A line for each table without faults, and what keeps a table from being counted.
+/// Returns a line for each table without faults, and what keeps a table from being counted.
 fn whole_tables(opened: &Opened, faults: &[Fault]) -> (String, Vec<String>) {
     let (mut lines, mut unread) = (String::new(), Vec::new());
     let snapshot = opened.db.snapshot();

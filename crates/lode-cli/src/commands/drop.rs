@@ -18,7 +18,7 @@ pub(crate) fn drop_table(args: &DropArgs, options: &Options) -> Outcome {
 }
 
 fn dropped(opened: &Opened, name: &str) -> Outcome {
-    // One that is damaged cannot be counted, and can be dropped.
+    // A damaged table cannot be counted, but can be dropped.
     let count = match opened.db.table_names().iter().any(|other| other == name) {
         true => opened.db.table(name).and_then(|table| table.len()).ok(),
         false => return opened.table(name).map(drop),

@@ -66,7 +66,7 @@ fn to_file(opened: &Opened, table: &Table, target: &Destination) -> Outcome {
         read = write_all(table, &mut progress, &|| noted.came(), out)?;
         match read.is_ok() && !noted.came() {
             true => Ok(()),
-            // What is there so far is not what was wanted.
+            // The output so far is not the wanted one.
             false => Err(io::Error::other("it is not whole")),
         }
     });
@@ -85,12 +85,12 @@ fn progress(table: &Table) -> Progress {
 /// The most faults that are named one by one.
 const MOST_FAULTS: usize = 100;
 
-/// What came of a dump.
+/// The outcome of a dump.
 #[derive(Default)]
 struct Dumped {
     /// Records that were written.
     records: u64,
-    /// Why others could not be read: each page once.
+    /// The reasons why other records could not be read: each page once.
     faults: Vec<String>,
 }
 

@@ -23,7 +23,7 @@ use program_support::exit::{Failure, Outcome};
 use program_support::interrupt::Interrupt;
 use program_support::whole_file;
 
-/// A number of records, in words.
+/// Returns a number of records, in words.
 fn records(count: u64) -> String {
     match count {
         1 => "1 record".into(),
@@ -34,7 +34,7 @@ fn records(count: u64) -> String {
 /// The path that means standard input and standard output.
 const STANDARD: &str = "-";
 
-/// Where output goes that is written from a database: `-` is standard output. A file is not among
+/// Returns the destination of output from a database: `-` is standard output. A file is not among
 /// those of the database.
 fn outside_of(dir: &Path, path: &Path) -> Outcome<Destination> {
     let refused = |error: io::Error| Failure::Refused(format!("{}: {error}", path.display()));
@@ -54,7 +54,7 @@ fn outside_of(dir: &Path, path: &Path) -> Outcome<Destination> {
     Ok(destination)
 }
 
-/// Begins to look for signals where output is a file, which is not written then; other output ends
+/// Starts to look for signals where output is a file, which is not written then; other output ends
 /// at once.
 fn noted_for(destination: &Destination) -> Interrupt {
     match destination {

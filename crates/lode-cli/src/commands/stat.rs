@@ -15,7 +15,7 @@ use crate::database::{Opened, kind_word};
 use crate::progress;
 use crate::schema_text;
 
-/// What there is to say about a database.
+/// The facts about a database.
 #[derive(Serialize)]
 struct Report {
     /// The files of the database.
@@ -38,9 +38,9 @@ struct Table {
     name: String,
     keys: &'static str,
     records: u64,
-    /// Of a packed record, without what is of variable length.
+    /// Bytes of a packed record, without what is of variable length.
     record_bytes: usize,
-    /// Of its key.
+    /// Bytes of the record's key.
     key_bytes: usize,
     columns: Vec<Column>,
     /// The columns as `--schema` takes them, which the JSON does not repeat.
@@ -72,7 +72,8 @@ pub(crate) fn stat(args: &StatArgs, options: &Options) -> Outcome {
     opened.close_after(shown)
 }
 
-/// The files of a directory that belong to a database; none if there is no directory.
+/// Returns the files of a directory that belong to a database; an empty list if the directory is
+/// missing.
 fn files(dir: &Path) -> Outcome<Vec<File>> {
     let refused = |error| Failure::Refused(format!("{}: {error}", dir.display()));
     let mut files = Vec::new();

@@ -1,4 +1,4 @@
-//! Where records are written to: the database and the table, either of which may be new.
+//! The target of records: the database and the table, either of which may be new.
 
 use std::path::Path;
 
@@ -24,16 +24,16 @@ pub(super) fn open(dir: &Path, may_create: bool, options: &Options) -> Outcome<O
 /// A table, as a command line names it.
 #[derive(Clone, Copy)]
 pub(super) struct Target<'a> {
-    /// Its name.
+    /// The table's name.
     pub table: &'a str,
-    /// What it looks like, if that is said.
+    /// The table's schema, if that is said.
     pub schema: Option<&'a Schema>,
-    /// How it finds its records, if that is said.
+    /// The table's kind of keys, if that is said.
     pub kind: Option<Kind>,
 }
 
 impl Target<'_> {
-    /// The table, which is created if it is not there and its schema is given.
+    /// Returns the table, which is created if it is not there and its schema is given.
     pub(super) fn in_database(&self, opened: &Opened) -> Outcome<Table> {
         match (self.schema, self.is_in(opened)) {
             (Some(schema), false) => {
@@ -44,12 +44,12 @@ impl Target<'_> {
         }
     }
 
-    /// Whether the database has a table of the name.
+    /// Returns true if the database has a table of the name.
     pub(super) fn is_in(&self, opened: &Opened) -> bool {
         opened.db.table_names().iter().any(|name| name == self.table)
     }
 
-    /// The table that is there, and is as it is said to be.
+    /// Returns the table that is there, and is as it is said to be.
     pub(super) fn existing(&self, opened: &Opened) -> Outcome<Table> {
         let name = self.table;
         let table = opened.table(name).map_err(|failure| match self.schema {

@@ -3,7 +3,7 @@
 //! Reading what was written gives the same record. What JSON has no form for (a float that is no
 //! number, other than the usual one; text that is no UTF-8; a truth value that is neither 0 nor 1)
 //! is written as `{"hex": "…"}`: the bytes that the column has in a packed record. The only thing
-//! that is lost is what lies in the bytes of a column that is null, which means nothing.
+//! that is lost is what is in the bytes of a column that is null, which means nothing.
 
 mod read;
 mod write;
@@ -17,7 +17,7 @@ pub(crate) use write::Writer;
 /// The key of an object that holds bytes.
 const HEX: &str = "hex";
 
-/// How the floats that JSON has no numbers for are written.
+/// The words for the floats that JSON has no numbers for.
 const NAN: &str = "NaN";
 const INFINITE: &str = "inf";
 const MINUS_INFINITE: &str = "-inf";

@@ -12,15 +12,15 @@ use super::{HEX, INFINITE, MINUS_INFINITE, NAN};
 /// The most characters of a value that an error repeats.
 const MOST_REPEATED: usize = 40;
 
-/// What is said of bytes that are written in another way.
+/// The message for bytes that are written in another way.
 const WRITE_HEX: &str = "write bytes as {\"hex\": \"00ff\"}";
 
-/// What is wrong with a line.
+/// The fault of a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
-    /// At which byte.
+    /// The byte of the line at which the fault is.
     pub at: usize,
-    /// What.
+    /// The words for the fault.
     pub why: String,
 }
 
@@ -78,13 +78,13 @@ pub(crate) fn read(schema: &Schema, line: &str) -> Result<Vec<u8>, Fault> {
     if is_variable {
         record = with_variable(schema, &record, &variable);
     }
-    // They may be too many together.
+    // The bytes of all columns together may be too many.
     schema.row(&record).map_err(|error| at_end(error.to_string()))?;
     Ok(record)
 }
 
-/// A packed record whose columns of variable length have these bytes; `fixed` is one where they are
-/// empty.
+/// Makes a packed record whose columns of variable length have these bytes; `fixed` is one where
+/// they are empty.
 fn with_variable(schema: &Schema, fixed: &[u8], variable: &[Vec<u8>]) -> Vec<u8> {
     let (mut record, columns) = (Vec::new(), schema.columns());
     for (column, bytes) in columns.iter().zip(variable).take(schema.key_columns()) {
@@ -108,14 +108,15 @@ fn with_variable(schema: &Schema, fixed: &[u8], variable: &[Vec<u8>]) -> Vec<u8>
     record
 }
 
-/// What is no JSON, or no object. The error's text ends with its place in what was read.
+/// Returns the fault of a text that is not JSON, or no object. The error's text ends with its place
+/// in what was read.
 fn broken(error: &serde_json::Error) -> Fault {
     let text = error.to_string();
     let why = text.rsplit_once(" at line ").map_or(&text[..], |(why, _)| why);
     Fault { at: error.column().saturating_sub(1), why: why.into() }
 }
 
-/// As much of a value as an error repeats.
+/// Returns as much of a value as an error repeats.
 fn shown(value: &str) -> String {
     let mut start: String = value.chars().take(MOST_REPEATED).collect();
     if start.len() < value.len() {
@@ -124,7 +125,7 @@ fn shown(value: &str) -> String {
     start
 }
 
-/// Why a value does not fit, if there is more to say than that.
+/// The reason why a value does not fit, if there is more to say than that.
 type Why = Option<String>;
 
 /// Fills a cell, which is zero yet, with a value that is not null.
@@ -178,7 +179,7 @@ fn fill(column: &Column, value: &str, cell: &mut [u8]) -> Result<(), Why> {
     }
 }
 
-/// The bytes of a column of variable length for a value that is not null.
+/// Returns the bytes of a column of variable length for a value that is not null.
 fn of_variable(column: &Column, value: &str) -> Result<Vec<u8>, Why> {
     let (bytes, most) = match column.kind {
         Type::VarText(most) | Type::VarBytes(most) if value.starts_with('{') => (hex(value)?, most),
@@ -207,7 +208,7 @@ fn fill_start(cell: &mut [u8], bytes: &[u8]) -> Result<(), Why> {
     Ok(())
 }
 
-/// A length, in words.
+/// Returns a length, in words.
 fn in_bytes(count: usize) -> String {
     format!("{count} byte{}", if count == 1 { "" } else { "s" })
 }
@@ -243,7 +244,7 @@ fn string(value: &str) -> Result<String, Why> {
     }
 }
 
-/// The bytes that are written as `{"hex": "…"}`.
+/// Returns the bytes that are written as `{"hex": "…"}`.
 fn hex(value: &str) -> Result<Vec<u8>, Why> {
     let Ok(Members(members)) = serde_json::from_str(value) else { return Err(None) };
     let [(name, digits)] = members[..] else { return Err(None) };
@@ -264,7 +265,7 @@ fn fill_with_bytes(column: &Column, value: &str, cell: &mut [u8]) -> Result<(), 
     fill_start(cell, &bytes)
 }
 
-/// Bytes from their digits, two each.
+/// Returns bytes from their digits, two each.
 fn unhex(digits: &str) -> Option<Vec<u8>> {
     let digit = |byte: &u8| char::from(*byte).to_digit(16);
     let pairs = digits.as_bytes().chunks(2).map(|pair| match pair {

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::{Fault, Writer, read};
 
-/// A schema with every type, as it is and nullable.
+/// Makes a schema with every type, as it is and nullable.
 fn schema() -> Schema {
     let types = [
         Type::U8,
@@ -31,7 +31,7 @@ fn schema() -> Schema {
     builder.finish().expect("a schema")
 }
 
-/// One with columns of variable length.
+/// Makes a schema with columns of variable length.
 fn variable_schema() -> Schema {
     Schema::build("t")
         .key("a", Type::U8)
@@ -50,7 +50,7 @@ fn line(schema: &Schema, record: &[u8]) -> String {
     String::from_utf8(line).expect("JSON is text")
 }
 
-/// What lines are made of, and some of what they are not.
+/// Returns pieces of lines, and some text that lines do not have.
 fn part() -> impl Strategy<Value = &'static str> {
     const PARTS: [&str; 18] = [
         "{",
@@ -75,7 +75,7 @@ fn part() -> impl Strategy<Value = &'static str> {
     prop::sample::select(&PARTS[..])
 }
 
-/// Bytes that are often the edges of something.
+/// Makes bytes that are often the edges of something.
 fn bytes(count: usize) -> impl Strategy<Value = Vec<u8>> {
     let byte = prop_oneof![Just(0), Just(1), Just(0x7f), Just(0x80), Just(0xff), any::<u8>()];
     prop::collection::vec(byte, count)
@@ -150,7 +150,7 @@ proptest! {
         let text = line(&schema, &record);
         let back = read(&schema, &text);
         prop_assert_eq!(back.as_deref(), Ok(&record[..]), "{}", text);
-        // It is the number that others read, too.
+        // Other readers read the same number.
         let value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
         prop_assert_eq!(value["a"].as_u64(), Some(a));
         prop_assert_eq!(value["b"].as_i64(), Some(b));

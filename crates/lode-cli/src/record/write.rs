@@ -10,12 +10,12 @@ use super::{HEX, INFINITE, MINUS_INFINITE, NAN};
 /// Writes the records of a schema.
 pub(crate) struct Writer<'s> {
     schema: &'s Schema,
-    /// What stands before each value: the name of its column, and what separates it.
+    /// The text before each value: the name of its column, and what separates it.
     names: Vec<String>,
 }
 
 impl<'s> Writer<'s> {
-    /// For the records of a table.
+    /// Makes a writer for the records of a table.
     pub(crate) fn new(schema: &'s Schema) -> Self {
         let before = |at| if at == 0 { '{' } else { ',' };
         let names = schema.columns().iter().enumerate();
@@ -49,7 +49,7 @@ fn fits(number: Decimal, kind: Type) -> bool {
     number.rescaled(precision, scale).is_some()
 }
 
-/// A text as JSON.
+/// Returns a text as JSON.
 fn json(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
@@ -89,7 +89,7 @@ fn append_cell(column: &Column, cell: &[u8], line: &mut Vec<u8>) {
     }
 }
 
-/// Appends a text; as bytes, if it is none.
+/// Appends a text; as bytes, if it is not UTF-8.
 fn append_text(bytes: &[u8], line: &mut Vec<u8>) {
     match str::from_utf8(bytes) {
         Ok(text) => append(json(text), line),
@@ -97,7 +97,7 @@ fn append_text(bytes: &[u8], line: &mut Vec<u8>) {
     }
 }
 
-/// The first bytes of eight.
+/// Fills a cell up to eight bytes with zeros.
 fn wide(cell: &[u8]) -> [u8; 8] {
     let mut bytes = [0; 8];
     bytes[..cell.len()].copy_from_slice(cell);

@@ -41,7 +41,7 @@ impl Allowed {
         }
     }
 
-    /// All from the first to the last of some values, which are in order.
+    /// Allows all from the first to the last of some values, which are in order.
     pub(crate) fn around(values: &[KeyValue]) -> Self {
         let bound = |value: Option<&KeyValue>| {
             value.map_or(Bound::Unbounded, |value| Bound::Included(value.clone()))
@@ -49,7 +49,7 @@ impl Allowed {
         Self::Range { lower: bound(values.first()), upper: bound(values.last()) }
     }
 
-    /// How many bounds a range has.
+    /// Returns the number of bounds of a range.
     pub(crate) fn count_bounds(&self) -> i32 {
         match self {
             Self::List(_) | Self::Range { lower: Bound::Unbounded, upper: Bound::Unbounded } => 0,
@@ -59,7 +59,7 @@ impl Allowed {
         }
     }
 
-    /// Whether no value is allowed.
+    /// Returns true if no value is allowed.
     pub(crate) fn is_nothing(&self) -> bool {
         match self {
             Self::List(values) => values.is_empty(),
@@ -102,7 +102,7 @@ impl Allowed {
     }
 }
 
-/// The lower bound that allows less.
+/// Returns the lower bound that allows less.
 fn higher(one: Bound<KeyValue>, other: Bound<KeyValue>) -> Bound<KeyValue> {
     match &other {
         Bound::Unbounded => one,
@@ -111,7 +111,7 @@ fn higher(one: Bound<KeyValue>, other: Bound<KeyValue>) -> Bound<KeyValue> {
     }
 }
 
-/// The upper bound that allows less.
+/// Returns the upper bound that allows less.
 fn less(one: Bound<KeyValue>, other: Bound<KeyValue>) -> Bound<KeyValue> {
     match &other {
         Bound::Unbounded => one,

@@ -1,4 +1,4 @@
-//! What a filter asks of one column of the key.
+//! The condition of a filter on one column of the key.
 
 use std::ops::Bound;
 
@@ -12,7 +12,7 @@ use super::value::KeyValue;
 /// A filter that asks something of one column of the key, and of nothing else.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Condition {
-    /// Which column of the key.
+    /// The column of the key.
     pub(crate) column: usize,
     pub(crate) wanted: Wanted,
 }
@@ -25,8 +25,8 @@ pub(crate) enum Wanted {
 }
 
 impl Condition {
-    /// What a filter asks; `None` if it asks anything that keys do not say, or compares with a
-    /// value that the column cannot have.
+    /// Returns the condition of a filter; `None` if it asks anything that keys do not say, or
+    /// compares with a value that the column cannot have.
     pub(crate) fn of(filter: &Expr, schema: &Schema) -> Option<Self> {
         match filter {
             Expr::BinaryExpr(BinaryExpr { left, op: Operator::Or, right }) => {
@@ -68,7 +68,8 @@ impl Condition {
         Some(Self { column: at, wanted: Wanted::Range { lower, upper } })
     }
 
-    /// Values of the same column on both sides: DataFusion writes short lists like that.
+    /// Joins the values of two conditions on the same column: DataFusion writes short lists like
+    /// that.
     fn of_either(left: &Expr, right: &Expr, schema: &Schema) -> Option<Self> {
         let (left, right) = (Self::of(left, schema)?, Self::of(right, schema)?);
         match (left.wanted, right.wanted) {
@@ -80,7 +81,7 @@ impl Condition {
         }
     }
 
-    /// A column that is a condition by itself.
+    /// Returns the condition of a column that is a condition by itself.
     fn of_bool(column: &Expr, wanted: bool, schema: &Schema) -> Option<Self> {
         let (at, column) = key_column(column, schema)?;
         let wanted = KeyValue::of(&ScalarValue::Boolean(Some(wanted)), column.kind)?;
@@ -88,14 +89,14 @@ impl Condition {
     }
 }
 
-/// The column of the key that an expression is.
+/// Returns the column of the key that an expression is.
 fn key_column<'s>(expr: &Expr, schema: &'s Schema) -> Option<(usize, &'s Column)> {
     let Expr::Column(NamedColumn { name, .. }) = expr else { return None };
     let mut columns = schema.columns()[..schema.key_columns()].iter().enumerate();
     columns.find(|(_, column)| column.name == *name)
 }
 
-/// The value that an expression is, if a column can have it.
+/// Returns the value that an expression is, if a column can have it.
 fn literal(expr: &Expr, column: &Column) -> Option<KeyValue> {
     let Expr::Literal(literal, _) = expr else { return None };
     KeyValue::of(literal, column.kind)

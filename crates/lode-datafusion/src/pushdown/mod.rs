@@ -19,29 +19,30 @@ use self::value::KeyValue;
 /// the first and the last is read.
 const MOST_TARGETS: usize = 1_000;
 
-/// Which records to read.
+/// The records to read.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Target {
-    /// Those with these packed keys; in a tree, in their order.
+    /// Records with these packed keys; in a tree, in their order.
     Keys(Vec<Vec<u8>>),
-    /// Those in these ranges, which are in order and do not overlap.
+    /// Records in these ranges, which are in order and do not overlap.
     Ranges(Vec<KeyRange>),
 }
 
-/// What filters ask of the columns of a key, as far as it helps to find records.
+/// The conditions of filters on the columns of a key, as far as they help to find records.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Pushdown<'s> {
     schema: &'s Schema,
-    /// What is allowed of the first columns of the key: lists, and of the last one maybe a range.
+    /// The allowed values of the first columns of the key: lists, and of the last one maybe a
+    /// range.
     used: Vec<Allowed>,
-    /// Of how many of them exactly that is found.
+    /// The number of `used` columns whose allowed values are found exactly.
     exact: usize,
-    /// Whether no record fulfils all filters.
+    /// True if no record fulfils all filters.
     is_nothing: bool,
 }
 
 impl<'s> Pushdown<'s> {
-    /// What can be used of filters that all hold.
+    /// Returns the usable part of filters that all hold.
     pub(crate) fn of<'f>(
         filters: impl IntoIterator<Item = &'f Expr>,
         schema: &'s Schema,
@@ -60,8 +61,8 @@ impl<'s> Pushdown<'s> {
         Self { schema, used, exact, is_nothing }
     }
 
-    /// What becomes of a filter. DataFusion may drop any other one that it finds to be always true,
-    /// so exact is only what each filter by itself finds exactly.
+    /// Returns how a filter is supported. DataFusion may drop any other one that it finds to be
+    /// always true, so exact is only what each filter by itself finds exactly.
     pub(crate) fn support(
         filter: &Expr,
         schema: &'s Schema,
@@ -77,10 +78,10 @@ impl<'s> Pushdown<'s> {
         }
     }
 
-    /// The records to read.
+    /// Returns the records to read.
     ///
     /// # Errors
-    /// Those of packing keys.
+    /// The errors of packing keys.
     pub(crate) fn target(&self) -> lode::Result<Target> {
         if self.is_nothing {
             return Ok(Target::Keys(Vec::new()));
@@ -105,7 +106,7 @@ impl<'s> Pushdown<'s> {
         Ok(Target::Ranges(ranges.collect::<lode::Result<_>>()?))
     }
 
-    /// The only values of the first columns of the key, as far as each has one.
+    /// Returns the only values of the first columns of the key, as far as each has one.
     pub(crate) fn fixed(&self) -> Vec<&KeyValue> {
         let only = self.used.iter().map_while(|allowed| match allowed {
             Allowed::List(values) if values.len() == 1 => values.first(),
@@ -114,7 +115,7 @@ impl<'s> Pushdown<'s> {
         only.collect()
     }
 
-    /// About how many of `rows` records are found.
+    /// Estimates how many of `rows` records are found.
     pub(crate) fn estimate(&self, rows: u64) -> u64 {
         if self.is_nothing {
             return 0;
@@ -143,8 +144,8 @@ impl fmt::Display for Pushdown<'_> {
     }
 }
 
-/// What is of use where keys are in order: lists of the first columns, and what is allowed of the
-/// one after them; and of how many columns that is found exactly.
+/// Returns the usable conditions where keys are in order: lists of the first columns, and what is
+/// allowed of the one after them; and of how many columns that is found exactly.
 fn in_order(all: Vec<Allowed>) -> (Vec<Allowed>, usize) {
     let (mut used, mut targets) = (Vec::new(), 1);
     for allowed in all {
@@ -169,7 +170,7 @@ fn in_order(all: Vec<Allowed>) -> (Vec<Allowed>, usize) {
     (used, exact)
 }
 
-/// What is of use where keys are hashed: lists of all columns, or nothing.
+/// Returns the usable conditions where keys are hashed: lists of all columns, or nothing.
 fn whole_keys(all: Vec<Allowed>) -> (Vec<Allowed>, usize) {
     let mut targets = 1;
     for allowed in &all {
@@ -184,7 +185,7 @@ fn whole_keys(all: Vec<Allowed>) -> (Vec<Allowed>, usize) {
     (all, exact)
 }
 
-/// Each of some beginnings of keys with each of some values after it.
+/// Joins each of some starts of keys with each of some values after it.
 fn with_each<'v>(prefixes: &[Vec<&'v KeyValue>], values: &'v [KeyValue]) -> Vec<Vec<&'v KeyValue>> {
     let longer =
         |prefix: &Vec<&'v KeyValue>, value| prefix.iter().copied().chain([value]).collect();

@@ -17,16 +17,16 @@ impl KeyRange {
     /// All keys.
     pub(crate) const ALL: Self = Self { lower: Bound::Unbounded, upper: Bound::Unbounded };
 
-    /// The keys that begin with some values and have one within bounds after them.
+    /// Returns the keys that start with some values and have one within bounds after them.
     ///
     /// # Errors
-    /// Those of packing keys.
+    /// The errors of packing keys.
     pub(super) fn of(
         schema: &Schema,
         prefix: &[&KeyValue],
         bounds: Option<(Bound<&KeyValue>, Bound<&KeyValue>)>,
     ) -> lode::Result<Self> {
-        // The lowest and the highest key that begin with the prefix and one value more, if any.
+        // The lowest and the highest key that start with the prefix and one value more, if any.
         let around = |value: Option<&KeyValue>| {
             let values = prefix.iter().copied().chain(value).map(KeyValue::value);
             schema.pack_prefix(&values.collect::<Vec<_>>())
@@ -49,8 +49,7 @@ impl KeyRange {
         })
     }
 
-    /// The same keys in parts, each of which begins at one of some keys, which are in order and
-    /// inside.
+    /// Splits the keys into parts. Each starts at one of `keys`, which are in order and inside.
     pub(crate) fn split_at(&self, keys: Vec<Vec<u8>>) -> Vec<Self> {
         let mut parts = Vec::with_capacity(keys.len() + 1);
         let mut lower = self.lower.clone();

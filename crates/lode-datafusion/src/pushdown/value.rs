@@ -14,15 +14,15 @@ pub(crate) enum KeyValue {
     Unsigned(u64),
     Signed(i64),
     Bool(bool),
-    /// Microseconds since the beginning of 1970.
+    /// Microseconds since the start of 1970.
     Timestamp(i64),
     Text(Box<str>),
     Bytes(Box<[u8]>),
 }
 
 impl KeyValue {
-    /// A value of DataFusion as a column of a type has it; `None` if the column cannot have it, or
-    /// if the value is of another Arrow type than the column.
+    /// Turns a value of DataFusion into one of a column; `None` if the column cannot have it, or if
+    /// the value is of another Arrow type than the column.
     pub(crate) fn of(scalar: &ScalarValue, kind: Type) -> Option<Self> {
         use ScalarValue as S;
         Some(match (kind, scalar) {
@@ -59,7 +59,7 @@ impl KeyValue {
         })
     }
 
-    /// As Lode packs it.
+    /// Returns the value as Lode packs it.
     pub(crate) fn value(&self) -> Value<'_> {
         match self {
             Self::Unsigned(number) => Value::Unsigned(*number),

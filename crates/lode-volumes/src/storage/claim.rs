@@ -4,7 +4,7 @@ use crate::core::Core;
 use crate::error::{Error, Result};
 use crate::lock::lock;
 
-/// Which storage has a volume, and how often.
+/// The storage that has a volume, and the number of its mounts.
 #[derive(Default)]
 pub(crate) struct Claim {
     token: u64,

@@ -44,7 +44,7 @@ pub struct StorageEntry {
     parts: Arc<[Part]>,
 }
 
-/// What one volume has of an entry.
+/// The part of an entry that one volume has.
 struct Part {
     mounted: Mounted,
     /// The path below the entry that is mounted.
@@ -115,7 +115,7 @@ impl StorageEntry {
         Self { storage, version, path, parts: parts.collect() }
     }
 
-    /// Its path in the storage.
+    /// Returns the entry's path in the storage.
     pub fn path(&self) -> &str {
         &self.path
     }
@@ -136,7 +136,7 @@ impl StorageEntry {
         Ok(false)
     }
 
-    /// The entries of the volumes that have it, the one with the highest priority first.
+    /// Returns the entries of the volumes that have it, the highest priority first.
     fn entries(&self) -> Result<Vec<Entry>> {
         self.expect_mounts()?;
         let mut entries = Vec::with_capacity(self.parts.len());
@@ -149,7 +149,7 @@ impl StorageEntry {
         }
     }
 
-    /// Does something in every volume that is mounted for writing; returns whether one of them
+    /// Does something in every volume that is mounted for writing; returns true if one of them
     /// returned true.
     fn write_all(&self, work: impl Fn(&Part) -> Result<bool>) -> Result<bool> {
         self.expect_mounts()?;
@@ -168,14 +168,14 @@ impl StorageEntry {
         }
     }
 
-    /// What is returned when some volumes have failed.
+    /// Returns the error for an operation that failed in some volumes.
     #[cold]
     fn partial(&self, mut failed: Vec<(usize, Error)>) -> Error {
         let writable = self.parts.iter().enumerate().filter(|(_, part)| part.is_writable());
         let others = writable.filter(|(at, _)| failed.iter().all(|(other, _)| other != at));
         let written: Vec<_> = others.map(|(_, part)| part.name()).collect();
         match (&written[..], &failed[..]) {
-            // Nothing has changed, and there is but one reason.
+            // Nothing has changed, and there is only one reason.
             ([], [_]) => failed.remove(0).1,
             _ => {
                 let named = |(at, error): (usize, Error)| (self.parts[at].name(), error);
@@ -210,10 +210,10 @@ impl StorageEntry {
             .map(drop)
     }
 
-    /// A copy of a property, of the volume with the highest priority that has it.
+    /// Returns a copy of a property, of the volume with the highest priority that has it.
     ///
     /// # Errors
-    /// [Those of every operation](Self#errors).
+    /// [The errors of every operation](Self#errors).
     pub fn property(&self, name: &str) -> Result<Option<Value>> {
         self.with_property(name, to_value)
     }
@@ -221,7 +221,7 @@ impl StorageEntry {
     /// Lends that property to `read`, and returns what that returns.
     ///
     /// # Errors
-    /// [Those of every operation](Self#errors).
+    /// [The errors of every operation](Self#errors).
     pub fn with_property<T>(
         &self,
         name: &str,
@@ -243,32 +243,32 @@ impl StorageEntry {
         }
     }
 
-    /// Whether a volume has such a property.
+    /// Returns true if a volume has the property.
     ///
     /// # Errors
-    /// [Those of every operation](Self#errors).
+    /// [The errors of every operation](Self#errors).
     pub fn has_property(&self, name: &str) -> Result<bool> {
         self.with_property(name, |_| ()).map(|found| found.is_some())
     }
 
-    /// Removes a property from every volume that is mounted for writing; false if none of them has
-    /// it. A volume that is read-only may have it still.
+    /// Removes a property from every volume that is mounted for writing; returns false if they all
+    /// lack it. A volume that is read-only may have it still.
     ///
     /// # Errors
-    /// [Those of every write](Self#errors).
+    /// [The errors of every write](Self#errors).
     pub fn remove_property(&self, name: &str) -> Result<bool> {
         expect_name(name)?;
         self.expect_there()?;
         self.write_found(|entry| entry.remove_property(name))
     }
 
-    /// Does something where the entry is; returns whether it was done anywhere.
+    /// Does something where the entry is; returns true if it was done anywhere.
     fn write_found(&self, work: impl Fn(&Entry) -> Result<bool>) -> Result<bool> {
         self.write_all(|part| part.with_entry(|entry| entry.map_or(Ok(false), &work)))
     }
 
-    /// Lets a property expire after a time, in every volume that is mounted for writing; false if
-    /// none of them has it.
+    /// Lets a property expire after a time, in every volume that is mounted for writing; returns
+    /// false if they all lack it.
     ///
     /// # Errors
     /// As [`Entry::expire_property`], and [those of every write](Self#errors).
@@ -277,20 +277,20 @@ impl StorageEntry {
         self.write_found(|entry| entry.expire_property(name, after))
     }
 
-    /// Lets a property stay that would have expired; false if no volume that is mounted for writing
-    /// has it.
+    /// Lets a property stay that would have expired; returns false if no volume that is mounted for
+    /// writing has it.
     ///
     /// # Errors
-    /// [Those of every write](Self#errors).
+    /// [The errors of every write](Self#errors).
     pub fn cancel_expiration(&self, name: &str) -> Result<bool> {
         self.expect_there()?;
         self.write_found(|entry| entry.cancel_expiration(name))
     }
 
-    /// All properties, each of the volume with the highest priority that has it.
+    /// Returns all properties, each of the volume with the highest priority that has it.
     ///
     /// # Errors
-    /// [Those of every operation](Self#errors).
+    /// [The errors of every operation](Self#errors).
     pub fn properties(&self) -> Result<BTreeMap<String, Value>> {
         let mut all = BTreeMap::new();
         for entry in self.entries()? {
@@ -302,10 +302,10 @@ impl StorageEntry {
         Ok(all)
     }
 
-    /// The names of all properties, in the order of their bytes.
+    /// Returns the names of all properties, in the order of their bytes.
     ///
     /// # Errors
-    /// [Those of every operation](Self#errors).
+    /// [The errors of every operation](Self#errors).
     pub fn property_names(&self) -> Result<Vec<String>> {
         let mut names = BTreeSet::new();
         for entry in self.entries()? {
@@ -314,10 +314,10 @@ impl StorageEntry {
         Ok(names.into_iter().collect())
     }
 
-    /// The names of the children that any of the volumes has, in the order of their bytes.
+    /// Returns the names of the children that any of the volumes has, in the order of their bytes.
     ///
     /// # Errors
-    /// [Those of every operation](Self#errors).
+    /// [The errors of every operation](Self#errors).
     pub fn links(&self) -> Result<Vec<String>> {
         let mut names = BTreeSet::new();
         for entry in self.entries()? {
@@ -335,7 +335,7 @@ impl StorageEntry {
     pub fn link(&self, name: &str) -> Result<()> {
         expect_name(name)?;
         let entries = self.entries()?;
-        // One volume alone says so itself.
+        // A single volume reports that itself.
         for entry in entries.iter().filter(|_| self.parts.len() > 1) {
             if entry.entry(name)?.is_some() {
                 return Err(Error::NameTaken { path: child_path(&self.path, name) });
@@ -397,7 +397,7 @@ fn absent_is_false(outcome: Result<()>) -> Result<bool> {
     }
 }
 
-/// What a volume has of a property.
+/// The part of a property that a volume has.
 enum Found<T> {
     Value(T),
     Nothing,

@@ -29,7 +29,7 @@ use crate::volume::Volume;
 /// - A volume that was opened or mounted for reading only takes no writes. A write fails for that
 ///   reason only if all of them are so.
 ///
-/// The mounts of the longest path that a path begins with are those that count for it. A volume can
+/// The mounts of the longest path that a path starts with are those that count for it. A volume can
 /// be mounted in one storage at a time, there as often as wanted.
 ///
 /// ```
@@ -54,12 +54,12 @@ pub struct Storage {
     inner: Arc<Inner>,
 }
 
-/// What handles of a storage share.
+/// The parts that handles of a storage share.
 pub(crate) struct Inner {
-    /// By which volumes know the storage.
+    /// The number by which volumes know the storage.
     token: u64,
     mounts: RwLock<Mounts>,
-    /// How often volumes were mounted or unmounted.
+    /// The number of times that volumes were mounted or unmounted.
     version: AtomicU64,
 }
 
@@ -98,7 +98,7 @@ impl std::fmt::Debug for Storage {
 }
 
 impl Storage {
-    /// A storage in which nothing is mounted.
+    /// Makes a storage in which nothing is mounted.
     pub fn new() -> Self {
         Self::default()
     }
@@ -134,7 +134,7 @@ impl Storage {
         Ok(())
     }
 
-    /// The entry under a path; `None` if no volume that is mounted there has it.
+    /// Returns the entry under a path; `None` if no volume that is mounted there has it.
     ///
     /// # Errors
     /// `InvalidName`; `NotMounted` when no volume is mounted at the path or above it; and as [every
@@ -144,8 +144,8 @@ impl Storage {
         Ok(entry.is_there()?.then_some(entry))
     }
 
-    /// The entry under a path. In the volumes that are mounted for writing it is linked if it is
-    /// not there, and so are those on the way.
+    /// Returns the entry under a path. Links it in the volumes mounted for writing if it is not
+    /// there, and those on the way.
     ///
     /// # Errors
     /// As [`entry`](Self::entry), and those of [writing](StorageEntry#errors).

@@ -1,4 +1,4 @@
-//! What is mounted where.
+//! The mounts of a storage.
 
 use std::collections::BTreeMap;
 
@@ -7,17 +7,17 @@ use crate::error::{Error, Result};
 use crate::name::{is_below, usual_path};
 use crate::volume::Volume;
 
-/// Whether a storage may write to a volume.
+/// The access that a storage has to a volume.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Access {
-    /// It may, unless the volume was opened for reading only.
+    /// Reading and writing, unless the volume was opened for reading only.
     #[default]
     Write,
-    /// It may not.
+    /// Reading only.
     ReadOnly,
 }
 
-/// What to mount, and how. See [`Storage`](crate::Storage).
+/// A volume to mount, and how. See [`Storage`](crate::Storage).
 ///
 /// ```
 /// use lode_volumes::{Mount, Storage, Volume};
@@ -39,26 +39,26 @@ pub struct Mount<'m> {
 }
 
 impl<'m> Mount<'m> {
-    /// Its root, with priority 0, for writing.
+    /// Mounts the root of the volume, with priority 0, for writing.
     pub fn new(volume: &'m Volume) -> Self {
         Self { volume, entry: "/", priority: 0, access: Access::default() }
     }
 
-    /// The entry of this path instead of the root.
+    /// Mounts the entry of this path instead of the root.
     #[must_use]
     pub fn entry(mut self, path: &'m str) -> Self {
         self.entry = path;
         self
     }
 
-    /// The higher it is, the earlier the volume is asked for a property.
+    /// Sets the priority: the higher, the earlier the volume is asked for a property.
     #[must_use]
     pub fn priority(mut self, priority: i32) -> Self {
         self.priority = priority;
         self
     }
 
-    /// Whether the storage may write to it.
+    /// Sets the access that the storage has to the volume.
     #[must_use]
     pub fn access(mut self, access: Access) -> Self {
         self.access = access;
@@ -136,7 +136,7 @@ impl Mounts {
         Some(taken)
     }
 
-    /// The mounts that count for a path, and the path that they are mounted at.
+    /// Returns the mounts that count for a path, and the path that they are mounted at.
     pub(super) fn for_path(&self, path: &str) -> Option<(&str, Vec<Mounted>)> {
         let above = self.by_path.iter().filter(|(at, _)| is_below(path, at));
         let (at, mounts) = above.max_by_key(|(at, _)| at.len())?;

@@ -13,7 +13,7 @@ pub(super) struct Line {
     /// The number of its first line in the file, counted from 1.
     pub(super) number: u64,
     bytes: Vec<u8>,
-    /// Where each field ends, and whether it had quotes.
+    /// The end of each field, and true if the field had quotes.
     ends: Vec<(usize, bool)>,
 }
 
@@ -25,12 +25,12 @@ pub(super) struct FieldText<'l> {
 }
 
 impl Line {
-    /// How many fields it has.
+    /// Returns the number of fields.
     pub(super) fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// A field of it.
+    /// Returns a field of the line.
     pub(super) fn field(&self, at: usize) -> FieldText<'_> {
         let from = at.checked_sub(1).map_or(0, |before| self.ends[before].0);
         let (end, is_quoted) = self.ends[at];
@@ -42,10 +42,10 @@ impl Line {
     }
 }
 
-/// Where in a line a reader is.
+/// A reader's place in a line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// At the beginning of a field.
+    /// At the start of a field.
     Start,
     /// In a field without quotes.
     Plain,
@@ -57,21 +57,21 @@ enum Place {
     AfterReturn { is_quoted: bool },
 }
 
-/// What is said of a carriage return without a line feed.
+/// The message for a carriage return without a line feed.
 const LONE_RETURN: &str =
     "a carriage return that no line feed follows should be between quotes; lines end in line feeds";
 
 /// Reads lines.
 pub(super) struct Lines<R> {
     input: R,
-    /// What stands between fields.
+    /// The byte between fields.
     delimiter: u8,
-    /// Lines that were read.
+    /// The number of lines that were read.
     passed: u64,
 }
 
 impl<R: BufRead> Lines<R> {
-    /// Those of an input, after the mark that some programs put before UTF-8.
+    /// Makes a reader of an input's lines, after the mark that some programs put before UTF-8.
     pub(super) fn new(mut input: R, delimiter: u8) -> Result<Self> {
         if input.fill_buf().map_err(damage)?.starts_with("\u{feff}".as_bytes()) {
             input.consume("\u{feff}".len());
@@ -79,7 +79,7 @@ impl<R: BufRead> Lines<R> {
         Ok(Self { input, delimiter, passed: 0 })
     }
 
-    /// Reads the next line that is not empty; false at the end.
+    /// Reads the next line that is not empty; returns false at the end.
     pub(super) fn next(&mut self, line: &mut Line) -> Result<bool> {
         loop {
             if !self.next_even_empty(line)? {
@@ -92,7 +92,8 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    /// Reads the next line, also an empty one: a null where there is one column. False at the end.
+    /// Reads the next line, also an empty one: a null where there is one column. Returns false at
+    /// the end.
     pub(super) fn next_even_empty(&mut self, line: &mut Line) -> Result<bool> {
         line.bytes.clear();
         line.ends.clear();
@@ -100,7 +101,7 @@ impl<R: BufRead> Lines<R> {
         self.read(line)
     }
 
-    /// Reads a line; false if there is none.
+    /// Reads a line; returns false at the end of the input.
     fn read(&mut self, line: &mut Line) -> Result<bool> {
         let (mut place, mut is_some) = (Place::Start, false);
         loop {

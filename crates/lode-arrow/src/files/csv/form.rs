@@ -1,4 +1,4 @@
-//! What a file of CSV looks like.
+//! The form of a file of CSV.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -16,13 +16,13 @@ pub struct CsvForm {
     /// The byte between two fields. Without one it is a comma, and a tab in
     /// [files of a table](crate::TableFiles) whose names end in `.tsv`.
     pub delimiter: Option<u8>,
-    /// Whether the first line has the names of the columns.
+    /// True if the first line has the names of the columns.
     pub has_header: bool,
     /// Words that mean a null where they stand without quotes. A field that is empty means one too.
-    /// The first of them is written, or nothing if there is none.
+    /// The first of them is written, or nothing if the list is empty.
     pub nulls: Vec<String>,
-    /// Whether times are written as in ISO 8601, `2024-02-29T12:30:00.5Z`, where they are of the
-    /// years 0 to 9999. Others are microseconds since the beginning of 1970. Both are read.
+    /// True if times are written as in ISO 8601, `2024-02-29T12:30:00.5Z`, where they are of the
+    /// years 0 to 9999. Others are microseconds since the start of 1970. Both are read.
     pub iso_times: bool,
 }
 
@@ -52,7 +52,7 @@ impl CsvForm {
     /// Checks whether fields can be told apart by the delimiter and nulls by their words.
     ///
     /// # Errors
-    /// What is wrong, in words.
+    /// The fault, in words.
     pub fn check(&self) -> Result<(), String> {
         let is_of_values =
             |byte: u8| byte.is_ascii_alphanumeric() || b"\"+-.\r\n\0".contains(&byte);

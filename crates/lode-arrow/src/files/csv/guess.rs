@@ -11,17 +11,17 @@ use super::values::iso_moment;
 /// The most digits of a number that a float of 64 bits gives back as they were.
 const FLOAT_DIGITS: usize = 15;
 
-/// What the fields of columns can be, by those that were looked at.
+/// The possible types of columns, by the fields that were looked at.
 pub(crate) struct Guesses {
     columns: Vec<Guess>,
-    /// Whether times with more digits than microseconds have are times.
+    /// True if times with more digits than microseconds have are times.
     rounds_times: bool,
 }
 
-/// What a column can be.
+/// The possible types of a column.
 struct Guess {
     name: String,
-    /// What it is, if something else than its fields says so.
+    /// The type of the column, if something else than its fields says so.
     known: Option<DataType>,
     has_values: bool,
     is_integer: bool,
@@ -62,7 +62,7 @@ impl Guesses {
         }
     }
 
-    /// The place of a column, which is new if there is none of the name.
+    /// Returns the place of a column, and adds the column if it is missing.
     fn place(&mut self, name: &str) -> usize {
         let known = self.columns.iter().position(|guess| guess.name == name);
         known.unwrap_or_else(|| {
@@ -114,12 +114,13 @@ impl Guess {
     }
 }
 
-/// Whether a text is a whole number as it is written, so without zeros before it.
+/// Returns true if a text is a whole number as it is written, so without zeros before it.
 fn is_integer(text: &str) -> bool {
     text.parse::<i64>().is_ok_and(|number| number.to_string() == text)
 }
 
-/// Whether a text is a number that a float gives back with the same digits, or the name of a float.
+/// Returns true if a text is the name of a float, or a number that a float gives back with the same
+/// digits.
 fn is_float(text: &str) -> bool {
     if matches!(text, "NaN" | "inf" | "-inf") {
         return true;

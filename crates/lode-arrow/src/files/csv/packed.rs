@@ -1,4 +1,4 @@
-//! CSV that is compressed with gzip or Zstandard, which its first bytes tell: no UTF-8 begins so.
+//! CSV that is compressed with gzip or Zstandard, as its first bytes show: no UTF-8 starts so.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
@@ -49,7 +49,7 @@ fn damaged(why: &str) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, why)
 }
 
-/// Where lines are written to, compressed or not.
+/// The output for lines, compressed or not.
 pub(super) enum Packed<W: Write> {
     Plain(W),
     Gzip(GzEncoder<W>),
@@ -57,7 +57,7 @@ pub(super) enum Packed<W: Write> {
 }
 
 impl<W: Write> Packed<W> {
-    /// Begins to write; `None` if CSV is not compressed that way.
+    /// Starts to write; returns `None` if CSV is not compressed that way.
     pub(super) fn new(out: W, compression: Compression) -> Result<Option<Self>> {
         Ok(Some(match compression {
             Compression::None => Self::Plain(out),

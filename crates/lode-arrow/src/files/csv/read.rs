@@ -32,11 +32,11 @@ const MOST_REPEATED: usize = 40;
 
 pub(crate) struct Reader {
     lines: Lines<Box<dyn BufRead + Send>>,
-    /// The columns that are wanted.
+    /// The wanted columns.
     schema: SchemaRef,
-    /// Where these are in a line.
+    /// The places of these columns in a line.
     places: Vec<usize>,
-    /// How many fields a line has.
+    /// The number of fields of a line.
     width: usize,
     csv: CsvForm,
     rounds_times: bool,
@@ -60,10 +60,10 @@ impl Reader {
         };
         let field = |place: &usize| {
             let name = &names[*place];
-            // What no column has is text, to be refused by its name.
+            // A field of no column is text, to be refused by its name.
             let field = known.field_with_name(name).cloned();
             let field = field.unwrap_or_else(|_| Field::new(name, DataType::Utf8, true));
-            // Whether it can be null is for the table to say.
+            // The table decides if the column can be null.
             field.with_nullable(true)
         };
         let schema = Arc::new(Schema::new(places.iter().map(field).collect::<Vec<_>>()));
@@ -147,7 +147,7 @@ struct Cells<'l> {
 }
 
 impl Cells<'_> {
-    /// What the fields say, each as `read` reads it; none where there is nothing.
+    /// Returns the values of the fields, each as `read` reads it; `None` where the field is a null.
     fn values<'c, T>(
         &'c self,
         read: impl Fn(FieldText<'c>) -> Option<T>,

@@ -25,8 +25,8 @@ pub(super) fn truth(field: FieldText<'_>) -> Option<bool> {
     }
 }
 
-/// Reads a moment as microseconds since the beginning of 1970: that number, or a date or a time as
-/// in ISO 8601. Without a zone it is of UTC.
+/// Reads a moment as microseconds since the start of 1970: that number, or a date or a time as in
+/// ISO 8601. Without a zone it is of UTC.
 ///
 /// `None` where microseconds cannot hold it exactly, unless it is to be rounded.
 pub(super) fn moment(field: FieldText<'_>, rounds: bool) -> Option<i64> {
@@ -37,7 +37,7 @@ pub(super) fn moment(field: FieldText<'_>, rounds: bool) -> Option<i64> {
 /// Reads a date or a time as in ISO 8601.
 pub(super) fn iso_moment(text: &str, rounds: bool) -> Option<i64> {
     // Digits without signs between them may be a number that was meant, and the 60th second of a
-    // minute is no moment of its own here.
+    // minute is no moment here.
     let (date, time) = text.split_once(['T', 't', ' ']).unwrap_or((text, "00:00"));
     let is_extended = date.get(1..)?.contains('-') && time.contains(':');
     if !is_extended || time.contains(":60") {
@@ -53,7 +53,7 @@ pub(super) fn iso_moment(text: &str, rounds: bool) -> Option<i64> {
     crate::cells::microseconds(time_ns, rounds)
 }
 
-/// Bytes from their digits, two each.
+/// Returns bytes from their digits, two each.
 pub(super) fn unhex(digits: &[u8]) -> Option<Vec<u8>> {
     let digit = |byte: u8| char::from(byte).to_digit(16);
     let pairs = digits.chunks(2).map(|pair| match *pair {

@@ -28,16 +28,16 @@ pub(crate) struct Writer<W: Write> {
     written_bytes: u64,
 }
 
-/// How fields are told apart, and nulls from texts.
+/// The signs between fields, and for nulls.
 #[derive(Clone)]
 struct Style {
     delimiter: u8,
-    /// What a null is; nothing without a word.
+    /// The text of a null; empty without a word for it.
     null: Vec<u8>,
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins a file with its header.
+    /// Starts a file with its header.
     pub(crate) fn new(schema: &SchemaRef, options: &WriteOptions, out: W) -> Result<Self> {
         options.csv.check().map_err(|why| Error::Format(why.into()))?;
         let no_compression = || Error::NoCompression {
@@ -105,7 +105,7 @@ impl<W: Write> Writer<W> {
 /// Appends the value of a row to a line.
 type Form<'b> = Box<dyn Fn(&mut Vec<u8>, usize) + 'b>;
 
-/// How the values of a primitive array are written.
+/// Prints the values of a primitive array.
 macro_rules! printed {
     ($array:expr, $kind:ty, $form:literal) => {{
         let values = $array.as_primitive::<$kind>().values();
@@ -115,7 +115,7 @@ macro_rules! printed {
     }};
 }
 
-/// How the values of an array are written: those of the types that columns of Lode have.
+/// Returns the form in which the values of an array are written, for the types of Lode's columns.
 fn form_of<'b>(array: &'b dyn Array, style: &'b Style, iso_times: bool) -> Option<Form<'b>> {
     Some(match array.data_type() {
         DataType::UInt8 => printed!(array, UInt8Type, "{}"),
@@ -172,7 +172,7 @@ impl Style {
     }
 
     /// Appends a text, in quotes where it needs them: also one that would be a null, and one that
-    /// begins or ends with white space, since some readers cut that off.
+    /// starts or ends with white space, since some readers cut that off.
     fn append_text(&self, line: &mut Vec<u8>, text: &str) {
         let needs = |byte: u8| matches!(byte, b'"' | b'\n' | b'\r') || byte == self.delimiter;
         let is_plain = !text.is_empty() && text.trim() == text && text.as_bytes() != self.null;
@@ -205,7 +205,7 @@ fn append_moment(line: &mut Vec<u8>, time_us: i64) {
     .expect("memory takes all");
 }
 
-/// Appends bytes as digits in hex; quotes if there are none.
+/// Appends bytes as digits in hex; quotes if no bytes are given.
 fn append_hex(line: &mut Vec<u8>, bytes: &[u8]) {
     if bytes.is_empty() {
         line.extend_from_slice(b"\"\"");

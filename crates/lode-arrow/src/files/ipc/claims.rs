@@ -1,11 +1,11 @@
-//! How large the compressed buffers of a batch say that they become. To decompress them takes as
+//! The sizes that the compressed buffers of a batch claim to become. To decompress them takes as
 //! much memory at once, and the process ends if there is less.
 
 use arrow_ipc::{Buffer as Place, CompressionType, Message, RecordBatch, root_as_message};
 
 use crate::error::{Error, Result};
 
-/// What a message of today begins with, before its length.
+/// The start of a message of today, before its length.
 const CONTINUATION: [u8; 4] = [0xff; 4];
 
 /// Bytes of the length of a message, and of the size that is before a compressed buffer.
@@ -15,8 +15,9 @@ const SIZE_BYTES: usize = 8;
 /// The size of a buffer that is not compressed after all.
 const NOT_COMPRESSED: i64 = -1;
 
-/// How many times larger what was compressed can be. (A sequence of LZ4's block format has a byte
-/// for each 255. A block of Zstandard, RFC 8878, has at most 128 KiB and at least 4 bytes.)
+/// The largest ratio of the size of data to its compressed size. (A sequence of LZ4's block format
+/// has a byte for each 255. A block of Zstandard, RFC 8878, has at most 128 KiB and at least 4
+/// bytes.)
 const MOST_RATIO_LZ4: u64 = 255;
 const MOST_RATIO_ZSTD: u64 = (128 << 10) / 4;
 
@@ -55,13 +56,13 @@ pub(super) fn message_of(metadata: &[u8]) -> Option<Message<'_>> {
     root_as_message(metadata.get(skipped..)?).ok()
 }
 
-/// The batch that a message describes, if it is one that can be read.
+/// Returns the batch that a message describes, if it can be read.
 fn batch_of(metadata: &[u8]) -> Option<RecordBatch<'_>> {
     let message = message_of(metadata)?;
     message.header_as_record_batch().or_else(|| message.header_as_dictionary_batch()?.data())
 }
 
-/// How many bytes a buffer says it becomes, and how many it has, if it is compressed.
+/// Returns the bytes that a compressed buffer claims to become, and the bytes that it has.
 fn claim(place: &Place, body: &[u8]) -> Option<(u64, u64)> {
     let at = usize::try_from(place.offset()).ok()?;
     let compressed = usize::try_from(place.length()).ok()?.checked_sub(SIZE_BYTES)?;

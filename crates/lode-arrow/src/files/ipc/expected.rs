@@ -1,5 +1,5 @@
-//! What a file says of its layout, and whether it is one that the library reads as it is meant: it
-//! does not look at all of it, and panics at some.
+//! Checks of the layout that a file claims, for one that the library reads as it is meant: the
+//! library does not look at all of it, and panics at some.
 
 use std::collections::HashSet;
 

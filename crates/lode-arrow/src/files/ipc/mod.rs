@@ -25,7 +25,7 @@ pub(super) type Writer<W> = FileWriter<Counted<W>>;
 /// Bytes of the length of the footer and the mark after it.
 const TRAILER_BYTES: usize = 10;
 
-/// Counts what is written.
+/// An output that counts what is written.
 pub(super) struct Counted<W> {
     pub(super) out: W,
     pub(super) written_bytes: u64,
@@ -43,7 +43,7 @@ impl<W: Write> Write for Counted<W> {
     }
 }
 
-/// Begins a file.
+/// Starts a file.
 pub(super) fn writer<W: Write>(
     schema: &SchemaRef,
     options: &WriteOptions,
@@ -73,7 +73,7 @@ pub(super) struct Reader {
     size_bytes: u64,
     decoder: FileDecoder,
     schema: SchemaRef,
-    /// Those to come, the next one last.
+    /// The blocks to come, the next one last.
     blocks: Vec<Block>,
 }
 
@@ -111,7 +111,7 @@ impl Reader {
         Arc::clone(&self.schema)
     }
 
-    /// The next batch; `None` at the end.
+    /// Returns the next batch; `None` at the end.
     pub(super) fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         while let Some(block) = self.blocks.pop() {
             let bytes = self.bytes_of(&block)?;

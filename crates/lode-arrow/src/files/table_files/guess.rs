@@ -16,7 +16,7 @@ impl TableFiles {
     /// early if that says so.
     ///
     /// # Errors
-    /// Those of [`open`](Self::open) and of reading, with the place of the file.
+    /// The errors of [`open`](Self::open) and of reading, with the place of the file.
     pub fn guess_schema(
         &self,
         options: &ReadOptions,

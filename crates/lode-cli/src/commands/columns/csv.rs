@@ -1,4 +1,4 @@
-//! What the command line says of CSV.
+//! The options of the command line for CSV.
 
 use lode_arrow::{CsvForm, FileFormat};
 use program_support::exit::{Failure, Outcome};

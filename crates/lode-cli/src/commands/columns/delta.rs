@@ -13,7 +13,7 @@ use crate::commands::records;
 use crate::database::Opened;
 use crate::progress::Progress;
 
-/// A place for a table, which is not inside the database.
+/// Returns the location of a table, which is not inside the database.
 pub(super) fn location(text: &str, dir: &Path) -> Outcome<Location> {
     let location = Location::parse(text).map_err(|error| failure(None, &error))?;
     let is_inside = |folder: &Path| {
@@ -57,7 +57,7 @@ pub(super) fn export(
     Ok(format!("{} exported in {files} as version {version}", records(rows)))
 }
 
-/// What an error of a Delta table means for a command.
+/// Turns an error of a Delta table into the failure of a command.
 pub(super) fn failure(opened: Option<&Opened>, error: &Error) -> Failure {
     let line = error.to_string();
     if let (Error::Arrow(lode_arrow::Error::Lode(error)), Some(opened)) = (error, opened) {

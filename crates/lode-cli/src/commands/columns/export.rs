@@ -20,7 +20,7 @@ use crate::commands::{noted_for, outside_of, records};
 use crate::database::Opened;
 use crate::progress::Progress;
 
-/// Where a table goes.
+/// The goal of an export.
 enum Goal {
     File { target: Destination, options: WriteOptions, format: FileFormat },
     Delta(Location),
@@ -63,13 +63,13 @@ pub(crate) fn export(args: &ExportArgs, options: &Options) -> Outcome {
     });
     let said = opened.close_after(exported)?;
     match goal {
-        // What was written may go where this would.
+        // The stream may be the one that this line would go to.
         Goal::File { target: Destination::Stream { .. }, .. } => Ok(()),
         _ => print(&format!("{said}\n")),
     }
 }
 
-/// How a file is written, which has to be of a format that can be so.
+/// Returns the options for a file, whose format has to allow them.
 fn write_options(args: &ExportArgs, file: &Path, format: FileFormat) -> Outcome<WriteOptions> {
     let usual = WriteOptions::of(format);
     let mut csv = csv::form(&args.csv, Some(format))?;
@@ -96,7 +96,7 @@ fn write_options(args: &ExportArgs, file: &Path, format: FileFormat) -> Outcome<
     })
 }
 
-/// What is to be exported.
+/// Returns the scan to export.
 fn scan<'t>(args: &ExportArgs, table: &'t Table) -> lode::Result<Scan<&'t Table>> {
     let scan = Scan::of(table).limit(args.limit.unwrap_or(u64::MAX));
     if args.columns.is_empty() { Ok(scan) } else { scan.columns(&args.columns) }
@@ -160,7 +160,7 @@ fn copy(
     while let Some(batch) = batches.next() {
         writer.write(&batch?)?;
         if stop(batches.rows()) {
-            // What is there so far is not what was wanted.
+            // The output so far is not the wanted one.
             return Err(io::Error::from(io::ErrorKind::Interrupted).into());
         }
     }

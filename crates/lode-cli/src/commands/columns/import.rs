@@ -49,7 +49,7 @@ pub(crate) fn import(args: &ImportArgs, options: &Options) -> Outcome {
     print(&format!("{}\n", loaded.summary("imported")))
 }
 
-/// What is to be imported, and how.
+/// The source and the options of an import.
 struct Job<'j> {
     args: &'j ImportArgs,
     options: &'j Options,
@@ -58,27 +58,27 @@ struct Job<'j> {
     noted: &'j Interrupt,
 }
 
-/// What the records are that rows become.
+/// The schema and the keys of the records that rows become.
 struct Rows<'r> {
     schema: &'r Schema,
-    /// The numbers that are their keys, if these are made.
+    /// The numbers that are the records' keys, if these are made.
     numbers: Option<Numbers>,
 }
 
 impl<'r> Rows<'r> {
-    /// Those of a new table.
+    /// Describes the records of a new table.
     fn new(keys: Keys<'_>, schema: &'r Schema) -> Outcome<Self> {
         let numbers = matches!(keys, Keys::Auto).then(|| Numbers::of(schema)).transpose()?;
         Ok(Self { schema, numbers })
     }
 
-    /// Those that are added to a table.
+    /// Describes the records that are added to a table.
     fn added(keys: Keys<'_>, opened: &Opened, table: &'r Table) -> Outcome<Self> {
         let numbers = matches!(keys, Keys::Auto).then(|| Numbers::after(opened, table));
         Ok(Self { schema: table.schema(), numbers: numbers.transpose()? })
     }
 
-    /// The column whose values are made.
+    /// Returns the column whose values are made.
     fn made(&self) -> Option<&str> {
         self.numbers.as_ref().map(Numbers::column)
     }
@@ -89,7 +89,7 @@ impl Job<'_> {
         Target { table: &self.args.table, schema, kind: self.args.kind }
     }
 
-    /// The schema of a table that is not there: as it is said, or as the source has it.
+    /// Returns the schema of a table that is not there: as it is said, or as the source has it.
     fn new_schema(&self, said: Option<Schema>) -> Outcome<Schema> {
         if let Some(schema) = said {
             return Ok(schema);
@@ -119,7 +119,7 @@ impl Job<'_> {
         })
     }
 
-    /// Nothing is created for a source with something wrong in it.
+    /// Imports into a new database. Creates nothing for a source with something wrong in it.
     fn to_new_database(&self, said: Option<Schema>) -> Outcome<Loaded> {
         let schema = self.new_schema(said)?;
         let rows = Rows::new(self.keys, &schema)?;
@@ -175,7 +175,7 @@ impl Job<'_> {
         })
     }
 
-    /// Sees that all rows fit.
+    /// Checks that all rows fit.
     fn check(&self, rows: &Rows<'_>) -> Outcome {
         let mut count = Count::new("checking");
         let mut parts = self.source.parts();
@@ -243,10 +243,10 @@ impl Job<'_> {
     }
 }
 
-/// How many rows of a source have been read.
+/// The number of rows of a source that have been read.
 struct Count {
     doing: &'static str,
-    /// Shown from the first batch on.
+    /// The display of the progress, from the first batch on.
     progress: Option<Progress>,
     /// Rows of the parts so far.
     before: u64,
@@ -257,7 +257,7 @@ impl Count {
         Self { doing, progress: None, before: 0 }
     }
 
-    /// `read` rows have been read, the last of a part that has `rows`, if it says so.
+    /// Shows that `read` rows have been read, the last of a part that has `rows`, if it says so.
     fn at(&mut self, read: u64, source: &Source, rows: Option<u64>) {
         self.before = read;
         let doing = || format!("{} {}", self.doing, source.name());
@@ -269,11 +269,11 @@ impl Count {
     }
 }
 
-/// Why no more rows are wanted.
+/// The reason why no more rows are wanted.
 enum Stop {
-    /// A row does not fit.
+    /// A row that does not fit.
     Row(lode_arrow::Error),
-    /// It cannot be written.
+    /// A record that cannot be written.
     Failure(Failure),
 }
 

@@ -15,10 +15,10 @@ const AUTO: &str = "auto";
 /// The column of a new table that has these numbers.
 pub(super) const ROW: &str = "row";
 
-/// What `--key` says.
+/// The keys that `--key` names.
 #[derive(Clone, Copy)]
 pub(super) enum Keys<'a> {
-    /// These columns; those of the source if there are none.
+    /// These columns; those of the source if the list is empty.
     Named(&'a [String]),
     /// A number for each row.
     Auto,
@@ -92,7 +92,7 @@ impl Numbers {
         Ok(Self { first, ..numbers })
     }
 
-    /// The column that has the numbers.
+    /// Returns the column that has the numbers.
     pub(super) fn column(&self) -> &str {
         &self.column
     }
@@ -144,8 +144,8 @@ fn is_integer(column: &Column) -> bool {
     is_unsigned(column.kind) || matches!(column.kind, Type::I8 | Type::I16 | Type::I32 | Type::I64)
 }
 
-/// The largest key of a table whose key is one integer: the last one of a tree, and of a hash one
-/// that all of its records are read for.
+/// Returns the largest key of a table whose key is one integer: the last one of a tree, and of a
+/// hash one that all of its records are read for.
 fn largest_key(table: &Table) -> lode::Result<Option<i128>> {
     let key = table.schema().columns()[0].id();
     let mut rows = match table.key_kind() {

@@ -19,7 +19,7 @@ pub(crate) use import::import;
 use crate::cli::columns::Format;
 use crate::database::Opened;
 
-/// The format of a file: as it is said, or by the end of its name.
+/// Returns the format of a file: as it is said, or by the end of its name.
 fn format_of(path: &Path, said: Option<Format>) -> Outcome<FileFormat> {
     let found = said.map(FileFormat::from).or_else(|| FileFormat::of_path(path));
     found.ok_or_else(|| {
@@ -40,7 +40,7 @@ fn expect_different(columns: &[String]) -> Outcome {
     }
 }
 
-/// What an error means for a command that works on a source or a target of that name.
+/// Turns an error into the failure of a command on a source or a target of that name.
 fn failure(opened: Option<&Opened>, name: &str, error: &Error) -> Failure {
     let line = format!("{name}: {error}");
     match (error, opened) {

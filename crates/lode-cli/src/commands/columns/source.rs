@@ -1,4 +1,4 @@
-//! Where rows come from: files or a Delta table, which can be read several times.
+//! The sources of rows: files or a Delta table, which can be read several times.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Seek};
@@ -20,15 +20,15 @@ use super::{csv, delta, failure, format_of};
 use crate::cli::columns::{Format, ImportArgs};
 use crate::commands::STANDARD;
 
-/// What standard input is called in messages.
+/// The name of standard input in messages.
 const STANDARD_INPUT: &str = "standard input";
 
-/// Where rows come from.
+/// A source of rows.
 pub(super) enum Source {
     Files {
         files: TableFiles,
         options: ReadOptions,
-        /// What each file is called in messages.
+        /// The name of each file in messages.
         names: Vec<String>,
         /// The file, or the folder.
         name: String,
@@ -48,16 +48,16 @@ pub(super) struct Part<'s> {
 
 /// The rows of a part.
 pub(super) struct Rows<'s> {
-    /// Its columns.
+    /// The columns of the rows.
     pub schema: SchemaRef,
-    /// How many there are, if the source says so.
+    /// The number of rows, if the source has it.
     pub rows: Option<u64>,
     pub batches: Box<dyn Iterator<Item = Outcome<RecordBatch>> + 's>,
 }
 
 impl Source {
-    /// What a command line names. A Delta table is the version that is the newest now, a folder has
-    /// the files that are in it now.
+    /// Opens what a command line names. A Delta table is the version that is the newest now, a
+    /// folder has the files that are in it now.
     pub(super) fn of(args: &ImportArgs) -> Outcome<Self> {
         match (&args.delta, &args.file) {
             (Some(place), _) => {
@@ -87,14 +87,14 @@ impl Source {
         }
     }
 
-    /// What it is called in messages.
+    /// Returns the source's name in messages.
     pub(super) fn name(&self) -> &str {
         match self {
             Self::Files { name, .. } | Self::Delta { name, .. } => name,
         }
     }
 
-    /// Whether it says of which types its columns are.
+    /// Returns true if the source has the types of its columns.
     pub(super) fn has_types(&self) -> bool {
         !matches!(self, Self::Files { files, .. } if files.format() == FileFormat::Csv)
     }
@@ -119,7 +119,7 @@ impl Source {
         }
     }
 
-    /// All of its parts; there is one at least.
+    /// Returns all of the source's parts, at least one.
     pub(super) fn parts(&self) -> impl Iterator<Item = Part<'_>> {
         let parts = match self {
             Self::Files { names, .. } => names.len(),
@@ -128,19 +128,19 @@ impl Source {
         (0..parts).map(|place| Part { source: self, place })
     }
 
-    /// The first of its parts.
+    /// Returns the first of the source's parts.
     pub(super) fn first(&self) -> Part<'_> {
         Part { source: self, place: 0 }
     }
 }
 
-/// The columns that a command line names; all of them if it names none.
+/// Returns the columns that a command line names; `None` if it names no columns.
 fn wanted(args: &ImportArgs) -> Option<Vec<String>> {
     Some(args.columns.clone()).filter(|columns| !columns.is_empty())
 }
 
-/// The file of a path, or those of a folder. Standard input and pipes are kept in a temporary file,
-/// since they are read twice.
+/// Opens the file of a path, or those of a folder. Standard input and pipes are kept in a temporary
+/// file, since they are read twice.
 fn files(path: &Path, said: Option<Format>) -> Outcome<TableFiles> {
     let refused = |error: io::Error| Failure::Refused(format!("{}: {error}", path.display()));
     if path.as_os_str() == STANDARD || descriptor(path) == Some(0) {
@@ -160,12 +160,12 @@ fn files(path: &Path, said: Option<Format>) -> Outcome<TableFiles> {
     let format = format_of(path, said)?;
     match path.metadata() {
         Ok(found) if !found.is_file() => of_open(File::open(path).map_err(refused)?, path, format),
-        // What cannot be read is said when it is read.
+        // A file that cannot be read is reported when it is read.
         _ => Ok(TableFiles::one(path, format)),
     }
 }
 
-/// What is open as a table: a file as it is, and what else can be read once is kept.
+/// Takes an open file as a table: a file as it is, and what else can be read once is kept.
 fn of_open(mut file: File, name: &Path, format: FileFormat) -> Outcome<TableFiles> {
     let named = name.display();
     let refused = |error: io::Error| Failure::Refused(format!("{named}: {error}"));
@@ -190,7 +190,7 @@ fn of_open(mut file: File, name: &Path, format: FileFormat) -> Outcome<TableFile
 }
 
 impl<'s> Part<'s> {
-    /// What it is called in messages.
+    /// Returns the part's name in messages.
     pub(super) fn name(self) -> &'s str {
         match self.source {
             Source::Files { names, .. } => &names[self.place],
@@ -198,8 +198,8 @@ impl<'s> Part<'s> {
         }
     }
 
-    /// Begins to read it. What it is read for says of which types the columns of CSV are, and if it
-    /// has no header, which there are, but for one whose values are `made` for the rows.
+    /// Starts to read the part. `wanted` has the types of the columns of CSV, and if the CSV has no
+    /// header, the columns, but for one whose values are `made` for the rows.
     pub(super) fn open(self, wanted: Option<&Schema>, made: Option<&str>) -> Outcome<Rows<'s>> {
         match self.source {
             Source::Delta { table, .. } => Ok(Rows {

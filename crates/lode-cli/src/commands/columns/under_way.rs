@@ -16,7 +16,7 @@ pub(super) fn expect_other(table: &str) -> Outcome {
     }
 }
 
-/// Notes that an import begins.
+/// Notes that an import starts.
 pub(super) fn begin(opened: &Opened, table: &str, is_new: bool) -> Outcome {
     let noted = || {
         let schema = schema()?;

@@ -15,7 +15,7 @@ const MOST_LINE_BYTES: u64 = 16 << 20;
 /// The mark that some programs put before UTF-8.
 const MARK: &str = "\u{feff}";
 
-/// How often, in lines, the progress is shown.
+/// Lines between two updates of the progress.
 const LINES_PER_LOOK: u64 = 1024;
 
 /// Lines that are being read.
@@ -26,12 +26,12 @@ pub(super) struct Lines {
     number: u64,
     bytes: u64,
     progress: Progress,
-    /// Whether bytes are shown, of which it is known how many there are; or lines.
+    /// True if bytes are shown, of a file whose size is known; false if lines are shown.
     shows_bytes: bool,
 }
 
 impl Lines {
-    /// The lines of a file, or of standard input.
+    /// Opens the lines of a file, or of standard input.
     pub(super) fn of(file: Option<&Path>) -> Outcome<Self> {
         let Some(path) = file else {
             let (name, reader) = ("standard input".into(), Box::new(io::stdin().lock()));
@@ -65,12 +65,12 @@ impl Lines {
         }
     }
 
-    /// What errors call the place that they come from.
+    /// Returns the name of the source in errors.
     pub(super) fn name(&self) -> String {
         self.name.clone()
     }
 
-    /// The next line that is not blank, with its number; `None` at the end.
+    /// Returns the next line that is not blank, with its number; `None` at the end.
     pub(super) fn next(&mut self) -> Outcome<Option<(u64, &str)>> {
         loop {
             self.line.clear();
@@ -102,14 +102,14 @@ impl Lines {
         }
     }
 
-    /// A fault of the line that was just read, which is text up to there.
+    /// Makes the failure of the line that was just read, which is text up to `at`.
     fn fault(&self, at: usize, why: String) -> Failure {
         let text = str::from_utf8(&self.line[..at]).unwrap_or_default();
         wrong(&self.name, self.number, text, &Fault { at, why })
     }
 }
 
-/// A line that cannot be loaded: where it is, up to the character, and why.
+/// Makes the failure of a line that cannot be loaded: its place, up to the character, and why.
 pub(super) fn wrong(source: &str, number: u64, line: &str, fault: &Fault) -> Failure {
     let before = line.char_indices().take_while(|(at, _)| *at < fault.at).count();
     Failure::Wrong(format!("{source}:{number}:{}: {}", before + 1, fault.why))

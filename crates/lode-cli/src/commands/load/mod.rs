@@ -35,8 +35,8 @@ pub(crate) fn load(args: &LoadArgs, options: &Options) -> Outcome {
 fn fill(opened: &Opened, table: &Table, mut lines: Lines, if_there: IfThere) -> Outcome<Loaded> {
     let mut batch = Batch::new(opened, table, if_there, lines.name(), Unit::Line);
     let read = read_all(&mut lines, &mut batch, table.schema());
-    // What comes before the line that is wrong is loaded all the same; and if that does not work,
-    // it is the first thing that is wrong.
+    // Lines before the wrong one are loaded all the same; and if that fails, its error comes
+    // first.
     let written = batch.write();
     let loaded = batch.loaded();
     let stay = match loaded.written() {

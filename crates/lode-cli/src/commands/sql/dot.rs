@@ -1,4 +1,4 @@
-//! Commands that begin with a dot.
+//! Commands that start with a dot.
 
 use clap::ValueEnum;
 
@@ -24,10 +24,10 @@ pub(super) enum Command {
 }
 
 impl Command {
-    /// Reads a line that begins with a dot.
+    /// Reads a line that starts with a dot.
     ///
     /// # Errors
-    /// What is wrong, in a line.
+    /// The fault, in a line.
     pub(super) fn parse(line: &str) -> Result<Self, String> {
         let mut words = line.split_whitespace();
         let (name, argument) = (words.next().unwrap_or_default(), words.next());
@@ -57,10 +57,10 @@ impl Command {
         }
     }
 
-    /// Does what the command says.
+    /// Carries the command out.
     ///
     /// # Errors
-    /// What is wrong, in a line.
+    /// The fault, in a line.
     pub(super) fn carry_out(&self, session: &mut Session) -> Result<Next, String> {
         let text = match self {
             Self::Tables => {

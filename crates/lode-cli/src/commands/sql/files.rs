@@ -9,7 +9,7 @@ use program_support::output::to_standard_output;
 
 use super::session::{Next, Session};
 
-/// Files that are read one in the other.
+/// The most files that are read one in the other.
 const MOST_FILES: usize = 16;
 
 /// Rows of one `INSERT`.
@@ -18,7 +18,7 @@ const ROWS_A_STATEMENT: usize = 100;
 /// Runs the statements and commands of a file, up to the first that fails.
 ///
 /// # Errors
-/// What is wrong, with the file and the line.
+/// The fault, with the file and the line.
 pub(super) fn read(session: &mut Session, path: &str) -> Result<Next, String> {
     if session.files == MOST_FILES {
         return Err(format!("{path}: {MOST_FILES} files are being read already, one in the other"));
@@ -35,7 +35,7 @@ pub(super) fn read(session: &mut Session, path: &str) -> Result<Next, String> {
 /// Runs the statements of lines, up to the first that fails.
 ///
 /// # Errors
-/// What is wrong, with the name of where they come from and the line.
+/// The fault, with the name of their source and the line.
 pub(super) fn lines(
     session: &mut Session,
     name: &str,
@@ -62,7 +62,7 @@ pub(super) fn lines(
 /// Writes the statements that make tables again, with their rows: of one table, or of all.
 ///
 /// # Errors
-/// What is wrong, in a line: a table that is not there or damaged, a value that SQL cannot write.
+/// The fault, in a line: a table that is not there or damaged, a value that SQL cannot write.
 pub(super) fn dump(session: &Session, name: Option<&str>) -> Result<(), String> {
     let names = name.map_or_else(|| session.db.table_names(), |name| vec![name.into()]);
     let snapshot = session.db.snapshot();
@@ -114,7 +114,7 @@ fn bytes_in_hex(bytes: &[u8]) -> String {
     format!("x'{hex}'")
 }
 
-/// The values of a row as SQL.
+/// Returns the values of a row as SQL.
 fn values(table: &Table, row: RowRef<'_>) -> Result<String, String> {
     let values = table.schema().columns().iter().map(|column| {
         let cannot = |what: &str| {

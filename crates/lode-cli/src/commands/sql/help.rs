@@ -1,4 +1,4 @@
-//! What `.help` says.
+//! The text of `.help`.
 
 pub(super) const HELP: &str = "\
 .tables            the tables of the database

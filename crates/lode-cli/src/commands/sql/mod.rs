@@ -41,7 +41,7 @@ fn lines(session: &mut Session, name: &str, input: impl BufRead) -> Outcome {
     session.end()
 }
 
-/// Says what went wrong in a shell, which goes on.
+/// Says what went wrong in a shell, which continues.
 fn complain(why: &str) {
     say(&format!("lode: {why}"));
 }

@@ -19,12 +19,12 @@ const ROWS_A_TABLE: usize = 10_000;
 /// A column of the result.
 struct Column {
     name: String,
-    /// Whether it is one of truth values, which SQLite has as 0 and 1.
+    /// True if the column has truth values, which SQLite has as 0 and 1.
     is_bool: bool,
 }
 
 impl Column {
-    /// A value as text; none for NULL.
+    /// Returns a value as text; `None` for NULL.
     fn text(&self, value: ValueRef<'_>) -> Option<String> {
         Some(match value {
             ValueRef::Integer(number @ 0..=1) if self.is_bool => (number == 1).to_string(),
@@ -76,7 +76,7 @@ pub(super) fn show(statement: &mut Statement<'_>, format: RowFormat) -> Result<(
     }
 }
 
-/// Calls a closure with the next row; false at the end.
+/// A function that calls a closure with the next row; it returns false at the end.
 type Next<'n> = dyn FnMut(&mut dyn FnMut(&Row<'_>) -> io::Result<()>) -> io::Result<bool> + 'n;
 
 fn cells(columns: &[Column], row: &Row<'_>) -> impl Iterator<Item = Option<String>> {
@@ -109,7 +109,7 @@ fn tables(columns: &[Column], next: &mut Next<'_>) -> Outcome {
     Ok(())
 }
 
-/// Lines with the cells of a table one under the other.
+/// Lays the cells of a table out in lines, one cell under the other.
 fn laid_out(cells: &[String], columns: usize) -> String {
     let mut widths = vec![0; columns];
     for line in cells.chunks(columns) {

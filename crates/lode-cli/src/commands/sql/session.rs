@@ -18,22 +18,22 @@ pub(super) struct Session {
     console: Console,
     pub format: RowFormat,
     pub is_timed: bool,
-    /// Whether it is said how many rows a statement has changed.
+    /// True if the number of rows that a statement has changed is shown.
     pub counts_changes: bool,
     /// Lines of a statement that has not ended.
     script: Script,
-    /// Files that are being read, one in the other.
+    /// The number of files that are being read, one in the other.
     pub files: usize,
 }
 
-/// What comes after a line.
+/// The next step after a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     Line,
     Quit,
 }
 
-/// An error of SQLite in a line.
+/// Returns the line for an error of SQLite.
 pub(super) fn line_of(error: &Error) -> String {
     match error {
         Error::SqlInputError { msg, .. } => msg.clone(),
@@ -42,7 +42,7 @@ pub(super) fn line_of(error: &Error) -> String {
     }
 }
 
-/// Why a statement failed, in a line.
+/// The reason why a statement failed, in a line.
 struct Why(String);
 
 impl From<Error> for Why {
@@ -54,7 +54,7 @@ impl From<Error> for Why {
 /// Prints a line of a session.
 ///
 /// # Errors
-/// What is wrong with standard output, in a line.
+/// The error of standard output, in a line.
 pub(super) fn tell(text: &str) -> Result<(), String> {
     print(text).map_err(|failure| failure.line().unwrap_or_default().to_string())
 }
@@ -73,17 +73,17 @@ impl Session {
         })
     }
 
-    /// A line for each table that SQL cannot show.
+    /// Returns the tables that SQL cannot show.
     pub(super) fn hidden(&self) -> Vec<lode_sqlite::HiddenTable> {
         self.console.hidden()
     }
 
-    /// Whether the next line begins a statement.
+    /// Returns true if the next line starts a statement.
     pub(super) fn is_at_start(&self) -> bool {
         self.script.is_blank()
     }
 
-    /// What has come of a statement that has not ended, which begins again.
+    /// Takes the text of a statement that has not ended. The next line starts a new one.
     pub(super) fn take_rest(&mut self) -> String {
         self.script.take_rest()
     }
@@ -96,7 +96,7 @@ impl Session {
     /// Takes a line: a command with a dot, or a part of a statement. What is whole is run.
     ///
     /// # Errors
-    /// What is wrong, in a line.
+    /// The fault, in a line.
     pub(super) fn take_line(&mut self, line: &str) -> Result<Next, String> {
         if self.is_at_start() && line.trim_start().starts_with('.') {
             return Command::parse(line)?.carry_out(self);
@@ -113,7 +113,7 @@ impl Session {
     /// Runs statements, and shows their rows.
     ///
     /// # Errors
-    /// What is wrong with the first that fails, in a line.
+    /// The fault of the first that fails, in a line.
     pub(super) fn run(&self, text: &str) -> Result<(), String> {
         let start = Instant::now();
         let shown = self.console.run::<Why>(text, &mut |step| match step {
@@ -131,13 +131,13 @@ impl Session {
         }
     }
 
-    /// What ends the statement that runs, from another thread. If that writes in a transaction,
-    /// SQLite undoes all of the transaction.
+    /// Returns a handle that ends the running statement from another thread. If that writes in a
+    /// transaction, SQLite undoes all of the transaction.
     pub(super) fn interrupter(&self) -> InterruptHandle {
         self.console.interrupt_handle()
     }
 
-    /// Whether a transaction has begun.
+    /// Returns true if a transaction has begun.
     pub(super) fn is_in_transaction(&self) -> bool {
         self.console.is_in_transaction()
     }

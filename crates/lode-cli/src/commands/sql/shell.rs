@@ -24,13 +24,13 @@ INTERSECT INSERT INTO VALUES UPDATE SET DELETE REPLACE CREATE DROP TABLE PRIMARY
 OR IN IS LIKE GLOB BETWEEN EXISTS CASE WHEN THEN ELSE END WITH RECURSIVE EXPLAIN QUERY PLAN BEGIN \
 COMMIT ROLLBACK SAVEPOINT RELEASE ASC DESC COUNT SUM MIN MAX AVG";
 
-/// What helps while a line is typed.
+/// The words that complete a line while it is typed.
 struct Words {
     all: Vec<String>,
 }
 
 impl Words {
-    /// Those of SQL, and the names of tables and columns.
+    /// Collects the words of SQL, and the names of tables and columns.
     fn of(session: &Session) -> Self {
         let mut all: Vec<String> = WORDS.split(' ').map(Into::into).collect();
         for name in session.db.table_names() {
@@ -89,7 +89,7 @@ impl Highlighter for Words {}
 
 impl Helper for Words {}
 
-/// Where the history is kept, if there is a home.
+/// Returns the file of the history, if there is a home.
 fn history_file() -> Option<PathBuf> {
     let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
     let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"));
@@ -107,7 +107,7 @@ pub(super) fn run(session: &mut Session) -> Outcome {
         Editor::with_config(config.map_err(refused)?.build()).map_err(refused)?;
     let history = history_file();
     if let Some(file) = &history {
-        // The first time there is none.
+        // The first time there is no history.
         let _ = editor.load_history(file);
     }
     let statement = session.interrupter();
@@ -122,7 +122,7 @@ pub(super) fn run(session: &mut Session) -> Outcome {
                 Ok(Next::Quit) => break,
                 Err(why) => complain(&why),
             },
-            // What was typed is forgotten.
+            // The typed line is forgotten.
             Err(ReadlineError::Interrupted) => {}
             Err(ReadlineError::Eof) => break,
             Err(error) => return Err(refused(error)),

@@ -11,7 +11,7 @@ use crate::cli::volume::{Deadline, ExpireArgs, LinkArgs, RmArgs, SetArgs};
 
 /// Sets a property.
 pub(crate) fn set(args: &SetArgs, options: &Options) -> Outcome {
-    // Nothing is opened for a value that is none.
+    // A value that is not valid opens nothing.
     let value = match &args.value {
         Some(text) => parse(args.kind, text).map_err(Failure::Usage)?,
         None => read(args.kind)?,
@@ -75,7 +75,7 @@ fn read(kind: Kind) -> Outcome<Value> {
         return Err(Failure::Usage(format!("a value of type {kind} is missing; write it")));
     }
     let mut bytes = Vec::new();
-    // One byte more, to know that there is too much.
+    // One more byte shows that the value is too long.
     let mut input = io::stdin().lock().take(MOST_VALUE_BYTES as u64 + 1);
     input
         .read_to_end(&mut bytes)
@@ -129,7 +129,7 @@ fn rm_entry(args: &RmArgs, opened: &Opened) -> Outcome {
     })
 }
 
-/// The path above an entry, and its name; `None` for the root.
+/// Returns the path above an entry, and its name; `None` for the root.
 fn split(path: &str) -> Option<(&str, &str)> {
     match path.trim_end_matches('/') {
         "" => None,

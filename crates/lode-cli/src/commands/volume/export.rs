@@ -23,7 +23,7 @@ pub(crate) fn export(args: &ExportArgs, options: &Options) -> Outcome {
     opened.close_after(exported)
 }
 
-/// What the stream said apart from what the volume said.
+/// Separates an error of the stream from one of the volume.
 fn to_stream(exported: lode_volumes::Result<u64>) -> io::Result<lode_volumes::Result<()>> {
     match exported {
         Ok(_) => Ok(Ok(())),
@@ -41,7 +41,7 @@ fn to_file(opened: &Opened, entry: &EntryAt, target: &Destination) -> Outcome {
         read = to_stream(entry.export(out))?;
         match read.is_ok() {
             true => Ok(()),
-            // What is there so far is not what was wanted.
+            // The output so far is not the wanted one.
             false => Err(io::Error::other("it is not whole")),
         }
     });

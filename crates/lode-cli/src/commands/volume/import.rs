@@ -24,7 +24,7 @@ pub(crate) fn import(args: &ImportArgs, options: &Options) -> Outcome {
             (Box::new(BufReader::new(file)), shown)
         }
     };
-    // What is piped may come from a command that has the volume open.
+    // A pipe may come from a command that has the volume open.
     let waited = lines.fill_buf().map(drop);
     waited.map_err(|error| Failure::Refused(format!("{source}: {error}")))?;
     let opened = Opened::to_write(&args.dir, options)?;

@@ -15,7 +15,7 @@ use crate::cli::volume::{VolumeArgs, VolumeCommand};
 use crate::database::{self, DirContent, look};
 use crate::progress;
 
-/// Does what a command of `lode volume` says.
+/// Runs a command of `lode volume`.
 pub(crate) fn volume(args: &VolumeArgs, options: &lode::Options) -> Outcome {
     let options = Options::new().database(options.clone());
     match &args.command {
@@ -32,7 +32,7 @@ pub(crate) fn volume(args: &VolumeArgs, options: &lode::Options) -> Outcome {
     }
 }
 
-/// A volume that is open.
+/// An open volume.
 struct Opened {
     volume: Volume,
     dir: PathBuf,
@@ -69,7 +69,7 @@ impl Opened {
         Ok(Self { volume, dir: dir.into() })
     }
 
-    /// What an error means for the command.
+    /// Turns an error into the failure of the command.
     fn failure(&self, error: &Error) -> Failure {
         failure(&self.dir, error)
     }
@@ -87,13 +87,13 @@ impl Opened {
         self.usage(&format!("entry {path} has no property {name}; see lode volume get"))
     }
 
-    /// An entry as it is.
+    /// Returns an entry as it is.
     fn entry(&self, path: &str) -> Outcome<Entry> {
         let found = self.volume.entry(path).map_err(|error| self.failure(&error))?;
         found.ok_or_else(|| self.no_entry(path))
     }
 
-    /// The same, at one moment with all below it.
+    /// Returns an entry at one moment with all below it.
     fn entry_at(&self, path: &str) -> Outcome<EntryAt> {
         let found = self.volume.snapshot().and_then(|snapshot| snapshot.entry(path));
         found.map_err(|error| self.failure(&error))?.ok_or_else(|| self.no_entry(path))

@@ -71,7 +71,7 @@ fn properties(args: &GetArgs, opened: &Opened) -> Outcome {
     })
 }
 
-/// A value behind its type, on one line.
+/// Returns a value behind its type, on one line.
 fn typed(value: &Value) -> String {
     format!("{}\t{}", value.kind(), printable::line(&value.to_string()))
 }

@@ -11,10 +11,11 @@ use program_support::printable;
 use super::failure;
 use crate::cli::volume::WatchArgs;
 
-/// What a subtree has: the properties of each path.
+/// The content of a subtree: the properties of each path.
 type Seen = BTreeMap<String, BTreeMap<String, Value>>;
 
-/// Prints what changes between two looks at a volume, until the process is ended or no one reads.
+/// Prints what changes between two looks at a volume, until the process is ended or the output is
+/// read no more.
 pub(crate) fn watch(args: &WatchArgs, options: &Options) -> Outcome {
     super::expect_volume(&args.dir)?;
     let mut before = None;
@@ -27,7 +28,7 @@ pub(crate) fn watch(args: &WatchArgs, options: &Options) -> Outcome {
                 }
                 before = Some(now);
             }
-            // Another process is changing it.
+            // Another process is changing the volume.
             Err(Error::Database(lode::Error::Locked)) => {}
             Err(error) => return Err(failure(&args.dir, &error)),
         }
@@ -35,7 +36,7 @@ pub(crate) fn watch(args: &WatchArgs, options: &Options) -> Outcome {
     }
 }
 
-/// Prints lines at once; false if they are read no more.
+/// Prints lines at once; returns false if they are read no more.
 fn say(lines: &str) -> Outcome<bool> {
     let written = std::io::Write::write_all(&mut std::io::stdout(), lines.as_bytes())
         .and_then(|()| std::io::Write::flush(&mut std::io::stdout()));
@@ -66,7 +67,7 @@ fn subtree(volume: &Volume, path: &str) -> lode_volumes::Result<Seen> {
     Ok(seen)
 }
 
-/// A line for each change; children before their parents where they are unlinked.
+/// Returns a line for each change; children before their parents where they are unlinked.
 fn changes(before: &Seen, now: &Seen) -> String {
     let mut lines = String::new();
     let mut line = |parts: &[&str]| {
