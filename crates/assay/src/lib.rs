@@ -25,7 +25,7 @@ use cli::{Asked, Command, Internal, PluginCommand, RunSuite};
 use worker::child::Place;
 use worker::groups;
 
-/// Does what the command line of this process says, and returns the status to end with.
+/// Runs the command line of this process, and returns its exit status.
 pub fn run() -> ExitCode {
     let outcome = cli::parse().and_then(|asked| match asked {
         Asked::Command(command, plugins) => {
