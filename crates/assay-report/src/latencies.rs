@@ -256,8 +256,8 @@ impl Charts {
 /// The most characters of a file name that describe its work.
 const MOST_OF_A_NAME: usize = 60;
 
-/// Returns a part of a file's name that says what a picture shows, in whole words. The picture's
-/// number ends it, so that names that are cut stay different.
+/// Returns a part of a file's name that describes a picture, in whole words. The picture's number
+/// ends it, so that names that are cut stay different.
 fn file_name(text: &str, number: usize) -> String {
     let is_plain = |character: char| character.is_ascii_alphanumeric();
     let mut name = String::new();

@@ -39,7 +39,7 @@ pub struct Row {
     pub page_cache: String,
     /// A crash test's finding against that level; empty if none.
     pub refuted: String,
-    /// The greatest share of crashes that breaks that level, if crash tests did not refute it.
+    /// The greatest share of crashes that breaks that level, if tests ran and refuted nothing.
     pub held_most: Option<f64>,
     /// The marks of the engine and of the figure.
     pub marks: Vec<Marked>,

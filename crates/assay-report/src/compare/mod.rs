@@ -54,7 +54,7 @@ pub enum Design {
 }
 
 impl Comparison {
-    /// Returns the level of the hardest test, which decides whatever the other tests say.
+    /// Returns the hardest test's level, at which a difference is found whatever the others say.
     pub fn level(&self) -> f64 {
         LEVEL / self.tests.max(1) as f64
     }

@@ -38,7 +38,7 @@ pub(crate) struct LineData {
     /// The marks of all its figures, each with its text.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) marks: Vec<MarkData>,
-    /// The crash tests' support for the level: words, and the most crashes that break it.
+    /// The crash tests' support for the level: words, and the share that breaks it at most.
     #[serde(skip_serializing_if = "Option::is_none")]
     held: Option<(usize, f64)>,
     settings: Vec<usize>,

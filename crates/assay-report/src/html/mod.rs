@@ -55,7 +55,7 @@ pub struct Link {
     pub href: String,
 }
 
-/// Returns what a suite does, in a few words, if it is known.
+/// A function that returns a suite's description in a few words, if it is known.
 pub type About<'a> = &'a dyn Fn(&str) -> Option<&'static str>;
 
 /// The reason why the page was not made.

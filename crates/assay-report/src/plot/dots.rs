@@ -70,7 +70,7 @@ pub(super) fn draw<DB: DrawingBackend>(
     })
 }
 
-/// Returns the places of the bars, ordered by how near their figures are to the best of each group.
+/// Returns the places of the bars: first those nearest to the best of each group.
 fn best_first(picture: &Picture) -> Vec<usize> {
     let groups = || picture.panels.iter().flat_map(|panel| &panel.groups);
     let behind = |at: usize| {

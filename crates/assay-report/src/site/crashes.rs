@@ -1,4 +1,4 @@
-//! The page of crash tests: first engines by level, then what broke, then all figures.
+//! The page of crash tests: engines by level, the broken rounds, and all figures.
 
 use std::collections::BTreeSet;
 
