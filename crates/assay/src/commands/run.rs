@@ -89,7 +89,7 @@ fn nudb(args: &NudbArgs) -> Outcome {
     result
 }
 
-/// Measures, then shows the results as a table or as the suite's project prints them.
+/// Measures the cells, then shows the results as a table or as the suite's project prints them.
 fn plainly(request: &Request) -> Outcome<(RunFile, Outcome)> {
     let (run, place, result) = measure(request, &mut |_| Ok(()))?;
     let run = run.printable();
@@ -101,7 +101,7 @@ fn plainly(request: &Request) -> Outcome<(RunFile, Outcome)> {
     Ok((run, result))
 }
 
-/// Measures, and returns the run, where its file is, and how it ended.
+/// Measures the cells, and returns the run, the place of its file, and how it ended.
 fn measure(
     request: &Request,
     each: &mut dyn FnMut(&CellResult) -> Outcome,

@@ -40,7 +40,7 @@ const UPDATES: u64 = 20_000;
 /// marks its figures.
 const SLOW: u64 = 10;
 
-/// Measures, shows the table and writes the page.
+/// Measures the engines, shows the table and writes the page.
 pub(crate) fn tour(args: &TourArgs) -> Outcome {
     let common = &args.common;
     let interrupt = Interrupt::noted();

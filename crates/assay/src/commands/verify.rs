@@ -127,8 +127,8 @@ fn variants(driver: &dyn Driver, args: &VerifyArgs, modes: &[Storage]) -> Vec<Va
     variants
 }
 
-/// Returns the storage modes that were named and in which nothing of an engine can be verified. If
-/// all were asked for, those of no engine are none of its own.
+/// Returns the named storage modes in which nothing of an engine can be verified; none if all modes
+/// were asked for.
 fn named_without_variant(
     variants: &[Variant],
     args: &VerifyArgs,

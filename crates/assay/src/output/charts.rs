@@ -1,4 +1,4 @@
-//! What suites tell about their runs: what they do, and the charts that their projects publish.
+//! The descriptions of suites, and the charts that their projects publish.
 
 use std::path::Path;
 

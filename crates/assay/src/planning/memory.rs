@@ -58,7 +58,7 @@ impl MemoryPlan {
     }
 }
 
-/// An amount of memory, and what it is.
+/// An amount of memory, and its name.
 #[derive(Clone, Copy)]
 struct Room {
     /// Bytes; 0 if that is not known.

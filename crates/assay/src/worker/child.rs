@@ -73,7 +73,7 @@ pub(crate) fn work(place: Option<&Place>, plugins: &[PathBuf]) -> Outcome {
     replies.send(&message).map_err(|e| failed("reply", &e))
 }
 
-/// From now on rounds know when this process was stopped, because its clock continued.
+/// Lets rounds know from now on when this process was stopped, since its clock continued.
 fn note_stops() -> io::Result<()> {
     let mut continued = Signals::new([SIGCONT])?;
     std::thread::spawn(move || continued.forever().for_each(|_| usage::note_stop()));

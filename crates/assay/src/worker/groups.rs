@@ -26,8 +26,8 @@ pub(crate) fn end(group: Pid) {
 /// Milliseconds that this process was stopped from the keyboard.
 static STOPPED_MS: AtomicU64 = AtomicU64::new(0);
 
-/// From now on a stop from the keyboard (SIGTSTP) also stops the workers, which are in groups of
-/// their own. They continue with this process.
+/// Makes a stop from the keyboard (SIGTSTP) also stop the workers, which are in groups of their
+/// own. They continue with this process.
 pub(crate) fn stop_together() -> io::Result<()> {
     let mut stops = Signals::new([SIGTSTP])?;
     thread::spawn(move || {
