@@ -65,7 +65,7 @@ fn crossbench(args: &CrossbenchArgs) -> Outcome {
 /// Runs NuDB's bench, which may write a second file.
 fn nudb(args: &NudbArgs) -> Outcome {
     if args.raw_out.is_some() && args.batch_size.is_none() {
-        // clap does not look at what an option needs if something excludes that.
+        // clap does not check an option's requirements if another option excludes them.
         return Err(Failure::Usage(
             "--raw_out is for batches; add --batch_size, or leave it out".into(),
         ));

@@ -42,7 +42,7 @@ impl Ordered {
     pub(crate) fn of(args: &CrashArgs) -> Outcome<Self> {
         let chosen = engines::chosen(&args.engine)?;
         if args.at.is_some() && args.round.is_none() {
-            // clap does not look at what an option needs if something excludes that.
+            // clap does not check an option's requirements if another option excludes them.
             let why = "--at is the moment of one round; name it with --round";
             return Err(Failure::Usage(why.into()));
         }

@@ -46,7 +46,7 @@ pub(crate) struct Chosen {
     pub loss: Option<Loss>,
 }
 
-/// Rounds in which the power goes before an operation of the writer.
+/// Rounds in which the power is cut before an operation of the writer.
 pub(crate) struct Cuts<'c> {
     pub bench: Bench,
     pub subject: &'c Subject<'c>,
@@ -88,7 +88,7 @@ impl Bench {
         Ok(Ok(Span { opened, ended: ended.max(opened + 1) }))
     }
 
-    /// Runs a round: the power goes before an operation, which is drawn from the span if it is
+    /// Runs a round: the power is cut before an operation, which is drawn from the span if it is
     /// not given. The inner error says why there is no result.
     fn round(
         &mut self,
@@ -161,7 +161,7 @@ pub(crate) fn serve(mount: &Path) -> Outcome {
     assay_powercut::server::serve(mount, &unmount).map_err(refused)
 }
 
-/// Unmounts it; the hidden command that [`serve`] starts.
+/// Unmounts the filesystem; the hidden command that [`serve`] starts.
 pub(crate) fn unmount(mount: &Path) -> Outcome {
     assay_powercut::mount::unmount(mount).map_err(refused)
 }

@@ -187,7 +187,7 @@ fn switch_on(version: Version, parent: &Path) -> io::Result<()> {
 /// Sets a group's limit, and checks that a process can enter it.
 fn set_up(version: Version, folder: &Path, limit_bytes: u64) -> io::Result<()> {
     write(&folder.join(version.limit_file()), &limit_bytes.to_string())?;
-    // Memory that is swapped out counts too. Where the kernel does not count it, there is no file.
+    // Memory that is swapped out counts too. If the kernel does not count it, the file is missing.
     let swap = match version {
         Version::V1 => ("memory.memsw.limit_in_bytes", limit_bytes.to_string()),
         Version::V2 => ("memory.swap.max", "0".into()),
