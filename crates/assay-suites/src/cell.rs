@@ -28,7 +28,7 @@ use crate::fullest::Fullest;
 pub struct Progress {
     /// The phase.
     pub phase: String,
-    /// The round in it, from 1.
+    /// The round in the phase, from 1.
     pub round: usize,
     /// Rounds in the phase.
     pub rounds: usize,

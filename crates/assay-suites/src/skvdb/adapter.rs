@@ -64,7 +64,7 @@ impl<'c> RecordVolume<'c> {
         Ok(self.schema.key_size())
     }
 
-    /// Packs a value behind the key: its length, its tag, its bytes.
+    /// Packs a value after the key: its length, its tag, its bytes.
     fn value(&mut self, tag: u8, bytes: &[u8]) -> Result<()> {
         let slot = self.schema.columns()[3].slice_mut(&mut self.record);
         if bytes.len() + 5 > slot.len() {
