@@ -1,5 +1,5 @@
-//! Cells put together as tables show them: a block for each kind of work, in it a line for each
-//! engine, with the rounds of all its trials.
+//! Cells grouped as tables show them: a block for each kind of work, in it a line for each engine,
+//! with the rounds of all its trials.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
@@ -11,13 +11,13 @@ use assay_core::stats::{mean_of_top, median};
 
 /// Cells that did the same work on different engines.
 pub struct Block<'r> {
-    /// One of the cells, for what they share.
+    /// A cell of the block, for the properties that all of them share.
     pub cell: &'r Cell,
     /// The lines, in the order of the run.
     pub lines: Vec<Line<'r>>,
 }
 
-/// Each value once, in the order in which they came.
+/// The distinct values, in the order in which they came.
 #[derive(Debug)]
 pub(crate) struct Distinct<T> {
     pub(crate) in_order: Vec<T>,
@@ -31,7 +31,7 @@ impl<T> Default for Distinct<T> {
 }
 
 impl<T: Clone + Eq + Hash> Distinct<T> {
-    /// Adds a value that is not there yet.
+    /// Adds a value that is new.
     pub(crate) fn add(&mut self, value: T) {
         if self.known.insert(value.clone()) {
             self.in_order.push(value);
@@ -45,39 +45,39 @@ pub struct Line<'r> {
     pub trials: Vec<&'r CellResult>,
 }
 
-/// What a line shows of a phase.
+/// A line's figures for a phase.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
     /// Operations per second.
     pub estimate: Estimate,
     /// The suite's own statistic: the mean of the fastest rounds of a trial, median over trials.
     pub published: f64,
-    /// Of how many rounds that mean is.
+    /// The number of rounds in that mean.
     pub published_top: usize,
-    /// How many rounds there were.
+    /// The number of rounds.
     pub rounds: usize,
-    /// How many of them were disturbed: they had less than 95 % of a processor.
+    /// The number of disturbed rounds, which had less than 95 % of a processor.
     pub disturbed: usize,
-    /// What share of the wall time was on the clock, median over trials; none in files of before.
+    /// The share of the wall time on the clock, median over trials; none in older files.
     pub timed_share: Option<f64>,
     /// Operations for a second of processor time of the whole process, median over trials; none in
-    /// files of before.
+    /// older files.
     pub operations_per_cpu_second: Option<f64>,
 }
 
-/// How wide the interval of a phase is.
+/// The width of a phase's interval.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wide {
     /// The phase.
     pub phase: String,
-    /// How far its interval reaches to its wider side, as a share of its figure.
+    /// The distance from the figure to the interval's farther end, as a share of the figure.
     pub side: f64,
 }
 
-/// Below this share of the wall time on the clock, views mark a rate.
+/// The share of the wall time on the clock below which views mark a rate.
 pub const LITTLE_TIMED: f64 = 0.8;
 
-/// The phase that fills a store for those that are asked about.
+/// The phase that fills a store for the other phases.
 const FILLING: &str = "load";
 
 /// Returns names of phases with that of the filling last, since few readers look for it first.
@@ -89,7 +89,7 @@ pub(crate) fn filling_last(mut names: Vec<&str>) -> Vec<&str> {
 /// Groups the results of a run.
 pub fn blocks(run: &RunFile) -> Vec<Block<'_>> {
     let mut blocks: Vec<Block<'_>> = Vec::new();
-    // Where each is; a run may have very many.
+    // Positions are in maps, because a run may have very many cells.
     let (mut positions, mut lines) = (HashMap::new(), HashMap::new());
     for result in run.results() {
         let at = *positions.entry(result.cell.workload()).or_insert(blocks.len());
@@ -107,14 +107,14 @@ pub fn blocks(run: &RunFile) -> Vec<Block<'_>> {
 }
 
 impl Block<'_> {
-    /// The names of all phases that occur, in the order of the cell that has most of them; the
-    /// filling of a store stands last.
+    /// Returns the names of all phases that occur, in the order of the cell that has most of them;
+    /// the filling of a store is last.
     pub fn phases(&self) -> Vec<&str> {
         let mut names = Distinct::default();
         let mut trials: Vec<_> = self.lines.iter().flat_map(|line| &line.trials).collect();
         trials.sort_by_key(|trial| std::cmp::Reverse(trial.measurement.phases.len()));
         for phase in trials.into_iter().flat_map(|trial| &trial.measurement.phases) {
-            // What was only timed operation by operation has no rate.
+            // A phase whose operations were only timed one by one has no rate.
             if !phase.rounds.is_empty() {
                 names.add(phase.name.as_str());
             }
@@ -128,17 +128,17 @@ impl Block<'_> {
 }
 
 impl Line<'_> {
-    /// What the trials share.
+    /// Returns the cell of the first trial, for the properties that the trials share.
     pub fn cell(&self) -> &Cell {
         &self.trials[0].cell
     }
 
-    /// The first trial that did not end well, if any.
+    /// Returns the status of the first trial that did not end well, if there is one.
     pub fn trouble(&self) -> Option<&Status> {
         self.trials.iter().map(|trial| &trial.status).find(|status| **status != Status::Measured)
     }
 
-    /// The rate of a phase; none if no trial measured it or an answer was wrong.
+    /// Returns the rate of a phase; none if no trial measured it or an answer was wrong.
     pub fn rate(&self, phase: &str) -> Option<Rate> {
         if matches!(self.trouble(), Some(Status::Wrong(_))) {
             return None;
@@ -166,22 +166,22 @@ impl Line<'_> {
         })
     }
 
-    /// Whether a phase was measured and has no rate, since the clock saw no time pass.
+    /// Returns true if a phase was measured and has no rate, because the clock saw no time pass.
     pub fn is_without_time(&self, phase: &str) -> bool {
         self.phase(phase).any(Phase::is_without_time)
     }
 
-    /// Why a phase was left out, if it was.
+    /// Returns why a phase was left out, if it was.
     pub fn not_offered(&self, phase: &str) -> Option<&str> {
         self.trials.iter().find_map(|trial| trial.measurement.not_offered(phase))
     }
 
-    /// A phase in all trials that have it.
+    /// Returns a phase in all trials that have it.
     fn phase<'l>(&'l self, name: &'l str) -> impl Iterator<Item = &'l Phase> {
         self.trials.iter().filter_map(move |trial| trial.measurement.phase(name))
     }
 
-    /// The phase with the widest interval; none if no phase has one.
+    /// Returns the phase with the widest interval; none if no phase has one.
     pub fn widest(&self) -> Option<Wide> {
         let mut names = Distinct::default();
         let phases = self.trials.iter().flat_map(|trial| &trial.measurement.phases);
@@ -195,7 +195,7 @@ impl Line<'_> {
         all.max_by(|a, b| a.side.total_cmp(&b.side))
     }
 
-    /// The median of a figure over the trials; none if no trial has it.
+    /// Returns the median of a figure over the trials; none if no trial has it.
     pub fn figure(&self, of: impl Fn(&CellResult) -> Option<u64>) -> Option<u64> {
         let values: Vec<_> =
             self.trials.iter().filter_map(|trial| of(trial)).map(|v| v as f64).collect();
@@ -239,7 +239,7 @@ mod tests {
             assert!(distinct.in_order.iter().zip(0..).all(|(value, at)| value.0 == at));
             compared.get()
         };
-        // Each value is found once; beside that a hash rarely looks like another one.
+        // Each value is found once; other comparisons are due to the rare equal hashes.
         assert!((10_000..15_000).contains(&comparisons(10_000)));
         assert!((20_000..30_000).contains(&comparisons(20_000)));
     }

@@ -4,23 +4,23 @@
 use assay_core::plan::Cell;
 use assay_driver::binary_size;
 
-/// A rate or a count: `4.32 M`, `481 k`, `12.0`.
+/// Returns a rate or a count as text: `4.32 M`, `481 k`, `12.0`.
 pub fn quantity(value: f64) -> String {
     scaled(value, 1000.0, &["", " k", " M", " G", " T"])
 }
 
-/// Bytes in binary units: `1.50 MiB`.
+/// Returns bytes in binary units: `1.50 MiB`.
 pub fn bytes(value: u64) -> String {
     scaled(value as f64, 1024.0, &[" B", " KiB", " MiB", " GiB", " TiB"])
 }
 
-/// A duration: `1.20 ms`.
+/// Returns a duration as text: `1.20 ms`.
 pub fn duration_ns(value: u64) -> String {
     scaled(value as f64, 1000.0, &[" ns", " µs", " ms", " s"])
 }
 
-/// How a cell's work differs from that of others of its suite, in words, and what memory it was
-/// given by name.
+/// Returns in words how a cell's work differs from that of others of its suite, and the memory that
+/// it was given by name.
 pub fn work(cell: &Cell) -> String {
     let revision = (cell.revision > 1).then(|| format!("revision {} of the suite", cell.revision));
     let parts = [Some(cell.variant.clone()), revision].into_iter().flatten();
@@ -28,7 +28,7 @@ pub fn work(cell: &Cell) -> String {
     parts.collect::<Vec<_>>().join(" · ")
 }
 
-/// What memory a cell was given by name, in words.
+/// Returns the memory that a cell was given by name, in words.
 pub(crate) fn memory(cell: &Cell) -> impl Iterator<Item = String> {
     let cache = cell.cache_named.then(|| match cell.cache_bytes {
         Some(bytes) => format!("cache {}", binary_size(bytes)),
@@ -39,7 +39,7 @@ pub(crate) fn memory(cell: &Cell) -> impl Iterator<Item = String> {
     [cache, limit].into_iter().flatten()
 }
 
-/// A number of rows as the command line takes it, where that is exact: `100k`, `10m`.
+/// Returns a number of rows as the command line takes it, if that is exact: `100k`, `10m`.
 pub fn rows(value: u64) -> String {
     match value {
         millions if millions >= 1_000_000 && millions % 1_000_000 == 0 => {
@@ -52,7 +52,7 @@ pub fn rows(value: u64) -> String {
     }
 }
 
-/// Says how many rows there are.
+/// Returns the number of rows in words.
 pub fn row_count(value: u64) -> String {
     match value {
         1 => "1 row".into(),
@@ -75,7 +75,7 @@ fn scaled(mut value: f64, step: f64, units: &[&str]) -> String {
     format!("{value:.digits$}{}", units[unit])
 }
 
-/// The engine's name with its chosen settings.
+/// Returns the engine's name with its chosen settings.
 pub(crate) fn engine(cell: &Cell) -> String {
     let mut engine = cell.engine.clone();
     for (name, value) in cell.engine_options.iter().chain(&cell.engine_parameters) {

@@ -9,7 +9,7 @@ use assay_core::stats::median;
 use crate::blocks::{Distinct, blocks};
 use crate::format::{memory, rows};
 
-/// The percentiles of one kind of operation, and of what.
+/// The percentiles of one kind of operation, with its work and its engine.
 #[derive(Debug)]
 pub struct Taken {
     /// Suite, storage mode and variant.
@@ -20,12 +20,12 @@ pub struct Taken {
     pub id: String,
     /// The kind of operation.
     pub operation: String,
-    /// Shares of the operations, each with what it took at most, the median over trials: from the
-    /// whole histogram where there is one.
+    /// Shares of the operations, each with its greatest latency, the median over trials: from the
+    /// whole histogram if there is one.
     pub percentiles_ns: Vec<(f64, f64)>,
 }
 
-/// The percentiles that a latency has, each with its share.
+/// Returns the percentiles that a latency has, each with its share.
 pub fn percentiles(latency: &Latency) -> [(f64, Option<u64>); 6] {
     [
         (0.5, Some(latency.p50_ns)),
@@ -46,15 +46,15 @@ pub(crate) const CURVE: [f64; 11] =
 pub(crate) struct Point {
     /// A share of the operations.
     pub(crate) share: f64,
-    /// What it took at most, the median over the trials that have it.
+    /// The greatest latency of that share, the median over the trials that have it.
     pub(crate) ns: f64,
-    /// The least of these trials.
+    /// The least value of these trials.
     pub(crate) least_ns: f64,
-    /// The most.
+    /// The greatest value of these trials.
     pub(crate) most_ns: f64,
 }
 
-/// What shares of the operations took at most, over trials. A share that no trial has is left out.
+/// Returns the greatest latency of each share, over trials. A share that no trial has is left out.
 pub(crate) fn curve(trials: &[&Latency], shares: &[f64]) -> Vec<Point> {
     let of_trials: Vec<_> = trials.iter().map(|latency| at_shares(latency, shares)).collect();
     let point = |(at, &share): (usize, &f64)| {
@@ -67,7 +67,7 @@ pub(crate) fn curve(trials: &[&Latency], shares: &[f64]) -> Vec<Point> {
     shares.iter().enumerate().filter_map(point).collect()
 }
 
-/// What operations took at most, for each share: one of the percentiles, or from the histogram.
+/// Returns the greatest latency of each share: one of the percentiles, or from the histogram.
 fn at_shares(latency: &Latency, shares: &[f64]) -> Vec<Option<u64>> {
     let of_histogram = latency.quantiles_ns(shares).unwrap_or_else(|| vec![None; shares.len()]);
     let of_share = |(share, ns): (&f64, Option<u64>)| percentile(latency, *share).or(ns);
@@ -78,8 +78,8 @@ fn percentile(latency: &Latency, share: f64) -> Option<u64> {
     percentiles(latency).into_iter().find(|(known, _)| *known == share)?.1
 }
 
-/// What a share of the operations of a trial took at most: from its histogram, where a share that
-/// leaves less than one operation has none, or where there is no histogram from the percentiles.
+/// Returns the greatest latency of a share of a trial's operations: from its histogram, in which a
+/// share that leaves less than one operation has none, or else from the percentiles.
 pub(crate) fn latency_ns(latency: &Latency, share: f64) -> Option<u64> {
     match latency.quantiles_ns(&[share]) {
         Some(of_histogram) => of_histogram[0],
@@ -87,8 +87,8 @@ pub(crate) fn latency_ns(latency: &Latency, share: f64) -> Option<u64> {
     }
 }
 
-/// Every tenth of each nine, from half of the operations to 99.999 %: a curve of the whole
-/// histogram.
+/// Returns every tenth of each nine, from half of the operations to 99.999 %: the shares for a
+/// curve of the whole histogram.
 fn tenths_of_nines() -> Vec<f64> {
     let parts = [10, 100, 1_000, 10_000, 100_000];
     let of_nine =
@@ -96,7 +96,7 @@ fn tenths_of_nines() -> Vec<f64> {
     parts.into_iter().flat_map(of_nine).filter(|share| *share >= 0.5).collect()
 }
 
-/// Every latency of a run, over its trials.
+/// Returns every latency of a run, over its trials.
 pub fn over_trials(run: &RunFile) -> Vec<Taken> {
     let mut all = Vec::new();
     for line in blocks(run).iter().flat_map(|block| &block.lines) {
@@ -118,9 +118,9 @@ pub fn over_trials(run: &RunFile) -> Vec<Taken> {
     all
 }
 
-/// The latencies of each kind of operation in each phase, over trials of the same cell: the sum of
-/// the operations, the least and the greatest latency of all, and of each other figure the median
-/// over the trials that have it.
+/// Returns the latencies of each kind of operation in each phase, over trials of the same cell: the
+/// sum of the operations, the least and the greatest latency of all, and of each other figure the
+/// median over the trials that have it.
 pub(crate) fn of_trials<'r>(trials: &[&'r CellResult]) -> Vec<(&'r str, Latency)> {
     let all = by_kind(trials).into_iter();
     all.filter_map(|(phase, latencies)| Some((phase, over(&latencies)?))).collect()
@@ -164,7 +164,7 @@ fn over(trials: &[&Latency]) -> Option<Latency> {
     })
 }
 
-/// For each work a curve of percentiles of each kind of operation, and for each phase the
+/// Returns for each work a curve of percentiles of each kind of operation, and for each phase the
 /// throughput and the 99th percentile over time.
 pub fn charts<'r>(runs: impl IntoIterator<Item = &'r RunFile> + Clone) -> Vec<LineChart> {
     let mut charts = Charts::default();
@@ -215,11 +215,11 @@ pub fn charts<'r>(runs: impl IntoIterator<Item = &'r RunFile> + Clone) -> Vec<Li
     charts.all
 }
 
-/// What a chart is of, apart from its lines.
+/// The subject of a chart, without its lines.
 struct Sort<'s> {
-    /// What it shows.
+    /// The kind of figures that the chart shows.
     kind: &'s str,
-    /// Of which operations and which work.
+    /// The operations and the work of the chart.
     of: String,
     title: String,
     x_label: &'s str,
@@ -227,7 +227,7 @@ struct Sort<'s> {
     axes: Axes,
 }
 
-/// Charts, which are found by their titles.
+/// Charts, found by their titles.
 #[derive(Default)]
 struct Charts {
     all: Vec<LineChart>,
@@ -253,11 +253,11 @@ impl Charts {
     }
 }
 
-/// The most characters that a name says of its work.
+/// The most characters of a file name that describe its work.
 const MOST_OF_A_NAME: usize = 60;
 
-/// Returns a part of a file's name that says what a picture shows, in whole words. The picture's
-/// number ends it, so that names that are cut stay different.
+/// Returns a part of a file's name that describes a picture, in whole words. The picture's number
+/// ends it, so that names that are cut stay different.
 fn file_name(text: &str, number: usize) -> String {
     let is_plain = |character: char| character.is_ascii_alphanumeric();
     let mut name = String::new();
@@ -292,8 +292,8 @@ fn engine(result: &CellResult) -> String {
 
 const MOST_NS: u64 = u64::MAX / 4;
 
-/// Each interval's middle and length in seconds, with what ended in it. The end of the round is a
-/// part of an interval, too short for a rate: a short one belongs to the one before it.
+/// Returns each interval's middle and length in seconds, with what ended in it. The end of the
+/// round is a part of an interval, too short for a rate: a short one joins the one before it.
 fn intervals(timeline: &Timeline) -> Vec<(f64, f64, Interval)> {
     // A round of a thousand years leaves room for all sums below.
     let (width, end) = (timeline.interval_ns.min(MOST_NS), timeline.time_ns.min(MOST_NS));
@@ -316,14 +316,14 @@ fn intervals(timeline: &Timeline) -> Vec<(f64, f64, Interval)> {
     intervals.into_iter().map(seconds).collect()
 }
 
-/// Operations a second by seconds since the start.
+/// Returns operations per second by seconds since the start.
 pub(crate) fn throughput_points(timeline: &Timeline) -> Vec<(f64, f64)> {
     let rate =
         |(x, seconds, interval): (f64, f64, Interval)| (x, interval.operations as f64 / seconds);
     intervals(timeline).into_iter().map(rate).collect()
 }
 
-/// The 99th percentile in microseconds by seconds since the start.
+/// Returns the 99th percentile in microseconds by seconds since the start.
 pub(crate) fn p99_points(timeline: &Timeline) -> Vec<(f64, f64)> {
     let point = |(x, _, interval): (f64, f64, Interval)| Some((x, interval.p99_ns? as f64 / 1e3));
     intervals(timeline).into_iter().filter_map(point).collect()
@@ -350,7 +350,7 @@ mod tests {
         };
         assert_eq!(throughput_points(&timeline), [(0.5, 10.0), (1.5, 0.0), (2.25, 20.0)]);
         assert_eq!(p99_points(&timeline), [(0.5, 2.0), (2.25, 2.0)]);
-        // One operation in a microsecond is no rate of a million.
+        // One operation in a microsecond does not make a rate of a million.
         timeline.time_ns = 2_000_001_000;
         assert_eq!(throughput_points(&timeline).len(), 2);
         assert!(throughput_points(&timeline)[1].1 < 20.0);

@@ -1,5 +1,5 @@
-//! Views over run files. A view reads run files and nothing else, so what it shows can be shown
-//! again at any time; it knows no engine and no suite.
+//! Views over run files. A view reads run files and nothing else, so it can be shown again at any
+//! time. It knows no engine and no suite.
 
 #![warn(unreachable_pub)]
 

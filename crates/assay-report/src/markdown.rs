@@ -1,5 +1,5 @@
-//! A run as Markdown: for each kind of work a table of rates and one of latencies, with what their
-//! marks mean below.
+//! A run as Markdown: for each kind of work a table of rates and one of latencies, with the meaning
+//! of their marks below.
 
 use assay_core::estimate::{Bounds, Estimate, Spread};
 use assay_core::run_file::{NO_TIME, RunFile, Status};
@@ -129,7 +129,7 @@ fn latencies(out: &mut String, block: &Block<'_>) {
     }
 }
 
-/// Adds what marks mean and what became of engines without figures, each once.
+/// Adds the meaning of marks and the outcome of engines without figures, each once.
 fn below(out: &mut String, block: &Block<'_>, legend: &Legend) {
     let mut says: Vec<String> = legend.texts().iter().map(|text| plain(text)).collect();
     let phases = block.phases();

@@ -1,8 +1,8 @@
-//! Texts of run files as HTML: none of them is markup.
+//! Texts of run files as HTML, in which they are never markup.
 
 use program_support::printable;
 
-/// A text as the content of an element, or of an attribute in quotes.
+/// Returns a text as the content of an element, or of an attribute in quotes.
 pub(crate) fn text(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for character in printable::line(text).chars() {
@@ -18,7 +18,7 @@ pub(crate) fn text(text: &str) -> String {
     safe
 }
 
-/// A name, which turns the direction of nothing around it.
+/// Returns a name whose text direction does not change the text around it.
 pub(crate) fn name(name: &str) -> String {
     format!("<bdi>{}</bdi>", text(name))
 }

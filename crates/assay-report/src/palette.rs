@@ -1,14 +1,14 @@
-//! One colour and mark an engine, the same in every picture and on the page.
+//! One colour and mark for each engine, in every picture and on the page.
 //!
-//! There are eight colours: more than eight cannot be told apart. Engines beyond the eighth have
-//! them again with another mark and another line.
+//! There are eight colours: more than eight cannot be told apart. Engines beyond the eighth repeat
+//! the colours with another mark and another line.
 
 use std::collections::HashMap;
 
 use assay_core::run_file::RunFile;
 
-/// Colours on white, as red, green and blue. Each differs from the others, and from the paper, for
-/// people who do not see red, or green, too; the tests below say by how much.
+/// Colours on white, as red, green and blue. Each differs from the others, and from the paper, also
+/// for people who do not see red, or green; the tests below check by how much.
 pub(crate) const ON_WHITE: [[u8; 3]; 8] = [
     [0x16, 0x92, 0xfe],
     [0xc5, 0x02, 0x53],
@@ -20,7 +20,7 @@ pub(crate) const ON_WHITE: [[u8; 3]; 8] = [
     [0x31, 0x30, 0x60],
 ];
 
-/// The same on a dark page.
+/// The colours on a dark page.
 pub(crate) const ON_DARK: [[u8; 3]; 8] = [
     [0x39, 0xa0, 0xf2],
     [0xd0, 0x46, 0x07],
@@ -32,26 +32,26 @@ pub(crate) const ON_DARK: [[u8; 3]; 8] = [
     [0xa0, 0x73, 0x57],
 ];
 
-/// How many marks there are. They differ in shape and in the dashes of their line.
+/// The number of marks. They differ in shape and in the dashes of their line.
 pub(crate) const MARKS: usize = 4;
 
-/// How an engine looks.
+/// The colour and mark of an engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Look {
-    /// Which of the eight colours.
+    /// The index of the colour, of eight.
     pub(crate) colour: usize,
-    /// Which mark: another one for each eight engines.
+    /// The index of the mark, one for each eight engines.
     pub(crate) mark: usize,
 }
 
 impl Look {
-    /// The look of the engine at this place.
+    /// Returns the look of the engine at this place.
     pub(crate) fn of(place: usize) -> Self {
         Self { colour: place % ON_WHITE.len(), mark: place / ON_WHITE.len() }
     }
 }
 
-/// The looks of all engines, in the order in which the runs have them.
+/// Returns the looks of all engines, in the order of the runs.
 pub(crate) fn looks<'r>(runs: impl IntoIterator<Item = &'r RunFile>) -> HashMap<&'r str, Look> {
     let mut looks = HashMap::new();
     for result in runs.into_iter().flat_map(RunFile::results) {
@@ -67,9 +67,9 @@ mod tests {
 
     type Rgb = [f64; 3];
 
-    /// How a colour looks to someone without red or without green cones: G. M. Machado,
-    /// M. M. Oliveira, L. A. F. Fernandes, "A Physiologically-based Model for Simulation of Color
-    /// Vision Deficiency", 2009, severity 1.
+    /// Matrices of how people without red or without green cones see a colour: G. M. Machado, M. M.
+    /// Oliveira, L. A. F. Fernandes, "A Physiologically-based Model for Simulation of Color Vision
+    /// Deficiency", 2009, severity 1.
     const SIGHTS: [[Rgb; 3]; 3] = [
         [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
         [
@@ -95,7 +95,7 @@ mod tests {
         matrix.map(|row| row.iter().zip(colour).map(|(a, b)| a * b).sum())
     }
 
-    /// CIELAB under D65.
+    /// Returns a colour in CIELAB under D65.
     fn lab(linear: Rgb) -> Rgb {
         let to_xyz = [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]];
         let [x, y, z] = times(&to_xyz, linear);
@@ -119,7 +119,7 @@ mod tests {
         one.max(other) / one.min(other)
     }
 
-    /// A difference of 2 is just seen side by side; 20 is another colour.
+    /// Checks the difference of colours: 2 is just visible side by side; 20 is another colour.
     #[test]
     fn all_colours_are_told_apart_by_those_who_do_not_see_red_or_green() {
         for palette in [ON_WHITE, ON_DARK] {
@@ -134,7 +134,7 @@ mod tests {
         }
     }
 
-    /// WCAG 2.2 asks for 3:1 between what is drawn and the paper.
+    /// Checks the contrast with the paper, for which WCAG 2.2 asks 3:1.
     #[test]
     fn all_colours_stand_out_from_the_paper() {
         for (palette, paper) in [(ON_WHITE, [0xff; 3]), (ON_DARK, [0x15, 0x19, 0x1d])] {

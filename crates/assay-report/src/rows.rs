@@ -1,6 +1,6 @@
 //! The results of runs as plain rows: one for each engine and phase, and one for each kind of
-//! operation whose latencies were taken. What tables that are sorted,
-//! filtered or read by other programs are made of.
+//! operation whose latencies were taken. Tables that are sorted, filtered or read by other programs
+//! are made of them.
 
 use assay_core::estimate::Estimate;
 use assay_core::plan::PageCache;
@@ -17,9 +17,9 @@ use crate::marks::{self, Marked, PhaseMarks};
 pub struct Row {
     /// The suite's id.
     pub suite: String,
-    /// How else the work differs from others, in words.
+    /// Further differences of the work from others, in words.
     pub work: String,
-    /// Where the data lived.
+    /// The storage mode of the data.
     pub storage: String,
     /// Records in the store.
     pub rows: u64,
@@ -27,33 +27,33 @@ pub struct Row {
     pub threads: u32,
     /// The engine, with chosen settings.
     pub engine: String,
-    /// Its version.
+    /// The engine's version.
     pub engine_version: String,
-    /// The level at which it ran.
+    /// The level at which the engine ran.
     pub durability: String,
     /// The level that was asked for.
     pub durability_wanted: String,
-    /// How the primary key is organised.
+    /// The organisation of the primary key.
     pub keys: String,
-    /// What of the store's files was in the page cache.
+    /// The part of the store's files in the page cache.
     pub page_cache: String,
-    /// What a crash test found against that level; empty if nothing.
+    /// A crash test's finding against that level; empty if none.
     pub refuted: String,
-    /// What share of crashes breaks that level at most, if crash tests looked and refuted nothing.
+    /// The greatest share of crashes that breaks that level, if tests ran and refuted nothing.
     pub held_most: Option<f64>,
     /// The marks of the engine and of the figure.
     pub marks: Vec<Marked>,
     /// The phase.
     pub phase: String,
-    /// The kind of operation that a latency is of; empty in the row of a rate.
+    /// The kind of operation of a latency; empty in the row of a rate.
     pub operation: String,
     /// `measured`, or how the cell ended.
     pub status: String,
     /// Operations a second.
     pub rate: Option<Estimate>,
-    /// How many rounds there were, and how many of them were disturbed.
+    /// The rounds, and the disturbed ones among them.
     pub rounds: Option<Rounds>,
-    /// What share of the wall time was on the clock.
+    /// The share of the wall time on the clock.
     pub timed_share: Option<f64>,
     /// Operations for a second of processor time of the whole process.
     pub rate_of_cpu: Option<f64>,
@@ -67,16 +67,16 @@ pub struct Row {
     pub written_bytes: Option<u64>,
     /// Time to close the store.
     pub close_ns: Option<u64>,
-    /// How long the operations of one kind took.
+    /// The latencies of the operations of one kind.
     pub latency: Option<Latency>,
 }
 
 /// The rounds of a phase, of all trials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rounds {
-    /// All of them.
+    /// The number of all rounds.
     pub all: usize,
-    /// Those in which the worker had less than 95 % of a processor.
+    /// The number of rounds in which the worker had less than 95 % of a processor.
     pub disturbed: usize,
 }
 
@@ -126,7 +126,7 @@ pub const COLUMNS: [&str; 41] = [
 ];
 
 impl Row {
-    /// The values, in the order of [`COLUMNS`]; what is not known is empty.
+    /// Returns the values, in the order of [`COLUMNS`]; unknown values are empty.
     pub fn values(&self) -> [String; 41] {
         let number = |value: Option<f64>| value.map_or_else(String::new, |v| format!("{v:.1}"));
         let bounds = self.rate.and_then(|rate| rate.spread.bounds());
@@ -179,7 +179,7 @@ impl Row {
     }
 }
 
-/// The rows of a run, in its order.
+/// Returns the rows of a run, in its order.
 pub fn of_run(run: &RunFile) -> Vec<Row> {
     let mut all = Vec::new();
     for block in blocks(run) {
@@ -212,7 +212,7 @@ pub fn of_run(run: &RunFile) -> Vec<Row> {
 }
 
 impl Row {
-    /// Returns the row of a phase, or what all rows of a line share if the phase has no name.
+    /// Returns the row of a phase, or the common part of a line's rows if the phase has no name.
     fn of(line: &Line<'_>, phase: &str) -> Self {
         let cell = line.cell();
         let first = line.trials[0];
@@ -269,7 +269,7 @@ pub(crate) fn status(line: &Line<'_>, phase: &str) -> String {
     }
 }
 
-/// What a line took beside time: medians over its trials.
+/// A line's use of resources: medians over its trials.
 pub(crate) struct Usage {
     pub(crate) memory_bytes: Option<u64>,
     pub(crate) disk_bytes: Option<u64>,
@@ -291,10 +291,10 @@ impl Usage {
     }
 }
 
-/// A run as CSV (RFC 4180), with a header.
+/// Returns a run as CSV (RFC 4180), with a header.
 ///
 /// # Errors
-/// Never but for want of memory.
+/// Only if memory runs out.
 pub fn csv(run: &RunFile) -> Result<String, csv::Error> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(COLUMNS)?;
@@ -305,7 +305,7 @@ pub fn csv(run: &RunFile) -> Result<String, csv::Error> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// A text that a spreadsheet takes for a text: one that begins like a formula gets an apostrophe.
+/// Returns a text that a spreadsheet takes for no formula: an apostrophe precedes one.
 fn no_formula(text: String) -> String {
     match text.starts_with(['=', '+', '-', '@']) {
         true => format!("'{text}"),
@@ -313,7 +313,7 @@ fn no_formula(text: String) -> String {
     }
 }
 
-/// Returns a text without what Markdown and HTML would take for markup.
+/// Returns a text without markup of Markdown and HTML.
 pub(crate) fn plain_markdown(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for character in text.chars() {

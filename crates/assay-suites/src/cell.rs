@@ -1,5 +1,5 @@
-//! What every suite's cell does around its phases: the store's directory and marker, opening,
-//! closing, and the account of what was used.
+//! The common work around a cell's phases: the store's directory and marker, opening, closing, and
+//! the account of used resources.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -23,12 +23,12 @@ use serde_json::Value;
 
 use crate::fullest::Fullest;
 
-/// How far a cell is.
+/// The progress of a cell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     /// The phase.
     pub phase: String,
-    /// The round in it, from 1.
+    /// The round in the phase, from 1.
     pub round: usize,
     /// Rounds in the phase.
     pub rounds: usize,
@@ -38,28 +38,28 @@ pub struct Progress {
     pub total: u64,
 }
 
-/// Where progress goes.
+/// A function that takes progress.
 pub type Report<'r> = dyn FnMut(&Progress) + 'r;
 
-/// What a process that measured a cell has to tell.
+/// The report of a process that measured a cell.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Measured {
-    /// How the measuring ended.
+    /// The outcome of the measuring.
     pub status: Status,
-    /// What was measured.
+    /// The measurement.
     pub measurement: Measurement,
-    /// What another process needs to know to [`look`] at the store; absent if none is left.
+    /// The value that another process needs to [`look`] at the store; absent if no store is left.
     pub left: Option<Value>,
 }
 
-/// What a process that looked at the store of a cell has to tell.
+/// The report of a process that looked at a cell's store.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Looked {
-    /// Whether all was as it had to be.
+    /// The outcome of the look.
     pub status: Status,
-    /// How many answers were compared.
+    /// The number of answers that were compared.
     pub compared: u64,
-    /// What one more process needs to know to look again; absent if nothing is left.
+    /// The value that one more process needs to look again; absent if no store is left.
     pub left: Option<Value>,
 }
 
@@ -83,7 +83,7 @@ pub fn measure(cell: &Cell, driver: &dyn Driver, report: &mut Report<'_>) -> Mea
     let resources = &mut measurement.resources;
     resources.store_peak_bytes = fullest.or_more(resources.store_peak_bytes);
     if result.is_err() {
-        // The store was not closed, which is when it is accounted for.
+        // The store is accounted for when it is closed, which did not happen.
         account(resources);
     }
     let (status, left) = match result {
@@ -93,10 +93,10 @@ pub fn measure(cell: &Cell, driver: &dyn Driver, report: &mut Report<'_>) -> Mea
     Measured { status, measurement, left }
 }
 
-/// How what is said of a store begins that another process opened.
+/// The start of an error about a store that another process opened.
 pub const REOPENED: &str = "after the store was closed and opened again";
 
-/// Looks at the store that a cell's measuring left, in another process than that.
+/// Looks at the store that a cell's measuring left, in another process.
 pub fn look(cell: &Cell, driver: &dyn Driver, left: Value) -> Looked {
     match crate::task(cell).and_then(|task| task.look(driver, left)) {
         Ok((compared, left)) => Looked { status: Status::Measured, compared, left },
@@ -129,7 +129,7 @@ pub(crate) fn dir_of(cell: &Cell, profile: &Profile) -> Option<StoreDir> {
     cell.dir.clone().filter(|_| profile.keeps_data).map(StoreDir::new)
 }
 
-/// Writes down what this process has used so far.
+/// Writes the resources that this process has used so far.
 fn account(resources: &mut Resources) {
     let (user, system) = cpu_time();
     resources.cpu_user_ns = as_ns(user);
@@ -138,7 +138,7 @@ fn account(resources: &mut Resources) {
     resources.written_bytes = written_bytes();
 }
 
-/// With less than this, a file system counts as full.
+/// The free bytes below which a file system counts as full.
 const LITTLE_BYTES: u64 = 1 << 20;
 
 fn is_nearly_full(dir: &Path) -> bool {
@@ -156,25 +156,24 @@ fn no_space(dir: &Path) -> String {
 pub(crate) struct Needs<'n> {
     /// The shape of the records.
     pub(crate) schema: &'n Schema,
-    /// What, besides schema and seed, decides the records.
+    /// The parameters, besides schema and seed, that decide the records.
     pub(crate) records: String,
-    /// Open what an earlier run left, instead of creating it.
+    /// True if a store of an earlier run is opened, instead of a new one created.
     pub(crate) keep: bool,
-    /// About how many records the stores hold at their fullest.
+    /// The approximate number of records in the stores at their fullest.
     pub(crate) expected_rows: u64,
     /// The most connections at once.
     pub(crate) threads: u32,
-    /// How many volumes, if it works on volumes: a store each, or one store that mounts them all.
+    /// The number of volumes, if any are used: a store each, or one store that mounts them all.
     pub(crate) volumes: Option<u32>,
 }
 
-/// Open stores (most suites have one), with the directory they lie in and the marker that
-/// describes it.
+/// Open stores (most suites have one), with their directory and the marker that describes it.
 pub(crate) struct Session<'m> {
     driver: &'m dyn Driver,
     spec: OpenSpec,
     page_cache: PageCache,
-    /// Always there between calls; taken out to be closed.
+    /// The open stores; taken out only while they are closed.
     stores: Vec<Box<dyn Store>>,
     cpus: Vec<usize>,
     dir: Option<StoreDir>,
@@ -243,14 +242,13 @@ impl<'m> Session<'m> {
         })
     }
 
-    /// Whether an earlier run left a store in the cell's directory, of whatever kind.
+    /// Returns true if an earlier run left a store of any kind in the cell's directory.
     pub(crate) fn is_there(cell: &Cell, driver: &dyn Driver) -> bool {
         let there = |dir: &std::path::PathBuf| StoreDir::new(dir.clone()).is_marked();
         driver.profile().keeps_data && cell.dir.as_ref().is_some_and(there)
     }
 
-    /// Where the cell is to be cold, closes the store, drops its files from the page cache, and
-    /// opens it again.
+    /// Closes the store of a cold cell, drops its files from the page cache, and opens it again.
     pub(crate) fn cool(&mut self) -> Result<()> {
         match self.page_cache {
             PageCache::Warm => Ok(()),
@@ -290,7 +288,7 @@ impl<'m> Session<'m> {
         self.measure_space();
     }
 
-    /// Returns the space of the store, which is its peak if it is more than what was seen before.
+    /// Returns the space of the store, and keeps it as the peak if it is the most so far.
     fn measure_space(&mut self) -> Option<u64> {
         let bytes = self.dir.as_ref()?.size_bytes();
         let peak = &mut self.measurement.resources.store_peak_bytes;
@@ -298,8 +296,8 @@ impl<'m> Session<'m> {
         Some(bytes)
     }
 
-    /// Adds the latencies that a round of its own took to the phase with this name, which need not
-    /// be there yet.
+    /// Adds the latencies of a separate round to the phase with this name, which need not exist
+    /// yet.
     pub(crate) fn add_latencies(&mut self, name: &str, threads: u32, checked: u64, taken: Taken) {
         let phases = &mut self.measurement.phases;
         let at = phases.iter().position(|phase| phase.name == name).unwrap_or_else(|| {
@@ -316,8 +314,8 @@ impl<'m> Session<'m> {
         phase.timeline = Some(timeline);
     }
 
-    /// Marks the store as one that holds what its marker says. While it is not known to survive the
-    /// end of this process, it is marked as one that is being changed.
+    /// Marks the store as one that holds what its marker says. If it may not survive the end of
+    /// this process, it is marked as one that is being changed.
     pub(crate) fn settle(&mut self) -> Result<()> {
         let profile = self.driver.profile();
         self.marker.in_progress = match self.spec.durability {
@@ -328,12 +326,12 @@ impl<'m> Session<'m> {
         self.mark()
     }
 
-    /// What the engine declares about itself.
+    /// Returns the engine's profile.
     pub(crate) fn profile(&self) -> &'m Profile {
         self.driver.profile()
     }
 
-    /// Whether the engine has a change; notes the phase that is left out if it has not.
+    /// Returns true if the engine has a change; otherwise notes that the phase is left out.
     pub(crate) fn offers(&mut self, change: Change, phase: &str) -> bool {
         let lacks = self.driver.lacks().contains(&change);
         if lacks {
@@ -343,7 +341,7 @@ impl<'m> Session<'m> {
         !lacks
     }
 
-    /// Notes what a clock that never stops makes of the worker's memory.
+    /// Notes the effect of a clock that never stops on the worker's memory.
     pub(crate) fn note_clock(&mut self, clock: Clock) {
         if clock == Clock::Continuous {
             self.note(
@@ -354,12 +352,12 @@ impl<'m> Session<'m> {
         }
     }
 
-    /// Notes what a reader of the figures has to know.
+    /// Adds a note for the reader of the figures.
     pub(crate) fn note(&mut self, note: String) {
         self.measurement.notes.push(note);
     }
 
-    /// Writes the marker as it now is, if there is a directory.
+    /// Writes the marker in its current state, if there is a directory.
     pub(crate) fn mark(&self) -> Result<()> {
         match &self.dir {
             Some(dir) => dir.mark(&self.marker).map_err(store_error),
@@ -367,13 +365,13 @@ impl<'m> Session<'m> {
         }
     }
 
-    /// Whether stores can be closed and opened again.
+    /// Returns true if stores can be closed and opened again.
     fn outlives_closing(&self) -> bool {
         self.profile().reopens(self.spec.storage)
     }
 
-    /// Checks that the stores have files: what an engine keeps only in this process survives its
-    /// closing, and nothing else.
+    /// Checks that the stores have files: data that an engine keeps only in this process would
+    /// survive closing, and nothing else.
     fn has_files(&self) -> Result<()> {
         let Some(dir) = self.dir.as_ref().filter(|_| self.driver.reach() == Reach::Machine) else {
             return Ok(());
@@ -388,7 +386,7 @@ impl<'m> Session<'m> {
         }
     }
 
-    /// Closes the stores and opens them again, where they outlive that.
+    /// Closes the stores and opens them again, if they outlive closing.
     pub(crate) fn reopen(&mut self) -> Result<()> {
         if !self.outlives_closing() {
             return Ok(());
@@ -403,8 +401,8 @@ impl<'m> Session<'m> {
         Ok(())
     }
 
-    /// Closes the stores on the clock. Returns whether they outlive that: if they do, they stay for
-    /// a process that looks at them.
+    /// Closes the stores on the clock. Returns true if they outlive closing: then they stay for a
+    /// process that looks at them.
     pub(crate) fn close(mut self) -> Result<bool> {
         let start = Instant::now();
         self.stores.drain(..).try_for_each(Store::close)?;
@@ -450,7 +448,7 @@ pub(crate) fn spec_of(
     OpenSpec {
         dir: dir_of(cell, profile).as_ref().map(StoreDir::data).unwrap_or_default(),
         threads: needs.threads,
-        // Stores that are open together share it.
+        // Stores that are open together share the cache.
         cache_bytes: cell.cache_bytes.map(|bytes| bytes / store_count),
         volumes: needs.volumes.map(|count| driver.volume_keys().map_or(1, |_| count)),
         parameters: cell.engine_parameters.clone(),
@@ -464,7 +462,7 @@ pub(crate) fn spec_of(
     }
 }
 
-/// How many stores a suite works on.
+/// Returns the number of stores of a suite.
 pub(crate) fn stores_for(driver: &dyn Driver, needs: &Needs<'_>) -> u32 {
     match needs.volumes {
         Some(count) if driver.volume_keys().is_none() => count,
@@ -472,7 +470,7 @@ pub(crate) fn stores_for(driver: &dyn Driver, needs: &Needs<'_>) -> u32 {
     }
 }
 
-/// Opens a suite's stores: one lies in the directory itself, several in one of their own each.
+/// Opens a suite's stores: one is in the directory itself, several are in separate ones.
 pub(crate) fn open_all(
     driver: &dyn Driver,
     spec: &OpenSpec,
@@ -497,15 +495,15 @@ pub(crate) fn store_error(error: StoreDirError) -> Error {
     }
 }
 
-/// What [`assay_core::latency::summary`] returns.
+/// The result of [`assay_core::latency::summary`].
 pub(crate) type Taken = (Vec<Latency>, Timeline);
 
-/// What makes the figures of an open loop other than they look: that clearly less was done than
-/// arrived, or arrived than was meant to.
+/// Returns doubts about the figures of an open loop: clearly fewer operations were done than
+/// arrived, or fewer arrived than were meant to.
 fn doubts(name: &str, timeline: &Timeline, rate: u64, threads: u32) -> Vec<String> {
     let mut doubts = Vec::new();
     let operations: u64 = timeline.intervals.iter().map(|interval| interval.operations).sum();
-    // A little behind the last arrival is nothing to speak of.
+    // A small delay after the last arrival is ignored.
     let turns_ns = 2e9 * f64::from(threads) / rate as f64;
     let enough_ns = timeline.offered_ns.map_or(f64::INFINITY, |ns| ns as f64 * 1.05 + turns_ns);
     if timeline.time_ns as f64 > enough_ns {
@@ -538,7 +536,7 @@ mod tests {
     fn an_open_loop_that_ends_behind_its_last_arrival_is_doubted() {
         let timeline = |time_ms: u64| Timeline {
             offered_per_second: Some(100),
-            // By chance, 60 operations took longer to arrive than 600 milliseconds.
+            // 60 operations took by chance longer to arrive than 600 milliseconds.
             offered_ns: Some(900_000_000),
             time_ns: time_ms * 1_000_000,
             instrument_ns: 0,

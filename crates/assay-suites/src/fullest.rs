@@ -1,5 +1,5 @@
-//! How much disk space a store takes up at its fullest. It is looked at now and then while a phase
-//! goes on: where progress is reported, off the clock, and for a hundredth of the time at most.
+//! The disk space of a store at its fullest. It is measured now and then during a phase: where
+//! progress is reported, off the clock, and for a hundredth of the time at most.
 
 use std::time::{Duration, Instant};
 
@@ -8,10 +8,10 @@ use assay_core::store_dir::StoreDir;
 /// The least time between two looks.
 const SELDOM: Duration = Duration::from_millis(100);
 
-/// How many times as long as a look the time to the next one is at least.
+/// The least time between two looks, in durations of a look.
 const REST: u32 = 100;
 
-/// The space of a store, as far as it was seen.
+/// The greatest space of a store seen so far.
 pub(crate) struct Fullest {
     dir: Option<StoreDir>,
     bytes: u64,
@@ -19,12 +19,12 @@ pub(crate) struct Fullest {
 }
 
 impl Fullest {
-    /// Watches a directory; none is in memory, and has no space.
+    /// Returns a watch on a directory; none is for a store in memory, which has no space.
     pub(crate) fn of(dir: Option<StoreDir>) -> Self {
         Self { dir, bytes: 0, next: Instant::now() }
     }
 
-    /// Looks at the space, unless that was done just before.
+    /// Measures the space, unless that was done just before.
     pub(crate) fn look(&mut self) {
         let (Some(dir), start) = (&self.dir, Instant::now()) else { return };
         if start < self.next {
@@ -35,7 +35,7 @@ impl Fullest {
         self.next = start + took + SELDOM.max(took * REST);
     }
 
-    /// Returns the most that was seen, or `found` if that is more; none in memory.
+    /// Returns the greatest space seen, or `found` if that is more; none in memory.
     pub(crate) fn or_more(&self, found: Option<u64>) -> Option<u64> {
         self.dir.as_ref().map(|_| self.bytes.max(found.unwrap_or(0)))
     }

@@ -25,7 +25,7 @@ pub mod ycsb;
 pub use repeats::REPEATS;
 pub use suite::{AnySuite, CALIBRATION_COUNT, StoreUse, Suite, Task, plain};
 
-/// Every suite.
+/// All suites.
 pub const ALL: [&dyn AnySuite; 7] = [
     &crossbench::CrossBench,
     &nudb::Nudb,
@@ -36,15 +36,15 @@ pub const ALL: [&dyn AnySuite; 7] = [
     &ycsb::Ycsb,
 ];
 
-/// The suite with this id.
+/// Returns the suite with this id.
 pub fn find(id: &str) -> Option<&'static dyn AnySuite> {
     ALL.into_iter().find(|suite| suite.id() == id)
 }
 
-/// A cell with its options read by the suite that it names.
+/// Returns a cell with its options read by the suite that it names.
 ///
 /// # Errors
-/// There is no such suite, or the options are not its.
+/// If the suite is unknown, or the options are not its own.
 pub fn task(cell: &Cell) -> Result<Box<dyn Task + '_>> {
     match find(&cell.suite) {
         Some(suite) => suite.task(cell),
@@ -52,8 +52,7 @@ pub fn task(cell: &Cell) -> Result<Box<dyn Task + '_>> {
     }
 }
 
-/// What the engines of a run are called beside each other: by their ids, and where the run has
-/// several storage modes by these too.
+/// The names of a run's engines: their ids, and if the run has several storage modes these too.
 pub(crate) struct Labels {
     with_storage: bool,
 }
@@ -63,7 +62,7 @@ impl Labels {
         Self { with_storage: has_several_storages(run) }
     }
 
-    /// Those of several results, each once and in their order.
+    /// Returns the labels of several results, each once and in their order.
     pub(crate) fn of_all<'r>(
         &self,
         results: impl IntoIterator<Item = &'r CellResult>,
@@ -78,7 +77,7 @@ impl Labels {
         labels
     }
 
-    /// That of a cell's engine.
+    /// Returns the label of a cell's engine.
     pub(crate) fn label(&self, cell: &Cell) -> String {
         match self.with_storage {
             true => format!("{}-{}", cell.engine, cell.storage),
@@ -87,7 +86,7 @@ impl Labels {
     }
 }
 
-/// Whether a run has results of several storage modes.
+/// Returns true if a run has results of several storage modes.
 pub(crate) fn has_several_storages(run: &RunFile) -> bool {
     let mut storages = run.results().map(|result| result.cell.storage);
     let first = storages.next();

@@ -1,4 +1,4 @@
-//! Rounds of a crew, put together as the phases that a run file keeps.
+//! Phases of a run file, made of the rounds of a crew.
 
 use assay_core::crew::{Pace, Taken, share};
 use assay_core::plan::Cell;
@@ -12,7 +12,7 @@ use assay_driver::{Connection, Driver, Transactions};
 use crate::cell::{Progress, Report, Session, as_ns};
 use crate::repeats::Repeats;
 
-/// A round as the run file keeps it.
+/// Returns a round in the form of the run file.
 pub(crate) fn kept(operations: u64, taken: Taken) -> run_file::Round {
     run_file::Round { operations, time_ns: as_ns(taken.time), usage: taken.usage }
 }
@@ -36,12 +36,12 @@ impl Growing {
         self.phase.rounds.push(kept(timed.operations, taken));
     }
 
-    /// The whole phase, without repeated rounds.
+    /// Returns the whole phase, without repeated rounds.
     pub(crate) fn done(self) -> Phase {
         self.done_with(&Repeats::none())
     }
 
-    /// The whole phase, with the number of its rounds that were done again.
+    /// Returns the whole phase, with the number of its rounds that were repeated.
     pub(crate) fn done_with(mut self, repeats: &Repeats) -> Phase {
         self.phase.repeats = repeats.done();
         self.phase.tape_hash = format!("{:016x}", self.hash.value());
@@ -49,7 +49,7 @@ impl Growing {
     }
 }
 
-/// Records of another set from some row on.
+/// Records of another set, from row `first` on.
 pub(crate) struct Offset<'r, R> {
     pub(crate) records: &'r R,
     pub(crate) first: u64,
@@ -69,13 +69,13 @@ impl<R: Records> Records for Offset<'_, R> {
     }
 }
 
-/// What one round of a crew visits.
+/// The records that one round of a crew visits.
 pub(crate) struct Visit<'v, R> {
     pub(crate) records: &'v R,
     pub(crate) rows: &'v Rows,
     pub(crate) tape: &'v Tape,
     pub(crate) count: u64,
-    /// Threads get shares that are multiples of this.
+    /// The number of which each thread's share is a multiple.
     pub(crate) multiple_of: u64,
     pub(crate) clock: Clock,
     pub(crate) check: bool,
@@ -93,7 +93,7 @@ pub(crate) fn crew_round<R: Records + Sync>(
     Ok(Timed::of_crew(crew))
 }
 
-/// The same for work that knows the number of its thread; returns what each thread returned.
+/// Runs a round of work that knows the number of its thread; returns each thread's result.
 pub(crate) fn crew_visit<R: Records + Sync, T: Send>(
     session: &Session<'_>,
     threads: u32,
@@ -123,7 +123,7 @@ pub(crate) fn crew_visit<R: Records + Sync, T: Send>(
     session.crew(threads, progress, &duty)
 }
 
-/// What the variant of a cell says of its clock, behind the rest.
+/// Returns the words for a cell's clock at the end of its variant.
 pub(crate) fn clock_in_words(clock: Clock) -> &'static str {
     match clock {
         Clock::Stops => "",
@@ -134,8 +134,8 @@ pub(crate) fn clock_in_words(clock: Clock) -> &'static str {
 /// The phase that fills a store for others.
 pub(crate) const LOAD: &str = "load";
 
-/// Inserts records 0 to the cell's number of rows as the phase `load`: by one connection, in
-/// random order of their keys, in transactions of `batch` where the engine has some.
+/// Inserts records 0 to the cell's number of rows as the phase `load`: by one connection, in random
+/// order of their keys, in transactions of `batch` if the engine has transactions.
 pub(crate) fn load<R: Records + Sync>(
     cell: &Cell,
     records: &R,
@@ -166,8 +166,8 @@ pub(crate) fn load<R: Records + Sync>(
     Ok(())
 }
 
-/// A function for [`crew_round`] that reports the progress of a round; the first thread reports
-/// for all.
+/// Returns a function for [`crew_round`] that reports the progress of a round; the first thread
+/// reports for all.
 pub(crate) fn telling<'p>(
     report: &'p mut Report<'_>,
     phase: &str,

@@ -1,5 +1,5 @@
-//! The stores of a cell after its clock: a process of its own opens what another one closed and
-//! looks at it, so that nothing counts as kept that was in the memory of that process.
+//! The stores of a cell after its clock. Another process than the one that closed them opens and
+//! checks them, so that data in the memory of the first process does not count as kept.
 
 use assay_core::crew::{self, Connections};
 use assay_core::plan::Cell;
@@ -9,15 +9,15 @@ use assay_driver::{Driver, Store};
 
 use crate::cell::{Needs, dir_of, marker_of, open_all, spec_of, store_error, stores_for};
 
-/// Looks at what stores hold, by a connection to each. Returns how many answers were compared.
+/// A function that checks stores, by a connection to each; returns the number of answers.
 pub(crate) type Look<'l> = dyn Fn(Connections<'_, '_>) -> Result<u64> + Sync + 'l;
 
-/// Stores that are open again.
+/// Stores that were opened again.
 pub(crate) struct Reopened {
     stores: Vec<Box<dyn Store>>,
     cpus: Vec<usize>,
     dir: Option<StoreDir>,
-    /// What the process that closed them says of them.
+    /// The marker that the process that closed them wrote.
     pub(crate) marker: Marker,
 }
 
@@ -36,7 +36,7 @@ impl Reopened {
         Ok(Self { stores, cpus: cell.cpus.clone(), dir, marker })
     }
 
-    /// Looks at what they hold.
+    /// Checks the content of the stores.
     pub(crate) fn look(&self, look: &Look<'_>) -> Result<u64> {
         let compared =
             crew::run(&self.stores, 1, &self.cpus, &mut |_| (), &|_, _, connections, _| {
@@ -45,7 +45,7 @@ impl Reopened {
         Ok(compared.iter().sum())
     }
 
-    /// Closes them; they are removed unless they stay for another process.
+    /// Closes the stores; they are removed unless they stay for another process.
     pub(crate) fn close(self, stay: bool) -> Result<()> {
         self.stores.into_iter().try_for_each(Store::close)?;
         match self.dir.filter(|_| !stay) {

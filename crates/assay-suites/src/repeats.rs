@@ -1,24 +1,24 @@
-//! Rounds that were disturbed are done again, where doing so changes nothing of what they are.
+//! Repeats of disturbed rounds, if a repeat finds the same state as the first attempt.
 //!
-//! What decides is what a round had of the machine, not how fast it was: so the rates of those that
-//! are kept are no better than those of rounds that were not disturbed at all. A second attempt
-//! finds the same records as the first. So rounds that insert new records, or delete some, have
-//! none. Those that write records of their own are excepted, as the samples of `tonbo-micro`.
+//! The decision depends on the machine's share for the round, not on its speed: so the rates of the
+//! kept rounds are no better than those of rounds that were not disturbed at all. A second attempt
+//! finds the same records as the first. So rounds that insert new records, or delete some, are not
+//! repeated, except those that write their own records, as the samples of `tonbo-micro`.
 
 use assay_core::crew::Taken;
 use assay_core::plan::{Cell, PageCache};
 use assay_core::usage::Usage;
 use assay_driver::error::Result;
 
-/// How many disturbed rounds of a phase are done again at most, unless something else is said.
+/// The default maximum of repeats of a phase's disturbed rounds.
 pub const REPEATS: u32 = 5;
 
-/// For options that are left out of a cell where they are 0.
+/// Returns true if the count is 0, for options that a cell leaves out then.
 pub(crate) fn is_zero(count: &u32) -> bool {
     *count == 0
 }
 
-/// How many rounds of a phase may be done again, and were.
+/// The number of a phase's repeats: the maximum, and those done.
 #[derive(Debug)]
 pub(crate) struct Repeats {
     most: u32,
@@ -26,8 +26,8 @@ pub(crate) struct Repeats {
 }
 
 impl Repeats {
-    /// For a phase of which `most` rounds may be done again. There are none in a cold cell, where
-    /// the first attempt has warmed the page cache.
+    /// Returns the repeats of a phase that may have `most`. A cold cell has none, because the first
+    /// attempt has warmed the page cache.
     pub(crate) fn at_most(most: u32, cell: &Cell) -> Self {
         match cell.page_cache {
             PageCache::Warm => Self { most, done: 0 },
@@ -35,19 +35,19 @@ impl Repeats {
         }
     }
 
-    /// For a phase whose rounds change what a second attempt would find.
+    /// Returns no repeats, for a phase whose rounds change what a second attempt would find.
     pub(crate) fn none() -> Self {
         Self { most: 0, done: 0 }
     }
 
-    /// How many rounds were done again.
+    /// Returns the number of repeats done.
     pub(crate) fn done(&self) -> u32 {
         self.done
     }
 
-    /// Does a round, and again while it is disturbed and that is allowed; returns the attempt that
-    /// lacked least. `attempt` gets a number that counts those of the phase from 0, where first
-    /// attempts have 0; it returns what it did and what that took.
+    /// Runs a round, and repeats it while it is disturbed and that is allowed; returns the attempt
+    /// that lacked least. `attempt` gets its number among the phase's repeats from 1, or 0 for a
+    /// first attempt; it returns its result and its figures.
     pub(crate) fn least_disturbed<T>(
         &mut self,
         mut attempt: impl FnMut(u32) -> Result<(T, Taken)>,
@@ -64,7 +64,7 @@ impl Repeats {
     }
 }
 
-/// Returns what share of its time a round lacked a processor. What one lacked that was stopped is
+/// Returns the share of its time for which a round lacked a processor. For a stopped round it is
 /// not known.
 fn lack(usage: Option<Usage>) -> f64 {
     usage.map_or(0.0, |usage| match usage.stops {
@@ -79,18 +79,18 @@ mod tests {
 
     use super::*;
 
-    /// A round that waited for `waited_ns` of its 100 ns.
+    /// Returns a round that waited for `waited_ns` of its 100 ns.
     fn round(waited_ns: u64) -> ((), Taken) {
         let usage = Usage { wall_ns: 100, waited_ns, processors: 1, ..Usage::default() };
         ((), Taken { time: Duration::from_nanos(waited_ns), usage: Some(usage) })
     }
 
-    /// A phase of which 5 rounds may be done again.
+    /// Returns the repeats of a phase that may have 5.
     fn five() -> Repeats {
         Repeats { most: 5, done: 0 }
     }
 
-    /// Does rounds whose attempts wait for these times; returns what was kept of each.
+    /// Runs rounds whose attempts wait for these times; returns the kept time of each.
     fn kept(repeats: &mut Repeats, rounds: &[&[u64]]) -> Vec<u64> {
         let keep = |attempts: &&[u64]| {
             let mut waits = attempts.iter();

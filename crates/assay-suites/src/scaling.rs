@@ -8,8 +8,8 @@ use assay_core::stats::median;
 
 use crate::Labels;
 
-/// A chart for each workload and phase that was measured with several numbers of threads: how many
-/// times the rate of the fewest threads each number has.
+/// Returns a chart for each workload and phase that was measured with several numbers of threads:
+/// the rate of each number, divided by the rate of the fewest threads.
 pub(crate) fn charts(run: &RunFile) -> Vec<LineChart> {
     let (mut workloads, mut positions) = (Vec::<Vec<&CellResult>>::new(), HashMap::new());
     for result in run.results().filter(|result| result.status == Status::Measured) {
@@ -47,16 +47,16 @@ pub(crate) fn charts(run: &RunFile) -> Vec<LineChart> {
     charts
 }
 
-/// A line for each engine that did the phase with at least two numbers of threads.
+/// Returns a line for each engine that did the phase with at least two numbers of threads.
 fn lines(labelled: &Labels, workload: &[&CellResult], phase: &str) -> Vec<Line> {
-    // Of each engine the rates of its trials by the number of threads. There may be very many.
+    // For each engine, the rates of its trials by the number of threads. There may be very many.
     let mut lines: Vec<(Line, BTreeMap<u32, Vec<f64>>)> = Vec::new();
     let mut places = HashMap::new();
     for result in workload {
         let Some(found) = result.measurement.phase(phase) else {
             continue;
         };
-        // A phase that is of one thread in every cell says nothing about threads.
+        // A phase that has one thread in every cell says nothing about threads.
         if found.threads != result.cell.threads {
             continue;
         }

@@ -1,5 +1,5 @@
-//! What a suite is. A [`Suite`] has its options as a type of its own; [`AnySuite`] and [`Task`] are
-//! the same for callers that know neither: they read a cell's options once, here and nowhere else.
+//! Suites. A [`Suite`] has a type for its options. [`AnySuite`] and [`Task`] are for callers that
+//! do not know the type: they read a cell's options once, here and nowhere else.
 
 use std::fmt;
 use std::time::Duration;
@@ -15,40 +15,40 @@ use serde_json::Value;
 
 use crate::cell::Report;
 
-/// The cells that show what the instrument costs do at most this many operations of a kind.
+/// The most operations of a kind in the cells that show the instrument's own cost.
 pub const CALIBRATION_COUNT: u64 = 1_000_000;
 
-/// What a cell does with the store in its directory.
+/// The use that a cell makes of the store in its directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreUse {
-    /// It makes a new one, and removes it at the end or leaves it for a next run.
+    /// The cell makes a new store, and removes it at the end or leaves it for a next run.
     Makes,
-    /// It takes the one that is there, or makes one and leaves it.
+    /// The cell takes the existing store, or makes one and leaves it.
     TakesOrMakes,
-    /// It opens the one that is there.
+    /// The cell opens the existing store.
     Opens,
 }
 
-/// Operations that are due at a rate, and the time that they take then, whatever the engine.
+/// Operations that are due at a rate, and the time that they take with any engine.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Paced {
-    /// How many.
+    /// The number of operations.
     pub operations: u64,
-    /// From the first to the last of them.
+    /// The time from the first to the last of them.
     pub time: Duration,
 }
 
-/// What a suite leaves whose stores are looked at by what their cell says alone.
+/// The value left by a suite whose stores are checked by their cell alone.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Nothing {}
 
-/// A cell whose store is to be looked at, in a process of its own.
+/// A cell whose store is to be checked, in another process.
 pub struct CellLook<'c, O> {
     /// The cell.
     pub cell: &'c Cell,
-    /// Its options.
+    /// The options of the cell.
     pub options: &'c O,
-    /// The driver of its engine.
+    /// The driver of the cell's engine.
     pub driver: &'c dyn Driver,
 }
 
@@ -56,115 +56,115 @@ pub struct CellLook<'c, O> {
 pub struct CellRun<'c, O> {
     /// The cell.
     pub cell: &'c Cell,
-    /// Its options.
+    /// The options of the cell.
     pub options: &'c O,
-    /// The driver of its engine.
+    /// The driver of the cell's engine.
     pub driver: &'c dyn Driver,
-    /// Where its figures go.
+    /// The measurement that gets the figures.
     pub measurement: &'c mut Measurement,
-    /// Where its progress goes.
+    /// The function that gets the progress.
     pub report: &'c mut Report<'c>,
 }
 
-/// The workload of a published benchmark. What implements it stands for the suite, and has no
-/// values of its own.
+/// The workload of a published benchmark. The implementing type stands for the suite, and has no
+/// values.
 pub trait Suite: Sync + 'static {
-    /// What a cell of this suite does.
+    /// The options of a cell of this suite.
     type Options: Serialize + DeserializeOwned + 'static;
 
-    /// Its id.
+    /// The suite's id.
     const ID: &'static str;
 
-    /// What an engine does in it, as the page of results says it.
+    /// The engine's work in the suite, as the page of results describes it.
     const ABOUT: &'static str;
 
-    /// Its revision, from 1: one more with every change after which its figures can no longer be
-    /// compared with earlier ones. `docs/run-file.md` says what each change was.
+    /// The suite's revision, from 1. It grows by one with every change after which figures can no
+    /// longer be compared with earlier ones. `docs/run-file.md` describes each change.
     const REVISION: u32;
 
-    /// Whether lines of progress name the variant of a cell.
+    /// True if lines of progress name the variant of a cell.
     const SHOWS_VARIANT: bool = true;
 
-    /// Whether the suite's project publishes bars, so that ours stay bars however far engines are
-    /// apart.
+    /// True if the suite's project publishes bars, so that ours stay bars however far apart engines
+    /// are.
     const PUBLISHES_BARS: bool = false;
 
-    /// How cells with these options differ from others, in words.
+    /// Returns in words how cells with these options differ from others.
     fn variant(options: &Self::Options) -> String;
 
-    /// What the measuring of a cell tells those who look at its store afterwards. Not a unit, which
-    /// is no value in JSON.
+    /// The value that the measuring of a cell leaves for those who check its store afterwards. It
+    /// is not a unit, which is no value in JSON.
     type Left: Serialize + DeserializeOwned + 'static;
 
-    /// Measures a cell. Returns what it left, if its store outlives its closing.
+    /// Measures a cell. Returns the value that it left, if its store outlives its closing.
     fn run(run: CellRun<'_, Self::Options>) -> Result<Option<Self::Left>>;
 
-    /// Looks at the store that a cell left. Returns how many answers were compared, and what there
-    /// is to look at for one more process.
+    /// Checks the store that a cell left. Returns the number of answers that were compared, and the
+    /// value for one more process, if it has something to check.
     fn look(
         look: CellLook<'_, Self::Options>,
         left: Self::Left,
     ) -> Result<(u64, Option<Self::Left>)>;
 
-    /// About how many operations a cell does, for estimates of time.
+    /// Returns about how many operations a cell does, for estimates of time.
     fn operations(cell: &Cell, options: &Self::Options) -> Option<u64>;
 
-    /// Those of them that are due at a rate.
+    /// Returns the operations that are due at a rate.
     fn paced(_: &Self::Options) -> Paced {
         Paced::default()
     }
 
-    /// About how many of them are commits, which an engine may have to synchronise.
+    /// Returns about how many operations are commits, which an engine may have to synchronise.
     fn commits(cell: &Cell, options: &Self::Options) -> Option<u64>;
 
-    /// About how many bytes a record of a cell has.
+    /// Returns about how many bytes a record of a cell has.
     fn record_bytes(options: &Self::Options) -> u64;
 
-    /// What a cell does with the store in its directory.
+    /// Returns the use that a cell makes of the store in its directory.
     fn store_use(_: &Self::Options) -> StoreUse {
         StoreUse::Makes
     }
 
-    /// Whether a cell reads ranges, for which keys have to be in order.
+    /// Returns true if a cell reads ranges, for which keys must be in order.
     fn scans(_: &Self::Options) -> bool {
         false
     }
 
-    /// Whether a cell works on volumes, which an engine may have of its own.
+    /// Returns true if a cell uses volumes, which an engine may implement itself.
     fn mounts_volumes(_: &Self::Options) -> bool {
         false
     }
 
-    /// The options of the cell that shows what the instrument costs; none: there is no such cell.
+    /// Returns the options of the cell that shows the instrument's own cost; none: no such cell.
     fn calibration(options: &Self::Options) -> Option<Self::Options>;
 
-    /// What the suite's project prints of a run; with the name that its pictures begin with.
+    /// Returns a run as the suite's project prints it; names of pictures start with `name`.
     fn published(run: &RunFile, name: &str) -> std::result::Result<String, fmt::Error>;
 
-    /// The line charts of a run; none for suites whose pictures are bars.
+    /// Returns the line charts of a run; none for suites whose pictures are bars.
     fn charts(_: &RunFile) -> Vec<LineChart> {
         Vec::new()
     }
 
-    /// One picture over all engines, where the published ones are of one engine each.
+    /// Returns one picture over all engines, if the published pictures are of one engine each.
     fn over_engines(_: &RunFile) -> Option<Sheet> {
         None
     }
 }
 
-/// Options as cells carry them.
+/// Returns options in the form of cells.
 pub fn plain(options: &impl Serialize) -> Value {
     serde_json::to_value(options).expect("options are plain data")
 }
 
-/// The options of a cell of this suite.
+/// Returns the options of a cell of this suite.
 pub(crate) fn options<S: Suite>(cell: &Cell) -> Result<S::Options> {
     S::Options::deserialize(&cell.options)
         .map_err(|why| Error::engine("read the options of the cell", why))
 }
 
-/// The results of a suite in a run, without those of engines that cannot do it; with their
-/// options, where they can be read.
+/// Returns the results of a suite in a run, without those of engines that cannot do it; with their
+/// options, if they can be read.
 pub(crate) fn results<S: Suite>(run: &RunFile) -> Vec<(&CellResult, Option<S::Options>)> {
     let cannot =
         |status: &Status| matches!(status, Status::Unsupported(_) | Status::Unavailable(_));
@@ -174,36 +174,36 @@ pub(crate) fn results<S: Suite>(run: &RunFile) -> Vec<(&CellResult, Option<S::Op
         .collect()
 }
 
-/// A suite of which only the name is known.
+/// A suite whose type of options is not known.
 pub trait AnySuite: Sync {
-    /// Its id.
+    /// Returns the suite's id.
     fn id(&self) -> &'static str;
 
-    /// What an engine does in it.
+    /// Returns the engine's work in the suite, in words.
     fn about(&self) -> &'static str;
 
-    /// Its revision.
+    /// Returns the suite's revision.
     fn revision(&self) -> u32;
 
-    /// Whether lines of progress name the variant of a cell.
+    /// Returns true if lines of progress name the variant of a cell.
     fn shows_variant(&self) -> bool;
 
-    /// A cell of this suite, with its options read.
+    /// Returns a cell of this suite, with its options read.
     ///
     /// # Errors
-    /// The options are not those of this suite.
+    /// If the options are not those of this suite.
     fn task<'c>(&self, cell: &'c Cell) -> Result<Box<dyn Task + 'c>>;
 
-    /// What the suite's project prints of a run; with the name that its pictures begin with.
+    /// Returns a run as the suite's project prints it; names of pictures start with `name`.
     fn published_text(&self, run: &RunFile, name: &str) -> std::result::Result<String, fmt::Error>;
 
-    /// The line charts of a run.
+    /// Returns the line charts of a run.
     fn line_charts(&self, run: &RunFile) -> Vec<LineChart>;
 
-    /// Whether the suite's project publishes bars.
+    /// Returns true if the suite's project publishes bars.
     fn publishes_bars(&self) -> bool;
 
-    /// One picture over all engines, where the published ones are of one engine each.
+    /// Returns one picture over all engines, if the published pictures are of one engine each.
     fn sheet(&self, run: &RunFile) -> Option<Sheet>;
 }
 
@@ -248,22 +248,22 @@ impl<S: Suite> AnySuite for S {
 
 /// A cell with its options read.
 pub trait Task {
-    /// About how many operations it does; none if its suite does not know.
+    /// Returns about how many operations the cell does; none if its suite does not know.
     fn operations(&self) -> Option<u64>;
 
-    /// Those of them that are due at a rate.
+    /// Returns the operations that are due at a rate.
     fn paced(&self) -> Paced;
 
-    /// About how many of them are commits; none if its suite does not know.
+    /// Returns about how many operations are commits; none if its suite does not know.
     fn commits(&self) -> Option<u64>;
 
-    /// About how many bytes a record of it has.
+    /// Returns about how many bytes a record of the cell has.
     fn record_bytes(&self) -> u64;
 
-    /// What it does with the store in its directory.
+    /// Returns the use that the cell makes of the store in its directory.
     fn store_use(&self) -> StoreUse;
 
-    /// Measures it. Returns what it left, if its store outlives its closing.
+    /// Measures the cell. Returns the value that it left, if its store outlives its closing.
     fn run(
         &self,
         driver: &dyn Driver,
@@ -271,8 +271,8 @@ pub trait Task {
         report: &mut Report<'_>,
     ) -> Result<Option<Value>>;
 
-    /// Looks at the store that it left. Returns how many answers were compared, and what there is
-    /// to look at for one more process.
+    /// Checks the store that the cell left. Returns the number of answers that were compared, and
+    /// the value for one more process, if it has something to check.
     fn look(&self, driver: &dyn Driver, left: Value) -> Result<(u64, Option<Value>)>;
 }
 

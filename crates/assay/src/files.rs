@@ -1,4 +1,4 @@
-//! Files and directories that options name: looked at before any work is done for them.
+//! Checks files and directories that options name, before any work is done for them.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -11,23 +11,23 @@ use program_support::exit::{Failure, Outcome};
 use program_support::output::say;
 use program_support::whole_file;
 
-/// Where run files go unless an option says otherwise.
+/// The folder of run files, unless an option names another one.
 pub(crate) const RUNS_FOLDER: &str = "assay-runs";
 
-/// Whether a file can be written here; `option` is what chose it. Its directory has to be there.
+/// Checks that a file can be written at `path`, which `option` chose. Its directory must exist.
 pub(crate) fn check_writable(path: &Path, option: &str) -> Outcome {
     can_write(path, Missing::IsRefused)
         .map_err(|why| Failure::Refused(format!("{}: {why}; {}", path.display(), another(option))))
 }
 
-/// The same for the file of a run that has no option: its directory is made when it is written.
+/// Checks that the default run file can be written. Its directory is made when it is written.
 pub(crate) fn check_default(path: &Path) -> Outcome {
     can_write(path, Missing::IsMadeLater).map_err(|why| {
         Failure::Refused(format!("{}: {why}; {}", path.display(), another("--output")))
     })
 }
 
-/// Whether a file can be written here that is no run file, and replaces no measurements.
+/// Checks that a file other than a run file can be written, and that it replaces no measurements.
 pub(crate) fn check_other(path: &Path, option: &str) -> Outcome {
     check_writable(path, option)?;
     let is_run = matches!(RunFile::load(path), Ok(_) | Err(RunFileError::Version { .. }));
@@ -43,12 +43,12 @@ pub(crate) fn check_other(path: &Path, option: &str) -> Outcome {
     )))
 }
 
-/// Whether there is a file with something in it.
+/// Returns true if there is a file that is not empty.
 pub(crate) fn is_written(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() > 0)
 }
 
-/// What a missing directory means.
+/// The meaning of a missing directory.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Missing {
     IsRefused,
@@ -81,7 +81,7 @@ fn can_write(path: &Path, missing: Missing) -> Result<(), String> {
     can_make_files(folder).map_err(|e| e.to_string())
 }
 
-/// Whether a file can be read to its end: a device may have none.
+/// Checks that a file can be read. Its end is not looked for: a device may have none.
 pub(crate) fn check_readable(path: &Path, option: &str) -> Outcome {
     let refused = |why: String| {
         let shown = path.display();
@@ -117,7 +117,7 @@ pub(crate) fn load_runs(paths: &[PathBuf]) -> Outcome<Vec<(&Path, RunFile)>> {
     }
 }
 
-/// Whether files can be made in a directory. The one that is tried has no name.
+/// Checks that files can be made in a directory, with a file that has no name.
 pub(crate) fn can_make_files(folder: &Path) -> io::Result<()> {
     tempfile::tempfile_in(folder).map(drop).map_err(|error| match error.raw_os_error() {
         Some(code) => io::Error::from_raw_os_error(code),
@@ -125,7 +125,7 @@ pub(crate) fn can_make_files(folder: &Path) -> io::Result<()> {
     })
 }
 
-/// Makes a directory, if it is not there yet, in one that is there. Says whether it made it.
+/// Makes a directory whose parent exists, if it is missing. Returns true if it made it.
 pub(crate) fn make_directory(path: &Path, option: &str) -> Outcome<bool> {
     let refused = |why: String| {
         let shown = path.display();
@@ -147,7 +147,7 @@ pub(crate) fn make_directory(path: &Path, option: &str) -> Outcome<bool> {
     }
 }
 
-/// Makes the directory of a file that has its default place.
+/// Makes the directory of a file that is at its default path.
 pub(crate) fn make_default_folder(path: &Path) -> Outcome {
     let folder = whole_file::folder_of(path);
     match folder == Path::new(RUNS_FOLDER) {
@@ -156,8 +156,8 @@ pub(crate) fn make_default_folder(path: &Path) -> Outcome {
     }
 }
 
-/// Keeps other commands that ask for the same from changing a file, while what is returned lives.
-/// It has to be replaced as a whole. If it is not there, `new` is what is in it.
+/// Locks a file until the returned value is dropped: other commands that lock it wait. The file has
+/// to be replaced as a whole. If it is missing, it is made with the content `new`.
 pub(crate) fn lock(path: &Path, new: &[u8]) -> io::Result<File> {
     loop {
         match whole_file::write_new(path, new) {
@@ -171,7 +171,7 @@ pub(crate) fn lock(path: &Path, new: &[u8]) -> io::Result<File> {
             Err(_) => return Ok(file),
             Ok(()) => {}
         }
-        // Who had the lock before may have put another one in its place.
+        // The previous holder of the lock may have replaced the file.
         let identity = |found: fs::Metadata| (found.dev(), found.ino());
         if identity(file.metadata()?) == identity(fs::metadata(path)?) {
             return Ok(file);
@@ -179,7 +179,7 @@ pub(crate) fn lock(path: &Path, new: &[u8]) -> io::Result<File> {
     }
 }
 
-/// Whether two names are of one file, which need not be there yet.
+/// Returns true if two paths name one file, which need not exist yet.
 pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
     let real = |path: &Path| -> Option<PathBuf> {
         let target = whole_file::target(path).ok()?;

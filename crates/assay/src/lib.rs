@@ -1,8 +1,8 @@
-//! The command line of Assay: one command that measures any embedded database on the workloads
-//! that the field publishes, checks every answer, and keeps the result in a file.
+//! The command line of Assay: one command that measures any embedded database on the workloads that
+//! the field publishes, checks every answer, and keeps the result in a file.
 //!
-//! `cli` is what a user can say; each command is a file in `commands`. `planning` makes cells of
-//! it, `running` carries them out by the processes in `worker`, and `output` shows what came of it.
+//! `cli` defines the command line; each command is a file in `commands`. `planning` makes cells of
+//! it, `running` measures them by the processes in `worker`, and `output` shows the results.
 
 #![warn(unreachable_pub)]
 
@@ -25,7 +25,7 @@ use cli::{Asked, Command, Internal, PluginCommand, RunSuite};
 use worker::child::Place;
 use worker::groups;
 
-/// Does what the command line of this process says, and returns the status to end with.
+/// Runs the command line of this process, and returns its exit status.
 pub fn run() -> ExitCode {
     let outcome = cli::parse().and_then(|asked| match asked {
         Asked::Command(command, plugins) => {

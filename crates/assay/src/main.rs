@@ -1,4 +1,4 @@
-//! The program `assay`; what it does is in the library beside it.
+//! The program `assay`; its code is in the library of this crate.
 
 use std::process::ExitCode;
 

@@ -9,7 +9,7 @@ use super::{Comparison, Design, LEVEL, Line, Quantity, Statistic, Verdict};
 /// The version of this format.
 const SCHEMA_VERSION: u32 = 1;
 
-/// The comparison as JSON, on lines as people read it.
+/// Returns the comparison as JSON, on lines as people read it.
 pub fn json(comparison: &Comparison) -> String {
     let value = json!({
         "format": "assay-comparison",

@@ -10,21 +10,21 @@ use assay_core::stats::mean_of_fastest_tenth;
 use crate::format::{bytes, duration_ns, quantity};
 use crate::latencies::latency_ns;
 
-/// What is compared.
+/// The quantity that is compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Quantity {
     /// Operations a second of a phase.
     Rate {
-        /// Its name.
+        /// The phase.
         phase: String,
     },
-    /// How long operations took, one by one.
+    /// Latencies of operations timed one by one.
     Latency {
         /// The phase.
         phase: String,
         /// The kind of operation.
         operation: String,
-        /// What share of them took at most this.
+        /// The percentile of their latencies.
         percentile: Percentile,
     },
     /// Peak memory of the worker.
@@ -40,23 +40,23 @@ pub enum Quantity {
 /// A percentile of latencies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Percentile {
-    /// Half of the operations took at most this.
+    /// The latency that half of the operations took at most.
     P50,
-    /// 90 % of them did.
+    /// The latency that 90 % of them took at most.
     P90,
-    /// 99 % of them did.
+    /// The latency that 99 % of them took at most.
     P99,
-    /// 99.9 % of them did.
+    /// The latency that 99.9 % of them took at most.
     P999,
-    /// 99.99 % of them did.
+    /// The latency that 99.99 % of them took at most.
     P9999,
 }
 
 impl Percentile {
-    /// All that are compared.
+    /// All percentiles that are compared.
     const ALL: [Self; 5] = [Self::P50, Self::P90, Self::P99, Self::P999, Self::P9999];
 
-    /// The share of the operations.
+    /// Returns the share of the operations.
     fn share(self) -> f64 {
         match self {
             Self::P50 => 0.5,
@@ -67,7 +67,7 @@ impl Percentile {
         }
     }
 
-    /// The same in percent.
+    /// Returns the share of the operations in percent.
     pub(super) fn percent(self) -> f64 {
         match self {
             Self::P50 => 50.0,
@@ -79,59 +79,59 @@ impl Percentile {
     }
 }
 
-/// How the rounds of a trial become its figure.
+/// The statistic that makes a trial's figure of its rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Statistic {
     /// The median of the rounds, or the trial's only value.
     Median,
-    /// The mean of the fastest tenth of them.
+    /// The mean of the fastest tenth of the rounds.
     FastestTenth,
 }
 
 /// One quantity of two sides.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// How its cell differs from others, in words.
+    /// The differences of the cell's work from others, in words.
     pub work: String,
     /// The engine, or both.
     pub engine: String,
-    /// What is compared.
+    /// The quantity that is compared.
     pub quantity: Quantity,
-    /// By which statistic.
+    /// The statistic of each trial.
     pub statistic: Statistic,
     /// The base's figure, the median over its trials.
     pub base: f64,
-    /// The other side's.
+    /// The other side's figure, the median over its trials.
     pub new: f64,
-    /// How many times the base the other side is.
+    /// The other side's figure divided by the base's.
     pub ratio: Ratio,
     /// The probability of the test after Holm, over all lines; none without a test.
     pub adjusted: Option<f64>,
 }
 
-/// What a line comes to.
+/// The verdict on a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The other side is faster, or takes less.
     Better,
-    /// It is slower, or takes more.
+    /// The other side is slower, or takes more.
     Worse,
     /// No difference was found.
     NotFound,
-    /// There are too few trials for a test.
+    /// The trials are too few for a test.
     TooFewTrials,
 }
 
-/// The level of a whole comparison: how often one without any difference may have one found.
+/// The level of a whole comparison: the share of comparisons without any difference that find one.
 pub const LEVEL: f64 = 0.05;
 
 impl Quantity {
-    /// Whether more of it is better.
+    /// Returns true if more of the quantity is better.
     pub fn is_better_higher(&self) -> bool {
         matches!(self, Self::Rate { .. })
     }
 
-    /// A value in its unit, as people read it.
+    /// Returns a value in its unit, as people read it.
     pub fn words(&self, value: f64) -> String {
         match self {
             Self::Rate { .. } => quantity(value),
@@ -140,7 +140,7 @@ impl Quantity {
         }
     }
 
-    /// Its unit in files that programs read.
+    /// Returns the unit in files that programs read.
     pub fn unit(&self) -> &'static str {
         match self {
             Self::Rate { .. } => "operations_per_second",
@@ -149,12 +149,12 @@ impl Quantity {
         }
     }
 
-    /// Returns a trial's figure; none if it has none, or one that says nothing.
+    /// Returns a trial's figure; none if it is missing or says nothing.
     pub(super) fn of_trial(&self, trial: &CellResult, statistic: Statistic) -> Option<f64> {
         self.value(trial, statistic).filter(|&value| value > 0.0)
     }
 
-    /// Checks whether a trial took this figure, be it 0.
+    /// Returns true if a trial took this figure, even if it is 0.
     pub(super) fn was_taken(&self, trial: &CellResult) -> bool {
         self.value(trial, Statistic::Median).is_some()
     }
@@ -184,7 +184,7 @@ impl Quantity {
     }
 }
 
-/// The lines that a trial may have: of its phases first, then of its whole worker.
+/// Returns the quantities that a trial may have: of its phases first, then of its whole worker.
 pub(super) fn quantities(trial: &CellResult) -> Vec<(Quantity, Statistic)> {
     let mut all = Vec::new();
     for phase in &trial.measurement.phases {
@@ -198,7 +198,7 @@ pub(super) fn quantities(trial: &CellResult) -> Vec<(Quantity, Statistic)> {
 fn of_phase(phase: &Phase) -> Vec<(Quantity, Statistic)> {
     let rate = || Quantity::Rate { phase: phase.name.clone() };
     let mut all = vec![(rate(), Statistic::Median)];
-    // Of one round, both statistics are the same.
+    // Both statistics of a single round are equal.
     if phase.rounds.len() > 1 {
         all.push((rate(), Statistic::FastestTenth));
     }
@@ -253,7 +253,7 @@ impl fmt::Display for Statistic {
 }
 
 impl Line {
-    /// What it comes to.
+    /// Returns the verdict on the line.
     pub fn verdict(&self) -> Verdict {
         match self.adjusted {
             None => Verdict::TooFewTrials,
@@ -265,12 +265,12 @@ impl Line {
         }
     }
 
-    /// A ratio on that side of 1 on which the test says that it is.
+    /// Returns a ratio on the side of 1 that the test gives.
     fn direction(&self) -> f64 {
         self.ratio.test.map_or(1.0, |test| test.mean())
     }
 
-    /// The verdict in a word or two.
+    /// Returns the verdict in a word or two.
     pub fn words(&self) -> &'static str {
         match (self.verdict(), &self.quantity) {
             (Verdict::TooFewTrials, _) => "too few trials",
@@ -284,8 +284,8 @@ impl Line {
         }
     }
 
-    /// Whether it is surely worse by this share or more: found to be worse, and so is the better
-    /// end of its interval.
+    /// Returns true if the line is surely worse by this share or more: it was found to be worse,
+    /// and even the better end of its interval is that much worse.
     pub fn is_regression(&self, share: f64) -> bool {
         let Some(Bounds { low, high }) = self.ratio.test.map(|test| test.interval) else {
             return false;
@@ -297,7 +297,7 @@ impl Line {
         self.verdict() == Verdict::Worse && is_far
     }
 
-    /// By how much it is worse: the share that is lost, or that is taken in addition.
+    /// Returns the loss: the share that is lost, or that is taken in addition.
     pub fn loss(&self) -> f64 {
         match self.quantity.is_better_higher() {
             true => 1.0 - self.ratio.value,

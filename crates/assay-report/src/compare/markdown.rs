@@ -4,7 +4,7 @@ use super::text::{HEADS, cells, sentences};
 use super::{Comparison, Statistic};
 use crate::rows::plain_markdown;
 
-/// The comparison as Markdown.
+/// Returns the comparison as Markdown.
 pub fn markdown(comparison: &Comparison) -> String {
     let mut out = String::new();
     let mut work = "";

@@ -1,6 +1,6 @@
-//! Two runs, or two engines of one run, quantity by quantity.
+//! The comparison of two runs, or of two engines of one run, quantity by quantity.
 //!
-//! Each line has a test of its own. Its verdict is adjusted for the number of them, so that a
+//! Each line has its own test. Its verdict is adjusted for the number of tests, so that a
 //! comparison without any difference finds one in at most 5 of 100 cases.
 
 mod json;
@@ -27,24 +27,24 @@ pub use text::render;
 
 use line::quantities;
 
-/// A comparison: what was compared, and what could not be.
+/// A comparison: its lines, and what could not be compared.
 #[derive(Debug)]
 pub struct Comparison {
-    /// How its trials belong together.
+    /// The pairing of its trials.
     pub design: Design,
-    /// One for each quantity that both sides measured, by each statistic.
+    /// A line for each quantity that both sides measured, by each statistic.
     pub lines: Vec<Line>,
-    /// How many of them have a test; the verdicts are adjusted for this number.
+    /// The number of lines with a test; the verdicts are adjusted for it.
     pub tests: usize,
-    /// Why the two sides are not the same experiment: each a sentence.
+    /// The differences between the two experiments: each a sentence.
     pub differences: Vec<String>,
-    /// What the base has and the other side lacks or has wrong: each a sentence.
+    /// Quantities of the base that the other side lacks or has wrong: each a sentence.
     pub not_compared: Vec<String>,
-    /// What a reader has to know, each a sentence.
+    /// Notes for the reader, each a sentence.
     pub notes: Vec<String>,
 }
 
-/// How the trials of two sides belong together.
+/// The pairing of the trials of two sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Design {
     /// Two runs, one after the other.
@@ -54,13 +54,13 @@ pub enum Design {
 }
 
 impl Comparison {
-    /// The level of the hardest test, at which a difference is found whatever the others say.
+    /// Returns the hardest test's level, at which a difference is found whatever the others say.
     pub fn level(&self) -> f64 {
         LEVEL / self.tests.max(1) as f64
     }
 
-    /// Returns what keeps the comparison from being a verdict on all that the base has: what was
-    /// not compared, and lines with too few trials for a test.
+    /// Returns what keeps the comparison from being a verdict on all of the base: quantities that
+    /// were not compared, and lines with too few trials for a test.
     pub fn not_judged(&self) -> Vec<String> {
         let mut all = self.not_compared.clone();
         let lines = self.lines.len();
@@ -71,8 +71,8 @@ impl Comparison {
         all
     }
 
-    /// How many trials would find a change of this share in every rate, by one statistic or the
-    /// other; `None` without a test, or where they are too many to say.
+    /// Returns the number of trials that would find a change of this share in every rate, by either
+    /// statistic; `None` without a test, or if there are too many.
     pub fn trials_to_find(&self, share: f64) -> Option<u32> {
         let mut of_rate: HashMap<_, Option<u32>> = HashMap::new();
         for line in &self.lines {
@@ -116,7 +116,7 @@ pub fn runs(base: &RunFile, new: &RunFile) -> Comparison {
     comparison.finish()
 }
 
-/// The first group of trials with each key.
+/// Returns the first group of trials with each key.
 fn first_of_each<'g, 'r, K: Eq + Hash>(
     groups: &'g [Vec<&'r CellResult>],
     key: impl Fn(&'r Cell) -> K,
@@ -144,8 +144,8 @@ pub fn engines(run: &RunFile, base: &str, new: &str) -> Comparison {
     comparison.finish()
 }
 
-/// Compares the two builds of a run, engine by engine; the other build is the base. None if the run
-/// has one build.
+/// Compares the two builds of a run, engine by engine; the other build is the base. Returns none if
+/// the run has one build.
 pub fn builds(run: &RunFile) -> Option<Comparison> {
     let baseline = run.baseline.as_ref()?;
     let mut comparison = Comparing::new(Design::InTurns);
@@ -170,12 +170,12 @@ pub fn builds(run: &RunFile) -> Option<Comparison> {
     Some(comparison.finish())
 }
 
-/// What is the same of two builds of an engine.
+/// Returns the part of a cell that two builds of an engine have in common.
 fn same_of_builds(cell: &Cell) -> impl Eq + Hash + use<'_> {
     (cell.engine_id(), cell.workload(), cell.threads, cell.key_kind)
 }
 
-/// What is the same of two engines that are compared.
+/// Returns the part of a cell that two compared engines have in common.
 fn same_workload(cell: &Cell) -> (WorkloadKey<'_>, u32) {
     (cell.workload(), cell.threads)
 }
@@ -219,7 +219,7 @@ impl Comparing {
         }
     }
 
-    /// Says that the other side lacks a cell of the base. If the base did not measure it either,
+    /// Notes that the other side lacks a cell of the base. If the base did not measure it either,
     /// nothing is missing.
     fn lacks(&mut self, base: &[&CellResult], sentence: String) {
         match base.iter().any(|trial| trial.status == Status::Measured) {
@@ -228,7 +228,7 @@ impl Comparing {
         }
     }
 
-    /// Adds what two cells measured.
+    /// Adds the measurements of two cells.
     fn add(&mut self, base: &[&CellResult], new: &[&CellResult]) {
         let (first, second) = (&base[0].cell, &new[0].cell);
         if let Some(trial) = base.iter().find(|trial| trial.status != Status::Measured) {
@@ -284,7 +284,7 @@ impl Comparing {
         }
     }
 
-    /// Notes where a round was too short for the clock.
+    /// Notes if a round was too short for the clock.
     fn note_times(&mut self, phase: &str, sides: [&[&CellResult]; 2]) {
         for side in sides {
             let phases = side.iter().filter_map(|trial| trial.measurement.phase(phase));
@@ -342,13 +342,13 @@ impl Comparing {
     }
 }
 
-/// The figure of a trial.
+/// The figure of a trial, with the trial's number.
 struct Figure {
     trial: u32,
     value: f64,
 }
 
-/// The figures of the trials that both sides have.
+/// Returns the figures of the trials that both sides have.
 fn pairs(base: &[Figure], new: &[Figure]) -> Vec<Pair> {
     let mut of_trial = HashMap::new();
     for figure in new {
@@ -358,7 +358,7 @@ fn pairs(base: &[Figure], new: &[Figure]) -> Vec<Pair> {
     base.iter().filter_map(pair).collect()
 }
 
-/// The results of a run by cell, each with all its trials.
+/// Returns the results of a run by cell, each with all its trials.
 fn trials(run: &RunFile) -> Vec<Vec<&CellResult>> {
     let mut groups: Vec<Vec<&CellResult>> = Vec::new();
     let mut places = HashMap::new();
@@ -372,9 +372,9 @@ fn trials(run: &RunFile) -> Vec<Vec<&CellResult>> {
     groups
 }
 
-/// What is the same of two cells if two runs measured the same: the work and the engine. Where the
-/// stores were is not looked at, nor the level and the revision, which are differences that are
-/// named.
+/// Returns the part of a cell that two runs of the same measurement have in common: the work and
+/// the engine. The place of the stores does not count. Level and revision do not count either: they
+/// are reported as differences.
 fn same_cell(cell: &Cell) -> impl Eq + Hash + use<'_> {
     let engine = (&cell.engine, &cell.engine_options, &cell.engine_parameters);
     (cell.workload_but_revision(), engine, cell.threads, cell.key_kind)
@@ -417,7 +417,7 @@ fn whole<'r>(side: &[&'r CellResult]) -> &'r CellResult {
     side.iter().find(|trial| trial.status == Status::Measured).unwrap_or(&side[0])
 }
 
-/// Says which trial was not measured, and why.
+/// Returns which trial was not measured, and why.
 fn not_measured(trial: &CellResult) -> String {
     let (cell, number) = (named(&trial.cell), trial.cell.trial);
     match trial.status.reason() {

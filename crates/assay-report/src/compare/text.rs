@@ -11,13 +11,13 @@ use super::{Comparison, Design, LEVEL, Line, Statistic};
 use crate::blocks::Distinct;
 use crate::table::grid::paragraph;
 
-/// The share of which every view says how many trials would find it.
+/// The share of change for which every view gives the number of trials that would find it.
 pub(super) const SMALL: f64 = 0.05;
 
-/// Draws the comparison as a table of at most this many columns.
+/// Draws the comparison as a table of at most `width` columns.
 ///
 /// # Errors
-/// Never but for want of memory.
+/// Only if memory runs out.
 pub fn render(comparison: &Comparison, width: usize) -> Result<String, fmt::Error> {
     let mut out = String::new();
     let mut works = Distinct::default();
@@ -49,7 +49,7 @@ pub fn render(comparison: &Comparison, width: usize) -> Result<String, fmt::Erro
         let (head, rows) = drawn.split_once('\n').unwrap_or((&drawn, ""));
         writeln!(out, "{}", head.trim_end())?;
         let mut engine = "";
-        // A row that is folded begins with the name of what it is of.
+        // Only the first line of a folded row starts with a name.
         let mut lines = sections[work].iter();
         for row in rows.lines() {
             if !row.starts_with(FOLDED)
@@ -82,10 +82,10 @@ pub fn render(comparison: &Comparison, width: usize) -> Result<String, fmt::Erro
 pub(super) const HEADS: [&str; 8] =
     ["", "base", "new", "ratio", "95 %", "finds", "for 5 %", "difference"];
 
-/// What the further lines of a row begin with: its name has fewer spaces before it.
+/// The start of a row's further lines: its name has fewer spaces before it.
 const FOLDED: &str = "   ";
 
-/// A line's cells, without its engine.
+/// Returns a line's cells, without its engine.
 pub(super) fn cells(comparison: &Comparison, line: &Line) -> [String; 8] {
     let dash = || "–".to_string();
     let test = line.ratio.test;
@@ -108,7 +108,7 @@ pub(super) fn cells(comparison: &Comparison, line: &Line) -> [String; 8] {
     ]
 }
 
-/// What the figures mean, a sentence a line.
+/// Returns the meaning of the figures, a sentence a line.
 pub(super) fn sentences(comparison: &Comparison) -> Vec<String> {
     let design = match comparison.design {
         Design::Apart => "Welch's t for two runs",

@@ -1,5 +1,5 @@
 //! The data of the page, as its scripts read it: runs, engines, and a line for each engine and
-//! workload. What is absent is left out.
+//! workload. Missing values are left out.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -14,18 +14,18 @@ use super::{About, Part};
 use crate::marks::{Mark, Marked};
 use crate::palette::{Look, MARKS, ON_DARK, ON_WHITE, looks};
 
-/// All of it.
+/// The data of a page.
 #[derive(Serialize)]
 pub(crate) struct PageData {
     /// The colours of engines on white and on a dark page.
     palette: [Vec<String>; 2],
     runs: Vec<RunFacts>,
-    /// What suites do, by their ids.
+    /// Descriptions of suites, by their ids.
     suites: BTreeMap<String, &'static str>,
     pub(crate) engines: Vec<EngineData>,
     /// The list of marks.
     marks: [MarkFacts; Mark::ALL.len()],
-    /// Texts that many lines share: settings and what marks say.
+    /// Texts that many lines share: settings and the texts of marks.
     pub(crate) texts: Vec<String>,
     pub(crate) lines: Vec<LineData>,
     charts: Vec<ChartData>,
@@ -48,10 +48,10 @@ pub(crate) struct EngineData {
     name: String,
     /// The engine's id.
     id: String,
-    /// The same for keys of both kinds.
+    /// The engine's name without the kind of its keys.
     #[serde(skip)]
     pub(crate) of_any_keys: String,
-    /// Whether it is that of the authors of this instrument.
+    /// True if the engine is by the authors of this instrument.
     #[serde(skip_serializing_if = "is_not")]
     pub(crate) is_own: bool,
     colour: usize,
@@ -105,7 +105,7 @@ pub(super) struct Places {
     text_data: Vec<String>,
     /// The engines that a suite measured with keys of both kinds: each kind is a column.
     of_both_kinds: HashSet<(String, String)>,
-    /// The looks that are taken, those of engines without settings first.
+    /// The looks in use, those of engines without settings first.
     looks: HashSet<Look>,
     /// The engines that have a column.
     seen: HashSet<String>,
@@ -190,7 +190,7 @@ fn suites(parts: &[Part], about: About<'_>) -> BTreeMap<String, &'static str> {
     names.filter_map(|name| Some((name.clone(), about(name)?))).collect()
 }
 
-/// Suites and engines.
+/// Returns the suites and engines with keys of both kinds.
 fn of_both_kinds(parts: &[Part]) -> HashSet<(String, String)> {
     let mut first = HashMap::new();
     let mut both = HashSet::new();

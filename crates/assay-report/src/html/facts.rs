@@ -1,4 +1,4 @@
-//! What the page says of a run apart from figures: machine, state, build, command, warnings.
+//! The page's facts about a run apart from figures: machine, state, build, command, warnings.
 
 use assay_core::doctor::{Finding, Gravity};
 use assay_core::run_file::{OtherBuild, Phase, RunFile};
@@ -12,7 +12,7 @@ use crate::blocks::Distinct;
 #[derive(Serialize)]
 pub(super) struct RunFacts {
     created: String,
-    /// Where the run file is, from the page's folder.
+    /// The run file, from the page's folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<String>,
     cpu: String,
@@ -28,14 +28,14 @@ pub(super) struct RunFacts {
     rustc: String,
     opt_level: String,
     target: String,
-    /// The build that took turns with it, in words.
+    /// The build that took turns with this one, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     baseline: Option<String>,
     command: String,
     planned: usize,
     cells: usize,
     warnings: Vec<Warning>,
-    /// What the null engine cost: the instrument's own part of each operation.
+    /// The cost of the null engine: the instrument's own part of each operation.
     instrument: Vec<Cost>,
 }
 
@@ -44,7 +44,7 @@ struct Warning {
     subject: String,
     found: String,
     advice: String,
-    /// The storage that it is about; none: all.
+    /// The storage mode of the warning; none: all.
     storage: Option<String>,
 }
 
@@ -84,7 +84,7 @@ impl RunFacts {
     }
 }
 
-/// The warnings that are about a storage mode of the run.
+/// Returns the warnings about the storage modes of the run.
 fn warnings(run: &RunFile) -> Vec<Warning> {
     let concerns = |finding: &&Finding| {
         finding.gravity == Gravity::Warning
@@ -101,7 +101,7 @@ fn warnings(run: &RunFile) -> Vec<Warning> {
     run.findings.iter().filter(concerns).map(warning).collect()
 }
 
-/// Returns what an operation of each phase cost in the null engine: of a thread's operations, the
+/// Returns the cost of an operation of each phase in the null engine: of a thread's operations, the
 /// median over the rounds of all its cells.
 fn instrument(run: &RunFile) -> Vec<Cost> {
     let cells = run.cells.iter().filter(|result| result.cell.calibration);

@@ -1,4 +1,4 @@
-//! The lines of the page's data: what each engine did of each workload.
+//! The lines of the page's data: the figures of each engine in each workload.
 
 use std::collections::HashMap;
 
@@ -32,13 +32,13 @@ pub(crate) struct LineData {
     pub(crate) is_cold: bool,
     pub(crate) trials: usize,
     version: String,
-    /// How the cell ended, unless everything was measured: a word, and why.
+    /// The cell's status, unless everything was measured: a word, and why.
     #[serde(skip_serializing_if = "Option::is_none")]
     trouble: Option<(&'static str, String)>,
-    /// What a reader of all its figures has to know: marks and what each says.
+    /// The marks of all its figures, each with its text.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) marks: Vec<MarkData>,
-    /// How far crash tests speak for the level: words, and what share of crashes breaks it at most.
+    /// The crash tests' support for the level: words, and the share that breaks it at most.
     #[serde(skip_serializing_if = "Option::is_none")]
     held: Option<(usize, f64)>,
     settings: Vec<usize>,
@@ -58,7 +58,7 @@ pub(super) fn is_not(value: &bool) -> bool {
     !value
 }
 
-/// A mark's place in the list of marks, and those of its text and of that in short.
+/// The index of a mark in the list of marks, and those of its text and of its short text.
 pub(crate) type MarkData = (usize, usize, usize);
 
 #[derive(Serialize)]
@@ -66,29 +66,29 @@ pub(crate) struct PhaseData {
     pub(crate) name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) rate: Option<f64>,
-    /// Between what the rate lies.
+    /// The ends of the rate's interval or range.
     #[serde(skip_serializing_if = "Option::is_none")]
     spread: Option<(f64, f64)>,
-    /// Whether that is the 95 % interval; else it is the range of rounds.
+    /// True if the spread is the 95 % interval; else it is the range of rounds.
     #[serde(skip_serializing_if = "is_not")]
     is_interval: bool,
     /// Threads that worked at once.
     pub(crate) threads: u32,
-    /// What a reader of the rate has to know: marks and what each says.
+    /// The marks of the rate, each with its text.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) marks: Vec<MarkData>,
-    /// What share of the wall time was on the clock.
+    /// The share of the wall time on the clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     timed_share: Option<f64>,
     /// Operations for a second of processor time of the whole process.
     #[serde(skip_serializing_if = "Option::is_none")]
     per_cpu_second: Option<f64>,
-    /// Why there is no rate.
+    /// The reason why the rate is missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<usize>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     latencies: Vec<LatencyData>,
-    /// Operations a second and the 99th percentile in microseconds by seconds, of the first trial.
+    /// Operations per second and 99th percentile in microseconds by seconds; the first trial's.
     #[serde(skip_serializing_if = "Option::is_none")]
     timeline: Option<TimelineData>,
 }
@@ -103,7 +103,7 @@ struct TimelineData {
 struct LatencyData {
     operation: String,
     count: u64,
-    /// A share of the operations, and how long they took at most: the median over trials and its
+    /// Shares of the operations, each with its greatest latency: the median over trials and the
     /// range.
     points: Vec<(f64, f64, f64, f64)>,
     max_ns: u64,
@@ -114,18 +114,18 @@ impl LineData {
         self.phases.iter().any(|phase| phase.rate.is_some())
     }
 
-    /// Whether crash tests have looked at its level.
+    /// Returns true if crash tests have tested its level.
     pub(crate) fn is_crash_tested(&self) -> bool {
         self.held.is_some() || self.marks.iter().any(|(at, ..)| Mark::ALL[*at] == Mark::Refuted)
     }
 
-    /// Whether its level promises anything.
+    /// Returns true if its level promises anything.
     pub(crate) fn promises(&self) -> bool {
         self.storage != Storage::Memory.to_string() && self.level != Durability::None.to_string()
     }
 }
 
-/// The lines of a run.
+/// Returns the lines of a run.
 pub(super) fn of_run(
     run: &RunFile,
     at: usize,
@@ -143,7 +143,7 @@ pub(super) fn of_run(
     lines
 }
 
-/// What marks the figures of each phase of a block.
+/// The marks of the figures of each phase of a block.
 type AllMarks<'b> = HashMap<&'b str, PhaseMarks<'b>>;
 
 fn of_line(
@@ -244,7 +244,7 @@ fn timeline(phase: &Phase) -> Option<TimelineData> {
     Some(TimelineData { rates: throughput_points(timeline), p99_us: p99_points(timeline) })
 }
 
-/// The percentiles of each kind of operation, over trials.
+/// Returns the percentiles of each kind of operation, over trials.
 fn latencies(trials: &[&Phase]) -> Vec<LatencyData> {
     let mut operations = Distinct::default();
     let all = || trials.iter().flat_map(|phase| &phase.latencies);

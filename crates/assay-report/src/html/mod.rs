@@ -1,5 +1,5 @@
-//! The page of results: one file for people to look at, with its data, its style and its scripts in
-//! it. It needs no network. What it shows is drawn by its scripts, from the data that `data` makes.
+//! The page of results: one file for people, with its data, its style and its scripts in it. It
+//! needs no network. Its scripts draw it from the data that `data` makes.
 
 pub(crate) mod data;
 mod facts;
@@ -12,7 +12,7 @@ use crate::markup::text;
 
 const PAGE: &str = include_str!("page.html");
 
-/// The styles, of which later ones win.
+/// The styles; later ones override earlier ones.
 const STYLES: [&str; 4] = [
     include_str!("page/page.css"),
     include_str!("page/matrix.css"),
@@ -43,22 +43,22 @@ pub struct Part {
     pub run: RunFile,
     /// The charts.
     pub charts: Vec<LineChart>,
-    /// Where its file is, from the page's folder, if readers of the page have it.
+    /// The run file, from the page's folder, if readers of the page have it.
     pub file: Option<String>,
 }
 
 /// A link to another page of the same site.
 pub struct Link {
-    /// What it is called.
+    /// The link's text.
     pub title: String,
-    /// Where it is, from the page's folder.
+    /// The link's target, from the page's folder.
     pub href: String,
 }
 
-/// Returns what a suite does, in a few words, if it is known.
+/// A function that returns a suite's description in a few words, if it is known.
 pub type About<'a> = &'a dyn Fn(&str) -> Option<&'static str>;
 
-/// Why there is no page.
+/// The reason why the page was not made.
 #[derive(Debug, thiserror::Error)]
 pub enum PageError {
     /// No cell was measured.
@@ -72,21 +72,20 @@ pub enum PageError {
 /// Renders runs as one page, with links to the other pages of its site.
 ///
 /// # Errors
-/// When nothing was measured in any of them.
+/// If nothing was measured in any of them.
 pub fn render(parts: &[Part], links: &[Link], about: About<'_>) -> Result<String, PageError> {
     let data = data::of(parts, about);
     if !data.has_figures() {
         return Err(PageError::Nothing);
     }
-    // In JSON, `<` stands in texts only; so escaped, none of them ends the element or begins
-    // another one.
+    // In JSON, `<` occurs in texts only. Escaped, no text ends the element or starts another one.
     let json = serde_json::to_string(&data)?.replace('<', "\\u003c");
     let (style, script) = (STYLES.concat(), SCRIPTS.concat());
     let nav = nav(links);
     Ok(fill(PAGE, &[("style", &style), ("nav", &nav), ("data", &json), ("script", &script)]))
 }
 
-/// The links between the pages of a site; empty without any.
+/// Returns the links between the pages of a site; empty without any.
 pub(crate) fn nav(links: &[Link]) -> String {
     if links.is_empty() {
         return String::new();
@@ -97,7 +96,7 @@ pub(crate) fn nav(links: &[Link]) -> String {
     format!("<nav aria-label=\"Pages\">\n{}</nav>\n", links.concat())
 }
 
-/// A page with each `{{name}}` replaced; what stands in for it is not looked at again.
+/// Returns a page with each `{{name}}` replaced; the values themselves are not searched again.
 pub(crate) fn fill(page: &str, values: &[(&str, &str)]) -> String {
     let mut pieces = page.split("{{");
     let mut page = pieces.next().unwrap_or_default().to_string();

@@ -1,4 +1,4 @@
-//! What the marks of a view mean, below it.
+//! The legend of a view: the meaning of its marks.
 
 use super::{Mark, Marked};
 use crate::blocks::Distinct;
@@ -11,21 +11,21 @@ pub(crate) struct Legend {
     notes: Distinct<String>,
 }
 
-/// What a sign says of some engines; of others it may say another thing.
+/// A sign's meaning for some engines; it may have another one for other engines.
 struct Meaning {
     marked: Marked,
     engines: Distinct<String>,
     scope: Scope,
 }
 
-/// Of what figures a sign is.
+/// The figures that a sign is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Scope {
-    /// Of the one that it stands on, or of all figures of an engine.
+    /// The figure at the sign, or all figures of an engine.
     Own,
-    /// Of most figures of a column too, at whose head it stands.
+    /// Most figures of a column, at whose head the sign is.
     Column,
-    /// Of most of those that one figure sums up.
+    /// Most of the figures that one figure sums up.
     Sum,
 }
 
@@ -45,13 +45,13 @@ impl Legend {
         marked.mark.sign()
     }
 
-    /// Returns the sign of what most figures of a column have in common.
+    /// Returns the sign of a mark that most figures of a column have in common.
     pub(crate) fn of_head(&mut self, marked: &Marked) -> &'static str {
         self.meaning(marked).scope = Scope::Column;
         marked.mark.sign()
     }
 
-    /// Returns the sign of what most of the figures have that one figure sums up.
+    /// Returns the sign of a mark that most of the figures have that one figure sums up.
     pub(crate) fn of_most(&mut self, marked: &Marked) -> &'static str {
         self.meaning(marked).scope = Scope::Sum;
         marked.mark.sign()
@@ -74,12 +74,12 @@ impl Legend {
         &mut self.meanings[at]
     }
 
-    /// Returns what the marks mean, signs first.
+    /// Returns the meanings of the marks, signs first.
     pub(crate) fn texts(&self) -> Vec<String> {
         let of_sign = |meaning: &Meaning| {
             let Meaning { marked: Marked { mark, text }, engines, scope } = meaning;
             let namesakes = self.meanings.iter().filter(|other| other.marked.mark == *mark);
-            // What a crash test found names its engine.
+            // A crash test's finding names its engine.
             let is_named = *mark == Mark::Refuted || engines.in_order.is_empty();
             let of = match scope {
                 Scope::Column => " (at the head of a column: so are most of its figures)",
@@ -91,7 +91,7 @@ impl Legend {
                 false => format!("{} {}: {text}{of}", mark.sign(), engines.in_order.join(", ")),
             }
         };
-        // The same sign side by side, in the order of the list of marks.
+        // Equal signs are adjacent, in the order of the list of marks.
         let mut meanings: Vec<_> = self.meanings.iter().collect();
         meanings.sort_by_key(|meaning| meaning.marked.mark);
         let notes =

@@ -1,5 +1,5 @@
-//! Marks: signs for what a reader has to know of an engine or of a figure. This is the only list of
-//! them: the table, CSV, Markdown, the page, the index of a site and pictures all draw from it.
+//! Marks: signs for what a reader should know about an engine or a figure. This is the only list of
+//! them: the table, CSV, Markdown, the page, the index of a site and pictures all use it.
 
 mod legend;
 pub(crate) mod untested;
@@ -10,26 +10,26 @@ use crate::blocks::{Block, Distinct, LITTLE_TIMED, Line, Rate};
 
 pub(crate) use legend::Legend;
 
-/// What is marked.
+/// The meaning of a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Mark {
-    /// The engine is that of the authors of this instrument.
+    /// The engine is by the authors of this instrument.
     OwnEngine,
     /// The engine does more for durability than the view is for.
     Stronger,
-    /// It does less.
+    /// The engine does less for durability than the view is for.
     Weaker,
-    /// A crash test refuted its level.
+    /// A crash test refuted the engine's level.
     Refuted,
-    /// Its writes do not look whether the key is there.
+    /// The engine's writes do not check that the key exists.
     BlindWrites,
     /// The driver or the suite noted something else.
     Noted,
     /// The figure is of fewer operations than those of other engines.
     FewerOperations,
-    /// Some of its rounds were disturbed.
+    /// The figure has disturbed rounds.
     Disturbed,
-    /// Much of the wall time was off the clock.
+    /// Much of the figure's wall time was off the clock.
     LittleTimed,
 }
 
@@ -47,8 +47,8 @@ impl Mark {
         Self::LittleTimed,
     ];
 
-    /// Returns the sign that stands behind a name or a figure. Where notes are numbered, a number
-    /// in brackets stands for that of [`Mark::Noted`].
+    /// Returns the sign after a name or a figure. If notes are numbered, a number in brackets
+    /// replaces that of [`Mark::Noted`].
     pub fn sign(self) -> &'static str {
         match self {
             Self::OwnEngine => "⌂",
@@ -63,7 +63,7 @@ impl Mark {
         }
     }
 
-    /// Returns the name that CSV has.
+    /// Returns the name in CSV.
     pub fn id(self) -> &'static str {
         match self {
             Self::OwnEngine => "own_engine",
@@ -93,23 +93,23 @@ impl Mark {
         }
     }
 
-    /// Whether it is of single figures, not of an engine.
+    /// Returns true if the mark is about single figures, not about an engine.
     pub fn is_of_figures(self) -> bool {
         matches!(self, Self::FewerOperations | Self::Disturbed | Self::LittleTimed)
     }
 
-    /// Whether it says how a figure was measured, so that all figures of a column may have it.
+    /// Returns true if the mark is about the measuring, so that a whole column may have it.
     pub(crate) fn is_of_measuring(self) -> bool {
         matches!(self, Self::Disturbed | Self::LittleTimed)
     }
 }
 
-/// A mark, with what it says where it stands.
+/// A mark, with its text for one engine or figure.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Marked {
     /// The mark.
     pub mark: Mark,
-    /// What it says, in a sentence.
+    /// The text, a sentence.
     pub text: String,
 }
 
@@ -123,7 +123,7 @@ impl Marked {
         Self::new(Mark::OwnEngine, "the authors' own engine")
     }
 
-    /// Returns what it says in a few words.
+    /// Returns the mark's text in a few words.
     pub(crate) fn short(&self) -> &str {
         match self.mark {
             Mark::Stronger | Mark::Weaker => {
@@ -139,7 +139,7 @@ impl Marked {
     }
 }
 
-/// Returns the marks of an engine at its level: what holds for all of its figures.
+/// Returns the marks of an engine at its level, which apply to all of its figures.
 pub fn of_line(line: &Line<'_>) -> Vec<Marked> {
     let cell = line.cell();
     let mut marks = Distinct::default();
@@ -176,7 +176,7 @@ fn mark_of(note: &str) -> Mark {
 }
 
 impl Rate {
-    /// Returns the marks that say how it was measured.
+    /// Returns the marks about how the rate was measured.
     pub fn marks(&self) -> Vec<Marked> {
         let is_little = self.timed_share.is_some_and(|share| share < LITTLE_TIMED);
         let disturbed = (self.disturbed > 0).then(|| {
@@ -196,7 +196,7 @@ impl Rate {
 /// Marks the figures of one phase of a block.
 pub(crate) struct PhaseMarks<'p> {
     phase: &'p str,
-    /// Whether the plan gave engines different options at all.
+    /// True if the plan gave engines different options.
     options_differ: bool,
     most_operations: u64,
 }
@@ -230,7 +230,7 @@ fn round_operations(line: &Line<'_>, phase: &str) -> u64 {
     phase.and_then(|phase| phase.rounds.first()).map_or(0, |round| round.operations)
 }
 
-/// With fewer marked figures in a column, each has its own sign.
+/// The fewest marked figures of a column that share one sign at its head.
 const LEAST_IN_COMMON: usize = 3;
 
 /// Returns the marks that most figures of a column have because of how they were measured. A view

@@ -1,4 +1,4 @@
-//! Levels that no crash test has looked at: what they promise is the engines' own word.
+//! Levels that no crash test has tested: only the engines themselves promise them.
 
 use assay_core::run_file::{CellResult, Status};
 use assay_driver::{Durability, Storage};
@@ -6,8 +6,7 @@ use assay_driver::{Durability, Storage};
 use crate::blocks::{Block, Distinct, Line};
 use crate::format::engine;
 
-/// Collects engines at levels that promise something, and those of them that no crash test has
-/// looked at.
+/// The engines at levels that promise something, and those of them that no crash test has tested.
 #[derive(Default)]
 pub(crate) struct Untested {
     all: Distinct<String>,
@@ -15,7 +14,7 @@ pub(crate) struct Untested {
 }
 
 impl Untested {
-    /// Adds an engine with figures. One that is added again has to be tested again.
+    /// Adds an engine with figures; it counts as untested if any of its calls says so.
     pub(crate) fn add(&mut self, engine: String, is_tested: bool) {
         if !is_tested {
             self.without.add(engine.clone());
@@ -23,7 +22,7 @@ impl Untested {
         self.all.add(engine);
     }
 
-    /// Says which engines no crash test has looked at; none if there are no such engines.
+    /// Returns which engines no crash test has tested; none if there are no such engines.
     pub(crate) fn says(&self) -> Option<String> {
         let engines = match self.without.in_order.len() {
             0 => return None,
@@ -34,8 +33,8 @@ impl Untested {
     }
 }
 
-/// Says which engines of a block run at a level that promises something and that no crash test has
-/// looked at; none if there are no such engines.
+/// Returns which engines of a block run at a level that promises something and that no crash test
+/// has tested; none if there are no such engines.
 pub(crate) fn of_block(block: &Block<'_>) -> Option<String> {
     let promises = |line: &&Line<'_>| {
         let cell = line.cell();

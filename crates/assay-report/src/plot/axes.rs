@@ -6,14 +6,14 @@ use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, Value
 
 use crate::format::quantity;
 
-/// An axis by factors, labelled at powers of ten; where there are few of them, between them too.
+/// A logarithmic axis, labelled at powers of ten; if there are few of them, also between them.
 pub(super) struct Factors {
     least: f64,
     most: f64,
 }
 
 impl Factors {
-    /// From a positive value to a greater one.
+    /// Returns an axis from a positive value to a greater one.
     pub(super) fn new(least: f64, most: f64) -> Self {
         Self { least, most: most.max(least * 1.001) }
     }
@@ -56,13 +56,13 @@ impl ValueFormatter<f64> for Factors {
     }
 }
 
-/// An axis by the nines of a share, from none on: 90 % is one, 99 % are two.
+/// An axis by the nines of a share, from no nine on: 90 % is one, 99 % are two.
 pub(super) struct Nines {
     most: f64,
 }
 
 impl Nines {
-    /// Where it has labels: half of the operations, 90 %, 99 %, and so on.
+    /// The labels: half of the operations, 90 %, 99 %, and so on.
     const LABELS: [(f64, &str); 7] = [
         (std::f64::consts::LOG10_2, "50 %"),
         (1.0, "90 %"),

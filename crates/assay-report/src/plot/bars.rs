@@ -16,7 +16,7 @@ const FILLED: f64 = 0.86;
 /// The share of a panel's height that stays free above the highest whisker, for figures.
 const HEADROOM: f64 = 0.24;
 
-/// The title and the legend.
+/// Returns the title and the legend.
 pub(super) fn head(picture: &Picture) -> Head {
     let key = |bar: &Bar| Key { sign: Sign::Bar(bar.look), label: bar.label.clone() };
     Head::new(&picture.title, picture.bars.iter().map(key).collect(), frame(picture).width())
@@ -26,7 +26,7 @@ fn frame(picture: &Picture) -> Frame {
     Frame { panel: PANEL, panels: picture.panels.len() }
 }
 
-/// Pixels that a picture takes.
+/// Returns the picture's width and height in pixels.
 pub(super) fn size(picture: &Picture) -> (u32, u32) {
     frame(picture).size(&head(picture))
 }
@@ -110,7 +110,7 @@ fn draw_panel<DB: DrawingBackend>(
     Ok(())
 }
 
-/// Where a point of the chart lies in pixels of the panel.
+/// Returns the position of a point of the chart, in pixels of the panel.
 fn place<DB: DrawingBackend>(
     area: &DrawingArea<DB, Shift>,
     chart: &ChartContext<'_, DB, Cartesian2d<RangedF64, RangedF64>>,

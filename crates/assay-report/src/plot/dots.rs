@@ -1,4 +1,4 @@
-//! Draws one picture as dots on axes by factors, for engines that are far apart: a line for each
+//! Draws one picture as dots on logarithmic axes, for engines that are far apart: a line for each
 //! engine, the best first, and on it a mark for each size.
 
 use plotters::coord::Shift;
@@ -11,7 +11,7 @@ use super::style::{Drawn, FAINT, INK, colour, mark, style, width};
 use super::{Figure, Panel, Picture};
 use crate::format::quantity;
 
-/// Beyond this factor between figures, bars in proportion show nothing of the smaller ones.
+/// The factor between figures beyond which proportional bars show nothing of the smaller ones.
 pub(super) const MOST_FACTOR: f64 = 30.0;
 
 const PANEL_WIDTH: u32 = 760;
@@ -22,13 +22,13 @@ const LINE: u32 = 26;
 const APART: i32 = 5;
 const LETTERS: u32 = 15;
 
-/// Whether a panel's figures are too far apart for bars.
+/// Returns true if a panel's figures are too far apart for bars.
 pub(super) fn are_far_apart(panel: &Panel) -> bool {
     let Some((least, most)) = bounds(panel) else { return false };
     most / least > MOST_FACTOR
 }
 
-/// The least and the greatest of a panel's figures.
+/// Returns the least and the greatest of a panel's figures.
 fn bounds(panel: &Panel) -> Option<(f64, f64)> {
     let values = panel.rates().map(|rate| rate.estimate.value).filter(|value| *value > 0.0);
     let bounds = |found: Option<(f64, f64)>, value: f64| {
@@ -38,7 +38,7 @@ fn bounds(panel: &Panel) -> Option<(f64, f64)> {
     values.fold(None, bounds)
 }
 
-/// The title, and which mark is of which size.
+/// Returns the title, and the mark of each size.
 fn head(picture: &Picture) -> Head {
     let groups = picture.panels.first().map_or(&[][..], |panel| &panel.groups);
     let key = |(at, group): (usize, &super::Group)| Key {
@@ -54,7 +54,7 @@ fn frame(picture: &Picture) -> Frame {
     Frame { panel: (PANEL_WIDTH, height), panels: picture.panels.len() }
 }
 
-/// Pixels that a picture takes.
+/// Returns the picture's width and height in pixels.
 pub(super) fn size(picture: &Picture) -> (u32, u32) {
     frame(picture).size(&head(picture))
 }
@@ -70,7 +70,7 @@ pub(super) fn draw<DB: DrawingBackend>(
     })
 }
 
-/// The places of the bars, those first whose figures are nearest to the best of each group.
+/// Returns the places of the bars: first those nearest to the best of each group.
 fn best_first(picture: &Picture) -> Vec<usize> {
     let groups = || picture.panels.iter().flat_map(|panel| &panel.groups);
     let behind = |at: usize| {

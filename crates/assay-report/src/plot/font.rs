@@ -5,10 +5,10 @@ use std::sync::Once;
 
 use plotters::style::{FontStyle, register_font};
 
-/// The family that the pictures name.
+/// The font family in the pictures.
 pub(super) const FAMILY: &str = "sans-serif";
 
-/// Makes the font known to the drawing library.
+/// Registers the font with the drawing library.
 pub(super) fn register() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

@@ -1,4 +1,4 @@
-//! What pictures of panels share: a head, and below it the panels, two side by side.
+//! The frame of pictures of panels: a head, and below it the panels, two side by side.
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -9,15 +9,15 @@ use super::style::Drawn;
 /// Panels in a row.
 const COLUMNS: usize = 2;
 
-/// Draws the panel of a number on its place.
+/// A function that draws the panel of a number at its place.
 pub(super) type DrawPanel<'d, DB> = dyn FnMut(usize, &DrawingArea<DB, Shift>) -> Drawn<DB> + 'd;
 
-/// The place of the panels of a picture.
+/// The layout of a picture's panels.
 #[derive(Clone, Copy)]
 pub(super) struct Frame {
     /// Pixels of a panel, across and down.
     pub panel: (u32, u32),
-    /// How many panels there are.
+    /// The number of panels.
     pub panels: usize,
 }
 
@@ -30,17 +30,17 @@ impl Frame {
         self.panels.min(COLUMNS)
     }
 
-    /// Pixels across.
+    /// Returns the width in pixels.
     pub(super) fn width(self) -> u32 {
         self.panel.0 * self.columns() as u32
     }
 
-    /// Pixels of the picture with its head.
+    /// Returns the size of the picture with its head, in pixels.
     pub(super) fn size(self, head: &Head) -> (u32, u32) {
         (self.width(), head.height + self.panel.1 * self.rows() as u32)
     }
 
-    /// Draws the head on an area of that size, and has each panel drawn on its place.
+    /// Draws the head on an area of that size, and has each panel drawn at its place.
     pub(super) fn draw<DB: DrawingBackend>(
         self,
         area: &DrawingArea<DB, Shift>,

@@ -1,5 +1,5 @@
-//! The head of a picture: its title, and what its colours and marks mean. It is as high as it has
-//! to be, so that no key is lost and nothing runs through anything else.
+//! The head of a picture: its title, and the meaning of its colours and marks. It is as high as
+//! necessary, so that no key is lost and no texts overlap.
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -15,7 +15,7 @@ const ROW: u32 = 24;
 /// Pixels from the left end of a key to its text, and from its text to the next key.
 const KEY: (u32, u32) = (26, 22);
 
-/// How a key is drawn.
+/// The drawing of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sign {
     /// A bar of an engine.
@@ -26,7 +26,7 @@ pub(super) enum Sign {
     Mark(usize),
 }
 
-/// What a colour or a mark means.
+/// The meaning of a colour or a mark.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Key {
     pub(super) sign: Sign,
@@ -38,7 +38,7 @@ pub(super) struct Head {
     title: String,
     title_size: u32,
     keys: Vec<((u32, u32), Key)>,
-    /// How high it is.
+    /// The height in pixels.
     pub(super) height: u32,
 }
 
@@ -92,7 +92,7 @@ impl Head {
 mod tests {
     use super::*;
 
-    /// No key may lie on another one, on the title, or outside.
+    /// Checks that no key overlaps another one or the title, and that none is outside.
     #[test]
     fn every_key_has_its_place() {
         super::super::font::register();

@@ -1,4 +1,4 @@
-//! Draws line charts: one, or several beside each other with one legend above.
+//! Draws line charts: one, or several side by side with one legend above.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use super::{MOST_SHOWN, text};
 use crate::format::quantity;
 use crate::palette::Look;
 
-/// Pixels of a chart that stands alone, and of one of several.
+/// The size in pixels of a single chart, and of one of several.
 const ALONE: (u32, u32) = (900, 480);
 const ONE_OF_MANY: (u32, u32) = (560, 340);
 const MOST_BESIDE: usize = 3;
@@ -24,11 +24,11 @@ const MOST_BESIDE: usize = 3;
 pub(super) struct Charts<'c> {
     pub(super) title: &'c str,
     pub(super) charts: &'c [LineChart],
-    /// How the lines of engines look.
+    /// The looks of engines.
     pub(super) looks: &'c HashMap<String, Look>,
-    /// What the marks of engines say, by their ids.
+    /// The texts of engines' marks, by their ids.
     pub(super) says: &'c HashMap<String, String>,
-    /// Both axes by factors, whatever the charts say.
+    /// True if both axes are logarithmic, whatever the charts say.
     pub(super) are_logarithmic: bool,
 }
 
@@ -41,7 +41,7 @@ impl Charts<'_> {
         if self.charts.len() > 1 { ONE_OF_MANY } else { ALONE }
     }
 
-    /// How each line looks: as its engine. Several lines of one engine differ in their marks.
+    /// Returns each line's look: its engine's. Lines of one engine differ in their marks.
     fn looks_of<'l>(&self, chart: &'l LineChart) -> Vec<(&'l Line, Look)> {
         let mut seen: HashMap<&str, usize> = HashMap::new();
         let look = |(at, line): (usize, &'l Line)| {
@@ -71,14 +71,14 @@ impl Charts<'_> {
         Head::new(&title, keys, self.one().0 * self.columns() as u32)
     }
 
-    /// Pixels that the picture takes.
+    /// Returns the picture's width and height in pixels.
     pub(super) fn size(&self) -> (u32, u32) {
         let rows = self.charts.len().div_ceil(self.columns()) as u32;
         let (width, height) = self.one();
         (width * self.columns() as u32, self.head().height + height * rows)
     }
 
-    /// Draws them on an area of that size.
+    /// Draws the charts on an area of that size.
     pub(super) fn draw<DB: DrawingBackend>(&self, area: &DrawingArea<DB, Shift>) -> Drawn<DB> {
         area.fill(&WHITE)?;
         let head = self.head();

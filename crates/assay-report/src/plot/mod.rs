@@ -1,6 +1,6 @@
 //! The published pictures: for each storage mode one of the small data sets (up to 100k rows) and
 //! one of the large. A picture has a panel for each phase, and in it a group of bars for each size;
-//! where engines are far apart, dots on axes by factors. Others are line charts.
+//! if engines are far apart, dots on logarithmic axes. Other pictures are line charts.
 //!
 //! Every picture is written as SVG and as PNG, each to a temporary name first.
 
@@ -38,12 +38,12 @@ use crate::palette::{Look, looks};
 /// The largest data set that counts as small.
 const SMALL_ROWS: u64 = 100_000;
 
-/// More pictures are refused.
+/// The most pictures; more are refused.
 const MOST_PICTURES: usize = 500;
 /// The most engines, sizes and phases of a picture.
 const MOST_SHOWN: usize = 40;
 
-/// Why there is no picture.
+/// The reason why a picture was not made.
 #[derive(Debug, thiserror::Error)]
 pub enum PlotError {
     /// No cell was measured.
@@ -52,7 +52,7 @@ pub enum PlotError {
     /// More pictures than anyone looks at.
     #[error("these runs make {count} pictures, and {MOST_PICTURES} are the most; name fewer runs")]
     TooMany {
-        /// How many.
+        /// The number of pictures.
         count: usize,
     },
     /// The picture cannot be written.
@@ -60,7 +60,7 @@ pub enum PlotError {
     Io {
         /// The file.
         path: String,
-        /// What the operating system said.
+        /// The operating system's error.
         source: io::Error,
     },
     /// The drawing library failed.
@@ -68,12 +68,12 @@ pub enum PlotError {
     Draw {
         /// The file.
         path: String,
-        /// What it said.
+        /// The library's message.
         why: String,
     },
 }
 
-/// What a picture shows.
+/// The content of a picture.
 struct Picture {
     suite: String,
     title: String,
@@ -84,25 +84,25 @@ struct Picture {
 
 /// One bar of every group.
 struct Bar {
-    /// The engine, with what its marks say in short.
+    /// The engine, with its marks' short texts.
     label: String,
-    /// How the engine looks in every picture.
+    /// The look of the engine in every picture.
     look: Look,
 }
 
-/// One phase.
+/// The panel of one phase.
 struct Panel {
     phase: String,
     groups: Vec<Group>,
 }
 
 impl Panel {
-    /// The figures that it has.
+    /// Returns the figures that the panel has.
     fn rates(&self) -> impl Iterator<Item = &Rate> + Clone {
         self.groups.iter().flat_map(|group| &group.figures).filter_map(Figure::rate)
     }
 
-    /// What is above it: the phase, and what its whiskers are.
+    /// Returns the panel's caption: the phase, and the meaning of its whiskers.
     fn caption(&self) -> String {
         let has = |kind: fn(&Spread) -> bool| self.rates().any(|rate| kind(&rate.estimate.spread));
         let has_intervals = has(|spread| matches!(spread, Spread::Interval(_)));
@@ -117,16 +117,16 @@ impl Panel {
     }
 }
 
-/// One size, with what there is of each bar.
+/// One size, with the figure of each bar.
 struct Group {
     label: String,
     figures: Vec<Figure>,
 }
 
-/// What a bar shows.
+/// The figure of a bar.
 enum Figure {
     Rate(Rate),
-    /// It was measured, but the clock saw no time pass.
+    /// The phase was measured, but the clock saw no time pass.
     NoTime,
     Absent,
 }
@@ -140,22 +140,22 @@ impl Figure {
     }
 }
 
-/// Where pictures go, and how they are drawn.
+/// The place of pictures, and how they are drawn.
 pub struct Place<'p> {
     /// The directory.
     pub folder: &'p Path,
-    /// What the names of all files begin with.
+    /// The start of all files' names.
     pub name: &'p str,
-    /// Axes by factors everywhere.
+    /// True if all axes are logarithmic.
     pub is_logarithmic: bool,
 }
 
-/// Draws the pictures of all runs together and returns their paths. A picture has bars; where
-/// figures are more than 30 times apart, dots on axes by factors. The bars of suites that
-/// `publishes_bars` stay, and the dots stand beside them.
+/// Draws the pictures of all runs together and returns their paths. A picture has bars; if figures
+/// are more than 30 times apart, dots on logarithmic axes. The bars of suites that `publishes_bars`
+/// are drawn anyway, and dots in addition.
 ///
 /// # Errors
-/// When there is nothing to draw, or a file cannot be written.
+/// If there is nothing to draw, or a file cannot be written.
 pub fn draw(
     runs: &[RunFile],
     place: &Place<'_>,
@@ -189,7 +189,7 @@ pub fn draw(
 /// the colours of the engines in `runs`.
 ///
 /// # Errors
-/// When there is nothing to draw, or a file cannot be written.
+/// If there is nothing to draw, or a file cannot be written.
 pub fn draw_lines(
     runs: &[RunFile],
     charts: &[LineChart],
@@ -232,7 +232,7 @@ fn svg(drawing: &Drawing<'_>) -> Result<String, String> {
     Ok(text)
 }
 
-/// What the blocks of one picture have in common.
+/// The properties that the blocks of one picture have in common.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Key<'b> {
     suite: &'b str,
@@ -288,7 +288,7 @@ fn pictures(blocks: &[Block<'_>], looks: &HashMap<&str, Look>) -> Vec<Picture> {
     pictures
 }
 
-/// A storage mode as the published pictures name it.
+/// Returns a storage mode's name in the published pictures.
 fn published_name(storage: Storage) -> &'static str {
     match storage {
         Storage::Memory => "inmem",
@@ -297,7 +297,7 @@ fn published_name(storage: Storage) -> &'static str {
     }
 }
 
-/// What a picture is called.
+/// The title of a picture.
 struct Titled {
     suite: String,
     title: String,
@@ -339,7 +339,7 @@ fn picture(
         + &cut("sizes", sizes)
         + &cut("phases", phases.in_order.len());
     bars.truncate(MOST_SHOWN);
-    // The line of each bar in each block: of several, the first.
+    // For each bar, its line in each block: the first if there are several.
     let found: Vec<HashMap<_, &Line<'_>>> = blocks
         .iter()
         .map(|block| block.lines.iter().rev().map(|line| (bar_of(line), line)).collect())
@@ -363,7 +363,7 @@ fn picture(
     (!bars.is_empty() && !panels.is_empty()).then_some(Picture { suite, title, name, bars, panels })
 }
 
-/// Returns what the marks of engines say in short, in parentheses, by their ids.
+/// Returns the short texts of the marks of engines, in parentheses, by their ids.
 fn marked_engines(runs: &[RunFile]) -> HashMap<String, String> {
     let mut words: HashMap<String, Distinct<String>> = HashMap::new();
     for line in runs.iter().flat_map(blocks).flat_map(|block| block.lines) {
@@ -380,7 +380,7 @@ fn in_parentheses(words: &Distinct<String>) -> String {
     }
 }
 
-/// Returns what the marks of a bar say in short, in parentheses: those of its lines, and those that
+/// Returns the short texts of a bar's marks, in parentheses: those of its lines, and those that
 /// most of its figures have.
 fn marked(lines: &[(&Block<'_>, &Line<'_>)], phases: &[&str]) -> String {
     let mut all = Distinct::default();
@@ -398,7 +398,7 @@ fn marked(lines: &[(&Block<'_>, &Line<'_>)], phases: &[&str]) -> String {
     in_parentheses(&words)
 }
 
-/// What a bar shows of a phase.
+/// Returns the figure of a bar in a phase.
 fn figure(line: Option<&&Line<'_>>, phase: &str) -> Figure {
     let Some(line) = line else { return Figure::Absent };
     match line.rate(phase) {
@@ -408,7 +408,7 @@ fn figure(line: Option<&&Line<'_>>, phase: &str) -> Figure {
     }
 }
 
-/// By what a line is known as one of a bar.
+/// Returns the key by which lines belong to one bar.
 fn bar_of<'b>(line: &Line<'b>) -> (&'b str, u32) {
     let cell = &line.trials[0].cell;
     (&cell.engine, cell.threads)
@@ -425,7 +425,7 @@ impl FileKind {
     const ALL: [Self; 2] = [Self::Svg, Self::Png];
 }
 
-/// As the ending of a file's name.
+/// Writes the kind as a file name's extension.
 impl fmt::Display for FileKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -435,7 +435,7 @@ impl fmt::Display for FileKind {
     }
 }
 
-/// What is drawn.
+/// The picture or chart that is drawn.
 enum Drawing<'d> {
     Bars(&'d Picture),
     Dots(&'d Picture),
@@ -464,7 +464,7 @@ impl Drawing<'_> {
     }
 }
 
-/// The pixels of a picture, three bytes (red, green, blue) each and row by row, as PNG.
+/// Encodes the pixels of a picture, three bytes (red, green, blue) each and row by row, as PNG.
 fn encode_png((width, height): (u32, u32), pixels: &[u8]) -> Result<Vec<u8>, String> {
     let mut content = Vec::new();
     let mut encoder = png::Encoder::new(&mut content, width, height);

@@ -1,4 +1,4 @@
-//! What all pictures share: inks, letters, and how an engine looks.
+//! The common style of all pictures: inks, letters, and the looks of engines.
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -11,26 +11,26 @@ pub(super) const INK: RGBColor = RGBColor(0x22, 0x22, 0x22);
 /// Lines to guide the eye.
 pub(super) const FAINT: RGBColor = RGBColor(0xdd, 0xdd, 0xdd);
 
-/// What drawing on a backend returns.
+/// The result of drawing on a backend.
 pub(super) type Drawn<DB> = Result<(), DrawingAreaErrorKind<<DB as DrawingBackend>::ErrorType>>;
 
-/// Letters of `size` pixels.
+/// Returns the style for letters of `size` pixels.
 pub(super) fn style(size: u32, colour: RGBColor) -> TextStyle<'static> {
     (FAMILY, size).into_font().color(&colour)
 }
 
-/// Pixels that a text is wide.
+/// Returns the width of a text in pixels.
 pub(super) fn width(text: &str, size: u32) -> u32 {
     (FAMILY, size).into_font().box_size(text).map_or(0, |(width, _)| width)
 }
 
-/// An engine's colour.
+/// Returns an engine's colour.
 pub(super) fn colour(look: Look) -> RGBColor {
     let [red, green, blue] = ON_WHITE[look.colour % ON_WHITE.len()];
     RGBColor(red, green, blue)
 }
 
-/// The ink of a bar: full for the first eight engines, then only an edge, then pale.
+/// Returns the inks of a bar: full for the first eight engines, then only an edge, then pale.
 pub(super) fn bar_inks(look: Look) -> (RGBAColor, ShapeStyle) {
     let colour = colour(look);
     let inside = match look.mark % 3 {

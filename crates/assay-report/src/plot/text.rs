@@ -1,9 +1,9 @@
 //! Texts in pictures, where there is little room.
 
-/// A longer label is cut.
+/// The most characters of a label, which is cut beyond them.
 const MOST_CHARACTERS: usize = 60;
 
-/// A label that has room in a legend.
+/// Returns a label that has room in a legend.
 pub(super) fn short(text: &str) -> String {
     match text.char_indices().nth(MOST_CHARACTERS) {
         None => text.to_string(),
@@ -11,7 +11,7 @@ pub(super) fn short(text: &str) -> String {
     }
 }
 
-/// A title that has room above a picture.
+/// Returns a title that has room above a picture.
 pub(super) fn title(text: &str) -> String {
     match text.char_indices().nth(3 * MOST_CHARACTERS) {
         None => text.to_string(),
@@ -19,11 +19,11 @@ pub(super) fn title(text: &str) -> String {
     }
 }
 
-/// A longer name of a file is cut.
+/// The most characters of a file's name, which is cut beyond them.
 const MOST_OF_A_NAME: usize = 120;
 
-/// A part of a file's name: names of engines may hold anything, also what leads elsewhere. What is
-/// changed has a digest, so that two names stay two.
+/// Returns a part of a file's name: names of engines may contain anything, also paths to elsewhere.
+/// A changed name gets a digest, so that two names stay different.
 pub(super) fn file_name(text: &str) -> String {
     let is_plain = |character: char| character.is_ascii_alphanumeric() || "-_".contains(character);
     if text.len() <= MOST_OF_A_NAME && text.chars().all(is_plain) {

@@ -1,4 +1,4 @@
-//! The page of crash tests: first engines by level, then what broke, then all figures.
+//! The page of crash tests: engines by level, the broken rounds, and all figures.
 
 use std::collections::BTreeSet;
 
@@ -10,10 +10,10 @@ use super::{CRASHES, SitePage};
 use crate::html::Link;
 use crate::markup::{name, text};
 
-/// Broken rounds that are listed of each level; the file of verdicts has all.
+/// The number of broken rounds that are listed of each level; the file of verdicts has all.
 const LISTED: usize = 3;
 
-/// A way in which a store's life was ended, at a level.
+/// A way in which a store was ended, at a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Column {
     level: Durability,
@@ -36,7 +36,7 @@ impl Column {
     }
 }
 
-/// The page of some verdicts, which are kept in `file`.
+/// Returns the page of some verdicts, which are in `file`.
 pub(super) fn page(verdicts: &Verdicts, file: &str, links: &[Link]) -> SitePage {
     let all = &verdicts.verdicts;
     let body = format!(
@@ -75,7 +75,7 @@ loss prove nothing beyond that. Where a level promises nothing, it says after ho
 something was missing or the store was damaged. The file system of the power cuts is simulated: a \
 disk that lies about its cache can lose more.</p>\n";
 
-/// A row an engine, a column a level and a kind of crash.
+/// Returns a table with a row for each engine, and a column for each level and kind of crash.
 fn matrix(all: &[Verdict]) -> String {
     let columns: Vec<_> = all.iter().map(Column::of).collect::<BTreeSet<_>>().into_iter().collect();
     let head =
@@ -99,7 +99,7 @@ fn matrix(all: &[Verdict]) -> String {
     table("Engine by level", &heads, &rows) + MATRIX_NOTE
 }
 
-/// An engine's name with its version and chosen settings, so that each is a row of its own.
+/// Returns an engine's name with its version and chosen settings, so that each is a separate row.
 fn title(verdict: &Verdict) -> String {
     let options = verdict.engine_options.iter().map(|(name, value)| format!(" {name}={value}"));
     let options: Vec<_> = options.collect();
@@ -129,7 +129,7 @@ fn cell(verdict: &Verdict) -> Cell {
     }
 }
 
-/// Rounds after which something was missing, or the store was damaged.
+/// Returns the number of rounds after which something was missing, or the store was damaged.
 fn damaged(verdict: &Verdict) -> u32 {
     let Verdict { lost_rounds, torn_rounds, refused_rounds, unusable_rounds, .. } = verdict;
     lost_rounds + torn_rounds + refused_rounds + unusable_rounds

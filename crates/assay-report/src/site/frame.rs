@@ -10,23 +10,23 @@ const STYLES: [&str; 2] = [include_str!("../html/page/page.css"), include_str!("
 pub(super) struct Cell {
     /// The classes of its style.
     pub class: &'static str,
-    /// What is in it, as HTML.
+    /// The cell's content, as HTML.
     pub html: String,
 }
 
 impl Cell {
-    /// A cell of words, which stand at its left side.
+    /// Returns a cell of words, which are aligned left.
     pub(super) fn words(html: impl Into<String>) -> Self {
         Self { class: "words", html: html.into() }
     }
 
-    /// A cell of words or figures.
+    /// Returns a cell of words or figures.
     pub(super) fn plain(html: impl Into<String>) -> Self {
         Self { class: "", html: html.into() }
     }
 }
 
-/// A table in a region that can be scrolled; the first cell of each row is its heading.
+/// Returns a table in a region that can be scrolled; the first cell of each row is its heading.
 pub(super) fn table(title: &str, heads: &[Cell], rows: &[Vec<Cell>]) -> String {
     let mut out = format!(
         "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{0}\">\
@@ -58,7 +58,7 @@ fn class(cell: &Cell) -> String {
     }
 }
 
-/// A whole page; `body` is HTML.
+/// Returns a whole page; `body` is HTML.
 pub(super) fn page(title: &str, links: &[Link], body: &str) -> String {
     let nav = crate::html::nav(links);
     crate::html::fill(

@@ -1,4 +1,4 @@
-//! The index of a site: how engines stand, what was measured where and when, and the run files.
+//! The index of a site: the standing of engines, the measurements, and the run files.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -14,7 +14,7 @@ use crate::html::data::{self, PageData};
 use crate::html::{About, Link, PageError, Part};
 use crate::markup::{name, text};
 
-/// The index of all runs, each with its file.
+/// Returns the index of all runs, each with its file.
 pub(super) fn page(
     parts: &[Part],
     suites: &[String],
@@ -54,7 +54,7 @@ const LEAD: &str = "\
 survives a crash. Assay ran each engine in a process of its own and compared every answer with \
 what it had to be. The run files below have all that was measured.</p>\n";
 
-/// What was measured, when and with what, in two lines.
+/// Returns numbers of runs, engines, cells and trials, with dates and builds, in two lines.
 fn facts(runs: &[&RunFile]) -> String {
     let day = |run: &&RunFile| run.created.strftime("%Y-%m-%d").to_string();
     let days: BTreeSet<_> = runs.iter().map(day).collect();
@@ -92,7 +92,7 @@ fn machines(runs: &[&RunFile]) -> Vec<String> {
     all.into_iter().collect()
 }
 
-/// Each suite with what it was asked to do.
+/// Returns each suite with the work that it was asked to do.
 fn measured(data: &PageData, suites: &[String]) -> String {
     let [storage, level, work] = ["storage", "durability", "work"].map(Cell::words);
     let [rows_of, threads, trials_of] = ["rows", "threads", "trials"].map(Cell::plain);
@@ -102,7 +102,7 @@ fn measured(data: &PageData, suites: &[String]) -> String {
         let of_suite = || data.lines.iter().filter(|line| line.suite == *suite);
         let distinct = |values: BTreeSet<String>| Vec::from_iter(values).join(", ");
         let numbers = |values: BTreeSet<u64>| {
-            // A suite whose work has no size says 0.
+            // A suite whose work has no size gives 0.
             let values: Vec<_> = values.into_iter().filter(|value| *value > 0).collect();
             let are_next = |pair: &[u64]| pair[0] + 1 == pair[1];
             match values.as_slice() {
@@ -134,7 +134,7 @@ fn measured(data: &PageData, suites: &[String]) -> String {
     table("What was measured", &heads, &lines)
 }
 
-/// More texts than that are behind a line that counts them.
+/// The most texts that are shown; more are behind a line that counts them.
 const MOST_TEXTS: usize = 2;
 
 fn folded(works: BTreeSet<String>) -> String {
@@ -185,7 +185,7 @@ fn crashes(verdicts: &Verdicts) -> String {
     )
 }
 
-/// Each run file with the command that repeats it.
+/// Returns each run file with the command that repeats it.
 fn files(parts: &[Part]) -> String {
     let [begun, cells, failed] = ["begun", "cells", "failed"].map(Cell::plain);
     let heads = [Cell::words("run file"), begun, cells, failed, Cell::words("command")];

@@ -1,5 +1,5 @@
-//! A static site of results: an index, a page a suite, what survives a crash, and the run files
-//! themselves. Its pages need no network and no server. The same inputs make the same bytes.
+//! A static site of results: an index, a page a suite, the crash tests, and the run files
+//! themselves. Its pages need no network and no server. Equal inputs make equal bytes.
 
 mod crashes;
 mod frame;
@@ -19,29 +19,29 @@ use crate::html::{self, About, Link, PageError, Part};
 pub struct SiteRun {
     /// The run, with texts that are safe to show.
     pub run: RunFile,
-    /// The charts that its suites publish, each with the suite that it is of.
+    /// The charts that its suites publish, each with its suite.
     pub charts: Vec<(String, LineChart)>,
-    /// Its file, from the site's folder.
+    /// The run file, from the site's folder.
     pub file: String,
 }
 
 /// A page of a site.
 pub struct SitePage {
-    /// Its file, from the site's folder.
+    /// The page's file, from the site's folder.
     pub file: String,
-    /// Its content.
+    /// The page's content.
     pub text: String,
 }
 
-/// The page that a visitor begins with.
+/// The page at which a visitor starts.
 const INDEX: &str = "index.html";
 /// The page of crash tests.
 const CRASHES: &str = "durability.html";
 
-/// The pages of a site. `verdicts_file` is where the verdicts are, from the site's folder.
+/// Returns the pages of a site. `verdicts_file` is the file of verdicts, from the site's folder.
 ///
 /// # Errors
-/// When nothing was measured in any run.
+/// If nothing was measured in any run.
 pub fn pages(
     runs: &[SiteRun],
     verdicts: &Verdicts,
@@ -60,7 +60,7 @@ pub fn pages(
             .collect();
         match html::render(&parts, &links, about) {
             Ok(text) => pages.push(SitePage { file: suite_file(suite), text }),
-            // The index says of each run what became of it.
+            // The index has the outcome of each run.
             Err(PageError::Nothing) => {}
             Err(error) => return Err(error),
         }
@@ -71,7 +71,7 @@ pub fn pages(
     Ok(pages)
 }
 
-/// The suites that have figures, in the order of their names.
+/// Returns the suites that have figures, ordered by name.
 fn suites(runs: &[SiteRun]) -> Vec<String> {
     let measured = |run: &'_ SiteRun| {
         let results = run.run.results().filter(|result| !result.measurement.phases.is_empty());
@@ -90,14 +90,14 @@ fn links(suites: &[String], verdicts: &Verdicts) -> Vec<Link> {
     links
 }
 
-/// The file of a suite's page. A run file may name a suite as it likes.
+/// Returns the file of a suite's page. A run file may name a suite as it likes.
 fn suite_file(suite: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
     let name: String = suite.chars().take(100).map(plain).collect();
     format!("suite-{name}.html")
 }
 
-/// A run, or what of it is of one suite.
+/// Returns a run, or the part of it that is of one suite.
 fn part_of(run: &SiteRun, suite: Option<&str>) -> Part {
     let is_of = |name: &str| suite.is_none_or(|suite| suite == name);
     let mut own = run.run.clone();

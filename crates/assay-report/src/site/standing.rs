@@ -1,6 +1,5 @@
-//! How engines stand in each suite and storage mode: the geometric mean of
-//! (10 ns + time) ÷ (10 ns + best time) over the cells that an engine has, as the page of a suite
-//! ranks them.
+//! The standing of engines in each suite and storage mode: the geometric mean of (10 ns + time) ÷
+//! (10 ns + best time) over the cells that an engine has, as the page of a suite ranks them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,30 +10,30 @@ use crate::html::data::PageData;
 use crate::html::lines::{LineData, MarkData};
 use crate::marks::{Marked, of_most};
 
-/// Added to both times: below that, a difference is of the instrument too.
+/// Nanoseconds added to both times: a smaller difference may be due to the instrument.
 const FLOOR_NS: f64 = 10.0;
 
-/// What engines are compared over.
+/// A suite, storage mode and level over which engines are compared.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Column {
     pub suite: String,
-    /// Its place among the storage modes.
+    /// The index of the storage mode.
     place: Option<usize>,
     pub storage: String,
     /// The durability level that was asked for.
     pub level: String,
 }
 
-/// How an engine stands in a column.
+/// The standing of an engine in a column.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Score {
-    /// How many times as long it takes as the best of each cell.
+    /// The engine's time relative to the best of each cell, as the geometric mean.
     pub value: f64,
-    /// Over how many cells.
+    /// The number of cells with the engine's time.
     pub cells: usize,
-    /// How many cells there are.
+    /// The number of all cells.
     pub of: usize,
-    /// What holds for one of its lines at least, or for most of its figures.
+    /// The marks of at least one of its lines, or of most of its figures.
     pub marks: Vec<Marked>,
 }
 
@@ -50,7 +49,7 @@ pub(super) struct Standing {
 #[derive(Debug)]
 pub(super) struct Entry {
     pub engine: String,
-    /// Whether it is that of the authors of this instrument.
+    /// True if the engine is by the authors of this instrument.
     pub is_own: bool,
     pub scores: Vec<Option<Score>>,
 }
@@ -69,7 +68,7 @@ struct Newest<'d> {
 
 impl Standing {
     /// Compares the lines for which `is_here` holds; of several runs with the same cell the later
-    /// counts.
+    /// one counts.
     pub(super) fn of(data: &PageData, is_here: impl Fn(&LineData) -> bool) -> Self {
         let mut columns: BTreeMap<Column, Cells<'_>> = BTreeMap::new();
         for line in data.lines.iter().filter(|line| is_here(line)) {
@@ -101,7 +100,7 @@ fn add<'d>(cells: &mut Cells<'d>, line: &'d LineData, engine: &'d str) {
         let (of_line, of_figure) = (line.marks.as_slice(), phase.marks.as_slice());
         let newest = Newest { run: line.run, ns: 1e9 / rate, of_line, of_figure };
         let of_engine = cells.entry(key).or_default().entry(engine);
-        // Of one run, keys of the kind with which it is faster.
+        // Within one run, the kind of keys with the faster time counts.
         let counts = |before: &Newest<'_>| {
             before.run < newest.run || (before.run == newest.run && newest.ns < before.ns)
         };
@@ -150,8 +149,8 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
     sum / f64::from(count.max(1))
 }
 
-/// The engines in their order. An engine that lacks columns, or cells of one, gains nothing by
-/// that: it stands below each that is faster over the columns that both have.
+/// Returns the engines in their order. An engine that lacks columns, or cells of one, gains nothing
+/// by that: it is placed below each that is faster over the columns that both have.
 fn placed(mut engines: Vec<Entry>) -> Vec<Entry> {
     let own = |entry: &Entry| mean(entry.scores.iter().flatten().map(|score| score.value.ln()));
     let is_whole = |entry: &Entry| {
@@ -190,7 +189,7 @@ mod tests {
 
     #[test]
     fn an_engine_gains_nothing_by_what_it_lacks() {
-        // `some` was measured where all are alike, and is slower there than `all`.
+        // `some` was measured in a column with equal engines, and is slower there than `all`.
         let entries = vec![
             entry("some", [1.2, 0.0, 0.0]),
             entry("slow", [9.0, 9.0, 9.0]),

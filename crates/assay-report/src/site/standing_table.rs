@@ -1,5 +1,5 @@
-//! How engines stand, as HTML: a verdict, a table with marks, and the table without the authors'
-//! own engine.
+//! The standing of engines, as HTML: a verdict, a table with marks, and the table without the
+//! authors' own engine.
 
 use super::frame::{Cell, table};
 use super::standing::{Column, Entry, Score, Standing};
@@ -10,8 +10,8 @@ use crate::marks::untested::Untested;
 use crate::marks::{Legend, Mark, Marked};
 use crate::markup::{name, text};
 
-/// Returns the switch that hides the authors' own engine, for pages that have it. It stands before
-/// all tables, so that style alone can do it.
+/// Returns the switch that hides the authors' own engine, for pages that have it. It is before all
+/// tables, so that style alone can hide the engine.
 pub(super) fn switch(data: &PageData) -> String {
     let Some(engine) = data.engines.iter().find(|engine| engine.is_own) else {
         return String::new();
@@ -23,7 +23,7 @@ pub(super) fn switch(data: &PageData) -> String {
     )
 }
 
-/// Returns how the engines stand in the lines for which `is_here` holds.
+/// Returns the standing of the engines in the lines for which `is_here` holds.
 pub(super) fn standing(data: &PageData, is_here: impl Fn(&LineData) -> bool) -> String {
     let with_own = Standing::of(data, &is_here);
     let table = standing_table(&with_own, untested_levels(data, &is_here));
@@ -39,7 +39,7 @@ pub(super) fn standing(data: &PageData, is_here: impl Fn(&LineData) -> bool) -> 
     )
 }
 
-/// Says at which levels engines stand that no crash test has looked at.
+/// Returns the engines and levels that no crash test has tested.
 fn untested_levels(data: &PageData, is_here: impl Fn(&LineData) -> bool) -> Option<String> {
     let mut untested = Untested::default();
     let counts = |line: &&LineData| is_here(line) && line.has_figures() && line.promises();
@@ -167,7 +167,7 @@ fn cell(score: Option<&Score>, engine: &str, column: &Column, legend: &mut Legen
 }
 
 fn signs(marks: &[Marked], engine: &str, legend: &mut Legend) -> String {
-    // Whose engine it is stands at its name.
+    // The mark of the authors' engine is at its name.
     let marks: Vec<_> = marks.iter().filter(|marked| marked.mark != Mark::OwnEngine).collect();
     let all: String = marks
         .iter()
@@ -183,7 +183,7 @@ fn signs(marks: &[Marked], engine: &str, legend: &mut Legend) -> String {
     }
 }
 
-/// How many times: `1.0×`, `2.34×`, `23×`.
+/// Returns a factor as text: `1.0×`, `2.34×`, `23×`.
 fn times(value: f64) -> String {
     match value {
         value if value < 1.095 => format!("{value:.1}×"),
@@ -192,7 +192,7 @@ fn times(value: f64) -> String {
     }
 }
 
-/// The shade of a ratio, on the same scale as the page of a suite.
+/// Returns the shade of a ratio, on the scale of a suite's page.
 fn shade(value: f64) -> &'static str {
     match value {
         value if value <= 1.1 => "r3",

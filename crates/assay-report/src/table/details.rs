@@ -1,5 +1,5 @@
-//! What `--details` adds: intervals, the suite's own statistic, memory and space below each table;
-//! settings and the instrument's share; warnings, the machine and the build.
+//! The additions of `--details`: intervals, the suite's own statistic, memory and space below each
+//! table; settings and the instrument's share; warnings, the machine and the build.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use super::{NAME_WIDTH, concerns, first_lines};
 use crate::blocks::{Block, Distinct, Line};
 use crate::format::{bytes, duration_ns, quantity};
 
-/// Adds what each line has beside its rates.
+/// Adds what each line has besides its rates.
 pub(super) fn of_lines(out: &mut String, groups: &[Group<'_>], phases: &[&str], width: usize) {
     let lines: Vec<_> = groups.iter().flat_map(|group| &group.lines).collect();
     let parts = [
@@ -44,7 +44,7 @@ fn titles(lines: &[&Ranked<'_>]) -> Vec<Column> {
     titles
 }
 
-/// A column for each phase that has something to say of a line.
+/// Returns a column for each phase that has a text for some line.
 fn of_phases(
     lines: &[&Ranked<'_>],
     phases: &[&str],
@@ -60,8 +60,8 @@ fn of_phases(
     columns.collect()
 }
 
-/// Intervals, or where there are too few trials the ranges of rounds: in parentheses if others have
-/// an interval.
+/// Returns intervals, or if there are too few trials the ranges of rounds: in parentheses if others
+/// have an interval.
 fn spreads(lines: &[&Ranked<'_>], phases: &[&str]) -> Vec<Column> {
     let figures = lines.iter().flat_map(|ranked| ranked.figures.iter().flatten());
     let has_interval = figures.into_iter().any(|figure| figure.rate.estimate.interval().is_some());
@@ -91,8 +91,8 @@ fn published(lines: &[&Ranked<'_>], phases: &[&str]) -> Vec<Column> {
     })
 }
 
-/// What share of the wall time was on the clock, and what the whole process did in a second of
-/// processor time.
+/// Returns the share of the wall time on the clock, and the operations of the whole process for a
+/// second of processor time.
 fn costs(lines: &[&Ranked<'_>], phases: &[&str]) -> Vec<Column> {
     let share = |figure: &Figure| Some(format!("{:.0} %", figure.rate.timed_share? * 100.0));
     let per_second = |figure: &Figure| figure.rate.operations_per_cpu_second.map(quantity);
@@ -101,7 +101,7 @@ fn costs(lines: &[&Ranked<'_>], phases: &[&str]) -> Vec<Column> {
     columns
 }
 
-/// Memory, space, bytes written, time to close.
+/// Returns memory, space, bytes written, and time to close.
 fn resources(lines: &[&Ranked<'_>]) -> Vec<Column> {
     type Of = fn(&Line<'_>) -> Option<String>;
     let columns: [(&str, Of); 4] = [
@@ -131,7 +131,7 @@ fn resources(lines: &[&Ranked<'_>]) -> Vec<Column> {
     columns.collect()
 }
 
-/// The cells that show what the instrument costs, by the work that they belong to.
+/// The cells that show the instrument's cost, by their work.
 #[derive(Default)]
 pub(super) struct Calibrations<'r>(HashMap<(&'r str, u64, u32, &'r str), &'r CellResult>);
 
@@ -146,7 +146,7 @@ impl<'r> Calibrations<'r> {
     }
 }
 
-/// Adds what explains a block: settings, and what the instrument costs.
+/// Adds the explanation of a block: settings, and the instrument's cost.
 pub(super) fn of_block(
     out: &mut String,
     block: &Block<'_>,
@@ -161,7 +161,7 @@ pub(super) fn of_block(
 
 fn settings(out: &mut String, block: &Block<'_>, width: usize) {
     let mut texts = Distinct::default();
-    // Cells that differ in their threads have the same settings, or others.
+    // Cells with different threads may have the same settings, or others.
     for line in &block.lines {
         let measurement = &line.trials[0].measurement;
         if !measurement.settings.is_empty() {
@@ -178,7 +178,7 @@ fn settings(out: &mut String, block: &Block<'_>, width: usize) {
     }
 }
 
-/// Says what makes the cost of a phase of the `null` engine a bad measure of the instrument.
+/// Returns what makes the cost of a phase of the `null` engine a bad measure of the instrument.
 fn doubts(phase: &Phase) -> &'static str {
     match (phase.rounds.len(), phase.disturbed()) {
         (1, 0) => " (one round)",
@@ -188,7 +188,7 @@ fn doubts(phase: &Phase) -> &'static str {
     }
 }
 
-/// What the `null` engine took in this run, in this work.
+/// Adds the times of the `null` engine in this run, in this work.
 fn instrument(out: &mut String, null: &CellResult, width: usize) {
     let costs = null.measurement.phases.iter().filter_map(|phase| {
         let threads = f64::from(phase.threads.max(1));
@@ -216,8 +216,7 @@ fn instrument(out: &mut String, null: &CellResult, width: usize) {
     }
 }
 
-/// Adds what explains all tables: what columns mean, what was wrong with the machine, and what it
-/// is.
+/// Adds the explanation of all tables: the meaning of columns, and the machine and its problems.
 pub(super) fn of_run(out: &mut String, run: &RunFile, width: usize) {
     out.push('\n');
     let explanations = [

@@ -1,4 +1,4 @@
-//! Columns of text within a width: columns that do not fit stand in a further block below, and no
+//! Columns of text within a width: columns that do not fit are in a further block below, and no
 //! line is wrapped.
 
 use std::borrow::Cow;
@@ -6,14 +6,14 @@ use std::borrow::Cow;
 use console::{Alignment, Style, measure_text_width, pad_str, truncate_str};
 use program_support::printable;
 
-/// A text in a column, and how it looks.
+/// A text in a column, and its style.
 pub(super) struct Cell {
     pub(super) text: String,
     pub(super) style: Style,
 }
 
 impl Cell {
-    /// A text that looks like all others.
+    /// Returns a text without a style.
     pub(super) fn plain(text: impl Into<String>) -> Self {
         Self { text: text.into(), style: Style::new() }
     }
@@ -26,19 +26,19 @@ pub(super) struct Column {
     cells: Vec<Cell>,
 }
 
-/// A head is broken into lines of at most this many characters.
+/// The most characters of a line of a head; a longer head is broken.
 const HEAD_WIDTH: usize = 14;
 
-/// A head has at most this many lines.
+/// The most lines of a head.
 const HEAD_LINES: usize = 4;
 
 impl Column {
-    /// A column of words.
+    /// Returns a column of words.
     pub(super) fn of_words(head: &str, cells: Vec<Cell>) -> Self {
         Self { head: broken(head, HEAD_WIDTH, HEAD_LINES), alignment: Alignment::Left, cells }
     }
 
-    /// A column of figures, which end below each other.
+    /// Returns a column of figures, which are aligned at their ends.
     pub(super) fn of_figures(head: &str, cells: Vec<Cell>) -> Self {
         Self { alignment: Alignment::Right, ..Self::of_words(head, cells) }
     }
@@ -49,7 +49,7 @@ impl Column {
         heads.chain(cells).map(measure_text_width).max().unwrap_or(0)
     }
 
-    /// A line of the head, counted from the last.
+    /// Returns a line of the head, counted from the last.
     fn head_from_below(&self, line: usize) -> &str {
         self.head.iter().nth_back(line).map_or("", String::as_str)
     }
@@ -57,21 +57,21 @@ impl Column {
 
 /// Lines, each with a title of some columns and figures of others.
 pub(super) struct Grid {
-    /// What names a line; it stands in each block.
+    /// The columns that name a line; they are repeated in each block.
     pub(super) titles: Vec<Column>,
-    /// What is said of it.
+    /// The columns of figures.
     pub(super) figures: Vec<Column>,
-    /// The lines that begin a group: an empty line stands before each of them.
+    /// The first lines of groups: an empty line is before each of them.
     pub(super) groups: Vec<usize>,
 }
 
 impl Grid {
-    /// Adds the grid to `out`, in as many blocks as `width` asks for.
+    /// Adds the grid to `out`, in as many blocks as `width` requires.
     pub(super) fn draw(&self, out: &mut String, width: usize) {
         let of_titles: usize = self.titles.iter().map(|column| 2 + column.width()).sum();
         let mut left = self.figures.as_slice();
         if left.is_empty() {
-            // Nothing was measured of those that stand here.
+            // No figures exist for these lines.
             self.draw_block(out, left);
         }
         while !left.is_empty() {
@@ -111,7 +111,7 @@ impl Grid {
     }
 }
 
-/// Adds a line of texts, each padded to its column; without spaces at its end.
+/// Adds a line of texts, each padded to its column, without spaces at its end.
 fn draw_line<'c>(
     out: &mut String,
     columns: &[(&Column, usize)],
@@ -133,14 +133,14 @@ fn draw_line<'c>(
     out.push('\n');
 }
 
-/// A text of others as part of a grid: one line of at most `width` columns that commands nothing.
+/// Returns a text for a grid: one line of at most `width` columns, without commands.
 pub(super) fn shown(text: &str, width: usize) -> String {
     let safe = left_to_right(&printable::line(text)).into_owned();
     truncate_str(&safe, width, "…").into_owned()
 }
 
-/// A text whose letters do not turn the direction of a line, as Hebrew and Arabic ones do to the
-/// figures beside them: those are shown as escapes.
+/// Returns a text whose letters do not change a line's direction. Hebrew and Arabic letters would,
+/// for the figures next to them: they are shown as escapes.
 fn left_to_right(text: &str) -> Cow<'_, str> {
     match text.chars().any(printable::is_right_to_left) {
         false => Cow::Borrowed(text),
@@ -154,8 +154,8 @@ fn left_to_right(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A text broken between words into lines of at most `width` columns; what is behind `most` lines,
-/// or in a longer word, is cut.
+/// Returns a text broken between words into lines of at most `width` columns; what is after `most`
+/// lines, or in a longer word, is cut.
 fn broken(text: &str, width: usize, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ').filter(|word| !word.is_empty()) {
@@ -176,7 +176,7 @@ fn broken(text: &str, width: usize, most: usize) -> Vec<String> {
 }
 
 /// Adds texts with `between` them, in lines of at most `width` columns. A text that does not fit
-/// behind the one before it begins a line; one that is longer is broken between its words.
+/// after the one before it starts a line; a longer one is broken between its words.
 pub(crate) fn paragraph(out: &mut String, texts: &[String], between: &str, width: usize) {
     let mut line = String::from(" ");
     for (at, text) in texts.iter().enumerate() {
@@ -195,13 +195,13 @@ pub(crate) fn paragraph(out: &mut String, texts: &[String], between: &str, width
     end_line(out, &mut line, "");
 }
 
-/// Whether a text fits behind a line, or has to: nothing stands there yet.
+/// Returns true if a text fits after a line, or the line is still empty.
 fn fits(line: &str, text: &str, width: usize) -> bool {
     let used = measure_text_width(line) + measure_text_width(text.trim_end());
     used <= width || line.trim_start().is_empty()
 }
 
-/// Adds a line, and begins another with a margin.
+/// Adds a line, and starts another with a margin.
 fn end_line(out: &mut String, line: &mut String, margin: &str) {
     *out += line.trim_end();
     out.push('\n');

@@ -17,7 +17,7 @@ struct Taken<'r> {
     latency: Latency,
 }
 
-/// Adds the latencies that there are.
+/// Adds the table of latencies, if there are any.
 pub(super) fn draw(out: &mut String, groups: &[Group<'_>], view: View) {
     let mut all: Vec<Taken<'_>> = Vec::new();
     for ranked in groups.iter().flat_map(|group| &group.lines) {
@@ -57,7 +57,7 @@ fn titles(all: &[Taken<'_>]) -> Vec<Column> {
     titles
 }
 
-/// The percentiles that most readers want, or all that are known.
+/// Returns the percentiles that most readers want, or all that are known.
 fn figures(all: &[Taken<'_>], details: bool) -> Vec<Column> {
     type Of = fn(&Latency) -> Option<u64>;
     let columns: [(&str, bool, Of); 8] = [

@@ -1,6 +1,6 @@
 //! The view for a terminal: for each kind of work a table with one line an engine, best first, each
 //! figure with its ratio to the best of its column. `ranking` compares, `details` has what few
-//! readers want, `grid` puts columns into a width.
+//! readers want, `grid` fits columns into a width.
 
 mod details;
 pub(crate) mod grid;
@@ -22,23 +22,23 @@ use details::Calibrations;
 use grid::{Column, Grid, paragraph, shown};
 use ranking::{Group, Ranked, groups, is_absent};
 
-/// How a run is shown.
+/// The settings of the view of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct View {
-    /// Whether intervals, the suite's own statistic, memory, space, settings and machine are shown.
+    /// True if intervals, the suite's own statistic, memory, space, settings and machine are shown.
     pub details: bool,
-    /// Whether there are colours and bold letters.
+    /// True if there are colours and bold letters.
     pub color: bool,
-    /// The width that columns are put into.
+    /// The columns that the view may take.
     pub width: usize,
 }
 
 impl View {
-    /// What fits everywhere: 80 columns without colours.
+    /// The view that fits everywhere: 80 columns without colours.
     pub const PLAIN: Self = Self { details: false, color: false, width: 80 };
 }
 
-/// The longest name of an engine that is shown whole.
+/// The most characters of an engine's name that is shown whole.
 const NAME_WIDTH: usize = 24;
 
 /// Renders a whole run.
@@ -67,7 +67,7 @@ pub fn render(run: &RunFile, view: View) -> String {
     out
 }
 
-/// What a table needs of the rest of the run.
+/// The parts of the rest of the run that a table needs.
 struct Known<'r> {
     elsewhere: Elsewhere<'r>,
     calibrations: Calibrations<'r>,
@@ -91,7 +91,7 @@ impl<'r> Elsewhere<'r> {
         (&cell.suite, cell.rows, &cell.variant)
     }
 
-    /// Those that have no line in a block.
+    /// Returns the engines that have no line in a block.
     fn without_line_in(&self, block: &Block<'_>) -> Vec<&'r str> {
         let here: HashSet<_> = block.lines.iter().map(|line| line.cell().engine.as_str()).collect();
         let all = self.0.get(&Self::key(block.cell));
@@ -144,7 +144,7 @@ impl Drawing<'_, '_> {
         }
     }
 
-    /// The columns that say what a line is of.
+    /// Returns the columns that name a line.
     fn titles(&mut self, groups: &[Group<'_>]) -> Vec<Column> {
         let plain = grid::Cell::plain;
         let mut names = Vec::new();
@@ -169,7 +169,7 @@ impl Drawing<'_, '_> {
         titles
     }
 
-    /// The engine's name with its marks.
+    /// Returns the engine's name with its marks.
     fn name(&mut self, ranked: &Ranked<'_>, most_ratios: usize) -> String {
         let line = ranked.line;
         let cell = line.cell();
@@ -208,7 +208,7 @@ impl Drawing<'_, '_> {
         parts.in_order.join(" ")
     }
 
-    /// A column for each phase.
+    /// Returns a column for each phase.
     fn figures(&mut self, groups: &[Group<'_>], phases: &[&str]) -> Vec<Column> {
         let lines: Vec<_> = groups.iter().flat_map(|group| &group.lines).collect();
         let columns = phases.iter().enumerate().map(|(at, phase)| {
@@ -244,7 +244,7 @@ impl Drawing<'_, '_> {
         of.iter().map(|marked| self.legend.of_figure(marked)).collect()
     }
 
-    /// What stands where there is no figure.
+    /// Returns the text in place of a missing figure.
     fn missing(&mut self, line: &Line<'_>, phase: &str) -> String {
         let why = match line.is_without_time(phase) {
             true => Some(NO_TIME),
@@ -257,14 +257,14 @@ impl Drawing<'_, '_> {
     }
 }
 
-/// What a table shows of a figure.
+/// A figure as a table shows it.
 struct Shown {
     text: String,
     marks: String,
     ratio: Option<f64>,
 }
 
-/// Figures, marks and ratios of a column, which end below each other.
+/// Returns figures, marks and ratios of a column, which are aligned at their ends.
 fn cells(column: &[Shown], color: bool) -> Vec<grid::Cell> {
     let widest = |texts: &mut dyn Iterator<Item = usize>| texts.max().unwrap_or(0);
     let ratios: Vec<_> =
@@ -278,7 +278,7 @@ fn cells(column: &[Shown], color: bool) -> Vec<grid::Cell> {
     cells.collect()
 }
 
-/// The lines that begin a group, but the first.
+/// Returns the first lines of groups, without the first group's.
 fn first_lines(groups: &[Group<'_>]) -> Vec<usize> {
     let ends = groups.iter().scan(0, |lines, group| {
         *lines += group.lines.len();
@@ -287,7 +287,7 @@ fn first_lines(groups: &[Group<'_>]) -> Vec<usize> {
     ends.collect()
 }
 
-/// How many times as fast the best of a column is.
+/// Returns how many times as fast the best of a column is.
 fn ratio_text(ratio: f64) -> String {
     match ratio {
         near if near < 9.95 => format!("{near:.1}×"),
@@ -296,8 +296,8 @@ fn ratio_text(ratio: f64) -> String {
     }
 }
 
-/// The best figures are bold; what is near to the best or far from it has a colour that people who
-/// do not tell red from green tell apart too.
+/// Returns the style of a figure. The best figures are bold; those near to the best or far from it
+/// have colours that people who do not tell red from green can tell apart.
 fn style(ratio: Option<f64>, color: bool) -> Style {
     let style = Style::new().force_styling(color);
     match ratio {
@@ -308,7 +308,7 @@ fn style(ratio: Option<f64>, color: bool) -> Style {
     }
 }
 
-/// What was measured, and on what.
+/// Adds the work that was measured, and its place.
 fn heading(out: &mut String, block: &Block<'_>, view: View) {
     let cell = block.cell;
     let mut parts = vec![shown(&cell.suite, NAME_WIDTH), place(cell.storage).to_string()];
@@ -348,13 +348,13 @@ fn place(storage: Storage) -> &'static str {
     }
 }
 
-/// The level that all lines of a block were to have; none if they differ.
+/// Returns the level that all lines of a block were to have; none if they differ.
 fn wanted_level(block: &Block<'_>) -> Option<Durability> {
     let wanted = block.cell.durability_wanted;
     block.lines.iter().all(|line| line.cell().durability_wanted == wanted).then_some(wanted)
 }
 
-/// What a level promises, in words; nothing is said where nothing could be promised.
+/// Returns a level's promise in words; none if nothing could be promised.
 fn promise(level: Durability, storage: Storage) -> Option<&'static str> {
     match level {
         Durability::None if storage == Storage::Memory => None,
@@ -379,7 +379,7 @@ fn has_several_threads(block: &Block<'_>) -> bool {
     block.lines.iter().any(|line| line.cell().threads != block.cell.threads)
 }
 
-/// The engines that are not in the table, with the reason where one is known.
+/// Adds the engines that are not in the table, with the reason if it is known.
 fn not_measured(out: &mut String, block: &Block<'_>, elsewhere: &Elsewhere<'_>, width: usize) {
     let mut by_reason: Vec<(Option<&str>, Distinct<&str>)> = Vec::new();
     let mut positions = HashMap::new();
@@ -411,7 +411,7 @@ fn not_measured(out: &mut String, block: &Block<'_>, elsewhere: &Elsewhere<'_>, 
     paragraph(out, &[text], "", width);
 }
 
-/// A line that names what `assay doctor` warned of when the run began.
+/// Adds a line with the names of `assay doctor`'s warnings at the start of the run.
 fn warnings_in_short(out: &mut String, run: &RunFile, width: usize) {
     let mut subjects = Distinct::default();
     let about = |finding: &&Finding| finding.gravity == Gravity::Warning && concerns(finding, run);
@@ -424,7 +424,7 @@ fn warnings_in_short(out: &mut String, run: &RunFile, width: usize) {
     }
 }
 
-/// Whether a finding is about the machine, or about a storage mode that was measured.
+/// Returns true if a finding is about the machine, or about a storage mode that was measured.
 fn concerns(finding: &Finding, run: &RunFile) -> bool {
     finding.storage.is_none_or(|of| run.results().any(|result| result.cell.storage == of))
 }

@@ -17,12 +17,12 @@ pub(super) struct Ranked<'b> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Figure {
     pub(super) rate: Rate,
-    /// How many times as fast the best of the column is; none for an engine that failed.
+    /// The best figure of the column divided by this one; none for an engine that failed.
     pub(super) ratio: Option<f64>,
 }
 
 impl Ranked<'_> {
-    /// The geometric mean of the ratios that there are; infinite without any.
+    /// Returns the geometric mean of the ratios that there are; infinite without any.
     fn mean_ratio(&self) -> f64 {
         let ratios: Vec<_> = self.ratios().map(f64::ln).collect();
         match ratios.len() {
@@ -31,7 +31,7 @@ impl Ranked<'_> {
         }
     }
 
-    /// Whether one of its figures is compared with the best of a column.
+    /// Returns true if one of its figures is compared with the best of a column.
     pub(super) fn is_compared(&self) -> bool {
         self.ratios().next().is_some()
     }
@@ -40,7 +40,7 @@ impl Ranked<'_> {
         self.figures.iter().flatten().filter_map(|figure| figure.ratio)
     }
 
-    /// Of how many figures the rank is, if others in the group have more.
+    /// Returns the number of figures in the rank, if others in the group have more.
     pub(super) fn ranked_by(&self, most: usize) -> Option<usize> {
         Some(self.ratios().count()).filter(|&count| count > 0 && count < most)
     }
@@ -52,14 +52,14 @@ pub(super) struct Group<'b> {
 }
 
 impl Group<'_> {
-    /// The most figures by which a line is ranked.
+    /// Returns the most figures by which a line is ranked.
     pub(super) fn most_ratios(&self) -> usize {
         self.lines.iter().map(|ranked| ranked.ratios().count()).max().unwrap_or(0)
     }
 }
 
-/// The lines of a block that were measured or failed, by number of threads. Lines of engines that
-/// could not do the work are left out.
+/// Returns the lines of a block that were measured or failed, by number of threads. Lines of
+/// engines that could not do the work are left out.
 pub(super) fn groups<'b>(block: &'b Block<'b>, phases: &[&str]) -> Vec<Group<'b>> {
     let mut by_threads: BTreeMap<u32, Vec<&Line<'_>>> = BTreeMap::new();
     for line in block.lines.iter().filter(|line| !is_absent(line)) {
@@ -68,7 +68,7 @@ pub(super) fn groups<'b>(block: &'b Block<'b>, phases: &[&str]) -> Vec<Group<'b>
     by_threads.into_values().map(|lines| group(lines, phases)).collect()
 }
 
-/// Whether nothing was measured because the engine cannot do the work, or is not there.
+/// Returns true if nothing was measured because the engine cannot do the work, or is not available.
 pub(super) fn is_absent(line: &Line<'_>) -> bool {
     matches!(line.trouble(), Some(Status::Unsupported(_) | Status::Unavailable(_)))
 }

@@ -1,4 +1,4 @@
-//! The checker.
+//! The checker of a crash test.
 
 use std::ops::Bound;
 
@@ -12,8 +12,8 @@ use super::ledger::{Contents, Ledger};
 use super::write::commit;
 use super::{COMMITS_AFTER, Job, open, rows};
 
-/// Opens what a writer left after it had `acknowledged` commits, and looks at it; then
-/// goes on with the history, closes, and looks again.
+/// Opens the store that a writer left after it had `acknowledged` commits, and checks it; then
+/// continues the history, closes, and checks again.
 pub fn check(job: &Job, driver: &dyn Driver, acknowledged: u32) -> Found {
     let (ledger, row_count) = (Ledger::new(job.seed), rows(job, driver));
     let checker = Checker { job, driver, ledger, row_count };
@@ -34,7 +34,7 @@ pub fn check(job: &Job, driver: &dyn Driver, acknowledged: u32) -> Found {
     }
 }
 
-/// The table as it was found.
+/// The rows of the table as they were found.
 type Rows = Vec<Option<Contents>>;
 
 struct Checker<'c> {
@@ -92,14 +92,14 @@ impl Checker<'_> {
         connection.scan(&whole, &mut |_| ())
     }
 
-    /// The last moment of the history that looks like this.
+    /// Returns the last moment of the history with these rows.
     fn place(&self, rows: &Rows, acknowledged: u32) -> std::result::Result<History, String> {
         let habits = Habits::of(self.driver);
         let mut history = History::new(self.job.seed, habits, self.row_count);
         let differs = |history: &History, row: u32| history.row(row) != rows[row as usize];
         let mut different = (0..self.row_count).filter(|&row| differs(&history, row)).count();
         let (mut last, mut closest) = (None, (different, history.clone()));
-        // One more than was acknowledged may have been in flight.
+        // One more commit than was acknowledged may have been in flight.
         loop {
             if different == 0 {
                 last = Some(history.clone());
@@ -129,7 +129,7 @@ impl Checker<'_> {
         })
     }
 
-    /// Commits more, closes, opens and looks again.
+    /// Makes further commits, closes, opens and checks again.
     fn go_on(&self, mut history: History) -> Result<()> {
         let store = open(self.job, self.driver, &self.ledger, false)?;
         store.connect(&mut |connection| {

@@ -1,4 +1,4 @@
-//! What a writer commits: single operations and transactions, a function of the seed.
+//! The history of a writer's commits: single operations and transactions, a function of the seed.
 
 use assay_core::random::{Words, derive, mix};
 use assay_driver::{Driver, Transactions};
@@ -8,11 +8,11 @@ use super::ledger::Contents;
 /// One operation of a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Inserts a row that is not there.
+    /// Inserts a row that is missing.
     Insert(u32),
-    /// Changes one column of a row that is there.
+    /// Changes one column of an existing row.
     Touch(u32),
-    /// Deletes a row that is there.
+    /// Deletes an existing row.
     Delete(u32),
 }
 
@@ -24,17 +24,17 @@ impl Step {
     }
 }
 
-/// Rows that a history works on where records change.
+/// The number of rows in a history in which records change.
 const ROWS: u32 = 400;
 
 /// The most steps of a transaction.
 const MOST_STEPS: u64 = 12;
 
-/// What the commits of an engine can be made of.
+/// The steps and transactions that an engine's commits can have.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Habits {
     transactions: Transactions,
-    /// Records can be changed and deleted. Otherwise each step inserts a row of its own.
+    /// True if records can be changed and deleted. Otherwise each step inserts a row of its own.
     changes: bool,
 }
 
@@ -43,7 +43,7 @@ impl Habits {
         Self { transactions: driver.profile().transactions, changes: driver.lacks().is_empty() }
     }
 
-    /// Rows that a history of `commits` commits needs.
+    /// Returns the number of rows that a history of `commits` commits needs.
     pub(super) fn rows(self, commits: u32) -> u32 {
         match (self.changes, self.transactions) {
             (true, _) => ROWS,
@@ -53,7 +53,7 @@ impl Habits {
     }
 }
 
-/// A state of the table, and how the next commit goes on from it.
+/// A state of the table, with which the next commit continues.
 #[derive(Clone)]
 pub(super) struct History {
     seed: u64,
@@ -64,13 +64,13 @@ pub(super) struct History {
 }
 
 impl History {
-    /// The empty table, with room for `rows` rows.
+    /// Returns the empty table, with room for `rows` rows.
     pub(super) fn new(seed: u64, habits: Habits, rows: u32) -> Self {
         let rows = vec![None; rows as usize];
         Self { seed: derive(seed, "history"), habits, rows, inserts: 0, commits: 0 }
     }
 
-    /// How many commits led here.
+    /// Returns the number of commits that led to this state.
     pub(super) fn commits(&self) -> u32 {
         self.commits
     }
@@ -79,8 +79,7 @@ impl History {
         self.rows[row as usize]
     }
 
-    /// Makes the next commit and returns its steps, each on another row; several are a
-    /// transaction.
+    /// Makes the next commit and returns its steps, each on another row; several are a transaction.
     pub(super) fn advance(&mut self) -> Vec<Step> {
         self.commits += 1;
         let mut words = Words::new(mix(self.seed, u64::from(self.commits)));
@@ -96,7 +95,7 @@ impl History {
             if steps.iter().any(|step| step.row() == row) {
                 continue;
             }
-            // A batch cannot read, and a change of one column has to.
+            // A batch cannot read, which a change of one column needs.
             let may_touch = !several || transactions == Transactions::Full;
             let step = match self.row(row) {
                 None => Step::Insert(row),

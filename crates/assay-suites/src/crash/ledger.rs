@@ -1,4 +1,4 @@
-//! The records of a crash test: each says which commit wrote it and which touched it last.
+//! The records of a crash test: each names the commits that wrote it and touched it last.
 
 use assay_core::random::{Words, derive, mix};
 use assay_core::tape::Records;
@@ -7,15 +7,15 @@ use assay_driver::schema::{ColumnType, Schema};
 /// The longest text of a record.
 const TEXT_BYTES: u32 = 220;
 
-/// Position of the column that a touch changes.
+/// The position of the column that a touch changes.
 const TOUCHED: usize = 2;
 
-/// Which commits made a record what it is.
+/// The commits that made a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Contents {
-    /// The one that inserted it.
+    /// The commit that inserted it.
     pub(super) written: u32,
-    /// The one that changed it last.
+    /// The commit that changed it last.
     pub(super) touched: u32,
 }
 
@@ -36,7 +36,7 @@ impl Ledger {
         Self { schema: Schema::new("ledger", &columns, 1), seed: derive(seed, "ledger") }
     }
 
-    /// The column that a touch changes, by its position.
+    /// Returns the position of the column that a touch changes.
     pub(super) fn touched_column(&self) -> usize {
         TOUCHED
     }
@@ -62,7 +62,7 @@ impl Ledger {
         record
     }
 
-    /// The contents that a payload says it has; none if it is not a payload of this row.
+    /// Returns the contents that a payload names; none if it is not a payload of this row.
     pub(super) fn read(&self, row: u32, payload: &[u8]) -> Option<Contents> {
         let number = |at: usize| {
             let from = self.schema.columns()[at].offset - self.schema.key_size();
@@ -79,7 +79,7 @@ impl Records for Ledger {
         &self.schema
     }
 
-    /// Rows are spread over the keys, so that neighbours in time are not neighbours in a tree.
+    /// Writes a row's key. Keys are spread, so that neighbours in time are no neighbours in a tree.
     fn key(&self, row: u64, key: &mut [u8]) {
         key.fill(0);
         let spread = (row as u32).wrapping_mul(0x9e37_79b1);

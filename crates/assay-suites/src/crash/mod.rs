@@ -1,10 +1,10 @@
-//! `crash`: what an engine keeps when its process is killed or the power goes.
+//! `crash`: tests what an engine keeps when its process is killed or the power fails.
 //!
 //! A *writer* commits a seeded history (`history`) of `ledger` records and acknowledges each
-//! commit; it is ended at some moment. A *checker* opens what is left and looks for the
-//! moment of the history that the store is at: all that was acknowledged has to be there, of the
-//! commit in flight all or nothing, and nothing else. What was promised is known to
-//! the caller ([`assay_core::durability::Promise`]).
+//! commit; it is ended at some moment. A *checker* opens the store that is left and looks for its
+//! moment in the history: all acknowledged commits must be there, the commit in flight must be
+//! there as a whole or not at all, and nothing else. The caller knows the promise
+//! ([`assay_core::durability::Promise`]).
 
 mod check;
 mod history;
@@ -30,9 +30,9 @@ use ledger::Ledger;
 pub struct Job {
     /// The engine's id.
     pub engine: String,
-    /// At which level.
+    /// The durability level.
     pub durability: Durability,
-    /// How the key is organised.
+    /// The organisation of the key.
     pub key_kind: KeyKind,
     /// The directory of the store.
     pub dir: PathBuf,
@@ -40,19 +40,19 @@ pub struct Job {
     pub options: BTreeMap<String, String>,
     /// The seed of the history.
     pub seed: u64,
-    /// How many commits the history has.
+    /// The number of commits in the history.
     pub commits: u32,
-    /// The pause before each commit, so that a history takes several intervals between syncs;
-    /// 0 for none.
+    /// Microseconds of the pause before each commit, so that a history takes several intervals
+    /// between syncs; 0 for none.
     pub pace_us: u64,
     /// The process whose mount namespace the directory is in; none for this one's.
     pub namespace: Option<u32>,
 }
 
-/// Commits that a store has to take after the crash.
+/// The number of commits that a store has to take after the crash.
 const COMMITS_AFTER: u32 = 5;
 
-/// Rows of the ledger.
+/// Returns the number of rows of the ledger.
 fn rows(job: &Job, driver: &dyn Driver) -> u32 {
     Habits::of(driver).rows(job.commits.saturating_add(COMMITS_AFTER))
 }

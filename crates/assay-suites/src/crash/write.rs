@@ -1,4 +1,4 @@
-//! The writer.
+//! The writer of a crash test.
 
 use std::time::{Duration, Instant};
 
@@ -11,24 +11,24 @@ use super::history::{Habits, History, Step};
 use super::ledger::{Contents, Ledger};
 use super::{Job, open, rows};
 
-/// What a writer says.
+/// A message of a writer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Said {
     /// The store is open, with these settings.
     Open(Vec<String>),
     /// A commit is done.
     Committed {
-        /// Its number, counted from 1.
+        /// The commit's number, counted from 1.
         number: u32,
-        /// When: microseconds since 1970.
+        /// The time of the commit: microseconds since 1970.
         at_us: u64,
-        /// The longest so far that a commit took, or that a pause took more than it should.
+        /// The most microseconds so far of a commit, or of a pause beyond its length.
         late_us: u64,
     },
 }
 
-/// Creates a store, commits a history to it, and says so. Then it waits for its end, with the
-/// store open; it comes back only with an error.
+/// Creates a store, commits a history to it, and reports each commit. Then it waits for its end,
+/// with the store open; it returns only with an error.
 pub fn write(job: &Job, driver: &dyn Driver, say: &mut dyn FnMut(Said)) -> Result<()> {
     let ledger = Ledger::new(job.seed);
     let store = open(job, driver, &ledger, true)?;
@@ -50,7 +50,7 @@ pub fn write(job: &Job, driver: &dyn Driver, say: &mut dyn FnMut(Said)) -> Resul
     })
 }
 
-/// Pauses; returns how many microseconds longer it took than it should.
+/// Pauses the writer; returns the microseconds of the pause beyond `pace`.
 fn pause(pace: Duration) -> u64 {
     if pace.is_zero() {
         return 0;

@@ -1,12 +1,12 @@
-//! The published benchmark scripts: six sizes, three storage modes, three loops, and for each
-//! how many lookups and updates.
+//! The published benchmark scripts: six sizes, three storage modes, three loops, and for each the
+//! number of lookups and updates.
 
 use assay_driver::{Profile, Storage};
 
-/// The sizes.
+/// The numbers of rows, from small to large.
 pub const ROWS: [u64; 6] = [1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
 
-/// How often each size is measured.
+/// The number of times that each size is measured.
 pub const LOOPS: u32 = 3;
 
 /// The storage modes, in the order of the published sections, with their titles.
@@ -16,7 +16,7 @@ pub const SECTIONS: [(Storage, &str); 3] = [
     (Storage::Memory, "In-Memory Benchmark Test"),
 ];
 
-/// How many operations a script asks for.
+/// The numbers of operations that a script asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counts {
     /// Lookups in a round.
@@ -31,15 +31,15 @@ const M: u64 = 1_000_000;
 /// The two published scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Script {
-    /// That of CrossDB, which has more operations.
+    /// CrossDB's script, which has more operations.
     CrossDb,
-    /// That of SQLite.
+    /// SQLite's script.
     Sqlite,
 }
 
 impl Script {
-    /// The script for an engine: CrossDB's for itself and for engines that live in memory only,
-    /// SQLite's for all others.
+    /// Returns the script for an engine: CrossDB's for itself and for engines that are in memory
+    /// only, SQLite's for all others.
     pub fn of(profile: &Profile) -> Self {
         let memory_only = profile.levels.iter().all(|(storage, _)| *storage == Storage::Memory);
         match profile.id == CROSSDB || memory_only {
@@ -48,7 +48,7 @@ impl Script {
         }
     }
 
-    /// How many operations it asks for.
+    /// Returns the numbers of operations that the script asks for.
     pub fn counts(self, storage: Storage, rows: u64) -> Counts {
         let (query, update) = match self {
             Self::CrossDb => crossdb_script(storage, rows),
@@ -58,7 +58,7 @@ impl Script {
     }
 }
 
-/// The engine with a script of its own.
+/// The engine that has a script for itself.
 const CROSSDB: &str = "crossdb";
 
 fn crossdb_script(storage: Storage, rows: u64) -> (u64, u64) {

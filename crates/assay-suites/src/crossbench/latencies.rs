@@ -1,4 +1,4 @@
-//! Latencies: rounds of their own after those for the throughput, each operation timed by itself.
+//! Latencies, taken in rounds after those for the throughput, each operation timed by itself.
 
 use assay_core::latency::{Arrivals, Stopwatch, operations_at, summary};
 use assay_core::random::derive;
@@ -11,15 +11,15 @@ use super::{DELETE, INSERT, Run};
 use crate::cell::Session;
 use crate::phases::{Visit, crew_visit, telling};
 
-/// That latencies are taken, and how.
+/// The option to take latencies, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Latencies {
-    /// Operations a second that arrive at all threads together; a closed loop without.
+    /// Operations per second that arrive at all threads together; none: a closed loop.
     pub rate: Option<u64>,
 }
 
 impl Latencies {
-    /// In words.
+    /// Returns the option in words.
     pub fn variant(self) -> String {
         match self.rate {
             None => "latencies in a closed loop".into(),

@@ -38,7 +38,7 @@ pub const ID: &str = "crossbench";
 /// The suite.
 pub struct CrossBench;
 
-/// The phases of which a table shows the rate, in order.
+/// The phases whose rate a table shows, in order.
 pub const PHASES: [&str; 5] = [LOAD, INSERT, QUERY, UPDATE, DELETE];
 
 const INSERT: &str = "insert";
@@ -46,21 +46,21 @@ const QUERY: &str = "query";
 const UPDATE: &str = "update";
 const DELETE: &str = "delete";
 
-/// Rounds of query and of update.
+/// The number of rounds of query and of update.
 const ROUNDS: usize = 10;
 
-/// Which keys the routes have.
+/// The keys of the routes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Keys {
     /// Consecutive prefixes from 10.1.1.0 upward, as published. They flatter hashes that leave
     /// integers as they are.
     Dense,
-    /// The same number of prefixes spread over the whole 32-bit range.
+    /// Prefixes spread over the whole 32-bit range, as many as the dense ones.
     Sparse,
 }
 
-/// As variants and the markers of stores name them: the words must never change.
+/// Writes the name for variants and the markers of stores: the words must never change.
 impl fmt::Display for Keys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -70,7 +70,7 @@ impl fmt::Display for Keys {
     }
 }
 
-/// How the store comes by its rows.
+/// The way in which the store gets its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Fill {
@@ -78,14 +78,14 @@ pub enum Fill {
     Insert,
     /// One transaction for all.
     Load,
-    /// They are there from an earlier run.
+    /// The rows exist from an earlier run.
     Open,
 }
 
-/// What a cell of this suite does: the published options.
+/// The options of a cell of this suite: the published ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Options {
-    /// How the store comes by its rows.
+    /// The way in which the store gets its rows.
     pub fill: Fill,
     /// Lookups in each round; none for 0.
     pub query: u64,
@@ -93,17 +93,17 @@ pub struct Options {
     pub update: u64,
     /// Rows deleted at the end, at most all; none for 0.
     pub delete: u64,
-    /// Visit rows in order instead of at random.
+    /// True if rows are visited in order instead of at random.
     pub sequential: bool,
-    /// Which keys.
+    /// The keys of the routes.
     pub keys: Keys,
-    /// How many disturbed rounds of the queries, and of the updates, are done again at most.
+    /// The most repeats of disturbed rounds of the queries, and of the updates.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub repeats: u32,
-    /// Take latencies too.
+    /// The option to take latencies too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latencies: Option<Latencies>,
-    /// Whether the clock stops within a round for the instrument's work.
+    /// The clock, which may stop within a round for the instrument's work.
     #[serde(default, skip_serializing_if = "Clock::stops")]
     pub clock: Clock,
 }
@@ -111,7 +111,7 @@ pub struct Options {
 /// Bytes of a route.
 const RECORD_BYTES: u64 = 34;
 
-/// As many rows as there are different keys.
+/// The most rows: the number of different keys.
 pub const MOST_ROWS: u64 = route::MOST_ROWS;
 
 /// Returns the stores that a cell needs.
@@ -126,7 +126,7 @@ fn needs<'s>(cell: &Cell, options: &Options, schema: &'s Schema) -> Needs<'s> {
     }
 }
 
-/// Closes the stores of a cell, of which `left` is to be told.
+/// Closes the stores of a cell and returns `left`, if they outlive closing.
 fn close(session: Session<'_>, left: Left) -> Result<Option<Left>> {
     Ok(session.close()?.then_some(left))
 }
@@ -139,7 +139,7 @@ impl Suite for CrossBench {
     const ABOUT: &'static str =
         "inserts, looks up, updates and deletes single records by their keys";
     const REVISION: u32 = 2;
-    // The published name of the suite says what its cells do.
+    // The published name of the suite describes its cells.
     const SHOWS_VARIANT: bool = false;
     const PUBLISHES_BARS: bool = true;
 
@@ -221,10 +221,10 @@ impl Suite for CrossBench {
     }
 }
 
-/// What a round does; it gets the round and a number that no other one of the phase has.
+/// The work of a round; it gets the round and a number that is unique in the phase.
 type Work<'w> = dyn Fn(Round<'_, '_, Routes>, u32) -> Result<Timed> + Sync + 'w;
 
-/// The number of an attempt at a round.
+/// Returns the number of an attempt at a round.
 fn number_of(round: usize, attempt: u32) -> u32 {
     round as u32 + attempt * ROUNDS as u32
 }
@@ -237,7 +237,7 @@ struct Run<'r> {
     report: &'r mut Report<'r>,
 }
 
-/// One phase: its name, its orders, its rounds, and of how many the mean is published.
+/// One phase: its name, its orders, its rounds, and the number of rounds in the published mean.
 struct Plan {
     name: &'static str,
     order: Order,
@@ -247,7 +247,7 @@ struct Plan {
 }
 
 impl Plan {
-    /// Lookups and updates of rows that are there may be done again.
+    /// Returns the repeats of a phase: lookups and updates of existing rows may be repeated.
     fn repeats(&self, run: &Run<'_>) -> Repeats {
         match self.name {
             QUERY | UPDATE => Repeats::at_most(run.options.repeats, run.cell),
@@ -303,7 +303,7 @@ impl Run<'_> {
         }
         let deleted = self.options.delete.min(living);
         if deleted > 0 && !session.offers(Change::Delete, DELETE) {
-            // What was to be emptied is not left for a next run.
+            // A store that was to be emptied is not left for a next run.
             return close(session, Left { goes: deleted == living, ..Left::default() });
         }
         let mut gone = None;
@@ -315,7 +315,7 @@ impl Run<'_> {
         close(session, Left { deleted: gone, ..Left::default() })
     }
 
-    /// Inserts or loads all rows, or takes those that are there.
+    /// Inserts or loads all rows, or takes the existing ones.
     fn fill(&mut self, session: &mut Session<'_>, plan: Plan) -> Result<()> {
         let all = Population::all(self.cell.rows);
         if self.options.fill == Fill::Open {
@@ -386,7 +386,7 @@ impl Run<'_> {
         self.latencies(session, plan.name, (&population, &tape, plan.count), action)
     }
 
-    /// Deletes rows, and returns which.
+    /// Deletes rows, and returns them.
     fn delete(&mut self, session: &mut Session<'_>, plan: Plan) -> Result<Deleted> {
         session.cool()?;
         session.marker.in_progress = true;
@@ -404,7 +404,7 @@ impl Run<'_> {
         })
     }
 
-    /// Whether each round of a phase has connections of its own: several threads have, and a
+    /// Returns true if each round of a phase needs new connections: for several threads, and for a
     /// store that is closed before each round.
     fn has_rounds_apart(&self, plan: &Plan) -> bool {
         let is_cooled = self.cell.page_cache == PageCache::Cold && plan.seeds.len() > 1;
@@ -472,8 +472,8 @@ impl Run<'_> {
         })
     }
 
-    /// Runs the rounds of a phase, shared out to the threads of the cell, on connections of their
-    /// own. The page cache of a cold cell is dropped before each of them.
+    /// Runs the rounds of a phase, shared out to the threads of the cell, each on new connections.
+    /// The page cache of a cold cell is dropped before each of them.
     fn rounds_apart(
         &mut self,
         session: &mut Session<'_>,

@@ -1,4 +1,4 @@
-//! The text that CrossBench prints, from a run file: for scripts that were written for it.
+//! The output of CrossBench, from a run file: for scripts that parse it.
 
 use std::fmt::{self, Write};
 
@@ -10,16 +10,16 @@ use super::{CrossBench, DELETE, INSERT, QUERY, UPDATE};
 use crate::phases::LOAD;
 use crate::suite::options;
 
-/// What `-Q` and `-H` ask for.
+/// The parts of the output that `-Q` and `-H` select.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Show {
-    /// Only the result at the end.
+    /// True if only the result at the end is printed.
     pub quiet: bool,
-    /// With `quiet`: the row alone, without its header.
+    /// True if, with `quiet`, the row is printed without its header.
     pub header_off: bool,
 }
 
-/// The header of the result table, as `-H -r 0` prints it.
+/// Returns the header of the result table, as `-H -r 0` prints it.
 pub fn header() -> String {
     header_for("Insert")
 }
@@ -28,7 +28,7 @@ fn header_for(filled: &str) -> String {
     columns(["DB", "Rows", filled, "Query", "Update", "Delete"].map(String::from))
 }
 
-/// What CrossBench prints for one cell.
+/// Returns CrossBench's output for one cell.
 pub fn text(result: &CellResult, show: Show) -> Result<String, fmt::Error> {
     let mut out = String::new();
     let cell = &result.cell;
@@ -84,16 +84,16 @@ pub fn text(result: &CellResult, show: Show) -> Result<String, fmt::Error> {
     Ok(out)
 }
 
-/// What CrossBench prints for the cells of a run, one after another.
+/// Returns CrossBench's output for the cells of a run, one after another.
 pub(super) fn run(run: &RunFile) -> Result<String, fmt::Error> {
     let of_suite = run.results().filter(|result| result.cell.suite == super::ID);
     of_suite.map(|result| text(result, Show::default())).collect()
 }
 
-/// What stands for a rate that could not be measured.
+/// The sign for a rate that could not be measured.
 const NO_RATE: &str = "–";
 
-/// The row of the result table; a phase that was not run is 0, as in the original.
+/// Returns the row of the result table; a phase that was not run is 0, as in the original.
 fn row(result: &CellResult) -> String {
     let published = |names: &[&str]| {
         let Some(phase) = names.iter().find_map(|name| result.measurement.phase(name)) else {
@@ -116,7 +116,7 @@ fn row(result: &CellResult) -> String {
     ])
 }
 
-/// The first cell in 16 characters, the others in 8 from the next tab stop on.
+/// Returns the first cell in 16 characters, the others in 8 from the next tab stop on.
 fn columns([first, others @ ..]: [String; 6]) -> String {
     others.iter().fold(format!("{first:>16}"), |line, cell| format!("{}{cell:>8}", tab(line)))
 }
@@ -162,7 +162,7 @@ fn rounds(out: &mut String, phase: &Phase) -> fmt::Result {
     Ok(())
 }
 
-/// Fills up with spaces to the next tab stop.
+/// Pads a text with spaces to the next tab stop.
 fn tab(mut text: String) -> String {
     let length = text.chars().count();
     text.extend(std::iter::repeat_n(' ', 8 - length % 8));
@@ -174,7 +174,7 @@ fn micros(round: &Round) -> u64 {
     round.time_ns / 1_000
 }
 
-/// Operations a second by that clock; none if it saw no time pass.
+/// Returns operations per second by that clock; none if it saw no time pass.
 fn per_second(round: &Round) -> Option<u64> {
     let rate = (u128::from(round.operations) * 1_000_000).checked_div(u128::from(micros(round)))?;
     Some(u64::try_from(rate).unwrap_or(u64::MAX))

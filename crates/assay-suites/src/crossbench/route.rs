@@ -6,10 +6,10 @@ use assay_driver::schema::{ColumnType, Schema};
 
 use super::Keys;
 
-/// 10.1.1.0
+/// The first prefix: 10.1.1.0.
 const FIRST_PREFIX: u64 = 0x0a01_0100;
 const MASK: u8 = 24;
-/// As many different prefixes as fit above the first one.
+/// The number of different prefixes from the first one on.
 pub const MOST_ROWS: u64 = (1 << 32) - FIRST_PREFIX;
 
 /// The routes of a run.
@@ -20,7 +20,7 @@ pub struct Routes {
 }
 
 impl Routes {
-    /// The routes with these keys that `seed` names.
+    /// Returns the routes with these keys that `seed` names.
     pub fn new(keys: Keys, seed: u64) -> Self {
         Self {
             schema: Schema::new(
@@ -43,8 +43,8 @@ impl Routes {
     }
 }
 
-/// Eight letters of an interface name from 64 random bits: six bits of each byte, from '0' up
-/// to 'o', so all printable ASCII and no character more likely than another.
+/// Returns eight letters of an interface name from 64 random bits: six bits of each byte, from '0'
+/// up to 'o', so all printable ASCII and no character more likely than another.
 fn letters(bits: u64) -> [u8; 8] {
     ((bits & 0x3f3f_3f3f_3f3f_3f3f) + 0x3030_3030_3030_3030).to_le_bytes()
 }
@@ -63,7 +63,7 @@ impl Records for Routes {
         key[4..].copy_from_slice(&[MASK, 0, 0, 0]);
     }
 
-    /// nexthop 0..4, metric 4, intf 5..21 (15 characters), birth 24..28, flags 28..32.
+    /// Writes nexthop 0..4, metric 4, intf 5..21 (15 characters), birth 24..28, flags 28..32.
     fn payload(&self, row: u64, version: u32, payload: &mut [u8]) {
         let mut words = Words::new(mix(self.seed, row));
         let (numbers, name, rest) = (words.next(), words.next(), words.next());

@@ -1,4 +1,4 @@
-//! What has to be in the store of a cell after it was closed.
+//! The required content of a cell's store after it was closed.
 
 use assay_core::crew::Connections;
 use assay_core::sample::{Expected, compare, sample};
@@ -12,18 +12,18 @@ use super::{Options, needs};
 use crate::reopened::Reopened;
 use crate::suite::CellLook;
 
-/// What a cell left.
+/// The state in which a cell left its store.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Left {
-    /// Which rows it deleted.
+    /// The rows that it deleted.
     pub(super) deleted: Option<Deleted>,
-    /// Whether the store goes although rows live in it.
+    /// True if the store is to be removed even if it has rows.
     pub(super) goes: bool,
-    /// Whether the store was emptied, and rows came back into it since.
+    /// True if the store was emptied, and rows were inserted again since.
     pub(super) came_back: bool,
 }
 
-/// Rows that were deleted: the first of an order of those that lived before.
+/// The deleted rows: the first of an order of the rows that existed before.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Deleted {
     pub(super) before: Population,
@@ -33,7 +33,7 @@ pub(super) struct Deleted {
 }
 
 impl Deleted {
-    /// Returns a sample of them.
+    /// Returns a sample of the deleted rows.
     fn sample(&self) -> impl Iterator<Item = u64> {
         let tape = Tape::new(self.order, self.seed, self.before.live());
         let rows = self.before.rows();
@@ -41,11 +41,11 @@ impl Deleted {
     }
 }
 
-/// As many rows come back into a store that was emptied, since an empty one shows nothing.
+/// The number of rows inserted into an emptied store, because an empty one shows nothing.
 const COME_BACK: usize = 64;
 
-/// Looks at a store: rows that live are there, deleted ones are gone. Into an empty store some rows
-/// are inserted, for one more process to look at.
+/// Checks a store: remaining rows exist, deleted ones do not. Into an empty store some rows are
+/// inserted, which one more process checks.
 pub(super) fn look(look: &CellLook<'_, Options>, left: Left) -> Result<(u64, Option<Left>)> {
     let CellLook { cell, options, driver } = *look;
     let routes = Routes::new(options.keys, cell.seed);
@@ -63,7 +63,7 @@ pub(super) fn look(look: &CellLook<'_, Options>, left: Left) -> Result<(u64, Opt
     }
     let living = stores.marker.population.clone();
     let is_empty = living.live() == 0;
-    // A column that was updated has a value that is not known.
+    // A column that was updated has an unknown value.
     let birth = schema.position("birth").filter(|_| stores.marker.updated);
     let compared = stores.look(&|connections: Connections<'_, '_>| {
         let connection = &mut *connections[0];
@@ -83,7 +83,7 @@ pub(super) fn look(look: &CellLook<'_, Options>, left: Left) -> Result<(u64, Opt
     Ok((compared, comes_back.then_some(Left { came_back: true, ..left })))
 }
 
-/// Inserts rows, each in a transaction of its own.
+/// Inserts rows, each in a separate transaction.
 fn insert(
     connection: &mut dyn Connection,
     routes: &Routes,

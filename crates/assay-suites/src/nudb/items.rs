@@ -4,15 +4,15 @@ use assay_core::random::{Bijection, Words, derive, draw, mix};
 use assay_core::tape::Records;
 use assay_driver::schema::{ColumnType, Schema};
 
-/// The shortest value, and how many lengths there are: 250 to 750 bytes.
+/// The fewest bytes of a value. The constants below give 501 lengths: 250 to 750 bytes.
 const LEAST_VALUE_BYTES: usize = 250;
 const VALUE_LENGTHS: u64 = 501;
 const MOST_VALUE_BYTES: u32 = 750;
 
-/// The items that a seed names.
+/// The items of a seed.
 pub(super) struct Items {
     schema: Schema,
-    /// Keys of less than eight bytes, so that no two items have the same.
+    /// The bijection for keys of less than eight bytes, so that no two items have the same key.
     short: Option<Bijection>,
     seed: u64,
 }
@@ -42,7 +42,7 @@ impl Records for Items {
         &self.schema
     }
 
-    /// The first word of a long key is a bijection of the item's number, so keys differ.
+    /// Writes a key. The first word of a long one is a bijection of the number, so keys differ.
     fn key(&self, row: u64, key: &mut [u8]) {
         let size = self.schema.key_columns()[0].kind.size_bytes();
         let first = match &self.short {
@@ -55,7 +55,7 @@ impl Records for Items {
         key[size..].fill(0);
     }
 
-    /// Random bytes; another version has other bytes and another length.
+    /// Writes random bytes; another version has other bytes and another length.
     fn payload(&self, row: u64, version: u32, payload: &mut [u8]) {
         let seed = mix(self.seed ^ u64::from(version) << 32, row);
         let len = LEAST_VALUE_BYTES + draw(seed, 0, VALUE_LENGTHS) as usize;

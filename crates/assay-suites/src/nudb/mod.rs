@@ -34,34 +34,34 @@ pub const ID: &str = "nudb";
 /// The suite.
 pub struct Nudb;
 
-/// The phases, which the published tables are named after.
+/// The phases, after which the published tables are named.
 const INSERT: &str = "insert";
 const FETCH: &str = "fetch";
 
-/// The longest key.
+/// The most bytes of a key.
 pub const MOST_KEY_BYTES: u32 = 64 * 1024;
 
-/// What a cell of this suite does.
+/// The options of a cell of this suite.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Options {
     /// Bytes of a key.
     pub key_size: u32,
-    /// Items fetched once all are inserted; in batch mode, in each batch.
+    /// The number of items fetched after all inserts; in batch mode, in each batch.
     pub fetches: u64,
-    /// Items inserted in each batch; absent: all at once.
+    /// The number of items inserted in each batch; absent: all at once.
     pub batch_size: Option<u64>,
-    /// How many disturbed rounds of fetches are done again at most.
+    /// The most repeats of disturbed rounds of fetches.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub repeats: u32,
-    /// Whether the clock stops within a round for the instrument's work.
+    /// The clock, which may stop within a round for the instrument's work.
     #[serde(default, skip_serializing_if = "Clock::stops")]
     pub clock: Clock,
 }
 
-/// The mean size of a value, which has 250 to 750 bytes.
+/// The mean bytes of a value, which has 250 to 750.
 const MEAN_VALUE_BYTES: u64 = 500;
 
-/// How many different keys of a size there are; none for more than 2⁶⁴.
+/// Returns the number of different keys of a size; none for more than 2⁶⁴.
 pub fn most_items(key_size: u32) -> Option<u64> {
     (key_size < 8).then(|| 1 << (8 * key_size))
 }
@@ -120,7 +120,7 @@ impl Suite for Nudb {
     fn look(look: CellLook<'_, Options>, _: Nothing) -> Result<(u64, Option<Nothing>)> {
         let CellLook { cell, options, driver } = look;
         let items = Items::new(options.key_size, cell.seed);
-        // Batches are whole.
+        // Only whole batches are inserted.
         let held = options.batch_size.map_or(cell.rows, |size| cell.rows / size * size);
         let stores = Reopened::open(cell, driver, &needs(cell, &items))?;
         let compared = stores.look(&|connections: Connections<'_, '_>| {
@@ -182,7 +182,7 @@ impl Fetches {
 }
 
 impl Bench<'_> {
-    /// All inserts, the store closed and opened again, all fetches.
+    /// Runs all inserts, closes and opens the store, and runs all fetches.
     fn whole(&self, session: &mut Session<'_>, report: &mut Report<'_>) -> Result<()> {
         let mut insert = Growing::new(INSERT, 1);
         self.insert(session, &mut insert, (0, 1), self.cell.rows, report)?;
@@ -193,8 +193,8 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// A batch of inserts, the store closed and opened again, a batch of fetches among all that is
-    /// there, and so on.
+    /// Runs a batch of inserts, closes and opens the store, runs a batch of fetches among all
+    /// existing items, and so on.
     fn batches(&self, session: &mut Session<'_>, size: u64, report: &mut Report<'_>) -> Result<()> {
         let (mut insert, mut fetches) = (Growing::new(INSERT, 1), Fetches::new(self));
         let batches = (self.cell.rows / size) as usize;
@@ -234,7 +234,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Closes the store and opens it again, and fetches items; in each attempt.
+    /// Closes the store, opens it again, and fetches items, in each attempt.
     fn fetch(
         &self,
         session: &mut Session<'_>,
@@ -256,7 +256,7 @@ impl Bench<'_> {
         };
         let mut told = telling(report, FETCH, (batch + 1, batches), count, 1);
         let (timed, taken) = fetches.repeats.least_disturbed(|_| {
-            // What an engine still does for its inserts is none of the fetches' time.
+            // The engine's remaining work for its inserts is not part of the fetches' time.
             session.reopen()?;
             crew_round(session, 1, &visit, &mut told, &|round| round.queries(None))
         })?;

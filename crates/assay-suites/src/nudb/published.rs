@@ -1,4 +1,4 @@
-//! What NuDB's bench prints, from a run file: two tables in seconds, or the raw batches.
+//! The output of NuDB's bench, from a run file: two tables in seconds, or the raw batches.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
@@ -17,8 +17,8 @@ fn engines(run: &RunFile, found: &[Found<'_>]) -> Vec<String> {
     crate::Labels::of(run).of_all(found.iter().map(|(result, _)| *result))
 }
 
-/// The published text: seconds by number of items and engine; for a run in batches, operations a
-/// second by the items in the store.
+/// Returns the published text: seconds by number of items and engine; for a run in batches,
+/// operations per second by the items in the store.
 pub(super) fn text(run: &RunFile) -> Result<String, fmt::Error> {
     let found = results::<Nudb>(run);
     let Some(options) = found.iter().find_map(|(_, options)| options.clone()) else {
@@ -38,20 +38,20 @@ pub(super) fn text(run: &RunFile) -> Result<String, fmt::Error> {
     Ok(out)
 }
 
-/// Characters of a column, which are more for a long name.
+/// Returns the characters of a column, which are more for a long name.
 fn width(engine: &str) -> usize {
     (engine.len() + 2).max(14)
 }
 
-/// The heads of a table: what its lines are, and the engines.
+/// Adds the heads of a table: the title of its lines, and the engines.
 fn heads(out: &mut String, title: &str, engines: &[String]) -> fmt::Result {
     write!(out, "{title:>15}")?;
     engines.iter().try_for_each(|engine| write!(out, "{engine:>0$}", width(engine)))?;
     writeln!(out)
 }
 
-/// Operations a second at powers of ten, from 100 items on and from the first batch on; `NA` where
-/// no batch has that number.
+/// Adds operations per second at powers of ten, from 100 items on and from the first batch on; `NA`
+/// if no batch has that number.
 fn summary(
     out: &mut String,
     run: &RunFile,
@@ -126,8 +126,8 @@ fn table(
     Ok(())
 }
 
-/// The batches as CSV: items in the store when a batch begins, engine, operation, operations per
-/// second. A batch of inserts comes before the fetches from what it left.
+/// Returns the batches as CSV: items in the store at a batch's start, engine, operation, operations
+/// per second. A batch of inserts comes before the fetches from its store.
 pub fn raw(run: &RunFile) -> Result<String, fmt::Error> {
     let mut out = String::from("num_db_items,db,op,ops/sec\n");
     let labels = crate::Labels::of(run);
@@ -151,14 +151,14 @@ pub fn raw(run: &RunFile) -> Result<String, fmt::Error> {
     Ok(out)
 }
 
-/// For each batch the items in the store when it began, and its rate.
+/// Returns for each batch the items in the store at its start, and its rate.
 fn curve(phase: &Phase, batch_size: u64) -> impl Iterator<Item = (u64, Option<f64>)> {
     let before = u64::from(phase.name == FETCH);
     let batches = phase.rounds.iter().zip(before..);
     batches.map(move |(round, batch)| (batch.saturating_mul(batch_size), round.rate()))
 }
 
-/// Cost against size: a picture for each operation, from the batches or from the sizes.
+/// Returns charts of cost against size: one for each operation, from batches or from sizes.
 pub(super) fn charts(run: &RunFile) -> Vec<LineChart> {
     let (found, labels) = (results::<Nudb>(run), crate::Labels::of(run));
     let chart = |phase: &str, title: &str| {

@@ -1,19 +1,19 @@
-//! Volumes over the record level: a property or a link is a record whose key is the owner's
-//! number, what it is, and its name; its value is a tag of one byte and the bytes of the value.
+//! Volumes over the record level: a property or a link is a record whose key is the owner's number,
+//! the sort, and the name; its value is a tag of one byte and the bytes of the value.
 
 use assay_driver::error::{Error, Result};
 use assay_driver::schema::{ColumnType, Schema, Value};
 use assay_driver::volume::{Property, Volume};
 use assay_driver::{Connection, InsertRule, Outcome};
 
-/// The longest name and the longest value.
+/// The most bytes of a name and of a value.
 const MOST_NAME_BYTES: u32 = 16;
 const MOST_VALUE_BYTES: u32 = 1 + 1024;
 
 const PROPERTY: u8 = 0;
 const LINK: u8 = 1;
 
-/// The shape of the records.
+/// Returns the shape of the records.
 pub(super) fn schema() -> Schema {
     Schema::new(
         "properties",
@@ -64,7 +64,7 @@ impl<'c> RecordVolume<'c> {
         Ok(self.schema.key_size())
     }
 
-    /// Packs a value behind the key: its length, its tag, its bytes.
+    /// Packs a value after the key: its length, its tag, its bytes.
     fn value(&mut self, tag: u8, bytes: &[u8]) -> Result<()> {
         let slot = self.schema.columns()[3].slice_mut(&mut self.record);
         if bytes.len() + 5 > slot.len() {
@@ -106,7 +106,7 @@ impl Volume for RecordVolume<'_> {
                 Value::Bytes([tag, bytes @ ..]) => typed(*tag, bytes),
                 _ => None,
             };
-            // Bytes that are no property are no result.
+            // Bytes that are no property give no result.
             property.into_iter().for_each(found);
         }
         Ok(outcome)
@@ -117,7 +117,7 @@ impl Volume for RecordVolume<'_> {
         self.connection.delete(&self.record[..key_size])
     }
 
-    /// An engine whose insert replaces is asked first, since an existing name is to stay.
+    /// Adds a link. An engine whose insert replaces is asked first: an existing name must stay.
     fn link(&mut self, parent: u64, name: &str, child: u64) -> Result<Outcome> {
         let key_size = self.key(parent, LINK, name)?;
         self.value(2, &child.to_le_bytes())?;

@@ -1,5 +1,5 @@
-//! The published pictures: rate against threads, a line for each number of entries. And one picture
-//! over all engines, which is ours.
+//! The published pictures: rate against threads, a line for each number of entries. Another
+//! picture, over all engines, is ours.
 
 use std::collections::BTreeSet;
 
@@ -36,7 +36,7 @@ pub(super) fn charts(run: &RunFile) -> Vec<LineChart> {
     charts
 }
 
-/// All engines in one picture: a chart for each published table and number of entries.
+/// Returns all engines in one picture: a chart for each published table and number of entries.
 pub(super) fn over_engines(run: &RunFile) -> Option<Sheet> {
     let found = found(run);
     let engines = engines(run, &found);
@@ -79,7 +79,7 @@ pub(super) fn over_engines(run: &RunFile) -> Option<Sheet> {
     })
 }
 
-/// The id of the engine that has this label.
+/// Returns the id of the engine that has this label.
 fn id(found: &[Found<'_>], label: &str) -> String {
     let mut cells = found.iter().map(|(result, _)| &result.cell);
     let is_of = |cell: &&Cell| {

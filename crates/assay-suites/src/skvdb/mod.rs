@@ -1,9 +1,9 @@
 //! `skvdb`: the tables that SKVDB publishes.
 //!
-//! Threads write, read and remove typed properties of one record, or each of a record of its own.
-//! One to three volumes are mounted at one point: a write goes to every volume, a read takes the
-//! first that has the property. Then each links and unlinks children. `docs/suites/skvdb.md` says
-//! where this departs from the original and why.
+//! Threads write, read and remove typed properties of one shared record, or each of a separate
+//! record. One to three volumes are mounted at one point: a write goes to every volume, a read
+//! takes the first that has the property. Then each links and unlinks children.
+//! `docs/suites/skvdb.md` says where this departs from the original and why.
 
 mod adapter;
 mod charts;
@@ -36,21 +36,21 @@ pub const ID: &str = "skvdb";
 /// The suite.
 pub struct Skvdb;
 
-/// What a cell of this suite does.
+/// The options of a cell of this suite.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Options {
-    /// Operations of each thread in each phase on properties.
+    /// The number of operations of each thread in each phase on properties.
     pub operations: u64,
-    /// Children that each thread links and unlinks.
+    /// The number of children that each thread links and unlinks.
     pub children: u64,
-    /// Volumes mounted at the one point: the published "entries".
+    /// The number of volumes mounted at one point: the published "entries".
     pub entries: u32,
-    /// How often a disturbed phase that writes or reads is done again at most.
+    /// The most repeats of a disturbed phase that writes or reads.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub repeats: u32,
 }
 
-/// A number of entries in words.
+/// Returns a number of entries in words.
 fn entries_in_words(entries: u32) -> String {
     match entries {
         1 => "1 entry".into(),
@@ -58,7 +58,7 @@ fn entries_in_words(entries: u32) -> String {
     }
 }
 
-/// Bytes of a property with what names it, on the mean of the seven.
+/// Bytes of a property with its name, on the mean of the seven.
 const RECORD_BYTES: u64 = 210;
 
 /// The phases, in order. The first four have published tables.
@@ -72,10 +72,10 @@ const PHASES: [&str; 7] = [
     "unlink",
 ];
 
-/// As many properties as a record has.
+/// The number of properties that a record has.
 const PROPERTIES: u64 = 7;
 
-/// The published property with this number.
+/// Returns the published property with this number.
 fn property(at: u64) -> (&'static str, Property<'static>) {
     const TEXT: &str = {
         const BYTES: [u8; 256] = [b'a'; 256];
@@ -95,8 +95,8 @@ fn property(at: u64) -> (&'static str, Property<'static>) {
     }
 }
 
-/// The record that all threads share, and the first of those that they own. Each thread has
-/// room for as many as it can want.
+/// The record that all threads share. Below it, the number of records that a thread may own, more
+/// than it can need.
 const SHARED: u64 = 1;
 const ROOM: u64 = 1 << 32;
 
@@ -228,8 +228,8 @@ impl Suite for Skvdb {
 }
 
 /// Does one thread's part of the phase with this number. Every result is checked as it comes: the
-/// comparison of a property is some nanoseconds on the clock. What was removed, linked or unlinked
-/// is looked at once the clock stands.
+/// comparison of a property is some nanoseconds on the clock. Removals, links and unlinks are
+/// checked while the clock is stopped.
 fn phase(
     number: usize,
     thread: usize,
@@ -243,7 +243,7 @@ fn phase(
         1 | 3 => pace.span(|| (0..count).try_for_each(|at| mount.set(record, at))),
         2 | 4 => pace.span(|| (0..count).try_for_each(|at| mount.get(record, at))),
         5 => {
-            // Removed is what was there: seven properties of each record.
+            // Properties that are to be removed must exist: seven of each record.
             (0..count).try_for_each(|at| mount.set(emptied(own, at), at))?;
             sample(count).try_for_each(|at| mount.get(emptied(own, at), at))?;
             pace.span(|| (0..count).try_for_each(|at| mount.remove(emptied(own, at), at)))
@@ -261,10 +261,10 @@ fn phase(
     Ok(spans)
 }
 
-/// Links that are looked at after they were undone: each is made and undone again, in two commits.
+/// The number of links that are checked after they were made and undone, in two commits.
 const LINKS: usize = 64;
 
-/// The record whose property the removal with this number takes.
+/// Returns the record whose property the removal with this number takes.
 fn emptied(own: u64, at: u64) -> u64 {
     own + 1 + at / PROPERTIES
 }
@@ -272,7 +272,7 @@ fn emptied(own: u64, at: u64) -> u64 {
 #[derive(Clone, Copy)]
 struct Rules {
     insert: InsertRule,
-    /// A delete does not return whether something was there.
+    /// True if a delete does not return whether something was deleted.
     silent_delete: bool,
     check: bool,
 }
@@ -288,7 +288,7 @@ impl Rules {
     }
 }
 
-/// What is done to every volume.
+/// A change that is made to every volume.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
     Remove,
@@ -329,7 +329,7 @@ impl Mounted<'_> {
 impl<'c> Mount<'c> {
     fn new(connections: &'c mut [&mut dyn Connection], rules: Rules) -> Self {
         let volumes = connections.iter_mut().map(|connection| {
-            // Asked twice, since a borrow that is handed out cannot be taken back.
+            // Asked twice, because a borrow that is handed out cannot be taken back.
             match connection.volume().is_some() {
                 true => Mounted::Native(connection.volume().expect("it was there")),
                 false => Mounted::Records(RecordVolume::new(&mut **connection, rules.insert)),
@@ -343,8 +343,8 @@ impl<'c> Mount<'c> {
         self.volumes.iter_mut().try_for_each(|mounted| mounted.volume().set(record, name, value))
     }
 
-    /// Asks every volume, as the original does. Writes went to all of them, so each has to have
-    /// what the first one returns.
+    /// Asks every volume, as the original does. Writes went to all of them, so each must have the
+    /// value that the first one returns.
     fn get(&mut self, record: u64, at: u64) -> Result<()> {
         let (name, expected) = property(at);
         let mut right = 0;
@@ -374,8 +374,8 @@ impl<'c> Mount<'c> {
         self.every(Step::Unlink, name, |volume| volume.unlink(parent, name))
     }
 
-    /// Looks at what all phases left: what one thread wrote is there, what it removed and unlinked
-    /// is gone. Returns how many answers were compared.
+    /// Checks the results of all phases: what one thread wrote is there, what it removed and
+    /// unlinked is not. Returns the number of answers that were compared.
     fn look_at_all(&mut self, thread: usize, options: &Options) -> Result<u64> {
         let (own, mut compared) = (own(thread), 0);
         for at in 0..options.operations.min(PROPERTIES) {
@@ -394,7 +394,7 @@ impl<'c> Mount<'c> {
         Ok(compared)
     }
 
-    /// Checks that no volume has a property any more.
+    /// Checks that no volume has a removed property.
     fn has_removed(&mut self, record: u64, at: u64) -> Result<()> {
         let (name, _) = property(at);
         let mut gone = true;
@@ -416,7 +416,7 @@ impl<'c> Mount<'c> {
         self.expect(taken, || format!("{name} is missing after it was linked"))
     }
 
-    /// Checks that no volume has a link any more: its name is free. Leaves it free.
+    /// Checks that no volume has an unlinked link: its name is free. Leaves it free.
     fn has_unlinked(&mut self, parent: u64, at: u64) -> Result<()> {
         let name = child_name(at);
         let name = name.as_str();
@@ -429,7 +429,7 @@ impl<'c> Mount<'c> {
         self.unlink(parent, at)
     }
 
-    /// Does the same on every volume, where it has to be done.
+    /// Does `work` on every volume, and checks that each did it.
     fn every(
         &mut self,
         step: Step,
@@ -453,7 +453,7 @@ impl<'c> Mount<'c> {
     }
 }
 
-/// A name without an allocation.
+/// A name that is stored without an allocation.
 struct Name {
     bytes: [u8; 12],
     len: usize,
@@ -465,7 +465,7 @@ impl Name {
     }
 }
 
-/// `c0`, `c1`, …
+/// Returns the name of a child: `c0`, `c1`, …
 fn child_name(at: u64) -> Name {
     let mut name = Name { bytes: [b'c'; 12], len: 1 };
     let digits = at.checked_ilog10().unwrap_or(0) + 1;

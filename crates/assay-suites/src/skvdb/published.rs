@@ -47,7 +47,7 @@ pub(super) const TABLES: [Table; 4] = [
     },
 ];
 
-/// The name of an engine's picture of a table, without what the run file's pictures begin with.
+/// Returns the name of an engine's picture of a table, without the run file's prefix.
 pub(super) fn picture_name(engine: &str, table: &Table) -> String {
     format!("{engine}-{}", table.file)
 }
@@ -58,24 +58,24 @@ pub(super) struct Rates {
     pub(super) entries: Vec<u32>,
     /// Threads, with the rate for each number of entries.
     pub(super) rows: Vec<(u32, Vec<Option<f64>>)>,
-    /// Whether one is missing since the clock saw no time pass.
+    /// True if a rate is missing because the clock saw no time pass.
     pub(super) is_without_time: bool,
 }
 
 /// A result of the suite, with its options where they can be read.
 pub(super) type Found<'r> = (&'r CellResult, Option<Options>);
 
-/// The suite's results in a run.
+/// Returns the suite's results in a run.
 pub(super) fn found(run: &RunFile) -> Vec<Found<'_>> {
     results::<Skvdb>(run)
 }
 
-/// Their engines, in the order of the run.
+/// Returns the engines of these results, in the order of the run.
 pub(super) fn engines(run: &RunFile, found: &[Found<'_>]) -> Vec<String> {
     crate::Labels::of(run).of_all(found.iter().map(|(result, _)| *result))
 }
 
-/// An engine's rates in a phase, in operations per second and thread: medians over the trials.
+/// Returns an engine's rates in a phase, per second and thread: medians over the trials.
 pub(super) fn table(run: &RunFile, found: &[Found<'_>], engine: &str, phase: &str) -> Rates {
     let labels = crate::Labels::of(run);
     let of_engine = || found.iter().filter(|(result, _)| labels.label(&result.cell) == engine);
@@ -100,7 +100,7 @@ pub(super) fn table(run: &RunFile, found: &[Found<'_>], engine: &str, phase: &st
     Rates { rows: rows.collect(), entries: columns.clone(), is_without_time }
 }
 
-/// The published text; `name` is what the run file's pictures begin with.
+/// Returns the published text; names of the run file's pictures start with `name`.
 pub(super) fn text(run: &RunFile, name: &str) -> Result<String, fmt::Error> {
     let (mut out, found) = (String::new(), found(run));
     for engine in engines(run, &found) {
@@ -116,7 +116,7 @@ pub(super) fn text(run: &RunFile, name: &str) -> Result<String, fmt::Error> {
     Ok(out)
 }
 
-/// The first column is a little wider than the others, as published.
+/// Adds the lines of a table. The first column is a little wider than the others, as published.
 fn lines(out: &mut String, table: &Rates) -> fmt::Result {
     write!(out, "No. threads |")?;
     for (at, &entries) in table.entries.iter().enumerate() {

@@ -7,16 +7,16 @@ use assay_driver::schema::{Column, ColumnType, Schema};
 /// Characters of a text.
 const TEXT_SIZE: u32 = 50;
 
-/// As many different keys as there are.
+/// The number of different keys.
 const KEYS: u64 = 1 << 32;
 
 /// Bytes of a customer: six texts of fifty, and three numbers.
 pub(super) const RECORD_BYTES: u64 = 308;
 
-/// How many texts a customer has.
+/// The number of texts of a customer.
 pub(super) const TEXTS: usize = 6;
 
-/// The shape of a customer whose texts have at most these numbers of bytes.
+/// Returns the shape of a customer whose texts have at most these numbers of bytes.
 pub(super) fn schema(most: [u32; TEXTS]) -> Schema {
     let [name, address, phone, balance, segment, comment] = most.map(ColumnType::Text);
     Schema::new(
@@ -35,12 +35,12 @@ pub(super) fn schema(most: [u32; TEXTS]) -> Schema {
     )
 }
 
-/// In which order of keys the rows are numbered.
+/// The order of keys in which the rows are numbered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Numbering {
     /// Row 0 has the least key.
     ByKey,
-    /// At random.
+    /// Rows are numbered at random.
     Scattered,
 }
 
@@ -74,12 +74,12 @@ impl Customers {
     }
 }
 
-/// As many rows as there are keys.
+/// The most rows: the number of keys.
 pub(super) const MOST_ROWS: u64 = KEYS;
 
 const ALPHANUMERIC: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// Random letters and digits, eight from a word of random bits.
+/// Writes random letters and digits, eight from a word of random bits.
 fn letters(words: &mut Words, text: &mut [u8]) {
     for chunk in text.chunks_mut(8) {
         for (to, bits) in chunk.iter_mut().zip(words.next().to_le_bytes()) {
@@ -113,7 +113,7 @@ impl Records for Customers {
     }
 }
 
-/// A column's bytes in a payload area.
+/// Returns a column's bytes in a payload area.
 pub(super) fn slot_mut<'p>(column: &Column, base: usize, payload: &'p mut [u8]) -> &'p mut [u8] {
     &mut payload[column.offset - base..column.offset - base + column.kind.size_bytes()]
 }

@@ -28,24 +28,24 @@ pub const ID: &str = "tonbo-micro";
 /// The suite.
 pub struct TonboMicro;
 
-/// What a cell of this suite does.
+/// The options of a cell of this suite.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Options {
-    /// Writes in a transaction: a phase for each.
+    /// The numbers of writes in a transaction: a phase for each.
     pub batches: Vec<u64>,
-    /// How long to write before anything is sampled.
+    /// Milliseconds of writing before anything is sampled.
     pub warm_up_ms: u64,
-    /// About how long all samples together are to take.
+    /// Approximate milliseconds of all samples together.
     pub measurement_ms: u64,
-    /// How many samples.
+    /// The number of samples.
     pub samples: u64,
-    /// How many disturbed samples of a phase are taken again at most.
+    /// The most repeats of disturbed samples of a phase.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub repeats: u32,
 }
 
 impl Options {
-    /// More records than any engine writes in that time: a million a second, twice over.
+    /// Returns more records than any engine writes in that time: a million a second, twice over.
     fn most_rows(&self) -> u64 {
         let time_ms = self.warm_up_ms + self.measurement_ms;
         time_ms * 2_000 * self.batches.len() as u64
@@ -77,7 +77,7 @@ impl Records for Pairs {
         &self.schema
     }
 
-    /// The first word is a bijection of the row, so keys differ.
+    /// Writes a key. Its first word is a bijection of the row, so keys differ.
     fn key(&self, row: u64, key: &mut [u8]) {
         key[..8].copy_from_slice(&mix(self.seed, row).to_le_bytes());
         fill(Words::new(mix(!self.seed, row)), &mut key[8..]);
@@ -94,7 +94,7 @@ fn fill(mut words: Words, bytes: &mut [u8]) {
     }
 }
 
-/// How many rows a cell wrote.
+/// The number of rows that a cell wrote.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Left {
     written: u64,
@@ -173,7 +173,7 @@ impl Suite for TonboMicro {
         2 * u64::from(SIZE)
     }
 
-    /// A null engine would fill the time with writing nothing.
+    /// Returns none: a null engine would fill the time with writing nothing.
     fn calibration(_: &Options) -> Option<Options> {
         None
     }
@@ -205,7 +205,7 @@ impl Bench<'_> {
         let first = self.next;
         let each = self.warm_up(size, connection)?;
         let samples = self.options.samples;
-        // 1 + 2 + … + samples of these.
+        // The sum 1 + 2 + … + `samples`, in units of d.
         let steps = samples * (samples + 1) / 2;
         let step = self.options.measurement_ms as f64 * 1e6 / (each * steps as f64);
         let step = (step.ceil() as u64).max(1);
@@ -221,7 +221,7 @@ impl Bench<'_> {
                 total: samples,
             });
             let iterations = sample * step;
-            // A sample writes new pairs, as does another attempt at it.
+            // A sample writes new pairs, and so does another attempt at it.
             let (_, taken) =
                 repeats.least_disturbed(|_| Ok(((), self.write(size, iterations, connection)?)))?;
             phase.rounds.push(kept(iterations, taken));
@@ -250,7 +250,7 @@ impl Bench<'_> {
         }
     }
 
-    /// `iterations` iterations; what they write is prepared off the clock.
+    /// Runs `iterations` iterations; their pairs are prepared off the clock.
     fn write(
         &mut self,
         size: u64,
@@ -293,7 +293,7 @@ impl Bench<'_> {
         }
     }
 
-    /// Looks up a sample of what was written from a row on.
+    /// Looks up a sample of the pairs that were written from row `first` on.
     fn read_back(&self, first: u64, connection: &mut dyn Connection) -> Result<u64> {
         if !self.check {
             return Ok(0);

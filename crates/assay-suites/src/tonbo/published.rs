@@ -1,4 +1,4 @@
-//! What Tonbo's benches print, from a run file.
+//! The output of Tonbo's benches, from a run file.
 
 use std::fmt::{self, Write};
 
@@ -8,8 +8,8 @@ use assay_core::stats::median;
 
 use crate::phases::LOAD;
 
-/// The boxed table of `tonbo-write` and `tonbo-read`: phases down, engines across, milliseconds.
-/// A phase of several rounds has a line for each.
+/// Returns the boxed table of `tonbo-write` and `tonbo-read`: phases down, engines across,
+/// milliseconds. A phase of several rounds has a line for each.
 pub(super) fn times(run: &RunFile) -> Result<String, fmt::Error> {
     let mut out = String::new();
     let results: Vec<_> = run.results().collect();
@@ -38,7 +38,7 @@ fn table(out: &mut String, results: &[&CellResult]) -> fmt::Result {
     }
     let mut lines: Vec<(&str, usize)> = Vec::new();
     let phases = results.iter().flat_map(|result| &result.measurement.phases);
-    // Loading what is read is no line of the published table.
+    // The published table has no line for the loading.
     for phase in phases.filter(|phase| phase.name != LOAD) {
         for round in 0..phase.rounds.len() {
             if !lines.contains(&(phase.name.as_str(), round)) {
@@ -90,7 +90,7 @@ fn table(out: &mut String, results: &[&CellResult]) -> fmt::Result {
     writeln!(out, "{}", rule('-', '+', '+'))
 }
 
-/// The lines of `tonbo-micro`, as Criterion.rs prints them.
+/// Returns the lines of `tonbo-micro`, as Criterion.rs prints them.
 pub(super) fn estimates(run: &RunFile) -> Result<String, fmt::Error> {
     let mut out = String::new();
     let with_storage = crate::has_several_storages(run);
@@ -118,7 +118,7 @@ fn lines(out: &mut String, name: &str, phase: &Phase) -> fmt::Result {
         return Ok(());
     };
     let [low, middle, high] = [slope.low_ns, slope.slope_ns, slope.high_ns].map(time);
-    // A name that leaves no room for the times has a line of its own.
+    // A name that leaves no room for the times has a separate line.
     let name = if name.len() > 23 { format!("{name}\n{:23}", "") } else { format!("{name:<23}") };
     if slope.slope_ns == 0.0 {
         return writeln!(out, "{name} time:   – ({NO_TIME})");
@@ -145,7 +145,7 @@ fn lines(out: &mut String, name: &str, phase: &Phase) -> fmt::Result {
     Ok(())
 }
 
-/// Five significant characters and a unit, as Criterion.rs shows times.
+/// Returns a time with five significant characters and a unit, as Criterion.rs shows times.
 fn time(ns: f64) -> String {
     let (value, unit) = match ns {
         ns if ns < 1.0 => (ns * 1e3, "ps"),

@@ -1,5 +1,5 @@
-//! `tonbo-read`: random ranges of a loaded store are scanned, whole and with one column only, by
-//! one and by more threads.
+//! `tonbo-read`: scans random ranges of a loaded store, whole and with one column only, by one and
+//! by more threads.
 
 use std::fmt;
 use std::ops::Bound;
@@ -33,25 +33,25 @@ pub const ID: &str = "tonbo-read";
 /// The suite.
 pub struct TonboRead;
 
-/// What a cell of this suite does.
+/// The options of a cell of this suite.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Options {
-    /// How many ranges a phase scans.
+    /// The number of ranges that a phase scans.
     pub ranges: u64,
-    /// Records in a range.
+    /// The number of records in a range.
     pub range_size: u64,
-    /// Numbers of threads for the last phases.
+    /// The numbers of threads for the last phases.
     pub threads: Vec<u32>,
     /// A file with the records; absent: random ones.
     pub tbl: Option<PathBuf>,
-    /// Take the store that is there if it holds these records, and leave it there.
+    /// True if an existing store with these records is taken, and left in its place.
     pub keep: bool,
-    /// How many disturbed rounds of a phase are done again at most.
+    /// The most repeats of disturbed rounds of a phase.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub repeats: u32,
 }
 
-/// The column that projected reads want.
+/// The column that projected reads return.
 const PROJECTED: &str = "c_name";
 
 impl Suite for TonboRead {
@@ -102,7 +102,7 @@ impl Suite for TonboRead {
         Some(cell.rows.saturating_add((options.ranges * options.range_size).saturating_mul(scans)))
     }
 
-    /// Records are loaded in few transactions.
+    /// Returns 0: records are loaded in few transactions.
     fn commits(_: &Cell, _: &Options) -> Option<u64> {
         Some(0)
     }
@@ -131,7 +131,7 @@ impl Suite for TonboRead {
     }
 }
 
-/// Reads the records of a file, and what a marker says of them.
+/// Reads the records of a file, and returns them with their identity for a marker.
 fn table(path: &Path) -> Result<(Table, String)> {
     let table = Table::read(path).map_err(|e| Error::new(ErrorKind::Engine, e.to_string()))?;
     let identity = format!("customers {:016x}", table.hash());
@@ -231,8 +231,8 @@ fn read<R: Records + Sync>(
     Ok(session.close()?.then_some(Nothing {}))
 }
 
-/// Records loaded in a transaction: enough that its end does not count, and few enough
-/// for engines that keep a transaction in memory.
+/// The number of records loaded in a transaction: enough that its end does not count, and few
+/// enough for engines that keep a transaction in memory.
 const LOAD_BATCH: u64 = 10_000;
 
 /// The ranges of a phase.
@@ -246,8 +246,8 @@ struct Ranges<'r, R> {
 }
 
 impl<R: Records> Ranges<'_, R> {
-    /// Scans this thread's share of the ranges. The columns that come back are folded into a
-    /// digest as they come, and compared once the scan is off the clock.
+    /// Scans this thread's share of the ranges. The returned columns are folded into a digest as
+    /// they come, and compared once the scan is off the clock.
     fn scan(
         &self,
         threads: u32,
@@ -305,7 +305,7 @@ impl<R: Records> Ranges<'_, R> {
     }
 }
 
-/// Adds the wanted columns of a record to a digest.
+/// Returns the digest with the wanted columns of a record added.
 fn fold(digest: u64, schema: &Schema, columns: &[usize], record: &[u8]) -> u64 {
     columns
         .iter()

@@ -11,7 +11,7 @@ use assay_driver::schema::{ColumnType, Schema, write_bytes};
 
 use super::customers::{TEXTS, schema, slot_mut};
 
-/// The longest text of a file: TPC-H's longest is 117.
+/// The most bytes of a text in a file: TPC-H's longest is 117.
 const MOST_TEXT_BYTES: usize = 120;
 
 /// The fields of a line.
@@ -26,15 +26,15 @@ const FIELDS: [&str; 8] = [
     "c_comment",
 ];
 
-/// Why a file cannot be taken.
+/// The reason why a file cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum TblError {
-    /// The operating system said no.
+    /// The file cannot be read.
     #[error("{path}: {source}")]
     Io {
         /// The file.
         path: String,
-        /// What it said.
+        /// The operating system's error.
         source: io::Error,
     },
     /// A line is not a customer.
@@ -47,10 +47,10 @@ pub enum TblError {
         path: String,
         /// The number of the line, from 1.
         line: u64,
-        /// What is wrong with it.
+        /// The fault of the line.
         wrong: String,
     },
-    /// There is no line.
+    /// The file has no lines.
     #[error("{0}: no customers in it; make a file with `assay generate customer`")]
     Empty(String),
 }
@@ -58,8 +58,8 @@ pub enum TblError {
 /// The most bytes of a line: a customer has some hundred.
 const LINE_MOST_BYTES: u64 = 64 << 10;
 
-/// The customers of a file, in the order of their keys. Texts have their own lengths: a packed
-/// record has room for the longest of each column, engines that can keep no more than there is.
+/// The customers of a file, in the order of their keys. A packed record has room for the longest
+/// text of each column; engines can store only the bytes that a text has.
 pub struct Table {
     schema: Schema,
     records: Vec<u8>,
@@ -103,12 +103,12 @@ impl Table {
         Ok(Self { schema, records })
     }
 
-    /// How many customers there are.
+    /// Returns the number of customers.
     pub fn rows(&self) -> u64 {
         (self.records.len() / self.schema.record_size()) as u64
     }
 
-    /// A hash of all records, by which a store that was loaded from them is known.
+    /// Returns a hash of all records, which identifies a store that was loaded from them.
     pub fn hash(&self) -> u64 {
         xxhash_rust::xxh3::xxh3_64(&self.records)
     }
@@ -119,7 +119,7 @@ impl Table {
     }
 }
 
-/// One line of a file.
+/// The customer of one line.
 struct Customer {
     key: i32,
     nation: i32,
@@ -150,7 +150,7 @@ impl Customer {
         })
     }
 
-    /// As a packed record.
+    /// Returns the customer as a packed record.
     fn packed(&self, schema: &Schema) -> Vec<u8> {
         let mut record = vec![0; schema.record_size()];
         let mut texts = self.texts.iter();
@@ -177,7 +177,7 @@ impl Records for Table {
         key.copy_from_slice(&self.record(row)[..key.len()]);
     }
 
-    /// A file has one version of each customer.
+    /// Writes a payload. A file has one version of each customer.
     fn payload(&self, row: u64, _: u32, payload: &mut [u8]) {
         payload.copy_from_slice(&self.record(row)[self.schema.key_size()..]);
     }
@@ -214,7 +214,7 @@ pub fn generate(rows: u32, seed: u64, out: &mut dyn Write) -> io::Result<()> {
     out.flush()
 }
 
-/// Random characters from those that TPC-H's random strings consist of.
+/// Returns random characters from those that TPC-H's random strings consist of.
 fn text(seed: u64, len: u64) -> String {
     const CHARACTERS: &[u8] = b"0123456789abcdefghijklmnopqrstuvwxyz ABCDEFGHIJKLMNOPQRSTUVWXYZ,";
     let mut words = Words::new(seed);
@@ -262,7 +262,7 @@ mod tests {
             compact.pack(&payload, &mut packed);
             packed.len()
         });
-        // Six lengths of two bytes, a number of four, and the texts themselves.
+        // The lengths are six of two bytes, a number of four, and the texts themselves.
         assert_eq!(lengths, [6 * 2 + 4 + 21, 6 * 2 + 4 + 11]);
     }
 

@@ -1,5 +1,5 @@
 //! `tonbo-write`: a bulk load in one transaction, individual writes by 1, 4 and 8 threads,
-//! transactions of 100 writes by as many, and removals.
+//! transactions of 100 writes by as many threads, and removals.
 
 use std::fmt;
 
@@ -26,28 +26,28 @@ pub const ID: &str = "tonbo-write";
 /// The suite.
 pub struct TonboWrite;
 
-/// What a cell of this suite does.
+/// The options of a cell of this suite.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Options {
-    /// Records loaded in one transaction.
+    /// The number of records loaded in one transaction.
     pub bulk: u64,
-    /// Records written one by one, by each number of threads.
+    /// The number of records written one by one, by each number of threads.
     pub individual: u64,
-    /// Transactions, by each number of threads.
+    /// The number of transactions, by each number of threads.
     pub batches: u64,
-    /// Records in a transaction.
+    /// The number of records in a transaction.
     pub batch_size: u64,
-    /// Records removed at the end.
+    /// The number of records removed at the end.
     pub removals: u64,
-    /// Numbers of threads.
+    /// The numbers of threads.
     pub threads: Vec<u32>,
-    /// Whether the clock stops within a round for the instrument's work.
+    /// The clock, which may stop within a round for the instrument's work.
     #[serde(default, skip_serializing_if = "Clock::stops")]
     pub clock: Clock,
 }
 
 impl Options {
-    /// The published counts times `scale`, at least one of each.
+    /// Returns the published counts times `scale`, at least one of each.
     pub fn scaled(scale: f64, threads: Vec<u32>) -> Self {
         let times = |count: f64| ((count * scale).round() as u64).max(1);
         Self {
@@ -61,20 +61,20 @@ impl Options {
         }
     }
 
-    /// Records in the store at its fullest.
+    /// Returns the number of records in the store at its fullest.
     pub fn rows(&self) -> u64 {
         let each = self.individual + self.batches * self.batch_size;
         self.bulk + each * self.threads.len() as u64
     }
 }
 
-/// As many records as there are keys.
+/// The most records: the number of keys.
 pub const MOST_ROWS: u64 = super::customers::MOST_ROWS;
 
 /// The phase that removes records.
 const REMOVALS: &str = "removals";
 
-/// The name of a phase with a number of threads.
+/// Returns the name of a phase with a number of threads.
 pub(super) fn phase_name(what: &str, threads: u32) -> String {
     match threads {
         1 => what.into(),
@@ -82,7 +82,7 @@ pub(super) fn phase_name(what: &str, threads: u32) -> String {
     }
 }
 
-/// How many records a cell wrote, and how many it removed again.
+/// The numbers of records that a cell wrote, and that it removed again.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Left {
     written: u64,
@@ -153,7 +153,7 @@ impl Suite for TonboWrite {
         Ok(session.close()?.then_some(Left { written, removed }))
     }
 
-    /// The first `removed` of the order of removals are gone.
+    /// Checks that the first `removed` of the order of removals are gone, and the others are there.
     fn look(look: CellLook<'_, Options>, left: Left) -> Result<(u64, Option<Left>)> {
         let CellLook { cell, options, driver } = look;
         let Left { written, removed } = left;
@@ -257,7 +257,7 @@ impl Bench<'_, '_> {
     }
 }
 
-/// An error with the phase that it ended.
+/// Returns an error with the phase that it ended.
 fn named(phase: &str, error: &Error) -> Error {
     match error.kind() {
         ErrorKind::Unsupported => Error::unsupported(format!("{phase}: {error}")),

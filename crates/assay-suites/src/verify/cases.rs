@@ -9,13 +9,13 @@ use assay_driver::{
 
 use super::subject::{Subject, wrong};
 
-/// Connections at once, and rows that they share out.
+/// The number of connections at once, among which rows are divided.
 const THREADS: u32 = 4;
 const ROWS: u64 = 400;
 
 pub(super) type Case = (&'static str, fn(&Subject<'_>, &mut dyn Connection) -> Result<()>);
 
-/// Each case has a range of rows to itself.
+/// The cases of each subject; each has a separate range of rows.
 pub(super) const CASES: &[Case] = &[
     ("insert and get", |s, c| s.insert_and_get(c)),
     ("missing key", |s, c| s.missing_key(c)),
@@ -29,7 +29,7 @@ pub(super) const CASES: &[Case] = &[
     ("ordered scan", |s, c| s.scan(c)),
 ];
 
-/// Without these it is no engine, but for the changes that it declares not to have.
+/// The cases that any engine must pass, unless it declares not to have the change.
 pub(super) const NEEDED: [(&str, Option<Change>); 3] =
     [("insert and get", None), ("update", Some(Change::Update)), ("delete", Some(Change::Delete))];
 
@@ -216,7 +216,7 @@ impl Subject<'_> {
         }
     }
 
-    /// Threads insert, update, delete and read rows of their own, and all find what all did.
+    /// Checks that threads insert, update, delete and read separate rows, and all find the results.
     pub(super) fn connections(&self) -> Result<()> {
         if self.profile.concurrency == Concurrency::OneConnection {
             return Err(Error::unsupported("several connections"));

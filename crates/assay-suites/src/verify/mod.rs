@@ -1,8 +1,8 @@
-//! `verify`: does a driver do what the record level says and its profile declares?
+//! `verify`: checks that a driver does what the record level says and its profile declares.
 //!
-//! Every check has a name and ends passed, skipped (the engine does not offer it) or failed
-//! with the first difference. The basic operations run on three schemas, so that drivers which
-//! treat short and long keys or payloads differently are tried on both.
+//! Every check has a name and ends passed, skipped (the engine does not offer it) or failed with
+//! the first difference. The basic operations run on three schemas, so that drivers which treat
+//! short and long keys or payloads differently are tried on both.
 
 mod cases;
 mod model;
@@ -21,16 +21,16 @@ use cases::{CASES, NEEDED};
 use schemas::Shape;
 use subject::Subject;
 
-/// What to verify.
+/// The engine and the setting to verify.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Job {
     /// The engine's id.
     pub engine: String,
-    /// Where the store lives.
+    /// The storage mode of the store.
     pub storage: Storage,
-    /// At which level.
+    /// The durability level.
     pub durability: Durability,
-    /// How the key is organised.
+    /// The organisation of the key.
     pub key_kind: KeyKind,
     /// An empty directory for the stores.
     pub dir: PathBuf,
@@ -42,30 +42,30 @@ pub struct Job {
     pub seed: u64,
 }
 
-/// How one check ended.
+/// The outcome of one check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
-    /// What was checked.
+    /// The name of the check.
     pub name: String,
-    /// How it ended.
+    /// The verdict of the check.
     pub verdict: Verdict,
 }
 
-/// The end of a check.
+/// The verdict of a check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {
-    /// As it should be.
+    /// The engine behaves as it should.
     Passed,
-    /// The engine does not offer it.
+    /// The engine does not offer the checked operation.
     Skipped(String),
-    /// The first difference.
+    /// The first difference that was found.
     Failed(String),
 }
 
-/// The name of the file by which a directory is known as one of a verification.
+/// The file that marks a directory as a verification's.
 pub const SIGNATURE: &str = "assay-verify";
 
-/// Random operations against the model.
+/// The number of random operations against the model.
 const RANDOM_OPERATIONS: u64 = 10_000;
 
 /// Runs every check in order; ends after the first that fails.
@@ -89,7 +89,7 @@ pub fn run(job: &Job, driver: &dyn Driver) -> Vec<Check> {
 
 struct Checks(Vec<Check>);
 
-/// A check failed.
+/// The error that ends the checks after a failed one.
 struct Ended;
 
 impl Checks {

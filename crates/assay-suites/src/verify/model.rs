@@ -13,12 +13,12 @@ use assay_driver::{
 
 use super::schemas::ShapedRecords;
 
-/// Different rows that random operations touch: few enough that they meet.
+/// The number of rows that random operations touch: few enough that they meet.
 const ROWS: u64 = 2_000;
 
 type Content = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// What a store should hold.
+/// The content that a store should have.
 pub(super) struct Model<'m> {
     records: &'m ShapedRecords,
     profile: &'m Profile,
@@ -71,7 +71,7 @@ impl<'m> Model<'m> {
         }
     }
 
-    /// Takes over what the store holds of all rows.
+    /// Takes the store's content of all rows into the model.
     pub(super) fn adopt(&mut self, connection: &mut dyn Connection) -> Result<()> {
         let mut payload = vec![0; self.records.schema().payload_size()];
         for row in 0..ROWS {
@@ -83,7 +83,7 @@ impl<'m> Model<'m> {
         Ok(())
     }
 
-    /// Runs random operations on both.
+    /// Runs random operations on the store and the model.
     pub(super) fn operate(
         &mut self,
         connection: &mut dyn Connection,
@@ -114,7 +114,7 @@ impl<'m> Model<'m> {
         }
     }
 
-    /// Several writes that are kept or dropped together.
+    /// Makes several writes that are kept or dropped together.
     fn transaction(&mut self, connection: &mut dyn Connection, number: u64) -> Result<()> {
         let before = self.content.clone();
         let full = self.profile.transactions == Transactions::Full;
@@ -195,7 +195,7 @@ impl<'m> Model<'m> {
             Operation::Delete => {
                 self.content.remove(&encoded);
                 let got = connection.delete(&key)?;
-                // Inside a batch, what is there cannot be known.
+                // Inside a batch, the existing rows cannot be known.
                 let silent = self.profile.delete_rule == DeleteRule::Silent;
                 let unknown = batched && got == Outcome::Done;
                 (got, if silent || unknown { Outcome::Done } else { found(there) })

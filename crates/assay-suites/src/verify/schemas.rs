@@ -7,15 +7,15 @@ use assay_driver::schema::{ColumnType, Schema, write_bytes};
 /// A shape of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// A composite integer key of five bytes, a payload of 32: what CrossBench uses.
+    /// A composite integer key of five bytes, a payload of 32, as CrossBench has.
     Route,
     /// A signed key, and a column of every type but bytes, which not every engine has.
     Mixed,
     /// A key of 20 bytes and a payload of 200, most of it bytes.
     Wide,
-    /// A value of variable length behind a fixed one.
+    /// A value of variable length after a fixed one.
     Varied,
-    /// Texts that are kept by their own lengths, with numbers between them.
+    /// Texts that are stored with their own lengths, with numbers between them.
     Texts,
 }
 
@@ -85,7 +85,7 @@ impl Shape {
     }
 }
 
-/// Records of a shape: every column a function of seed, row and version.
+/// Records of a shape: every column is a function of seed, row and version.
 pub(super) struct ShapedRecords {
     schema: Schema,
     seed: u64,
@@ -100,8 +100,8 @@ impl ShapedRecords {
         record
     }
 
-    /// Fills one column: integers and bytes with any bits, floats with finite values, text with
-    /// letters of different number (none at times).
+    /// Fills one column: integers and bytes with any bits, floats with finite values, text with a
+    /// varying number of letters (sometimes none).
     fn fill(&self, kind: ColumnType, seed: u64, bytes: &mut [u8]) {
         match kind {
             ColumnType::F64 => {
@@ -133,7 +133,7 @@ impl Records for ShapedRecords {
         &self.schema
     }
 
-    /// The low bits of the row are in the first key column, so that rows are different keys.
+    /// Writes a key. Its first column has the low bits of the row, so that keys differ.
     fn key(&self, row: u64, key: &mut [u8]) {
         key.fill(0);
         for (column, at) in self.schema.key_columns().iter().zip(0..) {

@@ -1,4 +1,4 @@
-//! What is verified, and what the checks do to it: open its store, write and read rows, compare.
+//! The subject of the checks, and their actions: open its store, write and read rows, compare.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use super::model::Model;
 use super::schemas::ShapedRecords;
 use super::{Job, RANDOM_OPERATIONS, SIGNATURE};
 
-/// An engine, and the records that it is tried on.
+/// An engine, and the records with which it is tried.
 pub(super) struct Subject<'s> {
     pub(super) job: &'s Job,
     pub(super) driver: &'s dyn Driver,
@@ -26,7 +26,7 @@ impl Subject<'_> {
         !self.driver.lacks().contains(&change)
     }
 
-    /// A check that needs a change is skipped where the engine declares not to have it.
+    /// Checks that the engine has a change; a check that needs it is skipped otherwise.
     pub(super) fn needs(&self, change: Change) -> Result<()> {
         match self.has(change) {
             true => Ok(()),
@@ -71,7 +71,7 @@ impl Subject<'_> {
         self.records.record(row, version)
     }
 
-    /// The last column with its value in another version.
+    /// Returns the last column with its value in another version.
     pub(super) fn change(&self, row: u64, version: u32) -> (usize, Vec<u8>) {
         let at = self.records.schema().columns().len() - 1;
         let record = self.record(row, version);

@@ -1,8 +1,8 @@
-//! Whether what was read is what was written.
+//! Checks that the fields that were read are those that were written.
 //!
 //! Every field names the operation that wrote it. That operation is a function of its position, so
-//! it can be asked whether it writes this field of this record; and within a thread, positions say
-//! what came first.
+//! the check can tell if it writes this field of this record; and within a thread, positions give
+//! the order of operations.
 
 use assay_core::random::draw;
 use assay_core::sample::{Expected, compare, sample};
@@ -14,11 +14,11 @@ use super::clients::{Clients, Moment, Round, wrong};
 use super::users::Users;
 use super::workload::own_row;
 
-/// Records of each kind looked at when all is done.
+/// The number of records of each kind that are checked at the end.
 const SAMPLE: u64 = 512;
 
 impl Clients<'_> {
-    /// Checks a record that a thread read at a moment; without them, one read after all rounds.
+    /// Checks a record that a thread read at a moment; no thread and moment: after all rounds.
     pub(super) fn check_read(
         &self,
         row: u64,
@@ -60,15 +60,15 @@ impl Clients<'_> {
         Ok(())
     }
 
-    /// Looks at a sample of the records when all is done: each field must hold what one of the
-    /// threads wrote last, since no other write can have been the last of all. The round for the
-    /// throughput was done again `repeats` times. Then at a sample of those that were inserted.
-    /// Returns how many records were looked at.
+    /// Checks a sample of the records at the end: each field must hold what one of the threads
+    /// wrote last, since no other write can have been the last of all. The round for the throughput
+    /// was repeated `repeats` times. Then checks a sample of the inserted records. Returns the
+    /// number of records that were checked.
     pub(super) fn look_at_all(&self, connection: &mut dyn Connection, repeats: u32) -> Result<u64> {
         Ok(self.lost_updates(connection, repeats)? + self.lost_inserts(connection)?)
     }
 
-    /// Looks at a sample of the records that each thread inserted: nothing has changed them since.
+    /// Checks a sample of the records that each thread inserted: nothing has changed them since.
     fn lost_inserts(&self, connection: &mut dyn Connection) -> Result<u64> {
         let looked_at = (0..self.threads as usize).map(|thread| {
             let rows = sample(self.inserted(thread))
@@ -83,8 +83,8 @@ impl Clients<'_> {
         let schema = self.users.schema();
         let fields = schema.payload_columns().len();
         let rows: Vec<u64> = {
-            // The first operations' records, which are more likely to have been written often, and
-            // others, which need not have been written at all.
+            // The first operations' records are more likely to have been written often; others need
+            // not have been written at all.
             let count = self.operations(Round::FIRST);
             let mut rows: Vec<_> = (0..SAMPLE.min(count))
                 .map(|at| draw(1, at, count))
@@ -99,7 +99,7 @@ impl Clients<'_> {
         // The last stamp of each thread for each field of each of these records.
         let threads = self.threads as usize;
         let mut last = vec![0; rows.len() * fields * threads];
-        // Each attempt writes all that the one before it wrote.
+        // Each attempt writes all that the previous one wrote.
         let rounds = [Round::Throughput { attempt: repeats }, Round::Latencies];
         let parts = rounds.into_iter().flat_map(|r| (0..threads).map(move |t| (r, t)));
         for (round, thread) in parts {

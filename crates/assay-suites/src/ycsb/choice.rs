@@ -1,17 +1,17 @@
-//! Which record an operation works on, as YCSB's `CoreWorkload` chooses it.
+//! Chooses the record of an operation, as YCSB's `CoreWorkload` does.
 
 use assay_core::random::{draw, mix};
 
 use super::workload::Distribution;
 use super::zipf::Zipf;
 
-/// YCSB draws zipfian numbers from 10^10 + 1 items, however many records there are, and scatters
-/// them over the records by a hash. So the hottest record has 1/ζ = 3.8 % of the operations.
+/// The number of items, 10^10 + 1, from which YCSB draws for any number of records. A hash scatters
+/// them over the records, so the hottest one has 1/ζ = 3.8 % of the operations.
 const SCRAMBLED_ITEMS: u64 = 10_000_000_001;
-/// The ζ that goes with it: the sum of 1/i^0.99 for i from 1 to 10^10.
+/// The ζ for these items: the sum of 1/i^0.99 for i from 1 to 10^10.
 const SCRAMBLED_ZETA: f64 = 26.469_028_201_783_02;
 
-/// What was chosen.
+/// The record that was chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Chosen {
     /// The record with this number, among the records of all threads.
@@ -30,17 +30,17 @@ pub(super) struct Chooser {
 
 #[derive(Clone, Copy, Debug)]
 enum Rule {
-    /// Each record that was loaded as often as the others.
+    /// Chooses each loaded record as often as the others.
     Uniform,
-    /// Scrambled zipfian numbers below `span`: what is not there yet is drawn again.
+    /// Chooses by scrambled zipfian numbers below `span`; a missing record is drawn again.
     Zipfian { zipf: Zipf, span: u64 },
-    /// The last record most often.
+    /// Chooses the last record most often.
     Latest(Zipf),
 }
 
 impl Chooser {
-    /// Chooses among `records` that were loaded and those that are inserted after them. At most
-    /// `inserts` are expected; so the zipfian rule keeps its hot records while others come.
+    /// Returns a chooser among `records` that were loaded and those that are inserted after them.
+    /// At most `inserts` are expected; so the zipfian rule keeps its hot records while others come.
     pub(super) fn new(distribution: Distribution, records: u64, inserts: u64, seed: u64) -> Self {
         let rule = match distribution {
             Distribution::Uniform => Rule::Uniform,
@@ -53,13 +53,13 @@ impl Chooser {
         Self { seed, records, rule }
     }
 
-    /// A chooser with the same rule that draws others.
+    /// Returns a chooser with this rule that draws other records.
     pub(super) fn with_seed(&self, seed: u64) -> Self {
         Self { seed, ..*self }
     }
 
-    /// The record for the operation at a position. `last` is the place of the last record that is
-    /// there, and never gets less; `is_there` says which rows are.
+    /// Returns the record for the operation at a position. `last` is the place of the last existing
+    /// record, and never gets less; `is_there` says which rows exist.
     pub(super) fn choose(
         &mut self,
         position: u64,
@@ -87,13 +87,13 @@ impl Chooser {
     }
 }
 
-/// How many numbers the rule of the latest draws from.
+/// Returns the number of items from which the rule of the latest draws.
 fn least_latest(records: u64) -> u64 {
     (records - 1).max(1)
 }
 
-/// FNV-1a of the eight bytes of a number, the lowest first, as a signed number without its sign
-/// (Fowler, Noll, Vo; draft-eastlake-fnv).
+/// Returns FNV-1a of the eight bytes of a number, the lowest first, as a signed number without its
+/// sign (Fowler, Noll, Vo; draft-eastlake-fnv).
 fn scattered(number: u64) -> u64 {
     const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x0100_0000_01b3;
@@ -111,14 +111,14 @@ mod tests {
     const RECORDS: u64 = 100_000;
     const DRAWS: u64 = 2_000_000;
 
-    /// What is chosen where the records up to `last` are there, by one thread.
+    /// Returns the record that is chosen if the records up to `last` exist, by one thread.
     fn chosen(chooser: &mut Chooser, position: u64, last: u64) -> u64 {
         match chooser.choose(position, last, |row| row <= last) {
             Chosen::Row(number) | Chosen::Nth(number) => number,
         }
     }
 
-    /// How often each record is chosen.
+    /// Returns how often each record is chosen.
     fn counts(distribution: Distribution, inserts: u64) -> Vec<u64> {
         let mut chooser = Chooser::new(distribution, RECORDS, inserts, 7);
         let mut counts = vec![0; RECORDS as usize];
@@ -129,14 +129,14 @@ mod tests {
         counts
     }
 
-    /// The share of the most frequent `top` of all.
+    /// Returns the share of the most frequent `top` of all.
     fn share_of_top(mut weights: Vec<f64>, top: usize) -> f64 {
         weights.sort_by(|a, b| b.total_cmp(a));
         weights[..top].iter().sum::<f64>() / weights.iter().sum::<f64>()
     }
 
-    /// The weight of each record by the definition alone: the first items of Zipf's law one by
-    /// one, the others of the 10^10 evenly over the records. Nothing here is the generator's.
+    /// Returns the weight of each record by the definition alone: the first items of Zipf's law one
+    /// by one, the others of the 10^10 evenly over the records. Nothing here is the generator's.
     fn zipfian_weights(inserts: u64) -> Vec<f64> {
         const ONE_BY_ONE: u64 = 4_000_000;
         let span = RECORDS + inserts + 1;
@@ -159,7 +159,7 @@ mod tests {
         let rest = power(last) - power(first) + (last.powf(-0.99) - first.powf(-0.99)) / 2.0;
         assert!((seen + rest - 26.469_028_2).abs() < 1e-6, "zeta is {}", seen + rest);
         weights.iter_mut().for_each(|weight| *weight += rest / span as f64);
-        // What is not there is drawn again.
+        // A missing record is drawn again.
         weights.truncate(RECORDS as usize);
         weights
     }
@@ -180,7 +180,7 @@ mod tests {
                 assert!((got / expected - 1.0).abs() < 0.03, "top {top}: {got} for {expected}");
                 assert!((expected / of_law - 1.0).abs() < 0.1, "top {top}: {expected}");
             }
-            // The same record is the hottest one.
+            // Both have the same hottest record.
             let hottest = |of: &[f64]| (0..of.len()).max_by(|a, b| of[*a].total_cmp(&of[*b]));
             assert_eq!(hottest(&found), hottest(&weights));
         }

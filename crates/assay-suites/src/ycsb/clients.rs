@@ -18,26 +18,26 @@ use super::users::Users;
 use super::workload::{Kind, Operation, Operations, Seen};
 use crate::cell::Session;
 
-/// As many operations are prepared at a time as have records and results within these bytes.
+/// The bytes of records and results of the operations that are prepared at a time.
 const BATCH_BYTES: usize = 256 * 1024;
 const SHARED_BATCH_BYTES: usize = 1 << 20;
 
-/// Operations between two calls for progress, where they are timed one by one.
+/// The number of operations between two calls for progress, if they are timed one by one.
 const TOLD_EVERY: u64 = 256;
 
 /// The rounds of a cell, in the order in which they take place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Round {
-    /// A span of time for many operations; attempts at it have numbers from 0.
+    /// One span of time for many operations; attempts at it have numbers from 0.
     Throughput { attempt: u32 },
-    /// Each operation timed by itself.
+    /// A time for each operation.
     Latencies,
 }
 
 impl Round {
     pub(super) const FIRST: Self = Self::Throughput { attempt: 0 };
 
-    /// The number by which stamps name it.
+    /// Returns the number by which stamps name the round.
     fn number(self) -> u64 {
         match self {
             Self::FIRST => 0,
@@ -55,7 +55,7 @@ impl Round {
     }
 }
 
-/// An operation in the order of those of its thread.
+/// The place of an operation in the order of its thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Moment {
     pub(super) round: Round,
@@ -66,25 +66,25 @@ pub(super) struct Moment {
 pub(super) struct Clients<'c> {
     pub(super) users: &'c Users,
     pub(super) threads: u32,
-    /// Operations of the first round, and the most of the second.
+    /// The number of operations of the first round, and the most of the second.
     most: u64,
     rate: Option<u64>,
-    /// The seed of when operations arrive, if they have a rate.
+    /// The seed of the operations' arrival times, if they have a rate.
     arrivals: u64,
-    /// How many attempts there are at the round for the throughput at most.
+    /// The most attempts at the round for the throughput.
     attempts: u32,
     /// The operations for the throughput, and those for the latencies.
     rounds: [Operations; 2],
     check: bool,
 }
 
-/// A thread's round under way.
+/// A thread's part of a running round.
 struct Client<'c> {
     clients: &'c Clients<'c>,
     round: Round,
     thread: usize,
     positions: Range<u64>,
-    /// Records that this thread has inserted, in this round and before it.
+    /// The number of records that this thread has inserted, in this round and before it.
     inserted: u64,
     chooser: Chooser,
     timed: Timed,
@@ -96,12 +96,12 @@ struct Batch {
     keys: Vec<u8>,
     /// New fields, or new records.
     values: Vec<u8>,
-    /// What reads return, each in a buffer of its own.
+    /// The results of reads, each in a separate buffer.
     answers: Vec<u8>,
     /// All columns, for scans.
     columns: Vec<usize>,
     outcomes: Vec<Outcome>,
-    /// What scans found: the position of the scan in the batch, the key, a digest of the rest.
+    /// The results of scans: the position of the scan in the batch, the key, a digest of the rest.
     scanned: Vec<(usize, [u8; 24], u64)>,
 }
 
@@ -122,13 +122,13 @@ impl<'c> Clients<'c> {
         }
     }
 
-    /// The thread that inserts a record, and as which of its own.
+    /// Returns the thread that inserts a record, and its number among that thread's records.
     fn owner(&self, row: u64) -> (usize, u64) {
         let after = row - self.users.loaded;
         ((after % u64::from(self.threads)) as usize, after / u64::from(self.threads))
     }
 
-    /// Operations of a round, of all threads together.
+    /// Returns the number of operations of a round, of all threads together.
     pub(super) fn operations(&self, round: Round) -> u64 {
         match round {
             Round::Throughput { .. } => self.most,
@@ -140,7 +140,7 @@ impl<'c> Clients<'c> {
         share(self.operations(round), self.threads, thread)
     }
 
-    /// The operation that wrote a stamp, which says round and position; its thread too.
+    /// Returns the operation that wrote a stamp, and its moment, which the stamp names.
     pub(super) fn writer(&self, stamp: u64) -> Option<(Moment, Operation)> {
         let at = stamp.checked_sub(1)?;
         let position = at % self.most;
@@ -154,7 +154,7 @@ impl<'c> Clients<'c> {
         1 + round.number() * self.most + position
     }
 
-    /// The operations of a round: each attempt at it has the same.
+    /// Returns the operations of a round, which are equal for each attempt.
     fn of_round(&self, round: Round) -> &Operations {
         match round {
             Round::Throughput { .. } => &self.rounds[0],
@@ -167,13 +167,13 @@ impl<'c> Clients<'c> {
         operations.at(position, &mut self.seen(&mut { operations.chooser }, 0, 0))
     }
 
-    /// What a thread can choose among that has inserted `inserted` records.
+    /// Returns the records among which a thread can choose that has inserted `inserted` records.
     fn seen<'s>(&self, chooser: &'s mut Chooser, thread: usize, inserted: u64) -> Seen<'s> {
         let (loaded, threads) = (self.users.loaded, self.threads);
         Seen { chooser, loaded, inserted, threads, thread }
     }
 
-    /// How many records a thread has inserted before a round.
+    /// Returns the number of records that a thread has inserted before a round.
     fn inserted_before(&self, thread: usize, round: Round) -> u64 {
         match round {
             Round::Throughput { .. } => 0,
@@ -181,7 +181,7 @@ impl<'c> Clients<'c> {
         }
     }
 
-    /// How many records a thread has inserted in both rounds.
+    /// Returns the number of records that a thread has inserted in both rounds.
     pub(super) fn inserted(&self, thread: usize) -> u64 {
         self.inserted_in(thread, Round::FIRST) + self.inserted_in(thread, Round::Latencies)
     }
@@ -317,7 +317,7 @@ impl Client<'_> {
         before
     }
 
-    /// An operation of a batch, on the clock.
+    /// Performs an operation of a batch, on the clock.
     fn perform(&self, at: usize, batch: &mut Batch, connection: &mut dyn Connection) -> Result<()> {
         let schema = self.clients.users.schema();
         let (key_size, record_size) = (schema.key_size(), schema.record_size());
@@ -355,7 +355,7 @@ impl Client<'_> {
         Ok(())
     }
 
-    /// Compares every result of a batch with what it could be.
+    /// Compares every result of a batch with the possible ones.
     fn check(&mut self, batch: &Batch, mut inserted: u64) -> Result<()> {
         self.timed.operations += batch.operations.len() as u64;
         if !self.clients.check {
@@ -388,8 +388,8 @@ impl Client<'_> {
         Ok(())
     }
 
-    /// A scan returns the records that follow in the order of keys: every one that was loaded
-    /// or that this thread has inserted, and maybe those of other threads.
+    /// Checks a scan. It returns the records that follow in the order of keys: every one that was
+    /// loaded or that this thread has inserted, and maybe those of other threads.
     fn check_scan(
         &self,
         operation: &Operation,

@@ -40,36 +40,36 @@ pub const ID: &str = "ycsb";
 /// The suite.
 pub struct Ycsb;
 
-/// The fewest bytes of a field: the number of the operation that wrote it is in it.
+/// The fewest bytes of a field: it contains the number of the operation that wrote it.
 pub const LEAST_FIELD_BYTES: u32 = users::STAMP_SIZE as u32;
 
-/// What a cell of this suite does.
+/// The options of a cell of this suite.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Options {
-    /// Which of the six.
+    /// The workload, of the six.
     pub workload: Workload,
-    /// Operations of all threads together, in each of the two rounds.
+    /// The number of operations of all threads together, in each of the two rounds.
     pub operations: u64,
-    /// How the records of the operations are chosen.
+    /// The distribution by which the operations' records are chosen.
     pub distribution: Distribution,
-    /// Fields of a record.
+    /// The number of fields of a record.
     pub field_count: u32,
     /// Bytes of a field.
     pub field_length: u32,
-    /// Operations a second that arrive in the round for the latencies; a closed loop without.
+    /// Operations per second that arrive in the round for the latencies; none: a closed loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<u64>,
-    /// How often the round for the throughput is done again at most while it is disturbed.
+    /// The most repeats of the round for the throughput while it is disturbed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub repeats: u32,
 }
 
-/// How many reads an operation is about: a scan is fifty.
+/// Returns the approximate cost of an operation in reads: a scan is fifty.
 fn weight(options: &Options) -> u64 {
     if options.workload == Workload::E { 50 } else { 1 }
 }
 
-/// How often a cell did its round for the throughput again.
+/// The number of times that a cell repeated its round for the throughput.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Left {
     repeats: u32,
@@ -130,7 +130,7 @@ impl Suite for Ycsb {
 
         let clients = Clients::new(&users, options, cell, check);
         let mut told = telling(report, "run", (1, 2), options.operations, cell.threads);
-        // An insert can be done once.
+        // An insert can be done only once.
         let mut repeats = match options.workload.inserts() {
             true => Repeats::none(),
             false => Repeats::at_most(options.repeats, cell),
@@ -222,5 +222,5 @@ impl Suite for Ycsb {
     }
 }
 
-/// Records loaded in a transaction: the load is not what the suite is about.
+/// The number of records loaded in a transaction: the suite is not about the load.
 const LOAD_BATCH: u64 = 1_000;

@@ -1,4 +1,4 @@
-//! The lines that YCSB prints, from a run file.
+//! The output of YCSB, from a run file.
 
 use std::fmt::{self, Write};
 
@@ -7,7 +7,7 @@ use assay_core::run_file::{NO_TIME, RunFile, Status};
 use super::Ycsb;
 use crate::suite::results;
 
-/// The published text: for each cell its totals, and its latencies by kind of operation.
+/// Returns the published text: for each cell its totals, and its latencies by kind of operation.
 pub(super) fn text(run: &RunFile) -> Result<String, fmt::Error> {
     let mut out = String::new();
     for (result, options) in results::<Ycsb>(run) {

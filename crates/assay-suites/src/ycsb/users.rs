@@ -5,12 +5,12 @@ use assay_core::random::{Bijection, Words, derive, draw, mix};
 use assay_core::tape::Records;
 use assay_driver::schema::{ColumnType, Schema};
 
-/// `user` and 20 digits, so that the order of keys is the order of their numbers.
+/// Bytes of a key: `user` and 20 digits, so that keys have the order of their numbers.
 const KEY_SIZE: u32 = 24;
 const PREFIX: &[u8] = b"user";
 
-/// Characters at the front of a field that hold the number of the operation that wrote it: 6
-/// bits each.
+/// The number of characters at the start of a field that hold the number of the operation that
+/// wrote it: 6 bits each.
 pub(super) const STAMP_SIZE: usize = 7;
 
 /// The records of a run, those that it inserts among them.
@@ -26,7 +26,7 @@ pub(super) struct Users {
     seed: u64,
 }
 
-/// The names of fields: as many as there can be.
+/// The names of fields, for the most fields that a record can have.
 pub(super) const FIELD_NAMES: [&str; 32] = [
     "field0", "field1", "field2", "field3", "field4", "field5", "field6", "field7", "field8",
     "field9", "field10", "field11", "field12", "field13", "field14", "field15", "field16",
@@ -54,17 +54,17 @@ impl Users {
         u64::MAX / self.capacity
     }
 
-    /// The place of a record in the order of all keys.
+    /// Returns the place of a record in the order of all keys.
     pub(super) fn rank(&self, row: u64) -> u64 {
         self.ranks.at(row)
     }
 
-    /// The record at a place in the order of all keys, if there can be one.
+    /// Returns the record at a place in the order of all keys, if there can be one.
     pub(super) fn row_of_rank(&self, rank: u64) -> Option<u64> {
         (rank < self.capacity).then(|| self.ranks.position_of(rank))
     }
 
-    /// The record with a key.
+    /// Returns the record with a key.
     pub(super) fn row_of_key(&self, key: &[u8]) -> Option<u64> {
         let digits = str::from_utf8(key.strip_prefix(PREFIX)?).ok()?;
         let number: u64 = digits.get(..20)?.parse().ok()?;
@@ -74,7 +74,7 @@ impl Users {
         (expected == key).then_some(row)
     }
 
-    /// Writes what an operation with this stamp (0 for the load) writes into a field.
+    /// Writes the content of a field by an operation with this stamp (0 for the load).
     pub(super) fn field(&self, row: u64, field: u32, stamp: u64, text: &mut [u8]) {
         let (front, rest) = text.split_at_mut(STAMP_SIZE);
         for (at, character) in front.iter_mut().enumerate() {
@@ -88,7 +88,7 @@ impl Users {
         }
     }
 
-    /// The stamp in a field.
+    /// Returns the stamp in a field.
     pub(super) fn stamp(text: &[u8]) -> Option<u64> {
         text[..STAMP_SIZE].iter().rev().try_fold(0, |stamp, character| {
             let bits = character.checked_sub(b'0').filter(|bits| *bits < 64)?;

@@ -1,5 +1,4 @@
-//! The six workloads: what share of the operations is of which kind, and which records they
-//! choose.
+//! The six workloads: the share of each kind of operation, and the records that they choose.
 
 use std::fmt;
 
@@ -9,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::choice::{Chooser, Chosen};
 
-/// One of the core workloads.
+/// A core workload of YCSB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Workload {
     /// Half reads, half updates.
@@ -22,15 +21,15 @@ pub enum Workload {
     D,
     /// 95 % scans of up to 100 records, 5 % inserts.
     E,
-    /// Half reads, half reads with an update of what was read.
+    /// Half reads, half reads with an update of the record.
     F,
 }
 
 impl Workload {
-    /// All six.
+    /// All six workloads.
     pub const ALL: [Self; 6] = [Self::A, Self::B, Self::C, Self::D, Self::E, Self::F];
 
-    /// How it chooses records unless an option says otherwise.
+    /// Returns the default distribution of the workload.
     pub fn distribution(self) -> Distribution {
         match self {
             Self::D => Distribution::Latest,
@@ -38,25 +37,25 @@ impl Workload {
         }
     }
 
-    /// Whether it has operations that need this change of records.
+    /// Returns true if it has operations that need this change of records.
     pub(super) fn needs(self, change: Change) -> bool {
         let mut kinds = (0..100).map(|percent| self.kind(percent));
         change == Change::Update && kinds.any(Kind::writes_a_field)
     }
 
-    /// Whether some of its operations insert records.
+    /// Returns true if some of its operations insert records.
     pub(super) fn inserts(self) -> bool {
         (0..100).any(|percent| self.kind(percent) == Kind::Insert)
     }
 
-    /// How many of `operations` are inserts, as YCSB expects them before it knows: twice as many
+    /// Returns how many of `operations` are inserts, as YCSB expects them in advance: twice as many
     /// as there will be. That is about what the two rounds of a cell insert together.
     pub(super) fn expected_inserts(self, operations: u64) -> u64 {
         let percent = (0..100).filter(|&percent| self.kind(percent) == Kind::Insert).count() as u64;
         2 * (u128::from(operations) * u128::from(percent) / 100) as u64
     }
 
-    /// The kind of an operation, from a uniform draw of 0..100.
+    /// Returns the kind of an operation, from a uniform draw of 0..100.
     fn kind(self, percent: u64) -> Kind {
         match (self, percent) {
             (Self::A | Self::F, ..50) | (Self::B | Self::D, ..95) | (Self::C, _) => Kind::Read,
@@ -75,15 +74,15 @@ impl fmt::Display for Workload {
     }
 }
 
-/// How records are chosen.
+/// The distribution by which records are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Distribution {
-    /// A few records much more often than others; which ones, is random.
+    /// A few records are chosen much more often than others; which ones, is random.
     Zipfian,
-    /// Each as often as the others.
+    /// Each record is chosen as often as the others.
     Uniform,
-    /// The later inserted, the more often.
+    /// Records are chosen the more often, the later they were inserted.
     Latest,
 }
 
@@ -97,7 +96,7 @@ impl fmt::Display for Distribution {
     }
 }
 
-/// What an operation does.
+/// The kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Read,
@@ -111,7 +110,7 @@ impl Kind {
     pub(super) const ALL: [Self; 5] =
         [Self::Read, Self::Update, Self::Insert, Self::Scan, Self::ReadModifyWrite];
 
-    /// The name that YCSB gives it.
+    /// Returns the name that YCSB gives the kind.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Read => "READ",
@@ -127,7 +126,7 @@ impl Kind {
     }
 }
 
-/// The longest scan.
+/// The most records of a scan.
 pub(super) const MOST_SCANNED: u64 = 100;
 
 /// One operation.
@@ -138,28 +137,28 @@ pub(super) struct Operation {
     pub(super) row: u64,
     /// The field that is written.
     pub(super) field: u32,
-    /// Records that a scan wants.
+    /// The number of records that a scan wants.
     pub(super) length: u64,
 }
 
-/// The records that a thread can choose among: those that were loaded, and its own.
+/// The records that a thread can choose among: the loaded ones, and its own.
 pub(super) struct Seen<'s> {
     pub(super) chooser: &'s mut Chooser,
-    /// How many records were loaded.
+    /// The number of loaded records.
     pub(super) loaded: u64,
-    /// How many records the thread has inserted.
+    /// The number of records that the thread has inserted.
     pub(super) inserted: u64,
     pub(super) threads: u32,
     pub(super) thread: usize,
 }
 
 impl Seen<'_> {
-    /// The number of the record that the thread inserts as its `nth`.
+    /// Returns the number of the record that the thread inserts as its `nth`.
     fn own(&self, nth: u64) -> u64 {
         own_row(self.loaded, self.threads, self.thread, nth)
     }
 
-    /// The record for the operation at a position.
+    /// Returns the record for the operation at a position.
     fn choose(&mut self, position: u64) -> u64 {
         let (loaded, inserted, threads) = (self.loaded, self.inserted, u64::from(self.threads));
         let thread = self.thread as u64;
@@ -175,7 +174,7 @@ impl Seen<'_> {
     }
 }
 
-/// The number of the record that a thread inserts as its `nth`: threads take turns.
+/// Returns the number of the record that a thread inserts as its `nth`: threads take turns.
 pub(super) fn own_row(loaded: u64, threads: u32, thread: usize, nth: u64) -> u64 {
     loaded + nth * u64::from(threads) + thread as u64
 }
@@ -190,7 +189,7 @@ pub(super) struct Operations {
 }
 
 impl Operations {
-    /// The operations of a round with this seed, with a chooser that any round may have.
+    /// Returns the operations of a round with this seed, with a chooser that any round may have.
     pub(super) fn new(options: &super::Options, chooser: &Chooser, seed: u64) -> Self {
         Self {
             workload: options.workload,
@@ -200,7 +199,7 @@ impl Operations {
         }
     }
 
-    /// Whether the operation at a position is an insert: that does not depend on others.
+    /// Returns true if the operation at a position is an insert: that does not depend on others.
     pub(super) fn inserts(&self, position: u64) -> bool {
         self.kind(position) == Kind::Insert
     }
@@ -209,7 +208,7 @@ impl Operations {
         self.workload.kind(draw(mix(self.seed, 0), position, 100))
     }
 
-    /// The operation at a position, by a thread that has seen these records.
+    /// Returns the operation at a position, by a thread that has seen these records.
     pub(super) fn at(&self, position: u64, seen: &mut Seen<'_>) -> Operation {
         let kind = self.kind(position);
         let row = match kind {

@@ -15,24 +15,23 @@ pub(super) struct Zipf {
     /// The sum of 1/i^θ over all items.
     zeta: f64,
     eta: f64,
-    /// What η takes from the number of items that there were at first: YCSB never renews it.
+    /// The numerator of η, from the first number of items: YCSB never renews it.
     spread: f64,
 }
 
 impl Zipf {
-    /// Numbers below `items`, of which there is at least one. Takes time in proportion to them.
+    /// Returns numbers below `items`, which is at least one. Takes time in proportion to `items`.
     pub(super) fn new(items: u64) -> Self {
         Self::with_zeta(items, zeta_between(0, items))
     }
 
-    /// Numbers below `items`, whose ζ is known.
+    /// Returns numbers below `items`, whose ζ is known.
     pub(super) fn with_zeta(items: u64, zeta: f64) -> Self {
         let spread = 1.0 - libm::pow(2.0 / items as f64, 1.0 - THETA);
         Self { items, zeta, eta: eta(spread, zeta), spread }
     }
 
-    /// Goes on to numbers below `items`, which are more than before. Takes time in proportion to
-    /// the new ones.
+    /// Raises the limit of the numbers to `items`. Takes time in proportion to the new ones.
     pub(super) fn grow(&mut self, items: u64) {
         if items > self.items {
             self.zeta += zeta_between(self.items, items);
@@ -41,7 +40,7 @@ impl Zipf {
         }
     }
 
-    /// The number that 64 uniform bits stand for.
+    /// Returns the number that 64 uniform bits stand for.
     pub(super) fn number(&self, bits: u64) -> u64 {
         let uniform = (bits >> 11) as f64 / (1u64 << 53) as f64;
         let scaled = uniform * self.zeta;
@@ -61,7 +60,7 @@ fn eta(spread: f64, zeta: f64) -> f64 {
     spread / (1.0 - zeta_between(0, 2) / zeta)
 }
 
-/// The sum of 1/i^θ over i from `after` + 1 to `last`.
+/// Returns the sum of 1/i^θ over i from `after` + 1 to `last`.
 fn zeta_between(after: u64, last: u64) -> f64 {
     (after + 1..=last).map(|i| 1.0 / libm::pow(i as f64, THETA)).sum()
 }

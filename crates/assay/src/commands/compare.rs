@@ -17,7 +17,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Outcome {
         (Some(new), _) => compare::runs(&load(&args.base)?, &load(new)?),
         (None, Some((base, new))) => {
             let run = load(&args.base)?;
-            // As the run file's names are shown.
+            // These are the names as the run file's are shown.
             let (base, new) = (&*printable::line(base), &*printable::line(new));
             for engine in [base, new] {
                 if !run.results().any(|result| result.cell.engine == *engine) {
@@ -73,7 +73,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Outcome {
     }
 }
 
-/// Checks that the comparison is a verdict on all that the base has.
+/// Checks that the comparison gives a verdict on every line of the base.
 fn judged(comparison: &Comparison) -> Outcome {
     let missing = comparison.not_judged();
     let Some(first) = missing.first() else {

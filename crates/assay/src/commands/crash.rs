@@ -17,7 +17,7 @@ use crate::files;
 use crate::planning::store_dirs::StoreDirs;
 use crate::running::time_budget::TimeBudget;
 
-/// Tests engines at their levels, or looks at what an earlier round left.
+/// Tests engines at their levels, or checks the files that an earlier round left.
 pub(crate) fn crash(args: &CrashArgs) -> Outcome {
     if let Some(image) = &args.open {
         return open(image, args);
@@ -43,7 +43,7 @@ pub(crate) fn crash(args: &CrashArgs) -> Outcome {
     ordered.carry_out(args, &place)
 }
 
-/// Looks at a copy of what a round left.
+/// Checks a copy of the files that a round left.
 fn open(folder: &Path, args: &CrashArgs) -> Outcome {
     let image = Image::load(folder)?;
     let interrupt = Interrupt::noted();

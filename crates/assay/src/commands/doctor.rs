@@ -9,7 +9,7 @@ use crate::cli::{DoctorArgs, StorageArg};
 use crate::output::folded::folded;
 use crate::planning::store_dirs::StoreDirs;
 
-/// Looks at the machine and at the directories for stores, and says what it found.
+/// Examines the machine and the directories for stores, and prints the findings.
 pub(crate) fn doctor(args: &DoctorArgs) -> Outcome {
     let modes = StorageArg::modes(&args.storage);
     let store_dirs = StoreDirs::look(&modes, args.dir.as_deref())?;

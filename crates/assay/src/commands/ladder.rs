@@ -76,8 +76,8 @@ pub(crate) fn crossbench(args: &LadderArgs) -> Outcome {
     result
 }
 
-/// Sizes from small to large, so that the first results come soon; in each, storage modes in the
-/// published order; in each, loops, in which the engines take turns.
+/// Returns the ladder's cells: sizes from small to large, for early results; in each, storage modes
+/// in the published order; in each, loops, in which the engines take turns.
 fn plan(args: &LadderArgs, setting: &Setting, store_dirs: &StoreDirs) -> Vec<Planned> {
     let modes = StorageArg::modes(&args.storage);
     let mut plan = Vec::new();
@@ -115,7 +115,7 @@ fn plan(args: &LadderArgs, setting: &Setting, store_dirs: &StoreDirs) -> Vec<Pla
     plan
 }
 
-/// A ladder has a fixed name, by which it is found again.
+/// Returns the ladder's default path: a fixed name, by which a later command finds it.
 fn default_path(args: &LadderArgs) -> PathBuf {
     let engines = match args.common.engine.is_empty() {
         true => "all".to_string(),
@@ -124,7 +124,7 @@ fn default_path(args: &LadderArgs) -> PathBuf {
     PathBuf::from(files::RUNS_FOLDER).join(format!("ladder-crossbench-{engines}.json"))
 }
 
-/// The published output of the scripts.
+/// Prints the published output of the scripts.
 fn sections(run: &RunFile) -> Outcome {
     let show = Show { quiet: true, header_off: true };
     for (storage, title) in SECTIONS {

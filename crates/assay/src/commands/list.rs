@@ -34,7 +34,7 @@ pub(crate) fn list(args: &ListArgs) -> Outcome {
     }
 }
 
-/// What there is, as `--json` prints it.
+/// The listing, as `--json` prints it.
 #[derive(Serialize)]
 struct Listing {
     engines: Vec<Listed>,
@@ -47,7 +47,7 @@ struct Listing {
 struct Listed {
     id: &'static str,
     about: &'static str,
-    /// None: it is not available.
+    /// The engine's version; none if the engine is not available.
     version: Option<String>,
     not_available: Option<String>,
     key_kinds: Vec<String>,
@@ -86,7 +86,7 @@ struct NotInThisBuild {
 }
 
 impl Listing {
-    /// What is listed of these engines; with `whole` also those that are not here.
+    /// Returns the listing of these engines; with `whole` also of those that are not available.
     fn of(drivers: &[Box<dyn Driver>], whole: bool) -> Self {
         let is_there = |id: &str| drivers.iter().any(|driver| driver.profile().id == id);
         let to_build: &[Known] = if whole { &KNOWN } else { &[] };
@@ -104,7 +104,7 @@ impl Listing {
         }
     }
 
-    /// The same for people, in 80 columns.
+    /// Returns the listing as text for people, in 80 columns.
     fn text(&self) -> String {
         let engines = self.engines.iter().map(|engine| [engine.id.to_string(), engine.text()]);
         let settings = self.engines.iter().flat_map(|engine| {
@@ -183,7 +183,7 @@ impl Listed {
         format!("{version} · {about}\n{keys} keys · {}\n{}", levels.join(" · "), self.habits())
     }
 
-    /// What a reader of the figures may want to know.
+    /// Returns the engine's habits that a reader of the figures should know.
     fn habits(&self) -> String {
         let transactions = match self.transactions {
             Transactions::None => "no transactions",
@@ -213,7 +213,7 @@ impl Setting {
     }
 }
 
-/// Names with texts beside them, which are broken between words.
+/// Returns names and texts in two columns; texts are broken between words.
 fn two_columns(rows: Vec<[String; 2]>) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);

@@ -1,4 +1,4 @@
-//! `assay completions` and `assay man`: made from the definition of the command line, as `--help`
+//! `assay completions` and `assay man`, made from the definition of the command line as `--help`
 //! is.
 
 use std::path::Path;

@@ -37,7 +37,7 @@ pub(crate) fn run(suite: &RunSuite) -> Outcome {
     }
 }
 
-/// CrossBench, with options of its own for what is printed.
+/// Runs CrossBench, which has options for its printed output.
 fn crossbench(args: &CrossbenchArgs) -> Outcome {
     if args.rows == Some(0) && args.header {
         return print(&(published::header() + "\n"));
@@ -62,10 +62,10 @@ fn crossbench(args: &CrossbenchArgs) -> Outcome {
     result
 }
 
-/// NuDB's bench, which may write a second file.
+/// Runs NuDB's bench, which may write a second file.
 fn nudb(args: &NudbArgs) -> Outcome {
     if args.raw_out.is_some() && args.batch_size.is_none() {
-        // clap does not look at what an option needs if something excludes that.
+        // clap does not check an option's requirements if another option excludes them.
         return Err(Failure::Usage(
             "--raw_out is for batches; add --batch_size, or leave it out".into(),
         ));
@@ -89,7 +89,7 @@ fn nudb(args: &NudbArgs) -> Outcome {
     result
 }
 
-/// Measures, and shows at the end what came out, or what the suite's project prints of it.
+/// Measures the cells, then shows the results as a table or as the suite's project prints them.
 fn plainly(request: &Request) -> Outcome<(RunFile, Outcome)> {
     let (run, place, result) = measure(request, &mut |_| Ok(()))?;
     let run = run.printable();
@@ -101,7 +101,7 @@ fn plainly(request: &Request) -> Outcome<(RunFile, Outcome)> {
     Ok((run, result))
 }
 
-/// Measures, and returns the run, where its file is, and how it ended.
+/// Measures the cells, and returns the run, the place of its file, and how it ended.
 fn measure(
     request: &Request,
     each: &mut dyn FnMut(&CellResult) -> Outcome,
@@ -117,7 +117,7 @@ fn measure(
     let wanted = &request.trials;
     let mut stopping_rule = StoppingRule::wanted(wanted)?;
     if let Some(path) = &request.common.output {
-        // Before anything is made.
+        // Checked before anything is made.
         RunPlace::check(path)?;
     }
     let store_dirs = StoreDirs::prepare(&modes, request.common.dir.as_deref())?;
@@ -160,7 +160,7 @@ fn measure(
         }
         trials += 1;
         plan = planning::trial(&setting, &request.workloads, &modes, trials, &store_dirs);
-        // Two builds go on until both are done.
+        // Two builds are measured until both are done.
         plan.retain(|planned| wide.iter().any(|cell| cell.same_but_trial_and_build(&planned.cell)));
         run.planned_cells += plan.len();
     };
@@ -173,7 +173,7 @@ fn measure(
     Ok((run, place, result))
 }
 
-/// Prints what the two builds of a run differ in, if it has two.
+/// Prints the differences between the two builds of a run, if it has two.
 fn show_builds(run: &RunFile) -> Outcome {
     let Some(comparison) = compare::builds(run).filter(|found| !found.lines.is_empty()) else {
         return Ok(());
@@ -182,7 +182,7 @@ fn show_builds(run: &RunFile) -> Outcome {
     print(&text.expect("text can be written to memory"))
 }
 
-/// Prints our table, and where the run file is.
+/// Prints our table, and the path of the run file.
 fn show_result(run: &RunFile, place: &RunPlace, look: &Look, quiet: bool) -> Outcome {
     if run.cells.is_empty() {
         return Ok(());

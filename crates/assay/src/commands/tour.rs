@@ -40,7 +40,7 @@ const UPDATES: u64 = 20_000;
 /// marks its figures.
 const SLOW: u64 = 10;
 
-/// Measures, shows the table and writes the page.
+/// Measures the engines, shows the table and writes the page.
 pub(crate) fn tour(args: &TourArgs) -> Outcome {
     let common = &args.common;
     let interrupt = Interrupt::noted();
@@ -66,7 +66,7 @@ pub(crate) fn tour(args: &TourArgs) -> Outcome {
         verdicts: Path::new(VERDICTS_FILE),
         display: &mut display,
         each: &mut |result| {
-            // Rows are left in it where not all were deleted.
+            // Rows are left in the store if not all were deleted.
             if result.status == Status::Measured {
                 remove_store(&result.cell);
             }
@@ -95,7 +95,7 @@ pub(crate) fn tour(args: &TourArgs) -> Outcome {
     result
 }
 
-/// The page has the run file's name, and `.html` behind it.
+/// Returns the path of the page: the run file's, with `.html` as its end.
 fn page_beside(path: &std::path::Path) -> Outcome<PathBuf> {
     let page = path.with_extension("html");
     match page == path {
@@ -125,7 +125,7 @@ fn plan(setting: &Setting, store_dirs: &StoreDirs) -> Outcome<Vec<Planned>> {
     }
 }
 
-/// How many operations an engine does.
+/// The number of operations that an engine does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pace {
     Usual,
@@ -133,7 +133,7 @@ enum Pace {
 }
 
 impl Pace {
-    /// That of an engine at the level at which it will run.
+    /// Returns the pace of an engine at the level at which it will run.
     fn of(driver: &dyn Driver, setting: &Setting, storage: Storage) -> Self {
         match planning::level(driver.profile(), storage, setting.wanted) {
             Ok((Durability::Commit, _)) => Self::Fewer,

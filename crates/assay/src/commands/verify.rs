@@ -89,7 +89,7 @@ pub(crate) fn verify(args: &VerifyArgs) -> Outcome {
     }
 }
 
-/// Whether there is something to verify: the engine is there and keeps what it is given.
+/// Checks that the engine can be verified: it is available and keeps what it stores.
 fn subject_rows(driver: &dyn Driver) -> Result<(), String> {
     driver.version()?;
     match driver.profile().keeps_data {
@@ -98,10 +98,10 @@ fn subject_rows(driver: &dyn Driver) -> Result<(), String> {
     }
 }
 
-/// What of an engine is verified by itself: where, at which level, with which keys and settings.
+/// A variant of an engine that is verified by itself: storage, level, key kind and settings.
 type Variant = (Storage, Durability, KeyKind, BTreeMap<String, String>);
 
-/// All of them: the defaults, and every other value of every setting.
+/// Returns all variants of an engine: the defaults, and every other value of every setting.
 fn variants(driver: &dyn Driver, args: &VerifyArgs, modes: &[Storage]) -> Vec<Variant> {
     let profile = driver.profile();
     let mut variants = Vec::new();
@@ -127,8 +127,8 @@ fn variants(driver: &dyn Driver, args: &VerifyArgs, modes: &[Storage]) -> Vec<Va
     variants
 }
 
-/// Returns the storage modes that were named and in which nothing of an engine can be verified. If
-/// all were asked for, those of no engine are none of its own.
+/// Returns the named storage modes in which nothing of an engine can be verified; none if all modes
+/// were asked for.
 fn named_without_variant(
     variants: &[Variant],
     args: &VerifyArgs,
@@ -177,12 +177,12 @@ fn clear(dir: &Path) -> Outcome {
     std::fs::remove_dir_all(dir).map_err(|e| Failure::Refused(format!("{path}: {e}")))
 }
 
-/// How the checks of a variant ended.
+/// The outcome of a variant's checks.
 struct Ending {
     checks: Vec<Check>,
-    /// How many passed.
+    /// The number of checks that passed.
     passed: usize,
-    /// The check that failed and why, or why there are no checks.
+    /// The check that failed and why, or why no checks ran.
     failure: Option<String>,
 }
 
@@ -201,7 +201,7 @@ impl Ending {
         Self { checks, passed, failure: failure.or(broken).or_else(nothing) }
     }
 
-    /// The last column of the table; with `long` every check.
+    /// Returns the last column of the table; with `long` every check.
     fn text(&self, long: bool) -> String {
         if let Some(why) = &self.failure {
             return format!("FAILED: {why}");

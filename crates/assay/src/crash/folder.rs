@@ -1,4 +1,4 @@
-//! The folder that the stores of a crash test are in.
+//! The folder for the stores of a crash test.
 
 use std::fs;
 use std::io;
@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 
 use program_support::exit::{Failure, Outcome};
 
-/// A folder for the stores of a test, removed with all that is in it.
+/// A folder for the stores of a test, removed with its content when this is dropped.
 pub(crate) struct Folder(PathBuf);
 
-/// The name of the file by which a folder is known as one of a crash test.
+/// The file that marks a folder as a crash test's.
 const SIGNATURE: &str = "assay-crash";
 
 impl Folder {
-    /// Makes one, in place of what an earlier test left.
+    /// Makes the folder, in place of one that an earlier test left.
     ///
     /// # Errors
-    /// When there is something else, or it cannot be made.
+    /// If something else is there, or the folder cannot be made.
     pub(crate) fn make(path: &Path) -> Outcome<Self> {
         if path.exists() && !path.join(SIGNATURE).exists() {
             return Err(Failure::Refused(format!(
@@ -30,12 +30,12 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Where the store is.
+    /// Returns the path of the store.
     pub(crate) fn store(&self) -> PathBuf {
         self.0.join("store")
     }
 
-    /// Where a copy of it can be: it is not there yet.
+    /// Returns the path for a copy of the store, which does not exist yet.
     pub(crate) fn copy(&self) -> PathBuf {
         self.0.join("copy")
     }
@@ -60,7 +60,7 @@ fn removed(path: &Path) -> io::Result<()> {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What cannot be removed, the next test replaces or names.
+        // If the folder cannot be removed, the next test replaces or names it.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

@@ -1,5 +1,5 @@
 //! The image of a store: its files as a crash left them, before anything opened them. One is kept
-//! of each round that broke a promise, so that it can be looked at again.
+//! of each round that broke a promise, so that the round can be examined again.
 
 use std::fs::{self, File};
 use std::io;
@@ -21,28 +21,28 @@ use super::Subject;
 const FORMAT: &str = "assay-broken-store";
 const SCHEMA_VERSION: u32 = 1;
 
-/// What says whose image it is.
+/// The file that describes an image.
 const DESCRIPTION: &str = "round.json";
 
-/// A larger description is none.
+/// The most bytes of a description; a larger file is not one.
 const DESCRIPTION_MOST_BYTES: u64 = 16 << 20;
 /// The folder of the store's files.
 const STORE: &str = "store";
 
-/// What an image is of. Its files are in the folder `store` beside this description.
+/// The description of an image. The files are in the folder `store` next to this description.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Image {
     format: String,
     schema_version: u32,
     /// The writer's job.
     pub job: Job,
-    /// How it was ended.
+    /// The way in which the writer was ended.
     pub crash: Crash,
-    /// What its level promises about that.
+    /// The promise of the level for such a crash.
     pub promise: Promise,
     /// The last commit that was acknowledged.
     pub acknowledged: u32,
-    /// What was found.
+    /// The check's finding.
     pub found: Found,
     /// The command line that repeats the round.
     pub command: String,
@@ -51,7 +51,7 @@ pub(crate) struct Image {
 }
 
 impl Image {
-    /// The description of an image that is not there yet.
+    /// Returns the description of an image that is not written yet.
     pub(crate) fn of(
         job: Job,
         (crash, promise): (Crash, Promise),
@@ -65,8 +65,8 @@ impl Image {
         Self { format, schema_version, job, crash, promise, acknowledged, found, command, folder }
     }
 
-    /// Keeps it in `folder`, in place of an earlier image of that name: whole or not at all. `fill`
-    /// writes the store's files into a folder that is not there yet.
+    /// Writes the image to `folder`, in place of an earlier image of that name: whole or not at
+    /// all. `fill` writes the store's files into a folder that does not exist yet.
     pub(crate) fn keep(
         &self,
         folder: &Path,
@@ -88,7 +88,7 @@ impl Image {
             .and_then(|()| remove(folder))
             .and_then(|()| fs::rename(&unfinished, folder));
         whole.map_err(|e| {
-            // What is left of it says nothing.
+            // The rest of an unfinished image is of no use.
             let _ = remove(&unfinished);
             refused(e)
         })
@@ -97,7 +97,7 @@ impl Image {
     /// Reads the description of the image in a folder.
     ///
     /// # Errors
-    /// When there is none, or another version's.
+    /// If it is missing, or another version's.
     pub(crate) fn load(folder: &Path) -> Outcome<Self> {
         let refused = |why: String| {
             let shown = folder.display();
@@ -120,7 +120,7 @@ impl Image {
         Ok(image)
     }
 
-    /// Has a copy of the store, made at `at`, looked at as it was after the crash.
+    /// Checks a copy of the store, made at `at`, as it was after the crash.
     pub(crate) fn look(
         &self,
         at: &Path,
@@ -144,7 +144,7 @@ fn remove(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Copies a folder with all that is in it; holes in files stay holes.
+/// Copies a folder with its content; holes in files stay holes.
 pub(crate) fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
     fs::create_dir(to)?;
     for entry in fs::read_dir(from)? {
@@ -161,7 +161,7 @@ pub(crate) fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// What is copied at once.
+/// Bytes that are copied at once.
 const PIECE_BYTES: usize = 1 << 20;
 
 fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
@@ -186,7 +186,7 @@ fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The next range of a file that is no hole, from `at` on.
+/// Returns the next range of a file that is not a hole, from `at` on.
 fn data_after(file: &File, at: u64) -> io::Result<Option<(u64, u64)>> {
     let seek = |at: u64, whence| {
         let at = i64::try_from(at).map_err(io::Error::other)?;

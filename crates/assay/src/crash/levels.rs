@@ -19,7 +19,7 @@ use crate::running::time_budget::TimeBudget;
 use super::rounds::{Test, Workbench, tests_of};
 use super::{VERDICTS_FILE, show};
 
-/// Where and how long crash tests are carried out.
+/// The directories and limits of crash tests.
 pub(crate) struct Place<'p> {
     /// The file of verdicts, if they are kept.
     pub verdicts: Option<&'p Path>,
@@ -34,15 +34,15 @@ pub(crate) struct Ordered {
     settings: Settings,
 }
 
-/// What a round is taken to need.
+/// The estimated time of a round.
 const GUESS_ROUND: Duration = Duration::from_millis(300);
 
 impl Ordered {
-    /// Reads what a command asks for.
+    /// Reads the engines and settings of a command.
     pub(crate) fn of(args: &CrashArgs) -> Outcome<Self> {
         let chosen = engines::chosen(&args.engine)?;
         if args.at.is_some() && args.round.is_none() {
-            // clap does not look at what an option needs if something excludes that.
+            // clap does not check an option's requirements if another option excludes them.
             let why = "--at is the moment of one round; name it with --round";
             return Err(Failure::Usage(why.into()));
         }
@@ -101,7 +101,7 @@ impl Ordered {
         outcome(&done, &failed)
     }
 
-    /// The tests that can be carried out here; says which cannot.
+    /// Returns the tests that can be carried out here, and prints which cannot.
     fn tests(&self, args: &CrashArgs) -> Outcome<Vec<Test<'_>>> {
         let (mut tests, mut notes) = (Vec::new(), Vec::new());
         for driver in &self.chosen.drivers {
@@ -133,8 +133,8 @@ impl Ordered {
     }
 }
 
-/// Keeps a verdict in the file, unless a longer test refuted the level. What other commands have
-/// put there meanwhile stays.
+/// Writes a verdict to the file, unless a longer test refuted the level. Verdicts that other
+/// commands wrote there stay.
 fn keep(path: &Path, verdict: &Verdict) -> Outcome {
     let refused = |e: &dyn std::fmt::Display| {
         Failure::Refused(format!("{}: {e}; choose another file with --output", path.display()))

@@ -1,5 +1,5 @@
-//! Crash tests: a worker writes, is ended at a moment that the round's seed draws, and another
-//! looks at what is left. `process` and `power` are the two ways of ending it.
+//! Crash tests: a worker writes and is ended at a moment that the round's seed draws. Then another
+//! worker checks the files that are left. `process` and `power` are the two ways of ending it.
 
 pub(crate) mod folder;
 pub(crate) mod image;
@@ -24,55 +24,55 @@ use crate::worker::parent::{self, End, Order, Worker};
 use crate::worker::patience::Patience;
 use crate::worker::{self, Message, Program};
 
-/// Where the verdicts are kept, and looked up by later runs.
+/// The file of verdicts, which later runs read.
 pub(crate) const VERDICTS_FILE: &str = "assay-runs/durability.json";
 
-/// Their file's name in a folder of run files.
+/// The name of the verdicts' file in a folder of run files.
 pub(crate) const VERDICTS_NAME: &str = "durability.json";
 
-/// How often an interrupt is looked for.
+/// The interval at which an interrupt is looked for.
 const TICK: Duration = Duration::from_millis(50);
 
-/// What all rounds of one engine at one level share.
+/// The common settings of all rounds of one engine at one level.
 pub(crate) struct Subject<'s> {
-    /// The job of writers and checkers, but for the seed, the directory and the namespace.
+    /// The job of writers and checkers, without the seed, the directory and the namespace.
     pub job: Job,
     /// The seed that the seeds of the rounds are derived from.
     pub seed: u64,
-    /// How long a writer or a checker may take.
+    /// The time limit of a writer or a checker.
     pub patience: Duration,
-    /// Whether the user has had enough.
+    /// The user's interrupt.
     pub interrupt: &'s Interrupt,
 }
 
 /// A way of ending writers, round after round.
 pub(crate) trait Rounds {
-    /// Carries a round out. The inner error says why there is no result.
+    /// Runs a round. The inner error says why there is no result.
     fn round(&mut self, number: u32) -> Outcome<Result<Round, String>>;
 
     /// Writes the files that the last round's crash left, as they were before a checker opened
-    /// them, into a folder that is not there yet.
+    /// them, into a folder that does not exist yet.
     fn keep(&mut self, folder: &Path) -> io::Result<()>;
 }
 
-/// One round, done.
+/// A finished round.
 pub(crate) struct Round {
     /// The writer's job.
     pub job: Job,
-    /// How many commits were acknowledged before the end.
+    /// The number of commits that were acknowledged before the end.
     pub acknowledged: u32,
     /// The moment of the end, as a number that repeats it.
     pub at: u64,
-    /// What was left.
+    /// The check's finding.
     pub found: Found,
-    /// How old the oldest lost commit was, if some were lost.
+    /// The age of the oldest lost commit, if some were lost.
     pub age: Option<Age>,
-    /// What the store said of its settings, if it came to be open.
+    /// The store's report of its settings, if it was opened.
     pub settings: Vec<String>,
 }
 
 impl Subject<'_> {
-    /// The seed of a round.
+    /// Returns the seed of a round.
     fn round_seed(&self, round: u32) -> u64 {
         mix(self.seed, u64::from(round))
     }
@@ -85,7 +85,7 @@ impl Subject<'_> {
         Patience::Whole(self.patience, "--timeout")
     }
 
-    /// Has what a writer left looked at.
+    /// Has a worker check the files that a writer left.
     fn check(&self, job: &Job, acknowledged: u32) -> Outcome<Found> {
         let job = worker::Job::CrashCheck(job.clone(), acknowledged);
         match parent::run(&job, self.patience(), self.interrupt, &mut |_| ()) {
@@ -104,35 +104,35 @@ impl Subject<'_> {
     }
 }
 
-/// A writer, as seen from outside.
+/// A writer, as its parent sees it.
 struct Writer {
     worker: Worker,
     deadline: Instant,
     heard: Heard,
 }
 
-/// What a writer said.
+/// The messages of a writer.
 #[derive(Default)]
 struct Heard {
-    /// The last commit that it acknowledged; none before the store was open.
+    /// The last commit that the writer acknowledged; none before the store was open.
     acknowledged: Option<u32>,
     settings: Option<Vec<String>>,
-    /// When each commit was acknowledged, from the first one on: microseconds since 1970.
+    /// The time of each commit's acknowledgement, from the first one on: microseconds since 1970.
     times_us: Vec<u64>,
-    /// The longest that the machine kept it waiting when it wanted to go on.
+    /// The longest delay, in microseconds, before the machine let the writer continue.
     late_us: u64,
-    /// Why it could not go on.
+    /// Why the writer could not continue.
     trouble: Option<String>,
 }
 
-/// Why a writer is not listened to any longer.
+/// Why a writer is no longer listened to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pause {
-    /// It has acknowledged what was waited for.
+    /// The writer has acknowledged the commit that was waited for.
     Reached,
-    /// It is gone.
+    /// The writer has ended.
     Gone,
-    /// It took too long.
+    /// The writer took too long.
     Late,
 }
 
@@ -153,7 +153,7 @@ impl Heard {
 }
 
 impl Heard {
-    /// How old the oldest lost commit was when the crash came, if some were lost.
+    /// Returns the age of the oldest lost commit at the crash, if some were lost.
     fn age(&self, found: &Found, crash_us: u64) -> Option<Age> {
         let Found::Lost { commits } = found else { return None };
         let first = self.times_us.len().checked_sub(*commits as usize)?;
@@ -163,7 +163,7 @@ impl Heard {
 }
 
 impl Writer {
-    /// Starts one; `prepare` is called with its process number before it gets its job.
+    /// Starts a writer; `prepare` is called with its process number before it gets its job.
     fn start(
         subject: &Subject<'_>,
         job: &Job,
@@ -176,12 +176,12 @@ impl Writer {
         Ok(Self { worker, deadline, heard: Heard::default() })
     }
 
-    /// Listens until a commit is acknowledged; 0 stands for the open store.
+    /// Reads messages until a commit is acknowledged; 0 stands for the open store.
     fn until(&mut self, commit: u32, interrupt: &Interrupt) -> Outcome<Pause> {
         while self.heard.acknowledged.is_none_or(|number| number < commit) {
             match self.worker.next(TICK) {
                 Ok(message) => self.heard.hear(message),
-                // A signal to all of a group may reach a writer that has not left it yet.
+                // A signal to the whole group may reach a writer that has not left it yet.
                 Err(RecvTimeoutError::Disconnected) if interrupt.came() => {
                     return Err(Failure::Interrupted("interrupted".into()));
                 }
@@ -198,7 +198,7 @@ impl Writer {
         Ok(Pause::Reached)
     }
 
-    /// Kills it and hears the rest of what it said.
+    /// Kills the writer and reads its remaining messages.
     fn end(mut self) -> Heard {
         self.worker.kill();
         let remains = self.worker.wait(Duration::ZERO);
@@ -209,7 +209,7 @@ impl Writer {
     }
 }
 
-/// Why an engine's rounds were given up, in one line.
+/// Returns why an engine's rounds were given up, in one line.
 fn gave_up(heard: &Heard) -> String {
     let commit = heard.acknowledged.map_or_else(
         || "before its store was open".to_string(),

@@ -1,4 +1,4 @@
-//! Power cuts, on the filesystem that can be cut.
+//! Power cuts, on a filesystem whose power can be cut.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -14,44 +14,44 @@ use program_support::exit::{Failure, Outcome};
 use super::{Heard, Pause, Round, Rounds, Subject, Writer, gave_up};
 use crate::worker::program;
 
-/// The filesystem, served by a process of its own, and where it is mounted for processes that enter
-/// its namespace.
+/// The filesystem, served by a separate process, and its mount point for processes that enter its
+/// namespace.
 pub(crate) struct Bench {
     server: Server,
     mount: PathBuf,
     directories: Directories,
 }
 
-/// What came of a writer.
+/// The outcome of a writer.
 struct Written {
     pause: Pause,
     heard: Heard,
-    /// When it was killed, if it was still there: microseconds since 1970.
+    /// The time when the writer was killed, if it still ran: microseconds since 1970.
     killed_us: u64,
 }
 
-/// Which operations of a writer a cut may come before.
+/// The operations of a writer before which a cut may come.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Span {
     opened: u64,
     ended: u64,
 }
 
-/// What of a round is given, and not drawn.
+/// The choices of a round that are given instead of drawn.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Chosen {
-    /// The operation that the cut comes before.
+    /// The operation before which the cut comes.
     pub at: Option<u64>,
-    /// What is lost.
+    /// The writes that are lost.
     pub loss: Option<Loss>,
 }
 
-/// Rounds in which the power goes before an operation of the writer.
+/// Rounds in which the power is cut before an operation of the writer.
 pub(crate) struct Cuts<'c> {
     pub bench: Bench,
     pub subject: &'c Subject<'c>,
     pub chosen: Chosen,
-    /// The operations that a cut is drawn from, unless one is chosen.
+    /// The operations from which a cut is drawn, unless one is chosen.
     pub span: Option<Span>,
 }
 
@@ -61,7 +61,7 @@ impl Rounds for Cuts<'_> {
     }
 
     fn keep(&mut self, folder: &Path) -> io::Result<()> {
-        // It works in another directory than this process may be in.
+        // The server may work in another directory than this process.
         let folder = std::path::absolute(folder)?;
         self.bench.server.save(&folder)
     }
@@ -88,7 +88,7 @@ impl Bench {
         Ok(Ok(Span { opened, ended: ended.max(opened + 1) }))
     }
 
-    /// Runs a round: the power goes before an operation, which is drawn from the span if it is
+    /// Runs a round: the power is cut before an operation, which is drawn from the span if it is
     /// not given. The inner error says why there is no result.
     fn round(
         &mut self,
@@ -112,7 +112,7 @@ impl Bench {
         let job = subject.job(number, self.mount.clone(), Some(self.server.process()));
         let found = match heard.acknowledged {
             Some(_) => subject.check(&job, acknowledged)?,
-            // Of a store that never was open, nothing is promised.
+            // Nothing is promised of a store that never was open.
             None => assay_core::durability::Found::Everything,
         };
         let age = heard.age(&found, state.gone_at_us.unwrap_or(killed_us));
@@ -120,7 +120,7 @@ impl Bench {
         Ok(Ok(Round { job, acknowledged, at, found, age, settings }))
     }
 
-    /// Has a writer write until the power goes before operation `at`, or to the end.
+    /// Runs a writer until the power is cut before operation `at`, or to the end.
     fn write(
         &mut self,
         subject: &Subject<'_>,
@@ -139,10 +139,10 @@ impl Bench {
     }
 }
 
-/// The process that serves the filesystem: this same program.
+/// Returns the command of the process that serves the filesystem: this same program.
 fn served(mount: &Path) -> Command {
     let mut process = program::again();
-    // An interrupt from the keyboard is for the parent, whose end ends it too.
+    // An interrupt from the keyboard is for the parent; the parent's end also ends this process.
     process.arg("power-cut-server").arg(mount).process_group(0);
     process
 }
@@ -161,7 +161,7 @@ pub(crate) fn serve(mount: &Path) -> Outcome {
     assay_powercut::server::serve(mount, &unmount).map_err(refused)
 }
 
-/// Unmounts it; the hidden command that [`serve`] starts.
+/// Unmounts the filesystem; the hidden command that [`serve`] starts.
 pub(crate) fn unmount(mount: &Path) -> Outcome {
     assay_powercut::mount::unmount(mount).map_err(refused)
 }

@@ -12,14 +12,14 @@ use super::folder::Folder;
 use super::image::copy_tree;
 use super::{Pause, Round, Rounds, Subject, Writer, gave_up};
 
-/// A writer lives on for at most so long after the commit that it is killed for.
+/// The most microseconds that a writer lives after the commit for which it is killed.
 const DELAY_MOST_US: u64 = 2_000;
 
 /// Rounds in which writers are killed a little after they have acknowledged a commit.
 pub(crate) struct Kills<'k> {
     pub subject: &'k Subject<'k>,
     pub folder: &'k Folder,
-    /// That commit, if it is not drawn.
+    /// The commit after which writers are killed, if it is not drawn.
     pub at: Option<u64>,
 }
 

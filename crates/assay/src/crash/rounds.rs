@@ -1,4 +1,4 @@
-//! The rounds of one engine at one level, and what they come to.
+//! The rounds of one engine at one level, and their verdict.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -43,7 +43,7 @@ pub(super) fn tests_of<'t>(driver: &'t dyn Driver, args: &CrashArgs) -> Vec<Test
     tests
 }
 
-/// What all tests of a command share.
+/// The common tools of all tests of a command.
 pub(super) struct Workbench<'w> {
     pub(super) args: &'w CrashArgs,
     pub(super) settings: &'w Settings,
@@ -100,7 +100,7 @@ impl Workbench<'_> {
                 Box::new(Cuts { bench, subject: &subject, chosen, span })
             }
         };
-        // A level that broke its promise gets further rounds, so that it is known how often.
+        // A level that broke its promise gets further rounds, which show how often it does.
         let further = rounds.end..rounds.end.saturating_add(self.further());
         for number in rounds.chain(further) {
             if number >= self.args.rounds && !verdict.is_refuted() && self.args.round.is_none() {
@@ -122,7 +122,7 @@ impl Workbench<'_> {
         Ok(Ok(verdict))
     }
 
-    /// How many rounds come behind the others for a level that broke its promise in one of them.
+    /// Returns the number of further rounds for a level that broke its promise in one of them.
     fn further(&self) -> u32 {
         match self.args.round {
             Some(_) => 0,
@@ -130,7 +130,7 @@ impl Workbench<'_> {
         }
     }
 
-    /// The verdict of a test before its first round.
+    /// Returns the verdict of a test before its first round.
     pub(super) fn no_rounds_yet(&self, test: &Test<'_>) -> Verdict {
         let profile = test.driver.profile();
         let is_periodic = test.durability == Durability::Periodic;
@@ -187,7 +187,7 @@ impl Workbench<'_> {
         Ok(())
     }
 
-    /// The command line that repeats a round.
+    /// Returns the command line that repeats a round.
     fn replay(&self, test: &Test<'_>, number: u32, at: u64) -> String {
         let args = self.args;
         let mut words = vec![
@@ -204,13 +204,13 @@ impl Workbench<'_> {
     }
 }
 
-/// How many times as many rounds come behind the others for a level that broke its promise.
+/// The factor by which a level that broke its promise gets further rounds.
 const FURTHER: u32 = 4;
 
-/// Intervals between syncs that a history takes at least, where one is stated.
+/// The least number of intervals between syncs in a history, if an interval is stated.
 const INTERVALS: u64 = 5;
 
-/// The pause of a writer before each commit: none where no age of a loss is judged.
+/// Returns the microseconds of a writer's pause before each commit; 0 if no loss's age is judged.
 fn pace_us(verdict: &Verdict) -> u64 {
     match (verdict.promise, verdict.interval_ms) {
         (Promise::Prefix, Some(interval_ms)) => {

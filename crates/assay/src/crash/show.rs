@@ -64,7 +64,7 @@ pub(super) fn table(verdicts: &[Verdict]) -> Outcome {
     print(&text)
 }
 
-/// Says how many commits a round lost at most, and how long after the oldest of them it ended.
+/// Returns how many commits a round lost at most, and how long after the oldest of them it ended.
 fn lost(verdict: &Verdict) -> String {
     if verdict.lost_rounds == 0 {
         return String::new();

@@ -1,4 +1,4 @@
-//! What suites say of their runs: what they do, and the charts that their projects publish.
+//! The descriptions of suites, and the charts that their projects publish.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ pub(crate) fn about(suite: &str) -> Option<&'static str> {
     assay_suites::find(suite).map(AnySuite::about)
 }
 
-/// Returns what the names of a run file's pictures begin with.
+/// Returns the start of the names of a run file's pictures.
 pub(crate) fn name(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let plain = name.strip_suffix(".gz").unwrap_or(&name);
@@ -51,7 +51,7 @@ pub(crate) fn sheets_of(run: &RunFile) -> Vec<Sheet> {
     suites_of(run).into_iter().filter_map(|suite| suite.sheet(run)).collect()
 }
 
-/// Whether a suite's project publishes bars.
+/// Returns true if a suite's project publishes bars.
 pub(crate) fn publishes_bars(suite: &str) -> bool {
     assay_suites::find(suite).is_some_and(AnySuite::publishes_bars)
 }

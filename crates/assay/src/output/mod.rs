@@ -1,4 +1,4 @@
-//! What commands print and draw, whatever they have measured.
+//! The printed and drawn output of commands, for any suite.
 
 pub(crate) mod charts;
 pub(crate) mod folded;

@@ -1,5 +1,5 @@
-//! What the user sees while cells are measured: on a terminal a bar, elsewhere a line a cell;
-//! always on standard error, so that results can be piped.
+//! The progress that the user sees while cells are measured: on a terminal a bar, elsewhere a line
+//! a cell; always on standard error, so that results can be piped.
 
 use std::io::IsTerminal;
 use std::time::Instant;
@@ -15,7 +15,7 @@ use program_support::printable;
 
 use crate::planning::estimate::{Estimate, rough};
 
-/// Shows how far a plan is.
+/// The display of a plan's progress.
 pub(crate) struct Display {
     bar: Option<ProgressBar>,
     quiet: bool,
@@ -43,7 +43,7 @@ impl Display {
         }
     }
 
-    /// A cell begins; `left` are the ones after it.
+    /// Shows that a cell starts; `left` are the cells after it.
     pub(crate) fn begin(&mut self, cell: &Cell, left: &[&Cell]) {
         self.cell_started = Instant::now();
         if let Some(bar) = &self.bar {
@@ -54,7 +54,7 @@ impl Display {
         }
     }
 
-    /// A cell goes on.
+    /// Shows the progress of a cell.
     pub(crate) fn advance(&mut self, cell: &Cell, left: &[&Cell], at: &Progress) {
         let Some(bar) = &self.bar else { return };
         let rounds = match at.rounds {
@@ -68,7 +68,7 @@ impl Display {
         bar.set_prefix(self.left(cell, left));
     }
 
-    /// A cell has ended; `left` are the ones to come.
+    /// Shows that a cell has ended; `left` are the cells to come.
     pub(crate) fn end(&mut self, result: &CellResult, left: &[&Cell]) {
         self.done += 1;
         if result.status == Status::Measured {
@@ -96,7 +96,7 @@ impl Display {
         }
     }
 
-    /// Says something beside the bar.
+    /// Prints a line without disturbing the bar.
     pub(crate) fn say(&self, line: &str) {
         match &self.bar {
             Some(bar) => bar.println(printable::line(line)),
@@ -104,7 +104,7 @@ impl Display {
         }
     }
 
-    /// All cells have ended.
+    /// Shows that all cells have ended.
     pub(crate) fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
@@ -123,7 +123,7 @@ impl Display {
     }
 }
 
-/// How far a phase is.
+/// Returns how far a phase is, in thousandths.
 fn thousandths(at: &Progress) -> u64 {
     let before = u128::from(at.total) * (at.round.saturating_sub(1)) as u128;
     let whole = u128::from(at.total) * at.rounds as u128;

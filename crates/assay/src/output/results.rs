@@ -25,7 +25,7 @@ pub(crate) fn print_published(run: &RunFile, path: &Path) -> Outcome {
     Ok(())
 }
 
-/// Says what published tables have no place for.
+/// Prints the notes that published tables have no column for.
 pub(crate) fn say_notes(run: &RunFile) {
     let mut notes: Vec<String> = Vec::new();
     for cell in run.results().map(|result| &result.cell) {

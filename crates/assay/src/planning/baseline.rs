@@ -1,7 +1,7 @@
 //! `--against`: another build, of Assay or of a plugin, that takes turns with this one.
 //!
-//! Another Assay is asked to introduce itself before anything is planned. What it has to have in
-//! common with this one is the language of workers ([`PROTOCOL`]) and the suite in its revision.
+//! Another Assay is asked to introduce itself before anything is planned. It must have the language
+//! of workers ([`PROTOCOL`]) and the suite's revision in common with this one.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -24,16 +24,16 @@ pub(crate) struct Baseline {
     has: Has,
 }
 
-/// What the other build is.
+/// The kind of the other build.
 enum Has {
-    /// An Assay that introduced itself so.
+    /// An Assay, with its introduction.
     Program(Introduction),
     /// A plugin with this engine.
     Plugin(String),
 }
 
 impl Baseline {
-    /// Looks at the file that the user named.
+    /// Examines the file that the user named.
     pub(crate) fn at(path: &Path) -> Outcome<Self> {
         let refused =
             |why: String| Failure::Refused(format!("--against {}: {why}", path.display()));
@@ -56,7 +56,7 @@ impl Baseline {
         Ok(Self { path: whole, has: Has::Program(introduction) })
     }
 
-    /// The engines that both builds have. One that was asked for by name has to be among them.
+    /// Returns the engines of both builds. Those that were asked for by name must be among them.
     pub(crate) fn common(
         &self,
         mut drivers: Vec<Box<dyn Driver>>,
@@ -100,7 +100,7 @@ impl Baseline {
         }
     }
 
-    /// What its workers are.
+    /// Returns the program of the other build's workers.
     pub(crate) fn program(&self) -> Program<'_> {
         match self.has {
             Has::Program(_) => Program::Other(&self.path),
@@ -108,7 +108,7 @@ impl Baseline {
         }
     }
 
-    /// What the run file says of it.
+    /// Returns the run file's description of the other build.
     pub(crate) fn described(&self) -> OtherBuild {
         let (kind, build) = match &self.has {
             Has::Program(introduction) => (OtherKind::Program, Some(introduction.build.clone())),
@@ -124,7 +124,7 @@ impl Baseline {
         }
     }
 
-    /// Whether it has an engine. Another Assay loads the plugins of this one.
+    /// Returns true if the other build has an engine. Another Assay loads the plugins of this one.
     fn has_engine(&self, driver: &dyn Driver) -> bool {
         let id = driver.profile().id;
         let is_given = matches!(self.has, Has::Program(_)) && plugin::path_of(id).is_some();
@@ -132,7 +132,7 @@ impl Baseline {
     }
 }
 
-/// Whether a file is a shared library, by its name.
+/// Returns true if a file is a shared library by its name.
 fn is_library(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     name.ends_with(".so") || name.contains(".so.") || name.ends_with(".dylib")

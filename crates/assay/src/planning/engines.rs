@@ -1,4 +1,4 @@
-//! The engines that a command is about, and the settings chosen for them.
+//! The engines of a command, and the settings chosen for them.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use program_support::exit::{Failure, Outcome};
 use crate::plugins;
 use crate::plugins::known::Known;
 
-/// The id of the engine that shows what the instrument costs.
+/// The id of the engine that shows the instrument's own cost.
 pub(crate) const NULL: &str = "null";
 
-/// The named engines in the order named, each once; none named: none, and the caller decides.
+/// Returns the named engines in the order named, each once. The caller decides if none is named.
 pub(crate) fn named(ids: &[String]) -> Outcome<Vec<Box<dyn Driver>>> {
     if ids.iter().any(String::is_empty) {
         return Err(Failure::Usage(
@@ -32,17 +32,17 @@ pub(crate) fn named(ids: &[String]) -> Outcome<Vec<Box<dyn Driver>>> {
         .collect()
 }
 
-/// The engines that a command is about.
+/// The engines of a command.
 pub(crate) struct Chosen {
     pub drivers: Vec<Box<dyn Driver>>,
-    /// Engines that were asked for by name are shown even where they cannot do it.
+    /// True if engines were asked for by name: they are shown even if they cannot do it.
     pub by_name: bool,
 }
 
-/// What stands for every engine.
+/// The word that stands for every engine.
 const EVERY: &str = "all";
 
-/// The engines of `-e`: names, `all`, and `!NAME` for all but that one. Nothing means all too.
+/// Returns the engines of `-e`: names, `all`, and `!NAME` for all but that one. No words mean all.
 pub(crate) fn chosen(words: &[String]) -> Outcome<Chosen> {
     let (excluded, wanted): (Vec<_>, Vec<_>) =
         words.iter().cloned().partition(|word| word.starts_with('!'));
@@ -63,7 +63,7 @@ pub(crate) fn chosen(words: &[String]) -> Outcome<Chosen> {
     }
 }
 
-/// An engine that is to be left out need not be in this build, but there must be such an engine.
+/// Checks that an engine that is to be left out exists. It need not be in this build.
 fn check_known(id: &str) -> Outcome {
     let of_another_build = assay_drivers::left_out().iter().any(|engine| engine.id == id);
     match of_another_build || Known::find(id).is_some() {
@@ -72,7 +72,7 @@ fn check_known(id: &str) -> Outcome {
     }
 }
 
-/// Why there is no such engine, and how to have it.
+/// Returns why an engine is missing, and how to get it.
 fn missing(id: &str) -> Failure {
     if let Some(engine) = assay_drivers::left_out().iter().find(|e| e.id == id) {
         return Failure::Usage(format!(
@@ -91,8 +91,8 @@ fn missing(id: &str) -> Failure {
     ))
 }
 
-/// All engines but `null`, with those of plugins that are found. `assay list` says which plugins
-/// cannot be used.
+/// Returns all engines but `null`, with those of plugins that are found. `assay list` says which
+/// plugins cannot be used.
 pub(crate) fn all() -> Outcome<Vec<Box<dyn Driver>>> {
     plugins::find_all()?;
     Ok(assay_drivers::all().into_iter().filter(|d| d.profile().id != NULL).collect())
@@ -103,7 +103,7 @@ pub(crate) fn all() -> Outcome<Vec<Box<dyn Driver>>> {
 pub(crate) struct Settings(BTreeMap<String, BTreeMap<String, String>>);
 
 impl Settings {
-    /// Reads and checks them.
+    /// Reads and checks the settings.
     pub(crate) fn parse(set: &[String], as_published: bool) -> Outcome<Self> {
         let mut settings = Self::default();
         if as_published {
@@ -153,7 +153,7 @@ impl Settings {
         of_engine.insert(name.into(), value.into());
     }
 
-    /// What was chosen for an engine.
+    /// Returns the settings chosen for an engine.
     pub(crate) fn of(&self, engine: &str) -> BTreeMap<String, String> {
         self.0.get(engine).cloned().unwrap_or_default()
     }

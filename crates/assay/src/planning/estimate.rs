@@ -1,4 +1,4 @@
-//! How long cells take, from those that are done.
+//! Estimates of the time of cells, from those that are done.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -8,14 +8,14 @@ use assay_core::plan::Cell;
 use assay_core::run_file::{RunFile, Status};
 use assay_driver::{Durability, Storage};
 
-/// What an operation took, by what it was.
+/// The time of an operation, by its kind.
 #[derive(Default)]
 pub(crate) struct Estimate {
     spent: HashMap<Key, Spent>,
 }
 
-/// What all cells of a kind took that were measured: so one of them, which may be small, does not
-/// make the estimate of all others.
+/// The total time of all measured cells of a kind. A total keeps one cell, which may be small, from
+/// deciding the estimate of all others.
 #[derive(Clone, Copy, Debug, Default)]
 struct Spent {
     operations: f64,
@@ -23,28 +23,28 @@ struct Spent {
 }
 
 impl Spent {
-    /// Seconds of an operation.
+    /// Returns the seconds of an operation.
     fn each(&self) -> f64 {
         self.seconds / self.operations
     }
 }
 
-/// Suite, engine and storage mode; without the suite, any.
+/// Suite, engine and storage mode; no suite means any.
 type Key = (Option<String>, String, Storage);
 
 impl Estimate {
-    /// Learns from the runs on this machine that are kept in a folder.
+    /// Learns from the runs of this machine in a folder.
     pub(crate) fn of_earlier_runs(folder: &Path, fresh: &RunFile) -> Self {
         let mut estimate = Self::default();
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-        // Other files may be there too.
+        // The folder may have other files.
         let paths = entries.map(|entry| entry.path()).filter(|path| may_be_run(path));
         let runs = paths.filter_map(|path| RunFile::load(&path).ok());
         let machine = |run: &RunFile| {
             (run.environment.cpu_model.clone(), run.environment.cpus, run.environment.memory_bytes)
         };
         let mut runs: Vec<_> = runs.filter(|run| machine(run) == machine(fresh)).collect();
-        // What was measured last is remembered.
+        // The latest measurement is kept.
         runs.sort_by_key(|run| run.created);
         for result in runs.iter().flat_map(RunFile::results) {
             if let (Some(whole_ns), Status::Measured) = (result.whole_ns, &result.status) {
@@ -54,7 +54,7 @@ impl Estimate {
         estimate
     }
 
-    /// Learns what a cell took that was measured.
+    /// Learns the time of a measured cell.
     pub(crate) fn learn(&mut self, cell: &Cell, took: Duration) {
         let Some(work) = work(cell).filter(|_| !cell.calibration) else {
             return;
@@ -66,14 +66,14 @@ impl Estimate {
         }
     }
 
-    /// What a cell will take, from the same engine and storage mode: in the same suite, or else in
-    /// any.
+    /// Returns a cell's expected time, from the same engine and storage mode: in the same suite, or
+    /// else in any.
     pub(crate) fn of(&self, cell: &Cell) -> Option<Duration> {
         let spent = keys(cell).iter().find_map(|key| self.spent.get(key))?;
         work(cell)?.at(spent.each())
     }
 
-    /// What several cells will take; what is not known is guessed.
+    /// Returns the expected time of several cells; unknown times are guessed.
     pub(crate) fn forecast<'c>(
         &self,
         cells: impl IntoIterator<Item = &'c Cell>,
@@ -89,7 +89,7 @@ impl Estimate {
         forecast
     }
 
-    /// The same, and where nothing of the kind is known, as for the slowest that is.
+    /// Returns a cell's expected time; if nothing of its kind is known, that of the slowest known.
     pub(crate) fn of_at_most(&self, cell: &Cell) -> Option<Duration> {
         self.of(cell).or_else(|| {
             let slowest = self.spent.values().map(Spent::each).reduce(f64::max)?;
@@ -97,13 +97,13 @@ impl Estimate {
         })
     }
 
-    /// What several cells will take.
+    /// Returns the expected time of several cells.
     pub(crate) fn of_all(&self, cells: &[&Cell]) -> Option<Duration> {
         cells.iter().map(|cell| self.of_at_most(cell)).sum()
     }
 }
 
-/// What cells will take, and how many of them are guessed.
+/// The expected time of cells, and the number of cells whose time is guessed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Forecast {
     pub time: Duration,
@@ -111,7 +111,7 @@ pub(crate) struct Forecast {
 }
 
 impl Forecast {
-    /// The time, and where it is known from.
+    /// Returns the time, and its source.
     pub(crate) fn text(&self) -> String {
         let how = match self.guessed {
             0 => "from earlier runs here".to_string(),
@@ -122,15 +122,15 @@ impl Forecast {
     }
 }
 
-/// What a commit is taken to need that reaches a disk, where that was not measured.
+/// The guessed time of a commit that reaches a disk, if it was not measured.
 const GUESS_SYNC: Duration = Duration::from_millis(2);
-/// The same on a RAM disk, where engines do the work of a sync and wait for no device.
+/// The guessed time of a commit on a RAM disk: the work of a sync, without a wait for a device.
 const GUESS_SYNC_IN_MEMORY: Duration = Duration::from_micros(40);
-/// What a cell is taken to need whose operations are not known: that of a suite that measures for
-/// a time.
+/// The guessed time of a cell whose operations are not known: that of a suite that measures for a
+/// time.
 const GUESS_CELL: Duration = Duration::from_secs(30);
 
-/// What a cell is taken to need of which nothing is known. `sync` is what a sync of the disk takes.
+/// Returns a guess of a cell's time if nothing is known. `sync` is the time of a sync of the disk.
 fn guess(cell: &Cell, sync: Option<Duration>) -> Duration {
     let Ok(task) = assay_suites::task(cell) else { return GUESS_CELL };
     let (Some(operations), Some(commits)) = (task.operations(), task.commits()) else {
@@ -149,15 +149,15 @@ fn guess(cell: &Cell, sync: Option<Duration>) -> Duration {
     operation.mul_f64(operations as f64) + commit.mul_f64(commits as f64) + task.paced().time
 }
 
-/// Whether the engine waits for the disk at each commit: its level says so, or it does more than
-/// its level.
+/// Returns true if the engine waits for the disk at each commit: its level says so, or the engine
+/// does more than its level.
 fn syncs_each_commit(cell: &Cell) -> bool {
     let driver = assay_drivers::find(cell.engine_id());
     let stronger = driver.and_then(|driver| driver.stronger(cell.durability));
     cell.durability == Durability::Commit || stronger.is_some()
 }
 
-/// Larger files are no run files, or too large to learn from in passing.
+/// The most bytes of a run file to learn from in passing.
 const MOST_BYTES: u64 = 64 << 20;
 
 fn may_be_run(path: &Path) -> bool {
@@ -171,26 +171,26 @@ fn keys(cell: &Cell) -> [Key; 2] {
     [(Some(cell.suite.clone()), engine(), cell.storage), (None, engine(), cell.storage)]
 }
 
-/// About how many operations a cell does; none if its suite does not know.
+/// Returns about how many operations a cell does; none if its suite does not know.
 pub(crate) fn operations(cell: &Cell) -> Option<u64> {
     assay_suites::task(cell).ok()?.operations()
 }
 
-/// What a cell does: as fast as the engine can, and at a rate.
+/// The operations of a cell: those as fast as the engine can, and those at a rate.
 struct Work {
     operations: u64,
     paced_time: Duration,
 }
 
 impl Work {
-    /// The time that it takes with an engine that needs `seconds` for an operation.
+    /// Returns the time of the work with an engine that needs `seconds` for an operation.
     fn at(&self, seconds: f64) -> Option<Duration> {
         let unpaced = Duration::try_from_secs_f64(seconds * self.operations as f64).ok()?;
         unpaced.checked_add(self.paced_time)
     }
 }
 
-/// About what a cell does; none if its suite does not know.
+/// Returns about the work of a cell; none if its suite does not know.
 fn work(cell: &Cell) -> Option<Work> {
     let task = assay_suites::task(cell).ok()?;
     let paced = task.paced();
@@ -198,7 +198,7 @@ fn work(cell: &Cell) -> Option<Work> {
     Some(Work { operations, paced_time: paced.time })
 }
 
-/// A time as one says it.
+/// Returns a rounded time in words.
 pub(crate) fn rough(time: Duration) -> String {
     match time.as_secs() {
         seconds @ ..120 => format!("{seconds} s"),
@@ -268,7 +268,7 @@ mod tests {
             ..cell("lmdb", Storage::Ramdisk, Durability::Process)
         };
         let mut estimate = Estimate::default();
-        // 20 s for the operations at a rate, and one for the others.
+        // 20 s for the operations at a rate, and 1 s for the others.
         estimate.learn(&ycsb(Some(5_000)), Duration::from_secs(21));
         assert_eq!(estimate.of(&ycsb(None)), Some(Duration::from_millis(1_500)));
         assert_eq!(estimate.of(&ycsb(Some(10_000))), Some(Duration::from_secs(11)));

@@ -1,4 +1,4 @@
-//! How much memory the engines of a run may have.
+//! The memory that the engines of a run may take.
 
 use assay_driver::{binary_size, machine};
 use program_support::exit::{Failure, Outcome};
@@ -6,32 +6,32 @@ use program_support::exit::{Failure, Outcome};
 use crate::cli::{CacheArg, Memory};
 use crate::worker::memory_group::MemoryGroup;
 
-/// The part of the memory that an engine's cache has unless the user names another size.
+/// The divisor of the memory that gives the default size of an engine's cache.
 const PART: u64 = 8;
 
-/// What the engines of a run may have.
+/// The memory limits of a run's engines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MemoryPlan {
-    /// For an engine's own cache; none: what the engine takes, or its authors recommend.
+    /// Bytes of an engine's own cache; none: the engine's or its authors' default.
     pub cache_bytes: Option<u64>,
-    /// Whether the user named that.
+    /// True if the user named the cache's size.
     pub cache_named: bool,
-    /// For all of a worker, with its part of the page cache.
+    /// Bytes of a whole worker, with its part of the page cache.
     pub limit_bytes: Option<u64>,
 }
 
 impl MemoryPlan {
-    /// What the user asks for, on this machine.
+    /// Returns the limits that the user asks for, on this machine.
     ///
     /// # Errors
-    /// When it is more than there is, or no control group can be made.
+    /// If they are more than the machine has, or no control group can be made.
     pub(crate) fn of(memory: &Memory, as_published: bool) -> Outcome<Self> {
         let plan = Self::within(memory, as_published, machine::usable_memory_bytes())?;
         plan.limit_bytes.map_or(Ok(()), MemoryGroup::check)?;
         Ok(plan)
     }
 
-    /// The same with this much memory; 0: nothing is known of it.
+    /// Returns the limits for a machine with `usable_bytes` of memory; 0 if that is not known.
     fn within(memory: &Memory, as_published: bool, usable_bytes: u64) -> Outcome<Self> {
         let most = Room { bytes: usable_bytes, what: "of memory here" };
         let limit_bytes = memory.cgroup;
@@ -52,16 +52,16 @@ impl MemoryPlan {
         Ok(Self { cache_bytes, cache_named: memory.cache.is_some(), limit_bytes })
     }
 
-    /// For the engine that has nothing to keep.
+    /// Returns no limits, for the engine that stores nothing.
     pub(crate) fn none() -> Self {
         Self { cache_bytes: None, cache_named: false, limit_bytes: None }
     }
 }
 
-/// How much there is of something.
+/// An amount of memory, and its name.
 #[derive(Clone, Copy)]
 struct Room {
-    /// 0: that is not known.
+    /// Bytes; 0 if that is not known.
     bytes: u64,
     what: &'static str,
 }

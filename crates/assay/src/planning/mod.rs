@@ -32,10 +32,10 @@ pub(crate) struct Planned {
     pub refusal: Option<Status>,
 }
 
-/// What all cells of a command have in common.
+/// The common setting of all cells of a command.
 pub(crate) struct Setting {
     pub engines: Vec<Box<dyn Driver>>,
-    /// Engines that were asked for by name are shown even where they cannot do it.
+    /// True if engines were asked for by name: they are shown even if they cannot do it.
     pub named: bool,
     pub settings: Settings,
     /// Parameters for the engines that take them.
@@ -51,7 +51,7 @@ pub(crate) struct Setting {
 }
 
 impl Setting {
-    /// Has another build take turns with this one, in the engines that both have.
+    /// Sets another build that takes turns with this one, in the engines that both have.
     pub(crate) fn take_turns(&mut self, baseline: Baseline) -> Outcome {
         self.engines = baseline.common(std::mem::take(&mut self.engines), self.named)?;
         self.baseline = Some(baseline);
@@ -106,7 +106,7 @@ impl Setting {
     }
 }
 
-/// What is to be measured on every engine and storage mode.
+/// The work to measure on every engine and storage mode.
 #[derive(Clone, Debug)]
 pub(crate) struct Workload {
     pub suite: &'static str,
@@ -114,20 +114,20 @@ pub(crate) struct Workload {
     pub threads: u32,
     pub variant: String,
     pub options: serde_json::Value,
-    /// The options of the cell that shows what the instrument costs; none: there is no such cell.
+    /// The options of the cell that shows the instrument's own cost; none: no such cell.
     pub calibration: Option<serde_json::Value>,
     /// Parameters for the engines that take them.
     pub parameters: BTreeMap<String, String>,
-    /// It opens a store that an earlier run left.
+    /// True if the workload opens a store that an earlier run left.
     pub reopens: bool,
-    /// It reads ranges, for which keys have to be in order.
+    /// True if the workload reads ranges, for which keys must be in order.
     pub scans: bool,
-    /// It works on volumes, which an engine may have of its own.
+    /// True if the workload uses volumes, which an engine may implement itself.
     pub mounts_volumes: bool,
 }
 
 impl Workload {
-    /// A suite's workload on `rows` rows, by one thread.
+    /// Returns a suite's workload on `rows` rows, by one thread.
     pub(crate) fn of<S: Suite>(rows: u64, options: &S::Options) -> Self {
         Self {
             suite: S::ID,
@@ -144,8 +144,8 @@ impl Workload {
     }
 }
 
-/// The level at which storage modes are compared unless the user names one: memory promises
-/// nothing, a RAM disk outlives a process, and on disk SQLite's published setting is `periodic`.
+/// Returns the default level of a storage mode: memory promises nothing, a RAM disk outlives a
+/// process, and on disk SQLite's published setting is `periodic`.
 pub(crate) fn default_level(storage: Storage) -> Durability {
     match storage {
         Storage::Memory => Durability::None,
@@ -154,10 +154,10 @@ pub(crate) fn default_level(storage: Storage) -> Durability {
     }
 }
 
-/// The level at which an engine runs where `wanted` was asked for, or why it does not.
+/// Returns the level at which an engine runs if `wanted` was asked for, or why it does not run.
 ///
-/// An engine that lacks the level takes the weakest that promises as much. One that promises
-/// less at best runs at its best if no level was named, and the table says so.
+/// An engine that lacks the level takes the weakest that promises as much. An engine whose best
+/// level promises less runs at that level if none was named, and the table says so.
 pub(crate) fn level(
     profile: &Profile,
     storage: Storage,
@@ -175,8 +175,8 @@ pub(crate) fn level(
     }
 }
 
-/// The key kind that an engine uses unless the user names one: its first, or the one with an order
-/// where ranges are read.
+/// Returns the default key kind of an engine: its first, or the one with an order if ranges are
+/// read.
 fn key_kind_for(profile: &Profile, scans: bool) -> KeyKind {
     match scans && profile.key_kinds.contains(&KeyKind::Tree) {
         true => KeyKind::Tree,
@@ -184,7 +184,7 @@ fn key_kind_for(profile: &Profile, scans: bool) -> KeyKind {
     }
 }
 
-/// One engine's cell.
+/// Returns one engine's cell.
 pub(crate) fn planned(
     driver: &dyn Driver,
     setting: &Setting,
@@ -198,7 +198,7 @@ pub(crate) fn planned(
         .filter(|_| profile.keeps_data && !profile.levels_in(storage).is_empty());
     let volume_keys = driver.volume_keys().filter(|_| workload.mounts_volumes);
     let own_key_kind = volume_keys.unwrap_or_else(|| key_kind_for(profile, workload.scans));
-    // A store that is there says itself how its key is organised.
+    // A store that exists says itself how its key is organised.
     let found =
         dir.clone().filter(|_| workload.reopens).and_then(|dir| StoreDir::new(dir).key_kind());
     let named = setting.key.or(found.filter(|&found| found != own_key_kind));
@@ -266,7 +266,7 @@ fn revision(suite: &str) -> u32 {
     assay_suites::find(suite).expect("a plan is made of known suites").revision()
 }
 
-/// The cell that shows what the instrument costs in this workload, if there is to be one.
+/// Returns the cell that shows the instrument's own cost in this workload, if one is wanted.
 pub(crate) fn calibration(
     setting: &Setting,
     workload: &Workload,
@@ -294,7 +294,7 @@ pub(crate) fn calibration(
     Some(planned)
 }
 
-/// The cells of a command: calibration first, then its trials.
+/// Returns the cells of a command: calibration first, then its trials.
 pub(crate) fn plan(
     setting: &Setting,
     workloads: &[Workload],
@@ -316,7 +316,7 @@ pub(crate) fn plan(
     Ok(plan)
 }
 
-/// A cell for another build: its engine has a name of its own, and its store a directory.
+/// Returns a cell for another build, with another engine name and another store directory.
 fn by_other_build(planned: &Planned, store_dirs: &StoreDirs) -> Planned {
     let engine = format!("{}{OTHER_BUILD}", planned.cell.engine);
     let has_dir = planned.cell.dir.is_some();
@@ -325,8 +325,8 @@ fn by_other_build(planned: &Planned, store_dirs: &StoreDirs) -> Planned {
     Planned { cell, refusal: planned.refusal.clone() }
 }
 
-/// One trial: for each storage mode and workload all engines in turn. Another build measures each
-/// engine beside this one, first in the even trials.
+/// Returns one trial: for each storage mode and workload all engines in turn. Another build
+/// measures each engine next to this one, first in the even trials.
 pub(crate) fn trial(
     setting: &Setting,
     workloads: &[Workload],
@@ -340,7 +340,7 @@ pub(crate) fn trial(
             for driver in &setting.engines {
                 let planned =
                     planned(driver.as_ref(), setting, workload, (storage, number), store_dirs);
-                // What is asked for twice is measured once.
+                // A cell that is asked for twice is measured once.
                 let is_new = known.insert(planned.cell.identity());
                 if !is_new || !(setting.named || planned.refusal.is_none()) {
                     continue;
@@ -373,7 +373,7 @@ mod tests {
         assert_eq!(of("lmdb", None), Ok(Durability::Periodic));
         assert_eq!(of("crossdb", None), Ok(Durability::Process), "its best, if no level is named");
         assert_eq!(of("lmdb", Some(Durability::Process)), Ok(Durability::Process));
-        // A killed process costs redb and sled what `periodic` may lose.
+        // A killed process costs redb and sled the commits that `periodic` may lose.
         assert_eq!(of("redb", Some(Durability::Process)), Ok(Durability::Commit));
         assert_eq!(of("sled", Some(Durability::Process)), Ok(Durability::Commit));
         assert_eq!(of("fjall", Some(Durability::Process)), Ok(Durability::Process));

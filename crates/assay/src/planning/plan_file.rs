@@ -1,8 +1,8 @@
-//! A plan that stands in a file: TOML with a `[[run]]` for each suite and a `[[crash]]` for each
-//! crash test. Either all runs are one run file, or each has its own in a folder.
+//! A plan in a file: TOML with a `[[run]]` for each suite and a `[[crash]]` for each crash test.
+//! Either all runs are one run file, or each has its own in a folder.
 //!
-//! Options have the names of the command line and are read by it. So a plan can say what a command
-//! line can say, and is refused with the same words.
+//! Options have the names of the command line and are parsed by it. So a plan can say what a
+//! command line can say, and is refused with the same words.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::cli::count;
 use crate::cli::{self, CrashArgs, RunSuite};
 use crate::files;
 
-/// A larger file is no plan.
+/// The most bytes of a plan.
 const MOST_BYTES: u64 = 16 << 20;
 
 /// Options that belong to the plan as a whole.
@@ -42,23 +42,23 @@ const REFUSED_OF_CRASH: [&str; 7] = ["output", "round", "at", "loss", "missing",
 pub(crate) struct PlanFile {
     /// The runs, in order.
     pub runs: Vec<RunSuite>,
-    /// For each of them the command line that does the same, in words.
+    /// For each run the command line that does the same, in words.
     pub commands: Vec<Vec<String>>,
-    /// The crash tests, in order; they come before the runs, which are marked by what they find.
+    /// The crash tests, in order; they come before the runs, which are marked by their verdicts.
     pub crashes: Vec<CrashArgs>,
-    /// Where stores go.
+    /// The directory for stores.
     pub dir: Option<PathBuf>,
-    /// How long a cell may take.
+    /// The time limit of a cell, in seconds.
     pub timeout_s: Option<u64>,
-    /// Where results go.
+    /// The target of results.
     pub target: Target,
 }
 
-/// Where the results of a plan go.
+/// The target of a plan's results.
 pub(crate) enum Target {
-    /// All into one run file; none: its default.
+    /// All runs in one run file; none: its default.
     File(Option<PathBuf>),
-    /// Each run into a file of its own in a folder.
+    /// Each run in a separate file in a folder.
     Folder {
         /// The folder.
         folder: PathBuf,
@@ -127,7 +127,7 @@ impl PlanFile {
 }
 
 impl Text {
-    /// Returns the whole command line of a run with these words behind `assay run`.
+    /// Returns the whole command line of a run with these words after `assay run`.
     fn command(&self, words: Vec<String>) -> Vec<String> {
         let mut command: Vec<String> = ["assay", "run"].map(String::from).into();
         command.extend(words);
@@ -152,7 +152,7 @@ fn plugins_of_command_line() -> Vec<String> {
     options
 }
 
-/// Where the results of a plan go; the error says what does not fit together.
+/// Returns the target of a plan's results; the error says which options contradict each other.
 fn target(plan: &Text) -> Result<Target, String> {
     let named = plan.run.iter().map(|run| run.get("name"));
     let Some(folder) = &plan.runs else {
@@ -188,7 +188,7 @@ fn target(plan: &Text) -> Result<Target, String> {
 
 /// Reads a crash test.
 fn read_crash(crash: &BTreeMap<String, Value>) -> Result<CrashArgs, String> {
-    // What is there is not tested again.
+    // Levels that have a verdict are not tested again.
     let mut words = vec!["--missing".to_string()];
     for (name, value) in crash {
         if REFUSED_OF_CRASH.contains(&name.as_str()) {
@@ -228,14 +228,14 @@ fn read_run(
     Ok((run, words))
 }
 
-/// Adds an option as a command line has it.
+/// Adds an option in the form of a command line.
 fn add_words(words: &mut Vec<String>, name: &str, value: &Value) -> Result<(), String> {
     match value {
         Value::Boolean(true) => words.push(format!("--{name}")),
         Value::Boolean(false) => {}
         Value::String(text) => words.push(format!("--{name}={text}")),
         Value::Integer(number) => words.push(format!("--{name}={number}")),
-        // As it stands there: with a fraction it is no count.
+        // The number stays as written: with a fraction it is no count.
         Value::Float(number) => words.push(format!("--{name}={number:?}")),
         Value::Array(values) => {
             for value in values {

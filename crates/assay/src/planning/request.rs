@@ -1,4 +1,4 @@
-//! What the command line of any suite comes down to.
+//! The request that the command line of any suite becomes.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use crate::cli::{
 use crate::planning::Workload;
 use crate::planning::workloads;
 
-/// What is to be measured, and how.
+/// The cells to measure, and how.
 pub(crate) struct Request {
     pub common: Common,
     pub storage: Vec<StorageArg>,
@@ -26,7 +26,7 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// The request of any suite's command line.
+    /// Returns the request of any suite's command line.
     pub(crate) fn of(suite: &RunSuite) -> Outcome<Self> {
         let (measure, workloads, shorter) = match suite {
             RunSuite::Crossbench(args) => return Self::crossbench(args),
@@ -57,7 +57,7 @@ impl Request {
         Ok(Self::measuring(measure, workloads, shorter))
     }
 
-    /// That of CrossBench.
+    /// Returns the request of CrossBench's command line.
     pub(crate) fn crossbench(args: &CrossbenchArgs) -> Outcome<Self> {
         Ok(Self {
             common: args.common.clone(),
@@ -71,7 +71,7 @@ impl Request {
         })
     }
 
-    /// That of NuDB's bench, which has a second name for engines.
+    /// Returns the request of NuDB's command line, which has a second name for engines.
     pub(crate) fn nudb(args: &NudbArgs) -> Outcome<Self> {
         let shorter = "--inserts 10k --fetches 10k";
         let workloads = workloads::nudb::workloads(args)?;

@@ -1,5 +1,5 @@
-//! Where stores live: one base directory for disk and one for the RAM disk, held by one Assay
-//! at a time.
+//! The directories of stores: one base directory for disk and one for the RAM disk, locked by one
+//! Assay at a time.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -17,22 +17,22 @@ use crate::files;
 const NAME: &str = "_benchmarkdb";
 const TMPFS: &str = "/dev/shm";
 
-/// The base directories of a run. They are locked until this is dropped, and then removed if
-/// nothing was left in them.
+/// The base directories of a run. They are locked until this is dropped, and then removed if they
+/// are empty.
 pub(crate) struct StoreDirs {
     bases: Vec<Base>,
-    /// What the user has to know, each one line.
+    /// Warnings for the user, each one line.
     pub warnings: Vec<String>,
 }
 
 struct Base {
     storage: Storage,
     path: PathBuf,
-    /// What is there of `path`: itself, or the directory that it would be made in.
+    /// The part of `path` that exists: itself, or the directory in which it would be made.
     found: PathBuf,
-    /// None where the directory is only looked at.
+    /// The lock; none if the directory is only looked at.
     lock: Option<File>,
-    /// It goes when it is empty.
+    /// True if the directory is removed when it is empty.
     is_ours: bool,
 }
 
@@ -115,18 +115,18 @@ impl StoreDirs {
         Ok(())
     }
 
-    /// What is there of the base directories, each with its mode.
+    /// Returns the existing parts of the base directories, each with its mode.
     pub(crate) fn bases(&self) -> Vec<(Storage, &Path)> {
         self.bases.iter().map(|base| (base.storage, base.found.as_path())).collect()
     }
 
-    /// Whether what is called a disk is a RAM disk.
+    /// Returns true if the directory for disk is on a RAM disk.
     pub(crate) fn disk_is_in_memory(&self) -> bool {
         let disk = self.bases.iter().find(|base| base.storage == Storage::Disk);
         disk.and_then(|base| filesystem_of(&base.found)).is_some_and(|found| found.is_in_memory())
     }
 
-    /// The directory of an engine's store; none in memory.
+    /// Returns the directory of an engine's store; none in memory.
     pub(crate) fn store(&self, engine: &str, storage: Storage) -> Option<PathBuf> {
         let base = self.bases.iter().find(|base| base.storage == storage)?;
         Some(base.path.join(format!("{engine}-{storage}")))
@@ -142,7 +142,7 @@ impl Drop for StoreDirs {
     }
 }
 
-/// The directory for each storage mode that has one, by the name that a run file can have.
+/// Returns the directory for each storage mode that has one, by the name that a run file can have.
 fn bases(modes: &[Storage], dir: Option<&Path>) -> Outcome<Vec<(Storage, PathBuf)>> {
     let on_files = modes.iter().filter(|&&storage| storage != Storage::Memory);
     let base = |storage: &Storage| {
@@ -165,7 +165,7 @@ fn bases(modes: &[Storage], dir: Option<&Path>) -> Outcome<Vec<(Storage, PathBuf
     on_files.map(base).collect()
 }
 
-/// A directory of this name is Assay's own.
+/// Returns true if a directory's name is one of Assay's own.
 fn is_named_by_us(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     name == NAME || name.starts_with(&format!("{NAME}-"))
@@ -177,9 +177,9 @@ fn lock(path: &Path) -> Result<File, TryLockError> {
     Ok(directory)
 }
 
-/// A directory on `/dev/shm` where that is a tmpfs; else in the directory for temporary files,
+/// Returns a directory on `/dev/shm` if that is a tmpfs; else in the directory for temporary files,
 /// with a warning from the check of its file system. It belongs to the current directory and the
-/// user, so that runs in other directories go on beside this one, and `-r` finds it again.
+/// user, so that runs in other directories can work at the same time, and `-r` finds it again.
 fn ramdisk_base() -> PathBuf {
     let here = std::env::current_dir().unwrap_or_default();
     let here = derive(u64::from(geteuid().as_raw()), &here.to_string_lossy());

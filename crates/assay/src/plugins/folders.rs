@@ -1,4 +1,4 @@
-//! The folders in which plugins are looked for: those of `ASSAY_PLUGINS`, or the user's own.
+//! The folders of plugins: those of `ASSAY_PLUGINS`, or the user's own.
 
 use std::env;
 use std::ffi::OsString;
@@ -12,8 +12,8 @@ use nix::unistd::{getegid, geteuid};
 /// The variable that names folders, with colons between them.
 pub(crate) const VARIABLE: &str = "ASSAY_PLUGINS";
 
-/// The folders, in the order in which they are searched; none if there is neither the variable nor
-/// a home directory.
+/// Returns the folders, in the order in which they are searched; none if both the variable and a
+/// home directory are missing.
 pub(crate) fn all() -> Vec<PathBuf> {
     chosen(env::var_os(VARIABLE), env::var_os("XDG_DATA_HOME"), env::var_os("HOME"))
 }
@@ -33,21 +33,21 @@ fn chosen(
     data.map(|data| data.join("assay/plugins")).into_iter().collect()
 }
 
-/// The name of an engine's plugin.
+/// Returns the file name of an engine's plugin.
 pub(crate) fn file_name(id: &str) -> String {
     format!("lib{id}.so")
 }
 
-/// The engine whose plugin has this name.
+/// Returns the id of the engine whose plugin has this file name.
 fn id_in(name: &str) -> Option<&str> {
     name.strip_prefix("lib")?.strip_suffix(".so").filter(|id| !id.is_empty())
 }
 
-/// The engines that a folder has plugins for, in the order of their ids. A folder that is not there
+/// Returns the engines that a folder has plugins for, in the order of their ids. A missing folder
 /// has none.
 ///
 /// # Errors
-/// Why the folder cannot be looked at.
+/// Why the folder cannot be read.
 pub(crate) fn ids_in(folder: &Path) -> Result<Vec<String>, String> {
     let said = |error: std::io::Error| format!("{}: {error}", folder.display());
     let entries = match fs::read_dir(folder) {
@@ -63,10 +63,10 @@ pub(crate) fn ids_in(folder: &Path) -> Result<Vec<String>, String> {
     Ok(ids)
 }
 
-/// Whether only this user and root can change what would be loaded: the folder and the file.
+/// Checks that only this user and root can change the folder and the file that would be loaded.
 ///
 /// # Errors
-/// Who can, in one line.
+/// Who else can, in one line.
 pub(crate) fn is_safe(folder: &Path, file: &Path) -> Result<(), String> {
     [folder, file].into_iter().try_for_each(|path| {
         let shown = path.display();

@@ -8,19 +8,19 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Known {
     /// The engine's id.
     pub id: &'static str,
-    /// What `--with` names.
+    /// The thing that `--with` names.
     pub what: &'static str,
-    /// The variable of the Makefile for that.
+    /// The Makefile's variable for the path of `--with`.
     pub variable: &'static str,
     /// The plugin's own files.
     pub files: [(&'static str, &'static str); 2],
-    /// Where the needed files may lie in the folder.
+    /// The subfolders in which the needed files may be.
     subfolders: [&'static str; 2],
-    /// What has to be there.
+    /// The files that must exist.
     needs: &'static [&'static str],
 }
 
-/// All of them.
+/// All plugins that `assay plugin build` knows.
 pub(crate) const KNOWN: [Known; 2] = [
     Known {
         id: "nudb",
@@ -47,20 +47,20 @@ pub(crate) const KNOWN: [Known; 2] = [
 ];
 
 impl Known {
-    /// The one with this id.
+    /// Returns the plugin with this id.
     pub(crate) fn find(id: &str) -> Option<&'static Self> {
         KNOWN.iter().find(|known| known.id == id)
     }
 
-    /// How to get it.
+    /// Returns the command that builds the plugin.
     pub(crate) fn command(&self) -> String {
         format!("assay plugin build {} --with <folder of {}>", self.id, self.what)
     }
 
-    /// Looks for what is needed in a folder.
+    /// Looks for the needed files in a folder.
     ///
     /// # Errors
-    /// What is missing.
+    /// Which files are missing.
     pub(crate) fn look(&self, folder: &Path) -> Result<(), String> {
         let first = self.needs[0];
         let subfolder = |subfolder: &&&str| folder.join(**subfolder).join(first).is_file();

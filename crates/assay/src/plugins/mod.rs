@@ -1,5 +1,5 @@
 //! Engines in shared libraries: those that the command line names, and those in folders of plugins,
-//! which are looked at only when they are asked for.
+//! which are loaded only when they are asked for.
 
 pub(crate) mod folders;
 pub(crate) mod known;
@@ -18,14 +18,14 @@ use crate::worker::parent::{self, End};
 use crate::worker::patience::Patience;
 use crate::worker::{Job, Message};
 
-/// How long a plugin may take to describe itself.
+/// The time limit for a plugin to describe itself.
 static TIMEOUT: OnceLock<Duration> = OnceLock::new();
 
 /// The default of `--plugin-timeout`.
 const TIMEOUT_S: u64 = 60;
 
-/// Has each library that the command line names looked at in a process of its own. Its engine is
-/// then one of those that can be named.
+/// Describes each library that the command line names, in a separate process. After that its engine
+/// can be named.
 ///
 /// A library that does not describe itself in time is refused.
 pub(crate) fn load(plugins: &Plugins) -> Outcome {
@@ -39,18 +39,18 @@ pub(crate) fn load(plugins: &Plugins) -> Outcome {
     Ok(())
 }
 
-/// How long a plugin, or another build, may take to say what it is.
+/// Returns the time limit for a plugin, or another build, to introduce itself.
 pub(crate) fn patience() -> Patience {
     let limit = *TIMEOUT.get_or_init(|| Duration::from_secs(TIMEOUT_S));
     Patience::Whole(limit, "--plugin-timeout")
 }
 
-/// What a library declares, or why it is no plugin; the outer error is the user's interrupt.
+/// Returns a library's declaration, or why it is no plugin; the outer error is an interrupt.
 pub(crate) fn describe(whole: &Path) -> Outcome<Result<Description, String>> {
     if whole.to_str().is_none() {
         return Ok(Err("not UTF-8; choose another name for it".into()));
     }
-    // Who opens a pipe waits for its other end.
+    // Opening a pipe would wait for its other end.
     if !whole.is_file() && !whole.is_dir() {
         return Ok(Err("is a device or a pipe; name a shared library".into()));
     }
@@ -65,8 +65,8 @@ pub(crate) fn describe(whole: &Path) -> Outcome<Result<Description, String>> {
     })
 }
 
-/// Looks for an engine's plugin in the folders, and makes its engine one of those that can be asked
-/// for. A plugin that is there and cannot be used is refused.
+/// Looks for an engine's plugin in the folders, and registers its engine. A plugin that exists and
+/// cannot be used is refused.
 pub(crate) fn find(id: &str) -> Outcome<Option<Box<dyn Driver>>> {
     let file = folders::file_name(id);
     for folder in folders::all() {
@@ -79,15 +79,15 @@ pub(crate) fn find(id: &str) -> Outcome<Option<Box<dyn Driver>>> {
     Ok(None)
 }
 
-/// Makes the engines of all plugins in the folders ones that can be asked for. Returns a line for
-/// each that cannot be used.
+/// Registers the engines of all plugins in the folders. Returns a line for each plugin that cannot
+/// be used.
 pub(crate) fn find_all() -> Outcome<Vec<String>> {
     let mut refusals = Vec::new();
     for folder in folders::all() {
         match folders::ids_in(&folder) {
             Err(why) => refusals.push(why),
             Ok(ids) => {
-                // One that was found before goes first, as with programs on the path.
+                // A plugin that was found before goes first, as with programs on the path.
                 for id in ids.iter().filter(|id| plugin::path_of(id).is_none()) {
                     let path = folder.join(folders::file_name(id));
                     refusals.extend(take(id, &folder, &path)?.err());
@@ -98,7 +98,7 @@ pub(crate) fn find_all() -> Outcome<Vec<String>> {
     Ok(refusals)
 }
 
-/// Takes a plugin up from a folder; the inner error says in one line why it is not.
+/// Registers a plugin from a folder; the inner error says in one line why it cannot.
 fn take(id: &str, folder: &Path, path: &Path) -> Outcome<Result<(), String>> {
     if let Err(why) = folders::is_safe(folder, path) {
         return Ok(Err(why));

@@ -1,4 +1,4 @@
-//! Carries a plan out: one worker a cell, the run file saved after each, nothing left behind.
+//! Carries a plan out: one worker a cell. The run file is saved after each, and no stores are left.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -28,15 +28,15 @@ use crate::worker::parent::{self, End, Order};
 use crate::worker::patience::Patience;
 use crate::worker::{Job, Message, Program};
 
-/// A run that begins now, with the command line that repeats it.
+/// Returns a run that starts now, with the command line that repeats it.
 pub(crate) fn new_run(planned_cells: usize) -> RunFile {
     let mut command = vec!["assay".to_string()];
     command.extend(std::env::args_os().skip(1).map(|a| a.to_string_lossy().into_owned()));
     RunFile::new(command, build(), Environment::capture(), planned_cells)
 }
 
-/// Notes what the machine's state does to the figures of a run, once. Returns what a sync takes in
-/// the directory for stores on disk, if there is one.
+/// Notes the effects of the machine's state on the figures of a run, once. Returns the time of a
+/// sync in the directory for stores on disk, if there is one.
 pub(crate) fn examine(
     run: &mut RunFile,
     store_dirs: &StoreDirs,
@@ -55,7 +55,7 @@ pub(crate) fn examine(
     disk.sync_latency_ns.map(Duration::from_nanos)
 }
 
-/// How a run is carried out.
+/// The means by which a run is carried out.
 pub(crate) struct Execution<'e> {
     pub timeout: Option<Duration>,
     /// The other build, if one takes turns with this one.
@@ -63,10 +63,10 @@ pub(crate) struct Execution<'e> {
     pub interrupt: &'e Interrupt,
     pub time_budget: &'e TimeBudget,
     pub path: &'e Path,
-    /// What crash tests found, by which engines are marked.
+    /// The file of crash tests' verdicts, by which engines are marked.
     pub verdicts: &'e Path,
     pub display: &'e mut Display,
-    /// Called with each result as it comes.
+    /// A function that is called with each result as it comes.
     pub each: &'e mut dyn FnMut(&CellResult) -> Outcome,
 }
 
@@ -119,7 +119,7 @@ impl Execution<'_> {
             }
             other => (self.failed(cell, other)?, no_measurement(cell), None),
         };
-        // Others than the process that measured look at what it closed.
+        // Other processes than the one that measured examine the store that it closed.
         while let Some(remain) = remains.take() {
             let end = self.carry_out_job(cell, left, &Job::Look(own.clone(), remain));
             status = match end {
@@ -156,7 +156,7 @@ impl Execution<'_> {
         )
     }
 
-    /// Returns how a cell ends whose worker did not reply as it should.
+    /// Returns the status of a cell whose worker did not reply as it should.
     fn failed(&mut self, cell: &Cell, end: End) -> Outcome<Status> {
         Ok(match end {
             End::Replied(other) => {
@@ -173,7 +173,7 @@ impl Execution<'_> {
     }
 }
 
-/// A measurement whose engine has the name of its build.
+/// Returns a measurement whose engine has the name of its build.
 fn named(cell: &Cell, measurement: Measurement) -> Measurement {
     match cell.is_of_other_build() {
         true => Measurement {
@@ -202,14 +202,14 @@ fn no_measurement(cell: &Cell) -> Measurement {
     let version = driver.as_ref().and_then(|driver| driver.version().ok());
     let measurement = Measurement {
         engine_name: profile.map_or(cell.engine_id().into(), |profile| profile.name.into()),
-        // That of another build is not known here.
+        // The version of another build's engine is not known here.
         engine_version: version.filter(|_| !cell.is_of_other_build()).unwrap_or_default(),
         ..Measurement::default()
     };
     named(cell, measurement)
 }
 
-/// A result with what crash tests found against or for the level of its cell, if that is in files.
+/// Returns a result with the findings of crash tests on the level of its cell, if there are any.
 fn with_crash_tests(verdicts: &Verdicts, result: CellResult) -> CellResult {
     let cell = &result.cell;
     if cell.storage == Storage::Memory {
@@ -225,11 +225,11 @@ fn with_crash_tests(verdicts: &Verdicts, result: CellResult) -> CellResult {
     CellResult { refuted, held, ..result }
 }
 
-/// Removes the store that a cell made. One that was there before stays.
+/// Removes the store that a cell made. A store that existed before stays.
 pub(crate) fn remove_store(cell: &Cell) {
     let ours = assay_suites::task(cell).is_ok_and(|task| task.store_use() == StoreUse::Makes);
     if let (true, Some(dir)) = (ours, &cell.dir) {
-        // What cannot be removed, the next run replaces or names.
+        // If the store cannot be removed, the next run replaces or names it.
         let _ = StoreDir::new(dir.clone()).remove();
     }
 }

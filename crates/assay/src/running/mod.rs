@@ -1,4 +1,4 @@
-//! Carries plans out: what stands before a run, which cells begin, and where their results go.
+//! Carries plans out: the checks before a run, which cells start, and where their results go.
 
 pub(crate) mod executor;
 pub(crate) mod resume;

@@ -1,4 +1,4 @@
-//! Runs that go on where they were interrupted.
+//! Runs that continue where they were interrupted.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -16,27 +16,27 @@ use crate::running::executor::{Execution, examine, new_run};
 use crate::running::start::Start;
 use crate::running::time_budget::TimeBudget;
 
-/// How a run that can go on is carried out.
+/// The settings of a run that can continue.
 pub(crate) struct Resumable<'r> {
     pub path: &'r Path,
-    /// The command line that repeats it, if that is not the one of this process.
+    /// The command line that repeats the run, if it is not that of this process.
     pub command: Option<&'r [String]>,
-    /// Begin anew, whatever is there.
+    /// True if the run starts anew, even if its file exists.
     pub restart: bool,
     pub timeout: Option<Duration>,
     pub quiet: bool,
     pub store_dirs: &'r StoreDirs,
     pub interrupt: &'r Interrupt,
     pub time_budget: &'r TimeBudget,
-    /// What crash tests found, by which engines are marked.
+    /// The file of crash tests' verdicts, by which engines are marked.
     pub verdicts: &'r Path,
-    /// How it begins; none: what has to be said was said.
+    /// The start of the run; none if the announcement was made.
     pub start: Option<Start<'r>>,
 }
 
 impl Resumable<'_> {
-    /// Measures what of a plan is not there yet; returns the run, and how it ended. An interrupt
-    /// ends it at once.
+    /// Measures the cells of a plan that are missing; returns the run, and how it ended. An
+    /// interrupt ends it at once.
     pub(crate) fn carry_out(&self, plan: Vec<Planned>) -> Outcome<(RunFile, Outcome)> {
         let mut run = begin(self.restart, self.path, &plan)?;
         if let Some(command) = self.command {
@@ -75,10 +75,10 @@ impl Resumable<'_> {
     }
 }
 
-/// A new run, or the one at `path` if it has the same plan and `restart` is not set.
+/// Returns a new run, or the one at `path` if it has the same plan and `restart` is not set.
 ///
 /// # Errors
-/// When what is there cannot go on.
+/// If the run at `path` cannot continue.
 pub(crate) fn begin(restart: bool, path: &Path, plan: &[Planned]) -> Outcome<RunFile> {
     if restart || !path.exists() {
         return Ok(new_run(plan.len()));
@@ -95,7 +95,7 @@ pub(crate) fn begin(restart: bool, path: &Path, plan: &[Planned]) -> Outcome<Run
         Some(done) => foreign_because(done, plan),
         None => {
             run.planned_cells = plan.len();
-            // What failed is tried again.
+            // Cells that failed are tried again.
             run.cells.retain(|done| !done.status.is_failure());
             return Ok(run);
         }
@@ -107,7 +107,7 @@ pub(crate) fn begin(restart: bool, path: &Path, plan: &[Planned]) -> Outcome<Run
     )))
 }
 
-/// Why a cell of a run is not in the plan.
+/// Returns why a cell of a run is not in the plan.
 fn foreign_because(done: &Cell, plan: &[Planned]) -> String {
     let anywhere = done.identity_anywhere();
     let moved = plan.iter().find(|planned| planned.cell.identity_anywhere() == anywhere);

@@ -1,4 +1,4 @@
-//! Where the run file of a command goes.
+//! The place of a command's run file.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -15,13 +15,13 @@ use crate::files;
 pub(crate) struct RunPlace {
     path: PathBuf,
     claim: Option<Claim>,
-    /// The folder, if it was made for this.
+    /// The folder, if it was made for this run file.
     made_folder: Option<PathBuf>,
 }
 
 impl RunPlace {
-    /// What `--output` names, or a name of the suite and the time that nothing has. It can be
-    /// written to.
+    /// Returns the path that `--output` names, or an unused name made of the suite and the time.
+    /// The path can be written to.
     pub(crate) fn of(output: Option<&Path>, suite: &str, created: Timestamp) -> Outcome<Self> {
         match output {
             Some(path) => {
@@ -32,10 +32,10 @@ impl RunPlace {
         }
     }
 
-    /// Whether `--output` names something that a run can be written to.
+    /// Checks that a run can be written to the path that `--output` names.
     pub(crate) fn check(path: &Path) -> Outcome {
         files::check_writable(path, "--output")?;
-        // An empty file is one that was made for this.
+        // An empty file was made for this run.
         match RunFile::load(path) {
             Err(RunFileError::Foreign { .. }) if files::is_written(path) => {
                 Err(Failure::Refused(format!(
@@ -76,12 +76,12 @@ impl RunPlace {
         }
     }
 
-    /// Where the run file goes.
+    /// Returns the path of the run file.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether something was written there.
+    /// Returns true if the run file was written.
     pub(crate) fn is_written(&self) -> bool {
         files::is_written(&self.path)
     }
@@ -91,7 +91,7 @@ impl Drop for RunPlace {
     fn drop(&mut self) {
         drop(self.claim.take());
         if let Some(folder) = &self.made_folder {
-            // It stays if there is something in it.
+            // The folder stays if it is not empty.
             let _ = fs::remove_dir(folder);
         }
     }

@@ -1,4 +1,4 @@
-//! What stands before a run: about how long it takes, and whether it is to begin.
+//! The question before a run: about how long it takes, and if it is to start.
 
 use std::collections::HashSet;
 use std::io::{self, IsTerminal};
@@ -16,24 +16,24 @@ use crate::files;
 use crate::planning::Planned;
 use crate::planning::estimate::{Estimate, rough};
 
-/// A run that takes longer is asked about.
+/// The time beyond which the user is asked about a run.
 const LONG: Duration = Duration::from_secs(3600);
 
-/// How a run begins.
+/// The settings of a run's start.
 #[derive(Clone, Copy)]
 pub(crate) struct Start<'s> {
-    /// Nothing is said.
+    /// True if nothing is printed.
     pub quiet: bool,
-    /// Nothing is asked.
+    /// True if nothing is asked.
     pub yes: bool,
-    /// Options with which it takes less time.
+    /// Options with which the run takes less time.
     pub shorter: &'s str,
     pub interrupt: &'s Interrupt,
 }
 
 impl Start<'_> {
-    /// Says how long the cells of a plan take that are not in `run` yet. On a terminal the user
-    /// decides about a long run; elsewhere it begins.
+    /// Prints the expected time of the plan's cells that are not in `run` yet. On a terminal the
+    /// user decides about a long run; elsewhere it starts.
     pub(crate) fn announce(
         &self,
         plan: &[Planned],

@@ -1,4 +1,4 @@
-//! `--until-ci`: which cells go on with trials.
+//! `--until-ci`: decides which cells get further trials.
 //!
 //! Looking at an interval after each trial and stopping when it is narrow favours intervals that
 //! are narrow by chance. So the first look is at [`FIRST_LOOK`] trials, and an interval has to be
@@ -14,28 +14,28 @@ use program_support::exit::{Failure, Outcome};
 use crate::cli::Trials;
 use crate::output::progress::title;
 
-/// The fewest trials that are looked at.
+/// The number of trials before the first look.
 const FIRST_LOOK: u32 = 6;
 
-/// In how many looks in a row an interval has to be narrow.
+/// The number of looks in a row in which an interval has to be narrow.
 const LOOKS: u32 = 2;
 
-/// Trials end here unless the user says otherwise, however wide the intervals are.
+/// The default maximum of trials, however wide the intervals are.
 const MOST_TRIALS: u32 = 30;
 
 /// The fewest trials after which a cell can be done.
 const LEAST_TRIALS: u32 = FIRST_LOOK + LOOKS - 1;
 
-/// What was seen of the intervals so far.
+/// The intervals seen so far.
 pub(crate) struct StoppingRule {
     share: f64,
     most_trials: u32,
-    /// In how many looks in a row each cell was narrow.
+    /// For each cell, the number of looks in a row in which it was narrow.
     narrow: HashMap<LineKey, u32>,
 }
 
 impl StoppingRule {
-    /// What the user asks for, if it is asked for and can be.
+    /// Returns the rule that the user asks for, if any; fails if it cannot be met.
     pub(crate) fn wanted(wanted: &Trials) -> Outcome<Option<Self>> {
         let refused = |why: String| Err(Failure::Usage(why));
         let Some(share) = wanted.until_ci else {
@@ -61,13 +61,13 @@ impl StoppingRule {
         }
     }
 
-    /// How many trials come before the first look.
+    /// Returns the number of trials before the first look.
     pub(crate) fn first_trials(wanted: &Trials) -> u32 {
         wanted.trials.max(FIRST_LOOK)
     }
 
-    /// Looks at the intervals after a trial, and returns the cells that need another one; none
-    /// once there are as many as there may be.
+    /// Looks at the intervals after a trial, and returns the cells that need another one; none once
+    /// the maximum of trials is reached.
     pub(crate) fn look(&mut self, run: &RunFile, trials: u32) -> Vec<Cell> {
         let mut go_on = Vec::new();
         for line in blocks(run).iter().flat_map(|block| &block.lines) {
@@ -75,7 +75,7 @@ impl StoppingRule {
                 continue;
             };
             let looks = self.narrow.entry(line.cell().line()).or_default();
-            // What is done gets no trials any more, so it stays narrow.
+            // A cell that is done gets no more trials, so it stays narrow.
             *looks = if widest.side <= self.share { *looks + 1 } else { 0 };
             if *looks < LOOKS {
                 go_on.push(line.cell().clone());
@@ -87,7 +87,7 @@ impl StoppingRule {
         }
     }
 
-    /// Says of each cell that is not done how far it is from it.
+    /// Returns for each cell that is not done how far it is from the wanted interval.
     pub(crate) fn shortfalls(&self, run: &RunFile) -> Vec<String> {
         let blocks = blocks(run);
         let lines = blocks.iter().flat_map(|block| &block.lines);
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
     use crate::running::executor::new_run;
 
-    /// A run whose trials had these rates.
+    /// Returns a run whose trials had these rates.
     fn run_of(rates: &[u64]) -> RunFile {
         let mut run = new_run(rates.len());
         run.cells = (1..).zip(rates).map(|(trial, rate)| trial_of(trial, *rate)).collect();
@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(steady.look(&run_of(&STEADY[..6]), 6).len(), 1, "once is not enough");
         assert!(steady.look(&run_of(&STEADY[..7]), 7).is_empty());
         assert_eq!(steady.shortfalls(&run_of(&STEADY[..7])), [""; 0]);
-        // A trial that is far off between two looks begins the count anew.
+        // An outlying trial between two looks restarts the count.
         let mut shaken = until(0.05, 30);
         let mut rates = STEADY.to_vec();
         assert_eq!(shaken.look(&run_of(&rates[..6]), 6).len(), 1);
@@ -204,7 +204,7 @@ mod tests {
         let said = rule.shortfalls(&wide).join("");
         let words = ["quick · memory · 1k rows", "query is within ", "7 trials, not within 2.00 %"];
         assert!(words.iter().all(|words| said.contains(words)), "{said}");
-        // Narrow at last, but only once.
+        // The cell is narrow in the end, but only once.
         let mut late = until(0.05, 7);
         late.look(&wide, 6);
         late.look(&run_of(&STEADY[..7]), 7);

@@ -1,4 +1,4 @@
-//! How long a command begins work of a plan. Work that has begun is brought to its end.
+//! The time in which a command starts work of a plan. Work that has started is finished.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use assay_core::plan;
 
 use crate::planning::estimate::Estimate;
 
-/// How long work is begun.
+/// The time in which work is started.
 pub(crate) struct TimeBudget {
     ends: Option<Instant>,
     estimate: Estimate,
@@ -16,12 +16,12 @@ pub(crate) struct TimeBudget {
 }
 
 impl TimeBudget {
-    /// Returns a budget in which all work is begun.
+    /// Returns a budget without a limit.
     pub(crate) fn without_end() -> Self {
         Self::lasting(None, Estimate::default())
     }
 
-    /// Returns a budget of `limit` from now on; what cells take is estimated.
+    /// Returns a budget of `limit` from now on; the time of cells is estimated.
     pub(crate) fn lasting(limit: Option<Duration>, estimate: Estimate) -> Self {
         Self {
             ends: limit.and_then(|limit| Instant::now().checked_add(limit)),
@@ -31,13 +31,13 @@ impl TimeBudget {
         }
     }
 
-    /// Whether a cell is to begin.
+    /// Returns true if a cell is to start.
     pub(crate) fn begins(&self, cell: &plan::Cell) -> bool {
         self.begins_work_of(self.estimate.forecast([cell], None).time)
     }
 
-    /// Whether work that is expected to take this long is to begin. The first work always is, so
-    /// that each command gets on. Once work does not fit, the budget is spent.
+    /// Returns true if work with this expected time is to start. The first work always is, so that
+    /// each command makes progress. Once work does not fit, the budget is spent.
     pub(crate) fn begins_work_of(&self, expected: Duration) -> bool {
         let left = self.ends.map(|ends| ends.saturating_duration_since(Instant::now()));
         let fits = left.is_none_or(|left| !left.is_zero() && expected <= left);
@@ -47,7 +47,7 @@ impl TimeBudget {
         begins
     }
 
-    /// Whether work was left for another command.
+    /// Returns true if work was left for another command.
     pub(crate) fn is_spent(&self) -> bool {
         self.is_spent.get()
     }

@@ -25,7 +25,7 @@ use super::{Job, Message, memory_group, program};
 
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
-/// What a worker enters before it begins.
+/// The place that a worker enters before its job.
 #[derive(Clone, Debug)]
 pub(crate) enum Place {
     /// The mount namespace of a process.
@@ -34,7 +34,7 @@ pub(crate) enum Place {
     MemoryGroup(PathBuf),
 }
 
-/// Does the job that stands on standard input; in a place, if one is named, and with the engines of
+/// Does the job that standard input names; in a place, if one is named, and with the engines of
 /// these plugins.
 pub(crate) fn work(place: Option<&Place>, plugins: &[PathBuf]) -> Outcome {
     if let Some(place) = place {
@@ -73,16 +73,16 @@ pub(crate) fn work(place: Option<&Place>, plugins: &[PathBuf]) -> Outcome {
     replies.send(&message).map_err(|e| failed("reply", &e))
 }
 
-/// From now on rounds know when this process was stopped, since its clock went on.
+/// Lets rounds know from now on when this process was stopped, since its clock continued.
 fn note_stops() -> io::Result<()> {
     let mut continued = Signals::new([SIGCONT])?;
     std::thread::spawn(move || continued.forever().for_each(|_| usage::note_stop()));
     Ok(())
 }
 
-/// Enters a place and starts this program again there: what an engine's library learns of the
-/// machine when it is loaded, it then learns inside, and all memory of the program is counted
-/// there. Comes back only with an error.
+/// Enters a place and starts this program again there. So an engine's library sees the machine from
+/// inside when it is loaded, and all memory of the program is counted there. Returns only with an
+/// error.
 fn begin_again_inside(place: &Place, plugins: &[PathBuf]) -> Failure {
     let (what, entered) = match place {
         Place::Namespace(process) => {
@@ -122,7 +122,7 @@ fn carry_out(job: Job, replies: &mut Replies) -> Message {
         Job::Describe(path) => Message::Described(plugin::describe(&path)),
         Job::CrashWrite(job) => {
             let mut say = |said| {
-                // A parent that went away ends this process anyway.
+                // A parent that has ended ends this process anyway.
                 let _ = replies.send(&Message::Wrote(said));
             };
             match crash::write(&job, driver(&job.engine).as_ref(), &mut say) {
@@ -146,7 +146,7 @@ fn measure(cell: &Cell, replies: &mut Replies) -> Message {
     let mut report = |progress: &Progress| {
         if last.elapsed() >= PROGRESS_INTERVAL {
             last = Instant::now();
-            // A parent that went away ends this process anyway.
+            // A parent that has ended ends this process anyway.
             let _ = replies.send(&Message::Progress(progress.clone()));
         }
     };

@@ -13,28 +13,28 @@ use signal_hook::iterator::Signals;
 
 static GROUPS: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
 
-/// A worker has started, in a process group of its own.
+/// Notes that a worker has started, in a process group of its own.
 pub(crate) fn begin(group: Pid) {
     GROUPS.lock().unwrap_or_else(PoisonError::into_inner).push(group);
 }
 
-/// A worker is gone.
+/// Notes that a worker has ended.
 pub(crate) fn end(group: Pid) {
     GROUPS.lock().unwrap_or_else(PoisonError::into_inner).retain(|other| *other != group);
 }
 
-/// How long this process was stopped from the keyboard, in milliseconds.
+/// Milliseconds that this process was stopped from the keyboard.
 static STOPPED_MS: AtomicU64 = AtomicU64::new(0);
 
-/// From now on a stop from the keyboard (SIGTSTP) stops the workers too, which are in groups of
-/// their own, and they go on with this process.
+/// Makes a stop from the keyboard (SIGTSTP) also stop the workers, which are in groups of their
+/// own. They continue with this process.
 pub(crate) fn stop_together() -> io::Result<()> {
     let mut stops = Signals::new([SIGTSTP])?;
     thread::spawn(move || {
         for _ in stops.forever() {
             signal_all(Signal::SIGSTOP);
             let since = Instant::now();
-            // It returns when this process goes on.
+            // The call returns when this process continues.
             let _ = raise(Signal::SIGSTOP);
             let stopped_ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
             STOPPED_MS.fetch_add(stopped_ms, Ordering::SeqCst);
@@ -44,23 +44,23 @@ pub(crate) fn stop_together() -> io::Result<()> {
     Ok(())
 }
 
-/// Returns how long this process was stopped from the keyboard so far.
+/// Returns how long this process has been stopped from the keyboard.
 pub(crate) fn stopped() -> Duration {
     Duration::from_millis(STOPPED_MS.load(Ordering::SeqCst))
 }
 
 fn signal_all(signal: Signal) {
     for group in GROUPS.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-        // It may be gone already.
+        // The group may have ended already.
         let _ = killpg(*group, signal);
     }
 }
 
-/// Kills all workers; for a process that ends at once. No worker begins or ends after that.
+/// Kills all workers; for a process that ends at once. No worker starts or ends after that.
 pub(crate) fn kill_all() {
     let groups = GROUPS.lock().unwrap_or_else(PoisonError::into_inner);
     for group in groups.iter() {
-        // It may be gone already.
+        // The group may have ended already.
         let _ = killpg(*group, Signal::SIGKILL);
     }
     // The process ends with the lock held.

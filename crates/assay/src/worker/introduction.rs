@@ -1,4 +1,4 @@
-//! What this build says of itself.
+//! This build's introduction to another build.
 
 use assay_core::environment::Build;
 use assay_suites::AnySuite;

@@ -1,9 +1,8 @@
-//! A control group around a worker: a hard limit of the memory that it takes up, page cache
-//! included.
+//! A control group around a worker: a hard limit of its memory, page cache included.
 //!
-//! The group is made and removed by a process of its own, the *keeper*. It removes the group when
-//! its standard input ends, which it does however this program ends. A worker enters the group
-//! itself and then starts this program again there, so that all of its memory is counted.
+//! The group is made and removed by a process of its own, the *keeper*. The keeper removes the
+//! group when its standard input ends, which happens however this program ends. A worker enters the
+//! group itself and then starts this program again there, so that all of its memory is counted.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -24,7 +23,7 @@ use crate::worker::program;
 
 /// The file of a group that lists its processes; a process that writes 0 enters it.
 const PROCESSES: &str = "cgroup.procs";
-/// How long the end of the processes in a group is waited for.
+/// The time to wait for the processes in a group to end.
 const LAST_STEPS: Duration = Duration::from_secs(10);
 const TICK: Duration = Duration::from_millis(5);
 
@@ -35,7 +34,7 @@ pub(crate) struct MemoryGroup {
     limit_bytes: u64,
 }
 
-/// A group that is there, as the keeper reports it.
+/// An existing group, as the keeper reports it.
 #[derive(Debug, Serialize, Deserialize)]
 struct Made {
     folder: PathBuf,
@@ -43,8 +42,8 @@ struct Made {
 }
 
 impl Made {
-    /// How many of its processes the system has killed because of its limit; none if the kernel
-    /// does not say.
+    /// Returns the number of its processes that the system has killed because of its limit; none if
+    /// the kernel does not say.
     fn kills(&self) -> Option<u64> {
         let file = if self.is_v1 { "memory.oom_control" } else { "memory.events" };
         let text = fs::read_to_string(self.folder.join(file)).ok()?;
@@ -53,7 +52,7 @@ impl Made {
 }
 
 impl MemoryGroup {
-    /// Makes a group with this limit. The error says in one line why there is none, and what to do.
+    /// Makes a group with this limit. The error says in one line why it cannot, and what to do.
     pub(crate) fn make(limit_bytes: u64) -> Result<Self, String> {
         let said = |e: io::Error| format!("cannot start the keeper of a control group: {e}");
         let mut keeper = program::again()
@@ -61,7 +60,7 @@ impl MemoryGroup {
             .arg(limit_bytes.to_string())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            // An interrupt from the keyboard is for the parent, after which the keeper has work.
+            // An interrupt from the keyboard is for the parent; the keeper has work after it.
             .process_group(0)
             .spawn()
             .map_err(said)?;
@@ -77,14 +76,14 @@ impl MemoryGroup {
         match made {
             Ok(made) => Ok(Self { keeper, made, limit_bytes }),
             Err(why) => {
-                // It ends by itself.
+                // The keeper ends by itself.
                 let _ = keeper.wait();
                 Err(why)
             }
         }
     }
 
-    /// Makes a group and removes it, to see whether that is possible.
+    /// Checks that a group can be made: makes one and removes it.
     pub(crate) fn check(limit_bytes: u64) -> Outcome {
         match Self::make(limit_bytes) {
             Ok(_) => Ok(()),
@@ -94,12 +93,12 @@ impl MemoryGroup {
         }
     }
 
-    /// Where the group is, for the worker that enters it.
+    /// Returns the group's folder, for the worker that enters it.
     pub(crate) fn folder(&self) -> &Path {
         &self.made.folder
     }
 
-    /// Why the system killed a process of the group, if it did.
+    /// Returns why the system killed a process of the group, if it did.
     pub(crate) fn killed(&self) -> Option<String> {
         let limit = binary_size(self.limit_bytes);
         let kills = self.made.kills().unwrap_or(0);
@@ -110,7 +109,7 @@ impl MemoryGroup {
 impl Drop for MemoryGroup {
     fn drop(&mut self) {
         drop(self.keeper.stdin.take());
-        // It ends after `LAST_STEPS` at the latest.
+        // The keeper ends after `LAST_STEPS` at the latest.
         let _ = self.keeper.wait();
     }
 }
@@ -120,7 +119,7 @@ pub(crate) fn enter(folder: &Path) -> io::Result<()> {
     fs::write(folder.join(PROCESSES), "0")
 }
 
-/// Makes a group, says where, and removes it when standard input ends.
+/// Makes a group, prints its folder, and removes it when standard input ends.
 pub(crate) fn keep(limit_bytes: u64) -> Outcome {
     let made = match ControlGroup::own() {
         Some(own) => make(&own, limit_bytes, new_group),
@@ -131,7 +130,7 @@ pub(crate) fn keep(limit_bytes: u64) -> Outcome {
     let text = serde_json::to_string(&made).expect("a reply is plain data");
     print(&format!("{text}\n"))?;
     let Ok(made) = made else { return Ok(()) };
-    // What comes does not matter, only that it ends.
+    // The content does not matter, only the end.
     let _ = io::stdin().read_to_end(&mut Vec::new());
     remove(&made.folder).map_err(|e| {
         Failure::Refused(format!("cannot remove the control group {}: {e}", made.folder.display()))
@@ -156,11 +155,11 @@ fn make(own: &ControlGroup, limit_bytes: u64, new_group: NewGroup) -> Result<Mad
         match begun.and_then(|()| set_up(own.version(), &folder, limit_bytes)) {
             Ok(()) => return Ok(Made { folder, is_v1: own.version() == Version::V1 }),
             Err(error) => {
-                // One that was there already is another process's.
+                // A group that existed already is another process's.
                 if is_made {
                     let _ = fs::remove_dir(&folder);
                 }
-                // The first is the nearest, and says most.
+                // The first refusal is the nearest, and says most.
                 refused.get_or_insert((parent, error));
             }
         }
@@ -173,7 +172,7 @@ fn make(own: &ControlGroup, limit_bytes: u64, new_group: NewGroup) -> Result<Mad
     Err(format!("no control group can be made below {}: {error}; {advice}", parent.display()))
 }
 
-/// Sees to it that the groups below a group have limits of memory.
+/// Enables limits of memory for the groups below a group.
 fn switch_on(version: Version, parent: &Path) -> io::Result<()> {
     let file = parent.join("cgroup.subtree_control");
     match version {
@@ -185,10 +184,10 @@ fn switch_on(version: Version, parent: &Path) -> io::Result<()> {
     }
 }
 
-/// Gives a group its limit, and sees whether a process can enter it.
+/// Sets a group's limit, and checks that a process can enter it.
 fn set_up(version: Version, folder: &Path, limit_bytes: u64) -> io::Result<()> {
     write(&folder.join(version.limit_file()), &limit_bytes.to_string())?;
-    // Memory that is swapped out counts too. Where the kernel does not count it, there is no file.
+    // Memory that is swapped out counts too. If the kernel does not count it, the file is missing.
     let swap = match version {
         Version::V1 => ("memory.memsw.limit_in_bytes", limit_bytes.to_string()),
         Version::V2 => ("memory.swap.max", "0".into()),
@@ -202,12 +201,12 @@ fn set_up(version: Version, folder: &Path, limit_bytes: u64) -> io::Result<()> {
     }
 }
 
-/// Writes to a file that is there.
+/// Writes to a file that exists.
 fn write(path: &Path, text: &str) -> io::Result<()> {
     fs::OpenOptions::new().write(true).open(path)?.write_all(text.as_bytes())
 }
 
-/// Removes a group, and ends what is left in it.
+/// Removes a group, and ends the processes that are left in it.
 fn remove(folder: &Path) -> io::Result<()> {
     let deadline = Instant::now() + LAST_STEPS;
     loop {
@@ -217,7 +216,7 @@ fn remove(folder: &Path) -> io::Result<()> {
             Err(_) => {}
             Ok(()) => return Ok(()),
         }
-        // A worker whose parent is gone ends by itself, and what it started may not.
+        // A worker ends by itself without its parent, but its own processes may not.
         let left = fs::read_to_string(folder.join(PROCESSES)).unwrap_or_default();
         let processes = left.lines().filter_map(|line| line.trim().parse().ok());
         // A process outside of this one's namespace is 0 here, which to `kill` is the own group.
@@ -232,8 +231,7 @@ fn remove(folder: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// What the kernel does when the folder of a group is made, in a hierarchy that only looks like
-    /// one.
+    /// Does what the kernel does when the folder of a group is made, in a fake hierarchy.
     fn like_the_kernel(folder: &Path) -> io::Result<()> {
         fs::create_dir(folder)?;
         let v1 = ["memory.limit_in_bytes", "memory.memsw.limit_in_bytes"];
@@ -251,8 +249,8 @@ mod tests {
         let (user, scope) = (root.path().join("user"), root.path().join("user/scope"));
         like_the_kernel(&user).expect("a group");
         fs::write(user.join("cgroup.subtree_control"), "cpu memory\n").expect("a file");
-        // The kernel does not let a group that has processes switch controllers on; here there is
-        // nothing to write to.
+        // The kernel does not let a group that has processes enable controllers; here the file is
+        // missing.
         fs::create_dir(&scope).expect("a folder");
         let own = ControlGroup::at(Version::V2, root.path(), "user/scope".as_ref());
         let made = make(&own, 64 << 20, like_the_kernel).expect("a group");

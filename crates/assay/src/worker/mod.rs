@@ -1,8 +1,8 @@
-//! One process for each cell. The parent (`parent`) starts this same program as a worker and
-//! writes it a [`Job`]; the worker (`child`) replies with [`Message`]s, one JSON text a line.
+//! One process for each cell. The parent (`parent`) starts this same program as a worker and writes
+//! it a [`Job`]; the worker (`child`) replies with [`Message`]s, one JSON text a line.
 //!
-//! The replies go through a pipe of their own: what an engine prints to standard output ends
-//! up with its standard error, of which the parent keeps the end for its report.
+//! The replies have a separate pipe. An engine's standard output goes to the worker's standard
+//! error, whose end the parent keeps for its report.
 
 pub(crate) mod child;
 pub(crate) mod groups;
@@ -25,29 +25,29 @@ use assay_suites::verify;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The number of the language that parents and workers speak, [`Job`] and [`Message`] with all that
-/// is in them: one more with each change after which two builds do not understand each other.
+/// The version of the language that parents and workers speak, [`Job`] and [`Message`] with all
+/// that is in them. A change after which two builds do not understand each other adds one.
 pub(crate) const PROTOCOL: u32 = 3;
 
-/// Which program a worker is.
+/// The program of a worker.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Program<'p> {
-    /// This one.
+    /// This program.
     This,
-    /// This one, with the engine of the plugin in this file.
+    /// This program, with the engine of the plugin in this file.
     WithPlugin(&'p Path),
-    /// Another build of this one.
+    /// Another build of this program.
     Other(&'p Path),
 }
 
-/// What a build says of itself to another one.
+/// A build's introduction to another build.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Introduction {
-    /// What its workers speak.
+    /// The version of the language that its workers speak.
     pub protocol: u32,
-    /// Which build it is.
+    /// The build itself.
     pub build: Build,
-    /// Its suites.
+    /// The suites of the build.
     pub suites: Vec<SuiteId>,
 }
 
@@ -58,27 +58,27 @@ pub(crate) struct SuiteId {
     pub revision: u32,
 }
 
-/// What a worker is to do.
+/// A worker's job.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Job {
-    /// Say which build it is.
+    /// Introduce this build.
     Introduce,
     /// Measure a cell.
     Measure(Box<Cell>),
-    /// Look at the store that the measuring of a cell left.
+    /// Examine the store that the measuring of a cell left.
     Look(Box<Cell>, Value),
     /// Verify a driver.
     Verify(verify::Job),
-    /// Look at what a plugin declares.
+    /// Report what a plugin declares.
     Describe(PathBuf),
     /// Commit a history, and wait to be ended.
     CrashWrite(crash::Job),
-    /// Look at what is left of one, of which this number of commits was acknowledged.
+    /// Check what is left of a history, of which this number of commits was acknowledged.
     CrashCheck(crash::Job, u32),
 }
 
 impl Job {
-    /// The engine that it needs.
+    /// Returns the engine that the job needs.
     fn engine(&self) -> Option<&str> {
         match self {
             Self::Measure(cell) | Self::Look(cell, _) => Some(&cell.engine),
@@ -88,7 +88,7 @@ impl Job {
         }
     }
 
-    /// The limit of the memory that its worker takes up, if there is one.
+    /// Returns the memory limit of the job's worker, if there is one.
     fn memory_limit_bytes(&self) -> Option<u64> {
         match self {
             Self::Measure(cell) | Self::Look(cell, _) => cell.memory_limit_bytes,
@@ -96,7 +96,7 @@ impl Job {
         }
     }
 
-    /// The process whose mount namespace it is done in, if not in the parent's.
+    /// Returns the process whose mount namespace the job needs, unless it is the parent's.
     fn namespace(&self) -> Option<u32> {
         match self {
             Self::CrashWrite(job) | Self::CrashCheck(job, _) => job.namespace,
@@ -105,35 +105,35 @@ impl Job {
     }
 }
 
-/// What a worker says.
+/// A worker's message.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Message {
-    /// Which build it is.
+    /// The worker's introduction of its build.
     Introduced(Introduction),
-    /// It is at work.
+    /// The progress of the work.
     Progress(Progress),
-    /// It has measured.
+    /// The measurement.
     Measured(Box<Measured>),
-    /// It has looked at what a cell left.
+    /// The result of examining a cell's store.
     Looked(Looked),
-    /// It has verified.
+    /// The checks of a verification.
     Verified(Vec<verify::Check>),
-    /// What the plugin declares, or why it is none.
+    /// The plugin's declaration, or why it is no plugin.
     Described(Result<Description, String>),
-    /// It has opened a store, or committed.
+    /// The store was opened, or a commit was made.
     Wrote(crash::Said),
-    /// It cannot go on committing.
+    /// The worker cannot continue committing.
     CannotWrite(String),
-    /// It has looked at what a crash left.
+    /// The finding after a crash.
     Found(Found),
-    /// It cannot run on the processors that its cell names.
+    /// The worker cannot run on the processors that its cell names.
     CannotBind(String),
     /// The engine (or a driver) panicked.
     Panicked(String),
 }
 
 impl Message {
-    /// What it is, to name one that was not expected.
+    /// Returns the name of the message's kind, for one that was not expected.
     pub(crate) fn what(&self) -> &'static str {
         match self {
             Self::Introduced(_) => "an introduction",
@@ -150,7 +150,7 @@ impl Message {
         }
     }
 
-    /// Why its job failed, in one line; none if it did not.
+    /// Returns why the job failed, in one line; none if it did not.
     fn failure(&self) -> Option<String> {
         match self {
             Self::CannotBind(why) => Some(why.clone()),

@@ -1,5 +1,5 @@
-//! The parent's side: starts a worker, listens to it, and ends it when it takes too long or the
-//! user has had enough.
+//! The parent's side: starts a worker, listens to it, and ends it if it takes too long or the user
+//! interrupts.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -22,23 +22,23 @@ use super::pipes::Pipes;
 use super::{Job, Message, Program};
 use crate::worker::program;
 
-/// How often the parent looks for interrupts and for the end of its patience.
+/// The interval at which the parent checks for interrupts and for the end of its patience.
 const TICK: Duration = Duration::from_millis(50);
-/// A worker that has closed its pipe still has to give its memory back, for which it has this long.
+/// The time for a worker that has closed its pipe to free its memory.
 const LAST_STEPS: Duration = Duration::from_secs(60);
-/// A worker that is gone has written everything; another process may keep its pipes open.
+/// The time to read the pipes of a worker that has ended; another process may keep them open.
 const LAST_WORDS: Duration = Duration::from_secs(10);
 
-/// How a worker ended.
+/// The end of a worker.
 #[derive(Debug)]
 pub(crate) enum End {
-    /// With a reply.
+    /// The worker replied.
     Replied(Message),
-    /// Without one; why, in one line.
+    /// The worker did not reply; why, in one line.
     Failed(String),
-    /// The system killed it because of its limit of memory; in one line.
+    /// The system killed the worker because of its memory limit; in one line.
     Killed(String),
-    /// The user interrupted it.
+    /// The user interrupted the worker.
     Interrupted,
 }
 
@@ -49,16 +49,16 @@ pub(crate) struct Order<'o> {
     pub program: Program<'o>,
 }
 
-/// A worker at work. It is killed when this is dropped.
+/// A running worker. It is killed when this is dropped.
 pub(crate) struct Worker {
     child: Child,
-    /// None once it was waited for.
+    /// The pipes; none once the worker was waited for.
     pipes: Option<Pipes>,
 }
 
-/// What is left of a worker.
+/// The remains of a worker.
 pub(crate) struct Remains {
-    /// What it said last.
+    /// The worker's last messages.
     pub messages: Vec<Message>,
     status: std::io::Result<ExitStatus>,
     stderr: String,
@@ -94,8 +94,8 @@ impl Worker {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // A group of its own: an interrupt from the keyboard reaches the parent only, which
-            // then ends the worker and whatever the engine started.
+            // The worker has its own process group: an interrupt from the keyboard reaches the
+            // parent only, which then ends the worker and the processes that the engine started.
             .process_group(0)
             .spawn()?;
         groups::begin(group(&child));
@@ -104,20 +104,20 @@ impl Worker {
         let worker = Self { child, pipes };
         prepare(worker.child.id())?;
         if let Some(mut stdin) = stdin {
-            // A worker that reads nothing does not hold the parent up; one that is gone already
+            // A worker that reads nothing does not hold the parent up; one that has ended already
             // has left a status.
             std::thread::spawn(move || drop(stdin.write_all(&text)));
         }
         Ok(worker)
     }
 
-    /// The next thing that it says; nothing for a while, or that it is gone.
+    /// Returns the worker's next message; an error if it is silent for `within`, or has ended.
     pub(crate) fn next(&self, within: Duration) -> Result<Message, RecvTimeoutError> {
         let Some(pipes) = &self.pipes else {
             return Err(RecvTimeoutError::Disconnected);
         };
         match pipes.messages.recv_timeout(within) {
-            // Another process may keep the pipe of a worker that is gone.
+            // Another process may keep the pipe of a worker that has ended.
             Err(RecvTimeoutError::Timeout) if !self.is_running() => {
                 Err(RecvTimeoutError::Disconnected)
             }
@@ -125,13 +125,13 @@ impl Worker {
         }
     }
 
-    /// Kills it, and whatever it started.
+    /// Kills the worker and the processes that it started.
     pub(crate) fn kill(&self) {
-        // It may be gone already.
+        // The group may have ended already.
         let _ = killpg(group(&self.child), Signal::SIGKILL);
     }
 
-    /// Waits for its end, which comes by force after `within`. Nothing that it started stays.
+    /// Waits for the worker's end, forced after `within`. No process that it started stays.
     pub(crate) fn wait(mut self, within: Duration) -> Remains {
         let deadline = Instant::now() + within;
         while self.is_running() && Instant::now() < deadline {
@@ -167,7 +167,7 @@ fn group(child: &Child) -> Pid {
 }
 
 impl Remains {
-    /// What a worker died of that should not have died, in one line.
+    /// Returns why a worker died that should not have died, in one line.
     pub(crate) fn cause(&self) -> String {
         match &self.status {
             Ok(status) => crash(*status, &self.stderr),
@@ -191,7 +191,7 @@ pub(crate) fn run(
     carry_out(Order { job, program: Program::This }, patience, interrupt, progress)
 }
 
-/// The same for a worker of any program.
+/// Runs a worker of any program to its end.
 pub(crate) fn carry_out(
     order: Order<'_>,
     patience: Patience,
@@ -243,9 +243,9 @@ pub(crate) fn carry_out(
     }
     match reply {
         Some(reply) if remains.is_success() => End::Replied(reply),
-        // A signal to all of a group may reach a worker that has not left it yet.
+        // A signal to the whole group may reach a worker that has not left it yet.
         _ if interrupt.came() => End::Interrupted,
-        // If it replied, it died while it was cleaning up.
+        // A worker that replied died during its cleanup.
         _ => match memory.and_then(|group| group.killed()) {
             Some(why) => End::Killed(why),
             None => End::Failed(remains.cause()),
@@ -253,7 +253,7 @@ pub(crate) fn carry_out(
     }
 }
 
-/// What a worker died of, with the end of what it said.
+/// Returns why a worker died, with the end of its output.
 fn crash(status: ExitStatus, said: &str) -> String {
     let died = match status.signal().and_then(|number| Signal::try_from(number).ok()) {
         Some(Signal::SIGBUS) => {

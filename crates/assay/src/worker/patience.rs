@@ -1,25 +1,25 @@
-//! How long the parent waits for a worker.
+//! The time limits for a worker.
 
 use std::time::{Duration, Instant};
 
 use super::groups;
 
-/// A cell is given up after this time without progress, unless `--timeout` limits the whole.
+/// The time without progress after which a cell is given up, unless `--timeout` limits the whole.
 pub(crate) const STALL: Duration = Duration::from_secs(600);
-/// The time that a verification may take, unless `--timeout` says otherwise.
+/// The time limit of a verification, unless `--timeout` says otherwise.
 pub(crate) const VERIFY: Duration = Duration::from_secs(600);
 
-/// How long a worker may take.
+/// A worker's time limit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Patience {
-    /// This long in all; the option that allows more.
+    /// A limit of the whole time, and the option that allows more.
     Whole(Duration, &'static str),
-    /// This long without progress.
+    /// A limit of the time without progress.
     Progress(Duration),
 }
 
 impl Patience {
-    /// For the cells of a command.
+    /// Returns the limit for the cells of a command.
     pub(crate) fn with_cells(timeout: Option<Duration>) -> Self {
         timeout.map_or(Self::Progress(STALL), |timeout| Self::Whole(timeout, "--timeout"))
     }
@@ -31,22 +31,22 @@ impl Patience {
     }
 }
 
-/// A worker's time, which runs out.
+/// A worker's remaining time.
 #[derive(Debug)]
 pub(crate) struct Clock {
     patience: Patience,
     since: Instant,
-    /// How long this process was stopped before that: no worker is at work then.
+    /// The total time of this process's stops at the start; no worker runs during a stop.
     stopped: Duration,
 }
 
 impl Clock {
-    /// Begins now.
+    /// Starts the clock.
     pub(crate) fn start(patience: Patience) -> Self {
         Self { patience, since: Instant::now(), stopped: groups::stopped() }
     }
 
-    /// The worker has made progress.
+    /// Notes that the worker has made progress.
     pub(crate) fn progress(&mut self) {
         if let Patience::Progress(_) = self.patience {
             (self.since, self.stopped) = (Instant::now(), groups::stopped());
@@ -58,12 +58,12 @@ impl Clock {
         self.since.elapsed().saturating_sub(stopped)
     }
 
-    /// What is left of the time.
+    /// Returns the time that is left.
     pub(crate) fn left(&self) -> Duration {
         self.patience.limit().saturating_sub(self.elapsed())
     }
 
-    /// Why the worker is given up, if it is.
+    /// Returns why the worker is given up, if it is.
     pub(crate) fn ran_out(&self) -> Option<String> {
         let limit = self.patience.limit();
         (self.elapsed() >= limit).then(|| {

@@ -1,5 +1,5 @@
-//! What a worker writes, read by threads that end on their own: none of them waits for a worker
-//! that is gone, and none of them keeps more than a bounded amount.
+//! The output of a worker, read by threads that end on their own: none of them waits for a worker
+//! that has ended, and none of them keeps more than a bounded amount.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::Child;
@@ -8,22 +8,22 @@ use std::time::{Duration, Instant};
 
 use super::Message;
 
-/// What is kept of a worker's standard error, from its end.
+/// Bytes that are kept of the end of a worker's standard error.
 const STDERR_KEPT_BYTES: usize = 16 * 1024;
-/// A longer line is not a message.
+/// The most bytes of a message's line.
 const MESSAGE_MOST_BYTES: u64 = 256 << 20;
-/// Messages that wait to be looked at; a worker that writes more has to wait.
+/// The most unread messages; a worker that writes more has to wait.
 const MESSAGES_WAITING: usize = 1024;
 
 /// The two pipes that a worker writes to.
 pub(super) struct Pipes {
-    /// What it reports; disconnected once it cannot report any more.
+    /// The worker's messages; disconnected once it cannot send any more.
     pub messages: Receiver<Message>,
     stderr: Receiver<String>,
 }
 
 impl Pipes {
-    /// Begins to read.
+    /// Starts reading.
     pub(super) fn of(child: &mut Child) -> Self {
         Self { messages: listen(child), stderr: keep_stderr(child) }
     }
@@ -41,7 +41,7 @@ impl Pipes {
     }
 }
 
-/// Reads messages, one JSON text a line. Other lines are skipped.
+/// Starts reading messages, one JSON text a line. Other lines are skipped.
 fn listen(child: &mut Child) -> Receiver<Message> {
     let (sender, receiver) = mpsc::sync_channel(MESSAGES_WAITING);
     if let Some(stdout) = child.stdout.take() {

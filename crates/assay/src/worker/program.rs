@@ -3,10 +3,10 @@
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// The file that this process runs from, also when another has taken its name since.
+/// The file that this process runs from, even if another file has taken its name since.
 const SELF: &str = "/proc/self/exe";
 
-/// This same program.
+/// Returns the command that starts this program again.
 pub(crate) fn again() -> Command {
     let mut program = Command::new(SELF);
     program.arg0("assay");

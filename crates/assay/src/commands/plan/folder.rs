@@ -1,5 +1,5 @@
-//! A plan whose runs have a run file each: a command carries it out for a time. What is whole is
-//! not measured again, and a later command continues where the last one stopped.
+//! Plans whose runs have a run file each. A command works on the plan for a time. Runs that are
+//! whole are not measured again, and a later command continues where the last one stopped.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fmt::Write as _;
@@ -31,12 +31,12 @@ use super::overview::{self, Section};
 struct Part {
     path: PathBuf,
     plan: Vec<Planned>,
-    /// The command line that measures it alone.
+    /// The command line that measures this run alone.
     command: Vec<String>,
-    /// For each cell of the plan whether the file has it.
+    /// For each cell of the plan, true if the file has it.
     done: Vec<bool>,
-    /// Engines that have come in since the run was whole, where it cannot go on. They are not in
-    /// the plan.
+    /// Engines that were added since the run became whole, if the run cannot continue. They are not
+    /// in the plan.
     without: BTreeSet<String>,
 }
 
@@ -69,7 +69,7 @@ impl Part {
     }
 }
 
-/// The engines of which a run that was whole has no cell, if nothing else of the plan is left.
+/// Returns the engines without a cell in a run that was whole, if nothing else of the plan is left.
 fn newcomers(
     run: &RunFile,
     plan: &[Planned],
@@ -82,19 +82,19 @@ fn newcomers(
     (was_whole && left.all(|engine| !measured.contains(engine))).then_some(engines)
 }
 
-/// A folder that this command made; it goes again if nothing came into it.
+/// A folder that this command made. It is removed again if it stays empty.
 struct Made<'f>(Option<&'f Path>);
 
 impl Drop for Made<'_> {
     fn drop(&mut self) {
         if let Some(folder) = self.0 {
-            // What is in it keeps it.
+            // A folder that is not empty is not removed.
             let _ = fs::remove_dir(folder);
         }
     }
 }
 
-/// Measures what of a plan is not there yet, within the time budget.
+/// Measures the cells of a plan that are missing, within the time budget.
 pub(super) fn carry_out(
     args: &PlanArgs,
     file: &PlanFile,
@@ -172,7 +172,7 @@ pub(super) fn carry_out(
     failure.map_or(Ok(()), Err)
 }
 
-/// The first of the failures, which do not keep the others from being measured. An interrupt does.
+/// Returns the first failure. An interrupt is returned as an error at once.
 fn first(before: Option<Failure>, outcome: Outcome) -> Outcome<Option<Failure>> {
     match outcome {
         Err(Failure::Interrupted(line)) => Err(Failure::Interrupted(line)),
@@ -181,7 +181,7 @@ fn first(before: Option<Failure>, outcome: Outcome) -> Outcome<Option<Failure>> 
     }
 }
 
-/// The table of runs, then those whose files have fewer engines than there are now.
+/// Returns the table of runs, then those whose files have fewer engines than there are now.
 fn overview(names: &[String], requests: &[Request], parts: &[Part], estimate: &Estimate) -> String {
     let sections = names.iter().zip(requests).zip(parts).map(|((name, request), part)| Section {
         title: name,

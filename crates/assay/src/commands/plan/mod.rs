@@ -64,7 +64,7 @@ fn one_file(
     let mut known = HashSet::new();
     let plans = requests.iter().map(|request| {
         let mut cells = plan_of(request, &store_dirs)?;
-        // What two runs ask for is measured once.
+        // Cells that two runs ask for are measured once.
         cells.retain(|planned| known.insert(planned.cell.identity()));
         Ok(cells)
     });
@@ -103,7 +103,7 @@ fn one_file(
     result
 }
 
-/// The storage modes of all runs.
+/// Returns the storage modes of all runs.
 fn modes(requests: &[Request]) -> Vec<Storage> {
     let mut modes = Vec::new();
     for mode in requests.iter().flat_map(|request| StorageArg::modes(&request.storage)) {
@@ -121,7 +121,7 @@ fn store_dirs(args: &PlanArgs, file: &PlanFile, modes: &[Storage]) -> Outcome<St
     }
 }
 
-/// The cells of a run.
+/// Returns the cells of a run.
 fn plan_of(request: &Request, store_dirs: &StoreDirs) -> Outcome<Vec<Planned>> {
     let setting = Setting::new(&request.common, request.key)?;
     let modes = StorageArg::modes(&request.storage);

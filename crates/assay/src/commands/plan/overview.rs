@@ -1,4 +1,4 @@
-//! What a plan asks for, what of it is done, and about how long the rest takes.
+//! The overview of a plan: its runs, the cells that are done, and about how long the rest takes.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -15,11 +15,11 @@ pub(super) struct Section<'s> {
     pub title: &'s str,
     pub request: &'s Request,
     pub plan: &'s [Planned],
-    /// For each cell of the plan whether it is done; none: that is not known here.
+    /// For each cell of the plan, true if it is done; none if that is not known here.
     pub done: Option<&'s [bool]>,
 }
 
-/// Each run with its cells, and the time that is left.
+/// Returns a table of the runs with their cells, and the time that is left.
 pub(super) fn text(sections: &[Section<'_>], estimate: &Estimate) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
@@ -59,7 +59,7 @@ pub(super) fn text(sections: &[Section<'_>], estimate: &Estimate) -> String {
     format!("{}\n\n in all {}\n", lines.join("\n"), whole.text())
 }
 
-/// Returns what is said when the time budget is spent and work is left.
+/// Returns the message for a time budget that is spent while work is left.
 pub(super) fn goes_on(run: &RunFile, path: &Path) -> String {
     format!(
         "\n the time budget is spent: {} of {} cells are in {}; the same command continues\n",

@@ -25,13 +25,13 @@ use crate::plugins;
 use crate::plugins::folders;
 use crate::plugins::known::{KNOWN, Known};
 
-/// How often the compiler and the user are looked at.
+/// The interval at which the compiler and the user's interrupt are checked.
 const TICK: Duration = Duration::from_millis(20);
 
 /// A file that is in every folder of Boost's headers.
 const BOOST_FILE: &str = "boost/version.hpp";
 
-/// Builds a plugin of which this program carries the source, and puts it where it is found.
+/// Builds a plugin whose source this program carries, and installs it where Assay finds it.
 pub(crate) fn build(args: &PluginBuildArgs) -> Outcome {
     let known = Known::find(&args.name).ok_or_else(|| {
         let all: Vec<_> = KNOWN.iter().map(|known| known.id).collect();
@@ -72,7 +72,7 @@ fn refused(path: &Path, why: &str) -> Failure {
     Failure::Refused(format!("{}: {why}", path.display()))
 }
 
-/// A folder that an option names.
+/// Returns the folder that an option names.
 fn folder_of(path: &Path, option: &str) -> Outcome<PathBuf> {
     let again = |why: &str| refused(path, &format!("{why}; name another folder with {option}"));
     match fs::metadata(path) {
@@ -82,7 +82,7 @@ fn folder_of(path: &Path, option: &str) -> Outcome<PathBuf> {
     }
 }
 
-/// Where the library goes: a folder in which files can be made.
+/// Returns the folder for the library, in which files can be made.
 fn output_folder(chosen: Option<&Path>) -> Outcome<PathBuf> {
     let folder = match chosen {
         Some(folder) => {
@@ -109,7 +109,7 @@ fn output_folder(chosen: Option<&Path>) -> Outcome<PathBuf> {
     Ok(folder)
 }
 
-/// What compiles: `make` and a C++ compiler.
+/// The tools that compile: `make` and a C++ compiler.
 struct Tools {
     compiler: String,
 }
@@ -124,7 +124,7 @@ impl Tools {
         Ok(tools)
     }
 
-    /// The compiler, with the options that stand behind its name.
+    /// Returns the compiler's command, with the options that follow its name.
     fn compiler_command(&self) -> Command {
         let mut words = self.compiler.split_whitespace();
         let mut command = Command::new(words.next().unwrap_or_default());
@@ -164,7 +164,7 @@ fn starts(command: &mut Command, name: &str, advice: &str) -> Outcome {
     }
 }
 
-/// A temporary folder with all that the compiler needs. The user's folders are links in it, so that
+/// A temporary folder with all that the compiler needs. The user's folders are links in it, because
 /// their names may have spaces in them.
 struct Room {
     folder: TempDir,
@@ -193,7 +193,7 @@ impl Room {
         self.folder.path().join(name)
     }
 
-    /// Compiles. What the compiler says is kept if it fails.
+    /// Compiles the plugin. The compiler's output is kept if it fails.
     fn compile(&self, known: &Known, tools: &Tools) -> Outcome {
         let temporary = env::temp_dir();
         let no_log = |error: &dyn std::fmt::Display| refused(&temporary, &error.to_string());
@@ -214,7 +214,7 @@ impl Room {
             .stdin(Stdio::null())
             .stdout(out()?)
             .stderr(out()?)
-            // A group of its own, which ends as a whole when the user interrupts.
+            // The process group ends as a whole when the user interrupts.
             .process_group(0);
         let interrupt = Interrupt::noted();
         let mut child =
@@ -223,7 +223,7 @@ impl Room {
             match child.try_wait() {
                 Ok(Some(status)) => break status,
                 Ok(None) if interrupt.came() => {
-                    // It may be gone already.
+                    // The process may have ended already.
                     let _ = killpg(Pid::from_raw(child.id().cast_signed()), Signal::SIGKILL);
                     let _ = child.wait();
                     return Err(Failure::Interrupted("interrupted".into()));
@@ -242,7 +242,7 @@ impl Room {
         let text = fs::read(log.path()).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
         let first = first_error(&text).unwrap_or("make failed and does not say why");
-        // The folder is gone when this is read.
+        // The folder does not exist any more when the user reads this.
         let here = format!("{}/", self.folder.path().display());
         let first = first.replace(&here, "");
         match log.keep() {
@@ -255,7 +255,7 @@ impl Room {
     }
 }
 
-/// The first line of a log that says what is wrong.
+/// Returns the first line of a log that names an error.
 fn first_error(log: &str) -> Option<&str> {
     let lines = || log.lines().map(str::trim);
     let says = |words: &[&str]| lines().find(|line| words.iter().any(|word| line.contains(word)));
@@ -264,7 +264,7 @@ fn first_error(log: &str) -> Option<&str> {
         .or_else(|| lines().rfind(|line| !line.is_empty()))
 }
 
-/// Has what was built looked at as any plugin is.
+/// Describes the plugin that was built, as any plugin is described.
 fn describe(built: &Path, known: &Known) -> Outcome<Description> {
     let wrong = |why: String| Failure::Refused(format!("what was built is no plugin: {why}"));
     let description = plugins::describe(built)?.map_err(wrong)?;
@@ -274,7 +274,7 @@ fn describe(built: &Path, known: &Known) -> Outcome<Description> {
     }
 }
 
-/// Says what is there now, and what can be done with it.
+/// Prints what was built, and what can be done with it.
 fn tell(library: &Path, folder: &Path, description: &Description) -> Outcome {
     let same = |other: &PathBuf| match (other.canonicalize(), folder.canonicalize()) {
         (Ok(one), Ok(other)) => one == other,

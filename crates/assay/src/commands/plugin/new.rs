@@ -47,7 +47,7 @@ pub(crate) fn new(name: &str, output: Option<PathBuf>) -> Outcome {
         .iter()
         .try_for_each(|(file, content)| whole_file::write(&folder.join(file), content.as_bytes()));
     if let Err(error) = written {
-        // It was made for this.
+        // The folder was made by this command.
         let _ = std::fs::remove_dir_all(&folder);
         return Err(refused(error));
     }

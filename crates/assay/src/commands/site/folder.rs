@@ -1,5 +1,5 @@
-//! The folder of a site. Only files that its manifest names are replaced or removed, so nothing of
-//! others is lost.
+//! The folder of a site. Only files that its manifest names are replaced or removed, so no other
+//! files are lost.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,15 +12,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::files;
 
-/// The file by which a folder is known as that of a site.
+/// The file that marks a folder as a site's.
 const MANIFEST: &str = "site.json";
 
-/// A larger manifest is none.
+/// The most bytes of a manifest; a larger file is not one.
 const MANIFEST_MOST_BYTES: u64 = 64 << 20;
 
 const FORMAT: &str = "assay-site";
 
-/// Which files of a folder are the site's.
+/// The names of the site's files in a folder.
 #[derive(Serialize, Deserialize)]
 struct Manifest {
     format: String,
@@ -29,23 +29,23 @@ struct Manifest {
 
 /// A file of a site.
 pub(super) struct SiteFile {
-    /// Its path from the site's folder.
+    /// The file's path from the site's folder.
     pub name: String,
     pub content: Vec<u8>,
 }
 
-/// The folder, looked at before anything is written.
+/// The folder, checked before anything is written.
 pub(super) struct SiteFolder {
     path: PathBuf,
-    /// What an earlier site left in it.
+    /// Files that an earlier site left in the folder.
     own: BTreeSet<String>,
 }
 
 impl SiteFolder {
-    /// Looks whether a site can be written here.
+    /// Checks that a site can be written to `path`.
     ///
     /// # Errors
-    /// When there is something that is no site.
+    /// If something other than a site is there.
     pub(super) fn look(path: &Path) -> Outcome<Self> {
         let refused = |why: &str| Err(refusal(path, why));
         let own = match fs::read_dir(path).map(|mut entries| entries.next().is_none()) {
@@ -71,7 +71,7 @@ impl SiteFolder {
             }
         }
         files::make_directory(&self.path, "--output")?;
-        // Until all are there the folder is known to have the old and the new ones.
+        // Until all are written, the manifest names the old and the new files.
         self.write_manifest(new.union(&self.own).cloned().collect())?;
         for folder in new.iter().chain(&self.own).filter_map(|name| Path::new(name).parent()) {
             self.make_folder(folder)?;
@@ -90,7 +90,7 @@ impl SiteFolder {
         self.write_manifest(new)
     }
 
-    /// Makes a folder of the site. A link that leads out of it is none.
+    /// Makes a folder of the site. A link is refused.
     fn make_folder(&self, name: &Path) -> Outcome {
         let path = self.path.join(name);
         let shown = name.display();
@@ -122,7 +122,7 @@ fn refusal(path: &Path, why: &str) -> Failure {
     Failure::Refused(format!("{shown}: {why}; choose another folder with --output"))
 }
 
-/// The manifest of a site, if there is one and all that it names is in its folder.
+/// Returns the manifest of a site, if it exists and all that it names is in its folder.
 fn manifest(folder: &Path) -> Option<Manifest> {
     let text = given_file::read(&folder.join(MANIFEST), MANIFEST_MOST_BYTES).ok()?;
     let manifest: Manifest = serde_json::from_slice(&text).ok()?;

@@ -19,7 +19,7 @@ use crate::output::charts::{about, charts_by_suite};
 
 use folder::{SiteFile, SiteFolder};
 
-/// Makes a static site of run files and verdicts, and says where it begins.
+/// Makes a static site of run files and verdicts, and prints the path of its first page.
 pub(crate) fn site(args: &SiteArgs) -> Outcome {
     let folder = SiteFolder::look(&args.output)?;
     let Inputs { mut runs, verdicts } = Inputs::read(&args.run)?;
@@ -68,7 +68,7 @@ struct Read {
     content: Vec<u8>,
 }
 
-/// What a site is made of.
+/// The inputs of a site.
 #[derive(Default)]
 struct Inputs {
     runs: Vec<Read>,
@@ -76,7 +76,7 @@ struct Inputs {
 }
 
 impl Inputs {
-    /// Reads files, and those in folders; each once, whatever leads to it.
+    /// Reads files and the files in folders, each once, even if several names lead to it.
     fn read(named: &[PathBuf]) -> Outcome<Self> {
         let (mut inputs, mut known) = (Self::default(), BTreeSet::new());
         for path in named {
@@ -121,7 +121,7 @@ impl Inputs {
     }
 }
 
-/// The files in a folder that may be run files or verdicts, in the order of their names.
+/// Returns the files in a folder that may be run files or verdicts, ordered by name.
 fn results_in(folder: &Path) -> Outcome<Vec<PathBuf>> {
     let entries =
         fs::read_dir(folder).map_err(|e| Failure::Refused(format!("{}: {e}", folder.display())))?;
@@ -134,7 +134,7 @@ fn results_in(folder: &Path) -> Outcome<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// The names of run files in the site: their own, each once and safe in an address.
+/// Returns the names of run files in the site: their own, made unique and safe in an address.
 fn names(runs: &[Read]) -> Vec<String> {
     let mut taken = BTreeSet::from([format!("{RUNS}/{VERDICTS_NAME}")]);
     let name = |read: &Read| {
@@ -146,7 +146,7 @@ fn names(runs: &[Read]) -> Vec<String> {
             .map(|c| if is_plain(c) { c } else { '_' })
             .take(100)
             .collect();
-        // Without an end that says otherwise, it is JSON.
+        // A file is JSON unless its extension says otherwise.
         let (stem, end) = match plain.strip_suffix(".json.gz") {
             Some(stem) => (stem, ".json.gz"),
             None => (plain.strip_suffix(".json").unwrap_or(&plain), ".json"),

@@ -11,7 +11,7 @@ use crate::planning::Workload;
 /// The published default of every count.
 const DEFAULT_COUNT: u64 = 1_000_000;
 
-/// The workload that the command line asks for: one for each number of threads.
+/// Returns the workloads that the command line asks for: one for each number of threads.
 pub(crate) fn workloads(args: &CrossbenchArgs) -> Outcome<Vec<Workload>> {
     let (fill, rows) = match (args.rows, args.load, args.insert) {
         (Some(rows), _, _) => (Fill::Open, rows),

@@ -1,4 +1,4 @@
-//! From the arguments of a suite to the workloads that they ask for, one module a suite.
+//! The workloads that the arguments of suites ask for, one module a suite.
 
 pub(crate) mod crossbench;
 pub(crate) mod nudb;

@@ -14,7 +14,7 @@ const FETCHES: u64 = 1_000_000;
 const BATCH_SIZE: u64 = 20_000;
 const BATCHES: u64 = 500;
 
-/// The workload of a command line: one for each number of items.
+/// Returns the workloads of a command line: one for each number of items.
 pub(crate) fn workloads(args: &NudbArgs) -> Outcome<Vec<Workload>> {
     let parameters: BTreeMap<_, _> = [
         ("block_size", args.block_size.map(|size| size.to_string())),

@@ -6,7 +6,7 @@ use crate::cli::SkvdbArgs;
 use crate::cli::count::each_thread_count;
 use crate::planning::Workload;
 
-/// The workload of a command line: one for each number of entries and of threads.
+/// Returns the workloads of a command line: one for each number of entries and of threads.
 pub(crate) fn workloads(args: &SkvdbArgs) -> Vec<Workload> {
     let mut workloads = Vec::new();
     for &entries in &args.entries {

@@ -15,7 +15,7 @@ use crate::planning::Workload;
 /// Records that `tonbo-read` loads, where the published bench has a hundred times as many.
 const READ_RECORDS: u64 = 400_000;
 
-/// The workload of `tonbo-write`.
+/// Returns the workload of `tonbo-write`.
 pub(crate) fn write_workload(args: &TonboWriteArgs) -> Outcome<Workload> {
     let published = write::Options::scaled(args.scale, each_thread_count(&args.threads));
     let options = write::Options { clock: args.continuous.clock(), ..published };
@@ -29,7 +29,7 @@ pub(crate) fn write_workload(args: &TonboWriteArgs) -> Outcome<Workload> {
     Ok(Workload::of::<TonboWrite>(rows, &options))
 }
 
-/// The workload of `tonbo-read`.
+/// Returns the workload of `tonbo-read`.
 pub(crate) fn read_workload(args: &TonboReadArgs) -> Outcome<Workload> {
     let rows = match &args.tbl {
         None => args.records.unwrap_or(READ_RECORDS),
@@ -75,7 +75,7 @@ pub(crate) fn read_workload(args: &TonboReadArgs) -> Outcome<Workload> {
     Ok(Workload::of::<TonboRead>(rows, &options))
 }
 
-/// The workload of `tonbo-micro`.
+/// Returns the workload of `tonbo-micro`.
 pub(crate) fn micro_workload(args: &TonboMicroArgs) -> Workload {
     let options = micro::Options {
         batches: args.batches.clone(),

@@ -6,7 +6,7 @@ use crate::cli::count::each_thread_count;
 use crate::cli::{DistributionArg, YcsbArgs};
 use crate::planning::Workload;
 
-/// The workload of a command line: one for each workload and number of threads.
+/// Returns the workloads of a command line: one for each workload and number of threads.
 pub(crate) fn workloads(args: &YcsbArgs) -> Vec<Workload> {
     let mut workloads = Vec::new();
     for workload in args.workload.iter().map(|workload| workload.workload()) {
