@@ -433,7 +433,7 @@ impl Slots {
         }
     }
 
-    /// Appends key and payload of a record.
+    /// Copies key and payload of a record.
     pub(super) fn read_record(&self, words: Page<'_>, slot: usize, record: &mut [u8]) {
         let (key, payload) = record.split_at_mut(self.shape.key_size);
         words.read(self.start_of(slot) + 1, key);

@@ -113,8 +113,8 @@ impl Hash {
         Place::of_hash(xxh3_64_with_seed(key, self.seed), self.slots.count())
     }
 
-    /// Calls `read` with the bucket of a place, and the way to it. What it reads counts if nothing
-    /// on the way has changed.
+    /// Returns the bucket of a place, and the way to it. What is read there counts if nothing on
+    /// the way has changed.
     #[inline(always)]
     fn read_optimistic<'w>(
         &'w self,

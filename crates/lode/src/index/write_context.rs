@@ -16,7 +16,7 @@ enum Purpose {
     CommitStep(Keeps),
 }
 
-/// What a step of a commit leaves in place, in case it is undone.
+/// The parts that a step of a commit leaves in place, in case it is undone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Keeps {
     /// All pages, even those that become empty.
