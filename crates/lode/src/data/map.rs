@@ -259,8 +259,7 @@ impl PageMap {
                     continue;
                 }
                 below.extend(somewhere.iter().map(|(_, number)| *number));
-                // A node that was never written has no location yet, but pages that it knows may
-                // have one.
+                // A node that was never written has no location yet, but its pages may have one.
                 let new = self.nodes[level - 1].range(first..first + ENTRIES as u32);
                 below.extend(new.map(|(number, _)| *number));
                 below.sort_unstable();

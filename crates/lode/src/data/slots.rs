@@ -238,8 +238,7 @@ impl Slots {
         }
     }
 
-    /// Releases a location that the next checkpoint does not need. Its slot is free at once if no
-    /// other checkpoint needs it.
+    /// Releases a location that the next checkpoint does not need: at once, if no other one does.
     pub(super) fn release(&mut self, before: Ref) {
         let SlotNumber(slot) = before.slot;
         // A forged page map may name any slot.

@@ -115,8 +115,7 @@ impl DataFile {
         Ok(if state.lacking_ahead() > state.ahead() / 2 { Left::Little } else { Left::Enough })
     }
 
-    /// Makes sure of space as [`reserve`](Self::reserve), but without the slots that a checkpoint
-    /// in progress will release.
+    /// Makes sure of space, without the slots that a checkpoint in progress will release.
     ///
     /// # Errors
     /// `DiskFull`; `Closed` after the file was cut off for good.
@@ -338,8 +337,7 @@ impl DataFile {
         }
     }
 
-    /// Returns the longest runs of free slots. Locks for some slots at a time, so that other
-    /// threads wait no longer in a large file.
+    /// Returns the longest runs of free slots. Unlocks often, so that other threads wait less.
     fn longest_free_runs(&self) -> Vec<Range<u32>> {
         let mut runs = Vec::new();
         let mut from = 0u32;
@@ -415,15 +413,13 @@ impl State {
         (self.reserved + self.ahead()).saturating_sub(self.slots.free_for_next())
     }
 
-    /// Returns the slots that a checkpoint of `pages` changed pages needs, if the catalogue changes
-    /// too.
+    /// Returns the slots that a checkpoint of `pages` pages needs, if the catalogue changes too.
     fn needed(&self, pages: u64) -> u64 {
         let pages = pages + u64::from(self.catalogue_pages);
         pages + self.overhead(pages)
     }
 
-    /// Returns the slots that a checkpoint of `pages` changed pages needs besides those of the
-    /// pages.
+    /// Returns the slots that a checkpoint of `pages` pages needs besides those of the pages.
     fn overhead(&self, pages: u64) -> u64 {
         // A new table changes pages, and its definition takes up a small part of one.
         let growth = 2 + (pages / 8).min(6);

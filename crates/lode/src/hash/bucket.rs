@@ -224,9 +224,8 @@ impl Slots {
         }
     }
 
-    /// Searches all slots from the home on for a key or a gap. (A function apart, so that the few
-    /// instructions of most lookups have all registers. It takes the key, since a probe would have
-    /// to be in memory.)
+    /// Searches all slots from the home on for a key. (Apart, so that the few instructions of most
+    /// lookups have all registers. It takes the key, since a probe would have to be in memory.)
     #[inline(never)]
     fn search(&self, words: Page<'_>, home: usize, key: &[u8]) -> Found {
         let probe = Probe::new(key);
@@ -256,8 +255,7 @@ impl Slots {
         self.key_words == 1 || self.are_rest(words, at, key)
     }
 
-    /// Compares the words after the first one, of keys with more words. (Apart, since most have
-    /// none.)
+    /// Returns true if the further words are those of a key. (Apart, since most have none.)
     #[inline(never)]
     fn are_rest(&self, words: Page<'_>, at: usize, key: &[u8]) -> bool {
         let last = self.key_words - 1;

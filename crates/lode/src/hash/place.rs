@@ -15,8 +15,7 @@ impl HashPlace {
         u64::try_from(high << (64 - bits)).ok().map(Self)
     }
 
-    /// Returns the approximate share of all keys below the place: the inverse of
-    /// [`Place::of_hash`].
+    /// Returns about the share of keys below the place: the inverse of [`Place::of_hash`].
     pub(super) fn share_of_keys(self) -> f64 {
         let place = self.0 as f64 / 2f64.powi(64);
         (1.0 + 3.0 * place).sqrt() - 1.0

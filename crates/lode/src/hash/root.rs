@@ -252,8 +252,7 @@ impl Root {
         }
     }
 
-    /// Doubles the entries to decide by one bit more, unless something has changed since an entry
-    /// was found.
+    /// Decides by one bit more, unless something has changed since an entry was found.
     ///
     /// # Errors
     /// `TableFull` if all bits are used.

@@ -22,8 +22,7 @@ fn said(error: Error) -> String {
 
 impl Heap {
     /// Counts a record that the index has at a moment, and reads the heap's part of it; returns
-    /// true if the record exists. `front_of` returns the number of bytes of the key before a
-    /// payload.
+    /// true if it exists. `front_of` returns the bytes of the key before a payload.
     pub(crate) fn count(
         &self,
         pager: &Pager,

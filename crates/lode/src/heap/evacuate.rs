@@ -14,8 +14,7 @@ use crate::pager::{PageNumber, Pager};
 /// Attempts at one record, which other threads may change each time.
 const MOST_TRIES: usize = 16;
 
-/// Pages of a heap that take no records while theirs move elsewhere. Once it is dropped, they take
-/// records again.
+/// Pages of a heap that take no records, while their own move elsewhere, until it is dropped.
 pub(crate) struct Evacuation<'h> {
     heap: &'h Heap,
     pages: HashSet<PageNumber>,
@@ -40,8 +39,7 @@ impl Heap {
         Ok(more)
     }
 
-    /// Chooses the pages to be emptied, among those whose room is known; `None` if no page
-    /// qualifies.
+    /// Chooses the pages to be emptied, among those whose room is known; `None` if there are none.
     pub(crate) fn evacuation(&self) -> Option<Evacuation<'_>> {
         let pages = self.free_space.close_emptiest();
         let evacuation = Evacuation { heap: self, pages, target: None };

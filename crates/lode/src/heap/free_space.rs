@@ -90,8 +90,7 @@ impl Open {
     }
 
     /// Returns a page with at least `room` words of room, of the fullest category that has one. (In
-    /// the first category some have less: only those that came last are looked at, such as a new
-    /// page.)
+    /// the first one some have less: only the newest are looked at, such as a new page.)
     fn fullest(&self, room: usize) -> Option<PageNumber> {
         const MOST_LOOKED_AT: usize = 8;
         let own = category(room);
@@ -207,8 +206,7 @@ impl FreeSpaceMap {
         std::mem::take(&mut *self.emptied())
     }
 
-    /// Notes the words of room of a page. If they are few, or the page is gone, it takes no
-    /// records.
+    /// Notes the words of room of a page. If it has few, or is gone, it takes no records.
     pub(super) fn note(&self, page: PageNumber, room: usize) {
         let mut open = self.open();
         open.remove(page);

@@ -99,9 +99,8 @@ pub(crate) struct Entry {
     pub is_passed: bool,
 }
 
-/// The position of a record in its page when it was put: the processor fetches it at once with its
-/// slot, instead of after it. Since then it may have moved, or have another size. Older stores have
-/// no hints.
+/// The first position of a record in its page: the processor fetches it with its slot, instead of
+/// after it. It may have moved, or have another size. Older stores have no hints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Hint(u16);
 
@@ -118,8 +117,7 @@ impl Hint {
         Self(at as u16 & Self::AT_MASK | (lines.min(most) as u16) << Self::AT_BITS)
     }
 
-    /// Returns the word at which the record started, and its lines, fifteen at most; 0 without a
-    /// hint.
+    /// Returns the word at which the record started, and its lines, 15 at most; 0 without a hint.
     #[inline(always)]
     pub(super) fn lines(self) -> (usize, usize) {
         ((self.0 & Self::AT_MASK).into(), (self.0 >> Self::AT_BITS).into())

@@ -40,8 +40,7 @@ const LONG: u64 = 1 << 33;
 /// Words of a line of the processor's cache.
 const LINE_WORDS: usize = 8;
 
-/// The most words that are fetched at the same time: no processor waits for more than some 32
-/// lines.
+/// The most words that are fetched together: no processor waits for more than some 32 lines.
 const MOST_FETCHED: usize = 32 * LINE_WORDS;
 
 /// A page to read.
@@ -118,8 +117,7 @@ fn note_of(room: usize) -> u8 {
     (room / NOTED).min(u8::MAX.into()) as u8
 }
 
-/// Returns the words of room that a page has by its note: at least as many, if it is not nearly
-/// empty.
+/// Returns the words of room of a page by its note: at least as many, if not nearly empty.
 pub(super) fn noted_room(note: u8) -> usize {
     match note {
         // More cannot be counted; most of these pages are empty.

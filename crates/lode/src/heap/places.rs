@@ -84,8 +84,7 @@ impl Moves {
         self.end
     }
 
-    /// Returns the words to move, and their distances: in this order, none is overwritten before it
-    /// has moved.
+    /// Returns the words to move, and how far: in this order, each moves before it is overwritten.
     pub(super) fn in_order(&self) -> impl Iterator<Item = (Range<usize>, usize)> {
         self.places.iter().cloned().zip(self.distances.iter().copied()).rev()
     }

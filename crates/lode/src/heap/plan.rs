@@ -1,5 +1,4 @@
-//! The plan of a change in the heap: all pages that it will change, looked at before anything is
-//! latched.
+//! The plan of a change in the heap: all pages that it will change, before any is latched.
 
 use super::long::{self, Cut, PIECE_FROM};
 use super::page::{HeapPage, HeapPageMut, Slot};
@@ -18,8 +17,7 @@ pub(super) enum Change<'c> {
     Write { at: usize, bytes: &'c [u8], front: usize },
     /// The record is removed.
     Remove,
-    /// The record returns to the page where it was before a commit that failed: its payload, or its
-    /// head.
+    /// The record returns to its page from before a commit that failed: its payload, or its head.
     PutBack { stored: &'c [u8], is_long: bool, page: PageNumber },
     /// The record moves to another page unchanged: its payload, or its head, whose pieces stay.
     Move { stored: &'c [u8], is_long: bool, page: PageNumber },
@@ -37,8 +35,7 @@ impl Change<'_> {
         }
     }
 
-    /// Returns the bytes that the record will take up in a page with others, if it is written as a
-    /// whole.
+    /// Returns the bytes that the record will take up in a shared page, if written as a whole.
     fn stored_size(self) -> Option<usize> {
         match self {
             Self::Put { whole, .. } => {

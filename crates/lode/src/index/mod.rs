@@ -226,8 +226,7 @@ pub(crate) fn put_at<E>(
     Ok(Step::Done(there))
 }
 
-/// Overwrites bytes of the payload from byte `at` on, once `log` has logged it. Returns true if the
-/// record exists.
+/// Overwrites bytes of the payload from byte `at` on, once logged. Returns true if it exists.
 #[inline(always)]
 pub(crate) fn patch_at<E>(
     entry_mut: &mut (impl EntryMut + ?Sized),

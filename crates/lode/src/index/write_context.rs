@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::pager::{Epoch, Pager, Space};
 use crate::wal::{Body, Keyed, Log, LogPosition, LogRecord, RecordKind, TableId, Together};
 
-/// The purpose of a write: if it stands by itself.
+/// The purpose of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
     /// One operation.

@@ -22,8 +22,7 @@ pub(crate) struct Home {
 static ANYWHERE: AtomicU64 = AtomicU64::new(0);
 
 impl Home {
-    /// Returns the running process. Where the system cannot distinguish processes, that is every
-    /// process.
+    /// Returns the running process; every process, where the system cannot distinguish them.
     pub(crate) fn here() -> Self {
         #[cfg(all(target_os = "linux", not(miri)))]
         if let Some(current) = linux::wiped_word() {
@@ -80,8 +79,7 @@ mod linux {
 
     const PAGE_BYTES: usize = 1 << 12;
 
-    /// Returns a word that is zero in a child of the process; `None` where the kernel does not do
-    /// that.
+    /// Returns a word that is zero in a child of the process; `None` if the kernel cannot do that.
     pub(super) fn wiped_word() -> Option<&'static AtomicU64> {
         static WORD: OnceLock<Option<&'static AtomicU64>> = OnceLock::new();
         *WORD.get_or_init(map)

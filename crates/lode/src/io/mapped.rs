@@ -35,9 +35,8 @@ pub(super) enum Ahead {
 const STEP: usize = 1 << 20;
 
 impl Front {
-    /// Maps the first bytes of a file, which must have them, and keep them: writing to a part that
-    /// was cut off ends the process (`SIGBUS`), though it never touches memory that is not the
-    /// mapping's.
+    /// Maps the first bytes of a file, which must stay there: writing to a part that was cut off
+    /// ends the process (`SIGBUS`), though it never touches memory that is not the mapping's.
     pub(super) fn new(file: &File, size_bytes: usize, ahead: Ahead) -> Result<Self> {
         let map = MmapOptions::new().len(size_bytes).map_raw(file)?;
         Ok(Self { map, ahead, home: Home::here() })

@@ -119,8 +119,7 @@ pub(crate) trait File: Send + Sync {
 
 /// The mapped front of a file: bytes written there are in the operating system's hands at once.
 pub(crate) trait Mapped: Send + Sync {
-    /// Writes bytes from offset `at` on; no other thread may write to the same bytes at the same
-    /// time.
+    /// Writes bytes from offset `at` on; no other thread may write to them at the same time.
     ///
     /// # Errors
     /// An error in a process that was forked from the one that mapped the file.

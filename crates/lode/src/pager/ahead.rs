@@ -130,8 +130,7 @@ impl Shared {
 impl Drop for Ahead {
     fn drop(&mut self) {
         if !self.home.is_here() {
-            // A fork copies no thread: the child has none to wait for, nor one that releases its
-            // lock.
+            // A fork copies no thread: the child has none to wait for, nor one that unlocks.
             std::mem::forget(self.thread.get_mut().map(Option::take));
             return;
         }

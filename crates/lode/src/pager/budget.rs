@@ -95,8 +95,7 @@ impl Pager {
         pages * PAGE_BYTES as u64
     }
 
-    /// Takes bytes from the budget for other uses than pages; returns false if it has not that
-    /// many.
+    /// Takes bytes from the budget, not for pages; returns false if it has not that many.
     pub(crate) fn lend(&self, bytes: u64) -> bool {
         let most_bytes = self.most_lent_bytes();
         let add = |lent: u64| Some(lent + bytes).filter(|lent| *lent <= most_bytes);

@@ -7,8 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::PageNumber;
 
-/// A stretch of time in which operations happen. The first one is 1; 0 stands for the time before
-/// all.
+/// A stretch of time in which operations happen. The first one is 1; 0 is the time before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Epoch(u64);
 
@@ -140,8 +139,8 @@ impl Epochs {
         Epoch::load(&self.current, Ordering::SeqCst)
     }
 
-    /// Returns true if a snapshot needs an image of a page that was last changed in the epoch
-    /// `changed`, or the checkpoint does, if the page is `dirty`: changed since it was last written
+    /// Returns true if the image of a page last changed in the epoch `changed` is needed: by a
+    /// snapshot, or by the checkpoint, if the page is `dirty`: changed since it was last written
     /// out.
     #[inline(always)]
     pub(super) fn needs(&self, changed: Epoch, dirty: bool) -> bool {

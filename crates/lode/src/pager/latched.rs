@@ -1,5 +1,4 @@
-//! A latched page: its content is changed here only, after the image that others need of it was
-//! kept.
+//! A latched page: its content changes here only, after an image that others need was kept.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -18,8 +17,7 @@ pub(crate) struct Latched<'p> {
     pub(super) word: u64,
     pub(super) words: PageRef<'p>,
     pub(super) changed: bool,
-    /// True if no page led to it before the epoch that changes it, so its former content is not
-    /// needed.
+    /// True if no page led to it before the epoch that changes it: no image is needed.
     pub(super) is_new: bool,
 }
 

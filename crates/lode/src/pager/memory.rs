@@ -43,8 +43,7 @@ impl Frames {
         Memory(Arc::clone(&self.cells.home))
     }
 
-    /// Gives the memory of a frame back that holds no page, except for memory that it shares with
-    /// others.
+    /// Gives back the memory of a frame that holds no page, except memory shared with others.
     pub(super) fn give_back(&self, frame: FrameNumber) {
         let at = |index: usize| index * STRIDE * size_of::<AtomicU64>();
         self.cells.give_back(at(frame.index())..at(frame.index() + 1));
@@ -199,7 +198,7 @@ impl Cells {
     /// takes them; the cells in them are zero then.
     #[cfg(all(target_os = "linux", not(miri)))]
     fn give_back(&self, bytes: Range<usize>) {
-        /// Some systems have larger ones; then the call fails, and nothing is given back.
+        /// On systems with larger ones the call fails, and nothing is given back.
         const SYSTEM_PAGE_BYTES: usize = 4096;
         let from = bytes.start.next_multiple_of(SYSTEM_PAGE_BYTES);
         let to = bytes.end.min(self.count * size_of::<AtomicU64>()) / SYSTEM_PAGE_BYTES;

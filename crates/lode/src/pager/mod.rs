@@ -187,9 +187,8 @@ impl Pager {
         })
     }
 
-    /// Returns the process that may use the pages: the one that has opened the database. Its
-    /// threads may hold latches and locks at the moment of a fork, which no thread of the child
-    /// gives back.
+    /// Returns the process that may use the pages: it has opened the database. Its threads may hold
+    /// latches and locks at the moment of a fork, which no thread of the child gives back.
     pub(crate) fn home(&self) -> Home {
         self.home
     }
@@ -381,8 +380,7 @@ impl Pager {
         self.dirty() + self.checkpoint_images()
     }
 
-    /// Returns the number of pages of the checkpoint in progress that have changed since it
-    /// started.
+    /// Returns the pages of the checkpoint in progress that have changed since it started.
     #[inline(always)]
     pub(crate) fn checkpoint_images(&self) -> u64 {
         self.epochs.held_by_checkpoint()

@@ -100,8 +100,7 @@ pub(crate) fn first_bytes(number: u64, count: usize) -> u64 {
 }
 
 impl<'p> PageMut<'p> {
-    /// Creates it for the pager, which knows that no other thread changes the page at the same
-    /// time.
+    /// Creates it for the pager, which knows that no other thread changes the page.
     #[inline(always)]
     pub(super) fn new(page: PageRef<'p>) -> Self {
         Self(page)

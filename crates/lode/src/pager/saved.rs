@@ -61,8 +61,7 @@ impl Saved {
         self.find_if(page, |kept| kept.which.serves(moment))
     }
 
-    /// Returns the page as it was at a moment, if it has changed since, and had changed since it
-    /// was last written out.
+    /// Returns the page as it was at a moment, if it has changed since, and was dirty then.
     pub(super) fn find_dirty(&self, page: PageNumber, moment: ReadEpoch) -> Option<Arc<PageImage>> {
         self.find_if(page, |kept| kept.dirty && kept.which.serves(moment))
     }
@@ -98,8 +97,7 @@ impl Saved {
         epochs.release_checkpoint(|which| gone.extend(self.drop_holder(which)));
     }
 
-    /// Drops some images of moments that have expired or were given up; returns false if there were
-    /// none.
+    /// Drops some images of moments that expired or were given up; returns false if none were.
     pub(super) fn drop_some(&self, epochs: &Epochs) -> bool {
         let mut gone = Vec::new();
         epochs.drop_some(BATCH, |which| gone.extend(self.drop_holder(which))) > 0

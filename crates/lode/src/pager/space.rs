@@ -117,8 +117,7 @@ impl Space {
         self.lock().survey(pager)
     }
 
-    /// Takes the pages whose first words were found to have a highest byte that is not 0, and that
-    /// byte.
+    /// Takes the pages whose highest byte of the first word was found not to be 0, and that byte.
     pub(crate) fn take_notes(&self) -> Vec<(PageNumber, u8)> {
         std::mem::take(&mut self.lock().notes)
     }

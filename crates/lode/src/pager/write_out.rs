@@ -108,8 +108,7 @@ impl Pager {
         }
     }
 
-    /// Notes that a page was written out as it is with this word: unless it has changed since, it
-    /// can leave.
+    /// Notes that a page was written out with this word: if it has not changed, it can leave.
     pub(crate) fn written(&self, page: PageNumber, word: u64) {
         let [cell, _] = self.entry(page);
         let clean = word & !DIRTY;

@@ -97,8 +97,7 @@ impl<'p> Node<'p> {
         self.level() == 0
     }
 
-    /// Returns the number of entries. A reader may see any number, but none that is too large for
-    /// the page.
+    /// Returns the number of entries. A reader may see any, but none too large for the page.
     #[inline(always)]
     pub(super) fn count(self) -> usize {
         ((self.words.get(0) >> 8 & 0xffff) as usize).min(PAGE_WORDS - ENTRIES)

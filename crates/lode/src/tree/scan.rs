@@ -280,8 +280,7 @@ fn entries_in(node: Node<'_>, range: &Range) -> std::ops::Range<usize> {
 }
 
 impl Next {
-    /// Returns the key that a scan continues from after a leaf, if it is at one: each is beyond the
-    /// one before.
+    /// Returns the key to continue from after a leaf, if any: each is beyond the one before.
     fn fence(&self) -> Option<&[u8]> {
         match self {
             Self::From(key) | Self::Before(key) => Some(key),

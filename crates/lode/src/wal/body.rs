@@ -32,8 +32,7 @@ pub(crate) struct Together<I> {
 }
 
 impl<'b, I: Iterator<Item = LogRecord<'b>> + Clone> Together<I> {
-    /// Joins the records that an iterator yields, each time that it is cloned; `None` if it yields
-    /// none.
+    /// Joins the records that an iterator yields, whenever it is cloned; `None` if it yields none.
     pub(crate) fn of(records: I) -> Option<Self> {
         let mut rest = records.clone();
         let first = rest.next()?;

@@ -28,8 +28,7 @@ struct State {
     /// The reason why a sync failed. No sync follows it.
     failed: Option<String>,
     phase: Phase,
-    /// The round of the next sync, the number of threads that wait in it, and the position that
-    /// they wait for.
+    /// The round of the next sync, the threads that wait in it, and the position they wait for.
     round: Arc<Round>,
     waiting: usize,
     wanted: LogPosition,

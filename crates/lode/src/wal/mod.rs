@@ -90,8 +90,7 @@ pub(crate) enum FrameWriting {
 /// database takes up little.
 const LEAST_SECOND_BYTES: u64 = 128 << 10;
 
-/// The least bytes of a record after which more such records are likely, which need no memory
-/// ahead.
+/// The least bytes of a record after which more such are likely, which need no memory ahead.
 const LEAST_BULK_BYTES: usize = 1 << 16;
 
 /// Zeros that are written to a new segment at a time: other syncs of the disk may wait for them.

@@ -47,8 +47,7 @@ impl Reader {
         self.front.header.size_bytes.checked_sub(self.size_bytes).filter(|missing| *missing > 0)
     }
 
-    /// Returns the bytes from `at` on: `wanted` of them, at most a piece, or as many as the file
-    /// has.
+    /// Returns the bytes from `at` on: `wanted` of them, at most a piece, and only existing ones.
     fn bytes(&mut self, at: u64, wanted: usize) -> Result<&[u8]> {
         let wanted = self.size_bytes.saturating_sub(at).min(wanted as u64);
         let end = self.from + self.piece.len() as u64;

@@ -22,8 +22,7 @@ pub(crate) struct TableId(pub u32);
 impl TableId {
     const BYTES: usize = size_of::<u32>();
 
-    /// Returns the number of the table that is created after this one; `None` if this is the last
-    /// number.
+    /// Returns the number of the table created after this one; `None` if this is the last.
     pub(crate) fn next(self) -> Option<Self> {
         self.0.checked_add(1).map(Self)
     }

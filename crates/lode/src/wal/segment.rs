@@ -109,8 +109,7 @@ impl Segment {
         }
     }
 
-    /// Returns true if zeros should be [written](Self::write_zeros) to a new file before frames
-    /// are.
+    /// Returns true if zeros should be [written](Self::write_zeros) to a new file before frames.
     pub(super) fn gains_from_zeros(&self) -> bool {
         self.is_overwritten
     }

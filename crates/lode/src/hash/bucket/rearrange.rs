@@ -40,8 +40,7 @@ struct Taken {
 }
 
 impl Taken {
-    /// Returns a set with none of `count` slots taken. Bits after those are set: no such slots
-    /// exist.
+    /// Returns a set with none of `count` slots taken. Bits after those are set.
     fn none(count: usize) -> Self {
         let words = count.div_ceil(64);
         let mut bits = [0; PAGE_WORDS / 64];
@@ -152,8 +151,7 @@ impl Slots {
         Ok(())
     }
 
-    /// Returns the first word of a slot with another tag: that of a record in `slot` with this
-    /// home.
+    /// Returns the first word of a slot with another tag: that of a record with this home.
     #[inline(always)]
     fn tagged(&self, first: u64, home: usize, slot: usize) -> u64 {
         let distance = if slot >= home { slot - home } else { slot + self.count - home };
@@ -268,8 +266,7 @@ impl Slots {
         self.in_order(words, home, home_of).is_some()
     }
 
-    /// Inserts a record for which there [is room](Self::has_room_in_order) in order, and puts all
-    /// others in order.
+    /// Inserts a record for which there [is room](Self::has_room_in_order), and orders all others.
     #[cold]
     pub(in crate::hash) fn insert_in_order(
         &self,

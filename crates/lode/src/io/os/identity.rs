@@ -25,8 +25,7 @@ impl Identity {
         Ok(Self::found(uninterrupted(|| fstat(file))?))
     }
 
-    /// Returns the identity of the file that a name in a directory leads to; a link is not
-    /// followed.
+    /// Returns the identity of the file of a name in a directory; a link is not followed.
     pub(super) fn at(directory: &fs::File, name: &str) -> Result<Self> {
         #[cfg(target_os = "linux")]
         if let Some(found) = without_times::identity(directory, name)? {

@@ -206,8 +206,7 @@ impl File for Handle {
         self.home.expect_here()?;
         let former = self.size_bytes()?;
         space::set_aside(&self.file, former, bytes).inspect_err(|_| {
-            // Some of the space may be set aside. The first error is the one that says what is
-            // wrong.
+            // Some of the space may be set aside. The first error is the cause.
             let _ = self.file.set_len(former);
         })
     }

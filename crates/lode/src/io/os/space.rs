@@ -1,5 +1,4 @@
-//! Space that is set aside for files, and the file systems on which a mapped file can be written
-//! to.
+//! Space that is set aside for files, and file systems that allow writing to a mapped file.
 
 use std::fs;
 #[cfg(target_os = "linux")]

@@ -31,8 +31,7 @@ pub enum FaultKind {
     /// A `sync` or a `sync_directory`; with `EIO`. Changes not durable then stay so, even after a
     /// later one that succeeds, unless they are written again: the system does not try twice.
     SyncFails,
-    /// An operation that needs space: `create`, or one that makes a file longer; with
-    /// `StorageFull`.
+    /// An operation that needs space: `create`, or a longer file; with `StorageFull`.
     NoSpace,
 }
 

@@ -183,8 +183,7 @@ impl File for Handle {
         Ok(Some(Arc::new(Front { handle: self.clone(), size_bytes, is_in_memory })))
     }
 
-    /// Returns a lock of no effect: the disk's files have no other names, and the user that has the
-    /// disk locked has them all.
+    /// Locks nothing: files have no other names, and the disk's lock covers them all.
     fn lock(&self, _: Access) -> Result<Lock> {
         Ok(Box::new(()))
     }

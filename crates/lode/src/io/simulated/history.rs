@@ -31,8 +31,7 @@ impl<T> History<T> {
         self.lost = false;
     }
 
-    /// Makes the seen version durable, unless writing it back failed before, which is not tried
-    /// twice.
+    /// Makes the seen version durable, unless writing it back failed before: it is not tried twice.
     pub(super) fn sync(&mut self) {
         if !self.lost
             && let Some(last) = self.since.pop()

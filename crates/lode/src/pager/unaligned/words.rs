@@ -1,5 +1,4 @@
-//! Loads and stores by the words that hold the bytes: on other processors, without assembly, and in
-//! tests.
+//! Loads and stores by the words that hold the bytes, without assembly: elsewhere, and in tests.
 
 use std::sync::atomic::Ordering;
 
