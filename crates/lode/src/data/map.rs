@@ -141,7 +141,7 @@ impl PageMap {
             let changed = self.nodes[level].iter().filter(|(_, node)| node.changed);
             let changed: Vec<u32> = changed.map(|(number, _)| *number).collect();
             for number in changed {
-                // It has one already if the checkpoint before this one failed.
+                // The node has one already if the checkpoint before this one failed.
                 if !self.node(file, level, number)?.slot.is_some() {
                     // A node of level 0 without pages has no location.
                     let node = self.node(file, level, number)?;

@@ -275,7 +275,7 @@ impl DataFile {
             return Err(Error::CatalogueFull { most_bytes });
         }
         let most_pages = pages.max(*catalogue_pages);
-        // If this fails, the next one sees to those that there are more of now.
+        // If this fails, the next call releases the pages beyond its own too.
         *catalogue_pages = most_pages;
         for page in PageNumber::default().run(most_pages) {
             let slot = if page.get() < pages { slots.take()? } else { SlotNumber::NONE };

@@ -372,7 +372,7 @@ impl DataFile {
                 self.state().slots.end_holes(slots);
                 false
             }
-            // It may be done in part. It is set aside again before it is used.
+            // The hole may be made in part. The space is set aside again before it is used.
             Err(_) => false,
         }
     }

@@ -123,7 +123,7 @@ fn word_of(key: &[u8], at: usize) -> u64 {
 impl Slots {
     pub(super) fn new(shape: Shape) -> Self {
         let key_end = 1 + shape.key_size;
-        // Its first word can be read whole.
+        // The first word of a slot can be read whole.
         let stride = (key_end + shape.payload_size).max(8);
         let count = (PAGE_BYTES - HEADER - BEYOND) / stride;
         let bits = (key_end % 8 * 8) as u32;
@@ -374,7 +374,7 @@ impl Slots {
     pub(super) fn remove(&self, words: &mut PageMut<'_>, slot: usize) {
         let end = self.start_of(self.count);
         let (mut free, mut next) = (self.start_of(slot), self.start_of(slot));
-        // How far the next slot is behind the free one.
+        // The distance of the next slot from the free one.
         let mut behind = 0;
         for _ in 0..self.count {
             next = if next + self.stride == end { HEADER } else { next + self.stride };
@@ -382,7 +382,7 @@ impl Slots {
             let first = words.get_at(next);
             match first & TAG {
                 0 => break,
-                // Its home is behind the free slot.
+                // The record's home is behind the free slot.
                 tag if tag <= behind => {}
                 _ => {
                     self.copy(words, words.page_ref(), (next, free), first - behind);

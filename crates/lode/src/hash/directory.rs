@@ -85,7 +85,7 @@ fn allocate_for_split<'p>(
         let more = [(); (1 << FIRST_BITS) - 2].map(|()| pager.allocate(space).ok());
         new.extend(more.into_iter().flatten());
         if new.len() < (1 << FIRST_BITS) - 1 {
-            // They are split once they are full.
+            // The other pages are split once they are full.
             new.drain(1..).for_each(|page| page.free(space, pager.epoch()));
         }
     }
@@ -328,7 +328,7 @@ impl Directory {
         if !found.validate() {
             return Ok(false);
         }
-        // Not in the page: if there is no room, it is unchanged, and need not be written.
+        // Not in the page: without room, the page stays unchanged, and need not be written.
         let mut joined = Image::of(low.words());
         match slots.join(&mut joined.words_mut(), high.words(), home_of) {
             Ok(()) => {}

@@ -211,7 +211,7 @@ impl FreeSpaceMap {
         let mut open = self.open();
         open.remove(page);
         if room == 0 {
-            // It may be gone, and its number may be that of a new page.
+            // The page may be gone, and its number may be that of a new page.
             open.closed.remove(&page);
         }
         match open.closed.get_mut(&page) {

@@ -88,7 +88,7 @@ impl IndexKeys {
 /// | 0…31 | the page |
 /// | 32…47 | the slot |
 /// | 48…62 | the [hint](Hint) |
-/// | 63 | whether it was passed |
+/// | 63 | set if it was passed |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     /// The record's address; `None` if it was deleted after others had passed it.

@@ -3,8 +3,8 @@
 //!
 //! | words | content |
 //! |---|---|
-//! | 0 | the number of slots, where the records begin, garbage, free slots, the note on its room |
-//! | 1… | slots: where the record is, in words, its bytes, whether it is there and whether long |
+//! | 0 | the number of slots, where the records start, garbage, free slots, the note on its room |
+//! | 1… | slots: where the record is, in words, its bytes, and bits: exists, is long |
 //! | … | free |
 //! | … | records, each from a word on |
 //!
@@ -282,7 +282,7 @@ impl<'p> HeapPageMut<'p> {
                 header.slots - 1
             }
         };
-        // Not its word yet, if records have to be moved.
+        // The slot is free until the record is put: records may have to be moved.
         self.words.set(SLOTS + number, 0);
         self.put(header, number, bytes, is_long);
         number

@@ -212,7 +212,7 @@ fn an_entry_that_leads_to_a_page_of_the_index_is_an_error_and_no_endless_search(
     let context = WriteContext::unlogged(&pager, &space, TableId(1));
     let (key, long) = ([1; 4], [1; 1_000]);
     heap.put(&index, &context, Record { key: &key, payload: &long }, Put::Insert).expect("room");
-    // Its bucket was the first page. The bytes at the place of a slot there make one.
+    // The bucket was the first page. The bytes at the place of a slot there make one.
     let address = Some(Address { page: space.extents()[0], slot: 0 });
     let forged = Entry { address, hint: Hint::default(), is_passed: false }.bytes();
     assert_eq!(index.write(&context, &key, 0, &forged), Ok(true));
@@ -292,8 +292,7 @@ fn a_compaction_frees_pages_without_records_and_lets_the_others_take_some_again(
     assert!(more_bytes <= 1 << 14, "{more_bytes} bytes more");
 }
 
-/// Where keys have all lengths, a key with the digest of another may be longer than all bytes of
-/// that record.
+/// Where keys have all lengths, a key with the digest of another may be longer than that record.
 #[test]
 fn keys_of_any_length_have_the_digests_of_shorter_ones() {
     let db = Database::in_memory().expect("memory");

@@ -271,7 +271,7 @@ impl Heap {
         index.at(context, index_key, |entry_mut| {
             let is_here = |entry: &Entry| entry.address == Some(address) && !entry.is_passed;
             if let Some(entry) = entry_in(entry_mut).filter(is_here) {
-                // It is not logged: the replay of the insertion passes the record again.
+                // Passing is not logged: the replay of the insertion passes the record again.
                 let epoch = context.pager.epoch();
                 entry_mut.write(epoch, 0, &Entry { is_passed: true, ..entry }.bytes());
             }

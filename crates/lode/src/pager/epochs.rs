@@ -164,7 +164,7 @@ impl Epochs {
         ReadEpoch(epoch)
     }
 
-    /// Adds one snapshot to a moment, if it has one whose images are kept.
+    /// Adds one snapshot to a moment; returns false if it has none whose images are kept.
     pub(super) fn share(&self, moment: ReadEpoch) -> bool {
         let mut live = self.lock();
         let readers = live.snapshots.get_mut(&moment.0);

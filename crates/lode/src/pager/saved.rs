@@ -78,7 +78,7 @@ impl Saved {
         for images in epochs.release(moment).chunks(BATCH) {
             #[cfg(test)]
             self.looked_at.fetch_add(images.len() as u64, Ordering::Relaxed);
-            // Their memory is given back when the epochs are not locked any more.
+            // The memory of images is given back once the epochs are not locked any more.
             let mut gone = Vec::new();
             epochs.pass_on(images, |which| gone.extend(self.drop_holder(which)));
         }

@@ -145,7 +145,7 @@ fn extent_of(page: PageNumber) -> PageNumber {
 }
 
 impl Numbers {
-    /// Finds out the numbers of the next extent that are in use: in memory or in the data file.
+    /// Finds the free numbers of the next extent; returns false if no extent is unknown.
     fn survey(&mut self, pager: &Pager) -> Result<bool> {
         let Some(&first) = self.unknown.first() else { return Ok(false) };
         let (mut free, mut notes) = (Vec::new(), Vec::new());

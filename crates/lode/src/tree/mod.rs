@@ -148,7 +148,7 @@ impl Tree {
         seen.validate().then(|| seen.page())
     }
 
-    /// Does [`get`](Self::get), if no absent or latched page is in the way.
+    /// Does as [`get`](Self::get); returns `None` if an absent or latched page is in the way.
     #[inline(always)]
     pub(crate) fn try_get(&self, pager: &Pager, key: &[u8], payload: &mut [u8]) -> Option<bool> {
         let key = SearchKey::new(key);

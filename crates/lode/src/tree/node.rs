@@ -2,8 +2,8 @@
 //!
 //! | words | content |
 //! |---|---|
-//! | 0 | level (0 for a leaf), number of entries, where the records begin, garbage |
-//! | 1 | which fences there are, how many bytes they share, and the length of variable ones |
+//! | 0 | level (0 for a leaf), number of entries, where the records start, garbage |
+//! | 1 | which fences exist, the number of bytes they share, the lengths of variable ones |
 //! | 2, 3 | the fences as they would be in entries; 0 and the highest for none |
 //! | 4… | entries: 48 bits of the key after the common bytes, and where the record is |
 //! | …  | free |

@@ -2,11 +2,11 @@
 //!
 //! | bytes | content |
 //! |---|---|
-//! | 4 | CRC-32C of what follows, which begins with the segment's salt |
+//! | 4 | CRC-32C of the bytes after it, started with the segment's salt |
 //! | 4 | the CRC of the frame before; for the first one, of the segment's header |
 //! | 4 | bytes of the record |
 //! | 1 | its kind |
-//! | 1 | whether the frame says what was synced |
+//! | 1 | 1 if the frame has a note of what was synced |
 //! | 2 | zeros |
 //! | 16 | if so: the position up to which the log was synced |
 //! | …  | the record |

@@ -163,7 +163,7 @@ pub(super) fn read(file: &dyn File, number: SegmentNumber) -> Result<Found> {
     let (mut whole, mut other_format) = (None, None);
     for at in HEADERS_AT {
         match Header::read(part(at))? {
-            // Of a file that has another name now, the one that was written for this name.
+            // If the file has another name now, the copy that was written for this name.
             Copy::Whole(header, sum) if whole.is_none() || header.number == number => {
                 whole = Some((header, sum));
             }

@@ -233,7 +233,7 @@ impl Group {
         state.patience.note_sync((ended, ended - start), here, later);
         let next = match state.waiting {
             0 => None,
-            // They appended before this sync, and came after it had started.
+            // These threads appended before this sync, and came after it had started.
             _ if state.wanted <= synced => Some((state.take_round(), News::Synced)),
             _ => Some((Arc::clone(&state.round), News::Gather)),
         };

@@ -56,9 +56,9 @@ impl Turn {
         self.old.iter().map(|(_, size, _)| size).sum()
     }
 
-    /// Makes a segment without a header: in the smallest file that is kept and has `least_bytes`,
-    /// or in a new one of `new_bytes`. If there is no space for that, gives up the files that are
-    /// kept.
+    /// Prepares a segment without a header: in the smallest file that is kept and has
+    /// `least_bytes`, or in a new one of `new_bytes`. If there is no space for that, gives up the
+    /// files that are kept.
     pub(super) fn prepare(
         &mut self,
         disk: &dyn Disk,

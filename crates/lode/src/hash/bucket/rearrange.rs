@@ -135,7 +135,7 @@ impl Slots {
             taken.free(slot.into());
             let to = taken.first_free(home.into());
             taken.take(to);
-            // If it stays in its slot cannot be guessed; to copy a short one costs less.
+            // A wrong guess if it stays in its slot costs more than to copy a short one.
             if self.stride > SHORT_BYTES && to == usize::from(slot) {
                 continue;
             }
@@ -236,7 +236,7 @@ impl Slots {
         }
         records.push((new_home, self.count));
         records.sort_unstable();
-        // Those that go around the end push the first ones, which may push others around it.
+        // Records that go around the end push the first ones, which may push others around it.
         let mut around = 0;
         loop {
             let end = records.iter().fold(around, |next, (home, _)| next.max(*home) + 1);

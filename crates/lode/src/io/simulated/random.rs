@@ -33,7 +33,7 @@ mod tests {
 
     #[test]
     fn the_sequence_is_that_of_splitmix64() {
-        // As the authors' Java class `java.util.SplittableRandom` gives them for the seed 0.
+        // The numbers of the authors' Java class `java.util.SplittableRandom` for the seed 0.
         let mut random = Random::new(0);
         assert_eq!(random.next(), 0xE220_A839_7B1D_CDAF);
         assert_eq!(random.next(), 0x6E78_9E6A_A1B9_65F4);

@@ -160,7 +160,7 @@ fn a_renamed_file_can_have_both_names_or_none() {
         .collect();
     assert_eq!(renamed, ["", "a", "ab", "b"].map(String::from).into());
 
-    // They are two files.
+    // The names are of two files.
     let disk = both.unwrap();
     disk.open("a").unwrap().write_at(0, &[2]).unwrap();
     assert_eq!(disk.file_bytes("b").unwrap(), [1]);

@@ -181,7 +181,7 @@ mod tests {
             run.come(1_000);
             assert!(run.patience.is_enough(1));
         }
-        // When a second one came once, it is not expected for ever.
+        // A second thread that came once is not expected for ever.
         run.sync(1, 1);
         run.come(10);
         assert!(run.patience.is_enough(2));
