@@ -99,8 +99,8 @@ pub(crate) struct Entry {
     pub is_passed: bool,
 }
 
-/// The first position of a record in its page: the processor fetches it with its slot, instead of
-/// after it. It may have moved, or have another size. Older stores have no hints.
+/// The word at which a record was put in its page: the processor fetches it with its slot, instead
+/// of after it. It may have moved, or have another size. Older stores have no hints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Hint(u16);
 

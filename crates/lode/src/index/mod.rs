@@ -226,7 +226,7 @@ pub(crate) fn put_at<E>(
     Ok(Step::Done(there))
 }
 
-/// Overwrites bytes of the payload from byte `at` on, once logged. Returns true if it exists.
+/// Overwrites bytes of the payload from `at` on, once logged. Returns true if there is a record.
 #[inline(always)]
 pub(crate) fn patch_at<E>(
     entry_mut: &mut (impl EntryMut + ?Sized),

@@ -297,8 +297,8 @@ impl Epochs {
         self.held_by_checkpoint.load(Ordering::Relaxed)
     }
 
-    /// Takes all images from the snapshots of the oldest moment; returns false if no snapshot has
-    /// any. The images go [later](Self::drop_some).
+    /// Takes all images from the snapshots of the oldest moment; returns false if no snapshot
+    /// is left. The images go [later](Self::drop_some).
     pub(super) fn expire_oldest(&self) -> bool {
         let mut live = self.lock();
         let Some((moment, readers)) = live.snapshots.pop_first() else { return false };
