@@ -25,8 +25,7 @@ const FIRST_TABLE_NODE: u32 = PageNumber::FIRST_OF_TABLES.get() >> BITS;
 
 struct Node {
     entries: Box<[Ref]>,
-    /// Whether it has changed since it was written; and the slot that was taken for writing it, if
-    /// one was.
+    /// True if it has changed since it was written; and the slot taken for writing it, if one was.
     changed: bool,
     slot: SlotNumber,
 }
@@ -57,12 +56,12 @@ impl Node {
     }
 }
 
-/// What a node's checksum is made with.
+/// Returns the number that a node's checksum is made with.
 fn owner(level: usize, number: u32) -> u64 {
     (level as u64 + 1) << 32 | u64::from(number)
 }
 
-/// The nodes that have been read or made.
+/// The nodes that were read or made.
 #[derive(Default)]
 pub(super) struct PageMap {
     nodes: [BTreeMap<u32, Node>; LEVELS],
@@ -70,12 +69,12 @@ pub(super) struct PageMap {
 }
 
 impl PageMap {
-    /// The one with a root.
+    /// Opens the map with this root.
     pub(super) fn open(root: Ref) -> Self {
         Self { root, ..Self::default() }
     }
 
-    /// Where a node is on the disk.
+    /// Returns the location of a node on the disk.
     fn node_ref(&mut self, file: &dyn File, level: usize, number: u32) -> Result<Ref> {
         if level == ROOT {
             return Ok(self.root);
@@ -99,7 +98,7 @@ impl PageMap {
         Ok(self.nodes[level].get_mut(&number).expect("it was just put there"))
     }
 
-    /// Where a page is.
+    /// Returns the location of a page.
     pub(super) fn get(&mut self, file: &dyn File, page: PageNumber) -> Result<Ref> {
         if page.get() >> (BITS * LEVELS as u32) != 0 {
             return Ok(Ref::default());
@@ -107,7 +106,7 @@ impl PageMap {
         Ok(self.node(file, 0, page.get() >> BITS)?.entries[page.index() % ENTRIES])
     }
 
-    /// Says where a page is from now on; returns where it was.
+    /// Sets the location of a page; returns the location before.
     pub(super) fn set(&mut self, file: &dyn File, page: PageNumber, at: Ref) -> Result<Ref> {
         if page.get() >> (BITS * LEVELS as u32) != 0 {
             let most_bytes = (SLOT_BYTES as u64) << (BITS * LEVELS as u32);
@@ -118,14 +117,14 @@ impl PageMap {
         Ok(std::mem::replace(&mut node.entries[page.index() % ENTRIES], at))
     }
 
-    /// How many nodes of level 0 have pages that are in the order of their numbers.
+    /// Returns the number of nodes of level 0 with these pages, which are in the order of numbers.
     pub(super) fn nodes_of(pages: &[PageNumber]) -> u64 {
         pages.chunk_by(|a, b| a.get() >> BITS == b.get() >> BITS).count() as u64
     }
 
-    /// The most nodes that change when `pages` more pages do.
+    /// Returns the most nodes that change when `pages` more pages do.
     pub(super) fn most_changed(&self, pages: u64) -> u64 {
-        // Those of the catalogue have the lowest numbers, and after them come those of tables.
+        // Nodes of the catalogue have the lowest numbers, and after them come those of tables.
         let of_catalogue = self.nodes[0].range(..FIRST_TABLE_NODE).count() as u64;
         let highest = self.nodes[0].keys().next_back().map_or(0, |number| *number);
         let of_tables = u64::from((highest + 1).saturating_sub(FIRST_TABLE_NODE));
@@ -142,9 +141,9 @@ impl PageMap {
             let changed = self.nodes[level].iter().filter(|(_, node)| node.changed);
             let changed: Vec<u32> = changed.map(|(number, _)| *number).collect();
             for number in changed {
-                // It has one already if the checkpoint before this one failed.
+                // The node has one already if the checkpoint before this one failed.
                 if !self.node(file, level, number)?.slot.is_some() {
-                    // A node of level 0 without pages is nowhere.
+                    // A node of level 0 without pages has no location.
                     let node = self.node(file, level, number)?;
                     let is_empty = level == 0 && !node.entries.iter().any(|at| at.is_some());
                     let before = self.node_ref(file, level, number)?;
@@ -164,7 +163,7 @@ impl PageMap {
         Ok(())
     }
 
-    /// Writes the nodes that have changed to the slots that they took; returns where the root is.
+    /// Writes the nodes that have changed to the slots that they took; returns the root's location.
     pub(super) fn write(&mut self, file: &dyn File) -> Result<Ref> {
         for level in 0..LEVELS {
             let changed = self.nodes[level].iter().filter(|(_, node)| node.changed);
@@ -193,7 +192,7 @@ impl PageMap {
         Ok(self.root)
     }
 
-    /// Pages with their slots, in the order of their numbers.
+    /// Returns the pages with their slots, in the order of their numbers.
     pub(super) fn pages(&mut self, file: &dyn File) -> Result<Vec<(PageNumber, SlotNumber)>> {
         let mut pages = Vec::new();
         self.walk(file, &mut |level, number, at| {
@@ -204,8 +203,8 @@ impl PageMap {
         Ok(pages)
     }
 
-    /// The nodes below the root, by level and number, that lie in the slot `enough` or after it.
-    /// (The root is written with every checkpoint.)
+    /// Returns the nodes below the root, by level and number, that are in the slot `enough` or
+    /// after it. (The root is written with every checkpoint.)
     pub(super) fn nodes_beyond(
         &mut self,
         file: &dyn File,
@@ -226,7 +225,7 @@ impl PageMap {
         Ok(())
     }
 
-    /// The slots of all pages and nodes.
+    /// Returns the slots of all pages and nodes.
     pub(super) fn all_slots(&mut self, file: &dyn File) -> Result<Vec<SlotNumber>> {
         let root = self.root.is_some().then_some((LEVELS, 0, self.root.slot));
         let mut found = Vec::from_iter(root);
@@ -242,7 +241,7 @@ impl PageMap {
         Ok(found.chain(taken.filter(|slot| slot.is_some())).collect())
     }
 
-    /// Calls `visit` with the level of every node and the entries of it that are somewhere.
+    /// Calls `visit` with the level of every node and those of its entries that have a location.
     fn walk(&mut self, file: &dyn File, visit: &mut dyn FnMut(usize, u32, Ref)) -> Result<()> {
         let mut numbers = vec![0];
         for level in (0..LEVELS).rev() {
@@ -260,7 +259,7 @@ impl PageMap {
                     continue;
                 }
                 below.extend(somewhere.iter().map(|(_, number)| *number));
-                // A node that was never written is nowhere yet, but pages that it knows may be.
+                // A node that was never written has no location yet, but its pages may have one.
                 let new = self.nodes[level - 1].range(first..first + ENTRIES as u32);
                 below.extend(new.map(|(number, _)| *number));
                 below.sort_unstable();

@@ -1,8 +1,8 @@
-//! The data file: pages in *slots*, which are never overwritten while something could need what is
-//! there; the page map, which says where each page is and what its checksum is; and two
-//! superblocks, of which the newer one that is whole says where the page map is.
+//! The data file: pages in *slots*, which are never overwritten while their content could be
+//! needed; the page map, which has the location and the checksum of each page; and two superblocks,
+//! of which the newer one that is whole has the location of the page map.
 //!
-//! All of it is in `FORMAT.md`.
+//! `FORMAT.md` describes all of it.
 
 mod map;
 mod number;
@@ -28,11 +28,11 @@ use crate::io::File;
 /// Bytes of a page and of its slot.
 pub(crate) const SLOT_BYTES: usize = 16 * 1024;
 
-/// Where a page is, or a node of the page map.
+/// The location of a page, or of a node of the page map.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ref {
     pub slot: SlotNumber,
-    /// What the highest byte of its first word was.
+    /// The highest byte of the page's first word.
     pub note: u8,
     pub checksum: u64,
 }
@@ -42,18 +42,18 @@ impl Ref {
         self.slot.is_some()
     }
 
-    /// Where what is in these bytes is.
+    /// Returns the location of these bytes in a slot.
     fn of(slot: SlotNumber, bytes: &[u8], owner: u64) -> Self {
         Self { slot, note: bytes[7], checksum: checksum(bytes, owner) }
     }
 }
 
-/// The checksum of what is at a slot. What belongs elsewhere has another.
+/// Returns the checksum of the bytes in a slot. With another owner it is another.
 fn checksum(bytes: &[u8], owner: u64) -> u64 {
     xxh3_64_with_seed(bytes, owner)
 }
 
-/// A data file that is open.
+/// An open data file.
 pub(crate) struct DataFile {
     file: Box<dyn File>,
     /// Held while the file becomes longer or shorter; locked before `state`.
@@ -61,24 +61,24 @@ pub(crate) struct DataFile {
     state: Mutex<State>,
     pages_read: AtomicU64,
     pages_written: AtomicU64,
-    /// Whether the directory is no longer locked.
+    /// True if the directory is no longer locked.
     is_given_up: AtomicBool,
 }
 
 struct State {
     map: PageMap,
     slots: Slots,
-    /// Pages of the catalogue that is current.
+    /// Pages of the current catalogue.
     catalogue_pages: u32,
-    /// Free slots that were asked for last, for the next checkpoint.
+    /// Free slots that the last reservation asked for, for the next checkpoint.
     reserved: u64,
-    /// Pages that the checkpoint that is being written has still to write, and that have no slot
-    /// that this would release.
+    /// Pages that the checkpoint in progress has still to write, and that have no slot that this
+    /// would release.
     unwritten_new_pages: u64,
 }
 
 impl DataFile {
-    /// A new one, without pages.
+    /// Creates a data file without pages.
     pub(crate) fn create(file: Box<dyn File>) -> Result<Self> {
         let (map, slots) = (PageMap::default(), Slots::default());
         let size = u64::from(slots.end()) * SLOT_BYTES as u64;
@@ -96,8 +96,8 @@ impl DataFile {
         Self { file, growth, state, pages_read, pages_written, is_given_up }
     }
 
-    /// Opens one that is there, to read it; returns the superblock that counts, and the catalogue,
-    /// too. Before it is written to, it must be [made sure of](Self::make_sure).
+    /// Opens an existing data file, to read it; returns the superblock that counts, and the
+    /// catalogue, too. Before it is written to, it must be [made sure of](Self::make_sure).
     pub(crate) fn open(file: Box<dyn File>) -> Result<(Self, Superblock, Vec<u8>)> {
         let superblock = Superblock::read(&*file)?;
         let map = PageMap::open(superblock.map);
@@ -110,7 +110,7 @@ impl DataFile {
             unwritten_new_pages: 0,
         };
         let data = Self::new(file, state);
-        // Page by page: how many there should be may be more than there are.
+        // Page by page: the superblock may claim more than the file has.
         let (mut bytes, mut page_bytes) = (Vec::new(), vec![0; SLOT_BYTES]);
         for page in PageNumber::default().run(superblock.catalogue_pages) {
             data.load(page, &mut page_bytes)?;
@@ -129,7 +129,7 @@ impl DataFile {
         let mut size = self.file.size_bytes().map_err(failed)?;
         let wanted = u64::from(superblock.slots) * SLOT_BYTES as u64;
         if size > wanted && !self.file.has_space().map_err(failed)? {
-            // Another program made it longer. What was reserved and not used would have space.
+            // Another program made it longer. Slots reserved and not used would have space.
             size = wanted;
         }
         self.file.set_size(size).map_err(failed)?;
@@ -141,7 +141,7 @@ impl DataFile {
         let end = u32::try_from(size / SLOT_BYTES as u64).unwrap_or(u32::MAX);
         match end.cmp(&state.slots.end()) {
             std::cmp::Ordering::Greater => state.slots.extend(end),
-            // It was cut off behind what is in use.
+            // The file was cut off behind what is in use.
             std::cmp::Ordering::Less if end >= state.slots.last_used() => state.slots.truncate(end),
             _ => {}
         }
@@ -155,13 +155,13 @@ impl DataFile {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a page has a slot.
+    /// Returns true if a page has a slot.
     pub(crate) fn has(&self, page: PageNumber) -> Result<bool> {
         Ok(self.note(page)?.is_some())
     }
 
-    /// The highest byte of a page's first word, which describes the page without reading it whole;
-    /// `None` if it has no slot.
+    /// Returns the highest byte of a page's first word, which describes the page without reading it
+    /// whole; `None` if the page has no slot.
     pub(crate) fn note(&self, page: PageNumber) -> Result<Option<u8>> {
         let at = self.state().map.get(&*self.file, page)?;
         Ok(at.is_some().then_some(at.note))
@@ -170,7 +170,7 @@ impl DataFile {
     /// Reads a page.
     ///
     /// # Errors
-    /// `Corrupt` when it is not what was written last, or there is no such page. `Closed` if the
+    /// `Corrupt` if it is not what was written last, or the page does not exist. `Closed` if the
     /// file is not this database's any more.
     pub(crate) fn load(&self, page: PageNumber, bytes: &mut [u8]) -> Result<()> {
         let loaded = self.load_what_is_there(page, bytes);
@@ -181,7 +181,7 @@ impl DataFile {
         }
     }
 
-    /// From now on no page can be loaded: others may open the directory.
+    /// Refuses all further loads of pages: other processes may open the directory.
     pub(crate) fn give_up(&self) {
         self.is_given_up.store(true, Ordering::Release);
     }
@@ -195,18 +195,18 @@ impl DataFile {
         read_slot(&*self.file, at, page.word(), bytes, || format!("page {page}"))
     }
 
-    /// Bytes of pages that were read from it since it was opened.
+    /// Returns the bytes of pages that were read from the file since it was opened.
     pub(crate) fn read_bytes(&self) -> u64 {
         self.pages_read.load(Ordering::Relaxed) * SLOT_BYTES as u64
     }
 
-    /// Bytes of pages that were written to it since it was opened.
+    /// Returns the bytes of pages that were written to the file since it was opened.
     pub(crate) fn written_bytes(&self) -> u64 {
         self.pages_written.load(Ordering::Relaxed) * SLOT_BYTES as u64
     }
 
-    /// Writes pages to free slots, which are theirs from then on. The numbers and the bytes of all
-    /// of them come one after another.
+    /// Writes pages to free slots, which are theirs from then on. `bytes` has the bytes of all
+    /// `pages`, one after another.
     pub(crate) fn write(&self, pages: &[PageNumber], bytes: &[u8]) -> Result<()> {
         let mut state = self.state();
         let mut slots = Vec::new();
@@ -248,18 +248,18 @@ impl DataFile {
         Ok(())
     }
 
-    /// A page is no more.
+    /// Forgets a page that is not used any more.
     pub(crate) fn remove(&self, page: PageNumber) -> Result<()> {
         self.state().set(&*self.file, page, Ref::default())
     }
 
     /// Writes the catalogue and the page map, and makes them current. No other thread may write
-    /// pages meanwhile.
+    /// pages in that time.
     ///
     /// # Errors
-    /// `Poisoned` when a sync fails: what is current is unknown then. After any other error it is
-    /// what was current before, or all of this; both are whole, and the next checkpoint spares
-    /// both.
+    /// `Poisoned` if a sync fails: which state is current is unknown then. After any other error
+    /// the state of before is current, or all of this one; both are whole, and the next checkpoint
+    /// spares both.
     pub(crate) fn publish(
         &self,
         catalogue: &[u8],
@@ -269,13 +269,13 @@ impl DataFile {
         let State { map, slots, catalogue_pages, .. } = &mut *state;
         let size = catalogue.len() + slots.bitmap_bytes();
         let pages = size.div_ceil(SLOT_BYTES) as u32;
-        // What is created is refused long before. The next page would be a table's.
+        // Creating a table is refused long before. The next page would be a table's.
         if pages > PageNumber::FIRST_OF_TABLES.get() {
             let most_bytes = PageNumber::FIRST_OF_TABLES.index() * SLOT_BYTES;
             return Err(Error::CatalogueFull { most_bytes });
         }
         let most_pages = pages.max(*catalogue_pages);
-        // If this fails, the next one sees to those that there are more of now.
+        // If this fails, the next call releases the pages beyond its own too.
         *catalogue_pages = most_pages;
         for page in PageNumber::default().run(most_pages) {
             let slot = if page.get() < pages { slots.take()? } else { SlotNumber::NONE };
@@ -310,11 +310,11 @@ impl DataFile {
         Ok(superblock)
     }
 
-    /// Makes a superblock current that names the same pages as the one before, and another place in
-    /// the log.
+    /// Makes a superblock current that names the same pages as the one before, and another position
+    /// in the log.
     ///
     /// # Errors
-    /// As [`publish`](Self::publish).
+    /// Those of [`publish`](Self::publish).
     pub(crate) fn publish_log(&self, superblock: Superblock) -> Result<Superblock> {
         let next = Superblock { generation: superblock.generation + 1, ..superblock };
         next.write(&*self.file)?;
@@ -328,8 +328,7 @@ impl DataFile {
         self.file.sync().map_err(poisoned)
     }
 
-    /// Looks at the whole page map: whether each slot that is used is used once, and no others
-    /// are.
+    /// Checks the whole page map: each used slot must be used once, and no others may be.
     pub(crate) fn check(&self) -> Result<(), String> {
         let mut state = self.state();
         let State { map, slots, .. } = &mut *state;

@@ -7,7 +7,7 @@ use std::fmt;
 pub(crate) struct PageNumber(u32);
 
 impl PageNumber {
-    /// The pages with lower numbers hold the catalogue. Those of tables begin here.
+    /// The first page of tables. The pages with lower numbers hold the catalogue.
     pub(crate) const FIRST_OF_TABLES: Self = Self(1 << 16);
 
     #[inline(always)]
@@ -20,25 +20,25 @@ impl PageNumber {
         self.0
     }
 
-    /// The number in the low half of a page's word.
+    /// Returns the number in the low half of a page's word.
     #[inline(always)]
     pub(crate) const fn of_word(word: u64) -> Self {
         Self(word as u32)
     }
 
-    /// The number as a page's word has it.
+    /// Returns the number as a page's word has it.
     #[inline(always)]
     pub(crate) const fn word(self) -> u64 {
         self.0 as u64
     }
 
-    /// The number as an index.
+    /// Returns the number as an index.
     #[inline(always)]
     pub(crate) const fn index(self) -> usize {
         self.0 as usize
     }
 
-    /// This page and those after it, `count` in all.
+    /// Returns this page and those after it, `count` in all.
     pub(crate) fn run(self, count: u32) -> impl DoubleEndedIterator<Item = Self> {
         (self.0..self.0 + count).map(Self)
     }
@@ -50,7 +50,7 @@ impl fmt::Display for PageNumber {
     }
 }
 
-/// The number of a slot of the data file. Slot 0, which a superblock is in, stands for none.
+/// The number of a slot of the data file. Slot 0, which a superblock is in, stands for no slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct SlotNumber(pub u32);
 
@@ -62,7 +62,7 @@ impl SlotNumber {
         self != Self::NONE
     }
 
-    /// Where the slot begins in the file.
+    /// Returns the offset of the slot in the file, in bytes.
     pub(super) fn byte(self) -> u64 {
         u64::from(self.0) * super::SLOT_BYTES as u64
     }

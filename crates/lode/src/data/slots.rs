@@ -1,4 +1,4 @@
-//! Which slots of the data file are used.
+//! The used and free slots of the data file.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ const FIRST: u32 = 2;
 /// The fewest slots that a file has: those of the superblocks, and those between.
 const FIRST_END: u32 = COPIES_AT[1] + 2;
 
-/// Those of the superblocks among the first 64 slots.
+/// The bits of superblocks' slots among the first 64 slots.
 const SUPERBLOCK_BITS: u64 = 0b11 << COPIES_AT[0] | 0b11 << COPIES_AT[1];
 
 /// Returns true if a slot is that of a superblock, or of the copy of one.
@@ -23,27 +23,27 @@ pub(super) fn has_superblock(SlotNumber(slot): SlotNumber) -> bool {
     slot < 64 && SUPERBLOCK_BITS >> slot & 1 != 0
 }
 
-/// The word of a slot's bit, among those of all slots.
+/// Returns the index of the word that has a slot's bit.
 fn word(slot: u32) -> usize {
     slot as usize / 64
 }
 
-/// The bit of a slot in its word.
+/// Returns the bit of a slot in its word.
 fn bit(slot: u32) -> u64 {
     1 << (slot % 64)
 }
 
-/// The bits of the slots before `end` in the word of the last of them.
+/// Returns the bits of the slots before `end` in the word of the last of them.
 fn below(end: u32) -> u64 {
     u64::MAX >> ((64 - end % 64) % 64)
 }
 
-/// A bit for each slot.
+/// The slots of a file: a bit for each.
 pub(super) struct Slots {
     used: Vec<u64>,
     /// Slots of the file.
     end: u32,
-    /// Those that are not used, and have space.
+    /// Slots that are not used, and have space.
     free: u32,
     /// The fewest of these since the last checkpoint.
     least_free: u32,
@@ -52,13 +52,13 @@ pub(super) struct Slots {
     /// A bit for each slot that is not used and has no space.
     holes: Vec<u64>,
     hole_count: u32,
-    /// Where the search for a free one goes on, so that pages are written one after another.
+    /// The slot where the search for a free one continues, so that pages are written in sequence.
     cursor: u32,
-    /// A bit for each slot that the last checkpoint may need, or one that failed.
+    /// A bit for each slot that the last checkpoint may need, or a failed one.
     needed: Vec<u64>,
-    /// Needed by the last checkpoint, but not by the next one.
+    /// Slots needed by the last checkpoint, but not by the next one.
     released: Vec<SlotNumber>,
-    /// The next one is being written.
+    /// True while the next checkpoint is being written.
     is_being_written: bool,
 }
 
@@ -82,7 +82,7 @@ impl Default for Slots {
 }
 
 impl Slots {
-    /// From the bits as they were written.
+    /// Restores the slots from the bits as they were written.
     pub(super) fn restore(bitmap: &[u8], end: u32) -> Result<Self> {
         let (words, rest) = bitmap.as_chunks::<8>();
         let used: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
@@ -99,34 +99,34 @@ impl Slots {
         }
     }
 
-    /// Slots that are free and have space.
+    /// Returns the number of slots that are free and have space.
     pub(super) fn free(&self) -> u64 {
         self.free.into()
     }
 
-    /// Slots that have space.
+    /// Returns the number of slots that have space.
     pub(super) fn with_space(&self) -> u64 {
         u64::from(self.end - self.hole_count)
     }
 
-    /// Slots that are used, or needed still.
+    /// Returns the number of slots that are used, or needed still.
     pub(super) fn used(&self) -> u64 {
         u64::from(self.end - self.free - self.hole_count)
     }
 
-    /// Slots that are free when the next checkpoint begins, but for those that changed pages
-    /// take: what the one that is being written does not need any more is free after it.
+    /// Returns the number of slots that are free when the next checkpoint starts, except those that
+    /// changed pages take: slots that the one in progress releases are free after it.
     pub(super) fn free_for_next(&self) -> u64 {
         let released = if self.is_being_written { self.released.len() } else { 0 };
         self.free() + released as u64
     }
 
-    /// A checkpoint is being written from now on, or not any more.
+    /// Records that the next checkpoint is being written, or is not any more.
     pub(super) fn set_being_written(&mut self, is_so: bool) {
         self.is_being_written = is_so;
     }
 
-    /// Slots that would be enough for all that is used, and for the superblocks where they are.
+    /// Returns the number of slots enough for all that is used, and for the superblocks in place.
     pub(super) fn enough(&self) -> u64 {
         self.used().max(FIRST_END.into())
     }
@@ -151,12 +151,12 @@ impl Slots {
         self.holes[word(slot)] & bit(slot) != 0
     }
 
-    /// Free slots with space before a slot.
+    /// Returns the number of free slots with space before a slot.
     pub(super) fn free_before(&self, end: u32) -> u64 {
         (0..end).filter(|slot| self.is_free(*slot)).count() as u64
     }
 
-    /// The runs of free slots with space among some slots, each of no more than `most`.
+    /// Returns the runs of free slots with space among some slots, each of at most `most`.
     pub(super) fn free_runs(&self, among: Range<u32>, most: u32) -> Vec<Range<u32>> {
         let mut runs: Vec<Range<u32>> = Vec::new();
         let among = among.start..among.end.min(self.end);
@@ -169,12 +169,12 @@ impl Slots {
         runs
     }
 
-    /// Whether all of them are free and have space.
+    /// Returns true if all `slots` are free and have space.
     pub(super) fn are_free(&self, slots: &Range<u32>) -> bool {
         slots.end <= self.end && slots.clone().all(|slot| self.is_free(slot))
     }
 
-    /// The first run of holes; of no more than `most` slots.
+    /// Returns the first run of holes; of at most `most` slots.
     pub(super) fn first_holes(&self, most: u32) -> Option<Range<u32>> {
         let at = self.holes.iter().position(|word| *word != 0)?;
         let first = (at * 64) as u32 + self.holes[at].trailing_zeros();
@@ -183,7 +183,7 @@ impl Slots {
         Some(first..last + 1)
     }
 
-    /// Free slots with space have none from now on.
+    /// Marks free slots with space as holes.
     pub(super) fn begin_holes(&mut self, slots: Range<u32>) {
         let count = slots.len() as u32;
         slots.for_each(|slot| self.holes[word(slot)] |= bit(slot));
@@ -191,19 +191,19 @@ impl Slots {
         self.least_free = self.least_free.min(self.free);
     }
 
-    /// Slots without space have some from now on.
+    /// Marks holes as slots with space.
     pub(super) fn end_holes(&mut self, slots: Range<u32>) {
         let count = slots.len() as u32;
         slots.for_each(|slot| self.holes[word(slot)] &= !bit(slot));
         (self.hole_count, self.free) = (self.hole_count - count, self.free + count);
     }
 
-    /// Whether free slots have space is not known: they are taken for holes.
+    /// Marks all free slots as holes, since it is not known if they have space.
     pub(super) fn forget_space(&mut self) {
         self.free_runs(0..self.end, u32::MAX).into_iter().for_each(|slots| self.begin_holes(slots));
     }
 
-    /// A free slot, the next one after the last that was taken.
+    /// Takes a free slot, the next one after the last that was taken.
     pub(super) fn take(&mut self) -> Result<SlotNumber> {
         let full = || Error::DiskFull { what: "find room in file data".into() };
         if self.free == 0 {
@@ -228,7 +228,7 @@ impl Slots {
         Err(full())
     }
 
-    /// A slot that was taken and of which nothing on the disk knows.
+    /// Gives back a slot that was taken and that nothing on the disk names.
     pub(super) fn give_back(&mut self, SlotNumber(slot): SlotNumber) {
         let (at, bit) = (slot as usize / 64, 1 << (slot % 64));
         if self.used[at] & bit != 0 {
@@ -238,7 +238,7 @@ impl Slots {
         }
     }
 
-    /// The next checkpoint does not need this any more. It is free at once if no other one does.
+    /// Releases a location that the next checkpoint does not need: at once, if no other one does.
     pub(super) fn release(&mut self, before: Ref) {
         let SlotNumber(slot) = before.slot;
         // A forged page map may name any slot.
@@ -251,17 +251,17 @@ impl Slots {
         }
     }
 
-    /// Slots that the last checkpoint needs, and the next one does not.
+    /// Returns the number of slots that the last checkpoint needs, and the next one does not.
     pub(super) fn released(&self) -> u64 {
         self.released.len() as u64
     }
 
-    /// A superblock that needs all slots in use is about to be written.
+    /// Marks all slots in use as needed: a superblock that needs them is about to be written.
     pub(super) fn begin_to_need(&mut self) {
         self.needed.clone_from(&self.used);
     }
 
-    /// The checkpoint that does not need them is current.
+    /// Frees the released slots: the checkpoint that does not need them is current.
     pub(super) fn settle(&mut self) {
         for slot in std::mem::take(&mut self.released) {
             self.give_back(slot);
@@ -269,7 +269,7 @@ impl Slots {
         (self.unneeded, self.least_free) = (self.least_free, self.free);
     }
 
-    /// Takes the number of free slots that stayed so between the last two checkpoints, and while
+    /// Takes the number of free slots that stayed free between the last two checkpoints, and while
     /// the last one was written.
     pub(super) fn take_unneeded(&mut self) -> u64 {
         std::mem::take(&mut self.unneeded).into()
@@ -280,13 +280,13 @@ impl Slots {
         self.cursor = FIRST;
     }
 
-    /// The first slot after all that are used.
+    /// Returns the first slot after all that are used.
     pub(super) fn last_used(&self) -> u32 {
         let last = self.used.iter().rposition(|word| *word != 0).unwrap_or(0);
         (last * 64) as u32 + 64 - self.used[last].leading_zeros()
     }
 
-    /// Leaves out what comes after a slot; nothing there may be in use.
+    /// Removes the slots from `end` on; none of them may be in use.
     pub(super) fn truncate(&mut self, end: u32) {
         let holes = (end..self.end).filter(|slot| self.is_hole(*slot)).count() as u32;
         self.free -= self.end - end - holes;
@@ -315,7 +315,7 @@ impl Slots {
         bytes.extend(used.iter().flat_map(|word| word.to_le_bytes()));
     }
 
-    /// Whether exactly these slots are used, which are in order, and those of the superblocks.
+    /// Checks that the used slots are exactly `wanted`, in order, and those of the superblocks.
     pub(super) fn check(&self, wanted: &[SlotNumber]) -> Result<(), String> {
         if let Some(slot) = wanted.iter().find(|SlotNumber(slot)| {
             *slot >= self.end || self.used[*slot as usize / 64] >> (*slot % 64) & 1 == 0
@@ -390,7 +390,7 @@ mod tests {
         assert_eq!(slots.first_holes(9), Some(20..22));
         slots.end_holes(20..21);
         assert_eq!(take(&mut slots).ok(), Some(20));
-        // What is on the disk of them is that they are not used.
+        // On the disk they are not used.
         let mut bitmap = Vec::new();
         slots.write_bitmap(&mut bitmap);
         let mut restored = Slots::restore(&bitmap, 200).expect("it fits");
@@ -424,7 +424,7 @@ mod tests {
         assert_eq!((slots.released(), slots.free()), (1, free));
         slots.settle();
         assert_eq!((slots.released(), slots.free()), (0, free + 1));
-        // It is not needed any more when it is taken again.
+        // A slot is not needed any more when it is taken again.
         let again: Vec<_> = (0..slots.free()).map(|_| take(&mut slots)).collect();
         again.iter().for_each(|slot| slots.release(at(*slot)));
         assert_eq!((slots.released(), slots.free()), (0, free + 1));

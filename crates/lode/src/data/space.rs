@@ -1,6 +1,6 @@
-//! Space of the data file: it gets more before a checkpoint needs more slots, and what it does not
-//! need is given back. Slots at its end are cut off; others that are free lie in *holes* then,
-//! until they are needed.
+//! Space of the data file: the file gets more before a checkpoint needs more slots, and gives back
+//! what it does not need. Slots at its end are cut off; other free ones become *holes*, until they
+//! are needed.
 
 #[cfg(test)]
 mod tests;
@@ -13,76 +13,77 @@ use super::map::PageMap;
 use super::{DataFile, PageNumber, SLOT_BYTES, State};
 use crate::error::{Error, Result};
 
-/// The most slots by which the file becomes longer at a time, beyond those that are asked for. A
-/// system may take half of a millisecond to set a mebibyte aside.
+/// The most slots by which the file becomes longer at a time, beyond those asked for. A system may
+/// take half of a millisecond to set a mebibyte aside.
 const MOST_AT_A_TIME: u64 = 64;
 
 /// The most slots that the file has [ahead](DataFile::grow_ahead) of need.
 const MOST_AHEAD: u64 = 256;
 
-/// Of those, a sixteenth stays when space is given back: enough until there is more again.
+/// The part of those that stays when space is given back: a sixteenth, enough until the file
+/// grows again.
 const KEPT_OF_AHEAD: u64 = 16;
 
 /// The most slots whose space is given back at a time.
 const MOST_PUNCHED: u32 = 4096;
 
-/// Free slots that are left alone after a checkpoint that the database makes by itself, beside
-/// those ahead of need: more operations may be under way the next time.
+/// Free slots that are left alone after a checkpoint that the database makes by itself, besides
+/// those ahead of need: more operations may be in progress the next time.
 const KEPT_UNNEEDED: u64 = 128;
 
-/// The fewest slots that are worth it then, and the most: 1 and 64 MiB.
+/// The fewest slots that are worth giving back then, and the most: 1 and 64 MiB.
 const LEAST_UNNEEDED: u64 = 64;
 const MOST_UNNEEDED: u64 = 4096;
 
-/// The fewest of them side by side: to set space aside again takes a call for each run.
+/// The fewest of them in a run: to set space aside again takes a call for each run.
 const LEAST_RUN: usize = 8;
 
-/// The most slots that are looked at before other threads may take and leave some.
+/// The most slots searched before other threads may take and release some.
 const MOST_LOOKED_AT: u32 = 1 << 16;
 
-/// How often that is done at most when space is given back. A system may take a tenth of a
-/// millisecond for it, however few slots there are side by side.
+/// The most holes made each time that space is given back. A system may take a tenth of a
+/// millisecond for one, however few slots it has.
 const MOST_HOLES: usize = 1024;
 
-/// The bytes of slots in the file.
+/// Returns the bytes of slots in the file.
 fn bytes_of(slots: &Range<u32>) -> Range<u64> {
     let byte = |slot: u32| u64::from(slot) * SLOT_BYTES as u64;
     byte(slots.start)..byte(slots.end)
 }
 
-/// How much space is left beside what is [reserved](DataFile::reserve).
+/// The space left besides the [reserved](DataFile::reserve) slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Left {
     Enough,
-    /// The file is to become longer [ahead of need](DataFile::grow_ahead).
+    /// So little that the file is to become longer [ahead of need](DataFile::grow_ahead).
     Little,
 }
 
-/// Whether the file can become longer.
+/// The state of the file's length: if it can become longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Growth {
     Open,
-    /// It was [cut off](DataFile::shrink_to_used) for good.
+    /// The file was [cut off](DataFile::shrink_to_used) for good.
     Final,
 }
 
 impl DataFile {
-    /// Bytes of the file, those in holes too.
+    /// Returns the bytes of the file, those in holes too.
     pub(crate) fn length_bytes(&self) -> u64 {
         u64::from(self.state().slots.end()) * SLOT_BYTES as u64
     }
 
-    /// Bytes that the file takes up.
+    /// Returns the bytes that the file takes up.
     pub(crate) fn space_bytes(&self) -> u64 {
         self.state().slots.with_space() * SLOT_BYTES as u64
     }
 
-    /// Slots that pages have left, and that the last checkpoint needs.
+    /// Returns the number of slots that pages have left, and that the last checkpoint needs.
     pub(crate) fn released(&self) -> u64 {
         self.state().slots.released()
     }
 
-    /// Bytes of slots in use.
+    /// Returns the bytes of slots in use.
     pub(crate) fn used_bytes(&self) -> u64 {
         self.state().slots.used() * SLOT_BYTES as u64
     }
@@ -94,8 +95,8 @@ impl DataFile {
         (state.slots.used() - state.slots.released()) * SLOT_BYTES as u64
     }
 
-    /// Makes sure that the next checkpoint that begins can be written if `pages` pages have changed
-    /// by then. Of the pages that one is being written of, `images` have changed since it began:
+    /// Makes sure that the next checkpoint to start can be written if `pages` pages have changed by
+    /// then. Of the pages of the checkpoint in progress, `images` have changed since it started:
     /// those without a slot need one for each of the two.
     ///
     /// # Errors
@@ -104,7 +105,7 @@ impl DataFile {
         let wanted =
             |state: &State| pages + images.min(state.unwritten_new_pages) + state.overhead(pages);
         let mut state = self.state();
-        // A step of a checkpoint may take slots meanwhile.
+        // A step of a checkpoint may take slots at the same time.
         while state.slots.free_for_next() < wanted(&state) {
             drop(state);
             self.grow(|state| wanted(state).saturating_sub(state.slots.free_for_next()))?;
@@ -114,7 +115,7 @@ impl DataFile {
         Ok(if state.lacking_ahead() > state.ahead() / 2 { Left::Little } else { Left::Enough })
     }
 
-    /// The same, without what a checkpoint that is being written will release.
+    /// Makes sure of space, without the slots that a checkpoint in progress will release.
     ///
     /// # Errors
     /// `DiskFull`; `Closed` after the file was cut off for good.
@@ -131,10 +132,10 @@ impl DataFile {
         self.reserve_anew(pages + PageMap::nodes_of(cleaned))
     }
 
-    /// Gets space before an operation would have to, which waits for that.
+    /// Gets space ahead of need, so that no operation has to wait for it.
     ///
     /// # Errors
-    /// `DiskFull`; what cannot be had is not needed yet.
+    /// `DiskFull`; space that is missing then is not needed yet.
     pub(crate) fn grow_ahead(&self) -> Result<()> {
         loop {
             let growth = self.lock_growth();
@@ -146,7 +147,7 @@ impl DataFile {
         }
     }
 
-    /// Begins a checkpoint of `pages` changed pages, for which it makes sure that there is space;
+    /// Starts a checkpoint of `pages` changed pages, for which it makes sure that there is space;
     /// `new_pages` of them have no slot yet. Until it [ends](Self::end_checkpoint), space can be
     /// reserved for the next one.
     ///
@@ -160,15 +161,15 @@ impl DataFile {
         Ok(())
     }
 
-    /// A checkpoint is current, or it was given up: then what it has written still takes up space
-    /// when the next one begins.
+    /// Ends a checkpoint that is current, or was given up: then the slots that it has written still
+    /// take up space when the next one starts.
     pub(crate) fn end_checkpoint(&self) {
         let mut state = self.state();
         state.slots.set_being_written(false);
         state.unwritten_new_pages = 0;
     }
 
-    /// Gets space until no slots are lacking.
+    /// Gets space until `lacking` returns 0.
     fn grow(&self, lacking: impl Fn(&State) -> u64) -> Result<()> {
         let growth = self.lock_growth();
         let lacking = || {
@@ -179,13 +180,13 @@ impl DataFile {
         if least == 0 {
             return Ok(());
         }
-        // Some more, so that it is seldom asked for; or as little as will do, if there is no more.
+        // Some more, so that growth is rare; or as little as will do, if the disk has no more.
         let ample = least + (end / 8).min(MOST_AT_A_TIME);
         self.add_space(&growth, ample).or_else(|_| self.add_space(&growth, lacking().0))
     }
 
     /// Gets space for `slots` more slots: in holes, and then at the end of the file. Other threads
-    /// read and write meanwhile.
+    /// read and write at the same time.
     fn add_space(&self, growth: &Growth, slots: u64) -> Result<()> {
         if *growth == Growth::Final {
             return Err(Error::Closed);
@@ -223,11 +224,11 @@ impl DataFile {
         self.growth.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Pages of tables whose slots are beyond those that would be enough for all. What is written
-    /// from now on goes to the lowest slots that are free: there are no holes among these.
+    /// Returns the pages of tables whose slots are beyond those that would be enough for all. Later
+    /// writes go to the lowest free slots, which have no holes among them.
     ///
     /// # Errors
-    /// `DiskFull` when there is no space for those.
+    /// `DiskFull` if there is no space for those.
     pub(crate) fn pages_beyond_need(&self) -> Result<Vec<PageNumber>> {
         self.fill_holes_within_need()?;
         let mut state = self.state();
@@ -255,8 +256,8 @@ impl DataFile {
         }
     }
 
-    /// Has the nodes of the page map that lie beyond the slots that would be enough for all written
-    /// elsewhere by the next checkpoint. Makes sure that there is space for a checkpoint of `pages`
+    /// Has the next checkpoint write the nodes of the page map elsewhere that are beyond the slots
+    /// that would be enough for all. Makes sure that there is space for a checkpoint of `pages`
     /// changed pages with them.
     ///
     /// # Errors
@@ -276,13 +277,13 @@ impl DataFile {
             .try_for_each(|(level, number)| state.map.rewrite(&*self.file, level, number))
     }
 
-    /// Lets what is written from now on go to the lowest slots that are free.
+    /// Lets later writes go to the lowest free slots.
     pub(crate) fn rewind(&self) {
         self.state().slots.rewind();
     }
 
-    /// Gives all slots after the last one in use back, and the space of others that are free, for
-    /// good: nothing is written after that.
+    /// Gives back, for good, all slots after the last one in use and the space of other free ones:
+    /// nothing is written after that.
     pub(crate) fn shrink_to_used(&self) -> Result<()> {
         let mut growth = self.lock_growth();
         *growth = Growth::Final;
@@ -297,22 +298,22 @@ impl DataFile {
 
     /// Reserves slots for a checkpoint of `pages` changed pages, and for no more.
     ///
-    /// The caller keeps others from [reserving](Self::reserve) more meanwhile.
+    /// The caller keeps others from [reserving](Self::reserve) more at the same time.
     pub(crate) fn reserve_only(&self, pages: u64) {
         let mut state = self.state();
         state.reserved = state.needed(pages);
     }
 
-    /// Gives the space of free slots back, other than what is reserved, and a little to be ahead of
-    /// need; of the longest runs of them if there are many. What the system cannot take stays.
-    /// Others get space meanwhile.
+    /// Gives back the space of free slots, except the reserved ones and a few ahead of need; if
+    /// there are many runs, of the longest. Space that the system cannot take stays. Others get
+    /// space at the same time.
     pub(crate) fn give_back(&self) {
         self.give_back_but(1, |state| state.reserved + state.ahead() / KEPT_OF_AHEAD);
     }
 
-    /// Returns how many slots nothing needed between the last two checkpoints, nor while the last
-    /// one was written, and are [worth giving back](Self::give_back_some): half of them at a time.
-    /// Returns 0 when called again before the next checkpoint.
+    /// Returns the number of slots that nothing needed between the last two checkpoints, nor while
+    /// the last one was written, and that are [worth giving back](Self::give_back_some): half of
+    /// them at a time. Returns 0 when called again before the next checkpoint.
     pub(crate) fn take_unneeded(&self) -> u64 {
         let mut state = self.state();
         let kept = state.ahead() + KEPT_UNNEEDED;
@@ -320,7 +321,7 @@ impl DataFile {
         if unneeded < LEAST_UNNEEDED { 0 } else { unneeded.min(MOST_UNNEEDED) }
     }
 
-    /// Gives the space of up to `most` free slots back, of the longest runs of them, but none that
+    /// Gives back the space of up to `most` free slots, of the longest runs of them, but none that
     /// is reserved or ahead of need.
     pub(crate) fn give_back_some(&self, most: u64) {
         let left = self.state().slots.free().saturating_sub(most);
@@ -336,7 +337,7 @@ impl DataFile {
         }
     }
 
-    /// Looks at some slots at a time: other threads wait no longer in a large file.
+    /// Returns the longest runs of free slots. Unlocks often, so that other threads wait less.
     fn longest_free_runs(&self) -> Vec<Range<u32>> {
         let mut runs = Vec::new();
         let mut from = 0u32;
@@ -350,8 +351,8 @@ impl DataFile {
         runs
     }
 
-    /// Gives the space of free slots back, other than of those that are kept; whether there may be
-    /// more that can be given back.
+    /// Gives back the space of free slots, except of `kept` ones; returns true if there may be more
+    /// to give back.
     fn begin_hole(&self, _: &Growth, slots: Range<u32>, kept: impl Fn(&State) -> u64) -> bool {
         let mut state = self.state();
         let most = state.slots.free().saturating_sub(kept(&state)).min(slots.len() as u64);
@@ -371,12 +372,12 @@ impl DataFile {
                 self.state().slots.end_holes(slots);
                 false
             }
-            // It may be done in part. It is set aside again before it is used.
+            // The hole may be made in part. The space is set aside again before it is used.
             Err(_) => false,
         }
     }
 
-    /// Gives the slots after the last one in use back, other than what a checkpoint of `pages`
+    /// Gives back the slots after the last one in use, except those that a checkpoint of `pages`
     /// changed pages needs.
     pub(crate) fn shrink(&self, pages: u64) -> Result<()> {
         let growth = self.lock_growth();
@@ -402,23 +403,23 @@ impl DataFile {
 }
 
 impl State {
-    /// Free slots that there are to be beside those that are reserved.
+    /// Returns the number of free slots to have besides the reserved ones.
     fn ahead(&self) -> u64 {
         (self.slots.with_space() / 8).min(MOST_AHEAD)
     }
 
-    /// Those of them that there are not.
+    /// Returns the number of slots ahead of need that are missing.
     fn lacking_ahead(&self) -> u64 {
         (self.reserved + self.ahead()).saturating_sub(self.slots.free_for_next())
     }
 
-    /// Slots that a checkpoint of `pages` changed pages needs, if the catalogue changes too.
+    /// Returns the slots that a checkpoint of `pages` pages needs, if the catalogue changes too.
     fn needed(&self, pages: u64) -> u64 {
         let pages = pages + u64::from(self.catalogue_pages);
         pages + self.overhead(pages)
     }
 
-    /// Slots that a checkpoint of `pages` changed pages needs beside those of the pages.
+    /// Returns the slots that a checkpoint of `pages` pages needs besides those of the pages.
     fn overhead(&self, pages: u64) -> u64 {
         // A new table changes pages, and its definition takes up a small part of one.
         let growth = 2 + (pages / 8).min(6);

@@ -1,5 +1,5 @@
-//! The superblocks: so few bytes that the disk writes them whole. There are two copies of each, 128
-//! KiB apart, so that damage to the slots around one does not lose it.
+//! The superblocks: so few bytes that the disk writes them whole. Each has two copies, 128 KiB
+//! apart, so that damage to the slots around one does not lose it.
 
 use super::{PageNumber, Ref, SLOT_BYTES, SlotNumber, checksum};
 use crate::codec::{Reader, Writer};
@@ -11,14 +11,14 @@ const MAGIC: &[u8; 8] = b"LodeData";
 /// The format of the files.
 pub(super) const FORMAT: u32 = 1;
 
-/// The slots of the copies of the superblock with an even generation; the other one is in those
-/// after them.
+/// The slots of the copies of the superblock with an even generation; the copies of the other one
+/// are in the slots after them.
 pub(super) const COPIES_AT: [u32; 2] = [0, 8];
 
 /// Bytes of a superblock; its checksum comes after them.
 const BYTES: usize = 104;
 
-/// What is current.
+/// A superblock: the current state of the database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Superblock {
     /// Counts checkpoints; of two superblocks the one with the higher number counts.
@@ -27,23 +27,23 @@ pub(crate) struct Superblock {
     pub database: u64,
     /// The root of the page map.
     pub map: Ref,
-    /// Pages of the catalogue, from number 0 on, and how many of their bytes are the catalogue; the
-    /// bits of the slots that are used come after it.
+    /// Pages of the catalogue, from number 0 on, and the number of their bytes that are the
+    /// catalogue; the bits of the used slots come after it.
     pub catalogue_pages: u32,
     pub catalogue_bytes: u64,
     /// Slots of the file.
     pub slots: u32,
-    /// Where recovery begins to read the log: a segment, a slot in it, the checksum of the frame
-    /// before.
+    /// The position from which recovery reads the log: a segment, a slot in it, the checksum of the
+    /// frame before.
     pub log_segment: u64,
     pub log_at: u64,
     pub log_chain: u32,
-    /// Up to where the log is known to be synced: a segment, and a place in it.
+    /// The known end of the synced log: a segment, and a position in it.
     pub synced_segment: u64,
     pub synced_at: u64,
-    /// Whether nothing was written after this checkpoint, when the database was closed.
+    /// True if nothing was written after this checkpoint, when the database was closed.
     pub is_clean: bool,
-    /// Whether it was made while the log was being replayed: nothing was promised after it, so the
+    /// True if it was made while the log was being replayed: nothing was promised after it, so the
     /// segment may be missing.
     pub is_recovering: bool,
 }
@@ -77,7 +77,7 @@ impl Superblock {
         }
         let mut reader = Reader::new(&front[MAGIC.len()..], "a superblock");
         let (format, place_bytes) = (reader.u32()?, reader.u32()?);
-        // Before the checksum: where that of another format is, is not known.
+        // Before the checksum: its position in another format is not known.
         if format != FORMAT {
             return Err(Error::Version { found: format, known: FORMAT });
         }
@@ -110,8 +110,8 @@ impl Superblock {
         }
     }
 
-    /// Whether its numbers are in bounds, so that computing with them is safe. The checksum proves
-    /// that they were written, but not by which program.
+    /// Returns true if its numbers are in bounds, so that computing with them is safe. The checksum
+    /// proves that they were written, but not by which program.
     fn is_plausible(&self) -> bool {
         /// More than any log will have, in segments or bytes of one, and more than checkpoints.
         const MOST: u64 = 1 << 48;
@@ -122,10 +122,10 @@ impl Superblock {
             && self.catalogue_pages <= self.slots.min(PageNumber::FIRST_OF_TABLES.get())
     }
 
-    /// Reads the newest one of those that are whole.
+    /// Reads the newest superblock that is whole.
     ///
     /// # Errors
-    /// `Version` when two copies are of another format, or one, and none of this format is whole. A
+    /// `Version` if two copies are of another format, or one, and none of this format is whole. A
     /// single one may be damaged.
     pub(crate) fn read(file: &dyn File) -> Result<Self> {
         let (mut newest, mut wrong, mut other_formats) = (None::<Self>, None, 0);
@@ -160,7 +160,7 @@ impl Superblock {
         }
     }
 
-    /// Returns true if there are only zeros where superblocks are: none was ever written.
+    /// Returns true if the bytes of superblocks are all zeros: none was ever written.
     pub(crate) fn is_blank(file: &dyn File) -> Result<bool> {
         for at in (0..2).flat_map(Self::copies_of) {
             let mut bytes = [0; BYTES + 8];
@@ -174,7 +174,7 @@ impl Superblock {
         Ok(true)
     }
 
-    /// Writes it over the older one.
+    /// Writes the superblock over the older one.
     pub(super) fn write(&self, file: &dyn File) -> Result<()> {
         let bytes = self.to_bytes();
         Self::copies_of(self.generation)
@@ -182,14 +182,14 @@ impl Superblock {
             .map_err(|error| Error::io("write a superblock to file data", &error))
     }
 
-    /// Where the copies of the superblock with an even generation are, or those of the other one.
+    /// Returns the offsets of the copies of a generation's superblock.
     fn copies_of(generation: u64) -> impl Iterator<Item = u64> {
         COPIES_AT
             .into_iter()
             .map(move |slot| (u64::from(slot) + generation % 2) * SLOT_BYTES as u64)
     }
 
-    /// The catalogue and the bits of used slots.
+    /// Splits `bytes` into the catalogue and the bits of used slots.
     pub(super) fn split_catalogue(self, bytes: &[u8]) -> Result<(&[u8], &[u8])> {
         let corrupt = || Error::corrupt("the catalogue", "it is shorter than it should be");
         let size = usize::try_from(self.catalogue_bytes).map_err(|_| corrupt())?;

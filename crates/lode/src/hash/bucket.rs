@@ -4,11 +4,11 @@
 //! without gaps. The tag is 0 in a free slot; otherwise it is one more than the distance
 //! of the record from its home, the slot that its hash names.
 //!
-//! A record lies in the first slot from its home on that was free, around the end of the page
+//! A record is stored in the first slot from its home on that was free, around the end of the page
 //! (linear probing: Knuth, The Art of Computer Programming 3, 1998, section 6.4, algorithm L; a
 //! deletion closes the gap, algorithm R). No slot between a record and its home is free, so a
-//! search for a key that is not there ends at a free slot. The tags say where homes are, so no key
-//! is hashed for a deletion.
+//! search for a missing key ends at a free slot. The tags say where homes are, so no key is hashed
+//! for a deletion.
 
 mod rearrange;
 
@@ -21,7 +21,7 @@ use crate::pager::{PAGE_BYTES, PageMut, few};
 /// Bytes before the slots.
 const HEADER: usize = 8;
 
-/// Bytes after the slots: what is read of the last one may go beyond it.
+/// Bytes after the slots: a read of the last slot may go beyond it.
 const BEYOND: usize = 7;
 
 /// The tag of a record in its home.
@@ -42,12 +42,12 @@ const FILL_EIGHTHS: usize = 7;
 /// Slots that a search looks at together.
 const GLANCE: usize = 2;
 
-/// Where a search for a key has ended.
+/// The slot where a search for a key has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Found {
-    /// That of the record, or the free one where it would be.
+    /// The slot of the record, or the free one where it would be.
     slot: u32,
-    /// From the home of the key.
+    /// The distance from the home of the key, in slots.
     distance: u32,
     is_there: bool,
 }
@@ -58,20 +58,20 @@ impl Found {
         Self { slot: slot as u32, distance: distance as u32, is_there }
     }
 
-    /// Whether there is a record.
+    /// Returns true if the record exists.
     #[inline(always)]
     pub(super) fn is_there(self) -> bool {
         self.is_there
     }
 
-    /// Its slot, or the one where it would be.
+    /// Returns the slot of the record, or the one where it would be.
     #[inline(always)]
     pub(super) fn slot(self) -> usize {
         self.slot as usize
     }
 }
 
-/// How the slots of a table lie.
+/// The layout of a table's slots.
 #[derive(Clone, Debug)]
 pub(super) struct Slots {
     shape: Shape,
@@ -80,7 +80,7 @@ pub(super) struct Slots {
     count: usize,
     /// The most records of a bucket.
     most: usize,
-    /// Where the key ends, and the payload begins, from the beginning of a slot on.
+    /// The end of the key and start of the payload, in bytes from the start of a slot.
     key_end: usize,
     /// Words of which the tag and the key have a part, and their bits of the first one and of the
     /// last one.
@@ -89,7 +89,7 @@ pub(super) struct Slots {
     last_mask: u64,
 }
 
-/// A key as it lies in its home: word by word, after the tag.
+/// A key as it is stored in its home: word by word, after the tag.
 #[derive(Clone, Copy)]
 pub(super) struct Probe<'k> {
     first: u64,
@@ -106,14 +106,14 @@ impl<'k> Probe<'k> {
         Self { first: HOME_TAG | first << 8, key }
     }
 
-    /// The key.
+    /// Returns the key.
     #[inline(always)]
     pub(super) fn key(&self) -> &'k [u8] {
         self.key
     }
 }
 
-/// A word of a key after a tag, but for the first one.
+/// Returns a word of a key after a tag, except the first one.
 #[inline(always)]
 fn word_of(key: &[u8], at: usize) -> u64 {
     let rest = key.get(at * 8 - 1..).unwrap_or_default();
@@ -123,7 +123,7 @@ fn word_of(key: &[u8], at: usize) -> u64 {
 impl Slots {
     pub(super) fn new(shape: Shape) -> Self {
         let key_end = 1 + shape.key_size;
-        // Its first word can be read whole.
+        // The first word of a slot can be read whole.
         let stride = (key_end + shape.payload_size).max(8);
         let count = (PAGE_BYTES - HEADER - BEYOND) / stride;
         let bits = (key_end % 8 * 8) as u32;
@@ -145,25 +145,25 @@ impl Slots {
         self.shape
     }
 
-    /// Slots of a bucket.
+    /// Returns the number of slots of a bucket.
     #[inline(always)]
     pub(super) fn count(&self) -> usize {
         self.count
     }
 
-    /// The most records of a bucket.
+    /// Returns the most records of a bucket.
     #[cfg(test)]
     pub(super) fn most(&self) -> usize {
         self.most
     }
 
-    /// Where a slot begins, in bytes.
+    /// Returns the offset of a slot, in bytes.
     #[inline(always)]
     fn start_of(&self, slot: usize) -> usize {
         HEADER + slot * self.stride
     }
 
-    /// Has the processor fetch the slots that a search from this one on looks at.
+    /// Has the processor fetch the slots that a search from `slot` on looks at.
     #[inline(always)]
     pub(super) fn fetch(&self, words: Page<'_>, slot: usize) {
         let at = self.start_of(slot);
@@ -171,7 +171,7 @@ impl Slots {
         words.fetch((at + GLANCE * self.stride - 1) / 8);
     }
 
-    /// Has the processor fetch what an insertion looks at whose search begins at this slot: the
+    /// Has the processor fetch what an insertion that starts its search at `slot` looks at: the
     /// count of records, and slots up to a free one, as a rule.
     pub(super) fn fetch_to_insert(&self, words: Page<'_>, slot: usize) {
         const LINES: usize = 6;
@@ -181,21 +181,21 @@ impl Slots {
         (0..LINES).for_each(|line| words.fetch(at + line * LINE_WORDS));
     }
 
-    /// Has the processor fetch what a change of the record of a slot looks at: the slot, and how
-    /// many records there are.
+    /// Has the processor fetch what a change of the record in `slot` looks at: the slot, and the
+    /// count of records.
     #[inline(always)]
     pub(super) fn fetch_to_change(&self, words: Page<'_>, slot: usize) {
         self.fetch(words, slot);
         words.fetch(0);
     }
 
-    /// The tag of a slot.
+    /// Returns the tag of a slot.
     #[inline(always)]
     fn tag(&self, words: Page<'_>, slot: usize) -> usize {
         usize::from(words.get_at(self.start_of(slot)) as u8)
     }
 
-    /// Where the record of a key is, or would be.
+    /// Finds the slot of a key's record, or the free one where it would be.
     #[inline(always)]
     pub(super) fn find_or_gap(&self, words: Page<'_>, home: usize, probe: &Probe<'_>) -> Found {
         let at = self.start_of(home);
@@ -209,8 +209,8 @@ impl Slots {
         self.search(words, home, probe.key)
     }
 
-    /// The same for a key that has a record, as a rule: as in lookups, both of the first two slots
-    /// are looked at, without a branch.
+    /// Finds the slot as [`find_or_gap`](Self::find_or_gap), for a key that usually has a record:
+    /// as in lookups, both of the first two slots are looked at, without a branch.
     #[inline(always)]
     pub(super) fn find_or_gap_of_record(
         &self,
@@ -224,13 +224,13 @@ impl Slots {
         }
     }
 
-    /// The same, wherever that is. (By itself, so that the few instructions of most lookups have
-    /// all registers. It takes the key, since a probe would have to be in memory.)
+    /// Searches all slots from the home on for a key. (Apart, so that the few instructions of most
+    /// lookups have all registers. It takes the key, since a probe would have to be in memory.)
     #[inline(never)]
     fn search(&self, words: Page<'_>, home: usize, key: &[u8]) -> Found {
         let probe = Probe::new(key);
         let (mut slot, mut at) = (home, self.start_of(home));
-        // A reader may see anything, so the search ends after as many slots as there are.
+        // A reader may see anything, so the search ends after the count of slots.
         for distance in 0..MOST_TAG.min(self.count) {
             let first = words.get_at(at);
             if first & TAG == 0 {
@@ -249,13 +249,13 @@ impl Slots {
         Found::new(slot, MOST_TAG, false)
     }
 
-    /// Whether the words after the first one are those of a key.
+    /// Returns true if the words after the first one are those of a key.
     #[inline(always)]
     fn is_rest(&self, words: Page<'_>, at: usize, key: &[u8]) -> bool {
         self.key_words == 1 || self.are_rest(words, at, key)
     }
 
-    /// The same, of keys that have more words. (By itself, since most have none.)
+    /// Returns true if the further words are those of a key. (Apart, since most have none.)
     #[inline(never)]
     fn are_rest(&self, words: Page<'_>, at: usize, key: &[u8]) -> bool {
         let last = self.key_words - 1;
@@ -272,7 +272,7 @@ impl Slots {
         }
     }
 
-    /// The slot of a key.
+    /// Returns the slot of a key.
     #[inline(always)]
     pub(super) fn find(&self, words: Page<'_>, home: usize, probe: &Probe<'_>) -> Option<usize> {
         let near = self.find_near(words, home, probe);
@@ -282,9 +282,9 @@ impl Slots {
         })
     }
 
-    /// The slot of a key if it is the home or the one after that, as for most keys. Which one
-    /// cannot be guessed. A wrong guess would keep the processor from what comes after this lookup
-    /// until the slot has come from memory: so both are looked at, without a branch.
+    /// Returns the slot of a key if it is the home or the one after that, as for most keys. Which
+    /// one cannot be guessed. A wrong guess would keep the processor from what comes after this
+    /// lookup until the slot has come from memory: so both are looked at, without a branch.
     #[inline(always)]
     fn find_near(&self, words: Page<'_>, home: usize, probe: &Probe<'_>) -> Option<usize> {
         if home + GLANCE > self.count {
@@ -323,29 +323,29 @@ impl Slots {
         words.write(self.payload_at(slot) + at, bytes);
     }
 
-    /// Records of a bucket.
+    /// Returns the number of records of a bucket.
     pub(super) fn records(&self, words: Page<'_>) -> usize {
         words.get(0) as usize
     }
 
-    /// Whether one more record may come where a search has ended.
+    /// Returns true if one more record may be put where a search has ended.
     #[inline(always)]
     pub(super) fn has_room(&self, words: Page<'_>, found: Found) -> bool {
         self.records(words) < self.most && found.distance < MOST_TAG as u32
     }
 
-    /// Whether a search for room ended too far from the home of its key.
+    /// Returns true if a search for room ended too far from the home of its key.
     #[inline(always)]
     pub(super) fn is_too_far(&self, found: Found) -> bool {
         found.distance >= MOST_TAG as u32
     }
 
-    /// Whether so little is left in a bucket that it should be joined with another.
+    /// Returns true if a bucket has so few records that it should be joined with another.
     pub(super) fn is_sparse(&self, words: Page<'_>) -> bool {
         self.records(words) <= self.most / 6
     }
 
-    /// Puts a record where a search has ended, and there [is room](Self::has_room).
+    /// Puts a record where a search has ended, if there [is room](Self::has_room).
     #[inline(always)]
     pub(super) fn insert(
         &self,
@@ -368,13 +368,13 @@ impl Slots {
         words.set(0, records);
     }
 
-    /// Takes a record out of its slot. Records behind it that could not have the free slot move
+    /// Removes a record from its slot. Records behind it that could not have the free slot move
     /// there.
     #[inline(never)]
     pub(super) fn remove(&self, words: &mut PageMut<'_>, slot: usize) {
         let end = self.start_of(self.count);
         let (mut free, mut next) = (self.start_of(slot), self.start_of(slot));
-        // How far the next slot is behind the free one.
+        // The distance of the next slot from the free one.
         let mut behind = 0;
         for _ in 0..self.count {
             next = if next + self.stride == end { HEADER } else { next + self.stride };
@@ -382,7 +382,7 @@ impl Slots {
             let first = words.get_at(next);
             match first & TAG {
                 0 => break,
-                // Its home is behind the free slot.
+                // The record's home is behind the free slot.
                 tag if tag <= behind => {}
                 _ => {
                     self.copy(words, words.page_ref(), (next, free), first - behind);
@@ -394,8 +394,8 @@ impl Slots {
         self.count_records(words, |records| records.wrapping_sub(1));
     }
 
-    /// Copies a slot of a page, which may be this one, to another, which may be the same: with
-    /// another tag, which its `first` word has.
+    /// Copies a slot of a page to a slot of the same page or of another, with another tag, which
+    /// its `first` word has.
     #[inline(always)]
     fn copy(
         &self,
@@ -416,7 +416,7 @@ impl Slots {
         }
     }
 
-    /// The slots that are taken.
+    /// Returns the slots that are taken.
     pub(super) fn taken<'w>(&'w self, words: Page<'w>) -> impl Iterator<Item = usize> + 'w {
         (0..self.count).filter(move |slot| self.tag(words, *slot) != 0)
     }
@@ -431,15 +431,15 @@ impl Slots {
         }
     }
 
-    /// Key and payload of a record.
+    /// Copies key and payload of a record.
     pub(super) fn read_record(&self, words: Page<'_>, slot: usize, record: &mut [u8]) {
         let (key, payload) = record.split_at_mut(self.shape.key_size);
         words.read(self.start_of(slot) + 1, key);
         self.read_payload(words, slot, payload);
     }
 
-    /// Whether each record can be found from its home, which `home` returns for keys that belong
-    /// here, and all are counted.
+    /// Checks that each record can be found from its home, which `home` returns for keys that
+    /// belong here, and that all are counted.
     pub(super) fn check(
         &self,
         words: Page<'_>,

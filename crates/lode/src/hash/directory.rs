@@ -1,11 +1,11 @@
-//! The directory: which bucket is responsible for a place.
+//! The directory: it finds the bucket of a place.
 //!
 //! Two levels, both in pages. The [root] has 2^b entries for the high b bits of a place; each names
-//! a *segment*, how many of the bits it stands for (its prefix; several entries may name the same
-//! one), and how many further bits it decides by. A segment has an entry for each combination of
-//! those; several may name the same bucket. What outgrows its page is split in two, and nothing is
-//! ever copied whole. Buckets in which little is left are joined again with those that they were
-//! split from, unless the table has few; the directory keeps its size.
+//! a *segment*, the number of bits it stands for (its prefix; several entries may name the same
+//! one), and the number of further bits it decides by. A segment has an entry for each combination
+//! of those; several may name the same bucket. What outgrows its page is split in two, and nothing
+//! is ever copied whole. Buckets with few records are joined again with those that they were split
+//! from, unless the table has few buckets; the directory keeps its size.
 
 use std::ops::Range;
 
@@ -17,19 +17,19 @@ use super::{HashPlace, Page};
 use crate::error::{Error, Result};
 use crate::pager::{self, Image, Latched, PageMut, PageNumber, Pager, ReadEpoch, Space};
 
-/// The most bits that all decides by.
+/// The most bits that root and segment decide by together.
 pub(super) const MOST_BITS: u32 = root::MOST_BITS + SEGMENT_BITS;
 
-/// The only bucket of a table is split into as many as these bits tell apart: a table that outgrows
-/// a page soon outgrows two. Where there is memory to spare, a table begins with as many.
+/// The bits that tell apart the buckets into which the only bucket of a table is split: a table
+/// that outgrows a page soon outgrows two. With memory to spare, a table starts with as many.
 const FIRST_BITS: u32 = 2;
 
 /// The buckets that a new table has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FirstBuckets {
-    /// The table is to take up little.
+    /// One bucket: the table is to take up little.
     One,
-    /// As many as the only one would be split into: so that is not needed.
+    /// The buckets that the only one would be split into: so that split is not needed.
     Few,
 }
 
@@ -57,8 +57,8 @@ fn set_bucket(words: &mut PageMut<'_>, index: usize, bucket: PageNumber) {
     words.set(index / 2, other | bucket.word() << shift);
 }
 
-/// How many entries from an even place on name the same bucket as the one at `index`: a power of
-/// two. Returns the first of them and their number.
+/// Returns the entries that name the same bucket as the one at `index`: the first of them, and
+/// their number, a power of two.
 fn run_of(words: Page<'_>, index: usize, bits: u32) -> (usize, usize) {
     let bucket = bucket_of(words, index);
     let mut count = 1;
@@ -73,8 +73,8 @@ fn run_of(words: Page<'_>, index: usize, bits: u32) -> (usize, usize) {
     (index & !(count - 1), count)
 }
 
-/// New pages for the split of a bucket: one; or three, if it is the only one of its table, and
-/// there is room for as many.
+/// Allocates the new pages for the split of a bucket: one; or three, if it is the only one of its
+/// table, and there is room for them.
 fn allocate_for_split<'p>(
     pager: &'p Pager,
     space: &Space,
@@ -85,7 +85,7 @@ fn allocate_for_split<'p>(
         let more = [(); (1 << FIRST_BITS) - 2].map(|()| pager.allocate(space).ok());
         new.extend(more.into_iter().flatten());
         if new.len() < (1 << FIRST_BITS) - 1 {
-            // They are split when they are full.
+            // The other pages are split once they are full.
             new.drain(1..).for_each(|page| page.free(space, pager.epoch()));
         }
     }
@@ -93,7 +93,7 @@ fn allocate_for_split<'p>(
 }
 
 impl Directory {
-    /// With empty buckets.
+    /// Creates a directory with empty buckets.
     pub(super) fn create(pager: &Pager, space: &Space, first: FirstBuckets) -> Result<Self> {
         let buckets = (0..1 << first.bits()).map(|_| pager.allocate(space));
         let buckets = buckets.collect::<Result<Vec<_>>>()?;
@@ -106,18 +106,18 @@ impl Directory {
         Ok(Self { root: Root::create(pager, space, entry)? })
     }
 
-    /// One that is there.
+    /// Opens an existing directory by the page of its root.
     pub(super) fn open(root: PageNumber) -> Self {
         Self { root: Root::open(root) }
     }
 
-    /// The page that it begins at.
+    /// Returns the page of the root.
     pub(super) fn root(&self) -> PageNumber {
         self.root.page()
     }
 
-    /// Calls `visit`, until it fails, with every bucket, its first place, and how many bits its
-    /// places have in common. No other thread may change the directory meanwhile.
+    /// Calls `visit`, until it fails, with every bucket, its first place, and the number of bits
+    /// that its places have in common. No other thread may change the directory during the call.
     pub(super) fn each(
         &self,
         pager: &Pager,
@@ -127,7 +127,7 @@ impl Directory {
         while let Some(place) = next {
             let entry = self.root.read_optimistic(pager, place)?.entry;
             let (_, segment) = pager.read_optimistic(entry.segment)?;
-            // All buckets of the segment, without looking the way up again for each.
+            // All buckets of the segment, without looking up the way again for each.
             let (base, bits) = (entry.base(place), entry.bits);
             let mut index = 0;
             while index < 1 << bits {
@@ -141,7 +141,7 @@ impl Directory {
         Ok(())
     }
 
-    /// The bucket that a place had at a moment, and the place where the next one begins.
+    /// Returns the bucket that a place had at a moment, and the place where the next one starts.
     pub(super) fn read_at_epoch(
         &self,
         pager: &Pager,
@@ -157,7 +157,7 @@ impl Directory {
         Ok((bucket, entry.place_after(entry.base(place), first + count)))
     }
 
-    /// The bucket of a place, and the place where the next one begins.
+    /// Returns the bucket of a place, and the place where the next one starts.
     pub(super) fn read_optimistic(
         &self,
         pager: &Pager,
@@ -179,8 +179,8 @@ impl Directory {
         }
     }
 
-    /// Makes room for a record whose bucket `has_room` refuses. Others may have done so meanwhile,
-    /// and more may have to be done: the caller looks again.
+    /// Makes room for a record whose bucket `has_room` refuses. Other threads may have done so, and
+    /// more may have to be done: the caller looks again.
     pub(super) fn split(
         &self,
         pager: &Pager,
@@ -220,8 +220,8 @@ impl Directory {
             let Some(mut bucket) = pager.latch(bucket_seen) else { return Ok(()) };
             let is_only = entry.depth() == FIRST_BITS && count == 1 << FIRST_BITS;
             let mut new = allocate_for_split(pager, space, is_only)?;
-            // One epoch for all that changes: a reader at any moment finds what all of these pages
-            // were, or what they become.
+            // One epoch for all changes: a reader at any moment finds all of these pages as they
+            // were, or as they become.
             let epoch = pager.epoch();
             let halve = |bucket: &mut Latched<'_>,
                          segment: &mut Latched<'_>,
@@ -288,7 +288,7 @@ impl Directory {
     }
 
     /// Joins the bucket of a place with the one that it was split from, if `joins` allows it;
-    /// returns whether it did. Where another thread is at work, it is left for another time.
+    /// returns true if it did. Buckets that another thread works on are left for another time.
     pub(super) fn join(
         &self,
         pager: &Pager,
@@ -328,7 +328,7 @@ impl Directory {
         if !found.validate() {
             return Ok(false);
         }
-        // Not in the page: if there is no room, it is as it was, and need not be written.
+        // Not in the page: without room, the page stays unchanged, and need not be written.
         let mut joined = Image::of(low.words());
         match slots.join(&mut joined.words_mut(), high.words(), home_of) {
             Ok(()) => {}

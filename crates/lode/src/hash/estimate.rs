@@ -1,15 +1,14 @@
-//! About how many records a table of hashed keys has.
+//! An estimate of the records of a table of hashed keys.
 
 use super::{Hash, HashPlace};
 use crate::error::Result;
 use crate::pager::{Pager, ReadEpoch};
 
-/// Buckets that are looked at.
+/// Buckets that the estimate looks at.
 const BUCKETS: usize = 8;
 
 impl Hash {
-    /// About how many records there were at a moment, from the first buckets: keys are spread
-    /// evenly.
+    /// Estimates the number of records at a moment, from the first buckets: keys are spread evenly.
     pub(crate) fn estimate(&self, pager: &Pager, moment: ReadEpoch) -> Result<u64> {
         let (mut count, mut end) = (0, Some(HashPlace::FIRST));
         for _ in 0..BUCKETS {

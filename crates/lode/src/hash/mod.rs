@@ -2,12 +2,12 @@
 //! Extendible Hashing, TODS 4(3), 1979, sections 2 and 3).
 //!
 //! A *place* is 64 bits made of the hash. The [`directory`] finds the bucket of a place, which is
-//! one page; the [`shortcut`] is a copy of it for single records. In the [`bucket`], a record lies
-//! in the slot that other bits of the hash name, or after it. If keys were spread evenly, all
-//! buckets would fill and split at the same time, and the table would be half empty after that. So
-//! places are denser at the low end of the range than at its high end, by a factor of two: there is
-//! always a bucket that is just splitting. (Spiral storage: Martin, Spiral Storage: Incrementally
-//! Augmentable Hash Addressed Storage, Warwick 1979.)
+//! one page; the [`shortcut`] is a copy of it for single records. In the [`bucket`], a record is in
+//! the slot that other bits of the hash name, or after it. If keys were spread evenly, all buckets
+//! would fill and split at the same time, and the table would be half empty after that. So places
+//! are denser at the low end of the range than at its high end, by a factor of two: some bucket is
+//! always just splitting. (Spiral storage: Martin, Spiral Storage: Incrementally Augmentable Hash
+//! Addressed Storage, Warwick 1979.)
 
 mod bucket;
 mod directory;
@@ -36,15 +36,15 @@ pub(crate) use directory::FirstBuckets;
 pub(crate) use place::HashPlace;
 pub(crate) use write::SlotMut;
 
-/// How many lookups should be under way at once.
+/// The lookups that should be in progress at once.
 pub(crate) const AHEAD: usize = 16;
 
-/// What makes a table of hashed keys, and stays as it is.
+/// The fixed parameters of a table of hashed keys.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parameters {
     /// The sizes of its records.
     pub shape: Shape,
-    /// What its hash function begins with.
+    /// The seed of its hash function.
     pub seed: u64,
 }
 
@@ -58,9 +58,9 @@ pub(crate) struct Hash {
 
 /// A walk over all buckets, one at a time, in the order of their places.
 pub(crate) struct Buckets {
-    /// The place of the next one.
+    /// The place of the next bucket.
     next: Option<HashPlace>,
-    /// Whether there is no telling where the next one begins.
+    /// True if the place of the next bucket is not known.
     pub is_lost: bool,
 }
 
@@ -71,7 +71,7 @@ impl Buckets {
 }
 
 impl Hash {
-    /// A new table.
+    /// Creates a table without records.
     pub(crate) fn create(
         pager: &Pager,
         space: &Space,
@@ -81,7 +81,7 @@ impl Hash {
         Self::with_directory(pager, Directory::create(pager, space, first)?, parameters)
     }
 
-    /// One that is there, by the page that its directory begins at.
+    /// Opens an existing table by the page of its directory's root.
     pub(crate) fn open(pager: &Pager, root: PageNumber, parameters: Parameters) -> Result<Self> {
         Self::with_directory(pager, Directory::open(root), parameters)
     }
@@ -97,12 +97,12 @@ impl Hash {
         Ok(Self { directory, shortcut, slots: Slots::new(shape), seed })
     }
 
-    /// The page that its directory begins at, which stays the same.
+    /// Returns the page of the directory's root, which stays the same.
     pub(crate) fn root(&self) -> PageNumber {
         self.directory.root()
     }
 
-    /// The sizes of its records.
+    /// Returns the sizes of the table's records.
     #[inline(always)]
     pub(crate) fn shape(&self) -> Shape {
         self.slots.shape()
@@ -113,8 +113,8 @@ impl Hash {
         Place::of_hash(xxh3_64_with_seed(key, self.seed), self.slots.count())
     }
 
-    /// The bucket of a place, and the way to it. What is read there counts if nothing on the way
-    /// has changed.
+    /// Returns the bucket of a place, and the way to it. What is read there counts if nothing on
+    /// the way has changed.
     #[inline(always)]
     fn read_optimistic<'w>(
         &'w self,
@@ -126,8 +126,8 @@ impl Hash {
             let entry = self.shortcut.entry(place.directory);
             match pager.read_optimistic(entry.bucket()) {
                 Ok((bucket, words)) => return Ok((Way { entry, bucket }, words)),
-                // The bucket may have been joined with another, and its page come back as another
-                // bucket of the place: so an error counts if no entry has changed since before this
+                // The bucket may have been joined with another, and its page be another bucket of
+                // the place by now: so an error counts if no entry has changed since before this
                 // one was read.
                 Err(error) if entry.validate() && changes == Some(self.shortcut.changes()) => {
                     return Err(error);
@@ -137,7 +137,7 @@ impl Hash {
         }
     }
 
-    /// Copies the record's payload; false if there is none.
+    /// Copies the record's payload; returns false if the record does not exist.
     pub(crate) fn get(&self, pager: &Pager, key: &[u8], payload: &mut [u8]) -> Result<bool> {
         let (place, probe) = (self.place(key), Probe::new(key));
         loop {
@@ -152,9 +152,9 @@ impl Hash {
         }
     }
 
-    /// Where a key belongs, if its bucket is in memory and no thread changes it. This and what
-    /// follows have few instructions, so the processor comes to the next lookup while it waits for
-    /// the memory of this one.
+    /// Returns the bucket and first slot of a key, if the bucket is in memory and no thread changes
+    /// it. This function and the next ones have few instructions, so the processor comes to the
+    /// next lookup while it waits for the memory of this one.
     #[inline(always)]
     pub(crate) fn try_read<'h>(&'h self, pager: &'h Pager, key: &[u8]) -> Option<Attempt<'h>> {
         let place = self.place(key);
@@ -163,24 +163,24 @@ impl Hash {
         Some(Attempt { way: Way { entry, bucket }, words, home: place.home })
     }
 
-    /// Finds the bucket of a key, if it is in memory and no thread changes it.
+    /// Returns the bucket of a key, if it is in memory and no thread changes it.
     pub(crate) fn page_of(&self, pager: &Pager, key: &[u8]) -> Option<PageNumber> {
         self.try_read(pager, key).map(|attempt| attempt.way.bucket.page())
     }
 
-    /// Has the processor fetch what is read there.
+    /// Has the processor fetch what a lookup reads there.
     #[inline(always)]
     pub(crate) fn fetch(&self, attempt: &Attempt<'_>) {
         self.slots.fetch(attempt.words, attempt.home);
     }
 
-    /// The same for the insertion of a record.
+    /// Has the processor fetch what the insertion of a record looks at.
     pub(crate) fn fetch_to_insert(&self, attempt: &Attempt<'_>) {
         self.slots.fetch_to_insert(attempt.words, attempt.home);
     }
 
-    /// Copies the payload of a key's record there, and returns whether there is one; `None` if the
-    /// bucket has changed.
+    /// Copies the payload of a key's record there, and returns true if the record exists; `None` if
+    /// the bucket has changed.
     #[inline(always)]
     pub(crate) fn read(
         &self,
@@ -200,7 +200,7 @@ impl Hash {
     /// false, and copies nothing, at the end.
     ///
     /// # Errors
-    /// What is wrong with a page. The walk can go on after it, unless it is lost.
+    /// The fault of a page. The walk can continue after it, unless it is lost.
     pub(crate) fn next_bucket(
         &self,
         pager: &Pager,
@@ -221,9 +221,9 @@ impl Hash {
         Ok(true)
     }
 
-    /// Joins the bucket of a key with another, if little is left in both. Returns whether it did.
+    /// Joins the bucket of a key with another, if both have few records. Returns true if it did.
     pub(crate) fn merge(&self, pager: &Pager, space: &Space, key: &[u8]) -> Result<bool> {
-        /// Each changes pages.
+        /// Each join changes pages.
         const MOST_JOINS: usize = 2;
         let (place, parts) = (self.place(key), (&self.slots, &self.shortcut));
         let mut joins = 0;
@@ -248,7 +248,7 @@ impl Hash {
     }
 
     /// Joins the bucket of a place in the directory with the one that it was split from, if the
-    /// records of both fit in one. Returns the place where to go on, which is the same after a
+    /// records of both fit in one. Returns the place to continue at, which is the same after a
     /// join; `None` at the end.
     pub(crate) fn fill(
         &self,
@@ -264,9 +264,9 @@ impl Hash {
         Ok(self.directory.read_optimistic(pager, place)?.1)
     }
 
-    /// Goes through the bucket of a place in the directory. Appends the key of each record and the
-    /// first eight bytes of its payload, if `wanted` accepts those. Returns the place where the
-    /// next bucket begins.
+    /// Visits the bucket of a place in the directory. Appends the key of each record and the first
+    /// eight bytes of its payload, if `wanted` accepts those. Returns the place where the next
+    /// bucket starts.
     pub(crate) fn copy_bucket(
         &self,
         pager: &Pager,
@@ -284,7 +284,7 @@ impl Hash {
                 .and_then(|(bucket, next)| Ok((pager.read_optimistic(bucket)?, next)));
             let ((seen, words), next) = match looked {
                 Ok(looked) => looked,
-                // The bucket may have been joined with another meanwhile.
+                // The bucket may have been joined with another.
                 Err(_) if self.shortcut.changes() != changes => continue,
                 Err(error) => return Err(error),
             };
@@ -303,7 +303,7 @@ impl Hash {
         }
     }
 
-    /// How many records there were at a moment, as the buckets count them.
+    /// Counts the records at a moment, by the counts of their buckets.
     pub(crate) fn count(&self, pager: &Pager, moment: ReadEpoch) -> Result<u64> {
         let (mut count, mut next) = (0, Some(HashPlace::FIRST));
         while let Some(place) = next {
@@ -314,14 +314,14 @@ impl Hash {
         Ok(count)
     }
 
-    /// Calls `wrong` with what is wrong with each bucket at a moment: a record that its key does
-    /// not lead to, or a bucket that does not count right.
+    /// Calls `wrong` with the fault of each bucket at a moment: a record that its key does not lead
+    /// to, or a wrong count.
     pub(crate) fn check(&self, pager: &Pager, moment: ReadEpoch, wrong: &mut dyn FnMut(String)) {
         let mut next = Some(HashPlace::FIRST);
         while let Some(start) = next {
             let (bucket, end) = match self.directory.read_at_epoch(pager, moment, start) {
                 Ok(found) => found,
-                // Where the next bucket begins is not known.
+                // The start of the next bucket is not known.
                 Err(error) => return wrong(error.to_string()),
             };
             let checked = pager.at(moment, bucket, |words| {
@@ -409,7 +409,7 @@ impl Index for Hash {
     }
 }
 
-/// The bucket that a key belongs to, at rest, and the slot there that is its first choice.
+/// The bucket that a key belongs to, unlatched, and the slot there that is its first choice.
 #[derive(Clone, Copy)]
 pub(crate) struct Attempt<'h> {
     way: Way<'h>,
@@ -425,9 +425,9 @@ struct Way<'w> {
 }
 
 impl Way<'_> {
-    /// Whether it is still the right bucket, and has not changed. In this order: the entry may have
-    /// named another meanwhile, and name it again since that was joined with it; but both changed
-    /// it.
+    /// Returns true if it is still the right bucket, and has not changed. In this order: the entry
+    /// may have named another bucket in between, and name this one again since the two were joined;
+    /// but both changes changed it.
     #[inline(always)]
     fn validate(&self) -> bool {
         self.entry.validate() && self.bucket.validate()

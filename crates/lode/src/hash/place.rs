@@ -6,52 +6,52 @@
 pub(crate) struct HashPlace(u64);
 
 impl HashPlace {
-    /// The lowest one.
+    /// The lowest place.
     pub(crate) const FIRST: Self = Self(0);
 
-    /// The lowest one whose highest `bits` bits are `high`. `None` if `high` has more than `bits`
-    /// bits: that is after the highest place.
+    /// Returns the lowest place whose highest `bits` bits are `high`. `None` if `high` has more
+    /// than `bits` bits: that is after the highest place.
     pub(super) fn first_of(high: u128, bits: u32) -> Option<Self> {
         u64::try_from(high << (64 - bits)).ok().map(Self)
     }
 
-    /// Which share of all keys is below it: the inverse of [`Place::of_hash`], about.
+    /// Returns about the share of keys below the place: the inverse of [`Place::of_hash`].
     pub(super) fn share_of_keys(self) -> f64 {
         let place = self.0 as f64 / 2f64.powi(64);
         (1.0 + 3.0 * place).sqrt() - 1.0
     }
 
-    /// The highest `bits` bits as a number; `bits` is below 64.
+    /// Returns the highest `bits` bits as a number; `bits` is below 64.
     #[inline(always)]
     pub(super) fn high_bits(self, bits: u32) -> usize {
-        // A shift by all 64 bits is none.
+        // A shift by all 64 bits would be a shift by 0.
         (self.0 >> 1 >> ((63 - bits) & 63)) as usize
     }
 
-    /// The `bits` bits after the highest `prefix` ones.
+    /// Returns the `bits` bits after the highest `prefix` ones.
     #[inline(always)]
     pub(super) fn bits_after(self, prefix: u32, bits: u32) -> usize {
         Self(self.0 << (prefix & 63)).high_bits(bits & 63)
     }
 
-    /// The last one of its highest `depth` bits.
+    /// Returns true if the last one of its highest `depth` bits is set.
     #[inline(always)]
     pub(super) fn is_high(self, depth: u32) -> bool {
         self.0 >> (64 - depth) & 1 == 1
     }
 }
 
-/// Where a key belongs.
+/// The bucket and the slot that a key belongs to.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub directory: HashPlace,
-    /// Which slot of its bucket is its first choice.
+    /// The slot of the bucket that is the key's first choice.
     pub home: usize,
 }
 
 impl Place {
-    /// What a key's hash says: high bits for the directory, low ones for the slot, so that the keys
-    /// of one bucket are spread over all its slots.
+    /// Returns the place of a key with this hash: high bits for the directory, low ones for the
+    /// slot, so that the keys of one bucket are spread over all its slots.
     #[inline(always)]
     pub(super) fn of_hash(hash: u64, slots: usize) -> Self {
         let product = ((u128::from(hash) * u128::from(!hash)) >> 64) as u64;

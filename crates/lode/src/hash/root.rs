@@ -1,6 +1,6 @@
-//! The root of the directory: which segment is responsible for a place.
+//! The root of the directory: it finds the segment of a place.
 //!
-//! It has 2^b entries, one for the high b bits of a place. Up to 2^10 lie in its own page; more lie
+//! It has 2^b entries, one for the high b bits of a place. Up to 2^10 are in its own page; more are
 //! in *parts*, pages with 2^10 each, which it names.
 
 use std::ops::Range;
@@ -21,8 +21,8 @@ pub(super) const MOST_BITS: u32 = if cfg!(test) { 4 } else { 14 };
 /// The most bits that a segment decides by: as many entries fit on a page.
 pub(super) const SEGMENT_BITS: u32 = if cfg!(test) { 2 } else { 12 };
 
-/// Where the entries of a page begin, or the names of the parts; before them, in the root, is the
-/// number of bits.
+/// The word at which the entries of a page start, or the names of the parts; before them, in the
+/// root, is the number of bits.
 const ENTRIES: usize = 1;
 
 /// The entries of a part.
@@ -51,34 +51,34 @@ impl Entry {
         self.segment.word() | u64::from(self.bits) << 32 | u64::from(self.prefix) << 40
     }
 
-    /// Whether there can be such an entry among those for this many bits.
+    /// Returns true if such an entry is possible among those for this many bits.
     fn fits(self, bits: u32) -> bool {
         bits <= MOST_BITS && self.prefix <= bits && self.bits <= SEGMENT_BITS
     }
 
-    /// Which of the segment's entries is responsible.
+    /// Returns the index of the segment's entry for a place.
     #[inline(always)]
     pub(super) fn index(self, place: HashPlace) -> usize {
         place.bits_after(self.prefix, self.bits)
     }
 
-    /// Bits that decide for an entry of the segment.
+    /// Returns the number of bits that decide for an entry of the segment.
     pub(super) fn depth(self) -> u32 {
         self.prefix + self.bits
     }
 
-    /// What the places of the segment have in common.
+    /// Returns the high bits that all places of the segment have in common.
     pub(super) fn base(self, place: HashPlace) -> u64 {
         place.high_bits(self.prefix) as u64
     }
 
-    /// The first place of an entry of the segment.
+    /// Returns the first place of an entry of the segment.
     pub(super) fn place_of(self, base: u64, index: usize) -> HashPlace {
         self.place_after(base, index).expect("the entry is one of the segment")
     }
 
-    /// The first place after the entries before `index`; after all of them, that of the next
-    /// segment, if there is one.
+    /// Returns the first place after the entries before `index`; after all of them, that of the
+    /// next segment, if one follows.
     pub(super) fn place_after(self, base: u64, index: usize) -> Option<HashPlace> {
         let high = (u128::from(base) << self.bits) + index as u128;
         HashPlace::first_of(high, self.depth())
@@ -95,7 +95,7 @@ pub(super) struct Found<'p> {
     pub entry: Entry,
     /// The bits of all entries.
     pub bits: u32,
-    /// Which of them it is.
+    /// The number of the entry.
     number: usize,
     words: PageRef<'p>,
     root: Seen<'p>,
@@ -103,12 +103,12 @@ pub(super) struct Found<'p> {
 }
 
 impl Found<'_> {
-    /// Whether it still is the entry.
+    /// Returns true if the entry is unchanged.
     pub(super) fn validate(&self) -> bool {
         self.root.validate() && self.part.is_none_or(|part| part.validate())
     }
 
-    /// The numbers of all entries for the same segment.
+    /// Returns the numbers of all entries for the same segment.
     pub(super) fn numbers(&self) -> Range<usize> {
         let count = 1 << self.bits.saturating_sub(self.entry.prefix);
         let first = self.number & !(count - 1);
@@ -116,7 +116,7 @@ impl Found<'_> {
     }
 }
 
-/// Where an entry is, as the root says.
+/// The location of an entry, as the root says.
 enum Location {
     Here(Entry),
     /// In this part, at this word.
@@ -138,14 +138,14 @@ fn bits_of(words: Page<'_>) -> u32 {
 }
 
 impl Root {
-    /// One that has this entry for all places.
+    /// Creates a root that has this entry for all places.
     pub(super) fn create(pager: &Pager, space: &Space, entry: Entry) -> Result<Self> {
         let mut root = pager.allocate(space)?;
         root.first_content().set(ENTRIES, entry.word());
         Ok(Self { page: root.page() })
     }
 
-    /// One that is there.
+    /// Opens an existing root by its page.
     pub(super) fn open(page: PageNumber) -> Self {
         Self { page }
     }
@@ -154,7 +154,7 @@ impl Root {
         self.page
     }
 
-    /// The entry of a place.
+    /// Finds the entry of a place.
     pub(super) fn read_optimistic<'p>(
         &self,
         pager: &'p Pager,
@@ -168,7 +168,7 @@ impl Root {
                 Location::Here(entry) => (entry, None),
                 Location::There(part, at) => {
                     let part = pager.read_optimistic(part);
-                    // It was looked at while the root led there.
+                    // The part was looked at while the root led there.
                     if !root.validate() {
                         continue;
                     }
@@ -191,7 +191,7 @@ impl Root {
         Error::corrupt(what, "no directory of a table looks like that")
     }
 
-    /// The entry that a place had at a moment.
+    /// Returns the entry that a place had at a moment.
     pub(super) fn read_at_epoch(
         &self,
         pager: &Pager,
@@ -211,7 +211,7 @@ impl Root {
         if entry.fits(bits) { Ok(entry) } else { Err(self.wrong()) }
     }
 
-    /// Latches the root and the parts that have all entries for the segment of one that was found;
+    /// Latches the root and the parts that have all entries for the segment of a found entry;
     /// `None` if something has changed.
     pub(super) fn latch<'p>(
         &self,
@@ -224,8 +224,8 @@ impl Root {
         Ok(parts.collect::<Option<_>>().map(|parts| Held { root, parts }))
     }
 
-    /// The parts that have these entries: their numbers, as they were seen; none if the entries are
-    /// in the root.
+    /// Returns the parts that have these entries: their numbers, as they were seen; none if the
+    /// entries are in the root.
     fn parts<'p>(
         &self,
         pager: &'p Pager,
@@ -255,7 +255,7 @@ impl Root {
     /// Decides by one bit more, unless something has changed since an entry was found.
     ///
     /// # Errors
-    /// `TableFull` when there are no more bits.
+    /// `TableFull` if all bits are used.
     pub(super) fn double(&self, pager: &Pager, space: &Space, found: &Found<'_>) -> Result<()> {
         if found.bits >= MOST_BITS {
             return Err(Error::TableFull);
@@ -312,7 +312,7 @@ impl Root {
     }
 }
 
-/// Has each of the first entries of a page twice.
+/// Doubles the first entries of a page: writes each twice.
 fn double_in_place(words: &mut PageMut<'_>, count: usize) {
     for at in (0..count).rev() {
         let entry = words.get(ENTRIES + at);
@@ -332,14 +332,14 @@ fn free(pages: Vec<Latched<'_>>, space: &Space, pager: &Pager) {
     pages.into_iter().for_each(|page| page.free(space, pager.epoch()));
 }
 
-/// The root, latched, with the parts that some of its entries lie in.
+/// The latched root, with the parts that hold some of its entries.
 pub(super) struct Held<'p> {
     root: Latched<'p>,
     parts: Vec<(usize, Latched<'p>)>,
 }
 
 impl Held<'_> {
-    /// Sets entries that lie there.
+    /// Sets entries that are stored there.
     pub(super) fn set(&mut self, epoch: Epoch, numbers: Range<usize>, entry: Entry) {
         if self.parts.is_empty() {
             let mut words = self.root.change(epoch);

@@ -1,10 +1,10 @@
-//! A copy of the directory in one flat array: a lookup of a single record costs one load in it,
-//! where the way through the directory's pages costs six that wait for each other.
+//! A copy of the directory in one flat array: a lookup of a single record costs one load in it; the
+//! way through the directory's pages costs six that wait for each other.
 //!
-//! An entry is the bucket of the places that begin with the bits of its number. A thread that
-//! splits a bucket, or joins it with another, brings the entries up to date before it unlatches the
-//! bucket. So a reader looks, *after* it has read a bucket, whether the entry still names it, and
-//! *after that* whether the bucket is unchanged. If both are so, it was the right one.
+//! An entry is the bucket of the places that start with the bits of its number. A thread that
+//! splits a bucket, or joins it with another, updates the entries before it unlatches the bucket.
+//! So a reader checks, *after* it has read a bucket, that the entry still names it, and *after
+//! that* that the bucket is unchanged. If both hold, it was the right one.
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -19,21 +19,20 @@ use crate::pager::{Cells, PageNumber};
 const USUAL_BITS: u32 = if cfg!(test) { 3 } else { 22 };
 
 /// The buckets that a table keeps when records are deleted: splitting them again would cost more
-/// than they are worth. What they have too much of is given back when nothing is written. (Fewer in
-/// unit tests.)
+/// than they are worth. Surplus is given back when nothing is written. (Fewer in unit tests.)
 const KEPT_BUCKETS: u64 = if cfg!(test) { 1 } else { 16 };
 
 /// Added to the bits while the array is being doubled.
 const DOUBLING: u64 = 64;
 
-/// The array. It has room for more bits than it begins with, in memory that is taken as it is used,
+/// The array. It has room for more bits than it starts with, in memory that is taken as it is used,
 /// and doubles in place.
 pub(super) struct Shortcut {
     bits: AtomicU64,
     cells: Cells,
     /// The array of a table with more buckets.
     large: OnceLock<Cells>,
-    /// How often entries have begun to change.
+    /// The number of changes of entries that were started.
     changes: AtomicU64,
     /// Held while entries change.
     turn: Mutex<()>,
@@ -49,19 +48,19 @@ pub(super) struct Entry<'s> {
 }
 
 impl Entry<'_> {
-    /// The bucket.
+    /// Returns the bucket.
     #[inline(always)]
     pub(super) fn bucket(&self) -> PageNumber {
         PageNumber::of_word(self.bucket)
     }
 
-    /// Whether it is one of so few buckets that they are kept when records are deleted.
+    /// Returns true if it is one of so few buckets that they are kept when records are deleted.
     #[inline(always)]
     pub(super) fn is_of_few(&self) -> bool {
         1 << self.bits <= KEPT_BUCKETS
     }
 
-    /// Whether it is still the bucket.
+    /// Returns true if the entry still names the bucket.
     #[inline(always)]
     pub(super) fn validate(&self) -> bool {
         self.cell.load(Ordering::Relaxed) == self.bucket
@@ -70,21 +69,21 @@ impl Entry<'_> {
 }
 
 impl Shortcut {
-    /// With no bucket yet.
+    /// Creates an array without buckets.
     pub(super) fn new() -> Result<Self> {
         let cells = Cells::new(1 << USUAL_BITS, false)?;
         let (bits, changes) = (AtomicU64::new(0), AtomicU64::new(0));
         Ok(Self { bits, cells, large: OnceLock::new(), changes, turn: Mutex::default() })
     }
 
-    /// How often entries have begun to change. One that was read between two results that are the
-    /// same may have changed once since, but not to what it was.
+    /// Returns the number of changes of entries that were started. An entry that was read between
+    /// two equal results may have changed once since, but not to its former value.
     pub(super) fn changes(&self) -> u64 {
         fence(Ordering::Acquire);
         self.changes.load(Ordering::Acquire)
     }
 
-    /// The array for `bits` bits.
+    /// Returns the array for `bits` bits.
     #[inline(always)]
     fn cells(&self, bits: u64) -> &Cells {
         match bits <= USUAL_BITS.into() {
@@ -93,7 +92,7 @@ impl Shortcut {
         }
     }
 
-    /// Makes sure that there is an array for `bits` bits.
+    /// Makes sure that an array for `bits` bits exists.
     pub(super) fn make_room(&self, bits: u32) -> Result<()> {
         if bits > USUAL_BITS && self.large.get().is_none() {
             // If another thread was quicker, its array will do.
@@ -102,7 +101,7 @@ impl Shortcut {
         Ok(())
     }
 
-    /// The entry of a place, unless the array is being doubled.
+    /// Returns the entry of a place, unless the array is being doubled.
     #[inline(always)]
     pub(super) fn try_read(&self, place: HashPlace) -> Option<Entry<'_>> {
         let bits = self.bits.load(Ordering::Acquire);
@@ -112,7 +111,7 @@ impl Shortcut {
         })
     }
 
-    /// The entry of a place, once the array is not being doubled.
+    /// Returns the entry of a place, once the array is not being doubled.
     #[inline(always)]
     pub(super) fn entry(&self, place: HashPlace) -> Entry<'_> {
         loop {
@@ -123,11 +122,11 @@ impl Shortcut {
         }
     }
 
-    /// Names a bucket for all places that begin with the same `bits` bits as `first`; there must
-    /// be [room](Self::make_room) for them.
+    /// Names a bucket for all places that start with the same `bits` bits as `first`; there must be
+    /// [room](Self::make_room) for them.
     pub(super) fn set(&self, bucket: PageNumber, first: HashPlace, bits: u32) {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        // A thread that sees what an entry is from here on sees this too.
+        // A thread that sees a changed entry from here on sees this too.
         self.changes.fetch_add(1, Ordering::Relaxed);
         fence(Ordering::Release);
         let (mut own, bits) = (self.bits.load(Ordering::Relaxed), u64::from(bits));

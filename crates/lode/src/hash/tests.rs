@@ -51,7 +51,7 @@ impl Run {
         hash.delete(&self.context(), &id.to_le_bytes()).expect("it can be read")
     }
 
-    /// Whether these are all records, by lookups and at a moment.
+    /// Checks that these are all records, by lookups and at a moment.
     fn expect(&self, hash: &Hash, ids: &[u64]) {
         let mut payload = vec![0; 1_000];
         for id in ids {
@@ -128,8 +128,7 @@ fn a_table_grows_through_all_levels_to_its_end_and_shrinks_again() {
     }
 }
 
-/// A segment that says that it is a bucket of its own is an error, and no endless wait for its
-/// latch.
+/// A segment that names itself as a bucket is an error, and no endless wait for its latch.
 #[test]
 fn a_page_in_two_places_of_the_directory_is_an_error() {
     let run = Run::new(1);
@@ -149,7 +148,7 @@ fn a_page_in_two_places_of_the_directory_is_an_error() {
     assert!(matches!(wrong, Error::Corrupt { .. }), "{wrong}");
 }
 
-/// Where slots of records of that shape begin in a page.
+/// The byte at which slots of records of that shape start in a page.
 const SLOTS_AT: usize = 8;
 const STRIDE: usize = 1 + 8 + 1_000;
 
@@ -177,7 +176,7 @@ impl Run {
     }
 }
 
-/// A bucket that says that it has few records, while no slot is free: each search for room ends.
+/// A bucket claims to have few records, while no slot is free: each search for room ends.
 #[test]
 fn a_bucket_without_a_free_slot_is_an_error() {
     let run = Run::new(1);
@@ -320,8 +319,7 @@ fn the_first_bucket_becomes_four_if_there_is_room_for_them() {
     }
 }
 
-/// A table that grows beside a thread that looks at moments: each has the first records, and no
-/// others.
+/// A table grows next to a thread that looks at moments: each has the first records, and no others.
 #[test]
 fn every_moment_of_a_table_that_grows_can_be_read() {
     const RECORDS: u64 = 40;

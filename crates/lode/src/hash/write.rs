@@ -1,4 +1,4 @@
-//! What writes of single records do to a bucket.
+//! Writes of single records to a bucket.
 
 use std::convert::Infallible;
 
@@ -24,14 +24,14 @@ impl Hash {
         way.entry.validate().then_some((way.entry, bucket, home))
     }
 
-    /// The entry of a key, if its bucket is in memory, and no other thread changes it.
+    /// Returns the entry of a key, if its bucket is in memory, and no other thread changes it.
     #[inline(always)]
     pub(crate) fn try_entry<'h>(&'h self, pager: &'h Pager, key: &'h [u8]) -> Option<SlotMut<'h>> {
         let (entry, bucket, home) = self.try_latch(pager, key)?;
         Some(SlotMut::new((self, entry), bucket, home, key))
     }
 
-    /// The same of a key that has a record, as a rule.
+    /// Returns the entry of a key that has a record, as a rule.
     #[inline(always)]
     pub(crate) fn try_entry_of_record<'h>(
         &'h self,
@@ -44,8 +44,8 @@ impl Hash {
         Some(SlotMut { hash: self, entry, bucket, probe, found, is_sparse: false })
     }
 
-    /// Inserts a record that need not be logged, if its bucket is in memory, no other thread is at
-    /// it, and there is room. Returns whether the record's key is new.
+    /// Inserts a record that need not be logged, if its bucket is in memory, no other thread works
+    /// on it, and there is room. Returns true if the record's key is new.
     pub(crate) fn try_insert(&self, pager: &Pager, record: Record<'_>) -> Option<bool> {
         let mut slot_mut = self.try_entry(pager, record.key)?;
         let epoch = || Ok::<_, Infallible>(Some(pager.epoch()));
@@ -55,7 +55,7 @@ impl Hash {
         }
     }
 
-    /// The same, however long it takes.
+    /// Latches the bucket of a key as `try_latch` does, but waits if it must.
     #[inline(never)]
     pub(super) fn latch_patiently<'h>(
         &'h self,
@@ -72,8 +72,8 @@ impl Hash {
         }
     }
 
-    /// Whether a bucket has room for a key that would be too far from its home, if all records are
-    /// put in order. (This and the next one are by themselves, since few records need them.)
+    /// Returns true if a bucket has room, once all records are in order, for a key that would be
+    /// too far from its home. (This and the next one are apart, since few records need them.)
     #[cold]
     #[inline(never)]
     fn has_room_in_order(&self, words: Page<'_>, key: &[u8]) -> bool {
@@ -81,7 +81,7 @@ impl Hash {
         self.slots.has_room_in_order(words, home_of(key), &home_of)
     }
 
-    /// Puts a record in where there is room so.
+    /// Inserts a record where there is room in that order.
     #[cold]
     #[inline(never)]
     fn insert_in_order(&self, mut words: PageMut<'_>, key: &[u8], payload: &[u8]) {
@@ -90,7 +90,7 @@ impl Hash {
         self.slots.insert_in_order(&mut words, new, payload, &home_of);
     }
 
-    /// Splits the bucket of a key, unless there is room for its record by now.
+    /// Splits the bucket of a key, unless it has room for the record by now.
     #[inline(never)]
     pub(super) fn make_room(&self, context: &WriteContext<'_>, key: &[u8]) -> Result<()> {
         let (place, probe) = (self.place(key), Probe::new(key));
@@ -116,7 +116,7 @@ impl Hash {
         key: &[u8],
     ) {
         if !entry.is_of_few() {
-            // The record is deleted; what cannot be joined now is joined later.
+            // The record is deleted; a join that fails now is done later.
             let _ = self.merge(pager, space, key);
         }
     }
@@ -129,12 +129,12 @@ pub(crate) struct SlotMut<'h> {
     bucket: Latched<'h>,
     probe: Probe<'h>,
     found: Found,
-    /// Whether so much was taken out that the bucket should be joined with another.
+    /// True if so many were removed that the bucket should be joined with another.
     is_sparse: bool,
 }
 
 impl<'h> SlotMut<'h> {
-    /// That of a key with this home.
+    /// Finds the slot of a key with this home.
     #[inline(always)]
     pub(super) fn new(
         (hash, entry): (&'h Hash, Entry<'h>),
@@ -147,7 +147,7 @@ impl<'h> SlotMut<'h> {
         Self { hash, entry, bucket, probe, found, is_sparse: false }
     }
 
-    /// The slot of the record, which is there.
+    /// Returns the slot of the record, which exists.
     #[inline(always)]
     fn slot(&self) -> usize {
         debug_assert!(self.found.is_there(), "there is no record");
@@ -206,7 +206,7 @@ impl EntryMut for SlotMut<'_> {
         let mut words = self.bucket.change(epoch);
         hash.slots.remove(&mut words, slot);
         let words = words.page_ref();
-        // Asked after every few: the other one may have too many records.
+        // Checked after every few: the other one may have too many records.
         let is_time = hash.slots.records(words).is_multiple_of(4);
         self.is_sparse = is_time && hash.slots.is_sparse(words);
     }

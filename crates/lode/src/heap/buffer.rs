@@ -1,8 +1,8 @@
-//! Where a payload is copied to.
+//! The buffer that a payload is copied to.
 
-/// Bytes of the caller.
+/// A buffer of the caller.
 pub(crate) trait Buffer {
-    /// Room for `size` bytes; `None` if there is not as much.
+    /// Returns room for `size` bytes; `None` if the buffer has not as much.
     fn of_size(&mut self, size: usize) -> Option<&mut [u8]>;
 }
 

@@ -1,4 +1,4 @@
-//! Whether every record that the index leads to is there, once, and no others are.
+//! The check that every record that the index leads to is there, once, and no others are.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,8 +21,8 @@ fn said(error: Error) -> String {
 }
 
 impl Heap {
-    /// Counts a record that the index has at a moment, and reads what the heap has of it; whether
-    /// there is one. `front_of` returns how many bytes the key before a payload has.
+    /// Counts a record that the index has at a moment, and reads the heap's part of it; returns
+    /// true if it exists. `front_of` returns the bytes of the key before a payload.
     pub(crate) fn count(
         &self,
         pager: &Pager,
@@ -57,14 +57,14 @@ impl Heap {
         Ok(true)
     }
 
-    /// All pages that it has now, in use or not.
+    /// Returns all pages that the heap has now, in use or not.
     pub(crate) fn pages(&self) -> Vec<PageNumber> {
         self.space.numbers()
     }
 
-    /// Calls `wrong` with what is wrong with each of these pages, which it had at a moment. It may
-    /// have others since, which were another table's then. Whether records have keys is only looked
-    /// at with a census in which all are counted.
+    /// Calls `wrong` with the faults of each of these pages, which the heap had at a moment. It may
+    /// have others since, which were another table's then. Records are checked for keys only with a
+    /// census in which all are counted.
     pub(crate) fn check(
         &self,
         pager: &Pager,
@@ -73,7 +73,7 @@ impl Heap {
         wrong: &mut dyn FnMut(String),
     ) {
         for &number in pages {
-            // Those that are of no use at this moment cannot be looked at.
+            // Pages that are not in use at this moment cannot be looked at.
             let looked = pager.at(moment, number, |words| {
                 let page = HeapPage::new(words);
                 let is_there = |slot: &u16| page.slot((*slot).into()).is_some();

@@ -11,7 +11,7 @@ impl Heap {
         if !self.space.has(number) {
             return None;
         }
-        // One that cannot be looked at stays; it is found empty some other time.
+        // A page that cannot be looked at stays; it is found empty some other time.
         let (seen, words) = pager.read_optimistic(number).ok()?;
         let page = HeapPage::new(words);
         if !page.is_empty() || self.free_space.is_being_filled(number) {

@@ -14,7 +14,7 @@ use crate::pager::{PageNumber, Pager};
 /// Attempts at one record, which other threads may change each time.
 const MOST_TRIES: usize = 16;
 
-/// Pages of a heap that take no records while theirs move elsewhere; dropped, they take some again.
+/// Pages of a heap that take no records, while their own move elsewhere, until it is dropped.
 pub(crate) struct Evacuation<'h> {
     heap: &'h Heap,
     pages: HashSet<PageNumber>,
@@ -29,8 +29,8 @@ impl Drop for Evacuation<'_> {
 }
 
 impl Heap {
-    /// Finds out the room of the pages of one more extent of a database that was opened; false if
-    /// that of all is known.
+    /// Finds out the room of the pages of one more extent of a database that was opened; returns
+    /// false if the room of all is known.
     pub(crate) fn survey(&self, pager: &Pager) -> Result<bool> {
         let more = self.space.survey(pager)?;
         for (number, note) in self.space.take_notes() {
@@ -48,8 +48,8 @@ impl Heap {
 }
 
 impl Evacuation<'_> {
-    /// Looks at a few of the pages once no more records move: frees those without records, and
-    /// notes the room of the others. Returns false when all were looked at.
+    /// Visits a few of the pages once no more records move: frees those without records, and notes
+    /// the room of the others. Returns false after the last one.
     pub(crate) fn look_at_rest(&mut self, pager: &Pager) -> bool {
         /// Pages that a step of a compaction looks at.
         const A_FEW: usize = 16;
@@ -63,12 +63,12 @@ impl Evacuation<'_> {
         !few.is_empty()
     }
 
-    /// Whether an entry of the index leads to one of the pages.
+    /// Returns true if an entry of the index leads to one of the pages.
     pub(crate) fn concerns(&self, entry: [u8; Entry::BYTES]) -> bool {
         Entry::of(entry).address.is_some_and(|address| self.pages.contains(&address.page))
     }
 
-    /// Moves the record that the index has under an index key, if it lies in one of the pages and
+    /// Moves the record that the index has under an index key, if it is in one of the pages and
     /// another page has room.
     pub(crate) fn move_out(
         &mut self,
@@ -109,7 +109,7 @@ impl Evacuation<'_> {
                     return Ok(());
                 }
                 Ok(Attempt::Again) => heap.look_again(pager, target)?,
-                // The target was freed meanwhile, or cannot be read: no record goes there.
+                // The target was freed, or cannot be read: no record goes there.
                 Err(Error::Corrupt { .. }) => {}
                 Err(error) => {
                     heap.forget_not(target, room);

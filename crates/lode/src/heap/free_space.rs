@@ -1,5 +1,5 @@
-//! Which pages of a heap have room for more records. All of it is in memory only: of a database
-//! that was opened, it is found out piece by piece, from what the page map says about each page.
+//! The pages of a heap that have room for more records. All of it is in memory only: of an opened
+//! database, it is found out piece by piece, from what the page map says about each page.
 
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,18 +8,18 @@ use hashbrown::{HashMap, HashSet};
 
 use crate::pager::{PAGE_WORDS, PageNumber};
 
-/// Threads that insert at the same time do so into different pages, if there are not too many.
+/// Lanes: threads of different lanes insert into different pages.
 const LANES: usize = 8;
 
-/// A page with fewer free words is full.
+/// The fewest free words of a page that is not full.
 const LEAST_ROOM: usize = PAGE_WORDS / 4;
 
-/// How many categories there are of pages, by their room.
+/// The number of categories of pages, by their room.
 const CATEGORIES: usize = u64::BITS as usize;
 
 const CATEGORY_WORDS: usize = PAGE_WORDS / CATEGORIES;
 
-/// The words of a page's room that records of all lengths fill, about.
+/// Returns about the number of words of a page's room that records of all lengths fill.
 fn usable(room: usize) -> usize {
     room / 16 * 15
 }
@@ -39,7 +39,7 @@ struct Open {
     categories: [Vec<PageNumber>; CATEGORIES],
     /// A bit for each category that has pages.
     filled: u64,
-    /// Where each page is.
+    /// The location of each page among the categories.
     places: HashMap<PageNumber, Place>,
     /// Pages that are being emptied, which take no records, and their words of room.
     closed: HashMap<PageNumber, usize>,
@@ -49,11 +49,11 @@ struct Open {
 struct Place {
     /// Words of room.
     room: usize,
-    /// Which of its category's pages it is.
+    /// The page's index in its category.
     at: usize,
 }
 
-/// The category of a page with this room.
+/// Returns the category of a page with this room.
 fn category(room: usize) -> usize {
     (room / CATEGORY_WORDS).min(CATEGORIES - 1)
 }
@@ -89,8 +89,8 @@ impl Open {
         }
     }
 
-    /// A page with at least `room` words of room, of the fullest category that has one. (In the
-    /// first category some have less: only those that came last are looked at, such as a new page.)
+    /// Returns a page with at least `room` words of room, of the fullest category that has one. (In
+    /// the first one some have less: only the newest are looked at, such as a new page.)
     fn fullest(&self, room: usize) -> Option<PageNumber> {
         const MOST_LOOKED_AT: usize = 8;
         let own = category(room);
@@ -102,7 +102,7 @@ impl Open {
         self.categories.get(fitting.trailing_zeros() as usize)?.last().copied()
     }
 
-    /// All pages, those of the emptiest category first, with their words of room.
+    /// Returns all pages with their words of room, those of the emptiest category first.
     fn emptiest(&self) -> impl Iterator<Item = (usize, PageNumber)> {
         let pages = self.categories.iter().rev().flatten();
         pages.map(|page| (self.places[page].room, *page))
@@ -116,7 +116,7 @@ thread_local! {
     };
 }
 
-/// What a lane has whose threads fill no page.
+/// The value of a lane whose threads fill no page.
 const NO_PAGE: u32 = 0;
 
 impl FreeSpaceMap {
@@ -128,13 +128,13 @@ impl FreeSpaceMap {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The page that this thread is filling.
+    /// Returns the page that this thread is filling.
     pub(super) fn current(&self) -> Option<PageNumber> {
         let page = self.lane().load(Ordering::Relaxed);
         (page != NO_PAGE).then(|| PageNumber::new(page))
     }
 
-    /// This thread fills another page from here on.
+    /// Lets this thread fill another page from here on.
     pub(super) fn fill(&self, page: PageNumber) {
         let before = PageNumber::new(self.lane().swap(page.get(), Ordering::Relaxed));
         if before.get() != NO_PAGE && before != page {
@@ -144,13 +144,13 @@ impl FreeSpaceMap {
         }
     }
 
-    /// No thread of this thread's lane fills a page any more, if it was this one.
+    /// Stops filling a page, if the lane of this thread is filling it.
     pub(super) fn leave(&self, page: PageNumber) {
         let _ =
             self.lane().compare_exchange(page.get(), NO_PAGE, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// Whether a thread is filling a page.
+    /// Returns true if a thread is filling a page.
     pub(super) fn is_being_filled(&self, page: PageNumber) -> bool {
         self.lanes.iter().any(|lane| lane.load(Ordering::Relaxed) == page.get())
     }
@@ -163,8 +163,8 @@ impl FreeSpaceMap {
         Some(found)
     }
 
-    /// Closes the emptiest pages, as many as the others with room can take the records of. Returns
-    /// them.
+    /// Closes the emptiest pages, as long as the others with room can take their records. Returns
+    /// all closed pages.
     pub(super) fn close_emptiest(&self) -> HashSet<PageNumber> {
         let mut open = self.open();
         let mut left: usize = open.emptiest().map(|(room, _)| usable(room)).sum();
@@ -196,22 +196,22 @@ impl FreeSpaceMap {
         self.emptied.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A page has no record any more, and is not freed yet.
+    /// Notes that a page has no record any more, and is not freed yet.
     pub(super) fn note_emptied(&self, page: PageNumber) {
         self.emptied().push(page);
     }
 
-    /// The pages of which that was noted, since this was called last.
+    /// Takes the pages that were noted as emptied since the last call.
     pub(super) fn take_emptied(&self) -> Vec<PageNumber> {
         std::mem::take(&mut *self.emptied())
     }
 
-    /// Notes how many words of room a page has. If they are few, or it is gone, it is of no use.
+    /// Notes the words of room of a page. If it has few, or is gone, it takes no records.
     pub(super) fn note(&self, page: PageNumber, room: usize) {
         let mut open = self.open();
         open.remove(page);
         if room == 0 {
-            // It may be gone, and its number come back as that of a new page.
+            // The page may be gone, and its number may be that of a new page.
             open.closed.remove(&page);
         }
         match open.closed.get_mut(&page) {

@@ -1,8 +1,8 @@
-//! Changes of short records that stay where they are: most of all changes.
+//! Changes of short records that stay in place: most of all changes.
 //!
-//! Only the record's page is latched, and no page of the index. What leads to a record changes only
-//! while the record's page is latched too. So if the page is as it was when the index led there,
-//! the index still leads there.
+//! Only the record's page is latched, and no page of the index. The entry that leads to a record
+//! changes only while the record's page is latched too. So if the page is as it was when the index
+//! led there, the index still leads there.
 
 use super::long::Cut;
 use super::page::{HeapPageMut, Slot};
@@ -12,17 +12,17 @@ use super::{Heap, Home};
 use crate::error::Result;
 use crate::index::WriteContext;
 
-/// What becomes of a record that stays.
+/// The change of a record that stays.
 #[derive(Clone, Copy)]
 enum Becomes<'c> {
-    /// Other bytes as a whole.
+    /// Replaces all bytes of the record.
     Replaced(&'c [u8]),
-    /// Bytes from `at` on are others.
+    /// Replaces the bytes from `at` on.
     Overwritten { at: usize, bytes: &'c [u8] },
 }
 
 impl<'c> Becomes<'c> {
-    /// By a change of a record in this slot; `None` if the record does not stay there.
+    /// Returns the effect of a change on the record in this slot; `None` if it does not stay there.
     fn of(change: Change<'c>, home: &Home<'_>, slot: Slot) -> Option<Self> {
         let (becomes, stays) = match change {
             Change::Put { whole, .. } => {
@@ -56,7 +56,7 @@ impl Heap {
         else {
             return Ok(None);
         };
-        // What does not lead into the heap must not be changed, whatever looks like a record there.
+        // An address outside the heap must not be written to, whatever looks like a record there.
         if !self.space.has(home.address.page) {
             return Ok(None);
         }

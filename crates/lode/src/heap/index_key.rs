@@ -1,10 +1,10 @@
-//! What the index has the records of a heap under: their keys, or, if those are long, *digests* of
-//! them. With digests the heap has the keys, each before its payload.
+//! The keys that the index has for the records of a heap: the records' keys, or, if those are long,
+//! *digests* of them. With digests the heap has the keys, each before its payload.
 //!
 //! Two keys may have the same digest. The second one takes another: that of the next *probe*, for
-//! which the hash begins with another seed. It *passes* the first one, which notes that, so that a
-//! search goes on there; and if the first one is deleted then, its entry stays, without an address.
-//! What has been passed once stays passed, so there is only one place where a new key can go.
+//! which the hash starts with another seed. It *passes* the first one, which notes that, so that a
+//! search continues there; and if the first one is deleted then, its entry stays, without an
+//! address. An entry passed once stays passed, so a new key has only one possible location.
 
 use std::borrow::Cow;
 
@@ -23,16 +23,16 @@ const DIGEST_BITS: u32 = if cfg!(test) { 11 } else { 8 * DIGEST_BYTES as u32 };
 /// Probes after which something must be wrong.
 pub(super) const MOST_PROBES: u64 = 1_000;
 
-/// What an index has all its records under.
+/// The kind of keys under which an index has its records.
 pub(crate) enum IndexKeys {
     Keys,
-    /// By a hash that begins with a seed. No key is the beginning of another.
+    /// By a hash with a seed. No key is a prefix of another.
     Digests {
         seed: u64,
     },
 }
 
-/// What the index has a record under.
+/// The key under which the index has a record.
 #[derive(Clone, Copy)]
 pub(crate) enum IndexKey<'k> {
     Key(&'k [u8]),
@@ -50,7 +50,7 @@ impl IndexKey<'_> {
 }
 
 impl IndexKeys {
-    /// Bytes of a key that lie before its payload in the heap.
+    /// Returns the bytes of a key that are stored before its payload in the heap.
     #[inline(always)]
     pub(crate) fn front(&self, key: &[u8]) -> usize {
         match self {
@@ -59,7 +59,7 @@ impl IndexKeys {
         }
     }
 
-    /// What the index has a key under, in the probe of this number.
+    /// Returns the index key of a key in the probe of this number.
     #[inline(always)]
     pub(crate) fn index_key<'k>(&self, key: &'k [u8], probe: u64) -> IndexKey<'k> {
         match self {
@@ -72,7 +72,7 @@ impl IndexKeys {
         }
     }
 
-    /// What the heap has of a record.
+    /// Returns the bytes that the heap stores for a record.
     pub(crate) fn whole<'p>(&self, key: &[u8], payload: &'p [u8]) -> Cow<'p, [u8]> {
         match self {
             Self::Keys => payload.into(),
@@ -81,43 +81,43 @@ impl IndexKeys {
     }
 }
 
-/// What the index has of a record: its address.
+/// The entry of a record in the index: its address.
 ///
 /// | bits | content |
 /// |---|---|
 /// | 0…31 | the page |
 /// | 32…47 | the slot |
 /// | 48…62 | the [hint](Hint) |
-/// | 63 | whether it was passed |
+/// | 63 | set if it was passed |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// Where the record is; none if it was deleted after others had passed it.
+    /// The record's address; `None` if it was deleted after others had passed it.
     pub address: Option<Address>,
-    /// Where in its page it was when that was written.
+    /// The position of the record in its page when the entry was written.
     pub hint: Hint,
-    /// Whether there may be another key with this digest, in a later probe.
+    /// True if a later probe may have another key with this digest.
     pub is_passed: bool,
 }
 
-/// Where in its page a record was put: the processor fetches it at once with its slot, instead of
-/// after it. Since then it may have moved, or have another size. Older stores have no hints.
+/// The word at which a record was put in its page: the processor fetches it with its slot, instead
+/// of after it. It may have moved, or have another size. Older stores have no hints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Hint(u16);
 
 impl Hint {
     const BITS: u32 = 15;
-    /// Those for the word.
+    /// The bits for the word.
     const AT_BITS: u32 = PAGE_WORDS.ilog2();
     const AT_MASK: u16 = (1 << Self::AT_BITS) - 1;
 
-    /// That of a record that begins at a word of its page, and touches this many lines of the
-    /// processor's cache.
+    /// Returns the hint for a record that starts at a word of its page, and touches this many lines
+    /// of the processor's cache.
     pub(super) fn new(at: usize, lines: usize) -> Self {
         let most = (1 << (Self::BITS - Self::AT_BITS)) - 1;
         Self(at as u16 & Self::AT_MASK | (lines.min(most) as u16) << Self::AT_BITS)
     }
 
-    /// The word at which it began, and how many lines, fifteen at most; none without a hint.
+    /// Returns the word at which the record started, and its lines, 15 at most; 0 without a hint.
     #[inline(always)]
     pub(super) fn lines(self) -> (usize, usize) {
         ((self.0 & Self::AT_MASK).into(), (self.0 >> Self::AT_BITS).into())
@@ -142,14 +142,14 @@ impl Entry {
         }
     }
 
-    /// Whether both records are in the same page.
+    /// Returns true if both records are in the same page.
     #[inline(always)]
     pub(crate) fn is_beside(self, other: Self) -> bool {
         let page_of = |entry: Self| entry.address.map(|address| address.page);
         page_of(self) == page_of(other)
     }
 
-    /// Where the record comes among those of the heap; entries without one come first.
+    /// Returns the record's rank in the order of the heap; entries without an address come first.
     pub(crate) fn order_in_heap(self) -> u64 {
         self.address.map_or(0, |Address { page, slot }| page.word() << 16 | u64::from(slot))
     }

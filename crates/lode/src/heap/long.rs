@@ -1,12 +1,11 @@
-//! Records longer than a page: pieces that fill pages of their own, and a *head* among the other
-//! records. The head says how long the record is and which pages have its pieces, and has what is
-//! left.
+//! Records longer than a page: pieces that fill whole pages, and a *head* among the other records.
+//! The head has the record's length, the pages of its pieces, and the rest of its bytes.
 
 use super::page;
 use crate::error::{Error, Result};
 use crate::pager::{Latched, PAGE_BYTES, PageNumber, PageRef, Pager, Space};
 
-/// Where the bytes of a piece begin in its page.
+/// The offset of a piece's bytes in its page.
 pub(super) const PIECE_FROM: usize = 8;
 
 /// Bytes of a piece: all of a page after that.
@@ -14,19 +13,19 @@ const PIECE_BYTES: usize = PAGE_BYTES - PIECE_FROM;
 
 const NUMBER: usize = size_of::<PageNumber>();
 
-/// How a long record is cut up.
+/// The division of a long record into pieces and a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cut {
-    /// Its bytes.
+    /// Bytes of the record.
     pub size: usize,
-    /// Pages of their own.
+    /// Pages of its pieces.
     pub pieces: usize,
     /// Bytes that the head has.
     pub rest: usize,
 }
 
 impl Cut {
-    /// Of a record of this size; `None` if it fits in a page with others.
+    /// Returns the cut of a record of this size; `None` if it fits in a page with others.
     pub(super) fn of(size: usize) -> Option<Self> {
         if size <= page::MOST_BYTES {
             return None;
@@ -38,40 +37,40 @@ impl Cut {
         })
     }
 
-    /// The cut that a head has.
+    /// Returns the cut that a head has.
     pub(super) fn of_head(head: &[u8]) -> Option<Self> {
         let size = u32::from_le_bytes(*head.first_chunk()?) as usize;
         Self::of(size).filter(|cut| cut.head_size() == head.len())
     }
 
-    /// Bytes of the head.
+    /// Returns the bytes of the head.
     pub(super) fn head_size(self) -> usize {
         NUMBER * (1 + self.pieces) + self.rest
     }
 
-    /// Which bytes of the record a piece has.
+    /// Returns the range of the record's bytes that a piece has.
     pub(super) fn piece(self, at: usize) -> std::ops::Range<usize> {
         at * PIECE_BYTES..((at + 1) * PIECE_BYTES).min(self.size - self.rest)
     }
 }
 
-/// How many pages of its own a payload of this size takes up.
+/// Returns the number of whole pages that a payload of this size takes up.
 pub(crate) fn pages_for(size: usize) -> u64 {
     Cut::of(size).map_or(0, |cut| cut.pieces as u64)
 }
 
-/// The pages that a head names.
+/// Returns the pages that a head names.
 pub(super) fn pages_of(head: &[u8], cut: Cut) -> impl Iterator<Item = PageNumber> {
     let numbers = head[NUMBER..NUMBER * (1 + cut.pieces)].as_chunks::<NUMBER>().0;
     numbers.iter().map(|number| PageNumber::new(u32::from_le_bytes(*number)))
 }
 
-/// What a head has of the record itself.
+/// Returns the part of the record that its head has.
 pub(super) fn rest_of(head: &[u8], cut: Cut) -> &[u8] {
     &head[NUMBER * (1 + cut.pieces)..]
 }
 
-/// Reads a piece, from one of its bytes on; false if it is none.
+/// Reads a piece, from one of its bytes on; returns false if the page is not a piece.
 pub(super) fn read_piece(words: PageRef<'_>, from: usize, bytes: &mut [u8]) -> bool {
     words.read(PIECE_FROM + from, bytes);
     words.get(0) == page::PIECE
@@ -114,7 +113,7 @@ impl<'p> Written<'p> {
     }
 }
 
-/// A head that says what no head can.
+/// Returns the error of a head that says what no head can.
 pub(super) fn wrong_head(page: PageNumber) -> Error {
     Error::corrupt(format!("page {page}"), "the head of a long record makes no sense")
 }

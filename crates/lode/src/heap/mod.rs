@@ -1,15 +1,15 @@
-//! The heap of a table: long records, and those of any length, one after another in the order in
-//! which they come. The index has their *addresses*, under their [keys there](index_key); so
-//! records that come in no order change few pages.
+//! The heap of a table: long records, and those of any length, in the order in which they come. The
+//! index has their *addresses*, under their [keys there](index_key); so records that come in no
+//! order change few pages.
 //!
-//! A record moves within its page as it likes; it moves to another, and the index changes, only
-//! when it has become too long. Room that removed records leave is used by those that come later.
-//! Every page here is a [page of records](page) or a [piece](long) of a record longer than a page.
+//! A record moves within its page freely; it moves to another, and the index changes, only if it
+//! has become too long. Later records use the room of removed ones. Every page here is a [page of
+//! records](page) or a [piece](long) of a record longer than a page.
 //!
 //! Most changes leave a short record [in its place](in_place), and latch its page only. Any other
 //! operation looks at all pages first, which may have to come from the disk. Then it latches the
-//! page of the index and those of the heap, and waits for none. If one of them has changed
-//! meanwhile, it begins again.
+//! page of the index and those of the heap, and waits for none. If one of them has changed by then,
+//! it starts again.
 
 mod buffer;
 mod check;
@@ -42,7 +42,7 @@ use crate::error::{Error, Result};
 use crate::index::Index;
 use crate::pager::{self, PageNumber, Pager, ReadEpoch, Seen, Space};
 
-/// Where a record is: its page, and the number of its slot there.
+/// The address of a record: its page, and the number of its slot there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Address {
     page: PageNumber,
@@ -50,7 +50,7 @@ pub(crate) struct Address {
 }
 
 impl Address {
-    /// What is wrong if it leads nowhere.
+    /// Returns the error of an address that leads nowhere.
     fn wrong(self) -> Error {
         let Self { page, slot } = self;
         Error::corrupt(
@@ -60,9 +60,9 @@ impl Address {
     }
 }
 
-/// How often a record is looked up again that has changed meanwhile. After that it takes the slow
-/// path: it is read as it is at one moment. A record that does not fit in memory whole always needs
-/// that: some pieces leave while others come.
+/// The most lookups of a record that changes each time. After that it takes the slow path: it is
+/// read as it is at one moment. A record that does not fit in memory whole always needs that: some
+/// pieces leave while others come.
 const MOST_ATTEMPTS: usize = 4;
 
 /// The long records of a table.
@@ -79,9 +79,9 @@ struct Home<'p> {
     page: HeapPage<'p>,
 }
 
-/// Where a key leads.
+/// The result of a search for a key.
 struct Found<'k, 'p> {
-    /// What the index has the key under, or would have.
+    /// The key's index key, or the one that it would have.
     index_key: IndexKey<'k>,
     home: Option<Home<'p>>,
     /// Another record that has the same digest, and has not been passed yet.
@@ -89,22 +89,22 @@ struct Found<'k, 'p> {
 }
 
 impl Heap {
-    /// One that has these pages, if any.
+    /// Creates a heap with these pages, if any.
     pub(crate) fn new(space: Space, index_keys: IndexKeys) -> Self {
         Self { space, index_keys, free_space: FreeSpaceMap::default() }
     }
 
-    /// Whether it has the keys too, each before its payload.
+    /// Returns true if the heap has the keys too, each before its payload.
     pub(crate) fn has_keys(&self) -> bool {
         matches!(self.index_keys, IndexKeys::Digests { .. })
     }
 
-    /// Its pages.
+    /// Returns the heap's pages.
     pub(crate) fn space(&self) -> &Space {
         &self.space
     }
 
-    /// Where a key leads.
+    /// Finds the record that a key leads to.
     #[inline]
     fn find<'k, 'p>(
         &self,
@@ -129,7 +129,7 @@ impl Heap {
             let Some((is_passed, led)) = led else {
                 return Ok(Found { index_key, home: None, other: None });
             };
-            // Without an address it was deleted.
+            // An entry without an address: the record was deleted.
             let Some((address, looked)) = led else {
                 probe += 1;
                 continue;
@@ -140,14 +140,14 @@ impl Heap {
                 Some(true) => return Ok(Found { index_key, home: Some(home), other: None }),
                 Some(false) if is_passed => probe += 1,
                 Some(false) => return Ok(Found { index_key, home: None, other: Some(address) }),
-                // It has changed meanwhile.
+                // The record has changed.
                 None => {}
             }
         }
         Err(too_many_probes())
     }
 
-    /// Whether a record has this key; `None` if it has changed since it was found.
+    /// Returns true if a record has this key; `None` if it has changed since it was found.
     #[inline(always)]
     fn has_key(&self, pager: &Pager, home: &Home<'_>, key: &[u8]) -> Result<Option<bool>> {
         match self.index_keys {
@@ -171,11 +171,11 @@ impl Heap {
             return if home.seen.validate() { Err(home.address.wrong()) } else { Ok(None) };
         };
         if !slot.is_long && slot.size < key.len() {
-            // Where keys have all lengths, it has another one.
+            // Where keys have all lengths, this record has another key.
             return Ok(home.seen.validate().then_some(false));
         }
         if !slot.is_long {
-            // All of it, since what follows the key is read next.
+            // All of it, since the bytes after the key are read next.
             home.page.fetch(slot, 0..slot.size);
             home.page.read(slot, 0, own);
             return Ok(home.seen.validate().then(|| own == key));
@@ -193,7 +193,7 @@ impl Heap {
         Ok((seen.validate() && home.seen.validate()).then(|| own == key))
     }
 
-    /// Copies the record's payload; false if there is none.
+    /// Copies the record's payload; returns false if the record does not exist.
     #[inline]
     pub(crate) fn get(
         &self,
@@ -214,8 +214,8 @@ impl Heap {
         Ok(found?.is_some())
     }
 
-    /// Copies the payload of a record, if there is one, and returns where it is. What was read is
-    /// right as long as the page there is as it was seen.
+    /// Copies the payload of a record, if it exists, and returns its location. The payload is right
+    /// as long as the page there is as it was seen.
     fn read_consistent<'k, 'p>(
         &self,
         index: &impl Index,
@@ -252,7 +252,7 @@ impl Heap {
         }
     }
 
-    /// Copies the payload that a record had at a moment; returns where it was, if there was one.
+    /// Copies the payload that a record had at a moment; returns its address then, if it existed.
     pub(crate) fn get_at(
         &self,
         index: &impl Index,
@@ -287,12 +287,12 @@ impl Heap {
         Err(too_many_probes())
     }
 
-    /// What the index has a key under, or would have, if no other key has the same digest.
+    /// Returns the index key of a key, if no other key has the same digest.
     pub(crate) fn index_key<'k>(&self, key: &'k [u8]) -> IndexKey<'k> {
         self.index_keys.index_key(key, 0)
     }
 
-    /// Finds the page that a record lies in, if nothing is in the way.
+    /// Finds the page of a record; `None` if it does not exist, or at an error.
     pub(crate) fn page_of(
         &self,
         index: &impl Index,
@@ -306,16 +306,16 @@ impl Heap {
         located.ok().and(address).map(|address| address.page)
     }
 
-    /// Has the processor fetch what a lookup of the record will look at; what the index has of it
-    /// should have come already.
+    /// Has the processor fetch what a lookup of the record will look at; the index's part should
+    /// have come already.
     pub(crate) fn fetch(&self, index: &impl Index, pager: &Pager, key: &[u8]) {
-        // What goes wrong, the lookup itself says.
+        // The lookup itself reports errors.
         let _ = index.locate(pager, self.index_key(key).bytes(), |bytes| {
             Self::fetch_slot(pager, Entry::of(bytes));
         });
     }
 
-    /// Has the processor fetch what says where in its page a record is.
+    /// Has the processor fetch the slot of a record.
     pub(crate) fn fetch_slot(pager: &Pager, entry: Entry) {
         let Some(address) = entry.address else { return };
         if let Some((_, words)) = pager.try_read(address.page) {
@@ -329,14 +329,14 @@ impl Heap {
     pub(crate) fn fetch_record(pager: &Pager, entry: Entry) {
         let Some(address) = entry.address else { return };
         if let Some((_, words)) = pager.try_read(address.page) {
-            // What is being changed meanwhile leads to some other line of the page.
+            // A record that is being changed leads to some other line of the page.
             let page = HeapPage::new(words);
             page.slot(address.slot.into()).iter().for_each(|slot| page.fetch(*slot, 0..slot.size));
         }
     }
 
-    /// Reads a record where it was found, without the first `front` bytes, its key; false if it has
-    /// changed since.
+    /// Reads a record where it was found, without the first `front` bytes, its key; returns false
+    /// if it has changed since.
     fn read(
         &self,
         pager: &Pager,
@@ -375,7 +375,7 @@ impl Heap {
         bytes[size - cut.rest..].copy_from_slice(long::rest_of(&head, cut));
         for (at, number) in long::pages_of(&head, cut).enumerate() {
             let piece = pager.read_optimistic(number);
-            // The piece was looked at while the head led there.
+            // The piece was looked at while the head led to it.
             if !home.seen.validate() {
                 return Ok(false);
             }
@@ -394,8 +394,8 @@ impl Heap {
         Ok(home.seen.validate())
     }
 
-    /// Copies all that the heap had of a record at an address at a moment: its payload, or its key
-    /// and its payload.
+    /// Copies all bytes that the heap had of a record at an address at a moment: its payload, or
+    /// its key and its payload.
     pub(crate) fn read_at(
         &self,
         pager: &Pager,
@@ -429,7 +429,7 @@ impl Heap {
 }
 
 impl Heap {
-    /// The head of a long record where it was found, and what it says; `None` if it has changed
+    /// Returns the head of a long record where it was found, and its cut; `None` if it has changed
     /// since.
     fn head_of(&self, home: &Home<'_>, slot: Slot) -> Result<Option<(Vec<u8>, Cut)>> {
         let mut head = vec![0; slot.size];
@@ -446,7 +446,7 @@ impl Heap {
         }
     }
 
-    /// The head of a long record that was at an address at a moment, and what it says.
+    /// Returns the head of a long record that was at an address at a moment, and its cut.
     fn head_at(
         &self,
         pager: &Pager,
@@ -466,7 +466,7 @@ impl Heap {
     }
 }
 
-/// What is wrong if a key could be under any number of digests.
+/// Returns the error of a key that could be under any number of digests.
 fn too_many_probes() -> Error {
     Error::corrupt("the index of a heap", "there are too many records with the same digest")
 }

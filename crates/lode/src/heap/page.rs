@@ -1,10 +1,10 @@
-//! A page of the heap: records of any length, each under the number of a slot that it keeps while
-//! it is there, wherever it moves to within its page.
+//! A page of the heap: records of any length, each under the number of a slot that it keeps for
+//! life, wherever it moves to within its page.
 //!
 //! | words | content |
 //! |---|---|
-//! | 0 | the number of slots, where the records begin, garbage, free slots, the note on its room |
-//! | 1… | slots: where the record is, in words, its bytes, whether it is there and whether long |
+//! | 0 | the number of slots, where the records start, garbage, free slots, the note on its room |
+//! | 1… | slots: where the record is, in words, its bytes, and bits: exists, is long |
 //! | … | free |
 //! | … | records, each from a word on |
 //!
@@ -16,7 +16,7 @@ use super::index_key::Hint;
 use super::places::Places;
 use crate::pager::{PAGE_WORDS, PageMut, PageRef};
 
-/// Where the slots begin.
+/// The word at which the slots start.
 const SLOTS: usize = 1;
 
 /// The most bytes of a record in a page.
@@ -40,7 +40,7 @@ const LONG: u64 = 1 << 33;
 /// Words of a line of the processor's cache.
 const LINE_WORDS: usize = 8;
 
-/// Words that are fetched at the same time at most: no processor waits for more than some 32 lines.
+/// The most words that are fetched together: no processor waits for more than some 32 lines.
 const MOST_FETCHED: usize = 32 * LINE_WORDS;
 
 /// A page to read.
@@ -66,11 +66,11 @@ impl<'p> Deref for HeapPageMut<'p> {
 /// A record in a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Slot {
-    /// The word at which it begins.
+    /// The word at which it starts.
     at: usize,
-    /// Its bytes.
+    /// Bytes of the record.
     pub size: usize,
-    /// Whether it only says where the record is.
+    /// True if it is only the head of a long record.
     pub is_long: bool,
 }
 
@@ -93,7 +93,7 @@ impl Slot {
     }
 }
 
-/// What the first word counts.
+/// The counts in the first word.
 #[derive(Clone, Copy)]
 struct Header {
     slots: usize,
@@ -103,22 +103,21 @@ struct Header {
 }
 
 impl Header {
-    /// Words that records and slots can still have.
+    /// Returns the words that records and slots can still have.
     fn room(self) -> usize {
         (self.records_at + self.garbage).saturating_sub(SLOTS + self.slots)
     }
 }
 
-/// Words of room that a note counts in one.
+/// Words of room for each unit of a note.
 const NOTED: usize = 8;
 
-/// What the highest byte of the first word says of this much room, in words, not more than there
-/// is.
+/// Returns the highest byte of the first word for this much room: words, rounded down.
 fn note_of(room: usize) -> u8 {
     (room / NOTED).min(u8::MAX.into()) as u8
 }
 
-/// The words of room that a page has by its note: at least as many, if it is not nearly empty.
+/// Returns the words of room of a page by its note: at least as many, if not nearly empty.
 pub(super) fn noted_room(note: u8) -> usize {
     match note {
         // More cannot be counted; most of these pages are empty.
@@ -127,7 +126,7 @@ pub(super) fn noted_room(note: u8) -> usize {
     }
 }
 
-/// The words of room that a record of this size takes up at most.
+/// Returns the most words of room that a record of this size takes up.
 pub(super) fn room_for(size: usize) -> usize {
     size.div_ceil(8) + 1
 }
@@ -148,22 +147,22 @@ impl<'p> HeapPage<'p> {
         }
     }
 
-    /// Words that records and slots can still have.
+    /// Returns the words that records and slots can still have.
     pub(super) fn room(self) -> usize {
         self.header().room()
     }
 
-    /// Whether there are no records.
+    /// Returns true if the page has no records.
     pub(super) fn is_empty(self) -> bool {
         self.room() == MOST_ROOM
     }
 
-    /// How many slots there are.
+    /// Returns the number of slots.
     pub(super) fn slots(self) -> usize {
         self.header().slots
     }
 
-    /// The record under a number.
+    /// Returns the record under a number.
     #[inline]
     pub(super) fn slot(self, number: usize) -> Option<Slot> {
         match number < self.header().slots {
@@ -184,7 +183,7 @@ impl<'p> HeapPage<'p> {
         (0..lines).for_each(|line| self.words.fetch(at + line * LINE_WORDS));
     }
 
-    /// Where the record of a slot is.
+    /// Returns the hint for the record of a slot.
     pub(super) fn hint(self, number: usize) -> Hint {
         let touched = |slot: Slot| (slot.at % LINE_WORDS + slot.words()).div_ceil(LINE_WORDS);
         self.slot(number).map_or(Hint::default(), |slot| Hint::new(slot.at, touched(slot)))
@@ -199,25 +198,25 @@ impl<'p> HeapPage<'p> {
         (from..to).step_by(LINE_WORDS).for_each(|at| self.words.fetch(at));
     }
 
-    /// Copies bytes of a record out, from one of them on.
+    /// Copies bytes of a record, from one of them on.
     #[inline]
     pub(super) fn read(self, slot: Slot, from: usize, bytes: &mut [u8]) {
         self.words.read(slot.at * 8 + from, bytes);
     }
 
-    /// Whether one more record of this size fits.
+    /// Returns true if one more record of this size fits.
     pub(super) fn fits(self, size: usize) -> bool {
         let header = self.header();
         let slot = usize::from(header.free_slots == 0);
         header.room() >= size.div_ceil(8) + slot
     }
 
-    /// Whether `size` bytes fit in the place of a record.
+    /// Returns true if `size` bytes fit in the place of a record.
     pub(super) fn fits_over(self, slot: Slot, size: usize) -> bool {
         self.header().room() + slot.words() >= size.div_ceil(8)
     }
 
-    /// What is wrong with the page, if anything.
+    /// Returns the page's first fault, if there is one.
     pub(super) fn check(self) -> Result<(), String> {
         let header = self.header();
         let slots = (0..header.slots).map(|number| Slot::read(self.words.get(SLOTS + number)));
@@ -259,12 +258,12 @@ impl<'p> HeapPageMut<'p> {
         self.words.set(0, word | u64::from(note_of(header.room())) << 56);
     }
 
-    /// Makes an empty page of it.
+    /// Turns it into an empty page.
     pub(super) fn clear(&mut self) {
         self.set_header(Header { slots: 0, records_at: PAGE_WORDS, garbage: 0, free_slots: 0 });
     }
 
-    /// Puts a record that fits; returns its number.
+    /// Inserts a record that fits; returns its number.
     pub(super) fn insert(&mut self, bytes: &[u8], is_long: bool) -> usize {
         let mut header = self.header();
         let free = |number: &usize| self.words.get(SLOTS + number) & TAKEN == 0;
@@ -283,13 +282,13 @@ impl<'p> HeapPageMut<'p> {
                 header.slots - 1
             }
         };
-        // Not there yet, if records have to be moved.
+        // The slot is free until the record is put: records may have to be moved.
         self.words.set(SLOTS + number, 0);
         self.put(header, number, bytes, is_long);
         number
     }
 
-    /// Puts other bytes, which fit, in the place of a record.
+    /// Replaces a record with other bytes, which fit there.
     pub(super) fn replace(&mut self, number: usize, old: Slot, bytes: &[u8], is_long: bool) {
         let slot = Slot { at: old.at, size: bytes.len(), is_long };
         let (words, former) = (slot.words(), old.words());
@@ -330,7 +329,7 @@ impl<'p> HeapPageMut<'p> {
         self.words.write(slot.at * 8 + at, bytes);
     }
 
-    /// Takes a record out.
+    /// Removes a record.
     pub(super) fn remove(&mut self, number: usize, old: Slot) {
         let mut header = self.header();
         header.garbage += old.words();
@@ -343,14 +342,14 @@ impl<'p> HeapPageMut<'p> {
         self.set_header(header);
     }
 
-    /// Moves the records together, so that what removed ones left can be used.
+    /// Moves the records together, so that the room of removed ones can be used.
     fn compact(&mut self, header: Header) -> Header {
         let moves = self.places(header).pack();
         for (words, distance) in moves.in_order().filter(|(_, distance)| *distance > 0) {
             self.words.shift(words.start, words.len(), words.start + distance);
         }
         for number in SLOTS..SLOTS + header.slots {
-            // Records without bytes have no place.
+            // Records without bytes take up no words.
             if let Some(slot) = self.taken(number).filter(|slot| slot.size > 0) {
                 self.words.set(number, Slot { at: moves.moved(slot.at), ..slot }.word());
             }
@@ -368,7 +367,7 @@ impl<'p> HeapPageMut<'p> {
         places
     }
 
-    /// The record of the slot at a word.
+    /// Returns the record of the slot at a word.
     fn taken(&self, word: usize) -> Option<Slot> {
         Slot::read(self.words.get(word))
     }

@@ -1,7 +1,7 @@
-//! Which words of a heap page records take up, and where they are when they have been moved
-//! together. A bit for each word at which that changes does for both, without sorting: where one
-//! record ends and the next begins, it changes twice. How many bits come before a word says which
-//! records it belongs to (rank; Jacobson: Space-efficient Static Trees and Graphs, FOCS 1989).
+//! The words of a heap page that records take up, and their words after they were moved together. A
+//! bit for each word at which that changes does for both, without sorting: where one record ends
+//! and the next starts, it changes twice. The number of bits before a word says which records it
+//! belongs to (rank; Jacobson: Space-efficient Static Trees and Graphs, FOCS 1989).
 
 use std::ops::Range;
 
@@ -9,12 +9,12 @@ use crate::pager::PAGE_WORDS;
 
 const BITS: usize = u64::BITS as usize;
 
-/// One more than the words of a page have bits, for the end of the page.
+/// The words of a bit for each word of a page, and one more for the end of the page.
 const WORDS: usize = PAGE_WORDS / BITS + 1;
 
 /// The places that records take up in a page, in words of it.
 pub(super) struct Places {
-    /// The words at which records begin after what is free, or end before it.
+    /// The words at which records start after what is free, or end before it.
     changes: [u64; WORDS],
 }
 
@@ -32,7 +32,7 @@ impl Places {
         }
     }
 
-    /// Places side by side are one; the first one comes first.
+    /// Returns the places, where adjacent ones are joined; the first one comes first.
     fn joined(&self) -> Vec<Range<usize>> {
         let (mut joined, mut start) = (Vec::new(), None);
         for (at, bits) in self.changes.iter().enumerate() {
@@ -49,7 +49,7 @@ impl Places {
         joined
     }
 
-    /// How the records are moved together at the end of the page.
+    /// Returns the moves that put the records together at the end of the page.
     pub(super) fn pack(&self) -> Moves {
         let places = self.joined();
         let mut before = [0; WORDS];
@@ -68,7 +68,7 @@ impl Places {
     }
 }
 
-/// How far the records of a page move.
+/// The distances that the records of a page move.
 pub(super) struct Moves {
     changes: [u64; WORDS],
     /// The changes before each word of them.
@@ -79,21 +79,21 @@ pub(super) struct Moves {
 }
 
 impl Moves {
-    /// The word at which the records begin then.
+    /// Returns the word at which the records start then.
     pub(super) fn records_at(&self) -> usize {
         self.end
     }
 
-    /// The words to move, and how far: in this order, none is overwritten before it has moved.
+    /// Returns the words to move, and how far: in this order, each moves before it is overwritten.
     pub(super) fn in_order(&self) -> impl Iterator<Item = (Range<usize>, usize)> {
         self.places.iter().cloned().zip(self.distances.iter().copied()).rev()
     }
 
-    /// Where the record is that was at a word.
+    /// Returns the new word of the record that was at `word`.
     pub(super) fn moved(&self, word: usize) -> usize {
         let (at, bit) = (word.min(PAGE_WORDS) / BITS, word % BITS);
         let changes = self.before[at] + (self.changes[at] << (BITS - 1 - bit)).count_ones();
-        // Each place before it begins with a change and ends with one.
+        // Each place before it starts with a change and ends with one.
         let place = changes as usize / 2;
         word + self.distances.get(place).copied().unwrap_or(0)
     }
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Places that have no word in common, as the gaps before them and their lengths.
+    /// Generates places that have no word in common, as the gaps before them and their lengths.
     fn places() -> impl Strategy<Value = Vec<Range<usize>>> {
         proptest::collection::vec((prop_oneof![Just(0), 0..40usize], 0..60usize), 0..100).prop_map(
             |lengths| {
@@ -156,7 +156,7 @@ mod tests {
             }
         }
 
-        /// As in a forged page.
+        /// Such places are in a forged page.
         #[test]
         fn places_that_lie_one_over_the_other_are_no_panic(
             places in proptest::collection::vec((0..2 * PAGE_WORDS, 0..PAGE_WORDS), 0..50),

@@ -1,4 +1,4 @@
-//! What a change of a record in the heap will change, looked at before anything is latched.
+//! The plan of a change in the heap: all pages that it will change, before any is latched.
 
 use super::long::{self, Cut, PIECE_FROM};
 use super::page::{HeapPage, HeapPageMut, Slot};
@@ -7,35 +7,35 @@ use crate::error::Result;
 use crate::index::{Record, WriteContext};
 use crate::pager::{Epoch, Latched, PageNumber, Pager, Seen};
 
-/// What becomes of a record.
+/// The change of a record.
 #[derive(Clone, Copy)]
 pub(super) enum Change<'c> {
-    /// It has this payload; in the heap it is this.
+    /// The record gets this payload; the heap stores `whole`.
     Put { payload: &'c [u8], whole: &'c [u8] },
-    /// From byte `at` of its payload on, the bytes are `bytes`. In the heap, `front` bytes lie
-    /// before the payload.
+    /// From byte `at` of its payload on, the bytes are `bytes`. In the heap, `front` bytes are
+    /// stored before the payload.
     Write { at: usize, bytes: &'c [u8], front: usize },
-    /// It is no more.
+    /// The record is removed.
     Remove,
-    /// It lies in a page again where it was before a commit that failed: its payload, or its head.
+    /// The record returns to its page from before a commit that failed: its payload, or its head.
     PutBack { stored: &'c [u8], is_long: bool, page: PageNumber },
-    /// It lies in another page as it is: its payload, or its head, whose pieces stay.
+    /// The record moves to another page unchanged: its payload, or its head, whose pieces stay.
     Move { stored: &'c [u8], is_long: bool, page: PageNumber },
 }
 
 impl Change<'_> {
-    /// Logs it. Returns its epoch; `None` if the log has no room.
+    /// Logs the change. Returns its epoch; `None` if the log has no room.
     pub(super) fn log(self, context: &WriteContext<'_>, key: &[u8]) -> Result<Option<Epoch>> {
         match self {
             Self::Put { payload, .. } => context.log_put(Record { key, payload }),
             Self::Write { at, bytes, .. } => context.log_patch(key, at, bytes),
             Self::Remove => context.log_delete(key),
-            // The commit that is undone was not logged; and a record that moves stays what it is.
+            // The commit that is undone was not logged; and a record that moves keeps its content.
             Self::PutBack { .. } | Self::Move { .. } => Ok(Some(context.pager.epoch())),
         }
     }
 
-    /// Bytes that the record will take up beside others, if it is written as a whole.
+    /// Returns the bytes that the record will take up in a shared page, if written as a whole.
     fn stored_size(self) -> Option<usize> {
         match self {
             Self::Put { whole, .. } => {
@@ -46,7 +46,7 @@ impl Change<'_> {
         }
     }
 
-    /// Whether it changes these bytes of a record in place.
+    /// Returns true if it changes these bytes of a record in place.
     fn overwrites(self, range: &std::ops::Range<usize>) -> bool {
         match self {
             Self::Write { at, bytes, front } => {
@@ -57,26 +57,26 @@ impl Change<'_> {
     }
 }
 
-/// A record that is there, before it changes.
+/// An existing record, before it changes.
 struct Old<'p> {
     address: Address,
     seen: Seen<'p>,
     slot: Slot,
-    /// How it is cut, if it is long, and the pages of its pieces.
+    /// The record's cut, if it is long, and the pages of its pieces.
     cut: Option<Cut>,
     pages: Vec<PageNumber>,
-    /// Those of its pieces that change in place: which, and their pages.
+    /// The pieces that change in place: their numbers, and their pages.
     pieces: Vec<(usize, Seen<'p>)>,
 }
 
-/// What a change will latch.
+/// The pages that a change will latch.
 pub(super) struct Plan<'p> {
     old: Option<Old<'p>>,
-    /// The page that the record comes to, if it is another one, and the room there.
+    /// The page that the record moves to, if it is another one, and the room there.
     target: Option<(Seen<'p>, usize)>,
 }
 
-/// A record that is there, with the pages latched that change.
+/// An existing record, with the pages latched that change.
 pub(super) struct Held<'p> {
     pub slot: Slot,
     pub page: Latched<'p>,
@@ -99,12 +99,12 @@ impl<'p> Old<'p> {
 }
 
 impl<'p> Plan<'p> {
-    /// Where the record is, if it is there.
+    /// Returns the record's address, if it exists.
     pub(super) fn found(&self) -> Option<Address> {
         self.old.as_ref().map(|old| old.address)
     }
 
-    /// The page that the record comes to, if it is another one, and the room there.
+    /// Returns the page that the record moves to, if it is another one, and the room there.
     pub(super) fn target(&self) -> Option<(PageNumber, usize)> {
         self.target.map(|(seen, room)| (seen.page(), room))
     }
@@ -127,19 +127,19 @@ impl<'p> Plan<'p> {
 }
 
 impl Held<'_> {
-    /// Puts other bytes, which fit, in the place of the record.
+    /// Replaces the record with other bytes, which fit there.
     pub(super) fn replace(&mut self, (bytes, is_long): (&[u8], bool), epoch: Epoch) {
         HeapPageMut::new(self.page.change(epoch)).replace(self.number, self.slot, bytes, is_long);
     }
 
-    /// Takes the record out of its page.
+    /// Removes the record from its page.
     pub(super) fn remove(&mut self, epoch: Epoch) {
         HeapPageMut::new(self.page.change(epoch)).remove(self.number, self.slot);
     }
 
     /// Overwrites bytes of the record from one of them on.
     pub(super) fn overwrite(mut self, at: usize, bytes: &[u8], epoch: Epoch) {
-        // Also if only pieces change: readers go by the page of the head.
+        // Also if only pieces change: readers check the page of the head.
         let mut page = HeapPageMut::new(self.page.change(epoch));
         let Some(cut) = self.cut else { return page.write(self.slot, at, bytes) };
         let end = at + bytes.len();
@@ -158,7 +158,7 @@ impl Held<'_> {
 }
 
 impl Heap {
-    /// Looks at all pages that a change concerns; `None` if something has changed meanwhile.
+    /// Looks at all pages that a change concerns; `None` if something has changed in that time.
     pub(super) fn plan<'p>(
         &self,
         pager: &'p Pager,
@@ -168,7 +168,7 @@ impl Heap {
         let Some(home) = home else {
             return Ok(Some(Plan { old: None, target: self.new_page(pager, change)? }));
         };
-        // What does not lead into the heap must not be changed, whatever looks like a record there.
+        // An address outside the heap must not be written to, whatever looks like a record there.
         let slot = home.page.slot(home.address.slot.into());
         let Some(slot) = slot.filter(|_| self.space.has(home.address.page)) else {
             return if home.seen.validate() { Err(home.address.wrong()) } else { Ok(None) };
@@ -206,7 +206,7 @@ impl Heap {
         Ok(Some(Plan { old: Some(Old { address, seen, slot, cut, pages, pieces }), target }))
     }
 
-    /// The page that a record comes to, if it is written as a whole.
+    /// Returns the page that a record moves to, if it is written as a whole.
     fn new_page<'p>(
         &self,
         pager: &'p Pager,

@@ -1,15 +1,15 @@
-//! Where records go that come into the heap.
+//! The choice of pages for records that come into the heap.
 
 use super::Heap;
 use super::page::{self, HeapPage, HeapPageMut};
 use crate::error::{Error, Result};
 use crate::pager::{PAGE_BYTES, PageNumber, Pager, Seen};
 
-/// The longest record that is put beside others in the page that a thread is filling.
+/// The longest record that is put next to others in the page that a thread is filling.
 const MOST_BESIDE: usize = PAGE_BYTES / 4;
 
 impl Heap {
-    /// A page with room for a record that takes up `size` bytes there, and how much it has.
+    /// Returns a page with room for a record that takes up `size` bytes there, and its room.
     pub(super) fn target<'p>(&self, pager: &'p Pager, size: usize) -> Result<(Seen<'p>, usize)> {
         let beside = size <= MOST_BESIDE;
         loop {
@@ -21,7 +21,7 @@ impl Heap {
             };
             let (seen, words) = match pager.read_optimistic(number) {
                 Ok(looked) => looked,
-                // It was given back, or cannot be read: no room there.
+                // The page was given back, or cannot be read: no room there.
                 Err(Error::Corrupt { .. }) => {
                     self.free_space.leave(number);
                     continue;
@@ -49,15 +49,15 @@ impl Heap {
         }
     }
 
-    /// A page was not filled that may have been taken from those with room.
+    /// Notes the room of a page that was not filled, and may have been taken from those with room.
     pub(super) fn forget_not(&self, number: PageNumber, room: usize) {
         if !self.free_space.is_being_filled(number) {
             self.free_space.note(number, room);
         }
     }
 
-    /// Finds out which of some more pages of a database that was opened have room; or, when all are
-    /// known, takes a new page.
+    /// Finds out which of some more pages of an opened database have room; or, if all are known,
+    /// takes a new page.
     fn find_room(&self, pager: &Pager, beside: bool) -> Result<()> {
         if self.survey(pager)? {
             return Ok(());

@@ -1,5 +1,4 @@
-//! Keys whose digests are the same. In unit tests digests have few bits, so that this happens all
-//! the time.
+//! Keys with equal digests. In unit tests digests have few bits, so that this happens all the time.
 
 use std::collections::BTreeMap;
 
@@ -47,7 +46,7 @@ enum Op {
     Upsert(u16, usize),
     Update(u16),
     Delete(u16),
-    /// All at once, and whether it is committed.
+    /// Writes all at once, and commits them if the flag is true.
     Transaction(Vec<(u16, Option<usize>)>, bool),
     Snapshot,
 }
@@ -70,7 +69,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     proptest::collection::vec(one, 0..900)
 }
 
-/// What the record with a key has after it.
+/// Returns the payload of a key's record.
 fn found(table: &Table, key: impl Key) -> Option<Vec<u8>> {
     table.get(key).expect("a key").map(|row| row.payload().to_vec())
 }
@@ -198,7 +197,7 @@ fn threads_pass_each_other() {
     assert!(report.is_sound(), "{report}");
 }
 
-/// An index of hashed keys.
+/// Creates an index of hashed keys.
 fn hashed(pager: &Pager, space: &Space, shape: Shape) -> Hash {
     let parameters = Parameters { shape, seed: 1 };
     Hash::create(pager, space, parameters, FirstBuckets::One).expect("room")
@@ -213,7 +212,7 @@ fn an_entry_that_leads_to_a_page_of_the_index_is_an_error_and_no_endless_search(
     let context = WriteContext::unlogged(&pager, &space, TableId(1));
     let (key, long) = ([1; 4], [1; 1_000]);
     heap.put(&index, &context, Record { key: &key, payload: &long }, Put::Insert).expect("room");
-    // Its bucket was the first page. What lies there at the place of a slot makes one.
+    // The bucket was the first page. The bytes at the place of a slot there make one.
     let address = Some(Address { page: space.extents()[0], slot: 0 });
     let forged = Entry { address, hint: Hint::default(), is_passed: false }.bytes();
     assert_eq!(index.write(&context, &key, 0, &forged), Ok(true));
@@ -246,7 +245,7 @@ fn entries_hint_at_where_their_records_were_put() {
             let index_key = heap.index_keys.index_key(&key, probe);
             index.locate(&pager, index_key.bytes(), Entry::of).expect("a table")
         };
-        // Those that this key has passed, itself, and perhaps one that has passed it.
+        // The entries that this key has passed, its own, and perhaps one that has passed it.
         for entry in (0..).map_while(entry_at) {
             let address = entry.address.expect("nothing was deleted");
             let (_, words) = pager.read_optimistic(address.page).expect("it is there");
@@ -258,7 +257,7 @@ fn entries_hint_at_where_their_records_were_put() {
     assert!(passed > 0, "digests in unit tests are short");
 }
 
-/// Pages whose records were taken out by steps of a commit, which keep pages.
+/// Pages whose records were removed by steps of a commit, which keep pages.
 #[test]
 fn a_compaction_frees_pages_without_records_and_lets_the_others_take_some_again() {
     const COUNT: u32 = 400;
@@ -286,15 +285,14 @@ fn a_compaction_frees_pages_without_records_and_lets_the_others_take_some_again(
         let used_bytes = pager.used_bytes();
         assert!(used_bytes < full_bytes / 2, "{used_bytes} of {full_bytes} bytes, {round}");
     }
-    // Those with half of their records take as many again, and no other page does.
+    // Pages with half of their records take as many again, and no other page does.
     let used_bytes = pager.used_bytes();
     (0..100).filter(|id| id % 2 == 0).for_each(put);
     let more_bytes = pager.used_bytes() - used_bytes;
     assert!(more_bytes <= 1 << 14, "{more_bytes} bytes more");
 }
 
-/// Where keys have all lengths, a key with the digest of another may be longer than all that there
-/// is of that.
+/// Where keys have all lengths, a key with the digest of another may be longer than that record.
 #[test]
 fn keys_of_any_length_have_the_digests_of_shorter_ones() {
     let db = Database::in_memory().expect("memory");

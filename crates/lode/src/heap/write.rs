@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::index::{EntryMut, Index, Put, Record, Step, Swap, WriteContext};
 use crate::pager::{Epoch, Latched, PageNumber, Pager};
 
-/// What came of an attempt to change a record.
+/// The outcome of an attempt to change a record.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Attempt {
     Done,
@@ -17,8 +17,8 @@ pub(super) enum Attempt {
     Again,
 }
 
-/// What was there before a step of a commit, which has kept all pages: it is put back if another
-/// step fails, and given up when the commit is logged.
+/// A record as it was before a step of a commit, which has kept all pages: it is put back if
+/// another step fails, and given up when the commit is logged.
 pub(crate) struct UndoRecord {
     page: PageNumber,
     /// The head of a long record.
@@ -27,16 +27,16 @@ pub(crate) struct UndoRecord {
     pieces: Vec<PageNumber>,
 }
 
-/// What came of a step of a commit.
+/// The outcome of a step of a commit.
 pub(crate) enum Swapped {
-    /// The record is what it shall be.
+    /// The record is as wanted.
     Done(Option<Box<UndoRecord>>),
-    /// It is not as it was seen any more.
+    /// The record is not as it was seen any more.
     Conflict,
 }
 
 impl Heap {
-    /// Writes a record, as `put` allows. Returns whether there was one with its key.
+    /// Writes a record, as `put` allows. Returns true if there was one with its key.
     pub(crate) fn put(
         &self,
         index: &impl Index,
@@ -59,7 +59,7 @@ impl Heap {
     }
 
     /// Reads the payload of a record into `bytes`, lets `change` change it, and writes it if that
-    /// returns true. Returns whether there is such a record.
+    /// returns true. Returns true if the record exists.
     pub(crate) fn update(
         &self,
         index: &impl Index,
@@ -84,7 +84,7 @@ impl Heap {
         }
     }
 
-    /// Overwrites bytes of a record's payload; false if there is no such record.
+    /// Overwrites bytes of a record's payload; returns false if the record does not exist.
     pub(crate) fn write(
         &self,
         index: &impl Index,
@@ -96,7 +96,7 @@ impl Heap {
         self.change_what_is_there(index, context, key, Change::Write { at, bytes, front })
     }
 
-    /// Deletes a record; false if there is none.
+    /// Deletes a record; returns false if it does not exist.
     pub(crate) fn delete(
         &self,
         index: &impl Index,
@@ -124,8 +124,8 @@ impl Heap {
         }
     }
 
-    /// A step of a commit, while the gate is closed: a record becomes what is wanted, if it is as
-    /// it was seen.
+    /// Does a step of a commit, while the gate is closed: a record becomes what is wanted, if it is
+    /// as it was seen.
     pub(crate) fn swap(
         &self,
         index: &impl Index,
@@ -158,7 +158,7 @@ impl Heap {
         }
     }
 
-    /// What undoes a change of a record where it was found; `None` if it has changed since.
+    /// Returns the record that undoes a change where it was found; `None` if it has changed since.
     fn undo_record(&self, home: &Home<'_>) -> Result<Option<Box<UndoRecord>>> {
         let slot = home.page.slot(home.address.slot.into());
         let mut head = None;
@@ -199,9 +199,9 @@ impl Heap {
         undo.pieces.iter().for_each(|piece| pager.free(*piece, &self.space, epoch));
     }
 
-    /// Changes a record if it is still where it was found, or still not there: plans which pages
-    /// change, latches them, logs the change, and applies it. What was there before is kept for
-    /// `undo`, if there is one.
+    /// Changes a record if it is still where it was found, or still missing: plans which pages
+    /// change, latches them, logs the change, and applies it. The record as it was is kept for
+    /// `undo`, if given.
     pub(super) fn attempt(
         &self,
         index: &impl Index,
@@ -271,7 +271,7 @@ impl Heap {
         index.at(context, index_key, |entry_mut| {
             let is_here = |entry: &Entry| entry.address == Some(address) && !entry.is_passed;
             if let Some(entry) = entry_in(entry_mut).filter(is_here) {
-                // It is not logged: the replay of the insertion passes the record again.
+                // Passing is not logged: the replay of the insertion passes the record again.
                 let epoch = context.pager.epoch();
                 entry_mut.write(epoch, 0, &Entry { is_passed: true, ..entry }.bytes());
             }
@@ -309,7 +309,7 @@ impl Heap {
         }
     }
 
-    /// Takes a record out. If other keys have passed it, its entry stays, without an address.
+    /// Removes a record. If other keys have passed it, its entry stays, without an address.
     fn apply_removal(
         &self,
         applying: Applying<'_>,
@@ -347,7 +347,7 @@ impl Heap {
         self.leave(applying, old, None);
     }
 
-    /// Puts a record into a page that has room for it; returns where it is.
+    /// Puts a record into a page that has room for it; returns its address.
     fn move_to(
         &self,
         mut target: Latched<'_>,
@@ -363,8 +363,8 @@ impl Heap {
         (Address { page: number, slot: slot as u16 }, hint)
     }
 
-    /// Takes a record that was there, if one was, out of its page, or puts another in its place;
-    /// gives pages back that are not used any more, or has them kept.
+    /// Takes an existing record out of its page, or puts another in its place; gives pages back
+    /// that are not used any more, or has them kept.
     fn leave(
         &self,
         Applying { context, epoch, undo }: Applying<'_>,
@@ -382,7 +382,7 @@ impl Heap {
         let Held { page, pages, .. } = old;
         match undo {
             None => {
-                // While the page of the head is latched, so that a checkpoint that begins now
+                // While the page of the head is latched, so that a checkpoint that starts now
                 // waits.
                 let free = |piece| context.pager.free(piece, &self.space, epoch);
                 pages.into_iter().for_each(free);
@@ -411,7 +411,7 @@ struct Applying<'a> {
     undo: Option<&'a mut UndoRecord>,
 }
 
-/// What the index has at the place of an index key, if anything.
+/// Returns the index's entry at the place of an index key, if it has one.
 fn entry_in(entry_mut: &dyn EntryMut) -> Option<Entry> {
     let mut bytes = [0; Entry::BYTES];
     entry_mut.is_there().then(|| {

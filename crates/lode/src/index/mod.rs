@@ -1,9 +1,9 @@
-//! What the two kinds of tables have in common: keys and payloads as bytes, and what operations do
-//! at the place of a key.
+//! The interface that both kinds of tables share: keys and payloads as bytes, and the operations on
+//! a key's entry.
 //!
-//! An operation latches what it will change, logs what comes of it ([`WriteContext`]), and then
-//! changes it. While it has a latch it waits for nothing: if there is no room, it unlatches, makes
-//! some, and begins again.
+//! An operation latches what it will change, logs the result ([`WriteContext`]), and then changes
+//! it. While it has a latch it waits for nothing: if there is no room, it unlatches, makes room,
+//! and starts again.
 
 mod write_context;
 
@@ -12,43 +12,43 @@ pub(crate) use write_context::{Keeps, WriteContext};
 use crate::error::Result;
 use crate::pager::{Epoch, Pager, ReadEpoch, Space};
 
-/// The sizes of what an index has.
+/// The sizes of an index's records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     /// Bytes of a key, in the order of keys; the most, if keys are variable.
     pub key_size: usize,
-    /// Whether keys may have fewer bytes: in trees. No key is the beginning of another then.
+    /// True if keys may have fewer bytes: in trees. No key is a prefix of another then.
     pub is_variable: bool,
-    /// Bytes of what is under a key: the rest of a packed record, or where that is.
+    /// Bytes of the payload under a key: the rest of a packed record, or its location.
     pub payload_size: usize,
 }
 
-/// A record as an index has it: its key in the order of keys, and what is under it.
+/// A record as an index has it: its key in the order of keys, and its payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Record<'r> {
     pub key: &'r [u8],
     pub payload: &'r [u8],
 }
 
-/// Which records may be written.
+/// The records that may be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Put {
-    /// Only those whose keys are new.
+    /// Only records whose keys are new.
     Insert,
-    /// All.
+    /// All records.
     Upsert,
 }
 
 impl Put {
-    /// Returns true if a record may be written, given whether there is one with its key.
+    /// Returns true if a record may be written, given `is_there`: true if its key has one.
     #[inline(always)]
     pub(crate) fn allows(self, is_there: bool) -> bool {
         self == Self::Upsert || !is_there
     }
 }
 
-/// A step of a commit: a record becomes `wanted` if it still is what was `seen`. None stands for no
-/// record.
+/// A step of a commit: a record becomes `wanted` if it still is as it was `seen`. `None` stands for
+/// no record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Swap<'s> {
     pub key: &'s [u8],
@@ -58,45 +58,45 @@ pub(crate) struct Swap<'s> {
 
 /// The place of a key in a page that is latched.
 pub(crate) trait EntryMut {
-    /// Whether there is a record.
+    /// Returns true if the record exists.
     fn is_there(&self) -> bool;
 
-    /// Whether there is room for one that is not there.
+    /// Returns true if there is room for one more record.
     fn has_room(&self) -> bool;
 
-    /// Copies the payload of the record that is there.
+    /// Copies the payload of the record, which exists.
     fn read(&self, payload: &mut [u8]);
 
-    /// Overwrites bytes of its payload.
+    /// Overwrites bytes of the payload.
     fn write(&mut self, epoch: Epoch, at: usize, bytes: &[u8]);
 
-    /// Puts a record where there is none, but room.
+    /// Inserts a record, for which there is room, under a key that has none.
     fn insert(&mut self, epoch: Epoch, record: Record<'_>);
 
-    /// Takes the record out that is there.
+    /// Removes the record, which exists.
     fn remove(&mut self, epoch: Epoch);
 }
 
 /// An entry that has the latch of its page.
 pub(crate) trait LatchedEntry: EntryMut {
-    /// Unlatches the page. Joins it with another, if little is left in it, and it need not stay.
+    /// Unlatches the page. Joins it with another, if it has few records left, and need not stay.
     fn finish(self, pager: &Pager, space: &Space);
 }
 
-/// What came of work at an entry.
+/// The outcome of work at an entry.
 pub(crate) enum Step<T> {
     Done(T),
-    /// There is no room for one more record.
+    /// The page has no room for one more record.
     Full,
-    /// There is no room in the log.
+    /// The log has no room.
     Wait,
 }
 
 /// Finds the places of keys.
 pub(crate) trait Index {
-    /// Calls `follow` with the first eight bytes of the payload of a key's record. Returns what
-    /// that returns, if the record has not changed by then; until then it may be called several
-    /// times. `None` if there is no such record.
+    /// Calls `follow` with the first eight bytes of the payload of a key's record. Returns its
+    /// result, if the record has not changed by then; until then it may be called several times.
+    /// `None` if the record does not exist.
     fn locate<T>(
         &self,
         pager: &Pager,
@@ -104,7 +104,7 @@ pub(crate) trait Index {
         follow: impl FnMut([u8; 8]) -> T,
     ) -> Result<Option<T>>;
 
-    /// Copies the payload that a record had at a moment; false if there was none.
+    /// Copies the payload that a record had at a moment; returns false if it did not exist.
     fn get_at(
         &self,
         pager: &Pager,
@@ -114,7 +114,7 @@ pub(crate) trait Index {
     ) -> Result<bool>;
 
     /// Latches the page of a key and calls `work` with the entry until that returns that it is
-    /// done. In between, it makes the room that was missing.
+    /// done. In between, makes the room that was missing.
     fn at<T>(
         &self,
         context: &WriteContext<'_>,
@@ -122,7 +122,7 @@ pub(crate) trait Index {
         work: impl FnMut(&mut dyn EntryMut) -> Result<Step<T>>,
     ) -> Result<T>;
 
-    /// Writes a record, as `put` allows. Returns whether there was one with its key.
+    /// Writes a record, as `put` allows. Returns true if there was one with its key.
     fn put(&self, context: &WriteContext<'_>, record: Record<'_>, put: Put) -> Result<bool> {
         self.at(context, record.key, |entry_mut| {
             put_at(entry_mut, record, put, || context.log_put(record))
@@ -130,7 +130,7 @@ pub(crate) trait Index {
     }
 
     /// Reads the payload of a record into `bytes`, which is as long, lets `change` change it, and
-    /// writes it if that returns true. Returns whether there is such a record.
+    /// writes it if that returns true. Returns true if the record exists.
     fn update(
         &self,
         context: &WriteContext<'_>,
@@ -152,7 +152,7 @@ pub(crate) trait Index {
         })
     }
 
-    /// Overwrites bytes of a record's payload; false if there is no such record.
+    /// Overwrites bytes of a record's payload; returns false if the record does not exist.
     fn write(
         &self,
         context: &WriteContext<'_>,
@@ -196,13 +196,13 @@ pub(crate) trait Index {
         })
     }
 
-    /// Deletes a record; false if there is none.
+    /// Deletes a record; returns false if it does not exist.
     fn delete(&self, context: &WriteContext<'_>, key: &[u8]) -> Result<bool> {
         self.at(context, key, |entry_mut| delete_at(entry_mut, || context.log_delete(key)))
     }
 }
 
-/// Writes a record at its entry, as `put` allows, once `log` has logged it. Returns whether there
+/// Writes a record at its entry, as `put` allows, once `log` has logged it. Returns true if there
 /// was one.
 #[inline(always)]
 pub(crate) fn put_at<E>(
@@ -226,7 +226,7 @@ pub(crate) fn put_at<E>(
     Ok(Step::Done(there))
 }
 
-/// Overwrites bytes of the payload from a place on, likewise. Returns whether there is a record.
+/// Overwrites bytes of the payload from `at` on, once logged. Returns true if there is a record.
 #[inline(always)]
 pub(crate) fn patch_at<E>(
     entry_mut: &mut (impl EntryMut + ?Sized),
@@ -241,7 +241,7 @@ pub(crate) fn patch_at<E>(
     Ok(Step::Done(there))
 }
 
-/// Deletes the record of an entry, likewise. Returns whether there was one.
+/// Deletes the record of an entry, once `log` has logged it. Returns true if there was one.
 #[inline(always)]
 pub(crate) fn delete_at<E>(
     entry_mut: &mut (impl EntryMut + ?Sized),

@@ -1,4 +1,4 @@
-//! What a write of one table needs.
+//! The context of a write of one table.
 
 use std::cell::Cell;
 
@@ -7,27 +7,26 @@ use crate::error::Result;
 use crate::pager::{Epoch, Pager, Space};
 use crate::wal::{Body, Keyed, Log, LogPosition, LogRecord, RecordKind, TableId, Together};
 
-/// Whether a write stands by itself.
+/// The purpose of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
-    /// It is one operation.
+    /// One operation.
     Operation,
-    /// It is a step of a commit, which is undone if another step fails. The commit is logged as a
-    /// whole.
+    /// A step of a commit, which is undone if another step fails. The commit is logged as a whole.
     CommitStep(Keeps),
 }
 
-/// What a step of a commit leaves as it is, in case that it is undone.
+/// The parts that a step of a commit leaves in place, in case it is undone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Keeps {
     /// All pages, even those that become empty.
     Pages,
-    /// The room, too, that deleted records have left in their leaves. So no leaf gives records to
-    /// another.
+    /// All pages, and the room that deleted records have left in their leaves. So no leaf gives
+    /// records to another.
     PagesAndRoom,
 }
 
-/// The pages that a write of one table changes, and the log that has it.
+/// The context of a write: the pages of one table that it changes, and the log that it writes.
 pub(crate) struct WriteContext<'w> {
     pub pager: &'w Pager,
     /// The pages of the table's index.
@@ -35,14 +34,14 @@ pub(crate) struct WriteContext<'w> {
     log: Option<&'w Log>,
     table: TableId,
     purpose: Purpose,
-    /// Where the last log record ends.
+    /// The end of the last log record.
     end: Cell<LogPosition>,
     /// Bytes of a log record that had no room.
     wanted_bytes: Cell<usize>,
 }
 
 impl<'w> WriteContext<'w> {
-    /// Of an operation that is logged, if there is a log.
+    /// Creates the context of an operation that is logged, if there is a log.
     #[inline]
     pub(crate) fn new(
         pager: &'w Pager,
@@ -54,12 +53,12 @@ impl<'w> WriteContext<'w> {
         Self { pager, space, log, table, purpose: Purpose::Operation, end, wanted_bytes }
     }
 
-    /// Of an operation that is not logged: it has been, or changes no record.
+    /// Creates the context of an operation that is not logged: it has been, or changes no record.
     pub(crate) fn unlogged(pager: &'w Pager, space: &'w Space, table: TableId) -> Self {
         Self::new(pager, space, None, table)
     }
 
-    /// Of a step of a commit.
+    /// Creates the context of a step of a commit.
     pub(crate) fn of_commit(
         pager: &'w Pager,
         space: &'w Space,
@@ -79,7 +78,7 @@ impl<'w> WriteContext<'w> {
         self.purpose == Purpose::CommitStep(Keeps::PagesAndRoom)
     }
 
-    /// Where the last log record ends; the default position if there was none.
+    /// Returns the end of the last log record; the default position if nothing was logged.
     pub(crate) fn end(&self) -> LogPosition {
         self.end.get()
     }
@@ -108,20 +107,20 @@ impl<'w> WriteContext<'w> {
         Ok(Some(epoch))
     }
 
-    /// Makes the room that the log had not. No latch may be held.
+    /// Makes the room that the log did not have. No latch may be held.
     #[cold]
     pub(crate) fn make_log_room(&self) -> Result<()> {
         self.log.map_or(Ok(()), |log| log.make_room(self.wanted_bytes.get()))
     }
 
-    /// Logs that a record is there.
+    /// Logs that a record exists.
     #[inline(always)]
     pub(crate) fn log_put(&self, Record { key, payload }: Record<'_>) -> Result<Option<Epoch>> {
         let record = Keyed::Apart { key, rest: payload };
         self.log(&LogRecord::Put { table: self.table, record })
     }
 
-    /// Logs that several records are there at once.
+    /// Logs that several records exist at once.
     pub(crate) fn log_put_all<'r>(
         &self,
         records: impl Iterator<Item = Record<'r>> + Clone,
@@ -137,14 +136,14 @@ impl<'w> WriteContext<'w> {
         }
     }
 
-    /// Logs that bytes of a record's payload, from byte `at` on, are others.
+    /// Logs the new bytes of a record's payload, from byte `at` on.
     #[inline(always)]
     pub(crate) fn log_patch(&self, key: &[u8], at: usize, bytes: &[u8]) -> Result<Option<Epoch>> {
         let bytes = Keyed::Apart { key, rest: bytes };
         self.log(&LogRecord::Patch { table: self.table, at: at as u32, bytes })
     }
 
-    /// Logs that a record is not there any more.
+    /// Logs that a record does not exist any more.
     #[inline(always)]
     pub(crate) fn log_delete(&self, key: &[u8]) -> Result<Option<Epoch>> {
         let key = Keyed::Apart { key, rest: &[] };

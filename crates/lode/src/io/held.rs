@@ -1,5 +1,5 @@
-//! A disk on which a test holds operations up: a thread that comes to one waits there until it is
-//! released on.
+//! A disk on which a test holds operations: a thread that comes to one waits there until it is
+//! released.
 
 use std::io::Result;
 use std::ops::Range;
@@ -8,10 +8,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use super::simulated::{Mapping, Simulated};
 use super::{Access, Disk, File, Lock, Mapped};
 
-/// Bytes of a long write, at least.
+/// The least bytes of a long write.
 const LEAST_LONG_BYTES: usize = 1 << 12;
 
-/// What is done to a file, or to the directory.
+/// The kind of an operation on a file, or on the directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Create,
@@ -19,21 +19,21 @@ pub(crate) enum Kind {
     Remove,
     Read,
     Write,
-    /// Of so many bytes that they are not what a sync writes itself.
+    /// A write of more bytes than a sync writes itself.
     WriteLong,
     Sync,
     SetSize,
     Preallocate,
 }
 
-/// What is held up, and how many threads are.
+/// The operations that are held, and the threads that wait at them.
 #[derive(Default)]
 struct State {
     held: Vec<(&'static str, Kind)>,
     waiting: Vec<(&'static str, Kind)>,
 }
 
-/// What a test does with the disk.
+/// The controls that a test has over the disk.
 #[derive(Default)]
 pub(crate) struct Control {
     state: Mutex<State>,
@@ -45,28 +45,28 @@ impl Control {
         self.state.lock().expect("no test panics with it")
     }
 
-    /// Holds up operations of a kind on files whose names begin so.
+    /// Holds operations of a kind on files whose names start with `prefix`.
     pub(crate) fn hold(&self, prefix: &'static str, kind: Kind) {
         self.state().held.push((prefix, kind));
     }
 
-    /// Lets them go on.
+    /// Releases such operations.
     pub(crate) fn release(&self, prefix: &'static str, kind: Kind) {
         self.state().held.retain(|held| *held != (prefix, kind));
         self.changed.notify_all();
     }
 
-    /// Whether such operations are held up.
+    /// Returns true if such operations are held.
     pub(crate) fn is_held(&self, prefix: &'static str, kind: Kind) -> bool {
         self.state().held.contains(&(prefix, kind))
     }
 
-    /// Whether a thread is held up there.
+    /// Returns true if a thread waits at such an operation.
     pub(crate) fn is_waiting(&self, prefix: &'static str, kind: Kind) -> bool {
         self.state().waiting.contains(&(prefix, kind))
     }
 
-    /// Waits until a thread is held up there.
+    /// Waits until a thread waits at such an operation.
     pub(crate) fn expect_waiting(&self, prefix: &'static str, kind: Kind) {
         let none = |state: &mut State| !state.waiting.contains(&(prefix, kind));
         drop(self.changed.wait_while(self.state(), none).expect("no test panics with it"));
@@ -88,7 +88,7 @@ impl Control {
     }
 }
 
-/// A simulated disk whose operations are held up as a [`Control`] says.
+/// A simulated disk whose operations are held as a [`Control`] says.
 #[derive(Clone)]
 pub(crate) struct Held {
     pub disk: Simulated,

@@ -1,4 +1,4 @@
-//! The process that opened something, and not those that were forked from it.
+//! The process that opened something, as opposed to its forks.
 //!
 //! A fork copies memory, but not threads, and the copy shares the files. What a thread had locked
 //! stays locked in the copy. So a copy of a database must never be used. A page of memory that the
@@ -10,7 +10,7 @@
 use std::io::{Error, Result};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A process that has something open.
+/// The process that has something open.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Home {
     /// The number of the process that runs; zero in a child that has opened nothing.
@@ -22,7 +22,7 @@ pub(crate) struct Home {
 static ANYWHERE: AtomicU64 = AtomicU64::new(0);
 
 impl Home {
-    /// The process that runs. Where the system cannot distinguish processes, it is every process.
+    /// Returns the running process; every process, where the system cannot distinguish them.
     pub(crate) fn here() -> Self {
         #[cfg(all(target_os = "linux", not(miri)))]
         if let Some(current) = linux::wiped_word() {
@@ -31,7 +31,7 @@ impl Home {
         Self::anywhere()
     }
 
-    /// Every process.
+    /// Returns a value that stands for every process.
     fn anywhere() -> Self {
         Self { current: &ANYWHERE, number: 0 }
     }
@@ -52,7 +52,7 @@ impl Home {
     }
 }
 
-/// The number of this process; a new one after a fork.
+/// Returns the number of this process; a new one after a fork.
 #[cfg(all(target_os = "linux", not(miri)))]
 fn number_of_this_process(current: &AtomicU64) -> u64 {
     /// A child has its own copy, which never goes back. So it never gets a number of its parent.
@@ -79,7 +79,7 @@ mod linux {
 
     const PAGE_BYTES: usize = 1 << 12;
 
-    /// A word that is zero in a child of the process; `None` where the kernel does not do that.
+    /// Returns a word that is zero in a child of the process; `None` if the kernel cannot do that.
     pub(super) fn wiped_word() -> Option<&'static AtomicU64> {
         static WORD: OnceLock<Option<&'static AtomicU64>> = OnceLock::new();
         *WORD.get_or_init(map)
@@ -88,8 +88,8 @@ mod linux {
     fn map() -> Option<&'static AtomicU64> {
         let mut page = MmapOptions::new().len(PAGE_BYTES).map_anon().ok()?;
         let start = NonNull::new(page.as_mut_ptr())?;
-        // SAFETY: the range is exactly that of the private anonymous mapping that was just made.
-        // There is no reference into it, and the advice changes nothing in this process.
+        // SAFETY: the range is exactly that of the private anonymous mapping that was just made. No
+        // reference into it exists, and the advice changes nothing in this process.
         unsafe { madvise(start.cast(), PAGE_BYTES, MmapAdvise::MADV_WIPEONFORK) }.ok()?;
         std::mem::forget(page);
         // SAFETY: the mapping is never unmapped, page-aligned and large enough; any bits are an

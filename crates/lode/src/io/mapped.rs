@@ -18,25 +18,25 @@ pub(super) struct Front {
     home: Home,
 }
 
-/// How memory for a mapping is asked of the operating system ahead of need.
+/// The way to ask the operating system for a mapping's memory ahead of need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ahead {
-    /// For a file that has its pages in memory only: they are filled with zeros and mapped.
+    /// For a file with its pages in memory only: they are filled with zeros and mapped.
     Map,
-    /// For a file on a disk: what would be read comes into the cache; mapping it too, before it is
-    /// written to, would have each page mapped twice.
+    /// For a file on a disk: the pages that would be read come into the cache; mapping them too,
+    /// before they are written to, would have each page mapped twice.
     #[cfg(any(target_os = "linux", test))]
     Read,
 }
 
-/// Bytes of a mapping for which memory is asked at a time. Meanwhile other threads may wait for the
-/// lock of the process's addresses.
+/// Bytes of a mapping for which memory is asked at a time. Other threads may wait for the lock of
+/// the process's addresses during that.
 #[cfg(target_os = "linux")]
 const STEP: usize = 1 << 20;
 
 impl Front {
-    /// Maps the first bytes of a file, which must be so long, and stay so: writing to what was cut
-    /// off ends the process (`SIGBUS`), though it never touches memory that is not the mapping's.
+    /// Maps the first bytes of a file, which must stay there: writing to a part that was cut off
+    /// ends the process (`SIGBUS`), though it never touches memory that is not the mapping's.
     pub(super) fn new(file: &File, size_bytes: usize, ahead: Ahead) -> Result<Self> {
         let map = MmapOptions::new().len(size_bytes).map_raw(file)?;
         Ok(Self { map, ahead, home: Home::here() })
@@ -45,7 +45,7 @@ impl Front {
 
 impl Mapped for Front {
     fn write(&self, at: usize, bytes: &[u8]) -> Result<()> {
-        // A child shares the file: it would write into what its parent has.
+        // A child shares the file: it would write into its parent's bytes.
         self.home.expect_here()?;
         assert!(
             at.checked_add(bytes.len()).is_some_and(|end| end <= self.map.len()),
@@ -53,11 +53,11 @@ impl Mapped for Front {
             bytes.len(),
             self.map.len()
         );
-        // SAFETY: the bytes from `at` on lie in the mapping, as the assertion says (which also
+        // SAFETY: the bytes from `at` on are in the mapping, as the assertion says (which also
         // rules out that the sum overflows). The mapping is writable and lives as long as `self`.
-        // There is no reference into the mapping: it is private to this struct, which never makes
+        // No reference into the mapping exists: it is private to this struct, which never makes
         // one, so `bytes` cannot overlap it, and no reference is invalidated. No thread reads the
-        // mapping through memory, only through the file. The trait's callers see to it that no two
+        // mapping through memory, only through the file. The trait's callers make sure that no two
         // write to the same bytes at once, so there is no data race.
         unsafe {
             std::ptr::copy_nonoverlapping(
@@ -73,8 +73,8 @@ impl Mapped for Front {
         self.ahead == Ahead::Map
     }
 
-    /// What was set aside for a file and never written has to be filled with zeros, which takes
-    /// longer than to write to it.
+    /// Gets memory for the mapping: space set aside for a file and never written has to be filled
+    /// with zeros, which takes longer than writing to it.
     #[cfg(target_os = "linux")]
     fn prepare(&self) {
         let advice = match self.ahead {
@@ -90,9 +90,9 @@ impl Mapped for Front {
         }
     }
 
-    /// The system writes a page of a file on a disk out only after it has interrupted every
-    /// processor that runs the process. It does so for each page by itself. Unmapped together, two
-    /// mebibytes take one interruption.
+    /// Unmaps whole pages. The system writes a page of a file on a disk out only after it has
+    /// interrupted every processor that runs the process, for each page separately. Unmapped
+    /// together, two mebibytes take one interruption.
     #[cfg(target_os = "linux")]
     fn unmap(&self, bytes: Range<usize>) {
         let is_mapped = bytes.start <= bytes.end && bytes.end <= self.map.len();
@@ -100,11 +100,11 @@ impl Mapped for Front {
         if self.ahead == Ahead::Map || bytes.is_empty() {
             return;
         }
-        // SAFETY: the bytes lie in the mapping, as the assertion says, and so do the pages that
-        // they lie in, which this struct keeps mapped. The mapping is shared with the file: what
-        // was written there is in the file's pages, which stay what they are, and comes back with
-        // the next access. There is no reference into the mapping, and threads that write to these
-        // pages meanwhile write to the same ones.
+        // SAFETY: the bytes are in the mapping, as the assertion says, and so are their pages,
+        // which this struct keeps mapped. The mapping is shared with the file: what was written
+        // there is in the file's pages, which stay what they are, and comes back with the next
+        // access. No reference into the mapping exists, and threads that write to these pages at
+        // the same time write to the same ones.
         let advised = unsafe {
             self.map.unchecked_advise_range(
                 memmap2::UncheckedAdvice::DontNeed,
@@ -112,7 +112,7 @@ impl Mapped for Front {
                 bytes.len(),
             )
         };
-        // If it was not done, a sync takes longer.
+        // If it fails, a sync takes longer.
         drop(advised);
     }
 }
@@ -176,7 +176,7 @@ mod tests {
         front_of_a_page().write(4095, b"xy").unwrap();
     }
 
-    /// KiB of a mapping that the process has in its tables.
+    /// Returns the KiB of a mapping that the process has in its tables.
     #[cfg(target_os = "linux")]
     fn resident_kib(front: &Front) -> u64 {
         let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap();

@@ -1,7 +1,7 @@
-//! The file layer: nothing above touches a file in any other way.
+//! The file layer: no other code touches a file in any other way.
 //!
-//! A [`Disk`] is one directory with files in it. There are two: the operating system's ([`os`]),
-//! and one in memory that loses what a crash may lose (`simulated`, for tests).
+//! A [`Disk`] is one directory with its files. There are two: the operating system's ([`os`]), and
+//! one in memory that loses what a crash may lose (`simulated`, for tests).
 
 #[cfg(test)]
 pub(crate) mod held;
@@ -18,10 +18,10 @@ use std::sync::Arc;
 
 pub(crate) use home::Home;
 
-/// What keeps others out of a directory, for as long as it is kept.
+/// A lock that keeps others out of a directory, for as long as it is kept.
 pub(crate) type Lock = Box<dyn Any + Send + Sync>;
 
-/// What files are opened for.
+/// The access for which files are opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     /// Reading and writing, by one user alone.
@@ -32,124 +32,124 @@ pub(crate) enum Access {
 
 /// A directory. Names have no slashes.
 pub(crate) trait Disk: Send + Sync {
-    /// Keeps other processes, and other users in this one, out; a reader keeps only writers out.
+    /// Keeps out other processes, and other users in this one; a reader keeps only writers out.
     ///
     /// # Errors
-    /// `WouldBlock` when another user has the directory.
+    /// `WouldBlock` if another user has the directory.
     fn lock(&self) -> Result<Lock>;
 
-    /// Opens a file that is there.
+    /// Opens an existing file.
     fn open(&self, name: &str) -> Result<Box<dyn File>>;
 
-    /// Creates a file that is not there.
+    /// Creates a file under a name that no file has.
     fn create(&self, name: &str) -> Result<Box<dyn File>>;
 
     /// Gives a file another name.
     ///
     /// # Errors
-    /// `AlreadyExists` when a file has that name; both stay as they are.
+    /// `AlreadyExists` if a file has that name; both stay as they are.
     fn rename(&self, from: &str, to: &str) -> Result<()>;
 
     /// Removes a file.
     fn remove(&self, name: &str) -> Result<()>;
 
-    /// The names of all files, in their order.
+    /// Returns the names of all files, in their order.
     fn list(&self) -> Result<Vec<String>>;
 
-    /// Makes sure that what was created, renamed and removed survives a crash.
+    /// Makes sure that files created, renamed and removed stay so after a crash.
     fn sync_directory(&self) -> Result<()>;
 
     /// Checks that the names of all files that were opened still lead to them.
     ///
     /// # Errors
-    /// When another program removed, renamed or replaced one.
+    /// An error if another program removed, renamed or replaced one.
     fn expect_files(&self) -> Result<()>;
 }
 
 /// An open file.
 pub(crate) trait File: Send + Sync {
-    /// Its length.
+    /// Returns the length of the file.
     fn size_bytes(&self) -> Result<u64>;
 
-    /// Fills `bytes` from a place on.
+    /// Fills `bytes` from offset `at` on.
     ///
     /// # Errors
-    /// `UnexpectedEof` when the file ends before.
+    /// `UnexpectedEof` if the file ends before.
     fn read_at(&self, at: u64, bytes: &mut [u8]) -> Result<()>;
 
-    /// Writes all bytes to a place on.
+    /// Writes all bytes from offset `at` on.
     fn write_at(&self, at: u64, bytes: &[u8]) -> Result<()>;
 
-    /// Makes sure that what was written, mapped parts too, survives a crash.
+    /// Makes sure that all written bytes, mapped ones too, survive a crash.
     fn sync(&self) -> Result<()>;
 
-    /// Sets its length.
+    /// Sets the length of the file.
     fn set_size(&self, size_bytes: u64) -> Result<()>;
 
-    /// Sets space aside for a part of it, so that writing there does not run out of space. It
-    /// becomes as long as that, if it is not. What is new reads as zeros. Of a part that has space
-    /// nothing is lost; of one that was [punched](Self::punch) there is nothing to lose.
+    /// Sets space aside for a part of it, so that writing there does not run out of space. The file
+    /// becomes as long as that, if it is shorter. New bytes read as zeros. A part that has space
+    /// loses nothing; one that was [punched](Self::punch) has nothing to lose.
     ///
     /// # Errors
-    /// `StorageFull` when there is not that much; the file is as long as it was then.
+    /// `StorageFull` if there is not that much; the file is as long as it was then.
     fn preallocate(&self, bytes: Range<u64>) -> Result<()>;
 
     /// Gives the space of a part of it back. Returns false, and does nothing, where the system
-    /// cannot. What was there reads as zeros, after a crash perhaps as what it was.
+    /// cannot. The part reads as zeros, after a crash perhaps as before.
     fn punch(&self, bytes: Range<u64>) -> Result<bool>;
 
     /// Returns true if the file has space for all of its bytes, none of them in holes.
     fn has_space(&self) -> Result<bool>;
 
-    /// The first byte from `at` on that is not in a hole, or one before it; `None` if there is
-    /// none.
+    /// Returns the first byte from `at` on that is not in a hole, or one before it; `None` if no
+    /// such byte exists.
     fn next_data(&self, at: u64) -> Result<Option<u64>>;
 
     /// Maps the first bytes, which must be [preallocated](Self::preallocate); `None` where writing
-    /// to a mapping can fail for want of space, or is not what the file's other readers see.
+    /// to a mapping can fail for want of space, or is not seen by the file's other readers.
     fn map(&self, size_bytes: usize) -> Result<Option<Arc<dyn Mapped>>>;
 
     /// Keeps out each process that locks the same file, by whatever name and in whatever directory
     /// it is found.
     ///
     /// # Errors
-    /// `WouldBlock` when another user has it locked.
+    /// `WouldBlock` if another user has it locked.
     fn lock(&self, access: Access) -> Result<Lock>;
 }
 
-/// The mapped front of a file: what is written there is in the operating system's hands at once.
+/// The mapped front of a file: bytes written there are in the operating system's hands at once.
 pub(crate) trait Mapped: Send + Sync {
-    /// Writes bytes to a place on; no other thread may write to the same bytes at the same time.
+    /// Writes bytes from offset `at` on; no other thread may write to them at the same time.
     ///
     /// # Errors
-    /// In a process that was forked from the one that mapped the file.
+    /// An error in a process that was forked from the one that mapped the file.
     ///
     /// # Panics
-    /// If they do not lie in the mapped part.
+    /// If the bytes are not in the mapped part.
     fn write(&self, at: usize, bytes: &[u8]) -> Result<()>;
 
-    /// Whether the file has its pages in memory only, so that a sync writes nothing.
+    /// Returns true if the file has its pages in memory only, so that a sync writes nothing.
     fn is_in_memory(&self) -> bool {
         false
     }
 
     /// Has the operating system get memory for all of the mapped part that is new, and waits for
-    /// that. A write to a part that has its memory need not wait. Where there is no way to ask, it
+    /// that. A write to a part that has its memory need not wait. Where there is no way to ask,
     /// does nothing.
     fn prepare(&self) {}
 
-    /// Some bytes have been written and will not be again for some time. Where a mapping makes a
-    /// sync of the file take longer, these are taken out of it until they are written again.
+    /// Unmaps bytes that were written and will not be again for some time. Where a mapping makes a
+    /// sync of the file take longer, they leave it until they are written again.
     ///
     /// # Panics
-    /// If they do not lie in the mapped part.
+    /// If the bytes are not in the mapped part.
     fn unmap(&self, _: Range<usize>) {}
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    //! What both disks do.
+    //! Tests of both disks.
 
     use std::io::ErrorKind;
 
@@ -157,7 +157,7 @@ mod tests {
     use super::simulated::Simulated;
     use super::*;
 
-    /// Has a test run on a directory of the operating system's, and on a simulated disk.
+    /// Runs a test on a directory of the operating system, and on a simulated disk.
     fn on_both(test: impl Fn(&dyn Disk)) {
         let path = tempfile::tempdir().unwrap();
         test(&Directory::new(path.path(), Access::Write).unwrap());
@@ -290,7 +290,7 @@ mod tests {
         on_both(|disk| {
             let file = disk.create("data").unwrap();
             file.preallocate(0..10_000).unwrap();
-            // Where the directory for temporary files cannot be mapped there is nothing to see.
+            // If the directory for temporary files cannot be mapped, the test ends here.
             let Some(mapped) = file.map(8_192).unwrap() else { return };
             mapped.write(4_090, &[5; 20]).unwrap();
             mapped.write(8_191, &[6]).unwrap();

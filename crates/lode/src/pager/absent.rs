@@ -1,9 +1,8 @@
-//! Pages that are not in memory, or not for long any more: how they come and go.
+//! Pages that are not in memory, or about to leave it: how they come and go.
 //!
 //! A page that could leave is marked first, in its word. It leaves only if no thread has looked at
 //! it when the clock's hand comes round again. (The idea of cooling pages: Leis, Haubenschild,
-//! Kemper, Neumann: LeanStore, ICDE 2018, section III-B.) So a look at a page that is used costs
-//! nothing.
+//! Kemper, Neumann: LeanStore, ICDE 2018, section III-B.) So a look at a page in use costs nothing.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,11 +12,11 @@ use super::{
 };
 use crate::error::{Error, Result};
 
-/// How often a reader looks at a latched page before it lets other threads run.
+/// Looks of a reader at a latched page before it lets other threads run.
 const SPINS: u32 = 64;
 
 impl Pager {
-    /// The word of a page once it is in memory, and is not latched.
+    /// Returns the word of a page once it is in memory, and is not latched.
     #[cold]
     pub(super) fn bring(&self, page: PageNumber) -> Result<u64> {
         let nowhere =
@@ -43,7 +42,7 @@ impl Pager {
         }
     }
 
-    /// Whether a number can be that of a table's page.
+    /// Returns true if a number can be that of a table's page.
     pub(super) fn is_of_table(&self, page: PageNumber) -> bool {
         page >= super::FIRST_TABLE_PAGE && page.index() < self.entries.count() / 2
     }
@@ -76,7 +75,7 @@ impl Pager {
     pub(super) fn latch_absent(&self, page: PageNumber) -> u64 {
         let [cell, _] = self.entry(page);
         loop {
-            // A thread with an old number may just find out that it is nowhere.
+            // A thread with an old number may find out here that the page does not exist.
             let word = wait_for_latch(cell);
             let latched = word | LATCH;
             if cell.compare_exchange(word, latched, Ordering::SeqCst, Ordering::Relaxed).is_ok() {
@@ -86,9 +85,9 @@ impl Pager {
     }
 
     /// Takes the frame from a page that has not changed since it was written out, and that no
-    /// thread has looked at for a while; it looks at `most_steps` frames. Three times as many as
-    /// there are will do: once round to mark pages, once more to find them still marked, and some
-    /// more for pages that other threads look at.
+    /// thread has looked at for a while; looks at `most_steps` frames. Three times the number of
+    /// frames will do: one round to mark pages, one more to find them still marked, and some more
+    /// for pages that other threads look at.
     pub(super) fn evict(&self, most_steps: u64) -> Option<FrameNumber> {
         for _ in 0..most_steps {
             let (frame, page) = self.pool.advance()?;
@@ -106,8 +105,7 @@ impl Pager {
             }
             let gone = (word & !(VERSION - 1)).wrapping_add(VERSION);
             if cell.compare_exchange(word, gone, Ordering::SeqCst, Ordering::Relaxed).is_ok() {
-                // A thread that does not see the new word does not see what is stored in the frame
-                // from now on.
+                // A thread that does not see the new word does not see later stores to the frame.
                 std::sync::atomic::fence(Ordering::Release);
                 return Some(frame);
             }

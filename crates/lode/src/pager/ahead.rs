@@ -1,7 +1,7 @@
-//! A thread asks the operating system for the memory of frames before they need it. To give a huge
-//! page, the system fills it with zeros, and a virtual machine may have to get it from its host
-//! first. A writer that touched the page first would wait for that: for half of the time in which a
-//! table grows.
+//! A thread that asks the operating system for the memory of frames before they need it. To give a
+//! huge page, the system fills it with zeros, and a virtual machine may have to get it from its
+//! host first. A writer that touched the page first would wait for that: for half of the time in
+//! which a table grows.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -11,7 +11,7 @@ use super::memory::Memory;
 use super::{FrameNumber, lock};
 use crate::io::Home;
 
-/// The frame with which it begins; a small database needs no thread.
+/// The frame with which the thread starts; a small database needs no thread.
 const FIRST: u32 = 256;
 
 /// Frames that are asked for together: two mebibytes, about as much as a huge page.
@@ -20,14 +20,14 @@ const STEP: u32 = 128;
 /// The most frames that have memory and hold no page yet: 64 MiB.
 const MOST: u32 = 4096;
 
-/// No frame has such a number.
+/// A number that no frame has.
 const NEVER: u32 = u32::MAX;
 
 /// The frames ahead of those that are in use.
 pub(super) struct Ahead {
     shared: Arc<Shared>,
     memory: Memory,
-    /// Frames that there are.
+    /// The number of frames.
     count: u32,
     thread: Mutex<Option<JoinHandle<()>>>,
     /// The process that has the thread.
@@ -35,7 +35,7 @@ pub(super) struct Ahead {
 }
 
 struct Shared {
-    /// A thread that takes this frame or a later one says so.
+    /// A thread that takes this frame or a later one asks for memory.
     alarm: AtomicU32,
     state: Mutex<State>,
     changed: Condvar,
@@ -43,14 +43,14 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// Frames with lower numbers have memory.
+    /// The first frame without memory: all lower ones have some.
     populated: u32,
-    /// Frames with lower numbers shall have.
+    /// The first frame that need not have memory: all lower ones should.
     wanted: u32,
     stopped: bool,
 }
 
-/// How many frames shall have memory, given how many are in use: a quarter more.
+/// Returns the number of frames that should have memory, given the number in use: a quarter more.
 fn share_of(frames: u32) -> u32 {
     (frames / 4).clamp(STEP, MOST)
 }
@@ -62,7 +62,7 @@ impl Ahead {
         Self { shared, memory, count, thread: Mutex::default(), home: Home::here() }
     }
 
-    /// A frame is in use now.
+    /// Notes that a frame is in use now.
     #[inline(always)]
     pub(super) fn taken(&self, frame: FrameNumber) {
         let frame = frame.get();
@@ -74,7 +74,7 @@ impl Ahead {
 
     #[cold]
     fn ask(&self, frame: u32, alarm: u32) {
-        // Only one of the threads that have seen this alarm goes on: one that comes late must not
+        // Only one of the threads that have seen this alarm continues: one that comes late must not
         // take a later alarm.
         let taken =
             self.shared.alarm.compare_exchange(alarm, NEVER, Ordering::Relaxed, Ordering::Relaxed);
@@ -88,8 +88,8 @@ impl Ahead {
         self.shared.changed.notify_one();
     }
 
-    /// Whether there is a thread; it starts the first time. With one processor there is none: it
-    /// would take its time from the writers.
+    /// Returns true if the thread runs; it is started the first time. With one processor it never
+    /// is: it would take its time from the writers.
     fn is_attended(&self) -> bool {
         let mut thread = lock(&self.thread);
         if thread.is_none() && std::thread::available_parallelism().is_ok_and(|n| n.get() > 1) {
@@ -102,7 +102,7 @@ impl Ahead {
 }
 
 impl Shared {
-    /// Asks for memory as long as it is wanted and to be had.
+    /// Asks for memory as long as it is wanted and available.
     fn attend(&self, memory: &Memory) {
         let mut state = lock(&self.state);
         loop {
@@ -119,7 +119,7 @@ impl Shared {
             state = lock(&self.state);
             state.populated = state.populated.max(to);
             if state.populated >= state.wanted {
-                // The next time when half of it is in use.
+                // The next alarm comes once half of it is in use.
                 let alarm = state.wanted - share_of(state.wanted) / 2;
                 self.alarm.store(alarm, Ordering::Relaxed);
             }
@@ -130,14 +130,14 @@ impl Shared {
 impl Drop for Ahead {
     fn drop(&mut self) {
         if !self.home.is_here() {
-            // A fork copies no thread: there is none to wait for, nor one that lets its lock go.
+            // A fork copies no thread: the child has none to wait for, nor one that unlocks.
             std::mem::forget(self.thread.get_mut().map(Option::take));
             return;
         }
         lock(&self.shared.state).stopped = true;
         self.shared.changed.notify_one();
         if let Some(thread) = lock(&self.thread).take() {
-            // It has nothing to say.
+            // The thread returns nothing.
             let _ = thread.join();
         }
     }

@@ -1,5 +1,5 @@
-//! The memory budget. Pages have all of it but for what lies beside them: page images of snapshots
-//! and of the checkpoint that is being written, and what is lent to transactions.
+//! The memory budget. Pages have all of it except for page images of snapshots and of the
+//! checkpoint in progress, and the bytes lent to transactions.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,44 +9,44 @@ use super::page::PAGE_BYTES;
 use super::{MOST_CHANGED, MOST_NUMBERS, Pager, SPARE_FRAMES};
 use crate::error::{Error, Result};
 
-/// Images that snapshots may hold of a small budget, if half of it has so many: 16 MiB.
+/// Images that snapshots may hold of a small budget, if half of it has as many: 16 MiB.
 const SMALL_BUDGET_IMAGES: u64 = 1024;
 
-/// Images that snapshots may hold however little memory is left: 1 MiB, or the longest record.
+/// Images that snapshots may hold with any budget: 1 MiB, or the longest record.
 const LEAST_IMAGES: u64 = 64;
 
 /// The fewest page numbers of a database in a directory: 4 GiB of tables' pages.
 const LEAST_NUMBERS: usize = 5 << 16;
 
-/// Of the addresses that a process may have, the part that the table of pages takes up.
+/// The divisor for the part of a process's addresses that the table of pages takes up.
 const PART_FOR_TABLE: u64 = 16;
 
-/// How much memory and how many addresses there are for pages.
+/// The limits of memory and addresses for pages.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MemoryLimits {
-    /// Memory for pages, and for what lies beside them.
+    /// Memory for pages, images and transactions.
     pub budget_bytes: u64,
-    /// Addresses that the process may have, if there is a limit.
+    /// Addresses that the process may have, if they are limited.
     pub address_bytes: Option<u64>,
 }
 
 impl MemoryLimits {
-    /// Returns those of a process without a limit of addresses.
+    /// Returns the limits of a process without a limit of addresses.
     #[cfg(test)]
     pub(crate) fn of_budget(budget_bytes: u64) -> Self {
         Self { budget_bytes, address_bytes: None }
     }
 
-    /// Returns how many page numbers there can be: two cells for each have to have addresses.
+    /// Returns the most page numbers: two cells for each have to have addresses.
     pub(super) fn most_numbers(self) -> usize {
         let of_table = |bytes: u64| bytes / PART_FOR_TABLE / size_of::<[AtomicU64; 2]>() as u64;
         let numbers = self.address_bytes.map_or(u64::MAX, of_table);
         numbers.clamp(LEAST_NUMBERS as u64, MOST_NUMBERS as u64) as usize
     }
 
-    /// Checks that the process may have addresses for what will lie beside `frames` pages: as many
-    /// as for them for page images, half as many for transactions, and some for what is no part of
-    /// the budget. Where memory is asked for later and cannot be had, the process ends.
+    /// Checks that the process may have addresses for all memory besides `frames` pages: as many
+    /// for page images, half as many for transactions, and some for parts outside the budget. If
+    /// memory is asked for later and missing, the process ends.
     pub(super) fn expect_addresses(self, frames: u32) -> Result<()> {
         /// For threads, segments of the log, and tables.
         const OTHERS_BYTES: u64 = 64 << 20;
@@ -57,7 +57,7 @@ impl MemoryLimits {
     }
 }
 
-/// What can be lent of a database in memory that is full, in pages: 1 MiB, to delete records.
+/// Pages that can be lent of a database in memory that is full: 1 MiB, to delete records.
 const LEAST_LENT: u64 = 64;
 
 impl Pager {
@@ -66,7 +66,7 @@ impl Pager {
         self.frames.count().into()
     }
 
-    /// Returns the bytes of memory for pages, and for what lies beside them.
+    /// Returns the bytes of memory for pages, images and transactions.
     pub(crate) fn budget_bytes(&self) -> u64 {
         self.count() * PAGE_BYTES as u64
     }
@@ -81,9 +81,9 @@ impl Pager {
     }
 
     /// Returns the most bytes that can be lent: a third of the budget; in memory, where no page can
-    /// go, three eighths of what pages leave, but always some. So new records that a transaction
-    /// holds have room in pages beside it, in hashed tables too, whose pages are filled to six
-    /// tenths.
+    /// go, three eighths of the bytes that pages leave, but always some. So new records that a
+    /// transaction holds have room in pages as well, in hashed tables too, whose pages are filled
+    /// to six tenths.
     pub(crate) fn most_lent_bytes(&self) -> u64 {
         let pages = match self.data {
             Some(_) => self.count().saturating_sub(SPARE_FRAMES) / 3,
@@ -95,7 +95,7 @@ impl Pager {
         pages * PAGE_BYTES as u64
     }
 
-    /// Takes bytes from the budget, for what is no page; false if there are not so many.
+    /// Takes bytes from the budget, not for pages; returns false if it has not that many.
     pub(crate) fn lend(&self, bytes: u64) -> bool {
         let most_bytes = self.most_lent_bytes();
         let add = |lent: u64| Some(lent + bytes).filter(|lent| *lent <= most_bytes);
@@ -116,8 +116,8 @@ impl Pager {
         self.lent.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Returns the most bytes that records which are written at once can have, while what they
-    /// need beside pages is held: they come to lie in pages, which change all before one can leave.
+    /// Returns the most bytes that records written at once can have, while the memory that they
+    /// need besides pages is held: they are stored in pages, which change all before one can leave.
     /// A step of a commit needs some pages on the way. Images of a checkpoint do not count: a
     /// commit that finds no room waits for its end.
     pub(crate) fn most_written_bytes(&self) -> u64 {
@@ -129,24 +129,24 @@ impl Pager {
     /// Returns the most pages that may have changed, so that others can still come into memory.
     pub(crate) fn most_dirty(&self) -> u64 {
         let beside = SPARE_FRAMES + self.lent_pages() + self.checkpoint_images();
-        // So that work goes on, however many pages change while a checkpoint is written.
+        // So that work continues, however many pages change while a checkpoint is written.
         self.count().saturating_sub(beside).max(self.count() / 8)
     }
 
-    /// Returns the most pages that one commit may change. When the log is replayed, it may change
-    /// some more than it did.
+    /// Returns the most pages that one commit may change. The replay of the log may change some
+    /// more than it did.
     fn most_changed_at_once(&self) -> u64 {
         self.most_dirty() / 8 * 7
     }
 
-    /// Returns true if memory has room for what one more operation changes, and `extra_pages` more,
-    /// while none are written out.
+    /// Returns true if memory has room for the changes of one more operation, and `extra_pages`
+    /// more, while none are written out.
     pub(crate) fn has_room_for_change(&self, extra_pages: u64) -> bool {
         let changed = self.dirty() + MOST_CHANGED + extra_pages;
         self.data.is_none() || changed <= self.most_changed_at_once()
     }
 
-    /// Returns true if memory has room for an operation that gives pages back, and that no log has.
+    /// Returns true if memory has room for an operation that gives pages back, and is in no log.
     pub(crate) fn has_room_to_tidy(&self) -> bool {
         self.data.is_none() || self.dirty() + MOST_CHANGED <= self.most_dirty()
     }
@@ -157,7 +157,7 @@ impl Pager {
     }
 
     /// Returns the share of the budget that images have: a quarter, or half of a small one, as far
-    /// as changed pages and what is lent leave it.
+    /// as changed pages and lent bytes leave it.
     fn share_of_images(&self) -> u64 {
         let most = (self.count() / 4).max(SMALL_BUDGET_IMAGES.min(self.count() / 2));
         let taken = match self.data {
@@ -169,7 +169,7 @@ impl Pager {
     }
 
     /// Has readers wait, and then the oldest snapshots expire, while there are more images than
-    /// there may be.
+    /// allowed.
     pub(super) fn bound_images(&self) {
         self.saved.drop_some(&self.epochs);
         if self.epochs.held() > self.share_of_images() {
@@ -178,10 +178,10 @@ impl Pager {
         while self.epochs.held() > self.most_images() && self.epochs.expire_oldest() {}
     }
 
-    /// Returns true if what lies beside pages leaves no frame of the budget to one more. Images are
-    /// not counted beyond half of it, so that a small one is not taken from pages altogether. Nor
-    /// is what changed pages leave to others: with the frame of one page only, each page on the way
-    /// to a record would take it from the one above.
+    /// Returns true if other uses than pages leave no frame of the budget to one more page. Images
+    /// are not counted beyond half of it, so that a small one is not taken from pages altogether.
+    /// Nor are the frames that changed pages leave to others: with the frame of one page only, each
+    /// page on the way to a record would take it from the one above.
     pub(super) fn is_over_budget(&self) -> bool {
         let images = (self.epochs.held() + self.checkpoint_images()).min(self.count() / 2);
         let beside = images + self.lent_pages();
@@ -193,11 +193,11 @@ impl Pager {
         leaves_some && used + beside >= self.count()
     }
 
-    /// Makes room for a page where other things have taken up memory: returns the frame of a page
+    /// Makes room for a page where other uses have taken up memory: returns the frame of a page
     /// that can come back, or has snapshots expire.
     ///
     /// # Errors
-    /// `Full` when pages that cannot come back have all that is not lent.
+    /// `Full` if pages that cannot come back have all memory that is not lent.
     #[cold]
     pub(super) fn make_room_for_page(&self) -> Result<Option<FrameNumber>> {
         if self.data.is_some() {
@@ -210,7 +210,7 @@ impl Pager {
         }
     }
 
-    /// Gives the memory of a page back that can come back, where something else has taken it up.
+    /// Gives the memory of a page back that can come back, where another use has taken it up.
     pub(super) fn leave_room_beside_pages(&self) {
         /// Frames that are looked at for one that can be given back.
         const MOST_STEPS: u64 = 64;
@@ -252,7 +252,7 @@ mod tests {
         assert_eq!(numbers(Some(1 << 20)), (1 << 16) + (1 << 18), "4 GiB");
     }
 
-    /// A table takes extents until there is no page number any more.
+    /// A table takes extents until no page number is left.
     #[test]
     fn a_database_that_has_all_its_pages_is_full() {
         let limits = MemoryLimits { budget_bytes: 1 << 20, address_bytes: Some(1 << 20) };
@@ -269,7 +269,7 @@ mod tests {
         assert_eq!(pager.restore_extents(&[beyond]), Err(full), "it was made with more");
     }
 
-    /// What is lent is missing to pages, and what pages need cannot be lent.
+    /// Lent bytes are missing to pages, and bytes that pages need cannot be lent.
     #[test]
     fn what_is_lent_and_what_pages_take_up_is_one_budget() {
         let pager = pager(MemoryLimits::of_budget(4 << 20));

@@ -1,4 +1,4 @@
-//! Epochs: stretches of time between moments that something reads at, and which page images each of
+//! Epochs: stretches of time between moments that are read at, and the page images that each of
 //! these moments needs.
 
 use std::collections::BTreeMap;
@@ -7,19 +7,19 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::PageNumber;
 
-/// A stretch of time in which operations happen. The first one is 1; 0 stands for before all.
+/// A stretch of time in which operations happen. The first one is 1; 0 is the time before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Epoch(u64);
 
 impl Epoch {
-    /// Before all that happens.
+    /// The time before all operations.
     pub(super) const START: Self = Self(0);
 
     fn next(self) -> Self {
         Self(self.0 + 1)
     }
 
-    /// What was stored in a cell; 0 is before all.
+    /// Loads the epoch that was stored in a cell; 0 is the time before all.
     #[inline(always)]
     pub(crate) fn load(cell: &AtomicU64, ordering: Ordering) -> Self {
         Self(cell.load(ordering))
@@ -31,19 +31,19 @@ impl Epoch {
     }
 }
 
-/// The end of an epoch, at which a snapshot reads, or a checkpoint. By default it is the end of
-/// what was before all epochs, which need not be released.
+/// The end of an epoch, at which a snapshot reads, or a checkpoint. By default it is the end of the
+/// time before all epochs, which need not be released.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ReadEpoch(Epoch);
 
 impl ReadEpoch {
-    /// What was stored in a cell; none if that is 0.
+    /// Loads the moment that was stored in a cell; `None` if that is 0.
     #[inline]
     pub(super) fn load(cell: &AtomicU64) -> Option<Self> {
         Self::of(cell.load(Ordering::SeqCst))
     }
 
-    /// The same; the cell is 0 afterwards.
+    /// Takes the moment that was stored in a cell, which is 0 afterwards; `None` if it was 0.
     pub(super) fn take(cell: &AtomicU64) -> Option<Self> {
         Self::of(cell.swap(0, Ordering::SeqCst))
     }
@@ -56,15 +56,15 @@ impl ReadEpoch {
         self.0.store(cell, Ordering::SeqCst);
     }
 
-    /// Returns true if what happened in an epoch is seen at this moment.
+    /// Returns true if operations of an epoch are seen at this moment.
     #[inline(always)]
     pub(crate) fn sees(self, epoch: Epoch) -> bool {
         epoch <= self.0
     }
 }
 
-/// Which image: of a page, from the epoch in which it was changed to the one before it changed
-/// again.
+/// The key of an image: its page, from the epoch in which it was changed to the one before it
+/// changed again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Which {
     pub page: PageNumber,
@@ -73,7 +73,7 @@ pub(super) struct Which {
 }
 
 impl Which {
-    /// Whether it is what the page was at a moment.
+    /// Returns true if the image is the page as it was at a moment.
     pub(super) fn serves(&self, moment: ReadEpoch) -> bool {
         moment.sees(self.from) && !moment.sees(self.before)
     }
@@ -82,10 +82,9 @@ impl Which {
 /// The current epoch, and the moments that are needed.
 pub(super) struct Epochs {
     current: AtomicU64,
-    /// The epoch after the newest moment of a snapshot; that before all for none.
+    /// The epoch after the newest moment of a snapshot; the one before all if no snapshot exists.
     newest: AtomicU64,
-    /// The epoch after the moment of the checkpoint that is being written; that before all for
-    /// none.
+    /// The epoch after the moment of the checkpoint in progress; the one before all without one.
     checkpoint: AtomicU64,
     /// Images that snapshots hold.
     held: AtomicU64,
@@ -100,7 +99,7 @@ struct Live {
     checkpoint: Option<(ReadEpoch, Vec<Which>)>,
     /// Moments of which no images are kept any more, with the number of snapshots of each.
     expired: BTreeMap<Epoch, usize>,
-    /// Images that moments held which have expired or were given up.
+    /// Images that moments held that have expired or were given up.
     dropped: Vec<Which>,
 }
 
@@ -109,12 +108,12 @@ struct Live {
 struct Readers {
     count: usize,
     /// The images for which this is the newest moment that they serve. Each image is in one such
-    /// list: so a snapshot that goes has to do with its own images only.
+    /// list: so the end of a snapshot concerns its own images only.
     images: Vec<Which>,
 }
 
 impl Live {
-    /// The newest moment of a snapshot that an image serves.
+    /// Returns the newest moment of a snapshot that an image serves.
     fn holder(&mut self, image: Which) -> Option<&mut Readers> {
         self.snapshots.range_mut(image.from..image.before).next_back().map(|(_, readers)| readers)
     }
@@ -134,21 +133,22 @@ impl Default for Epochs {
 }
 
 impl Epochs {
-    /// The epoch of an operation, which has latched all that it will change.
+    /// Returns the epoch of an operation, which has latched all that it will change.
     #[inline(always)]
     pub(super) fn current(&self) -> Epoch {
         Epoch::load(&self.current, Ordering::SeqCst)
     }
 
-    /// Returns true if a snapshot needs what a page was that was last changed in the epoch
-    /// `changed`, or the checkpoint, if it is `dirty`: changed since it was last written out.
+    /// Returns true if the image of a page last changed in the epoch `changed` is needed: by a
+    /// snapshot, or by the checkpoint, if the page is `dirty`: changed since it was last written
+    /// out.
     #[inline(always)]
     pub(super) fn needs(&self, changed: Epoch, dirty: bool) -> bool {
         changed < Epoch::load(&self.newest, Ordering::Relaxed)
             || (dirty && changed < Epoch::load(&self.checkpoint, Ordering::Relaxed))
     }
 
-    /// The same, for a snapshot only.
+    /// Returns true if a snapshot needs the page's image.
     pub(super) fn snapshot_needs(&self, changed: Epoch) -> bool {
         self.needs(changed, false)
     }
@@ -164,7 +164,7 @@ impl Epochs {
         ReadEpoch(epoch)
     }
 
-    /// One snapshot more is of a moment, if there is one of it whose images are kept.
+    /// Adds one snapshot to a moment; returns false if it has none whose images are kept.
     pub(super) fn share(&self, moment: ReadEpoch) -> bool {
         let mut live = self.lock();
         let readers = live.snapshots.get_mut(&moment.0);
@@ -181,7 +181,7 @@ impl Epochs {
         ReadEpoch(epoch)
     }
 
-    /// Ends the epoch, for nothing that reads at its end.
+    /// Ends the epoch, at whose end no reader reads.
     pub(super) fn end_for_none(&self) -> ReadEpoch {
         let _live = self.lock();
         let epoch = Epoch::load(&self.current, Ordering::Relaxed);
@@ -197,8 +197,8 @@ impl Epochs {
         fence(Ordering::SeqCst);
     }
 
-    /// Has an image held by the moments that need it. Calls `keep` with their number if there are
-    /// any, before any of them can release it.
+    /// Has an image held by the moments that need it. Calls `keep` with their number if that is not
+    /// 0, before any of them can release it.
     pub(super) fn hold(&self, image: Which, is_dirty: bool, keep: impl FnOnce(u8)) {
         if image.from >= image.before {
             return;
@@ -223,7 +223,7 @@ impl Epochs {
         }
     }
 
-    /// One snapshot less is of a moment. Returns the images that it alone held; they are to be
+    /// Removes one snapshot from a moment. Returns the images that it alone held; they are to be
     /// [passed on](Self::pass_on).
     pub(super) fn release(&self, moment: ReadEpoch) -> Vec<Which> {
         let mut live = self.lock();
@@ -270,14 +270,14 @@ impl Epochs {
         }
     }
 
-    /// The pages of images that the checkpoint holds.
+    /// Returns the pages of images that the checkpoint holds.
     pub(super) fn pages_of_checkpoint(&self) -> Vec<PageNumber> {
         let live = self.lock();
         let images = live.checkpoint.iter().flat_map(|(_, images)| images);
         images.map(|image| image.page).collect()
     }
 
-    /// The checkpoint needs nothing any more; calls `drop` with each image that it held.
+    /// Ends the checkpoint's needs; calls `drop` with each image that it held.
     pub(super) fn release_checkpoint(&self, drop: impl FnMut(Which)) {
         let mut live = self.lock();
         Epoch::START.store(&self.checkpoint, Ordering::Relaxed);
@@ -286,33 +286,33 @@ impl Epochs {
         images.into_iter().flatten().for_each(drop);
     }
 
-    /// Images that snapshots hold.
+    /// Returns the number of images that snapshots hold.
     pub(super) fn held(&self) -> u64 {
         self.held.load(Ordering::Relaxed)
     }
 
-    /// Images that the checkpoint holds.
+    /// Returns the number of images that the checkpoint holds.
     #[inline(always)]
     pub(super) fn held_by_checkpoint(&self) -> u64 {
         self.held_by_checkpoint.load(Ordering::Relaxed)
     }
 
-    /// Lets the snapshots of the oldest moment have no images any more; false if there are none.
-    /// The images go [later](Self::drop_some).
+    /// Takes all images from the snapshots of the oldest moment; returns false if no snapshot
+    /// is left. The images go [later](Self::drop_some).
     pub(super) fn expire_oldest(&self) -> bool {
         let mut live = self.lock();
         let Some((moment, readers)) = live.snapshots.pop_first() else { return false };
         live.expired.insert(moment, readers.count);
         self.held.fetch_sub(readers.images.len() as u64, Ordering::Relaxed);
-        // Older ones that they could serve there are none.
+        // No older snapshots that they could serve exist.
         live.dropped.extend(readers.images);
         self.note_newest(&live);
         true
     }
 
-    /// Takes up to `most` images that moments held which have expired or were given up. Gives them
-    /// to the next older snapshot that needs them, and calls `drop` with the others. Returns how
-    /// many it took.
+    /// Takes up to `most` images of moments that have expired or were given up. Gives them to the
+    /// next older snapshot that needs them, and calls `drop` with the others. Returns the number
+    /// taken.
     pub(super) fn drop_some(&self, most: usize, mut drop: impl FnMut(Which)) -> usize {
         let mut live = self.lock();
         let from = live.dropped.len().saturating_sub(most);
@@ -332,7 +332,7 @@ impl Epochs {
         images.len()
     }
 
-    /// Whether images of a moment are not kept any more.
+    /// Returns true if images of a moment are not kept any more.
     pub(super) fn is_expired(&self, moment: ReadEpoch) -> bool {
         self.lock().expired.contains_key(&moment.0)
     }

@@ -1,16 +1,16 @@
 //! Numbers of frames.
 
-/// The number of a frame: from 1 on; frame 0 is one that has not been used. A page's word has it,
-/// as long as the page is in memory.
+/// The number of a frame: from 1 on; frame 0 stands for one that has not been used. A page's word
+/// has it, as long as the page is in memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct FrameNumber(u32);
 
-/// Where it is in a page's word.
+/// The bit of a page's word at which it is.
 const SHIFT: u32 = 8;
 const MASK: u64 = 0xff_ffff;
 
 impl FrameNumber {
-    /// The highest that a word has room for.
+    /// The highest number that a word has room for.
     pub(super) const MOST: u32 = MASK as u32 - 1;
 
     #[inline(always)]
@@ -23,19 +23,19 @@ impl FrameNumber {
         self.0
     }
 
-    /// The number in a page's word.
+    /// Returns the number in a page's word.
     #[inline(always)]
     pub(super) const fn of_word(word: u64) -> Self {
         Self((word >> SHIFT & MASK) as u32)
     }
 
-    /// The number as a page's word has it.
+    /// Returns the number as a page's word has it.
     #[inline(always)]
     pub(super) const fn word(self) -> u64 {
         (self.0 as u64) << SHIFT
     }
 
-    /// The number as an index.
+    /// Returns the number as an index.
     #[inline(always)]
     pub(super) const fn index(self) -> usize {
         self.0 as usize

@@ -1,5 +1,5 @@
-//! Where page images lie: in memory of their own, which is given back to the operating system when
-//! they go.
+//! The memory of page images: separate frames, which are given back to the operating system when
+//! images go.
 
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -12,24 +12,24 @@ const MOST_WARM: usize = 64;
 
 /// Memory for page images.
 pub(super) struct Images {
-    /// None if the operating system has no addresses for it; then images lie on the heap.
+    /// `None` if the operating system has no addresses for it; then images are on the heap.
     frames: OnceLock<Option<ImageFrames>>,
     count: u32,
     free: Mutex<Free>,
 }
 
-/// Which frames have no image.
+/// The frames that have no image.
 #[derive(Default)]
 struct Free {
     /// The first one that was never used.
     next: u32,
-    /// Those that still have memory, and those that have none any more.
+    /// The frames that still have memory, and those that have lost it.
     warm: Vec<u32>,
     cold: Vec<u32>,
 }
 
 impl Images {
-    /// Memory for `count` images, which is asked for when there is one.
+    /// Creates memory for `count` images, which is asked for when the first one needs it.
     pub(super) fn new(count: u32) -> Self {
         Self { frames: OnceLock::new(), count, free: Mutex::default() }
     }
@@ -62,16 +62,16 @@ impl Images {
     }
 }
 
-/// What a page was.
+/// An image of a page.
 pub(super) enum PageImage {
-    /// In a frame of this memory.
+    /// An image in a frame of this memory.
     Frame(Arc<Images>, u32),
-    /// By itself.
+    /// An image on the heap.
     Alone(Image),
 }
 
 impl PageImage {
-    /// A copy of a page.
+    /// Copies a page.
     pub(super) fn of(images: &Arc<Images>, words: PageRef<'_>) -> Self {
         let Some((frames, frame)) = images.frames().zip(images.take()) else {
             return Self::Alone(Image::of(words));
@@ -80,7 +80,7 @@ impl PageImage {
         Self::Frame(Arc::clone(images), frame)
     }
 
-    /// Its content.
+    /// Returns the content of the image.
     pub(super) fn words(&self) -> PageRef<'_> {
         match self {
             Self::Frame(images, frame) => {

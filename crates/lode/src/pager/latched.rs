@@ -1,4 +1,4 @@
-//! A page that is latched: its content is changed here only, after what others need of it was kept.
+//! A latched page: its content changes here only, after an image that others need was kept.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,28 +11,28 @@ use super::{
 pub(crate) struct Latched<'p> {
     pub(super) pager: &'p Pager,
     pub(super) page: PageNumber,
-    /// Its word and its stamp.
+    /// The word and the stamp of the page.
     pub(super) entry: &'p [AtomicU64; 2],
     /// The word without the latch.
     pub(super) word: u64,
     pub(super) words: PageRef<'p>,
     pub(super) changed: bool,
-    /// No page led to it before the epoch that changes it, so what it was is not needed.
+    /// True if no page led to it before the epoch that changes it: no image is needed.
     pub(super) is_new: bool,
 }
 
 impl<'p> Latched<'p> {
-    /// Its number.
+    /// Returns the page's number.
     pub(crate) fn page(&self) -> PageNumber {
         self.page
     }
 
-    /// Its content, to read.
+    /// Returns the page's content, to read.
     pub(crate) fn words(&self) -> PageRef<'p> {
         self.words
     }
 
-    /// Its content, to change by an operation of this epoch.
+    /// Returns the page's content, to change by an operation of this epoch.
     #[inline(always)]
     pub(crate) fn change(&mut self, epoch: Epoch) -> PageMut<'_> {
         let [_, stamp] = self.entry;
@@ -57,7 +57,7 @@ impl<'p> Latched<'p> {
         self.entry[0].load(Ordering::Relaxed) & LATCH != 0
     }
 
-    /// Its content, to be written for the first time: of a page that was just allocated.
+    /// Returns the content of a page that was just allocated, to be written for the first time.
     pub(crate) fn first_content(&mut self) -> PageMut<'_> {
         debug_assert!(self.is_new, "page {} is not new", self.page);
         PageMut::new(self.words)

@@ -15,9 +15,9 @@ use super::page::{PAGE_WORDS, PageRef};
 use crate::error::Error;
 use crate::error::Result;
 
-/// Words from the beginning of a frame to that of the next: a line of the processor's cache more
-/// than a page has. Every thread reads the first lines of pages. Without the extra line they would
-/// share few sets of the cache, and push each other out of it.
+/// Words from the start of a frame to that of the next: a line of the processor's cache more than a
+/// page has. Every thread reads the first lines of pages. Without the extra line they would share
+/// few sets of the cache, and push each other out of it.
 const STRIDE: usize = PAGE_WORDS + 8;
 
 /// Frames for pages, in pages of memory as large as the system has.
@@ -27,35 +27,35 @@ pub(super) struct Frames {
 }
 
 impl Frames {
-    /// Frames with the numbers from 1 to `count`; they take up memory as they are used. Frame 0 is
-    /// one that has not been used: all zeros.
+    /// Creates frames with the numbers from 1 to `count`; they take up memory as they are used.
+    /// Frame 0 stands for one that has not been used: all zeros.
     pub(super) fn new(count: u32) -> Result<Self> {
         Ok(Self { cells: Cells::new((count as usize + 1) * STRIDE, true)?, count })
     }
 
-    /// How many.
+    /// Returns the number of frames, without frame 0.
     pub(super) fn count(&self) -> u32 {
         self.count
     }
 
-    /// The memory that they lie in.
+    /// Returns the memory of the frames.
     pub(super) fn memory(&self) -> Memory {
         Memory(Arc::clone(&self.cells.home))
     }
 
-    /// Gives the memory of a frame back that holds no page, but for what it shares with others.
+    /// Gives back the memory of a frame that holds no page, except memory shared with others.
     pub(super) fn give_back(&self, frame: FrameNumber) {
         let at = |index: usize| index * STRIDE * size_of::<AtomicU64>();
         self.cells.give_back(at(frame.index())..at(frame.index() + 1));
     }
 
-    /// A frame's words. A number that is too large is taken for 0.
+    /// Returns a frame's words. A number that is too large is taken for 0.
     #[inline(always)]
     pub(super) fn words(&self, frame: FrameNumber) -> PageRef<'_> {
         let frame = if frame.get() <= self.count { frame.index() } else { 0 };
         // SAFETY: the frame is 0 or one of `count`. Each has `STRIDE` cells in `cells`, one after
-        // another from its start, and a page has fewer; so the array lies inside of it, and lives
-        // as long.
+        // another from its start, and a page has fewer; so the array is inside of it, and lives as
+        // long.
         let words = unsafe { &*self.cells.start.as_ptr().add(frame * STRIDE).cast() };
         PageRef(words)
     }
@@ -68,7 +68,7 @@ pub(super) struct ImageFrames {
 }
 
 impl ImageFrames {
-    /// Frames with the numbers below `count`; they take up memory as they are used.
+    /// Creates frames with the numbers below `count`; they take up memory as they are used.
     pub(super) fn new(count: u32) -> Result<Self> {
         let cells = Cells::new(count as usize * PAGE_WORDS, false)?;
         // A huge page could not be given back in part. Advice only.
@@ -77,11 +77,11 @@ impl ImageFrames {
         Ok(Self { cells, count })
     }
 
-    /// A frame's words. A number that is too large is taken for 0.
+    /// Returns a frame's words. A number that is too large is taken for 0.
     pub(super) fn words(&self, frame: u32) -> PageRef<'_> {
         let frame = if frame < self.count { frame as usize } else { 0 };
         // SAFETY: the frame is one of `count`, each of which has `PAGE_WORDS` cells in `cells`, one
-        // after another from its start; so the array lies inside of it, and lives as long.
+        // after another from its start; so the array is inside of it, and lives as long.
         let words = unsafe { &*self.cells.start.as_ptr().add(frame * PAGE_WORDS).cast() };
         PageRef(words)
     }
@@ -93,7 +93,7 @@ impl ImageFrames {
     }
 }
 
-/// Has the processor fetch the line of its cache that a cell lies in, without waiting for it.
+/// Has the processor fetch the line of its cache that has a cell, without waiting for it.
 #[inline(always)]
 pub(super) fn fetch(cell: &AtomicU64) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -102,12 +102,12 @@ pub(super) fn fetch(cell: &AtomicU64) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(cell).cast());
     }
-    // Elsewhere a load is the nearest that there is.
+    // Elsewhere a load is the nearest equivalent.
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     std::hint::black_box(cell.load(std::sync::atomic::Ordering::Relaxed));
 }
 
-/// The memory that cells lie in.
+/// The memory of cells.
 #[cfg(not(miri))]
 type Home = memmap2::MmapMut;
 #[cfg(miri)]
@@ -119,7 +119,7 @@ pub(super) struct Memory(Arc<Home>);
 
 impl Memory {
     /// Has the operating system give memory for some frames, as if they were written to, but leaves
-    /// them as they are; false if it does not.
+    /// them as they are; returns false if it does not.
     #[cfg(all(target_os = "linux", not(miri)))]
     pub(super) fn populate(&self, frames: Range<u32>) -> bool {
         let at = |frame: u32| frame as usize * STRIDE * size_of::<AtomicU64>();
@@ -127,7 +127,7 @@ impl Memory {
         self.0.advise_range(memmap2::Advice::PopulateWrite, from, to - from).is_ok()
     }
 
-    /// Elsewhere there is no way to ask.
+    /// Returns false: elsewhere there is no way to ask.
     #[cfg(not(all(target_os = "linux", not(miri))))]
     pub(super) fn populate(&self, _: Range<u32>) -> bool {
         let Self(_memory) = self;
@@ -149,7 +149,7 @@ fn no_addresses(bytes: usize, error: &std::io::Error) -> Error {
 pub(crate) struct Cells {
     start: NonNull<AtomicU64>,
     count: usize,
-    /// The memory lives as long as there is one of these.
+    /// The memory, which lives as long as any owner of it.
     home: Arc<Home>,
 }
 
@@ -163,10 +163,10 @@ impl Cells {
     /// Makes `count` cells, at least one. `large` asks for huge pages, where the system has some.
     #[cfg(not(miri))]
     pub(crate) fn new(count: usize, large: bool) -> Result<Self> {
-        /// As a rule, on machines that have some.
+        /// The size on most machines that have huge pages.
         const HUGE_PAGE_BYTES: usize = 2 << 20;
         let bytes = count * size_of::<AtomicU64>();
-        // Linux has only mappings of whole huge pages begin at one.
+        // Linux starts only mappings of whole huge pages at one.
         let bytes = if large { bytes.next_multiple_of(HUGE_PAGE_BYTES) } else { bytes };
         let mut home = memmap2::MmapOptions::new()
             .len(bytes)
@@ -198,33 +198,33 @@ impl Cells {
     /// takes them; the cells in them are zero then.
     #[cfg(all(target_os = "linux", not(miri)))]
     fn give_back(&self, bytes: Range<usize>) {
-        /// Larger ones there are too; then the call fails, and nothing is given back.
+        /// On systems with larger ones the call fails, and nothing is given back.
         const SYSTEM_PAGE_BYTES: usize = 4096;
         let from = bytes.start.next_multiple_of(SYSTEM_PAGE_BYTES);
         let to = bytes.end.min(self.count * size_of::<AtomicU64>()) / SYSTEM_PAGE_BYTES;
         let Some(size) = (to * SYSTEM_PAGE_BYTES).checked_sub(from).filter(|size| *size > 0) else {
             return;
         };
-        // SAFETY: the bytes lie in the mapping, which is private and of no file: to give them back
+        // SAFETY: the bytes are in the mapping, which is private and of no file: to give them back
         // is to store zeros in them, which are valid cells. Cells are atomic, so no thread has a
         // reference that says that they stay as they are.
         let advised = unsafe {
             self.home.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, from, size)
         };
-        // What is not given back is used again.
+        // Memory that is not given back is used again.
         drop(advised);
     }
 
-    /// Elsewhere there is no way to give it back.
+    /// Does nothing: elsewhere there is no way to give it back.
     #[cfg(not(all(target_os = "linux", not(miri))))]
     fn give_back(&self, _: Range<usize>) {}
 
-    /// How many.
+    /// Returns the number of cells.
     pub(crate) fn count(&self) -> usize {
         self.count
     }
 
-    /// One of them. A number that is too large is taken for 0.
+    /// Returns a cell. A number that is too large is taken for 0.
     #[inline(always)]
     pub(crate) fn cell(&self, number: usize) -> &AtomicU64 {
         let number = if number < self.count { number } else { 0 };
@@ -233,8 +233,8 @@ impl Cells {
         unsafe { &*self.start.as_ptr().add(number) }
     }
 
-    /// Two cells, the first at twice this number. A number that is too large, which a reader can
-    /// come by while what it reads is being changed, is taken for 0.
+    /// Returns two cells, the first at twice this number. A number that is too large, which a
+    /// reader can come by while the page that it reads is being changed, is taken for 0.
     #[inline(always)]
     pub(crate) fn pair(&self, number: usize) -> &[AtomicU64; 2] {
         let number = if number < self.count / 2 { number } else { 0 };

@@ -1,14 +1,14 @@
 //! Pages in frames of memory, read without latches and changed under one; those of a database in a
-//! directory come from its data file when they are needed. They leave when no thread has looked at
+//! directory come from its data file when they are needed. They leave once no thread has looked at
 //! them for long.
 //!
-//! For every page there is a word with its version, its frame and a latch, and a stamp: the epoch
-//! in which it was last changed. A reader notes the word ([`Pager::read_optimistic`]), reads, and
-//! looks at the word again ([`Seen::validate`]); it writes nothing that another processor would
-//! have to fetch. (A sequence lock for each page. See Boehm, Can Seqlocks Get Along With
-//! Programming Language Memory Models?; MSPC 2012, section 4.) A writer latches every page that it
-//! will change, and only then asks for its epoch. It changes pages through [`Latched::change`],
-//! which keeps what they were for the snapshots and the checkpoint that need it.
+//! Every page has a word with its version, its frame and a latch, and a stamp: the epoch in which
+//! it was last changed. A reader notes the word ([`Pager::read_optimistic`]), reads, and looks at
+//! the word again ([`Seen::validate`]); it writes nothing that another processor would have to
+//! fetch. (A sequence lock for each page. See Boehm, Can Seqlocks Get Along With Programming
+//! Language Memory Models?; MSPC 2012, section 4.) A writer latches every page that it will change,
+//! and only then asks for its epoch. It changes pages through [`Latched::change`], which keeps
+//! their images for the snapshots and the checkpoint that need them.
 
 mod absent;
 mod ahead;
@@ -54,8 +54,8 @@ pub(crate) use crate::data::PageNumber;
 use crate::error::{Error, Result};
 use crate::io::Home;
 
-/// Whether these are different pages, as all are that are latched together: no thread waits for a
-/// latch, and a page in two places, as a forged one may be, would never be to be had.
+/// Returns true if these are different pages, as all are that are latched together: no thread waits
+/// for a latch, and a page that is named twice, as a forged one may be, could never be latched.
 pub(crate) fn differ(pages: &mut [PageNumber]) -> bool {
     pages.sort_unstable();
     pages.windows(2).all(|pair| pair[0] < pair[1])
@@ -64,15 +64,15 @@ pub(crate) fn differ(pages: &mut [PageNumber]) -> bool {
 /// The first page of a table.
 const FIRST_TABLE_PAGE: PageNumber = PageNumber::FIRST_OF_TABLES;
 
-/// A thread is changing the page, or fetching it.
+/// The latch: a thread is changing the page, or fetching it.
 const LATCH: u64 = 1;
-/// Unless a thread looks at it soon, the page leaves memory.
+/// A mark: unless a thread looks at the page soon, it leaves memory.
 const COOL: u64 = 1 << 1;
-/// It has a frame.
+/// A mark: the page has a frame.
 const PRESENT: u64 = 1 << 2;
-/// It has changed since it was written out.
+/// A mark: the page has changed since it was written out.
 const DIRTY: u64 = 1 << 3;
-/// It is not in use.
+/// A mark: the page is not in use.
 const FREE: u64 = 1 << 4;
 const VERSION: u64 = 1 << 32;
 
@@ -80,20 +80,20 @@ const VERSION: u64 = 1 << 32;
 const LEAST_FRAMES: u64 = 64;
 
 /// Page numbers for each frame, for pages that are in memory only: a whole extent, so that tables
-/// of one page run out of frames first, and more, since a table keeps those that it has had. They
-/// take up memory only where they have been used.
+/// of one page run out of frames first, and more, since a table keeps the numbers that it has had.
+/// They take up memory only where they have been used.
 const NUMBERS_PER_FRAME: usize = space::EXTENT as usize + 8;
 
 /// The most page numbers: those of a database in a directory, which has at most 1 TiB of pages.
 const MOST_NUMBERS: usize = 1 << 26;
 
-/// Pages that an operation changes at most, about.
+/// About the most pages that an operation changes.
 const MOST_CHANGED: u64 = 8;
 
-/// Frames that changed pages leave to others, so that there is always a way to them.
+/// Frames that changed pages leave to others, so that a way to them can always be read.
 const SPARE_FRAMES: u64 = 24;
 
-/// What a reader saw of a page's word.
+/// A page's word as a reader saw it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen<'p> {
     page: PageNumber,
@@ -103,18 +103,17 @@ pub(crate) struct Seen<'p> {
 }
 
 impl Seen<'_> {
-    /// The page.
+    /// Returns the page.
     pub(crate) fn page(&self) -> PageNumber {
         self.page
     }
 
-    /// Whether the same was seen.
+    /// Returns true if the same page with the same word was seen.
     pub(crate) fn is(&self, other: &Self) -> bool {
         self.page == other.page && self.word == other.word
     }
 
-    /// Whether the page is unchanged since it was seen, so that what was read between is what
-    /// was there.
+    /// Returns true if the page is unchanged since it was seen, so that reads in between are right.
     #[inline(always)]
     pub(crate) fn validate(&self) -> bool {
         fence(Ordering::Acquire);
@@ -129,11 +128,11 @@ pub(crate) struct Pager {
     entries: Cells,
     pool: Pool,
     ahead: Ahead,
-    /// Where pages are that have no frame.
+    /// The file of pages that have no frame.
     data: Option<Arc<DataFile>>,
     /// The process that may use the pages.
     home: Home,
-    /// Whether only one thread latches pages, which readers never latch: those of a database in
+    /// Knows if only one thread latches pages, which readers never latch: those of a database in
     /// memory.
     single_writer: Arc<SingleWriter>,
     free_extents: Mutex<Vec<PageNumber>>,
@@ -144,17 +143,17 @@ pub(crate) struct Pager {
     images: Arc<Images>,
     /// Pages that have changed since they were written out.
     dirty: AtomicU64,
-    /// Bytes of the budget that are lent for what is no page.
+    /// Bytes of the budget that are lent for other uses than pages.
     lent: AtomicU64,
-    /// Pages that were freed, with the epochs, since the last checkpoint.
+    /// Pages that were freed since the last checkpoint, with the epochs.
     freed: Mutex<Vec<(PageNumber, Epoch)>>,
 }
 
 impl Pager {
-    /// Pages within a memory budget; those of a data file, if there is one.
+    /// Creates a pager of pages within a memory budget; those of a data file, if there is one.
     ///
     /// # Errors
-    /// `Io` when the process may not have as many addresses as the budget will need.
+    /// `Io` if the process may not have as many addresses as the budget will need.
     pub(crate) fn new(limits: MemoryLimits, data: Option<Arc<DataFile>>) -> Result<Self> {
         let frames = (limits.budget_bytes / PAGE_BYTES as u64)
             .clamp(LEAST_FRAMES, FrameNumber::MOST.into()) as u32;
@@ -188,31 +187,30 @@ impl Pager {
         })
     }
 
-    /// The process that may use the pages: that which has opened the database. Threads of it may
-    /// hold latches and locks at the moment of a fork, which no thread of the child gives back.
+    /// Returns the process that may use the pages: it has opened the database. Its threads may hold
+    /// latches and locks at the moment of a fork, which no thread of the child gives back.
     pub(crate) fn home(&self) -> Home {
         self.home
     }
 
-    /// Says whether only one thread latches pages; none of a database in a directory, where those
-    /// that come into memory and leave it are latched by readers too.
+    /// Returns the switch that says if only one thread latches pages; `None` for a database in a
+    /// directory, where readers too latch pages that come into memory and leave it.
     pub(crate) fn single_writer(&self) -> Option<Arc<SingleWriter>> {
         self.data.is_none().then(|| Arc::clone(&self.single_writer))
     }
 
-    /// The word and the stamp of a page. A number that is too large is taken for page 0.
+    /// Returns the word and the stamp of a page. A number that is too large is taken for page 0.
     #[inline(always)]
     fn entry(&self, page: PageNumber) -> &[AtomicU64; 2] {
         self.entries.pair(page.index())
     }
 
-    /// Looks at a page, once it is not latched. What is read of it is worth something only if
-    /// [`Seen::validate`] returns true afterwards.
+    /// Looks at a page, once it is not latched. Its content counts only if [`Seen::validate`]
+    /// returns true afterwards.
     ///
     /// # Errors
-    /// `Corrupt` when there is no such page. A page number that is out of date has the same effect:
-    /// the caller has to check first whether it is. `Full` when all pages in memory have changed;
-    /// `Io`.
+    /// `Corrupt` if the page does not exist. An outdated page number has the same effect: the
+    /// caller has to check first if it is. `Full` if all pages in memory have changed; `Io`.
     #[inline(always)]
     pub(crate) fn read_optimistic(&self, page: PageNumber) -> Result<(Seen<'_>, PageRef<'_>)> {
         if let Some(looked) = self.try_read(page) {
@@ -223,7 +221,7 @@ impl Pager {
         Ok((Seen { page, entry, word }, self.frames.words(FrameNumber::of_word(word))))
     }
 
-    /// The same, if the page is in memory, is to stay there, and is not latched.
+    /// Looks at a page, if it is in memory, is to stay there, and is not latched.
     #[inline(always)]
     pub(crate) fn try_read(&self, page: PageNumber) -> Option<(Seen<'_>, PageRef<'_>)> {
         let entry = self.entry(page);
@@ -232,7 +230,7 @@ impl Pager {
         at_rest.then(|| (Seen { page, entry, word }, self.frames.words(FrameNumber::of_word(word))))
     }
 
-    /// Has the processor fetch the beginning and the end of a page, if it is in memory.
+    /// Has the processor fetch the start and the end of a page, if it is in memory.
     pub(crate) fn fetch_ends(&self, page: PageNumber) {
         if let Some((_, words)) = self.try_read(page) {
             [0, 8, PAGE_WORDS - 8].into_iter().for_each(|word| words.fetch(word));
@@ -252,23 +250,23 @@ impl Pager {
         } else {
             cell.compare_exchange(seen.word, latched, Ordering::SeqCst, Ordering::Relaxed).ok()?;
         }
-        // A thread that does not see the latch does not see what is stored from now on.
+        // A thread that does not see the latch does not see later stores.
         fence(Ordering::Release);
         let words = self.frames.words(FrameNumber::of_word(seen.word));
         let Seen { page, entry, word } = seen;
         Some(Latched { pager: self, page, entry, word, words, changed: false, is_new: false })
     }
 
-    /// The epoch of an operation that has latched all that it will change.
+    /// Returns the epoch of an operation that has latched all that it will change.
     #[inline(always)]
     pub(crate) fn epoch(&self) -> Epoch {
         self.epochs.current()
     }
 
-    /// A page of its own for a table, latched, all zeros.
+    /// Allocates a page for a table, latched, all zeros.
     ///
     /// # Errors
-    /// `Full` when the memory budget is used up.
+    /// `Full` if the memory budget is used up.
     pub(crate) fn allocate(&self, space: &Space) -> Result<Latched<'_>> {
         let FreeFrame { number: frame, is_zeroed } = self.take_frame()?;
         let page = match space.take(self) {
@@ -296,7 +294,7 @@ impl Pager {
         Ok(Latched { pager: self, page, entry, word, words, changed: true, is_new: true })
     }
 
-    /// A frame: a free one, or that of a page that can leave.
+    /// Takes a frame: a free one, or that of a page that can leave.
     fn take_frame(&self) -> Result<FreeFrame> {
         if self.is_over_budget()
             && let Some(frame) = self.make_room_for_page()?
@@ -313,12 +311,12 @@ impl Pager {
         evicted.ok_or(Error::Full { budget_bytes: self.budget_bytes() })
     }
 
-    /// Gives the page numbers of a table back that has no pages any more.
+    /// Gives back the page numbers of a table that has no pages any more.
     pub(crate) fn give_extents(&self, extents: Vec<PageNumber>) {
         lock(&self.free_extents).extend(extents);
     }
 
-    /// Says which extents tables have, when a database is opened.
+    /// Marks the extents that tables have, when a database is opened.
     pub(crate) fn restore_extents(&self, extents: &[PageNumber]) -> Result<()> {
         let used: std::collections::BTreeSet<_> = extents.iter().collect();
         let first = FIRST_TABLE_PAGE.get();
@@ -339,21 +337,21 @@ impl Pager {
         Ok(())
     }
 
-    /// Whether pages take up nothing but memory, and seven eighths of it are free: with less, many
-    /// small tables would miss what each takes more than it needs.
+    /// Returns true if pages take up nothing but memory, and seven eighths of it are free: with
+    /// less, many small tables would miss the surplus that each takes.
     pub(crate) fn has_memory_to_spare(&self) -> bool {
         /// A few pages of a table.
         const FEW: u64 = 16;
         self.data.is_none() && (self.pool.used() + FEW) * 8 <= self.frames.count().into()
     }
 
-    /// Whether pages of a table that lie in a data file may be more than memory has room for,
-    /// beside half as many others.
+    /// Returns true if pages of a table in a data file may be more than memory has room for,
+    /// besides half as many others.
     pub(crate) fn may_exceed_memory(&self, space: &Space) -> bool {
         self.data.is_some() && space.count() > u64::from(self.frames.count()) / 2
     }
 
-    /// Why there is no page number any more.
+    /// Returns the error for the lack of page numbers.
     fn no_numbers(&self) -> Error {
         match self.data {
             None => Error::Full { budget_bytes: self.budget_bytes() },
@@ -364,25 +362,25 @@ impl Pager {
         }
     }
 
-    /// Bytes of pages in memory.
+    /// Returns the bytes of pages in memory.
     pub(crate) fn used_bytes(&self) -> u64 {
         self.pool.used() * PAGE_BYTES as u64
     }
 
-    /// Pages that have changed since they were written out.
+    /// Returns the number of pages that have changed since they were written out.
     #[inline(always)]
     pub(crate) fn dirty(&self) -> u64 {
         self.dirty.load(Ordering::Relaxed)
     }
 
-    /// Pages that have changed since they were written out, and what some of them were before, for
-    /// the checkpoint that is being written.
+    /// Returns the number of pages that have changed since they were written out, and of images of
+    /// some of them, for the checkpoint in progress.
     #[inline(always)]
     pub(crate) fn changed(&self) -> u64 {
         self.dirty() + self.checkpoint_images()
     }
 
-    /// Pages of the checkpoint that is being written that have changed since it began.
+    /// Returns the pages of the checkpoint in progress that have changed since it started.
     #[inline(always)]
     pub(crate) fn checkpoint_images(&self) -> u64 {
         self.epochs.held_by_checkpoint()

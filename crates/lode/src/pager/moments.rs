@@ -1,6 +1,6 @@
-//! Moments: what all pages are when an epoch ends can be read as long as somebody needs it. A page
-//! that changes leaves an image to the moments before. Images take up memory that pages have, and
-//! no more than their share of it.
+//! Moments: all pages as they are when an epoch ends can be read as long as a reader needs them. A
+//! page that changes leaves an image to the moments before. Images take up memory that pages have,
+//! and no more than their share of it.
 
 use std::sync::atomic::Ordering;
 
@@ -11,26 +11,26 @@ use super::{PageNumber, Pager};
 use crate::error::{Error, Result};
 
 impl Pager {
-    /// Ends the current epoch. What pages are now is kept until the epoch that this returns is
-    /// [released](Self::release). No operation of several steps may be under way.
+    /// Ends the current epoch. The pages as they are now are kept until the epoch that this returns
+    /// is [released](Self::release). No operation of several steps may be in progress.
     pub(crate) fn moment(&self) -> ReadEpoch {
         self.epochs.end()
     }
 
-    /// One reader less reads at this moment.
+    /// Removes one reader from this moment.
     pub(crate) fn release(&self, moment: ReadEpoch) {
         self.saved.release(&self.epochs, moment);
         self.saved.drop_all(&self.epochs);
     }
 
-    /// Whether a page that was looked at since has changed after a moment.
+    /// Returns true if a page that was looked at since has changed after a moment.
     pub(crate) fn has_changed_since(&self, moment: ReadEpoch, page: PageNumber) -> bool {
         let [_, stamp] = self.entry(page);
         !moment.sees(Epoch::load(stamp, Ordering::Acquire))
     }
 
-    /// Reads a page as it was at a moment. `read` may be called several times, at times on what is
-    /// being changed; what its last call returns is right.
+    /// Reads a page as it was at a moment. `read` may be called several times, at times on a page
+    /// that is being changed; the result of its last call is right.
     pub(crate) fn at<T>(
         &self,
         moment: ReadEpoch,
@@ -58,7 +58,7 @@ impl Pager {
         }
     }
 
-    /// Why there is no image of a page that has changed since a moment.
+    /// Returns the error of a page that has changed since a moment, and has no image.
     #[cold]
     fn no_image(&self, moment: ReadEpoch, page: PageNumber) -> Error {
         match self.epochs.is_expired(moment) {
@@ -83,7 +83,7 @@ impl Pager {
         self.leave_room_beside_pages();
     }
 
-    /// Bytes of page images that snapshots need.
+    /// Returns the bytes of page images that snapshots need.
     pub(crate) fn saved_bytes(&self) -> u64 {
         self.saved.count() * PAGE_BYTES as u64
     }

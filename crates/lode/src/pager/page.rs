@@ -1,9 +1,9 @@
-//! The content of a page: 64-bit words, read and written atomically; or eight bytes that lie in two
-//! of them (see [`unaligned`]).
+//! The content of a page: 64-bit words, read and written atomically; or eight bytes across two of
+//! them (see [`unaligned`]).
 //!
 //! A reader may look at a page while a writer changes it; it finds out afterwards, by the page's
 //! version, and throws away what it saw. With plain memory that would be undefined behaviour; with
-//! relaxed atomic words it is none, and on 64-bit machines they are plain loads and stores.
+//! relaxed atomic words it is not, and on 64-bit machines they are plain loads and stores.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -36,7 +36,7 @@ impl<'p> std::ops::Deref for PageMut<'p> {
 }
 
 impl PageRef<'_> {
-    /// The word at a place.
+    /// Returns the word at a place.
     ///
     /// A place that is not in the page is taken modulo the page: a reader can come by one when what
     /// it reads is being changed.
@@ -45,21 +45,21 @@ impl PageRef<'_> {
         self.0[at % PAGE_WORDS].load(Ordering::Relaxed)
     }
 
-    /// Has the processor fetch the word at a place, and what lies beside it.
+    /// Has the processor fetch the word at a place, and its neighbours.
     #[inline(always)]
     pub(crate) fn fetch(&self, at: usize) {
         fetch(&self.0[at % PAGE_WORDS]);
     }
 
-    /// Eight bytes from a place counted in bytes, wherever they lie. If fewer are left in the page,
-    /// they are its last ones.
+    /// Returns eight bytes from a place counted in bytes, aligned or not. If fewer are left in the
+    /// page, they are its last ones.
     #[inline(always)]
     pub(crate) fn get_at(&self, from: usize) -> u64 {
         unaligned::load(self.0, from)
     }
 
-    /// Copies bytes out, from a place counted in bytes. What is read of a place that is not in the
-    /// page is anything.
+    /// Copies bytes out, from a place counted in bytes. Bytes read at a place that is not in the
+    /// page are anything.
     #[inline(always)]
     pub(crate) fn read(&self, from: usize, bytes: &mut [u8]) {
         // Without a loop for short records: its preparations would cost more than the copy.
@@ -76,8 +76,8 @@ impl PageRef<'_> {
         }
     }
 
-    /// The first `count` bytes from a place counted in bytes, eight at most, as a number with the
-    /// first byte on top and zeros after them.
+    /// Returns the first `count` bytes from a place counted in bytes, eight at most, as a number
+    /// with the first byte on top and zeros after them.
     #[inline(always)]
     pub(crate) fn get_bytes(&self, from: usize, count: usize) -> u64 {
         let word = match from <= PAGE_BYTES - 8 {
@@ -93,20 +93,20 @@ impl PageRef<'_> {
     }
 }
 
-/// The first `count` bytes of a number, eight at most, and zeros after them.
+/// Returns the first `count` bytes of a number, eight at most, and zeros after them.
 #[inline(always)]
 pub(crate) fn first_bytes(number: u64, count: usize) -> u64 {
     number & !u64::MAX.checked_shr(count as u32 * 8).unwrap_or(0)
 }
 
 impl<'p> PageMut<'p> {
-    /// For the pager, which knows that no other thread changes the page meanwhile.
+    /// Creates it for the pager, which knows that no other thread changes the page.
     #[inline(always)]
     pub(super) fn new(page: PageRef<'p>) -> Self {
         Self(page)
     }
 
-    /// The words, to read.
+    /// Returns the words, to read.
     #[inline(always)]
     pub(crate) fn page_ref(&self) -> PageRef<'p> {
         self.0
@@ -118,7 +118,7 @@ impl<'p> PageMut<'p> {
         self.0.0[at % PAGE_WORDS].store(word, Ordering::Relaxed);
     }
 
-    /// Stores eight bytes at a place counted in bytes, wherever that is.
+    /// Stores eight bytes at a place counted in bytes, aligned or not.
     #[inline(always)]
     pub(crate) fn set_at(&mut self, to: usize, word: u64) {
         unaligned::store(self.0.0, to, word);
@@ -141,14 +141,14 @@ impl<'p> PageMut<'p> {
         }
     }
 
-    /// Copies bytes of a page, which may be this one, to others with which they do not overlap.
-    /// (To and from places in the page, counted in bytes; nothing is copied otherwise.)
+    /// Copies bytes of a page, which may be this one, to others with which they do not overlap. (To
+    /// and from places in the page, counted in bytes; nothing is copied otherwise.)
     #[inline(always)]
     pub(crate) fn copy_bytes(&mut self, page: PageRef<'_>, from: usize, to: usize, count: usize) {
         unaligned::copy((page.0, from), (self.0.0, to), count);
     }
 
-    /// Moves words within the page, which may overlap. Does nothing if they do not lie in it.
+    /// Moves words within the page, which may overlap. Does nothing if they are not in it.
     pub(crate) fn shift(&mut self, from: usize, count: usize, to: usize) {
         unaligned::shift(self.0.0, from, count, to);
     }
@@ -169,7 +169,7 @@ impl<'p> PageMut<'p> {
     }
 }
 
-/// Fewer than eight bytes as a word.
+/// Returns fewer than eight bytes as a word.
 #[inline(always)]
 pub(crate) fn few(bytes: &[u8]) -> u64 {
     if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
@@ -197,21 +197,21 @@ fn copy_few(word: u64, to: &mut [u8]) {
     }
 }
 
-/// A page's content by itself.
+/// A page's content in a separate allocation.
 pub(crate) struct Image(Box<[AtomicU64; PAGE_WORDS]>);
 
 impl Image {
-    /// A copy of a page.
+    /// Copies a page.
     pub(crate) fn of(words: PageRef<'_>) -> Self {
         Self::made(words.0.iter().map(|word| word.load(Ordering::Relaxed)))
     }
 
-    /// Of bytes, as many as a page has.
+    /// Creates an image of bytes, as many as a page has.
     pub(crate) fn of_bytes(bytes: &[u8]) -> Self {
         Self::made(bytes.as_chunks::<8>().0.iter().map(|chunk| u64::from_le_bytes(*chunk)))
     }
 
-    /// All zeros.
+    /// Creates an image of zeros.
     #[cfg(test)]
     pub(crate) fn empty() -> Self {
         Self::made(std::iter::repeat_n(0, PAGE_WORDS))
@@ -222,12 +222,12 @@ impl Image {
         Self(words.try_into().expect("as many words as a page has"))
     }
 
-    /// The words.
+    /// Returns the words.
     pub(crate) fn words(&self) -> PageRef<'_> {
         PageRef(&self.0)
     }
 
-    /// The words, to change.
+    /// Returns the words, to change.
     pub(crate) fn words_mut(&mut self) -> PageMut<'_> {
         PageMut(PageRef(&self.0))
     }
@@ -261,7 +261,7 @@ mod tests {
             let count = bytes.len().min(8);
             first[..count].copy_from_slice(&bytes[..count]);
             prop_assert_eq!(words.get_bytes(from, count), u64::from_be_bytes(first));
-            // What is beside them is as it was.
+            // The bytes before and after them are unchanged.
             let mut all = vec![0; PAGE_BYTES];
             words.read(0, &mut all);
             prop_assert!(all[..from].iter().all(|byte| *byte == 255));
@@ -278,7 +278,7 @@ mod tests {
             let words = image.words();
             let mut got = vec![1; count];
             words.read(from, &mut got);
-            // What is left out is as it was.
+            // Bytes that are left out are unchanged.
             prop_assert!(got.iter().all(|byte| *byte <= 1));
             prop_assert_eq!((words.get(from), words.get_at(from)), (0, 0));
             prop_assert_eq!(words.get_bytes(from, count.min(8)), 0);

@@ -1,13 +1,13 @@
-//! Reading beside a commit: while one changes pages alone, readers read at the moment before it.
+//! Reads during a commit: while it changes pages alone, readers read at the moment before it.
 //!
-//! What its pages were is kept for that, as it is for a snapshot. If images take up too much, this
-//! moment is given up first, before any snapshot; readers wait for the end of the commit then.
+//! Images of its pages are kept for that, as for a snapshot. If they take up too much, this moment
+//! is given up first, before any snapshot; readers wait for the end of the commit then.
 
 use std::sync::atomic::AtomicU64;
 
 use super::{Pager, ReadEpoch};
 
-/// The moment that readers read at, if they cannot read what is there now.
+/// The moment that readers read at, if they cannot read the current pages.
 #[derive(Default)]
 pub(super) struct Shown(AtomicU64);
 
@@ -27,16 +27,16 @@ impl Shown {
     }
 }
 
-/// A commit that readers pass. What is kept for them is given back when this is dropped.
+/// A commit that readers pass. The images kept for them are given back when this is dropped.
 pub(crate) struct Passed<'p> {
     pager: &'p Pager,
-    /// Whether it has not ended.
+    /// True until the commit has ended.
     is_shown: bool,
     to_release: Option<ReadEpoch>,
 }
 
 impl Passed<'_> {
-    /// Has readers look at what is there again, since the commit has ended. The gate is closed
+    /// Has readers look at the current pages again, since the commit has ended. The gate is closed
     /// still.
     pub(crate) fn end(&mut self) {
         if std::mem::take(&mut self.is_shown) {
@@ -53,26 +53,26 @@ impl Drop for Passed<'_> {
 }
 
 impl Pager {
-    /// Has readers read at this moment until the commit that is about to begin has ended. The gate
+    /// Has readers read at this moment until the commit that is about to start has ended. The gate
     /// is closed.
     pub(crate) fn let_readers_pass(&self) -> Passed<'_> {
         self.shown.set(self.moment());
         Passed { pager: self, is_shown: true, to_release: None }
     }
 
-    /// The moment to read at while a commit is under way, if readers pass it. When the commit has
-    /// ended, reading at it may be an error; what is read without one is right.
+    /// Returns the moment to read at during a commit, if readers pass it. Once the commit has
+    /// ended, reading at it may be an error; reads without one are right.
     #[inline]
     pub(crate) fn shown(&self) -> Option<ReadEpoch> {
         self.shown.get()
     }
 
-    /// The same, for as long as it takes: it has to be [released](Self::release).
+    /// Returns the shown moment, shared with the caller: it has to be [released](Self::release).
     pub(crate) fn share_shown(&self) -> Option<ReadEpoch> {
         self.shown().filter(|moment| self.epochs.share(*moment))
     }
 
-    /// Lets readers wait for the commit that is under way.
+    /// Lets readers wait for the commit in progress.
     pub(super) fn stop_passing(&self) {
         let moment = self.shown.take();
         moment.into_iter().for_each(|moment| self.saved.give_up(&self.epochs, moment));

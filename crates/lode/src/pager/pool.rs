@@ -1,4 +1,4 @@
-//! Which frames are free, and which page each of the others holds.
+//! The pool of frames: it knows the free ones, and the page that each of the others holds.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -8,12 +8,12 @@ use super::{FrameNumber, PageNumber, lock};
 /// A frame that can be used.
 pub(super) struct FreeFrame {
     pub number: FrameNumber,
-    /// Whether it has not been used before, so that it is all zeros.
+    /// True if it has not been used before, so that it is all zeros.
     pub is_zeroed: bool,
 }
 
 impl FreeFrame {
-    /// One that has been used.
+    /// Returns a frame that has been used.
     pub(super) fn used(number: FrameNumber) -> Self {
         Self { number, is_zeroed: false }
     }
@@ -22,18 +22,18 @@ impl FreeFrame {
 /// The frames of a pager, by their numbers from 1 on.
 pub(super) struct Pool {
     free: Mutex<Vec<FrameNumber>>,
-    /// How many are not free.
+    /// The number of frames that are not free.
     used: AtomicU64,
-    /// The first one that has not been used yet.
+    /// The first frame that has not been used yet.
     next: AtomicU32,
-    /// The page in each.
+    /// The page in each frame.
     owners: Box<[AtomicU32]>,
-    /// Where the search for a page that can leave goes on.
+    /// The frame where the search for a page that can leave continues.
     hand: AtomicUsize,
 }
 
 impl Pool {
-    /// A pool of `count` frames. With `owned`, it knows which pages they hold.
+    /// Creates a pool of `count` frames. With `owned`, it knows the pages that they hold.
     pub(super) fn new(count: u32, owned: bool) -> Self {
         let owners = if owned { count as usize + 1 } else { 0 };
         Self {
@@ -45,7 +45,7 @@ impl Pool {
         }
     }
 
-    /// A free frame, of `count`.
+    /// Takes a free frame, of `count`.
     pub(super) fn take(&self, count: u32) -> Option<FreeFrame> {
         let given_back = lock(&self.free).pop().map(FreeFrame::used);
         let frame = given_back.or_else(|| {
@@ -63,26 +63,26 @@ impl Pool {
         debug_assert!(used > 0, "{frame:?} was free already");
     }
 
-    /// How many are not free.
+    /// Returns the number of frames that are not free.
     pub(super) fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Says which page a frame holds.
+    /// Notes the page that a frame holds.
     pub(super) fn own(&self, frame: FrameNumber, page: PageNumber) {
         if let Some(owner) = self.owners.get(frame.index()) {
             owner.store(page.get(), Ordering::SeqCst);
         }
     }
 
-    /// The page that each frame had last, of those that have had one.
+    /// Returns the page that each frame had last, of those that have had one.
     pub(super) fn owners(&self) -> impl Iterator<Item = PageNumber> + '_ {
         let end = self.next.load(Ordering::SeqCst);
         let owners = self.owners.iter().take(end as usize).skip(1);
         owners.map(|owner| PageNumber::new(owner.load(Ordering::SeqCst)))
     }
 
-    /// The next frame that the clock's hand comes to, with its page.
+    /// Returns the next frame that the clock's hand comes to, with its page.
     pub(super) fn advance(&self) -> Option<(FrameNumber, PageNumber)> {
         let end = self.next.load(Ordering::Relaxed).max(2) as usize - 1;
         let frame = self.hand.fetch_add(1, Ordering::Relaxed) % end + 1;

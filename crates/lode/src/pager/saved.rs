@@ -1,5 +1,5 @@
-//! What pages were before they changed, for the moments that are still read at. Which moment
-//! needs which image, [`Epochs`] know.
+//! Saved images of pages before they changed, for the moments that are still read at. [`Epochs`]
+//! know which moment needs which image.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,18 +9,18 @@ use super::PageNumber;
 use super::epochs::{Epochs, ReadEpoch, Which};
 use super::images::PageImage;
 
-/// Threads that save different pages seldom meet.
+/// Shards, so that threads that save different pages seldom meet.
 const SHARDS: usize = 16;
 
-/// Images that are released at a time: no other snapshot begins or ends meanwhile.
+/// Images that are released at a time: no other snapshot starts or ends during that.
 const BATCH: usize = 64;
 
-/// What a page was from one epoch to before another.
+/// A page as it was from one epoch to before another.
 struct Kept {
     which: Which,
-    /// Whether it had changed since it was last written out.
+    /// True if it had changed since it was last written out.
     dirty: bool,
-    /// The snapshots' list that it is in, and the checkpoint's.
+    /// The number of lists that it is in: the snapshots', and the checkpoint's.
     holders: u8,
     image: Arc<PageImage>,
 }
@@ -42,7 +42,7 @@ impl Saved {
         shard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps what a page was, if it is needed.
+    /// Keeps an image of a page, if it is needed.
     pub(super) fn keep(&self, epochs: &Epochs, which: Which, dirty: bool, image: PageImage) {
         let image = Arc::new(image);
         epochs.hold(which, dirty, |holders| {
@@ -56,12 +56,12 @@ impl Saved {
         });
     }
 
-    /// What a page was at a moment, if it has changed since.
+    /// Returns the page as it was at a moment, if it has changed since.
     pub(super) fn find(&self, page: PageNumber, moment: ReadEpoch) -> Option<Arc<PageImage>> {
         self.find_if(page, |kept| kept.which.serves(moment))
     }
 
-    /// The same, if it had changed since it was last written out.
+    /// Returns the page as it was at a moment, if it has changed since, and was dirty then.
     pub(super) fn find_dirty(&self, page: PageNumber, moment: ReadEpoch) -> Option<Arc<PageImage>> {
         self.find_if(page, |kept| kept.dirty && kept.which.serves(moment))
     }
@@ -72,13 +72,13 @@ impl Saved {
         Some(Arc::clone(&kept.image))
     }
 
-    /// One reader less reads at a moment. It takes as long as the moment has images of its
-    /// own.
+    /// Removes one reader from a moment. The time depends on the images that the moment alone
+    /// holds.
     pub(super) fn release(&self, epochs: &Epochs, moment: ReadEpoch) {
         for images in epochs.release(moment).chunks(BATCH) {
             #[cfg(test)]
             self.looked_at.fetch_add(images.len() as u64, Ordering::Relaxed);
-            // Their memory is given back when the epochs are not locked any more.
+            // The memory of images is given back once the epochs are not locked any more.
             let mut gone = Vec::new();
             epochs.pass_on(images, |which| gone.extend(self.drop_holder(which)));
         }
@@ -91,24 +91,24 @@ impl Saved {
         epochs.drop_later(images);
     }
 
-    /// The checkpoint needs nothing any more.
+    /// Ends the checkpoint's needs.
     pub(super) fn release_checkpoint(&self, epochs: &Epochs) {
         let mut gone = Vec::new();
         epochs.release_checkpoint(|which| gone.extend(self.drop_holder(which)));
     }
 
-    /// Drops some images of moments that have expired or were given up; false if there were none.
+    /// Drops some images of moments that expired or were given up; returns false if none were.
     pub(super) fn drop_some(&self, epochs: &Epochs) -> bool {
         let mut gone = Vec::new();
         epochs.drop_some(BATCH, |which| gone.extend(self.drop_holder(which))) > 0
     }
 
-    /// Drops all of them. The caller holds no latch.
+    /// Drops all such images. The caller holds no latch.
     pub(super) fn drop_all(&self, epochs: &Epochs) {
         while self.drop_some(epochs) {}
     }
 
-    /// One holder less needs an image; returns it if none does.
+    /// Removes one holder from an image; returns the image if no holder is left.
     fn drop_holder(&self, which: Which) -> Option<Arc<PageImage>> {
         let mut shard = self.shard(which.page);
         let images = shard.get_mut(&which.page)?;
@@ -128,7 +128,7 @@ impl Saved {
         Some(kept.image)
     }
 
-    /// How many images are kept.
+    /// Returns the number of images that are kept.
     pub(super) fn count(&self) -> u64 {
         self.count.load(Ordering::Relaxed)
     }

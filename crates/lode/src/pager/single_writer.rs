@@ -1,20 +1,20 @@
-//! Whether a single thread writes, which then latches pages without locked instructions.
+//! The switch that lets a single writing thread latch pages without locked instructions.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Says of a database in memory whether only one thread can latch pages. It changes while no thread
-/// has a latch.
+/// The switch of a database in memory: true if only one thread can latch pages. It changes while no
+/// thread has a latch.
 #[derive(Debug, Default)]
 pub(crate) struct SingleWriter(AtomicBool);
 
 impl SingleWriter {
-    /// One thread is the only one that latches pages from now on. All others who want to write see
-    /// to it that this [ends](Self::end) first.
+    /// Makes one thread the only one that latches pages from now on. All others that want to write
+    /// make sure that this [ends](Self::end) first.
     pub(crate) fn begin(&self) {
         self.0.store(true, Ordering::SeqCst);
     }
 
-    /// Any thread may latch pages again.
+    /// Lets any thread latch pages again.
     pub(crate) fn end(&self) {
         self.0.store(false, Ordering::SeqCst);
     }

@@ -1,5 +1,5 @@
-//! The page numbers of one table: whole extents, so that what happens to one does not concern
-//! another table.
+//! The page numbers of one table: whole extents, so that changes of one table do not concern
+//! another.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -31,17 +31,17 @@ impl Default for Space {
 struct Numbers {
     /// The first number of each extent.
     extents: BTreeSet<PageNumber>,
-    /// Those that are not in use.
+    /// The numbers that are not in use.
     free: Vec<PageNumber>,
-    /// Extents of which has still to be found out which numbers are in use.
+    /// Extents of which it is not known yet which numbers are in use.
     unknown: BTreeSet<PageNumber>,
-    /// What was found out beside: the highest bytes of the first words of pages, where they are not
-    /// 0.
+    /// A by-product of the survey: the highest bytes of the first words of pages, where they are
+    /// not 0.
     notes: Vec<(PageNumber, u8)>,
 }
 
 impl Space {
-    /// That of a table that is opened.
+    /// Creates the space of a table that is opened.
     pub(crate) fn restore(extents: Vec<PageNumber>) -> Self {
         let extents = BTreeSet::from_iter(extents);
         let unknown = extents.clone();
@@ -56,12 +56,12 @@ impl Space {
         self.numbers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The first number of each extent.
+    /// Returns the first number of each extent.
     pub(crate) fn extents(&self) -> Vec<PageNumber> {
         self.lock().extents.iter().copied().collect()
     }
 
-    /// Whether a number is one of these.
+    /// Returns true if a number is one of the table's.
     #[inline]
     pub(crate) fn has(&self, page: PageNumber) -> bool {
         if page < FIRST_TABLE_PAGE {
@@ -85,17 +85,17 @@ impl Space {
         is_found
     }
 
-    /// How many numbers it has, in use or not.
+    /// Returns the number of page numbers, in use or not.
     pub(super) fn count(&self) -> u64 {
         self.lock().extents.len() as u64 * u64::from(EXTENT)
     }
 
-    /// All numbers, in use or not.
+    /// Returns all numbers, in use or not.
     pub(crate) fn numbers(&self) -> Vec<PageNumber> {
         self.lock().extents.iter().flat_map(|first| first.run(EXTENT)).collect()
     }
 
-    /// A number that is not in use, of a new extent if need be.
+    /// Takes a number that is not in use, of a new extent if need be.
     pub(super) fn take(&self, pager: &Pager) -> Result<PageNumber> {
         let mut numbers = self.lock();
         if numbers.free.is_empty() {
@@ -112,17 +112,17 @@ impl Space {
         Ok(first)
     }
 
-    /// Looks at one more extent of a table that was opened; false if there is none left.
+    /// Surveys one more extent of a table that was opened; returns false if none is left.
     pub(crate) fn survey(&self, pager: &Pager) -> Result<bool> {
         self.lock().survey(pager)
     }
 
-    /// Pages of which the highest byte of the first word was found not to be 0, and that byte.
+    /// Takes the pages whose highest byte of the first word was found not to be 0, and that byte.
     pub(crate) fn take_notes(&self) -> Vec<(PageNumber, u8)> {
         std::mem::take(&mut self.lock().notes)
     }
 
-    /// A number is not in use any more; `mark` says so in its word.
+    /// Gives back a number that is not in use any more; `mark` says so in its word.
     pub(super) fn give(&self, page: PageNumber, mark: impl FnOnce()) {
         let mut numbers = self.lock();
         mark();
@@ -131,7 +131,7 @@ impl Space {
         }
     }
 
-    /// Gives up all extents, which are the table's no more.
+    /// Gives up all extents, which are not the table's any more.
     pub(crate) fn clear(&self) -> Vec<PageNumber> {
         let mut numbers = self.lock();
         self.found.iter().for_each(|found| found.store(0, Ordering::Relaxed));
@@ -139,13 +139,13 @@ impl Space {
     }
 }
 
-/// The first number of the extent that one belongs to.
+/// Returns the first number of the extent that a page belongs to.
 fn extent_of(page: PageNumber) -> PageNumber {
     PageNumber::new(page.get() - (page.get() - FIRST_TABLE_PAGE.get()) % EXTENT)
 }
 
 impl Numbers {
-    /// Finds out which numbers of the next extent are in use: in memory or in the data file.
+    /// Finds the free numbers of the next extent; returns false if no extent is unknown.
     fn survey(&mut self, pager: &Pager) -> Result<bool> {
         let Some(&first) = self.unknown.first() else { return Ok(false) };
         let (mut free, mut notes) = (Vec::new(), Vec::new());
@@ -174,7 +174,7 @@ impl Numbers {
 }
 
 impl Pager {
-    /// The first page number of an extent.
+    /// Takes an extent; returns its first page number.
     fn take_extent(&self) -> Result<PageNumber> {
         if let Some(first) = lock(&self.free_extents).pop() {
             return Ok(first);

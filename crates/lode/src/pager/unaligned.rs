@@ -1,12 +1,12 @@
-//! Bytes of a page from any place on, where records lie one after another without gaps.
+//! Bytes of a page from any place on, where records are stored one after another without gaps.
 //!
-//! On x86-64 and ARM64 it is an instruction that loads or stores them, and elsewhere two that load
-//! or store words. A reader may see some bytes of before a change and some of after it. It finds
-//! out afterwards that a writer was there, as with words.
+//! On x86-64 and ARM64 an instruction loads or stores them, and elsewhere two that load or store
+//! words. A reader may see some bytes of before a change and some of after it. It finds out
+//! afterwards that a writer was there, as with words.
 //!
 //! Rust's memory model does not let atomic accesses of different sizes overlap. So the instruction
-//! is assembly, which the compiler does not look into. What it does is what the processor's manual
-//! says.
+//! is assembly, which the compiler does not look into. Its effect is the one that the processor's
+//! manual states.
 
 #![allow(unsafe_code)]
 // Where there is no assembly, nothing is unsafe.
@@ -39,7 +39,7 @@ const PIECE: usize = 32;
 /// Words of those.
 const PIECE_WORDS: usize = PIECE / 8;
 
-/// A place from which on `count` bytes are in the page: the given one, or one before it.
+/// Returns a place from which on `count` bytes are in the page: the given one, or one before it.
 #[inline(always)]
 fn within(at: usize, count: usize) -> usize {
     at.min(PAGE_BYTES - count)
@@ -54,8 +54,8 @@ pub(super) fn load(cells: &Cells, from: usize) -> u64 {
 
 /// Loads `count` bytes, fewer than eight, as the first ones of a word; others may come after them.
 ///
-/// They are the last ones of the eight bytes that are loaded: what lies before them is in a line of
-/// the cache that is looked at anyway, as a rule.
+/// They are the last ones of the eight bytes that are loaded: the bytes before them are usually in
+/// a line of the cache that is looked at anyway.
 #[inline(always)]
 pub(super) fn load_few(cells: &Cells, from: usize, count: usize) -> u64 {
     let start = within(from.saturating_add(count).saturating_sub(8), 8);
@@ -118,8 +118,8 @@ pub(super) fn copy_in<const COUNT: usize>(cells: &Cells, to: usize, bytes: &[u8]
 }
 
 /// Copies in fewer than eight bytes; of more, the first seven. Where the processor can, it does not
-/// load what is beside them: a column that is changed need not come from memory first. The caller
-/// has the latch.
+/// load the bytes before and after them: a column that is changed need not come from memory first.
+/// The caller has the latch.
 #[inline(always)]
 pub(super) fn copy_few_in(cells: &Cells, to: usize, bytes: &[u8]) {
     let bytes = &bytes[..bytes.len().min(7)];
@@ -160,7 +160,7 @@ pub(super) fn copy_many_in(cells: &Cells, to: usize, bytes: &[u8]) {
 }
 
 /// Copies bytes of a page, which may be this one, to others with which they do not overlap. Does
-/// nothing if they do not lie in the pages. The caller has the latch.
+/// nothing if they are not in the pages. The caller has the latch.
 #[inline(always)]
 pub(super) fn copy((page, from): (&Cells, usize), (cells, to): (&Cells, usize), count: usize) {
     if from.max(to).saturating_add(count) > PAGE_BYTES {
@@ -182,7 +182,7 @@ pub(super) fn copy((page, from): (&Cells, usize), (cells, to): (&Cells, usize), 
     }
 }
 
-/// Moves words, which may overlap. Does nothing if they do not lie in the page. The caller has the
+/// Moves words, which may overlap. Does nothing if they are not in the page. The caller has the
 /// latch.
 #[inline]
 pub(super) fn shift(cells: &Cells, from: usize, count: usize, to: usize) {
@@ -197,7 +197,7 @@ pub(super) fn shift(cells: &Cells, from: usize, count: usize, to: usize) {
         // SAFETY: `count` words from both places on are in the page, and these are of them.
         unsafe { processor::copy_piece((cells, (from + at) * 8), (cells, (to + at) * 8)) }
     };
-    // What is written over has been moved before.
+    // Words that are written over have been moved before.
     if to <= from {
         (0..count - rest).step_by(PIECE_WORDS).for_each(copy_piece);
         (count - rest..count).for_each(copy);
@@ -213,7 +213,7 @@ mod tests {
 
     use super::*;
 
-    /// A page, and its bytes.
+    /// Returns a page, and its bytes.
     fn page() -> (Box<Cells>, Vec<u8>) {
         let words = (1..=PAGE_WORDS as u64).map(|at| at.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let bytes = words.clone().flat_map(u64::to_le_bytes).collect();
@@ -335,7 +335,7 @@ mod tests {
         }
     }
 
-    /// Whatever the place, nothing outside of the page is touched.
+    /// At any place, nothing outside of the page is touched.
     #[test]
     fn a_place_beyond_the_page_is_one_in_it() {
         let (cells, bytes) = page();

@@ -1,4 +1,4 @@
-//! What a checkpoint needs: the pages that have changed, as they were at its moment.
+//! The needs of a checkpoint: the pages that have changed, as they were at its moment.
 
 use std::sync::atomic::Ordering;
 
@@ -10,13 +10,13 @@ use super::{
 use crate::data::DataFile;
 use crate::error::{Error, Result};
 
-/// What came of copying a page.
+/// The outcome of copying a page.
 pub(crate) enum Copied {
     /// The page as it was, which is still in its frame with this word.
     Frame(u64),
     /// The page as it was, which has changed since.
     Image,
-    /// It had not changed, or there was none.
+    /// The page had not changed, or did not exist.
     Nothing,
 }
 
@@ -26,25 +26,25 @@ impl Pager {
         self.epochs.end_for_checkpoint()
     }
 
-    /// Ends the current epoch; nothing is kept of what pages are at its end.
+    /// Ends the current epoch; the pages as they are at its end are not kept.
     pub(crate) fn end_epoch(&self) -> ReadEpoch {
         self.epochs.end_for_none()
     }
 
-    /// The epoch in which a page last changed.
+    /// Returns the epoch in which a page last changed.
     pub(crate) fn changed_in(&self, page: PageNumber) -> Epoch {
         let [_, stamp] = self.entry(page);
         Epoch::load(stamp, Ordering::Relaxed)
     }
 
-    /// The checkpoint needs nothing any more.
+    /// Ends the checkpoint's needs.
     pub(crate) fn release_checkpoint(&self) {
         self.saved.release_checkpoint(&self.epochs);
         self.saved.drop_all(&self.epochs);
     }
 
-    /// The pages that may have changed before the moment of the checkpoint since they were written
-    /// out, in order. When it returns, all operations before the moment have done what they do.
+    /// Returns the pages that may have changed before the moment of the checkpoint since they were
+    /// written out, in order. When it returns, all operations before the moment are complete.
     pub(crate) fn changed_pages(&self) -> Vec<PageNumber> {
         let mut pages = Vec::new();
         for page in self.pool.owners() {
@@ -57,14 +57,14 @@ impl Pager {
                 wait_for_latch(cell);
             }
         }
-        // After the frames: what has left them meanwhile is here.
+        // After the frames: pages that have left them in between are here.
         pages.extend(self.epochs.pages_of_checkpoint());
         pages.sort_unstable();
         pages.dedup();
         pages
     }
 
-    /// The pages that were freed before a moment, which are forgotten.
+    /// Takes the pages that were freed before a moment, and forgets them.
     pub(crate) fn take_freed(&self, moment: ReadEpoch) -> Vec<PageNumber> {
         let mut freed = lock(&self.freed);
         let (taken, kept) = freed.drain(..).partition(|(_, epoch)| moment.sees(*epoch));
@@ -73,7 +73,7 @@ impl Pager {
         taken.into_iter().map(|(page, _)| page).collect()
     }
 
-    /// Takes freed pages back that were [taken](Self::take_freed).
+    /// Gives back freed pages that were [taken](Self::take_freed).
     pub(crate) fn give_freed(&self, pages: Vec<PageNumber>) {
         lock(&self.freed).extend(pages.into_iter().map(|page| (page, Epoch::START)));
     }
@@ -108,7 +108,7 @@ impl Pager {
         }
     }
 
-    /// A page was written out as it is with this word: unless it has changed since, it can leave.
+    /// Notes that a page was written out with this word: if it has not changed, it can leave.
     pub(crate) fn written(&self, page: PageNumber, word: u64) {
         let [cell, _] = self.entry(page);
         let clean = word & !DIRTY;
@@ -119,7 +119,7 @@ impl Pager {
 
     /// Has a page written out by the next checkpoint, even if it does not change.
     pub(crate) fn rewrite(&self, page: PageNumber) -> Result<()> {
-        /// How often another thread may have freed it and taken it again.
+        /// The most times that another thread may have freed the page and taken it again.
         const MOST_TRIES: usize = 8;
         let mut tries = 0;
         loop {
@@ -139,7 +139,7 @@ impl Pager {
         }
     }
 
-    /// Frees all pages of a table at which no thread is at work any more, readable or not.
+    /// Frees all pages of a table that no thread works on any more, readable or not.
     pub(crate) fn free_all(&self, space: &Space, epoch: Epoch) {
         space.numbers().into_iter().for_each(|page| self.free(page, space, epoch));
     }
@@ -162,8 +162,8 @@ impl Pager {
             else {
                 return;
             };
-            // What a snapshot needs is kept, without a frame. If it cannot be read here, it cannot
-            // be read there either.
+            // An image that a snapshot needs is kept, without a frame. If it cannot be read here,
+            // it cannot be read there either.
             let before = Epoch::load(stamp, Ordering::Acquire);
             let image = self.epochs.snapshot_needs(before).then(|| {
                 let mut bytes = vec![0; PAGE_BYTES];

@@ -1,30 +1,30 @@
-//! What a walk copies out of a leaf.
+//! The records that a walk copies out of a leaf.
 
 use std::ops::Range;
 
 use super::Node;
 use crate::batch::Batch;
 
-/// What a walk wants of records.
+/// The parts of records that a walk wants.
 pub(crate) struct Wanted {
-    /// Whether it wants their keys.
+    /// True if it wants their keys.
     pub keys: bool,
     /// Bytes of their payloads, which come one after another.
     pub payloads: Vec<Range<usize>>,
 }
 
 impl Wanted {
-    /// Keys, and payloads of `payload_size` bytes.
+    /// Returns the wish for keys, and payloads of `payload_size` bytes.
     pub(crate) fn all(payload_size: usize) -> Self {
         Self { keys: true, payloads: std::iter::once(0..payload_size).collect() }
     }
 }
 
-/// Records of which at least this is wanted are fetched while the one before is copied: they end
-/// before the processor would fetch ahead by itself.
+/// The least wanted bytes of a record for which the next one is fetched during its copy: the copy
+/// ends before the processor would fetch ahead by itself.
 const FETCHED_BYTES: usize = 256;
 
-/// Copies entries of a leaf; nothing stays of what was in the batch before.
+/// Copies entries of a leaf; removes the former records of the batch.
 pub(super) fn fill(batch: &mut Batch, node: Node<'_>, entries: Range<usize>, wanted: &Wanted) {
     let payload_size = wanted.payloads.iter().map(ExactSizeIterator::len).sum();
     let key_size = |entry| if wanted.keys { node.key_size(entry) } else { 0 };

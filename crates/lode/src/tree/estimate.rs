@@ -1,11 +1,11 @@
-//! About how many records a tree has.
+//! An estimate of the records of a tree.
 
 use super::Tree;
 use crate::error::Result;
 use crate::pager::{Pager, ReadEpoch};
 
 impl Tree {
-    /// About how many records there were at a moment, from the nodes on the way to a leaf in the
+    /// Estimates the number of records at a moment, from the nodes on the way to a leaf in the
     /// middle, as if all others had as many entries.
     pub(crate) fn estimate(&self, pager: &Pager, moment: ReadEpoch) -> Result<u64> {
         let (mut page, mut above, mut count) = (self.root(), usize::MAX, 1u64);

@@ -6,13 +6,13 @@ use super::{Found, Tree, share};
 use crate::error::Result;
 use crate::pager::{Pager, Space};
 
-/// A node in which less than this share of the bytes is used takes entries from the next one.
+/// The share of a node's bytes in use below which it takes entries from the next one.
 const SPARSE: (usize, usize) = (3, 4);
 
-/// The share of a node's bytes that is used when it has taken entries.
+/// The share of a node's bytes in use once it has taken entries.
 const FILLED: (usize, usize) = (15, 16);
 
-/// A place in a level of the tree, at which compaction goes on.
+/// A place in a level of the tree, from which compaction continues.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cursor {
     level: usize,
@@ -21,19 +21,19 @@ pub(crate) struct Cursor {
 }
 
 impl Cursor {
-    /// The first leaf.
+    /// Returns the place of the first leaf.
     pub(crate) fn first() -> Self {
         Self { level: 0, key: None }
     }
 }
 
-/// What came of an attempt to fill a node.
+/// The outcome of an attempt to fill a node.
 enum Filled {
-    /// Another thread has changed the node, or one beside it.
+    /// Another thread has changed the node, or a neighbour.
     Again,
-    /// It has taken all of the next node, and may take more.
+    /// The node has taken all of the next one, and may take more.
     More,
-    /// Nothing is left to do up to its upper fence.
+    /// Nothing is left to do up to the upper fence of the node.
     Done(Option<Vec<u8>>),
 }
 
@@ -42,8 +42,8 @@ const MOST_TRIES: usize = 64;
 
 impl Tree {
     /// Fills one node, if it is sparse, with entries of the next node of the same parent. Frees
-    /// that one if no entries are left there. Returns where to go on; `None` at the end of the
-    /// highest level below the root.
+    /// that one if no entries are left there. Returns the place to continue from; `None` at the end
+    /// of the highest level below the root.
     pub(crate) fn fill(
         &self,
         pager: &Pager,
@@ -62,7 +62,7 @@ impl Tree {
             match self.fill_found(pager, space, &found)? {
                 Filled::Again => std::thread::yield_now(),
                 Filled::More => return Ok(Some(Cursor { level, key })),
-                // What a damaged node says does not lead back.
+                // A fence of a damaged node must not lead back.
                 Filled::Done(Some(upper)) if upper > own => {
                     return Ok(Some(Cursor { level, key: Some(upper) }));
                 }
@@ -74,7 +74,7 @@ impl Tree {
     }
 
     /// Appends the key of each record of a leaf, and the first eight bytes of its payload, if
-    /// `wanted` accepts those. Returns where the next leaf begins.
+    /// `wanted` accepts those. Returns where the next leaf starts.
     pub(crate) fn copy_leaf(
         &self,
         pager: &Pager,

@@ -5,15 +5,15 @@ use super::Tree;
 use super::node::{Node, SearchKey};
 use crate::pager::{Pager, Seen};
 
-/// So few leaves stay in the processor's cache.
+/// The most leaves that stay in the processor's cache.
 const FEW_LEAVES: usize = 64;
 
-/// Where a key was looked for: its leaf, as it was seen.
+/// A lookup of a key: its leaf, as it was seen.
 #[derive(Clone, Copy)]
 pub(crate) struct Attempt<'t> {
     seen: Seen<'t>,
     leaf: Node<'t>,
-    /// The entry of the key, if there is one.
+    /// The entry of the key, if it exists.
     at: Option<usize>,
 }
 
@@ -27,7 +27,7 @@ struct Descent<'t> {
 }
 
 impl Tree {
-    /// Whether it has more leaves than stay in the processor's cache.
+    /// Returns true if the tree has more leaves than stay in the processor's cache.
     pub(crate) fn has_many_leaves(&self, pager: &Pager) -> bool {
         pager.try_read(self.root).is_some_and(|(_, words)| {
             let root = self.layout.node(words);
@@ -35,8 +35,8 @@ impl Tree {
         })
     }
 
-    /// Looks for keys, and calls `found` with each of them, by their numbers, that nothing is in
-    /// the way of: the pages down to its leaf are in memory, and no other thread changes them.
+    /// Looks up keys, and calls `found` with each one, by its number, that can be read at once: the
+    /// pages down to its leaf are in memory, and no other thread changes them.
     pub(crate) fn try_read_many<'t, 'k: 't>(
         &'t self,
         pager: &'t Pager,
@@ -73,7 +73,7 @@ impl Tree {
     fn go_down<'t>(&'t self, pager: &'t Pager, descent: Descent<'t>) -> Option<Descent<'t>> {
         let (seen, words) = pager.try_read(descent.node.child(descent.at))?;
         let node = self.layout.node(words);
-        // The child was looked at while its parent led there.
+        // The child was looked at while its parent led to it.
         let is_child = descent.seen.validate() && node.level() < descent.node.level();
         words.fetch(0);
         is_child.then_some(Descent { seen, node, ..descent })
@@ -81,8 +81,8 @@ impl Tree {
 }
 
 impl Attempt<'_> {
-    /// Copies the payload of the key's record, and returns whether there is one; `None` if the leaf
-    /// has changed since.
+    /// Copies the payload of the key's record, and returns true if the record exists; `None` if the
+    /// leaf has changed since.
     pub(crate) fn read(&self, payload: &mut [u8]) -> Option<bool> {
         if let Some(at) = self.at {
             self.leaf.read_payload(at, 0, payload);

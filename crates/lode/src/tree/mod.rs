@@ -36,7 +36,7 @@ pub(crate) struct Tree {
     layout: Layout,
 }
 
-/// Where a node was found: its parent, if it has one, with the entry that leads to it.
+/// A node as it was found: with its parent, if it has one, and the entry that leads to it.
 struct Found<'p> {
     parent: Option<(Seen<'p>, usize)>,
     seen: Seen<'p>,
@@ -44,7 +44,7 @@ struct Found<'p> {
 }
 
 impl Tree {
-    /// A new table.
+    /// Creates a table without records.
     pub(crate) fn create(pager: &Pager, space: &Space, shape: Shape) -> Result<Self> {
         let layout = Layout::new(shape);
         let mut root = pager.allocate(space)?;
@@ -52,22 +52,22 @@ impl Tree {
         Ok(Self { root: root.page(), layout })
     }
 
-    /// One that is there, by the page of its root.
+    /// Opens an existing table by the page of its root.
     pub(crate) fn open(root: PageNumber, shape: Shape) -> Self {
         Self { root, layout: Layout::new(shape) }
     }
 
-    /// The page of its root, which stays the same.
+    /// Returns the page of the root, which stays the same.
     pub(crate) fn root(&self) -> PageNumber {
         self.root
     }
 
-    /// What a record of its leaves is.
+    /// Returns the sizes of the records of its leaves.
     pub(crate) fn shape(&self) -> Shape {
         self.layout.shape
     }
 
-    /// A key that is not greater than any other.
+    /// Returns a key that is not greater than any other.
     fn lowest_key(&self) -> Vec<u8> {
         match self.layout.shape.is_variable {
             false => vec![0; self.layout.shape.key_size],
@@ -75,7 +75,7 @@ impl Tree {
         }
     }
 
-    /// The node of a level that is responsible for a key, as it was seen.
+    /// Returns the node of a level that is responsible for a key, as it was seen.
     #[inline]
     fn read_optimistic<'p>(
         &self,
@@ -89,7 +89,7 @@ impl Tree {
             while node.level() > level {
                 let at = node.responsible(key);
                 let child = pager.read_optimistic(node.child(at));
-                // The child was looked at while its parent led there.
+                // The child was looked at while its parent led to it.
                 if !seen.validate() {
                     continue 'again;
                 }
@@ -108,7 +108,7 @@ impl Tree {
         }
     }
 
-    /// Copies the record's payload; false if there is none.
+    /// Copies the record's payload; returns false if the record does not exist.
     #[inline]
     pub(crate) fn get(&self, pager: &Pager, key: &[u8], payload: &mut [u8]) -> Result<bool> {
         let key = SearchKey::new(key);
@@ -124,8 +124,8 @@ impl Tree {
         }
     }
 
-    /// The leaf that is responsible for a key, if the pages on the way are in memory and no other
-    /// thread changes them.
+    /// Returns the leaf that is responsible for a key, if the pages on the way are in memory and no
+    /// other thread changes them.
     #[inline(always)]
     fn try_read<'p>(&self, pager: &'p Pager, key: SearchKey<'_>) -> Option<(Seen<'p>, Node<'p>)> {
         let (mut seen, words) = pager.try_read(self.root)?;
@@ -133,7 +133,7 @@ impl Tree {
         while !node.is_leaf() {
             let (child_seen, words) = pager.try_read(node.child(node.responsible(key)))?;
             let child = self.layout.node(words);
-            // The child was looked at while its parent led there.
+            // The child was looked at while its parent led to it.
             if !seen.validate() || child.level() >= node.level() {
                 return None;
             }
@@ -142,13 +142,13 @@ impl Tree {
         Some((seen, node))
     }
 
-    /// Finds the leaf of a key, if it is in memory and no thread changes it.
+    /// Returns the leaf of a key, if it is in memory and no thread changes it.
     pub(crate) fn page_of(&self, pager: &Pager, key: &[u8]) -> Option<PageNumber> {
         let (seen, _) = self.try_read(pager, SearchKey::new(key))?;
         seen.validate().then(|| seen.page())
     }
 
-    /// As [`get`](Self::get), if nothing is in the way.
+    /// Does as [`get`](Self::get); returns `None` if an absent or latched page is in the way.
     #[inline(always)]
     pub(crate) fn try_get(&self, pager: &Pager, key: &[u8], payload: &mut [u8]) -> Option<bool> {
         let key = SearchKey::new(key);
@@ -160,7 +160,7 @@ impl Tree {
         seen.validate().then_some(found.is_ok())
     }
 
-    /// The leaf that was responsible for a key at a moment.
+    /// Returns the leaf that was responsible for a key at a moment.
     fn leaf_at(
         &self,
         pager: &Pager,
@@ -184,8 +184,8 @@ impl Tree {
         }
     }
 
-    /// Inserts the first records of a run whose keys ascend: as many as come next to each other in
-    /// one leaf. Returns how many; 0 if there is a record with the first key.
+    /// Inserts the first records of a run whose keys ascend: as many as are adjacent in one leaf.
+    /// Returns their number; 0 if the first key has a record.
     pub(crate) fn insert_run(
         &self,
         context: &WriteContext<'_>,
@@ -221,7 +221,7 @@ impl Tree {
     }
 
     /// Joins the nodes on the way to a key that have become sparse with a neighbour, if both fit
-    /// into one. Where another thread is at work, it is left for the next deletion.
+    /// into one. Nodes that another thread works on are left for the next deletion.
     pub(crate) fn merge(&self, pager: &Pager, space: &Space, key: &[u8]) -> Result<()> {
         let top = pager.read_optimistic(self.root)?.1;
         let top = self.layout.node(top).level();
@@ -234,7 +234,7 @@ impl Tree {
         self.lower_root(pager, space)
     }
 
-    /// Joins a node with a neighbour of the same parent; whether it did.
+    /// Joins a node with a neighbour of the same parent; returns true if it did.
     fn join(&self, pager: &Pager, space: &Space, found: &Found<'_>) -> Result<bool> {
         let is_first = found.parent.is_none_or(|(_, at)| at == 0);
         let side = if is_first { Side::After } else { Side::Before };
@@ -247,7 +247,7 @@ impl Tree {
         Ok(fits)
     }
 
-    /// Takes the only child of the root up.
+    /// Moves the only child of the root up.
     fn lower_root(&self, pager: &Pager, space: &Space) -> Result<()> {
         loop {
             let (seen, words) = pager.read_optimistic(self.root)?;
@@ -268,8 +268,8 @@ impl Tree {
         }
     }
 
-    /// Calls `wrong` with what is wrong with each node at a moment. What is below such a node is
-    /// not looked at.
+    /// Calls `wrong` with the fault of each node at a moment. Nodes below such a node are not
+    /// looked at.
     pub(crate) fn check(&self, pager: &Pager, moment: ReadEpoch, wrong: &mut dyn FnMut(String)) {
         let mut nodes = vec![(self.root, Fences::default(), None)];
         while let Some((page, fences, level)) = nodes.pop() {
@@ -304,12 +304,12 @@ impl Tree {
     }
 }
 
-/// A share of a number of bytes.
+/// Returns a share of a number of bytes.
 fn share(bytes: usize, (part, of): (usize, usize)) -> usize {
     bytes / of * part
 }
 
-/// What is wrong with a page that a node leads to whose level is not above the page's.
+/// Returns the error of a page that a node leads to whose level is not below the node's.
 #[cold]
 fn goes_up(page: PageNumber) -> Error {
     Error::corrupt(format!("page {page}"), "it is a node of a tree below one that is not above it")

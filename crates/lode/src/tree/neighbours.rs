@@ -1,21 +1,21 @@
-//! Two nodes of one parent that lie side by side: entries move from one to the other.
+//! Two adjacent nodes of one parent: entries move from one to the other.
 
 use super::node::{Fences, Node};
 use super::{Found, Tree};
 use crate::error::Result;
 use crate::pager::{Epoch, Latched, Pager, Space};
 
-/// Which neighbour of a node.
+/// The side of a node's neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     Before,
     After,
 }
 
-/// Which entries move from a node to its neighbour.
+/// The entries that move from a node to its neighbour.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Moved {
-    /// Those of the left node from one on.
+    /// The entries of the left node from `from` on.
     ToRight { from: usize },
     /// The first ones of the right node.
     ToLeft { count: usize },
@@ -30,10 +30,10 @@ pub(super) struct Neighbours<'p> {
     right_at: usize,
 }
 
-/// Whether a node has a neighbour to move entries to or from.
+/// The neighbour of a node to move entries to or from, if it has one.
 pub(super) enum Beside<'p> {
     Latched(Neighbours<'p>),
-    /// There is none of the same parent, as was seen.
+    /// The parent has no such neighbour, as was seen.
     None,
     /// Another thread has changed one of them.
     Changed,
@@ -61,7 +61,7 @@ impl Tree {
         }
         let Some(other) = other else { return Ok(Beside::None) };
         let other = pager.read_optimistic(other);
-        // The neighbour was looked at while its parent led there.
+        // The neighbour was looked at while its parent led to it.
         if !parent_seen.validate() {
             return Ok(Beside::Changed);
         }
@@ -89,7 +89,7 @@ impl<'p> Neighbours<'p> {
         tree.layout.node(self.right.words())
     }
 
-    /// Whether the parent has room for any other key between the two.
+    /// Returns true if the parent has room for any other key between the two.
     pub(super) fn has_room_for_separator(&self, tree: &Tree) -> bool {
         tree.layout.node(self.parent.words()).has_room_for_any()
     }

@@ -2,8 +2,8 @@
 //!
 //! | words | content |
 //! |---|---|
-//! | 0 | level (0 for a leaf), number of entries, where the records begin, garbage |
-//! | 1 | which fences there are, how many bytes they share, and the length of variable ones |
+//! | 0 | level (0 for a leaf), number of entries, where the records start, garbage |
+//! | 1 | which fences exist, the number of bytes they share, the lengths of variable ones |
 //! | 2, 3 | the fences as they would be in entries; 0 and the highest for none |
 //! | 4… | entries: 48 bits of the key after the common bytes, and where the record is |
 //! | …  | free |
@@ -11,8 +11,8 @@
 //! | last | the upper and the lower fence, if there are any |
 //!
 //! Garbage is the bytes that deleted records left. If keys are variable, the number of their bytes
-//! stands before the key in a leaf, and in the word with the child above it. The parts of a record
-//! follow each other without gaps. Places and garbage are counted in bytes.
+//! is stored before the key in a leaf, and in the word with the child above it. The parts of a
+//! record follow each other without gaps. Places and garbage are counted in bytes.
 //!
 //! All keys of a node are at least its lower fence and less than its upper one. So all have the
 //! bytes that the two fences share. (Prefix truncation and key heads: Graefe, Modern B-Tree
@@ -38,7 +38,7 @@ pub(super) use search_key::SearchKey;
 
 use crate::pager::{PAGE_WORDS, PageMut, PageNumber, PageRef};
 
-/// The word at which the entries begin.
+/// The word at which the entries start.
 const ENTRIES: usize = 4;
 
 /// Bytes of an entry.
@@ -54,14 +54,14 @@ const HEAD_BYTES: usize = 6;
 
 const HIGHEST_HEAD: u64 = (1 << (HEAD_BYTES * 8)) - 1;
 
-/// Bytes that say how many a variable key has.
+/// Bytes for the size of a variable key.
 const SIZE_BYTES: usize = 2;
 
 /// Bytes before the key of a record above the leaves: the child and, if keys are variable, the size
 /// of the key.
 const CHILD_BYTES: usize = 8;
 
-/// Where in them the size of the key is.
+/// The bit at which they have the size of the key.
 const SIZE_SHIFT: u32 = 32;
 
 /// A node to read.
@@ -97,29 +97,29 @@ impl<'p> Node<'p> {
         self.level() == 0
     }
 
-    /// Entries. A reader may see any number, but none that is too large for the page.
+    /// Returns the number of entries. A reader may see any, but none too large for the page.
     #[inline(always)]
     pub(super) fn count(self) -> usize {
         ((self.words.get(0) >> 8 & 0xffff) as usize).min(PAGE_WORDS - ENTRIES)
     }
 
-    /// A number of bytes that a word has from a bit on.
+    /// Returns a number of bytes that a word has from a bit on.
     #[inline(always)]
     fn bytes_in(self, word: u64, shift: u32) -> usize {
         (word >> shift & 0xffff) as usize
     }
 
-    /// Where the records begin, in bytes.
+    /// Returns the start of the records, in bytes.
     fn records_at(self) -> usize {
         self.bytes_in(self.words.get(0), 24).min(self.end())
     }
 
-    /// Where the records end, and the fences begin, in bytes.
+    /// Returns the end of the records and start of the fences, in bytes.
     fn end(self) -> usize {
         self.fence_at(UPPER) * 8
     }
 
-    /// Bytes that deleted records left.
+    /// Returns the bytes that deleted records left.
     fn garbage(self) -> usize {
         self.bytes_in(self.words.get(0), 40)
     }
@@ -129,19 +129,19 @@ impl<'p> Node<'p> {
         ((self.words.get(1) >> 8 & 0xffff) as usize).min(self.layout.shape.key_size)
     }
 
-    /// Where the record of an entry is, in bytes.
+    /// Returns the offset of the record of an entry, in bytes.
     #[inline(always)]
     fn record_at(self, at: usize) -> usize {
         self.bytes_in(self.words.get(ENTRIES + at), 0)
     }
 
-    /// An entry with a head, and the place of its record.
+    /// Returns an entry with a head, and the offset of its record.
     #[inline(always)]
     fn entry(self, head: u64, record_at: usize) -> u64 {
         head << 16 | record_at as u64
     }
 
-    /// Bytes of the key of an entry.
+    /// Returns the bytes of the key of an entry.
     #[inline(always)]
     pub(super) fn key_size(self, at: usize) -> usize {
         let most = self.layout.shape.key_size;
@@ -154,12 +154,12 @@ impl<'p> Node<'p> {
         }
     }
 
-    /// Bytes of the record of an entry.
+    /// Returns the bytes of the record of an entry.
     fn record_size(self, at: usize) -> usize {
         self.layout.record_size(self.level(), self.key_size(at))
     }
 
-    /// Where the key of an entry is, in bytes.
+    /// Returns the offset of the key of an entry, in bytes.
     fn key_at(self, at: usize) -> usize {
         self.record_at(at) + if self.is_leaf() { self.layout.front } else { CHILD_BYTES }
     }
@@ -187,7 +187,7 @@ impl<'p> Node<'p> {
         key
     }
 
-    /// Where the payload of a leaf's record begins, in bytes.
+    /// Returns the offset of the payload of a leaf's record, in bytes.
     #[inline(always)]
     fn payload_at(self, at: usize) -> usize {
         let before = match self.layout.shape.is_variable {
@@ -207,7 +207,7 @@ impl<'p> Node<'p> {
         PageNumber::of_word(self.words.get_at(self.record_at(at)))
     }
 
-    /// What the head of an entry is if all keys have this number of bytes in common.
+    /// Returns the head of an entry if all keys have this number of bytes in common.
     fn head_after(self, at: usize, common: usize) -> u64 {
         let rest = self.key_size(at).saturating_sub(common);
         self.words.get_bytes(self.key_at(at) + common, rest.min(8)) >> 16
@@ -218,7 +218,7 @@ impl<'p> Node<'p> {
         self.words.get(ENTRIES + at) >> 16
     }
 
-    /// What is wrong with the node, if anything.
+    /// Returns the first fault of the node, if there is one.
     pub(super) fn check(self) -> Result<(), String> {
         let (count, fences) = (self.count(), self.fences());
         let records = self.end() - self.records_at();

@@ -9,7 +9,7 @@ use crate::batch::Batch;
 use crate::error::{Error, Result};
 use crate::pager::{PageNumber, Pager, ReadEpoch};
 
-/// Which way a scan goes.
+/// The direction of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
     /// From the lowest key up.
@@ -21,20 +21,20 @@ pub(crate) enum Direction {
 /// Keys between two bounds, as bytes in the order of keys.
 #[derive(Clone, Debug)]
 pub(crate) struct Range {
-    /// From here on.
+    /// The lower bound.
     pub lower: Bound<Vec<u8>>,
-    /// Up to here.
+    /// The upper bound.
     pub upper: Bound<Vec<u8>>,
 }
 
 impl Range {
-    /// Whether a key is in the range.
+    /// Returns true if a key is in the range.
     pub(crate) fn contains(&self, key: &[u8]) -> bool {
         let (lower, upper) = (self.lower.as_ref(), self.upper.as_ref());
         (lower.map(Vec::as_slice), upper.map(Vec::as_slice)).contains(key)
     }
 
-    /// Whether there can be keys of the range below this one.
+    /// Returns true if the range may have keys below this one.
     fn has_some_below(&self, key: &[u8]) -> bool {
         match &self.lower {
             Bound::Included(lower) | Bound::Excluded(lower) => &lower[..] < key,
@@ -51,13 +51,13 @@ impl Range {
     }
 }
 
-/// Where a scan goes on.
+/// The place from which a scan continues.
 enum Next {
-    /// Where its range begins.
+    /// The start of its range.
     Start,
-    /// At the first key from this one on.
+    /// The first key from this one on.
     From(Vec<u8>),
-    /// At the last key before this one.
+    /// The last key before this one.
     Before(Vec<u8>),
 }
 
@@ -65,10 +65,10 @@ enum Next {
 pub(crate) struct Leaves {
     range: Arc<Range>,
     direction: Direction,
-    /// Records that are still to come at most.
+    /// The most records that are still to come.
     left: u64,
     next: Option<Next>,
-    /// The leaves that come next, as their parent had them at the moment, the nearest one last.
+    /// The next leaves, as their parent had them at the moment, the nearest one last.
     siblings: Vec<PageNumber>,
 }
 
@@ -76,13 +76,13 @@ pub(crate) struct Leaves {
 const MOST_SIBLINGS: usize = 32;
 
 impl Leaves {
-    /// A walk over at most `limit` records.
+    /// Creates a walk over at most `limit` records.
     pub(crate) fn new(range: Arc<Range>, direction: Direction, limit: u64) -> Self {
         Self { range, direction, left: limit, next: Some(Next::Start), siblings: Vec::new() }
     }
 
-    /// The leaves beside the one that an entry of their parent leads to, as far as the walk may go
-    /// on to them. At its start there are none: most end in the first leaf.
+    /// Returns the siblings of the leaf that an entry of their parent leads to, as far as the walk
+    /// may continue to them. At its start, returns none: most walks end in the first leaf.
     fn siblings_of(&self, start: &Next, parent: Node<'_>, at: usize) -> Vec<PageNumber> {
         if parent.level() != 1 || matches!(start, Next::Start) {
             return Vec::new();
@@ -98,7 +98,7 @@ impl Leaves {
         }
     }
 
-    /// The entries of a leaf that are to come.
+    /// Returns the entries of a leaf that are to come.
     fn entries_in(&self, node: Node<'_>) -> std::ops::Range<usize> {
         let entries = entries_in(node, &self.range);
         let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(entries.len());
@@ -108,7 +108,7 @@ impl Leaves {
         }
     }
 
-    /// Where the walk goes on after a leaf, of which `passed` records have come.
+    /// Returns the place to continue from after a leaf, of which `passed` records have come.
     fn after(&self, node: Node<'_>, passed: usize) -> Option<Next> {
         if passed as u64 >= self.left {
             return None;
@@ -125,7 +125,7 @@ impl Leaves {
         }
     }
 
-    /// Refuses to go on at what has been passed already.
+    /// Refuses to continue at a place that has been passed already.
     fn expect_beyond(&self, leaf: PageNumber, start: &Next, next: Option<&Next>) -> Result<()> {
         let (Some(next), Some(start)) = (next.and_then(Next::fence), start.fence()) else {
             return Ok(());
@@ -147,13 +147,13 @@ impl Leaves {
 /// A walk over all nodes that can be read, one at a time, in the order of their keys.
 pub(crate) struct Nodes {
     direction: Direction,
-    /// Those to come, the next one last, each with a level that is above its own.
+    /// The pages to come, the next one last, each with a level that is above its own.
     pages: Vec<(PageNumber, usize)>,
 }
 
 impl Tree {
-    /// Copies what is wanted of the records of the next leaf, in the order of keys, as they were at
-    /// a moment. Returns false, and copies nothing, at the end.
+    /// Copies the wanted parts of the records of the next leaf, in the order of keys, as they were
+    /// at a moment. Returns false, and copies nothing, at the end.
     pub(crate) fn next_leaf(
         &self,
         pager: &Pager,
@@ -192,7 +192,7 @@ impl Tree {
             })?;
             match next {
                 Some(next) => break (leaf, next),
-                // It is found from the root.
+                // The leaf is found from the root.
                 None => leaves.siblings.clear(),
             }
         };
@@ -205,7 +205,7 @@ impl Tree {
         Ok(true)
     }
 
-    /// Begins a walk over all nodes.
+    /// Starts a walk over all nodes.
     pub(crate) fn nodes(&self, direction: Direction) -> Nodes {
         Nodes { direction, pages: vec![(self.root(), usize::MAX)] }
     }
@@ -214,7 +214,7 @@ impl Tree {
     /// at a moment. Returns false, and copies nothing, at the end.
     ///
     /// # Errors
-    /// What is wrong with a node. The walk can go on, and leaves the node out.
+    /// The fault of a node. The walk can continue, and leaves the node out.
     pub(crate) fn next_node(
         &self,
         pager: &Pager,
@@ -244,7 +244,7 @@ impl Tree {
         Ok(true)
     }
 
-    /// How many records there were at a moment, as the leaves count them.
+    /// Counts the records at a moment, by the counts of their leaves.
     pub(crate) fn count(&self, pager: &Pager, moment: ReadEpoch) -> Result<u64> {
         let (mut count, mut nodes) = (0, vec![(self.root(), usize::MAX)]);
         while let Some((page, above)) = nodes.pop() {
@@ -264,7 +264,7 @@ impl Tree {
     }
 }
 
-/// The entries of a leaf that are in a range.
+/// Returns the entries of a leaf that are in a range.
 fn entries_in(node: Node<'_>, range: &Range) -> std::ops::Range<usize> {
     let first = match &range.lower {
         Bound::Included(key) => node.place(key).unwrap_or_else(|at| at),
@@ -280,7 +280,7 @@ fn entries_in(node: Node<'_>, range: &Range) -> std::ops::Range<usize> {
 }
 
 impl Next {
-    /// The key that a scan goes on at after a leaf, if it is at one: each is beyond the one before.
+    /// Returns the key to continue from after a leaf, if any: each is beyond the one before.
     fn fence(&self) -> Option<&[u8]> {
         match self {
             Self::From(key) | Self::Before(key) => Some(key),
@@ -288,7 +288,7 @@ impl Next {
         }
     }
 
-    /// Whether a node is the leaf at which the scan goes on.
+    /// Returns true if a node is the leaf at which the scan continues.
     fn is_at(&self, node: Node<'_>) -> bool {
         node.is_leaf()
             && match self {
@@ -300,7 +300,7 @@ impl Next {
 }
 
 impl Leaves {
-    /// The entry of the child to go down to.
+    /// Returns the entry of the child to go down to.
     fn child_of(&self, next: &Next, node: Node<'_>) -> usize {
         let before = |key: &[u8]| match node.search(SearchKey::new(key)) {
             Ok(at) | Err(at) => at.saturating_sub(1),

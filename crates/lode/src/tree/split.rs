@@ -1,4 +1,4 @@
-//! Room in a node that is full: its neighbours', or a new page.
+//! Room in a full node: from its neighbours, or a new page.
 
 use super::neighbours::{Beside, Moved, Side};
 use super::node::{Fences, Node, SearchKey};
@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::index::WriteContext;
 use crate::pager::{Image, Pager, Seen, Space};
 
-/// A full leaf gives records to a neighbour that has this share of a page more room.
+/// The least difference in room, as a share of a page, for a full leaf to give a neighbour records.
 const LEAST_DIFFERENCE: (usize, usize) = (1, 8);
 
 impl Tree {
@@ -25,7 +25,7 @@ impl Tree {
             if has_room || !found.seen.validate() {
                 continue;
             }
-            // What it moves to a neighbour would take the room of what was deleted there.
+            // Moving entries to a neighbour would take the room of deleted records there.
             if level == 0 && !context.keeps_room() && self.even_out(pager, &found, key)? {
                 return Ok(());
             }
@@ -69,7 +69,7 @@ impl Tree {
         Ok(false)
     }
 
-    /// On which side of a leaf is the emptier neighbour that is in memory, if one of them has much
+    /// Returns the side of a leaf's emptier neighbour that is in memory, if one of them has much
     /// more room.
     fn emptier_side(&self, pager: &Pager, found: &Found<'_>) -> Option<Side> {
         let (parent_seen, at) = found.parent?;
@@ -83,11 +83,11 @@ impl Tree {
         });
         let (least, side) = used.min_by_key(|(size, _)| *size)?;
         let difference = share(found.node.capacity(), LEAST_DIFFERENCE);
-        // What was read says something only if the parent was the same all the time.
+        // The sizes read count only if the parent was the same all the time.
         (seen.validate() && least + difference <= found.node.used()).then_some(side)
     }
 
-    /// Splits a node whose parent has room; false if one of them has changed.
+    /// Splits a node whose parent has room; returns false if one of them has changed.
     fn split(&self, pager: &Pager, space: &Space, found: &Found<'_>, key: &[u8]) -> Result<bool> {
         let Some((parent_seen, at)) = found.parent else {
             return self.split_root(pager, space, found.seen);
@@ -101,7 +101,7 @@ impl Tree {
         let epoch = pager.epoch();
         let old = self.layout.node(left.words());
         let count = old.count();
-        // One above the leaves has always a child.
+        // A node above the leaves always has a child.
         let cut = match (appends(old, key), old.is_leaf()) {
             (true, true) => count,
             (true, false) => count - 1,
@@ -122,7 +122,7 @@ impl Tree {
         Ok(true)
     }
 
-    /// Moves the root's content to two nodes below it; false if it has changed.
+    /// Moves the root's content to two nodes below it; returns false if it has changed.
     fn split_root(&self, pager: &Pager, space: &Space, seen: Seen<'_>) -> Result<bool> {
         let Some(mut root) = pager.latch(seen) else { return Ok(false) };
         let mut left = pager.allocate(space)?;
@@ -155,7 +155,7 @@ impl Tree {
     }
 }
 
-/// Whether a key comes after all others of its level: ascending keys fill their nodes.
+/// Returns true if a key comes after all others of its level: ascending keys fill their nodes.
 fn appends(node: Node<'_>, key: &[u8]) -> bool {
     node.is_last() && node.search(SearchKey::new(key)) == Err(node.count())
 }

@@ -1,4 +1,4 @@
-//! What writes of single records do to a leaf.
+//! Writes of single records to a leaf.
 
 use super::Tree;
 use super::node::{Node, NodeMut, SearchKey};
@@ -6,7 +6,7 @@ use crate::index::{EntryMut, LatchedEntry, Record};
 use crate::pager::{Epoch, Latched, Pager, Space};
 
 impl Tree {
-    /// The entry of a key, if nothing is in the way to it.
+    /// Returns the entry of a key, if no absent or latched page is in the way to it.
     #[inline(always)]
     pub(crate) fn try_entry<'t>(
         &'t self,
@@ -24,7 +24,7 @@ pub(crate) struct TreeEntryMut<'t> {
     key: &'t [u8],
     leaf: Latched<'t>,
     at: Result<usize, usize>,
-    /// Whether so much was taken out that the leaf should be joined with another.
+    /// True if so many records were removed that the leaf should be joined with another.
     is_sparse: bool,
 }
 
@@ -94,13 +94,13 @@ impl LatchedEntry for TreeEntryMut<'_> {
         let Self { tree, key, leaf, is_sparse, .. } = self;
         drop(leaf);
         if is_sparse {
-            // The record is deleted; what cannot be joined now is joined later.
+            // The record is deleted; a join that fails now is done later.
             let _ = tree.merge(pager, space, key);
         }
     }
 }
 
-/// Whether a node should be joined with another.
+/// Returns true if a node should be joined with another.
 pub(super) fn is_sparse(node: Node<'_>) -> bool {
     node.used() < node.capacity() / 4
 }

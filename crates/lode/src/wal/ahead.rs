@@ -1,11 +1,10 @@
-//! What the thread waits for that makes segments of the log, and space of the data file, ahead of
-//! need.
+//! Wakes the thread that makes segments of the log, and space of the data file, ahead of need.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
 use super::lock;
 
-/// Wakes the thread when there is something to do.
+/// The signals for the thread: wakes it when it has work.
 #[derive(Default)]
 pub(super) struct Ahead {
     state: Mutex<State>,
@@ -21,14 +20,14 @@ struct State {
 }
 
 impl Ahead {
-    /// A segment will be needed soon, or space of the data file.
+    /// Asks for a segment, or for space of the data file, that will be needed soon.
     #[cold]
     pub(super) fn ask(&self) {
         lock(&self.state).wanted = true;
         self.changed.notify_one();
     }
 
-    /// Waits until something is needed; false when the thread is to end.
+    /// Waits until something is needed; returns false if the thread is to end.
     pub(super) fn wait(&self) -> bool {
         let idle = |state: &mut State| !state.wanted && !state.ended;
         let state = self.changed.wait_while(lock(&self.state), idle);
@@ -37,7 +36,7 @@ impl Ahead {
         !state.ended
     }
 
-    /// Does something that waits for what is being made.
+    /// Calls `wait`, which waits for what is being made, and hurries the thread during the call.
     pub(super) fn hurry<T>(&self, wait: impl FnOnce() -> T) -> T {
         lock(&self.state).hurrying += 1;
         let waited = wait();
@@ -51,7 +50,7 @@ impl Ahead {
         state.hurrying > 0 || state.ended
     }
 
-    /// The thread is to end.
+    /// Tells the thread to end.
     pub(super) fn end(&self) {
         lock(&self.state).ended = true;
         self.changed.notify_one();

@@ -1,13 +1,13 @@
-//! Bodies of records of the log: in parts, which come together only in the frame.
+//! Bodies of records of the log: in parts, which are joined only in the frame.
 
 use super::record::{HEAD_BYTES, LogRecord, RecordKind};
 
 /// The body of a record of the log.
 pub(crate) trait Body {
-    /// Its bytes.
+    /// Returns the bytes of the body.
     fn size_bytes(&self) -> usize;
 
-    /// Calls `take` with its parts, one after another, until that fails.
+    /// Calls `take` with the parts of the body, one after another, until that fails.
     fn each_part<E>(&self, take: &mut impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E>;
 }
 
@@ -23,8 +23,8 @@ impl Body for [&[u8]] {
     }
 }
 
-/// Records that happen at once: a commit of them all, or the only one by itself. There are no
-/// copies of them, and no list: there may be many.
+/// Records that happen at once: a commit of them all, or the only one by itself. They are neither
+/// copied nor listed: there may be many.
 pub(crate) struct Together<I> {
     records: I,
     kind: RecordKind,
@@ -32,7 +32,7 @@ pub(crate) struct Together<I> {
 }
 
 impl<'b, I: Iterator<Item = LogRecord<'b>> + Clone> Together<I> {
-    /// Of what an iterator yields, each time that it is cloned; `None` if that is nothing.
+    /// Joins the records that an iterator yields, whenever it is cloned; `None` if it yields none.
     pub(crate) fn of(records: I) -> Option<Self> {
         let mut rest = records.clone();
         let first = rest.next()?;
@@ -47,7 +47,7 @@ impl<'b, I: Iterator<Item = LogRecord<'b>> + Clone> Together<I> {
         Some(Self { records, kind, size_bytes })
     }
 
-    /// The kind of the record that they are.
+    /// Returns the kind of the joined record.
     pub(crate) fn kind(&self) -> RecordKind {
         self.kind
     }

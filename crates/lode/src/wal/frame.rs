@@ -1,12 +1,12 @@
-//! Frames: a log record with what proves that it is whole, and in its place.
+//! Frames: a log record with the proof that it is whole, and in its place.
 //!
 //! | bytes | content |
 //! |---|---|
-//! | 4 | CRC-32C of what follows, which begins with the segment's salt |
+//! | 4 | CRC-32C of the bytes after it, started with the segment's salt |
 //! | 4 | the CRC of the frame before; for the first one, of the segment's header |
 //! | 4 | bytes of the record |
 //! | 1 | its kind |
-//! | 1 | whether the frame says what was synced |
+//! | 1 | 1 if the frame has a note of what was synced |
 //! | 2 | zeros |
 //! | 16 | if so: the position up to which the log was synced |
 //! | …  | the record |
@@ -20,12 +20,12 @@ const HEADER_BYTES: usize = 16;
 const NOTE_BYTES: usize = 16;
 const SUM_BYTES: usize = 4;
 
-/// The most that a frame of such a record takes up.
+/// Returns the most bytes that the frame of a record with `bytes` bytes takes up.
 pub(super) fn most_bytes(bytes: usize) -> u64 {
     (HEADER_BYTES + NOTE_BYTES + bytes.next_multiple_of(8)) as u64
 }
 
-/// What a frame has before its record. (`before` is the checksum of the frame before it.)
+/// The part of a frame before its record. (`before` is the checksum of the frame before it.)
 #[derive(Clone, Copy)]
 pub(super) struct Head {
     pub before: u32,
@@ -36,19 +36,19 @@ pub(super) struct Head {
 }
 
 impl Head {
-    /// Bytes that it takes up.
+    /// Returns the bytes that the head takes up.
     #[inline(always)]
     fn size_bytes(&self) -> usize {
         HEADER_BYTES + if self.synced.is_some() { NOTE_BYTES } else { 0 }
     }
 
-    /// Bytes of the frame.
+    /// Returns the bytes of the frame.
     #[inline(always)]
     pub(super) fn frame_bytes(&self) -> u64 {
         (self.size_bytes() + self.size.next_multiple_of(8)) as u64
     }
 
-    /// Its bytes, with zeros for the checksum of the frame.
+    /// Returns the header, with zeros for the checksum of the frame.
     #[inline(always)]
     fn header(&self) -> [u8; HEADER_BYTES] {
         let mut header = [0; HEADER_BYTES];
@@ -59,7 +59,7 @@ impl Head {
         header
     }
 
-    /// Those after that, if there are any.
+    /// Returns the bytes of the note after the header, if it has one.
     fn note(&self) -> Option<[u8; NOTE_BYTES]> {
         let LogPosition { segment, at } = self.synced?;
         let mut note = [0; NOTE_BYTES];
@@ -68,8 +68,8 @@ impl Head {
         Some(note)
     }
 
-    /// Makes the beginning of a frame in `frame`, instead of what is there: all that comes before
-    /// the record, without the checksum.
+    /// Starts a frame in `frame`, in place of its content: all that comes before the record,
+    /// without the checksum.
     pub(super) fn begin(&self, frame: &mut Vec<u8>) {
         frame.clear();
         frame.extend_from_slice(&self.header());
@@ -80,14 +80,14 @@ impl Head {
 /// The most bytes of a record whose frame is made without a call for each part of it.
 const MOST_SHORT_BYTES: usize = 220;
 
-/// Where the record begins in a short frame: what its checksum covers lies at whole words, with a
-/// note and without.
+/// The offset of the record in a short frame: the part that its checksum covers is at whole words,
+/// with a note and without.
 const SHORT_RECORD_AT: usize = 4 + HEADER_BYTES + NOTE_BYTES;
 
 /// The frame of a short record, which is made before the log is locked.
 pub(super) struct Short {
     bytes: Words<{ (SHORT_RECORD_AT + MOST_SHORT_BYTES).next_multiple_of(8) + 8 }>,
-    /// Where it ends.
+    /// The end of the frame.
     end: usize,
 }
 
@@ -95,13 +95,13 @@ pub(super) struct Short {
 struct Words<const BYTES: usize>([u8; BYTES]);
 
 impl Short {
-    /// One that is to be [filled](Self::fill).
+    /// Creates a frame that is to be [filled](Self::fill).
     #[inline(always)]
     pub(super) fn new() -> Self {
         Self { bytes: Words([0; _]), end: 0 }
     }
 
-    /// Takes a record whose body has this size, if it is short; returns whether it is.
+    /// Takes a record whose body has this size, if it is short; returns true if it is.
     #[inline(always)]
     pub(super) fn fill(&mut self, body: &(impl Body + ?Sized), size: usize) -> bool {
         if size > MOST_SHORT_BYTES {
@@ -117,7 +117,7 @@ impl Short {
         true
     }
 
-    /// The whole frame, and its checksum.
+    /// Returns the whole frame, and its checksum.
     #[inline(always)]
     pub(super) fn finish(&mut self, head: &Head, salt: u32) -> (&[u8], u32) {
         let from = SHORT_RECORD_AT - head.size_bytes();
@@ -152,12 +152,12 @@ fn copy_few(from: &[u8], to: &mut [u8]) {
     }
 }
 
-/// Zeros after a record of this size.
+/// Returns the zeros after a record of this size.
 pub(super) fn padding(size: usize) -> &'static [u8] {
     &[0; 8][..size.next_multiple_of(8) - size]
 }
 
-/// The checksum of a frame, or of the first bytes of one, whose first bytes these are.
+/// Returns the checksum of a frame, or of the first bytes of one, which starts with these bytes.
 pub(super) fn sum(salt: u32, frame: &[u8]) -> u32 {
     crc32c::crc32c_append(salt, &frame[SUM_BYTES..])
 }
@@ -170,19 +170,19 @@ pub(super) fn seal(frame: &mut [u8], sum: u32) {
 /// A frame that was found whole.
 pub(super) struct Frame<'b> {
     pub sum: u32,
-    /// The checksum that it follows.
+    /// The checksum of the frame before.
     pub before: u32,
     pub kind: RecordKind,
     pub synced: Option<LogPosition>,
     pub body: &'b [u8],
-    /// Bytes of all of it.
+    /// Bytes of the whole frame.
     pub size: usize,
 }
 
-/// Bytes of the beginning of a frame that say how long it is.
+/// Bytes of the start of a frame that determine its length.
 pub(super) const HEAD_BYTES: usize = HEADER_BYTES;
 
-/// The bytes of the frame that begins so, if one can.
+/// Returns the bytes of the frame that starts with this head, if one can.
 pub(super) fn size_of(head: &[u8]) -> Option<usize> {
     let word = |at: usize| Some(u32::from_le_bytes(*head.get(at..)?.first_chunk()?));
     let (body, [kind, noted, 0, 0]) = (word(8)? as usize, word(12)?.to_le_bytes()) else {
@@ -194,7 +194,7 @@ pub(super) fn size_of(head: &[u8]) -> Option<usize> {
 }
 
 impl<'b> Frame<'b> {
-    /// The frame that begins here, if it is whole.
+    /// Reads the frame at the start of `bytes`, if it is whole.
     pub(super) fn read(bytes: &'b [u8], salt: u32) -> Option<Self> {
         let size = size_of(bytes)?;
         let whole = bytes.get(..size)?;
@@ -219,7 +219,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Bytes of the file are what they are, however they are made.
+        /// The file has the same bytes, however they are made.
         #[test]
         fn a_short_frame_is_the_frame_of_its_record(
             parts in proptest::collection::vec(

@@ -1,8 +1,8 @@
 //! The front of a segment, before its frames: its header, twice, and its proof.
 //!
-//! A disk may lose a block of 4 KiB, and all that is in it. So the copies of the header are in
-//! blocks of their own. The *proof* says up to where the log was synced: of a block of frames that
-//! is lost, nothing else may say that they were there.
+//! A disk may lose a block of 4 KiB with all its content. So the copies of the header are in
+//! separate blocks. The *proof* says up to where the log was synced: if a block of frames is lost,
+//! nothing else may say that they were there.
 
 use super::{LogPosition, Place, SegmentNumber};
 use crate::codec::{Reader, Writer};
@@ -12,47 +12,47 @@ use crate::io::File;
 const MAGIC: &[u8; 8] = b"LodeLog\0";
 const FORMAT: u32 = 1;
 
-/// What a disk loses at once.
+/// Bytes that a disk loses at once: a block.
 pub(super) const BLOCK_BYTES: u64 = 1 << 12;
 
-/// Where the copies of the header are.
+/// The offsets of the copies of the header.
 const HEADERS_AT: [u64; 2] = [0, BLOCK_BYTES];
 
-/// Where the proof is: in a sector of its own, so that writing it loses no header.
+/// The offset of the proof: in a separate sector, so that writing it loses no header.
 pub(super) const PROOF_AT: u64 = 512;
 
-/// Where the frames begin.
+/// The offset of the first frame.
 pub(super) const FRAMES_AT: u64 = 2 * BLOCK_BYTES;
 
 const HEADER_BYTES: usize = 84;
 const POSITION_BYTES: usize = 16;
 const SUM_BYTES: usize = 4;
 
-/// What a segment says about itself.
+/// The header of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub database: u64,
     pub number: SegmentNumber,
-    /// What checksums of its frames are made with.
+    /// The salt of the checksums of its frames.
     pub salt: u32,
-    /// Where the log before it ends.
+    /// The end of the log before it.
     pub after: Place,
-    /// What was synced when it began.
+    /// The end of the synced log when the segment was started.
     pub synced: LogPosition,
-    /// How long the file is from then on.
+    /// Bytes of the file from then on.
     pub size_bytes: u64,
 }
 
-/// What a copy of a header can be.
+/// The result of reading a copy of a header.
 enum Copy {
     Whole(Header, u32),
-    /// It begins as one of this format.
+    /// The start of a header of this format.
     OfFormat(u32),
     Nothing,
 }
 
 impl Header {
-    /// The bytes, and their checksum, which the first frame follows.
+    /// Returns the bytes, and their checksum, which the first frame follows.
     fn to_bytes(self) -> (Vec<u8>, u32) {
         let mut writer = Writer::default();
         writer.bytes(MAGIC).u32(FORMAT).u64(self.database).u64(self.number.get()).u32(self.salt);
@@ -66,7 +66,7 @@ impl Header {
         (writer.0, sum)
     }
 
-    /// What is to be written to a file, each part with its place, and the checksum.
+    /// Returns the parts to be written to a file, each with its offset, and the checksum.
     pub(super) fn copies(self) -> ([(u64, Vec<u8>); 2], u32) {
         let (bytes, sum) = self.to_bytes();
         (HEADERS_AT.map(|at| (at, bytes.clone())), sum)
@@ -84,10 +84,10 @@ impl Header {
         let format = reader.u32()?;
         let own = crc32c::crc32c(front);
         if format == 0 {
-            // No format has this number, but a header that was not written to its end.
+            // No format has this number, but a header that was not written to its end has.
             return Ok(Copy::Nothing);
         }
-        // Where the checksum of another format is, is not known.
+        // The position of the checksum in another format is not known.
         if format != FORMAT || sum != own.to_le_bytes() {
             return Ok(Copy::OfFormat(format));
         }
@@ -130,11 +130,11 @@ pub(super) struct Front {
     pub header: Header,
     /// The checksum of the header.
     pub sum: u32,
-    /// Up to where the log was synced, as the header and the proof say.
+    /// The end of the synced log, as the header and the proof say.
     pub synced: LogPosition,
 }
 
-/// What the front of a file can be.
+/// The result of reading the front of a file.
 pub(super) enum Found {
     Front(Front),
     /// Zeros, or nothing: no header was written, or the first one was not written to its end.
@@ -143,7 +143,7 @@ pub(super) enum Found {
     Unknown,
 }
 
-/// Returns true if only the place of the first copy of the header is not zeros, in a file that is
+/// Returns true if only the first copy of the header has bytes other than zeros, in a file that is
 /// long enough to be a segment: the second copy is written after the first, and the proof after
 /// both.
 fn is_begun(bytes: &[u8]) -> bool {
@@ -153,7 +153,7 @@ fn is_begun(bytes: &[u8]) -> bool {
 /// Reads the front of a file with the name of a segment.
 ///
 /// # Errors
-/// `Version` when it is of another format; `Io`.
+/// `Version` if it is of another format; `Io`.
 pub(super) fn read(file: &dyn File, number: SegmentNumber) -> Result<Found> {
     let failed = |error| Error::io(format!("read {number}"), &error);
     let size = file.size_bytes().map_err(failed)?.min(FRAMES_AT);
@@ -163,7 +163,7 @@ pub(super) fn read(file: &dyn File, number: SegmentNumber) -> Result<Found> {
     let (mut whole, mut other_format) = (None, None);
     for at in HEADERS_AT {
         match Header::read(part(at))? {
-            // Of a file that has another name now, the one that was written for this name.
+            // If the file has another name now, the copy that was written for this name.
             Copy::Whole(header, sum) if whole.is_none() || header.number == number => {
                 whole = Some((header, sum));
             }

@@ -1,10 +1,10 @@
 //! Group commit: all threads that wait for the log at the same time share a sync. (DeWitt et al.,
 //! Implementation Techniques for Main Memory Database Systems, SIGMOD 1984, section 5.2.)
 //!
-//! One of them leads: it syncs for all that are here, its *round*. As many are expected as were
-//! here when the last sync ended. As a rule the last of them leads, when it comes. The first one
-//! leads if some have not come after [a while](patience). A thread that comes during a sync is of
-//! the next round.
+//! One of them leads: it syncs for all that wait here, its *round*. After a sync, as many are
+//! expected again as waited at its end. As a rule the last of them leads, when it comes. The first
+//! one leads if some have not come after [a while](patience). A thread that comes during a sync is
+//! of the next round.
 
 mod patience;
 #[cfg(test)]
@@ -25,33 +25,33 @@ pub(super) struct Group {
 
 struct State {
     synced: LogPosition,
-    /// Why a sync failed. There are none after it.
+    /// The reason why a sync failed. No sync follows it.
     failed: Option<String>,
     phase: Phase,
-    /// The round of the next sync, how many threads wait in it, and for what.
+    /// The round of the next sync, the threads that wait in it, and the position they wait for.
     round: Arc<Round>,
     waiting: usize,
     wanted: LogPosition,
     patience: Patience,
 }
 
-/// What is under way.
+/// The phase of the group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Nothing, and no thread waits.
+    /// No sync is in progress, and no thread waits.
     Idle,
-    /// One of the threads that wait leads the next sync after a while, unless all come before.
+    /// A thread that waits leads the next sync after a while, unless all come before.
     Gathering,
-    /// A sync, and how many threads it is for, with the one that leads.
+    /// A sync is in progress, for this number of threads, with the one that leads.
     Syncing(usize),
 }
 
-/// What the threads of a round hear.
+/// The news that the threads of a round are told.
 #[derive(Clone, Copy)]
 enum News {
     Synced,
     Failed,
-    /// One of them is to gather others for the sync. Told once at most, before the sync begins.
+    /// A thread is to gather others for the sync. Told once at most, before the sync starts.
     Gather,
 }
 
@@ -63,7 +63,7 @@ struct Round {
 }
 
 impl Round {
-    /// It may be a call of the system, also if no thread waits.
+    /// Tells the round some news. This may be a call of the system, even if no thread waits.
     fn tell(&self, news: News) {
         *lock(&self.news) = Some(news);
         match news {
@@ -87,7 +87,7 @@ impl Round {
         }
     }
 
-    /// Waits for news, but not for longer than `patience`. Returns whether there are some.
+    /// Waits for news, but not for longer than `patience`. Returns true if news came.
     fn has_news_within(&self, patience: Duration) -> bool {
         let news = lock(&self.news);
         let waited = self.told.wait_timeout_while(news, patience, |news| news.is_none());
@@ -96,7 +96,7 @@ impl Round {
 }
 
 impl State {
-    /// How many are here: those that wait and the one that leads.
+    /// Returns the number of threads here: those that wait and the one that leads.
     fn count(&self) -> usize {
         match self.phase {
             Phase::Idle | Phase::Gathering => self.waiting,
@@ -104,7 +104,7 @@ impl State {
         }
     }
 
-    /// Begins a sync for all that wait and the thread that calls this. Returns their round.
+    /// Starts a sync for all that wait and the thread that calls this. Returns their round.
     fn begin(&mut self) -> Arc<Round> {
         self.phase = Phase::Syncing(self.waiting + 1);
         self.take_round()
@@ -138,11 +138,11 @@ impl Group {
         Self { state: Mutex::new(state) }
     }
 
-    /// Returns when the log is synced up to a position. `work` syncs all of it, and returns how far
-    /// that is; what ends at `to` was appended before the call.
+    /// Returns once the log is synced up to a position. `work` syncs all of it, and returns the end
+    /// of that; all that ends at `to` was appended before the call.
     ///
     /// # Errors
-    /// `Poisoned` when a sync fails, then and ever after.
+    /// `Poisoned` if a sync fails, then and ever after.
     pub(super) fn sync(
         &self,
         to: LogPosition,
@@ -179,7 +179,7 @@ impl Group {
         }
     }
 
-    /// Waits a while for those that are missing. Returns true if this thread is to lead after that;
+    /// Waits a while for the missing threads. Returns true if this thread is to lead after that;
     /// false if another one leads its round.
     fn gather(&self, round: &Arc<Round>) -> bool {
         let wait = lock(&self.state).patience.wait();
@@ -222,8 +222,8 @@ impl Group {
         }
     }
 
-    /// A sync has ended well: wakes those that it was for. Of those that came meanwhile, it wakes
-    /// one; or all, if it led far enough for them.
+    /// Ends a successful sync: wakes those that it was for. Of those that came during it, wakes
+    /// one; or all, if the sync led far enough for them.
     fn end(&self, round: &Round, synced: LogPosition, start: Instant) {
         let ended = Instant::now();
         let mut state = lock(&self.state);
@@ -233,7 +233,7 @@ impl Group {
         state.patience.note_sync((ended, ended - start), here, later);
         let next = match state.waiting {
             0 => None,
-            // They appended before this sync, and came after it had begun.
+            // These threads appended before this sync, and came after it had started.
             _ if state.wanted <= synced => Some((state.take_round(), News::Synced)),
             _ => Some((Arc::clone(&state.round), News::Gather)),
         };
@@ -246,7 +246,7 @@ impl Group {
         }
     }
 
-    /// A sync has failed, for all and for ever.
+    /// Fails a sync, for all and for ever.
     fn fail(&self, round: &Round, why: String) -> Result<()> {
         let mut state = lock(&self.state);
         state.failed = Some(why);

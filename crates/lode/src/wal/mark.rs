@@ -6,7 +6,7 @@ use super::{LogPosition, SegmentNumber};
 
 /// A position that never goes back.
 pub(super) struct Mark {
-    /// Odd while the segment changes.
+    /// The version: odd while the segment changes.
     version: AtomicU64,
     segment: AtomicU64,
     at: AtomicU64,
@@ -21,7 +21,7 @@ impl Mark {
         }
     }
 
-    /// Moves it forward. Only one thread at a time may do so.
+    /// Moves the mark forward. Only one thread at a time may do so.
     #[inline]
     pub(super) fn set(&self, position: LogPosition) {
         if self.segment.load(Ordering::Relaxed) == position.segment.get() {
@@ -35,7 +35,7 @@ impl Mark {
         self.version.store(version + 2, Ordering::Release);
     }
 
-    /// Where it is; not before what it was set to by anything that the caller knows of.
+    /// Returns the position; not before any that the caller knows to have been set.
     #[inline]
     pub(super) fn get(&self) -> LogPosition {
         loop {
@@ -46,7 +46,7 @@ impl Mark {
             if version & 1 == 0 && self.version.load(Ordering::Relaxed) == version {
                 return LogPosition { segment: SegmentNumber::new(segment), at };
             }
-            // Two stores are all that is waited for.
+            // Two stores are all that the loop waits for.
             std::thread::yield_now();
         }
     }

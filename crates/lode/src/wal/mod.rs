@@ -5,9 +5,9 @@
 //! be durable [syncs](Log::sync) the log up to its record, and all that wait at the same time share
 //! the [sync](group).
 //!
-//! The log is valid only as a prefix: each frame has its checksum and that of the frame before.
-//! What a frame says was synced proves that what lies before it cannot just be missing. For the
-//! last frames, a segment's [front] says it, as a [sync](unsynced) leaves it.
+//! The log is valid only as a prefix: each frame has its checksum and that of the frame before. A
+//! frame that notes what was synced proves that the frames before it cannot just be missing. For
+//! the last frames, a segment's [front] says it, as a [sync](unsynced) leaves it.
 
 mod ahead;
 mod body;
@@ -47,14 +47,14 @@ use unsynced::Unsynced;
 use crate::error::{Error, Result};
 use crate::io::Disk;
 
-/// A place in the log: a segment, and bytes from its beginning on.
+/// A position in the log: a segment, and bytes from its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LogPosition {
     pub segment: SegmentNumber,
     pub at: u64,
 }
 
-/// A place in the log with what the next frame must follow.
+/// A position in the log with the checksum that the next frame must follow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Place {
     pub position: LogPosition,
@@ -62,17 +62,17 @@ pub(crate) struct Place {
     pub chain: u32,
 }
 
-/// How large segments are, and how they are written.
+/// The sizes of segments, and the way that frames are written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LogSettings {
-    /// Of the first segment. Further ones are larger the longer the log is.
+    /// Bytes of the first segment. Later ones are larger the longer the log is.
     pub first_bytes: u64,
-    /// Of the largest one, if no single frame needs more.
+    /// Bytes of the largest segment, if no single frame needs more.
     pub most_bytes: u64,
     pub writing: FrameWriting,
 }
 
-/// How frames are handed to the operating system.
+/// The way that frames are handed to the operating system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FrameWriting {
     /// Through a mapping of the file, where it can be mapped: without a call of the system.
@@ -90,7 +90,7 @@ pub(crate) enum FrameWriting {
 /// database takes up little.
 const LEAST_SECOND_BYTES: u64 = 128 << 10;
 
-/// After a record of this size there will probably be more such, which need no memory ahead.
+/// The least bytes of a record after which more such are likely, which need no memory ahead.
 const LEAST_BULK_BYTES: usize = 1 << 16;
 
 /// Zeros that are written to a new segment at a time: other syncs of the disk may wait for them.
@@ -99,7 +99,7 @@ const ZEROS_BYTES: u64 = 1 << 18;
 /// Bytes of the operating system's pages, or a part of one.
 const PAGE_BYTES: u64 = 1 << 12;
 
-/// The shortest segment: its front, and as many bytes of frames.
+/// Bytes of the shortest segment: its front, and as many bytes of frames.
 pub(crate) const LEAST_SEGMENT_BYTES: u64 = 2 * FRAMES_AT;
 
 /// The log of a database.
@@ -110,17 +110,17 @@ pub(crate) struct Log {
     tail: Mutex<Tail>,
     /// The end of the last whole frame. A sync needs no lock that a writer may hold for long.
     end: Mark,
-    /// What is known to be synced.
+    /// The known end of the synced log.
     synced: Mark,
     unsynced: Mutex<Unsynced>,
-    /// Held while a segment begins.
+    /// Held while a segment is started.
     turn: Mutex<Turn>,
     /// Held while a segment is made ahead of need; locked before `turn`.
     making: Mutex<()>,
     ahead: Ahead,
     /// The threads that wait until the log is synced.
     group: Group,
-    /// Set to 0 when a segment begins, so that the next writer looks how long the log has become.
+    /// Set to 0 when a segment starts, so that the next writer checks the length of the log.
     alarm: Arc<AtomicU64>,
 }
 
@@ -129,8 +129,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Log {
-    /// Begins a segment after what was replayed, or the first one of all, and makes that durable.
-    /// `random` makes what old segments hold differ from what new ones do.
+    /// Starts a segment after the log that was replayed, or the first one of all, and makes that
+    /// durable. `random` makes the content of old segments differ from that of new ones.
     pub(crate) fn begin(
         disk: Arc<dyn Disk>,
         (database, random): (u64, u64),
@@ -155,7 +155,7 @@ impl Log {
         if segment.gains_from_zeros() {
             segment.write_zeros(0..segment.size_bytes)?;
         }
-        // It is not known whether what was replayed is durable.
+        // It is not known if the replayed log is durable.
         let header = turn.header(&segment, database, after.end, LogPosition::default());
         let chain = segment.begin(&header)?;
         segment.sync()?;
@@ -188,8 +188,8 @@ impl Log {
         })
     }
 
-    /// Appends a record. Returns what `work` does at that very moment, and where the record's frame
-    /// ends; `None` if there is [no room](Self::make_room) for it.
+    /// Appends a record. Returns the result of `work`, which is called at that very moment, and the
+    /// end of the record's frame; `None` if there is [no room](Self::make_room) for it.
     pub(crate) fn append<T>(
         &self,
         kind: RecordKind,
@@ -229,10 +229,10 @@ impl Log {
         Ok(Some((work(), end)))
     }
 
-    /// Makes room for a record whose body has this size: begins the next segment if need be.
+    /// Makes room for a record whose body has this size: starts the next segment if need be.
     pub(crate) fn make_room(&self, bytes: usize) -> Result<()> {
         let wanted = frame::most_bytes(bytes);
-        // One that is being made is waited for.
+        // A segment that is being made is waited for.
         let _making = self.ahead.hurry(|| lock(&self.making));
         let mut turn = lock(&self.turn);
         let last_bytes = {
@@ -248,16 +248,16 @@ impl Log {
         self.go_on_in(next, &mut turn)
     }
 
-    /// The bytes of a new segment, after a last one of `last_bytes`: a quarter of the log, so that
-    /// little of its files is not in use.
+    /// Returns the bytes of a new segment, after a last one of `last_bytes`: a quarter of the log,
+    /// so that little of its files is not in use.
     fn next_bytes(&self, turn: &Turn, last_bytes: u64) -> u64 {
         let bytes = (turn.old_bytes() + last_bytes) / 4;
         let whole = bytes.max(LEAST_SECOND_BYTES).next_multiple_of(PAGE_BYTES);
         whole.min(self.settings.most_bytes)
     }
 
-    /// Waits until the next segment is to be [made](Self::make_next), or something else was
-    /// [asked for](Self::ask_ahead); false when the log [has ended](Self::end_ahead).
+    /// Waits until the next segment is to be [made](Self::make_next), or something else was [asked
+    /// for](Self::ask_ahead); returns false if the log [has ended](Self::end_ahead).
     pub(crate) fn wait_until_asked(&self) -> bool {
         self.ahead.wait()
     }
@@ -267,7 +267,7 @@ impl Log {
         self.ahead.ask();
     }
 
-    /// Nothing waits for more segments from now on.
+    /// Ends the wait for more segments, for good.
     pub(crate) fn end_ahead(&self) {
         self.ahead.end();
     }
@@ -276,7 +276,7 @@ impl Log {
     /// that made it would wait, a millisecond for two mebibytes where files are in memory.
     ///
     /// # Errors
-    /// `Io`, `DiskFull`. Whoever needs the segment tries again.
+    /// `Io`, `DiskFull`. The thread that needs the segment tries again.
     pub(crate) fn make_next(&self) -> Result<()> {
         let making = lock(&self.making);
         let (last_bytes, is_bulk) = {
@@ -307,8 +307,8 @@ impl Log {
         Ok(())
     }
 
-    /// Writes zeros to a new segment, from its beginning on, until it may soon be needed, or
-    /// another thread waits.
+    /// Writes zeros to a new segment, from its start on, until it may soon be needed, or another
+    /// thread waits.
     fn write_zeros_ahead(&self, segment: &Segment) -> Result<()> {
         let is_needed_soon = || {
             let tail = lock(&self.tail);
@@ -324,7 +324,7 @@ impl Log {
         Ok(())
     }
 
-    /// Begins a segment as small as the first one, if the last one is larger: after a checkpoint,
+    /// Starts a segment as small as the first one, if the last one is larger: after a checkpoint,
     /// that one is not needed any more.
     pub(crate) fn begin_small(&self) -> Result<()> {
         let mut turn = lock(&self.turn);
@@ -355,17 +355,17 @@ impl Log {
         Ok(())
     }
 
-    /// Where the log ends now. It waits for no writer.
+    /// Returns the end of the log now. It waits for no writer.
     pub(crate) fn end(&self) -> LogPosition {
         self.end.get()
     }
 
-    /// Up to where the log is known to be synced.
+    /// Returns the known end of the synced log.
     pub(crate) fn synced(&self) -> LogPosition {
         self.synced.get()
     }
 
-    /// Does something at a place in the log that has all that was appended on one side.
+    /// Calls `work` at a place in the log: all frames end before it, or start after it.
     pub(crate) fn barrier<T>(&self, work: impl FnOnce() -> T) -> (Place, T) {
         let tail = lock(&self.tail);
         (tail.place(), work())
@@ -374,7 +374,7 @@ impl Log {
     /// Makes everything durable that ends at a position or before.
     ///
     /// # Errors
-    /// `Poisoned` when syncing fails, now and ever after.
+    /// `Poisoned` if syncing fails, now and ever after.
     pub(crate) fn sync(&self, to: LogPosition) -> Result<()> {
         self.group.sync(to, || {
             let end = self.sync_now()?;
@@ -384,9 +384,9 @@ impl Log {
         })
     }
 
-    /// Syncs all that there is, earlier segments first; returns how far that is.
+    /// Syncs the whole log, earlier segments first; returns its end.
     fn sync_now(&self) -> Result<LogPosition> {
-        // First: a segment that begins after this may be synced too, and none is left out.
+        // First: a segment that starts after this may be synced too, and none is left out.
         let end = self.end.get();
         let to_sync = lock(&self.unsynced).take(end);
         to_sync.unmap();
@@ -425,14 +425,14 @@ impl Log {
         self.remove_spares()
     }
 
-    /// Removes the files that are kept for new segments. One that is being made is waited for.
+    /// Removes the files that are kept for new segments. Waits for a segment that is being made.
     pub(crate) fn remove_spares(&self) -> Result<()> {
         let _making = self.ahead.hurry(|| lock(&self.making));
         lock(&self.turn).remove_spares(&*self.disk)
     }
 
-    /// Bytes of files that have no records: the rest of the last segment, and files that are kept
-    /// for new ones.
+    /// Returns the bytes of files that have no records: the rest of the last segment, and files
+    /// that are kept for new ones.
     pub(crate) fn unused_bytes(&self) -> u64 {
         let turn = lock(&self.turn);
         let spare: u64 = turn.spares.iter().map(|(_, spare)| spare.size_bytes).sum();

@@ -1,5 +1,5 @@
-//! Reads a segment piece by piece. How long a file is, or says that a frame is, costs no memory: a
-//! frame longer than a piece is read into memory only when its checksum fits.
+//! Reads a segment piece by piece. The length of a file or frame, even a false one, costs no
+//! memory: a frame longer than a piece is read into memory only when its checksum fits.
 
 use super::frame::{self, Frame, HEAD_BYTES};
 use super::front::Front;
@@ -18,7 +18,7 @@ pub(super) struct Reader {
     pub front: Front,
     file: Box<dyn File>,
     size_bytes: u64,
-    /// Some bytes of the file, and where they begin.
+    /// A part of the file, and its offset.
     piece: Vec<u8>,
     from: u64,
     /// The last frame, if it was longer than a piece.
@@ -37,17 +37,17 @@ impl Reader {
         Ok(Self { front, file, size_bytes, piece: Vec::new(), from: 0, long: Vec::new() })
     }
 
-    /// The number of the segment.
+    /// Returns the number of the segment.
     pub(super) fn number(&self) -> SegmentNumber {
         self.front.header.number
     }
 
-    /// How much shorter the file is than it was made, if it is.
+    /// Returns the number of bytes that the file has lost since it was made, if any.
     pub(super) fn missing_bytes(&self) -> Option<u64> {
         self.front.header.size_bytes.checked_sub(self.size_bytes).filter(|missing| *missing > 0)
     }
 
-    /// The bytes from `at` on: `wanted` of them, at most a piece, or as many as there are.
+    /// Returns the bytes from `at` on: `wanted` of them, at most a piece, and only existing ones.
     fn bytes(&mut self, at: u64, wanted: usize) -> Result<&[u8]> {
         let wanted = self.size_bytes.saturating_sub(at).min(wanted as u64);
         let end = self.from + self.piece.len() as u64;
@@ -62,7 +62,7 @@ impl Reader {
         Ok(if wanted > 0 { &self.piece[start..] } else { &[] })
     }
 
-    /// The whole frame at a place, if one is there.
+    /// Returns the whole frame at a place, if there is one.
     pub(super) fn frame(&mut self, at: u64) -> Result<Option<Frame<'_>>> {
         let salt = self.front.header.salt;
         let left = self.size_bytes.saturating_sub(at);
@@ -97,12 +97,12 @@ impl Reader {
         Ok(sum == wanted)
     }
 
-    /// How far the log was synced, as whole frames from a place on say, wherever they are.
+    /// Returns the end of the synced log, as whole frames from a place on say, wherever they are.
     pub(super) fn proven(&mut self, from: u64) -> Result<LogPosition> {
         let (salt, mut newest, mut at) = (self.front.header.salt, LogPosition::default(), from);
         let number = self.number();
         while let Some(data) = self.file.next_data(at).map_err(failed(number))? {
-            // Frames begin at multiples of eight bytes, and so do holes.
+            // Frames start at multiples of eight bytes, and so do holes.
             at = at.max(data - data % 8);
             let is_last = self.size_bytes.saturating_sub(at) <= PIECE_BYTES as u64;
             let bytes = self.bytes(at, PIECE_BYTES)?;

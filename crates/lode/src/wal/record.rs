@@ -1,4 +1,4 @@
-//! Log records: what the log says of each change. Keys are as the table's index has them.
+//! Log records: the log's account of each change. Keys are as the table's index has them.
 //!
 //! | kind | body |
 //! |---|---|
@@ -12,7 +12,7 @@
 use crate::codec::Reader;
 use crate::error::{Error, Result};
 
-/// What errors call a record of the log.
+/// The name of a log record in errors.
 const WHAT: &str = "a record of the log";
 
 /// The number of a table. No other table of the database ever has it.
@@ -22,7 +22,7 @@ pub(crate) struct TableId(pub u32);
 impl TableId {
     const BYTES: usize = size_of::<u32>();
 
-    /// The number of the table that is created after this one; `None` if this is the last number.
+    /// Returns the number of the table created after this one; `None` if this is the last.
     pub(crate) fn next(self) -> Option<Self> {
         self.0.checked_add(1).map(Self)
     }
@@ -57,9 +57,9 @@ impl RecordKind {
 /// table's schema says where the key ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Keyed<'b> {
-    /// As they are logged.
+    /// The key and the rest apart, as they are logged.
     Apart { key: &'b [u8], rest: &'b [u8] },
-    /// As they are read from the log.
+    /// The key and the rest joined, as they are read from the log.
     Joined(&'b [u8]),
 }
 
@@ -76,10 +76,10 @@ impl<'b> Keyed<'b> {
         self.parts().iter().map(|part| part.len()).sum()
     }
 
-    /// The key and the rest, where `split` finds the end of the key.
+    /// Returns the key and the rest, where `split` finds the end of the key.
     ///
     /// # Errors
-    /// `Corrupt` when `split` finds none.
+    /// `Corrupt` if `split` finds no end.
     pub(crate) fn split(
         self,
         split: impl FnOnce(&'b [u8]) -> Option<(&'b [u8], &'b [u8])>,
@@ -93,18 +93,18 @@ impl<'b> Keyed<'b> {
     }
 }
 
-/// What happened to one record, or to one table.
+/// A logged change of one record, or of one table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LogRecord<'b> {
-    /// A record is there, whether there was one with its key before or not.
+    /// A record was written, over one with its key or not.
     Put { table: TableId, record: Keyed<'b> },
-    /// Bytes of a record's payload, from byte `at` on, are others: those after its key.
+    /// Bytes of a record's payload, from byte `at` on, were overwritten: with those after its key.
     Patch { table: TableId, at: u32, bytes: Keyed<'b> },
-    /// No record is there any more.
+    /// A record was deleted.
     Delete { table: TableId, key: Keyed<'b> },
-    /// There is a table, which has this definition.
+    /// A table was created, which has this definition.
     CreateTable { definition: &'b [u8] },
-    /// There is a table no more.
+    /// A table was dropped.
     DropTable { table: TableId },
 }
 
@@ -119,7 +119,7 @@ impl<'b> LogRecord<'b> {
         }
     }
 
-    /// The numbers that its body begins with.
+    /// Returns the numbers that the body starts with.
     #[inline(always)]
     fn front(&self) -> Front {
         match *self {
@@ -133,7 +133,7 @@ impl<'b> LogRecord<'b> {
         }
     }
 
-    /// What comes after these numbers.
+    /// Returns the parts of the body after these numbers.
     #[inline(always)]
     fn rest(&self) -> [&'b [u8]; 2] {
         match *self {
@@ -152,21 +152,21 @@ impl<'b> LogRecord<'b> {
         write(self.kind(), &[front.bytes(), first, second])
     }
 
-    /// Bytes of its body.
+    /// Returns the bytes of the body.
     pub(super) fn body_bytes(&self) -> usize {
         self.front().size + self.rest().iter().map(|part| part.len()).sum::<usize>()
     }
 
-    /// What comes before its body in a commit.
+    /// Returns the bytes before the body in a commit.
     pub(super) fn head(&self) -> [u8; HEAD_BYTES] {
         let [a, b, c, d] = (self.body_bytes() as u32).to_le_bytes();
         [self.kind() as u8, a, b, c, d]
     }
 
-    /// The records that a frame of the log has: those of a commit, or a single one.
+    /// Decodes the records of a frame of the log: those of a commit, or a single one.
     ///
     /// # Errors
-    /// `Corrupt` when the body is none of the kind.
+    /// `Corrupt` if the body is none of the kind.
     pub(crate) fn decode(kind: RecordKind, body: &'b [u8]) -> Result<Vec<Self>> {
         if kind != RecordKind::Commit {
             return Ok(vec![Self::decode_one(kind, body)?]);
@@ -205,7 +205,7 @@ impl<'b> LogRecord<'b> {
         })
     }
 
-    /// Bytes of what it says of a record: the key and what comes after it; 0 for a table.
+    /// Returns the bytes of the key and of what comes after it; 0 for a table.
     pub(crate) fn size_bytes(&self) -> usize {
         match *self {
             Self::Put { record: keyed, .. }
@@ -219,7 +219,7 @@ impl<'b> LogRecord<'b> {
 /// Bytes that a record has before its body in a commit.
 pub(super) const HEAD_BYTES: usize = 5;
 
-/// The numbers at the beginning of a body.
+/// The numbers at the start of a body.
 struct Front {
     bytes: [[u8; 4]; 2],
     size: usize,
@@ -241,7 +241,7 @@ mod tests {
         parts.concat()
     }
 
-    /// The kind and the body of records that happen at once.
+    /// Returns the kind and the body of records that happen at once.
     fn together(records: &[LogRecord<'_>]) -> (RecordKind, Vec<u8>) {
         let together = Together::of(records.iter().copied()).expect("there are some");
         let mut body = Vec::new();
@@ -267,7 +267,7 @@ mod tests {
         ]
     }
 
-    /// What a record is once it has been read from the log.
+    /// Returns a record as it is once it has been read from the log.
     fn as_read(record: LogRecord<'static>) -> LogRecord<'static> {
         let read = |keyed: Keyed<'_>| {
             Keyed::Joined(match keyed.parts()[1].len() {

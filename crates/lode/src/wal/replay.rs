@@ -8,37 +8,37 @@ use super::{LogPosition, LogRecord, Place};
 use crate::error::{Error, Result};
 use crate::io::Disk;
 
-/// How the log ended.
+/// The end of the log, as replay found it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Replayed {
-    /// After the last record.
+    /// The place after the last record.
     pub end: Place,
-    /// Segments that are part of the log, with the bytes that are.
+    /// Segments that are part of the log, with the number of their bytes that are.
     pub segments: Vec<(SegmentNumber, u64)>,
     /// A number that no segment has or had.
     pub next_number: SegmentNumber,
 }
 
-/// What is known about where the log ends.
+/// The knowledge about the end of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// There may be records.
+    /// Records may follow.
     Open,
-    /// The database was closed at the place where recovery begins: unless another process has begun
-    /// a segment since, there is nothing to look for. The segment itself may be missing, and is as
-    /// long as it was used.
+    /// The database was closed at the place where recovery starts: unless another process has
+    /// started a segment since, nothing follows. The segment itself may be missing, and is as long
+    /// as it was used.
     Clean,
-    /// Nothing after the place where recovery begins was promised, unless it is known to be synced:
+    /// Nothing after the place where recovery starts was promised, unless it is known to be synced:
     /// even the segment may be missing.
     Anywhere,
 }
 
-/// Where recovery begins, and what the superblock says of the log.
+/// The place where recovery starts, and what the superblock says of the log.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Start {
     pub place: Place,
     pub ending: Ending,
-    /// Up to where the log is known to be synced.
+    /// The known end of the synced log.
     pub synced: LogPosition,
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct Start {
 /// segments than [those it returns](Replayed::segments) are not part of the log.
 ///
 /// # Errors
-/// `Corrupt` when a part of the log is missing that was synced; what `apply` returns.
+/// `Corrupt` if a part of the log is missing that was synced; those of `apply`.
 pub(crate) fn replay(
     disk: &dyn Disk,
     stock: &Stock,
@@ -88,8 +88,8 @@ pub(crate) fn replay(
             }
             replayed.segments.push((current.number(), end.position.at));
         }
-        // The newest of several: the others were given up when writing their headers failed. What
-        // was begun before one that is part of the log, and is not, never will be.
+        // The newest of several: the others were given up when writing their headers failed. A
+        // segment started before one that is part of the log, and not part of it, never will be.
         let after = replayed.segments.last().map_or(first, |(number, _)| *number);
         let fits = |(number, front): &(SegmentNumber, _)| *number > after && follows(front, *end);
         let Some((number, front)) = stock.segments().filter(fits).last() else { break };
@@ -100,7 +100,7 @@ pub(crate) fn replay(
     Ok(replayed)
 }
 
-/// Returns true if a segment begins where the log ends.
+/// Returns true if a segment starts where the log ends.
 fn follows(front: &super::front::Front, end: Place) -> bool {
     front.header.after == end
 }
@@ -140,7 +140,7 @@ fn expect_all_that_was_synced(
     }
 }
 
-/// A segment that has no header, or no file, and is part of the log.
+/// Returns the error of a segment that has no header, or no file, and is part of the log.
 fn lost(stock: &Stock, number: SegmentNumber) -> Error {
     let why = match stock.has(number) {
         true => "its header is not whole, and the log needs it",

@@ -1,5 +1,4 @@
-//! Segments: the files that the log lies in, to write to. Each begins with its
-//! [front](super::front).
+//! Segments: the files that hold the log, to write to. Each starts with its [front](super::front).
 
 use std::fmt;
 use std::ops::Range;
@@ -15,46 +14,46 @@ use crate::io::{Disk, File, Mapped};
 pub(crate) struct SegmentNumber(u64);
 
 impl SegmentNumber {
-    /// That of the first segment of a new database.
+    /// The number of the first segment of a new database.
     pub(crate) const FIRST: Self = Self(1);
 
     /// No segment will ever have this number.
     const END: u64 = 1 << 48;
 
-    /// A log never has segments whose numbers are this far apart. A file beyond is none of it.
+    /// The distance between numbers that no log reaches. A file beyond it is none of the log.
     const MOST_APART: u64 = 1 << 32;
 
-    /// As a file says it.
+    /// Returns the number with the value that a file has for it.
     pub(crate) const fn new(number: u64) -> Self {
         Self(number)
     }
 
-    /// For a file.
+    /// Returns the value of the number, for a file.
     pub(crate) const fn get(self) -> u64 {
         self.0
     }
 
-    /// The one after it.
+    /// Returns the next number.
     pub(super) const fn next(self) -> Self {
         Self(self.0.saturating_add(1))
     }
 
-    /// Whether it can be of the log whose recovery begins at `first`.
+    /// Returns true if it can be of the log whose recovery starts at `first`.
     pub(super) const fn is_near(self, first: Self) -> bool {
         self.0 < first.0.saturating_add(Self::MOST_APART)
     }
 
-    /// Whether so few numbers are left that something must be wrong.
+    /// Returns true if so few numbers are left that something must be wrong.
     pub(super) const fn is_near_end(self) -> bool {
         self.0 >= Self::END - Self::MOST_APART
     }
 
-    /// The name of the segment's file.
+    /// Returns the name of the segment's file.
     pub(super) fn file_name(self) -> String {
         format!("log-{:012}", self.0)
     }
 
-    /// By the name of the segment's file.
+    /// Returns the number that the name of a segment's file has.
     pub(super) fn of_file(name: &str) -> Option<Self> {
         let number = Self(name.strip_prefix("log-")?.parse().ok()?);
         (number.0 < Self::END && number.file_name() == name).then_some(number)
@@ -75,12 +74,12 @@ pub(super) struct Segment {
     pub file: Arc<dyn File>,
     /// The file's bytes, where they are mapped.
     mapped: Option<Arc<dyn Mapped>>,
-    /// Whether the file is not mapped, and its file system writes to where bytes lie.
+    /// True if the file is not mapped, and its file system writes in place.
     is_overwritten: bool,
 }
 
 impl Segment {
-    /// A new file with space for all that it will hold.
+    /// Creates a file with space for all that the segment will hold.
     pub(super) fn create(
         disk: &dyn Disk,
         number: SegmentNumber,
@@ -110,21 +109,21 @@ impl Segment {
         }
     }
 
-    /// Whether zeros should be [written](Self::write_zeros) to a new file before frames are.
+    /// Returns true if zeros should be [written](Self::write_zeros) to a new file before frames.
     pub(super) fn gains_from_zeros(&self) -> bool {
         self.is_overwritten
     }
 
     /// Writes zeros to a part of a new file, which reads as zeros already.
     ///
-    /// Space that was only set aside is an unwritten extent (of ext4 and XFS). That a part of it
-    /// has been written is a change of the file system's own log, for which a sync waits. Where
-    /// zeros were written and synced, the syncs of frames need not.
+    /// Space that was only set aside is an unwritten extent (of ext4 and XFS). Writing to a part of
+    /// it is a change of the file system's own log, for which a sync waits. Where zeros were
+    /// written and synced, the syncs of frames need not.
     pub(super) fn write_zeros(&self, bytes: Range<u64>) -> Result<()> {
         self.write_by_call(bytes.start, &vec![0; (bytes.end - bytes.start) as usize])
     }
 
-    /// Makes what was written durable.
+    /// Makes the written bytes durable.
     pub(super) fn sync(&self) -> Result<()> {
         let synced = self.file.sync();
         synced.map_err(|error| Error::io(format!("sync {}", self.number), &error))
@@ -154,14 +153,14 @@ impl Segment {
         Error::io(format!("write to {}", self.number), error)
     }
 
-    /// The same by a call of the system, which takes longer for few bytes; but it does not fill
+    /// Writes bytes by a call of the system, which takes longer for few bytes; but it does not fill
     /// pages with zeros that are overwritten anyway.
     pub(super) fn write_by_call(&self, at: u64, bytes: &[u8]) -> Result<()> {
         self.file.write_at(at, bytes).map_err(|error| self.not_written(&error))
     }
 
-    /// Takes back what a write at `at` may have left that failed: no frame begins there then. If
-    /// that fails too, the next write there does it.
+    /// Takes back the bytes that a failed write at `at` may have left: no frame starts there then.
+    /// If that fails too, the next write there does it.
     pub(super) fn take_back(&self, at: u64) {
         let _ = self.write_by_call(at, &[0; 16]);
     }
@@ -175,7 +174,7 @@ impl Segment {
             .map_err(|error| Error::io(format!("shorten {}", self.number), &error))
     }
 
-    /// The file's bytes, where they are mapped.
+    /// Returns the file's bytes, where they are mapped.
     pub(super) fn mapped(&self) -> Option<Arc<dyn Mapped>> {
         self.mapped.clone()
     }
@@ -189,7 +188,7 @@ mod tests {
     use crate::io::os::Directory;
     use crate::io::simulated::{Mapping, Simulated};
 
-    /// Whether frames are written through a mapping, and whether zeros are written before.
+    /// Returns true if frames are written through a mapping, and true if zeros are written before.
     fn is_written(disk: &dyn Disk, writing: FrameWriting) -> (bool, bool) {
         let number = SegmentNumber::FIRST;
         let segment = Segment::create(disk, number, 1 << 12, writing).unwrap();
@@ -220,7 +219,7 @@ mod tests {
         let directory = Directory::new(path.path(), Access::Write).unwrap();
         let file = directory.create("file").unwrap();
         file.preallocate(0..1 << 12).unwrap();
-        // None where writing in place may need space.
+        // No mapping where writing in place may need space.
         let mapped = file.map(1 << 12).unwrap();
         let can_be = mapped.is_some();
         let is_in_memory = mapped.is_some_and(|mapped| mapped.is_in_memory());

@@ -1,4 +1,4 @@
-//! The files with the names of segments in a directory. Each is looked at before anything is
+//! The files with the names of segments in a directory. Each is examined before anything is
 //! replayed, written or removed: a directory has the files of one database, or is refused.
 
 use std::collections::BTreeMap;
@@ -12,17 +12,17 @@ use crate::io::Disk;
 /// The files that have the names of segments.
 #[derive(Default)]
 pub(crate) struct Stock {
-    /// With their fronts; `None` if there is nothing of use in a file. It was to become a segment,
-    /// and its header was not written.
+    /// The files with their fronts; `None` if a file has nothing of use: it was to become a
+    /// segment, and its header was not written.
     fronts: BTreeMap<SegmentNumber, Option<Front>>,
 }
 
 impl Stock {
-    /// Looks at all of them, of a database whose recovery begins in segment `first`.
+    /// Examines all segment files of a database whose recovery starts in segment `first`.
     ///
     /// # Errors
-    /// `ForeignFile` when one is of another database. `Corrupt` when one is no segment, or a
-    /// segment under a name that no crash gives it. `Version`; `Io`.
+    /// `ForeignFile` if one is of another database. `Corrupt` if one is no segment, or a segment
+    /// under a name that no crash gives it. `Version`; `Io`.
     pub(crate) fn take(disk: &dyn Disk, database: u64, first: SegmentNumber) -> Result<Self> {
         let mut stock = Self::default();
         for number in numbers(disk)? {
@@ -33,8 +33,8 @@ impl Stock {
                     return Err(Error::ForeignFile { file: number.file_name() });
                 }
                 Found::Front(front) if front.header.number == number => Some(front),
-                // It was kept for a new segment, and had got the name but not the header; or the
-                // header, and a crash has taken the name back.
+                // The file was kept for a new segment, and had got the name but not the header; or
+                // the header, and a crash has taken the name back.
                 Found::Front(Front { header, .. })
                     if header.number < first || header.number > number =>
                 {
@@ -55,11 +55,11 @@ impl Stock {
         Ok(stock)
     }
 
-    /// Looks at all of them, of a database that was never finished: then there is a first segment
-    /// without frames at most.
+    /// Examines all segment files of a database that was never finished: it has at most a first
+    /// segment without frames.
     ///
     /// # Errors
-    /// `Corrupt` when there is more; `Version`; `Io`.
+    /// `Corrupt` if there is more; `Version`; `Io`.
     pub(crate) fn of_unfinished(disk: &dyn Disk) -> Result<Self> {
         let mut stock = Self::default();
         for number in numbers(disk)? {
@@ -80,39 +80,39 @@ impl Stock {
         Ok(stock)
     }
 
-    /// Takes all of them, of a database that this process has just begun to create in an empty
-    /// directory.
+    /// Takes all segment files of a database that this process has just started to create in an
+    /// empty directory.
     pub(crate) fn of_own(disk: &dyn Disk) -> Result<Self> {
         let fronts = numbers(disk)?.into_iter().map(|number| (number, None)).collect();
         Ok(Self { fronts })
     }
 
-    /// The last number that a file has.
+    /// Returns the last number that a file has.
     pub(super) fn last(&self) -> Option<SegmentNumber> {
         self.fronts.last_key_value().map(|(number, _)| *number)
     }
 
-    /// Returns true if there is a file with this number, whatever is in it.
+    /// Returns true if a file has this number, whatever its content.
     pub(super) fn has(&self, number: SegmentNumber) -> bool {
         self.fronts.contains_key(&number)
     }
 
-    /// The front of a segment.
+    /// Returns the front of a segment.
     pub(super) fn front(&self, number: SegmentNumber) -> Option<Front> {
         self.fronts.get(&number).copied().flatten()
     }
 
-    /// All segments, in order.
+    /// Returns all segments, in order.
     pub(super) fn segments(&self) -> impl Iterator<Item = (SegmentNumber, Front)> {
         self.fronts.iter().filter_map(|(number, front)| Some((*number, (*front)?)))
     }
 
-    /// Up to where the log was synced, as the fronts of all segments say.
+    /// Returns the end of the synced log, as the fronts of all segments say.
     pub(crate) fn synced(&self) -> LogPosition {
         self.segments().map(|(_, front)| front.synced).max().unwrap_or_default()
     }
 
-    /// Removes those that are not part of the log.
+    /// Removes the files that are not part of the log.
     pub(crate) fn remove_others(
         self,
         disk: &dyn Disk,
@@ -137,7 +137,7 @@ fn unknown(number: SegmentNumber) -> Error {
     Error::corrupt(number.to_string(), "it is no segment of a log; move it away if it is not one")
 }
 
-/// The numbers of all files that have the name of a segment, in order.
+/// Returns the numbers of all files that have the name of a segment, in order.
 fn numbers(disk: &dyn Disk) -> Result<Vec<SegmentNumber>> {
     let names = disk.list().map_err(|error| Error::io("list the files of the database", &error))?;
     let mut numbers: Vec<_> =

@@ -1,4 +1,4 @@
-//! The tail of the log: where frames are appended.
+//! The tail of the log: it appends frames.
 
 use std::convert::Infallible;
 
@@ -7,23 +7,23 @@ use super::segment::Segment;
 use super::{Body, LogPosition, Place};
 use crate::error::Result;
 
-/// A record of this size is not copied into one frame, but written in pieces.
+/// The least bytes of a record that is not copied into one frame, but written in pieces.
 pub(super) const LEAST_LONG_BYTES: usize = 1 << 13;
 
 /// Bytes that are written at a time of such a record.
 const PIECE_BYTES: usize = 1 << 18;
 
-/// Where frames are appended.
+/// The segment and the position at which frames are appended.
 pub(super) struct Tail {
     pub(super) segment: Segment,
     pub(super) at: u64,
     pub(super) chain: u32,
-    /// When a frame ends here or later, the next segment is to be made; set to the highest number
-    /// when that was asked for.
+    /// The offset at which the next segment is to be made, when a frame ends there or later; set to
+    /// the highest number once that was asked for.
     pub(super) ask_at: u64,
-    /// Whether the last record was of those that need no memory ahead.
+    /// True if the last record was of those that need no memory ahead.
     pub(super) is_bulk: bool,
-    /// What frames say was synced.
+    /// The end of the synced log, as frames note it.
     pub(super) noted: LogPosition,
     /// The frame that is being made.
     pub(super) frame: Vec<u8>,
@@ -59,8 +59,8 @@ impl Tail {
         Ok(sum)
     }
 
-    /// The same piece by piece, so that there is no other copy of a long record. Its beginning
-    /// comes last.
+    /// Writes a frame piece by piece, so that a long record is not copied again. Its start comes
+    /// last.
     pub(super) fn write_long(&mut self, head: &Head, body: &(impl Body + ?Sized)) -> Result<u32> {
         head.begin(&mut self.frame);
         let (size, padding) = (head.size, frame::padding(head.size));
@@ -95,7 +95,7 @@ impl Tail {
     }
 }
 
-/// Where half of a segment is full.
+/// Returns the offset at which half of a segment is full.
 pub(super) fn half_of(segment: &Segment) -> u64 {
     segment.size_bytes / 2
 }

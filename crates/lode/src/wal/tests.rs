@@ -18,7 +18,7 @@ fn log(disk: &Simulated) -> Log {
     Log::begin(Arc::new(disk.clone()), (1, 2), settings, none, Arc::default()).unwrap()
 }
 
-/// Operations of the disk for the next segment, when `percent` of the last one have frames.
+/// Returns the disk operations for the next segment, when `percent` of the last one have frames.
 fn operations_to_make_next(
     mapping: Mapping,
     percent: u64,
@@ -55,8 +55,8 @@ fn zeros_are_written_to_the_next_segment_unless_it_is_about_to_be_needed() {
     assert_eq!(operations_to_make_next(Mapping::OnDisk, 60, closed), without);
 }
 
-/// Appends a record with so many bytes, and syncs it. Returns how many operations of the disk that
-/// takes.
+/// Appends a record with that many bytes, and syncs it. Returns the operations of the disk for
+/// that.
 fn operations_to_commit(log: &Log, disk: &Simulated, bytes: usize) -> u64 {
     let before = disk.operations();
     let body: [&[u8]; 1] = [&vec![7; bytes]];
@@ -75,7 +75,7 @@ fn proofs_cost_two_writes_for_each_block_of_frames_and_a_sync_for_each_segment()
     let disk = Simulated::new(1);
     disk.set_mapping(Mapping::None);
     let log = log(&disk);
-    // A write, a sync, and a look whether the files are there.
+    // A write, a sync, and a check that the files are there.
     let least = {
         let _first_two = [0; 2].map(|_| operations_to_commit(&log, &disk, 100));
         operations_to_commit(&log, &disk, 100)

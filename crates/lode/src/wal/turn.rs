@@ -1,5 +1,5 @@
-//! The turn of segments: those before the tail's, the files that are kept for new ones, and what
-//! the next one begins with.
+//! The turn of segments: those before the tail's, the files that are kept for new ones, and the
+//! random number for the next one.
 
 use std::cmp::Reverse;
 
@@ -28,7 +28,7 @@ impl Useless {
 
 /// The segments before the tail's.
 pub(super) struct Turn {
-    /// Those that recovery would need: numbers and lengths.
+    /// The segments that recovery would need: numbers and lengths.
     pub(super) old: Vec<(SegmentNumber, u64, Option<Segment>)>,
     /// The files that are kept for new ones.
     pub(super) spares: Vec<(SegmentNumber, Segment)>,
@@ -38,27 +38,27 @@ pub(super) struct Turn {
 }
 
 impl Turn {
-    /// A number for a segment. If that cannot be made, the next one has another number: there may
-    /// be a file of this one's name.
+    /// Takes a number for a segment. If that cannot be made, the next one has another number: a
+    /// file of this one's name may exist.
     pub(super) fn take_number(&mut self) -> SegmentNumber {
         let number = self.next_number;
         self.next_number = number.next();
         number
     }
 
-    /// Whether a file is kept for a new segment.
+    /// Returns true if a file is kept for a new segment.
     pub(super) fn has_spares(&self) -> bool {
         !self.spares.is_empty()
     }
 
-    /// Bytes of the segments before the tail's.
+    /// Returns the bytes of the segments before the tail's.
     pub(super) fn old_bytes(&self) -> u64 {
         self.old.iter().map(|(_, size, _)| size).sum()
     }
 
-    /// A segment of its own, which has no header yet: in the smallest file that is kept and has
-    /// `least_bytes`, or in a new one of `new_bytes`. If there is no space for that, the files that
-    /// are kept are given up.
+    /// Prepares a segment without a header: in the smallest file that is kept and has
+    /// `least_bytes`, or in a new one of `new_bytes`. If there is no space for that, gives up the
+    /// files that are kept.
     pub(super) fn prepare(
         &mut self,
         disk: &dyn Disk,
@@ -154,8 +154,8 @@ mod tests {
         }
     }
 
-    /// A turn that has gone through segments of these sizes, and has forgotten them, but for files
-    /// of `kept_bytes`.
+    /// Returns a turn that has seen segments of these sizes, and has forgotten them, except for
+    /// files of `kept_bytes`.
     fn after(disk: &Simulated, sizes: &[u64], kept_bytes: u64) -> Turn {
         let mut turn = turn();
         for size_bytes in sizes {

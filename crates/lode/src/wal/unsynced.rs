@@ -1,6 +1,6 @@
-//! What a sync of the log has to do, and what it leaves as a proof.
+//! The work of a sync of the log, and the proof that it leaves.
 //!
-//! What was synced must be known without the last block of frames, and without the last segment:
+//! The synced end must be known without the last block of frames, and without the last segment:
 //! nothing comes after them that could say so. Two things are written for that.
 //!
 //! - When a sync is the first one to reach a segment, the one before it gets a proof, and is synced
@@ -10,7 +10,7 @@
 //!   system's hands until then.
 //!
 //! Two, since a frame that reaches into a block may have zeros only there; the second sync ends
-//! after a frame that begins in it.
+//! after a frame that starts in it.
 
 use std::io::{ErrorKind, Result};
 use std::ops::Range;
@@ -34,31 +34,31 @@ impl SegmentFile {
         Self { number: segment.number, salt: segment.salt, file: Arc::clone(&segment.file) }
     }
 
-    /// Writes up to where the log is synced.
+    /// Writes a proof that the log is synced up to `synced`.
     fn prove(&self, synced: LogPosition) -> Result<()> {
         self.file.write_at(front::PROOF_AT, &front::proof(self.salt, synced))
     }
 }
 
-/// What a sync has to do. It is locked for moments only, never during a write or a sync.
+/// The work that is left for a sync. It is locked for moments only, never during a write or a sync.
 pub(super) struct Unsynced {
     /// The segment that frames are appended to.
     last: SegmentFile,
     mapped: Option<Arc<dyn Mapped>>,
     /// Bytes of it before that have been [unmapped](Mapped::unmap).
     held_from: u64,
-    /// Segments before it that may not be synced, and whether there are new names.
+    /// Segments before it that may not be synced, and true if there are new names.
     before: Vec<SegmentFile>,
     names_changed: bool,
     /// The first segment that has ended since one before the last got a proof.
     unproven: Option<SegmentFile>,
-    /// Where the last sync ended.
+    /// The end of the last sync.
     synced: LogPosition,
     /// The block of frames in which two syncs have left a proof.
     proven: Option<Block>,
 }
 
-/// The block in which what ends at a position has its last byte.
+/// The block that has the last byte before a position.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Block(SegmentNumber, u64);
 
@@ -84,7 +84,7 @@ impl Unsynced {
         }
     }
 
-    /// Goes on to the next segment; returns from where on the one before is still mapped.
+    /// Moves to the next segment; returns the offset from which the one before is still mapped.
     pub(super) fn begin(&mut self, segment: &Segment) -> u64 {
         let last = std::mem::replace(&mut self.last, SegmentFile::of(segment));
         self.unproven.get_or_insert_with(|| last.clone());
@@ -94,11 +94,11 @@ impl Unsynced {
         std::mem::take(&mut self.held_from)
     }
 
-    /// Takes what has to be done for a sync of all that ends at a position or before.
+    /// Takes the work of a sync of all that ends at a position or before.
     pub(super) fn take(&mut self, end: LogPosition) -> ToSync {
         let mut files = std::mem::take(&mut self.before);
         files.push(self.last.clone());
-        // Whole pages: what comes next is written where they end.
+        // Whole pages: the next frame is written where they end.
         let whole = end.at - end.at % PAGE_BYTES;
         let is_held = self.last.number == end.segment && self.held_from < whole;
         let held = self.mapped.clone().filter(|_| is_held).map(|mapped| {
@@ -115,22 +115,22 @@ impl Unsynced {
     }
 }
 
-/// What a sync has to do, in this order.
+/// The work of one sync, in this order.
 pub(super) struct ToSync {
     end: LogPosition,
-    /// Whether there are new names.
+    /// True if there are new names.
     pub names_changed: bool,
-    /// What leaves its mapping first.
+    /// The range that leaves its mapping first.
     held: Option<(Arc<dyn Mapped>, Range<usize>)>,
     files: Vec<SegmentFile>,
     /// The segment before the last that gets a proof, which the sync waits for.
     before: Option<SegmentFile>,
-    /// The segment that gets a proof of its own.
+    /// The segment that gets a proof because of its last block.
     own: Option<SegmentFile>,
 }
 
 impl ToSync {
-    /// Takes what is written out from its mapping.
+    /// Unmaps the bytes that are written out.
     pub(super) fn unmap(&self) {
         self.held.iter().for_each(|(mapped, held)| mapped.unmap(held.clone()));
     }
@@ -140,8 +140,8 @@ impl ToSync {
         self.files.iter().try_for_each(|file| file.file.sync())
     }
 
-    /// Leaves the proofs that it was done. Where a full file system writes to other blocks than
-    /// those that bytes lie in, there is no room for them: the sync has ended well all the same.
+    /// Leaves the proofs that the sync was done. If a full file system writes to other blocks than
+    /// the old ones, it has no room for them: the sync has ended well all the same.
     pub(super) fn prove(&self) -> Result<()> {
         match self.write_proofs() {
             Err(error) if error.kind() == ErrorKind::StorageFull => Ok(()),

@@ -1,4 +1,4 @@
-//! Space that is asked for, kept and given back, on a disk that is simulated.
+//! Space that is asked for, kept and given back, on a simulated disk.
 
 use super::*;
 use crate::data::Superblock;
@@ -91,7 +91,7 @@ fn what_a_checkpoint_replaces_is_space_for_the_next_one_unless_it_is_given_up() 
     checkpoint(&reserve);
     let size_bytes = data.length_bytes();
     assert!(size_bytes < u64::from(5 * PAGES / 2) * SLOT_BYTES as u64, "each page is there twice");
-    // It has changed all pages again before the checkpoint ended.
+    // All pages changed again before the checkpoint ended.
     (0..5).for_each(|_| checkpoint(&reserve));
     assert_eq!(data.length_bytes(), size_bytes);
 
@@ -106,7 +106,7 @@ fn what_a_checkpoint_replaces_is_space_for_the_next_one_unless_it_is_given_up() 
     assert_eq!(data.check(), Ok(()));
 }
 
-/// On a disk on which other files take what is given back.
+/// Other files of the disk take the space that is given back.
 #[test]
 fn what_is_given_back_is_set_aside_again_before_pages_are_written_there() {
     const PAGES: u32 = 600;
@@ -131,7 +131,7 @@ fn what_is_given_back_is_set_aside_again_before_pages_are_written_there() {
     assert!(after < PAGES + PAGES / 2, "{after} slots of {before} are left");
     assert_eq!(data.length_bytes(), length);
     assert_eq!(data.check(), Ok(()));
-    // What is kept is enough for what was asked for.
+    // The kept space is enough for the reserved pages.
     disk.set_capacity(Some(data.space_bytes()));
     assert!(data.reserve(64, 0).is_ok());
     assert!(matches!(data.reserve(PAGES.into(), 0), Err(Error::DiskFull { .. })));
@@ -150,7 +150,7 @@ fn what_is_given_back_is_set_aside_again_before_pages_are_written_there() {
     disk.set_capacity(Some(length));
     checkpoint(&data);
     assert_eq!(data.length_bytes(), length);
-    // For good: all that is not used.
+    // For good: all slots that are not used.
     data.shrink_to_used().expect("nothing is wrong");
     assert_eq!(data.space_bytes(), data.used_bytes());
     drop(data);

@@ -14,10 +14,10 @@ struct Placed {
     home: u16,
 }
 
-/// Where the records of a bucket go, in the order in which they are moved: from a free slot on,
+/// The new slots of a bucket's records, in the order in which they are moved: from a free slot on,
 /// around the end of the page.
 struct Plan {
-    /// Those that stay from the beginning on, and those that move from the end backwards.
+    /// The records that stay from the start on, and those that move from the end backwards.
     records: Vec<Placed>,
     stay: usize,
     move_from: usize,
@@ -33,14 +33,14 @@ impl Plan {
     }
 }
 
-/// Which slots of a page are taken: a bit each.
+/// The taken slots of a page: a bit each.
 struct Taken {
     bits: [u64; PAGE_WORDS / 64],
     words: usize,
 }
 
 impl Taken {
-    /// None of `count`. There are no slots after those, so their bits are set.
+    /// Returns a set with none of `count` slots taken. Bits after those are set.
     fn none(count: usize) -> Self {
         let words = count.div_ceil(64);
         let mut bits = [0; PAGE_WORDS / 64];
@@ -60,8 +60,8 @@ impl Taken {
         self.bits[slot / 64] &= !(1 << (slot % 64));
     }
 
-    /// The first free slot from one on, around the end; one has to be free. How many are taken
-    /// before it cannot be guessed, so they are not gone through one by one.
+    /// Returns the first free slot from one on, around the end; one has to be free. The number
+    /// taken before it cannot be guessed, so they are not looked at one by one.
     #[inline(always)]
     fn first_free(&self, from: usize) -> usize {
         let mut at = from / 64;
@@ -74,26 +74,26 @@ impl Taken {
     }
 }
 
-/// Which buckets are joined.
+/// The buckets that are joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::hash) enum Joins {
-    /// Those with so few records that the next inserts do not split them again.
+    /// Buckets with so few records that the next inserts do not split them again.
     Sparse,
-    /// Those that have no more records than fit in one bucket.
+    /// Buckets that have no more records than fit in one.
     Fitting,
 }
 
-/// Why records cannot be moved to another bucket.
+/// The reason why records cannot be moved to another bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::hash) enum Unmovable {
-    /// One would be too far from its home.
+    /// A record would be too far from its home.
     NoRoom,
-    /// What is wrong with a bucket.
+    /// The fault of a bucket.
     Corrupt(&'static str),
 }
 
 impl Slots {
-    /// Whether what is in two buckets fits in one.
+    /// Returns true if the records of two buckets fit in one.
     pub(in crate::hash) fn fit_together(
         &self,
         (one, other): (Page<'_>, Page<'_>),
@@ -110,7 +110,7 @@ impl Slots {
     /// returns the home of a record.
     ///
     /// # Errors
-    /// What is wrong with the bucket. Nothing has been moved then.
+    /// The fault of the bucket. Nothing has been moved then.
     pub(in crate::hash) fn split(
         &self,
         low: &mut PageMut<'_>,
@@ -118,8 +118,8 @@ impl Slots {
         is_high: impl Fn(&[u8]) -> (bool, usize),
     ) -> Result<(), &'static str> {
         let plan = self.plan_split(low.page_ref(), is_high)?;
-        // A free slot comes before the first record. No record comes further from its home than it
-        // was, since no more records come before it.
+        // A free slot comes before the first record. No record moves further from its home, since
+        // no more records come before it.
         let mut taken = Taken::none(self.count);
         for Placed { slot, home } in plan.moving() {
             let to = taken.first_free(home.into());
@@ -135,7 +135,7 @@ impl Slots {
             taken.free(slot.into());
             let to = taken.first_free(home.into());
             taken.take(to);
-            // Whether it stays in its slot cannot be guessed; to copy a short one costs less.
+            // A wrong guess if it stays in its slot costs more than to copy a short one.
             if self.stride > SHORT_BYTES && to == usize::from(slot) {
                 continue;
             }
@@ -151,17 +151,17 @@ impl Slots {
         Ok(())
     }
 
-    /// The first word of a slot with another tag: that of a record in `slot` with this home.
+    /// Returns the first word of a slot with another tag: that of a record with this home.
     #[inline(always)]
     fn tagged(&self, first: u64, home: usize, slot: usize) -> u64 {
         let distance = if slot >= home { slot - home } else { slot + self.count - home };
         first & !TAG | (HOME_TAG + distance as u64)
     }
 
-    /// Where each record goes in a split.
+    /// Plans the new slot of each record in a split.
     ///
     /// # Errors
-    /// Which record does not lie where it belongs.
+    /// The record that is not where it belongs.
     fn plan_split(
         &self,
         words: Page<'_>,
@@ -199,7 +199,7 @@ impl Slots {
             is_wrong |= (distance > run) | (end != slot);
             run += 1;
             move_from -= usize::from(is_high);
-            // Which way it goes cannot be guessed: so there is no branch.
+            // The way it moves cannot be guessed: so there is no branch.
             let at = if is_high { move_from } else { stay };
             records[at] = Placed { slot: slot as u16, home: home as u16 };
             stay += usize::from(!is_high);
@@ -214,10 +214,10 @@ impl Slots {
         Ok(Plan { records, stay, move_from })
     }
 
-    /// Where the records of a bucket and a new one would lie in the order of their homes, in which
-    /// none is far from its own (Celis, Larson, Munro: Robin Hood Hashing, FOCS 1985). Each has its
-    /// home, its slot (for the new one, the count of slots), and its slot in that order. `None` if
-    /// there is no room.
+    /// Returns the records of a bucket and a new one in the order of their homes, in which none is
+    /// far from its own (Celis, Larson, Munro: Robin Hood Hashing, FOCS 1985). Each has its home,
+    /// its slot (for the new one, the count of slots), and its slot in that order. `None` if there
+    /// is no room.
     #[cold]
     fn in_order(
         &self,
@@ -236,7 +236,7 @@ impl Slots {
         }
         records.push((new_home, self.count));
         records.sort_unstable();
-        // Those that go around the end push on the first ones, which may push others around it.
+        // Records that go around the end push the first ones, which may push others around it.
         let mut around = 0;
         loop {
             let end = records.iter().fold(around, |next, (home, _)| next.max(*home) + 1);
@@ -254,8 +254,8 @@ impl Slots {
         placed.collect()
     }
 
-    /// Whether one more record with this home may come into a bucket whose records are put in the
-    /// order of their homes.
+    /// Returns true if one more record with this home has room in a bucket whose records are put in
+    /// the order of their homes.
     #[cold]
     pub(in crate::hash) fn has_room_in_order(
         &self,
@@ -266,7 +266,7 @@ impl Slots {
         self.in_order(words, home, home_of).is_some()
     }
 
-    /// Puts a record in where there [is room](Self::has_room_in_order) so, and all others in order.
+    /// Inserts a record for which there [is room](Self::has_room_in_order), and orders all others.
     #[cold]
     pub(in crate::hash) fn insert_in_order(
         &self,
@@ -291,10 +291,10 @@ impl Slots {
         }
     }
 
-    /// Inserts the records of another bucket; `home` returns that of a key.
+    /// Inserts the records of another bucket; `home` returns the home of a key.
     ///
     /// # Errors
-    /// Why they do not fit; some may have been inserted then.
+    /// The reason why they do not fit; some may have been inserted then.
     pub(in crate::hash) fn join(
         &self,
         target: &mut PageMut<'_>,

@@ -1,4 +1,4 @@
-//! Which file something is, whatever it is called.
+//! The identity of a file, whatever its name.
 
 use std::fs;
 use std::io::Result;
@@ -16,7 +16,7 @@ pub(super) struct Identity {
 }
 
 impl Identity {
-    /// Of an open file.
+    /// Returns the identity of an open file.
     pub(super) fn of(file: &fs::File) -> Result<Self> {
         #[cfg(target_os = "linux")]
         if let Some(found) = without_times::identity(file, "")? {
@@ -25,7 +25,7 @@ impl Identity {
         Ok(Self::found(uninterrupted(|| fstat(file))?))
     }
 
-    /// Of what a name in a directory leads to; a link is not followed.
+    /// Returns the identity of the file of a name in a directory; a link is not followed.
     pub(super) fn at(directory: &fs::File, name: &str) -> Result<Self> {
         #[cfg(target_os = "linux")]
         if let Some(found) = without_times::identity(directory, name)? {
@@ -56,8 +56,8 @@ mod without_times {
 
     use super::Identity;
 
-    /// Of a file in a directory, or of the directory or file itself if the name is empty; `None`
-    /// where the system has no such call.
+    /// Returns the identity of a file in a directory, or of the directory or file itself if the
+    /// name is empty; `None` where the system has no such call.
     pub(super) fn identity(at: &fs::File, name: &str) -> Result<Option<Identity>> {
         let flags = match name {
             "" => AtFlags::EMPTY_PATH,

@@ -24,9 +24,9 @@ use names::Names;
 /// The file that is locked while the directory is in use. It is not a file of the database.
 const LOCK_NAME: &str = "lock";
 
-/// A directory of the operating system's.
+/// A directory of the operating system.
 pub(crate) struct Directory {
-    /// The directory itself, open.
+    /// The open directory.
     directory: Arc<fs::File>,
     access: Access,
     home: Home,
@@ -34,10 +34,10 @@ pub(crate) struct Directory {
 }
 
 impl Directory {
-    /// The directory at this path, which must be there. Files are opened for this access.
+    /// Opens the directory at this path, which must exist. Files are opened for this access.
     ///
     /// # Errors
-    /// When there is nothing, or something that is not a directory.
+    /// An error if nothing is there, or something that is not a directory.
     pub(crate) fn new(path: &Path, access: Access) -> Result<Self> {
         let mut options = fs::File::options();
         let directory = options.read(true).custom_flags(OFlag::O_DIRECTORY.bits()).open(path)?;
@@ -61,7 +61,7 @@ impl Directory {
         Ok(Box::new(Handle { file: Arc::new(file), home: self.home }))
     }
 
-    /// The lock of the directory itself, where the file system can lock one.
+    /// Locks the directory itself, where the file system can lock one.
     fn lock_directory(&self) -> Result<Option<Locked>> {
         match Locked::new(&self.directory, self.access, self.home) {
             Err(error) if error.kind() != ErrorKind::WouldBlock => Ok(None),
@@ -69,7 +69,7 @@ impl Directory {
         }
     }
 
-    /// The lock of the file that is there for that. A reader creates none.
+    /// Locks the directory's lock file. A reader creates none.
     fn lock_file(&self) -> Result<Option<Locked>> {
         let flags = match self.access {
             Access::Write => OFlag::O_RDWR | OFlag::O_CREAT,
@@ -168,7 +168,7 @@ impl Drop for Locked {
     }
 }
 
-/// A file of the operating system's.
+/// An open file of the operating system.
 struct Handle {
     file: Arc<fs::File>,
     home: Home,
@@ -180,7 +180,7 @@ impl File for Handle {
     }
 
     fn read_at(&self, at: u64, bytes: &mut [u8]) -> Result<()> {
-        // What the parent has written since a fork is not what a child looks for.
+        // A child does not look for what the parent has written since a fork.
         self.home.expect_here()?;
         self.file.read_exact_at(bytes, at)
     }
@@ -192,8 +192,8 @@ impl File for Handle {
 
     fn sync(&self) -> Result<()> {
         self.home.expect_here()?;
-        // The length is written too when it changed, as nothing could be read back without it. What
-        // was written to a mapping lies in the same pages of the cache as what `write_at` wrote.
+        // The length is written too if it changed, as nothing could be read back without it. Bytes
+        // written to a mapping are in the same pages of the cache as those that `write_at` wrote.
         self.file.sync_data()
     }
 
@@ -206,7 +206,7 @@ impl File for Handle {
         self.home.expect_here()?;
         let former = self.size_bytes()?;
         space::set_aside(&self.file, former, bytes).inspect_err(|_| {
-            // Some of it may be there. The first error is the one that says what is wrong.
+            // Some of the space may be set aside. The first error is the cause.
             let _ = self.file.set_len(former);
         })
     }

@@ -1,5 +1,5 @@
-//! The names of the files that are open, and whether they still lead there. Another program may
-//! remove, rename or replace files of an open database; what is written to them then is lost.
+//! The names of the files that are open, and the check that they still lead there. Another program
+//! may remove, rename or replace files of an open database; later writes to them are lost.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,7 +19,7 @@ use super::{LOCK_NAME, uninterrupted};
 /// A change of a directory this long after another one certainly has another time.
 const CLOCK_STEP: Duration = Duration::from_secs(1);
 
-/// When a directory was last changed: seconds and nanoseconds since the beginning of 1970.
+/// The time of a directory's last change: seconds and nanoseconds since the start of 1970.
 type Stamp = (i64, i64);
 
 /// The names of files of a directory.
@@ -31,7 +31,7 @@ pub(super) struct Names {
 #[derive(Default)]
 struct State {
     files: BTreeMap<String, Identity>,
-    /// The directory had not changed since then when all names were looked at.
+    /// The time of the directory's last change when all names were looked at.
     looked: Option<Stamp>,
 }
 
@@ -47,7 +47,7 @@ impl Names {
         Ok(())
     }
 
-    /// Notes what `rename` does.
+    /// Renames a file by `rename`, and notes its new name.
     pub(super) fn rename(
         &self,
         from: &str,
@@ -62,7 +62,7 @@ impl Names {
         Ok(())
     }
 
-    /// Notes what `remove` does.
+    /// Removes a file by `remove`, and forgets its name.
     pub(super) fn remove(&self, name: &str, remove: impl FnOnce() -> Result<()>) -> Result<()> {
         let mut state = self.state();
         remove()?;
@@ -77,9 +77,9 @@ impl Names {
         self.expect(stamp, |name| Identity::at(directory, name))
     }
 
-    /// The same, by calls of the system that say when the directory changed and what a name leads
-    /// to. Only a change of a name that was seen is one: a call that fails proves nothing, and the
-    /// next time all names are looked at.
+    /// Checks all names by calls of the system that say when the directory changed and what a name
+    /// leads to. Only a change of a name that was seen is one: a call that fails proves nothing,
+    /// and the next time all names are looked at.
     fn expect(
         &self,
         stamp: impl FnOnce() -> Result<Stamp>,
@@ -142,7 +142,7 @@ fn is_gone(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::StaleNetworkFileHandle)
 }
 
-/// Returns true if what changes the directory from now on changes its time too.
+/// Returns true if any change of the directory from now on changes its time too.
 fn is_long_ago((seconds, nanos): Stamp) -> bool {
     let (Ok(seconds), Ok(nanos)) = (u64::try_from(seconds), u32::try_from(nanos)) else {
         return false;
@@ -151,7 +151,7 @@ fn is_long_ago((seconds, nanos): Stamp) -> bool {
     SystemTime::now().duration_since(then).is_ok_and(|age| age > CLOCK_STEP)
 }
 
-/// The names of all regular files but the lock, in their order.
+/// Returns the names of all regular files except the lock, in their order.
 pub(super) fn list(directory: &fs::File) -> Result<Vec<String>> {
     let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
     let mut entries = uninterrupted(|| Dir::openat(directory, ".", flags, Mode::empty()))?;
@@ -166,7 +166,7 @@ pub(super) fn list(directory: &fs::File) -> Result<Vec<String>> {
         match uninterrupted(|| fstatat(directory, name, AtFlags::AT_SYMLINK_NOFOLLOW)) {
             Ok(found) if is_regular(found.st_mode) => names.push(name.into()),
             Ok(_) => {}
-            // It is gone since.
+            // The file is gone.
             Err(error) if is_one_of(&error, [Errno::ENOENT]) => {}
             Err(error) => return Err(error),
         }
@@ -212,7 +212,7 @@ mod tests {
         }
     }
 
-    /// What changes a directory in the same moment as before may leave its time as it was.
+    /// A change of a directory in the same moment as the one before may leave its time unchanged.
     #[test]
     fn a_directory_is_trusted_long_after_its_last_change_only() {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("it is later");
@@ -222,7 +222,7 @@ mod tests {
         for age_seconds in [2, 3_600, 1 << 30] {
             assert!(is_trusted(age_seconds), "{age_seconds} s ago");
         }
-        // A clock was set back, or another machine's goes ahead.
+        // A clock was set back, or another machine's is ahead.
         for age_seconds in [-1, -60, -3_600] {
             assert!(!is_trusted(age_seconds), "{age_seconds} s ago");
         }

@@ -1,4 +1,4 @@
-//! Space that is set aside for files, and where a mapped file can be written to.
+//! Space that is set aside for files, and file systems that allow writing to a mapped file.
 
 use std::fs;
 #[cfg(target_os = "linux")]
@@ -29,7 +29,7 @@ pub(super) fn set_aside(file: &fs::File, size_bytes: u64, bytes: Range<u64>) -> 
     fill(file, bytes.start.max(size_bytes), bytes.end)
 }
 
-/// Gives the space of a part of a file back; false if the system cannot.
+/// Gives the space of a part of a file back; returns false if the system cannot.
 #[cfg(target_os = "linux")]
 pub(super) fn punch(file: &fs::File, bytes: Range<u64>) -> Result<bool> {
     use nix::fcntl::FallocateFlags;
@@ -38,13 +38,13 @@ pub(super) fn punch(file: &fs::File, bytes: Range<u64>) -> Result<bool> {
     allocate(file, flags, &bytes)
 }
 
-/// Gives the space of a part of a file back, which the system cannot.
+/// Returns false: the system cannot give back the space of a part of a file.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn punch(_: &fs::File, _: Range<u64>) -> Result<bool> {
     Ok(false)
 }
 
-/// Changes the space of a part of a file; false if its file system cannot.
+/// Changes the space of a part of a file; returns false if its file system cannot.
 #[cfg(target_os = "linux")]
 fn allocate(
     file: &fs::File,
@@ -69,7 +69,7 @@ fn allocate(
     }
 }
 
-/// The first byte from `at` on that is not in a hole; where that is not known, `at` itself.
+/// Returns the first byte from `at` on that is not in a hole; where that is not known, `at` itself.
 #[cfg(target_os = "linux")]
 pub(super) fn next_data(file: &fs::File, at: u64) -> Result<Option<u64>> {
     use nix::errno::Errno;
@@ -83,13 +83,13 @@ pub(super) fn next_data(file: &fs::File, at: u64) -> Result<Option<u64>> {
     }
 }
 
-/// Where holes are not known, all of the file is data.
+/// Returns `at`, if it is in the file: where holes are not known, all of the file is data.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn next_data(file: &fs::File, at: u64) -> Result<Option<u64>> {
     Ok((at < file.metadata()?.len()).then_some(at))
 }
 
-/// Writes zeros, if any, which is what takes up space where the file system cannot set space aside.
+/// Writes zeros, if any, to take up space where the file system cannot set it aside.
 fn fill(file: &fs::File, from: u64, to: u64) -> Result<()> {
     const PIECE_BYTES: u64 = 1 << 20;
     let zeros = vec![0; PIECE_BYTES.min(to.saturating_sub(from)) as usize];
@@ -102,13 +102,12 @@ fn fill(file: &fs::File, from: u64, to: u64) -> Result<()> {
     Ok(())
 }
 
-/// Whether writing to a mapped part of a file never needs space, once there is space for it; then
-/// how memory for the mapping is to be had ahead of need.
+/// Returns a way to get memory for a mapping ahead of need, if writing to a mapped part of a file
+/// never needs space, once there is space for it.
 ///
-/// Where it needs some and there is none, it ends the process. So only file systems count that
-/// write where the data lies. Blocks that files share are written elsewhere, and XFS may share
-/// those of any file at any time, unless it was made without that. F2FS writes everything
-/// elsewhere.
+/// If it needs space and finds none, the process ends. So only file systems count that write in
+/// place. Blocks that files share are written elsewhere, and XFS may share those of any file at any
+/// time, unless it was made without that. F2FS writes everything elsewhere.
 #[cfg(target_os = "linux")]
 pub(super) fn writes_in_place(file: &fs::File) -> Result<Option<Ahead>> {
     use nix::sys::statfs::{
@@ -123,7 +122,7 @@ pub(super) fn writes_in_place(file: &fs::File) -> Result<Option<Ahead>> {
     let kind = fstatfs(file)?.filesystem_type();
     Ok(match kind {
         TMPFS_MAGIC => Some(Ahead::Map),
-        // The three versions of ext have the same number now, which is not for us to rely on.
+        // The three versions of ext have the same number now, which this code does not rely on.
         kind if [EXT2_SUPER_MAGIC, EXT3_SUPER_MAGIC, EXT4_SUPER_MAGIC].contains(&kind) => {
             Some(Ahead::Read)
         }
@@ -132,7 +131,7 @@ pub(super) fn writes_in_place(file: &fs::File) -> Result<Option<Ahead>> {
     })
 }
 
-/// Elsewhere it is not known, so no.
+/// Returns `None`: on other systems it is not known.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn writes_in_place(_: &fs::File) -> Result<Option<Ahead>> {
     Ok(None)
@@ -143,7 +142,7 @@ pub(super) fn writes_in_place(_: &fs::File) -> Result<Option<Ahead>> {
 mod tests {
     use super::*;
 
-    /// Where the file system cannot, there are no holes.
+    /// A file system that cannot punch has no holes.
     #[test]
     fn what_was_punched_is_zeros_without_space_until_it_is_set_aside_again() {
         use std::os::unix::fs::MetadataExt;
@@ -168,7 +167,7 @@ mod tests {
         set_aside(&file, 1 << 20, hole.clone()).unwrap();
         assert!(blocks() >= all);
         expect();
-        // Of what has space nothing is lost.
+        // A part that has space loses nothing.
         set_aside(&file, 1 << 20, 0..1 << 20).unwrap();
         expect();
     }

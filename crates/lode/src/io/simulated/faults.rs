@@ -1,8 +1,8 @@
-//! Which operations fail.
+//! The faults of operations.
 
 use std::io::{Error, ErrorKind};
 
-/// Something that goes wrong, at an operation of this number or after it.
+/// A fault at an operation of this number or after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The power goes off: from this operation on all fail and nothing has an effect. Only if this
@@ -15,46 +15,46 @@ pub enum Fault {
     Error {
         /// The operation's number.
         at: u64,
-        /// Its kind.
+        /// The kind of the fault.
         kind: FaultKind,
     },
 }
 
-/// Which operation fails, and how.
+/// The operations that fail, and their error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultKind {
-    /// One that reads: `open`, `list`, `size_bytes`, `read_at`; with `EIO`.
+    /// An operation that reads: `open`, `list`, `size_bytes`, `read_at`; with `EIO`.
     ReadFails,
-    /// One that writes: `create`, `rename`, `remove`, `write_at`, `set_size`, `preallocate`; with
-    /// `EIO`.
+    /// An operation that writes: `create`, `rename`, `remove`, `write_at`, `set_size`,
+    /// `preallocate`; with `EIO`.
     WriteFails,
-    /// A `sync` or a `sync_directory`; with `EIO`. What was not durable then stays so, even after
-    /// a later one that succeeds, unless it is written again: the system does not try twice.
+    /// A `sync` or a `sync_directory`; with `EIO`. Changes not durable then stay so, even after a
+    /// later one that succeeds, unless they are written again: the system does not try twice.
     SyncFails,
-    /// One that needs space: `create`, and what makes a file longer; with `StorageFull`.
+    /// An operation that needs space: `create`, or a longer file; with `StorageFull`.
     NoSpace,
 }
 
-/// What an operation is about.
+/// The effect of an operation.
 #[derive(Clone, Copy)]
 pub(super) enum Operation {
-    /// What only a crash makes fail.
+    /// An operation that only a crash makes fail.
     Other,
-    /// Reading.
+    /// An operation that reads.
     Read,
-    /// Writing, with more space or in place.
+    /// An operation that writes, with more space or in place.
     Write { grows: bool },
-    /// Making durable.
+    /// An operation that makes bytes durable.
     Sync,
 }
 
-/// Why an operation does not happen.
+/// The reason why an operation does not happen.
 pub enum Refusal {
-    /// The power goes off in the middle of it.
+    /// The power goes off in the middle of the operation.
     Cut,
     /// The power is off already.
     Off,
-    /// It fails.
+    /// The operation fails.
     Fails(Error),
 }
 
@@ -75,28 +75,28 @@ pub(super) struct Faults {
 }
 
 impl Faults {
-    /// How many operations there were.
+    /// Returns the number of operations so far.
     pub(super) fn operations(&self) -> u64 {
         self.operations
     }
 
-    /// Adds one.
+    /// Adds a fault.
     pub(super) fn add(&mut self, fault: Fault) {
         self.pending.push(fault);
     }
 
-    /// Removes all.
+    /// Removes all faults.
     pub(super) fn heal(&mut self) {
         self.pending.clear();
     }
 
-    /// Counts an operation, and says what its number is.
+    /// Counts an operation, and returns its number.
     pub(super) fn count(&mut self) -> u64 {
         self.operations += 1;
         self.operations - 1
     }
 
-    /// Whether the operation of this number happens.
+    /// Checks that the operation of this number happens.
     pub(super) fn check(&mut self, number: u64, operation: Operation) -> Result<(), Refusal> {
         let crashes = self.pending.iter().filter_map(|fault| match fault {
             Fault::Crash { at } => Some(*at),
@@ -125,7 +125,7 @@ impl Faults {
 const EIO: i32 = 5;
 
 impl FaultKind {
-    /// Whether such an operation can fail so.
+    /// Returns true if such an operation can fail so.
     fn concerns(self, operation: Operation) -> bool {
         match self {
             Self::ReadFails => matches!(operation, Operation::Read),

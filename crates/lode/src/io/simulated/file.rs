@@ -1,4 +1,4 @@
-//! What is in a file, sector by sector.
+//! The content of a file, sector by sector.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::history::{Fate, History};
 use super::random::Random;
 
-/// What is written wholly or not at all.
+/// Bytes that are written wholly or not at all.
 pub(super) const SECTOR_BYTES: usize = 512;
 
 type Sector = Box<[u8; SECTOR_BYTES]>;
@@ -16,44 +16,44 @@ type Sector = Box<[u8; SECTOR_BYTES]>;
 /// Sectors without a history are durable as they are seen. Beyond the file's end all is zeros.
 #[derive(Clone)]
 pub(super) struct Content {
-    /// What is seen.
+    /// The bytes as they are seen.
     bytes: Vec<u8>,
     length: History<usize>,
     /// The sectors that a crash may change.
     sectors: BTreeMap<usize, History<Sector>>,
-    /// Those that have no space.
+    /// Sectors that have no space.
     holes: BTreeSet<usize>,
 }
 
 impl Content {
-    /// Content that is durable.
+    /// Returns content that is durable.
     pub(super) fn durable(bytes: Vec<u8>) -> Self {
         let length = History::new(bytes.len());
         Self { length, bytes, sectors: BTreeMap::new(), holes: BTreeSet::new() }
     }
 
-    /// What is seen.
+    /// Returns the bytes as they are seen.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Bytes of space that it takes up.
+    /// Returns the bytes of space that the content takes up.
     pub(super) fn space_bytes(&self) -> u64 {
         (self.bytes.len() - self.holes.len() * SECTOR_BYTES) as u64
     }
 
-    /// Whether a part has no space.
+    /// Returns true if a part has no space.
     pub(super) fn has_holes(&self) -> bool {
         !self.holes.is_empty()
     }
 
-    /// Bytes of space that it needs for a part of it, or beyond its end up to that.
+    /// Returns the bytes of space that a part needs, or its extension of the file.
     pub(super) fn space_for(&self, bytes: &Range<u64>) -> u64 {
         let holes = self.holes.range(sectors(bytes)).count() * SECTOR_BYTES;
         holes as u64 + bytes.end.saturating_sub(self.bytes.len() as u64)
     }
 
-    /// Has space for a part of it.
+    /// Sets space aside for a part of the content.
     pub(super) fn set_aside(&mut self, bytes: &Range<u64>) {
         let part = sectors(bytes);
         self.holes.retain(|sector| !part.contains(sector));
@@ -69,7 +69,7 @@ impl Content {
         }
     }
 
-    /// Writes bytes to a place on; what lies between the end and there is zeros from now on.
+    /// Writes bytes from offset `at` on; bytes between the end and there are zeros from now on.
     pub(super) fn write(&mut self, at: usize, bytes: &[u8]) {
         let end = at + bytes.len();
         if !bytes.is_empty() && end > self.bytes.len() {
@@ -83,7 +83,7 @@ impl Content {
         }
     }
 
-    /// Writes some of the sectors that bytes to a place on lie in: the first few, or any.
+    /// Writes some of the sectors of the bytes at offset `at`: the first few, or any.
     pub(super) fn write_some(&mut self, at: usize, bytes: &[u8], random: &mut Random) {
         let pieces: Vec<_> = pieces(at, bytes).collect();
         let prefix = (random.below(2) == 0).then(|| random.below(pieces.len() as u64 + 1) as usize);
@@ -94,9 +94,9 @@ impl Content {
         }
     }
 
-    /// Sets the length. What is new reads as zeros.
+    /// Sets the length. New bytes read as zeros.
     pub(super) fn set_size(&mut self, size: usize) {
-        // What is cut off has to be zeros when the file grows again, so its sectors change.
+        // The part cut off has to be zeros when the file grows again, so its sectors change.
         let mut at = size;
         while at < self.bytes.len() {
             let end = self.bytes.len().min((at / SECTOR_BYTES + 1) * SECTOR_BYTES);
@@ -108,7 +108,7 @@ impl Content {
         self.holes.retain(|sector| (sector + 1) * SECTOR_BYTES <= size);
     }
 
-    /// Makes what is seen durable, other than what a failed sync has lost.
+    /// Makes the seen bytes durable, except those that a failed sync has lost.
     pub(super) fn sync(&mut self) {
         self.length.sync();
         self.sectors.retain(|_, sector| {
@@ -117,13 +117,13 @@ impl Content {
         });
     }
 
-    /// Loses what is not durable, without a trace, unless it is written again.
+    /// Loses changes that are not durable, without a trace, unless they are written again.
     pub(super) fn fail_sync(&mut self) {
         self.length.fail_sync();
         self.sectors.values_mut().for_each(History::fail_sync);
     }
 
-    /// Turns into what a crash leaves of it.
+    /// Becomes the content that a crash leaves.
     pub(super) fn crash(&mut self, fate: &mut Fate) {
         let length = fate.choose(std::mem::replace(&mut self.length, History::new(0)));
         self.length = History::new(length);
@@ -138,7 +138,7 @@ impl Content {
         }
     }
 
-    /// Turns a bit over in all that the sector has been, so that a crash does not turn it back.
+    /// Flips a bit in all versions of the sector, so that a crash does not flip it back.
     pub(super) fn flip_bit(&mut self, bit: u64) {
         let (at, mask) = ((bit / 8) as usize, 1 << (bit % 8));
         self.bytes[at] ^= mask;
@@ -155,7 +155,7 @@ impl Content {
         self.sectors.entry(sector).or_insert_with(|| History::new(before)).set(after);
     }
 
-    /// A sector as it is seen.
+    /// Returns a sector as it is seen.
     fn sector(&self, sector: usize) -> Sector {
         let mut copy = Box::new([0; SECTOR_BYTES]);
         if let Some(left) = self.bytes.get(sector * SECTOR_BYTES..) {
@@ -166,14 +166,14 @@ impl Content {
     }
 }
 
-/// The sectors that bytes lie in.
+/// Returns the sectors that hold the bytes.
 fn sectors(bytes: &Range<u64>) -> Range<usize> {
     let sector = |at: u64| at as usize / SECTOR_BYTES;
     let end = if bytes.is_empty() { sector(bytes.start) } else { sector(bytes.end - 1) + 1 };
     sector(bytes.start)..end
 }
 
-/// Cuts bytes that go to a place on where sectors end.
+/// Cuts bytes that are written at offset `at` where sectors end.
 fn pieces(mut at: usize, mut bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     std::iter::from_fn(move || {
         let size = bytes.len().min(SECTOR_BYTES - at % SECTOR_BYTES);

@@ -1,4 +1,4 @@
-//! What users of the disk hold: open files, mappings, the lock.
+//! The handles that users of the disk hold: open files, mappings, the lock.
 
 use std::io::{Error, ErrorKind, Result};
 use std::ops::Range;
@@ -16,7 +16,7 @@ use crate::io::{Access, File, Lock, Mapped};
 pub(super) struct Handle {
     disk: Simulated,
     inode: Inode,
-    /// How many crashes there were when it was opened.
+    /// The number of crashes when it was opened.
     crashes: u64,
     /// Keeps the file there while it has no name.
     _open: Arc<()>,
@@ -29,13 +29,13 @@ struct Busy<'a> {
 }
 
 impl Handle {
-    /// A handle of a file, which the share of its `open` belongs to.
+    /// Creates a handle of a file, which has the share of its `open`.
     pub(super) fn new(disk: Simulated, inode: Inode, crashes: u64, open: Arc<()>) -> Self {
         Self { disk, inode, crashes, _open: open }
     }
 
-    /// Begins an operation, of a kind that depends on the file's content, and has what a refusal
-    /// does to the file done.
+    /// Starts an operation, of a kind that depends on the file's content. If it is refused, calls a
+    /// function for the effect on the file.
     fn begin(
         &self,
         operation: impl FnOnce(&Content) -> Operation,
@@ -55,7 +55,7 @@ impl Handle {
         Ok(busy)
     }
 
-    /// Begins an operation to which nothing happens if it is refused.
+    /// Starts an operation that has no effect if it is refused.
     fn begin_plain(&self, operation: Operation) -> Result<Busy<'_>> {
         self.begin(|_| operation, |_, _| ())
     }
@@ -72,7 +72,7 @@ impl Busy<'_> {
         (&mut stored.content, random)
     }
 
-    /// Whether there is space for a part of the file that is written to.
+    /// Checks that there is space for a part of the file that is written to.
     fn check_room(&mut self, bytes: &Range<u64>) -> Result<()> {
         match self.content().space_for(bytes) {
             0 => Ok(()),
@@ -100,7 +100,7 @@ impl File for Handle {
     }
 
     fn write_at(&self, at: u64, bytes: &[u8]) -> Result<()> {
-        // Nothing grows by nothing, wherever it is written.
+        // A write of no bytes makes nothing longer, at any offset.
         let end = if bytes.is_empty() { 0 } else { at.saturating_add(bytes.len() as u64) };
         let part = at.min(end)..end;
         let sector = |at: u64| at / SECTOR_BYTES as u64;
@@ -183,7 +183,7 @@ impl File for Handle {
         Ok(Some(Arc::new(Front { handle: self.clone(), size_bytes, is_in_memory })))
     }
 
-    /// The disk's files have no other names, and the one that has the disk locked has them all.
+    /// Locks nothing: files have no other names, and the disk's lock covers them all.
     fn lock(&self, _: Access) -> Result<Lock> {
         Ok(Box::new(()))
     }
@@ -227,12 +227,12 @@ impl Mapped for Front {
 /// The lock, free again when this is dropped or the disk crashes.
 pub(super) struct Held {
     disk: Simulated,
-    /// How many crashes there were when it was taken.
+    /// The number of crashes when it was taken.
     crashes: u64,
 }
 
 impl Held {
-    /// The lock, which was just taken.
+    /// Creates the lock, which was just taken.
     pub(super) fn new(disk: Simulated, crashes: u64) -> Self {
         Self { disk, crashes }
     }

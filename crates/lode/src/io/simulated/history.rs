@@ -1,37 +1,37 @@
-//! What something was when it was last made durable, and all that it has been since.
+//! The durable version of something, and all versions since.
 
 use super::random::Random;
 
 /// The versions of a sector, a length or a name.
 #[derive(Clone)]
 pub(super) struct History<T> {
-    /// What a crash cannot take away, though it may bring it back.
+    /// The version that a crash cannot take away, though it may bring it back.
     durable: T,
-    /// What came after it, in order; the last is what is seen.
+    /// The versions after it, in order; the last is the one that is seen.
     since: Vec<T>,
-    /// Whether the last version may be lost, and the system believes that it is not: writing it
+    /// True if the last version may be lost, and the system believes that it is not: writing it
     /// back failed, after which the system takes it for written.
     lost: bool,
 }
 
 impl<T> History<T> {
-    /// Something that is durable as it is.
+    /// Creates a history with a durable version.
     pub(super) fn new(durable: T) -> Self {
         Self { durable, since: Vec::new(), lost: false }
     }
 
-    /// What is seen.
+    /// Returns the version that is seen.
     pub(super) fn now(&self) -> &T {
         self.since.last().unwrap_or(&self.durable)
     }
 
-    /// Makes it something else, for now.
+    /// Adds a version, which is not durable yet.
     pub(super) fn set(&mut self, version: T) {
         self.since.push(version);
         self.lost = false;
     }
 
-    /// Makes what is seen durable, unless writing it back failed before, which is not tried twice.
+    /// Makes the seen version durable, unless writing it back failed before: it is not tried twice.
     pub(super) fn sync(&mut self) {
         if !self.lost
             && let Some(last) = self.since.pop()
@@ -46,33 +46,33 @@ impl<T> History<T> {
         self.lost = !self.since.is_empty();
     }
 
-    /// Whether a crash changes nothing.
+    /// Returns true if a crash changes nothing.
     pub(super) fn is_durable(&self) -> bool {
         self.since.is_empty()
     }
 
-    /// All versions.
+    /// Returns all versions.
     pub(super) fn versions(&self) -> impl Iterator<Item = &T> {
         std::iter::once(&self.durable).chain(&self.since)
     }
 
-    /// All versions, to be changed.
+    /// Returns all versions, to be changed.
     pub(super) fn versions_mut(&mut self) -> impl Iterator<Item = &mut T> {
         std::iter::once(&mut self.durable).chain(&mut self.since)
     }
 }
 
-/// What a crash leaves of what was not durable.
+/// The fate of versions that are not durable, in a crash.
 pub(super) struct Fate {
     random: Random,
-    /// Of how many histories in 256 something that was not durable survives.
+    /// The number of histories in 256 in which a version that is not durable survives.
     survivors: u64,
-    /// Whether what survives is the last version, not just any.
+    /// True if the last version survives, not just any.
     last: bool,
 }
 
 impl Fate {
-    /// The fate of this seed: in one of four everything survives, in one nothing does.
+    /// Creates the fate of this seed: in one of four everything survives, in one nothing does.
     pub(super) fn new(seed: u64) -> Self {
         let mut random = Random::new(seed);
         let (survivors, last) = match random.below(4) {
@@ -83,7 +83,7 @@ impl Fate {
         Self { random, survivors, last }
     }
 
-    /// What is left of something.
+    /// Returns the version of a history that is left.
     pub(super) fn choose<T>(&mut self, history: History<T>) -> T {
         let History { durable, mut since, .. } = history;
         if since.is_empty() || self.random.below(256) >= self.survivors {

@@ -1,9 +1,9 @@
-//! A disk in memory, which fails and crashes on demand, and then keeps what a real one may
-//! keep: the same for the same seed.
+//! A disk in memory, which fails and crashes on demand, and then keeps what a real one may keep:
+//! the same for the same seed.
 //!
-//! What is written to a file is in the file at once, but durable only after a `sync` of it; what is
+//! Bytes written to a file are in the file at once, but durable only after a `sync` of it; files
 //! created, renamed or removed, after a `sync_directory`. A crash decides for each sector of 512
-//! bytes, each length and each name by itself: it keeps one of the versions since then, or the
+//! bytes, each length and each name separately: it keeps one of the versions since then, or the
 //! durable one. That is more than most file systems lose. A sector is never torn.
 
 mod faults;
@@ -35,50 +35,50 @@ pub struct Simulated {
     state: Arc<Mutex<State>>,
 }
 
-/// What there is of the disk.
+/// The state of the disk.
 struct State {
     names: Names,
     files: BTreeMap<Inode, Stored>,
     next_inode: Inode,
     faults: Faults,
-    /// What a crash in the middle of a write lets through.
+    /// Decides which sectors survive a crash in the middle of a write.
     random: Random,
-    /// How many crashes there were; handles from before the last are dead.
+    /// The number of crashes; handles from before the last are dead.
     crashes: u64,
     locked: bool,
     capacity_bytes: Option<u64>,
     mapping: Mapping,
 }
 
-/// Whether files of a disk can be mapped.
+/// The ways in which files of a disk can be mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mapping {
-    /// They cannot, as where a file system does not write to where bytes lie.
+    /// Files cannot be mapped, as on a file system that does not write in place.
     None,
-    /// They can, and a sync writes what was written to them.
+    /// Files can be mapped, and a sync writes the bytes that were written to them.
     OnDisk,
-    /// They can, and lie in memory only.
+    /// Files can be mapped, and are in memory only.
     InMemory,
 }
 
 impl Mapping {
-    /// Each.
+    /// All ways.
     pub const ALL: [Self; 3] = [Self::None, Self::OnDisk, Self::InMemory];
 }
 
-/// A file, open or called something.
+/// A file that is open or has a name.
 struct Stored {
     content: Content,
-    /// What open handles hold a share of.
+    /// A share for each open handle.
     open: Arc<()>,
 }
 
-/// No file grows beyond this, so that a damaged length takes up no more memory.
+/// The most bytes of a file, so that a damaged length takes up no more memory.
 const MOST_FILE_BYTES: u64 = 1 << 30;
 
 impl Simulated {
-    /// An empty disk without faults or limits. The seed decides what is written of what a power cut
-    /// interrupts.
+    /// Creates an empty disk without faults or limits. The seed decides which sectors a power cut
+    /// in the middle of a write leaves.
     pub fn new(seed: u64) -> Self {
         Self::from_state(State {
             names: Names::default(),
@@ -93,8 +93,8 @@ impl Simulated {
         })
     }
 
-    /// Another disk with the same files, all durable as they are seen here. It has no faults, and
-    /// counts operations from 0.
+    /// Creates another disk with the same files, all durable as they are seen here. It has no
+    /// faults, and counts operations from 0.
     pub fn fork(&self) -> Self {
         let state = self.state();
         let mut fork = State {
@@ -113,20 +113,20 @@ impl Simulated {
         Self::from_state(fork)
     }
 
-    /// Loses what is not durable, or some of it, as the seed decides: in one of four cases nothing
-    /// is lost, in one everything is. What is left is durable, faults are gone, the lock is free,
-    /// and all handles are dead.
+    /// Loses changes that are not durable, or some of them, as the seed decides: in one of four
+    /// cases nothing is lost, in one everything is. The rest is durable, faults are gone, the lock
+    /// is free, and all handles are dead.
     pub fn crash(&self, seed: u64) {
         self.state().crash(&mut Fate::new(seed));
     }
 
-    /// How many operations there were so far, failed ones among them: calls of a disk's or a file's
-    /// methods, and writes to mappings. It is also the number of the next.
+    /// Returns the number of operations so far, failed ones among them: calls of a disk's or a
+    /// file's methods, and writes to mappings. It is also the number of the next.
     pub fn operations(&self) -> u64 {
         self.state().faults.operations()
     }
 
-    /// Has something go wrong.
+    /// Adds a fault.
     pub fn fail(&self, fault: Fault) {
         self.state().faults.add(fault);
     }
@@ -136,27 +136,27 @@ impl Simulated {
         self.state().faults.heal();
     }
 
-    /// The space that its files take up, in bytes.
+    /// Returns the space that its files take up, in bytes.
     pub fn used_bytes(&self) -> u64 {
         self.state().used_bytes()
     }
 
-    /// Sets how long all files that have a name may be together; what is longer already stays.
+    /// Sets the most bytes of all files that have a name together; existing bytes stay.
     pub fn set_capacity(&self, bytes: Option<u64>) {
         self.state().capacity_bytes = bytes;
     }
 
-    /// Sets whether files can be mapped; at first they can, as those of a RAM disk.
+    /// Sets the way in which files can be mapped; at first it is that of a RAM disk.
     pub fn set_mapping(&self, mapping: Mapping) {
         self.state().mapping = mapping;
     }
 
-    /// All names, in their order; not an operation.
+    /// Returns all names, in their order; not an operation.
     pub fn file_names(&self) -> Vec<String> {
         self.state().list()
     }
 
-    /// What is in a file now, if there is one of that name; not an operation.
+    /// Returns the bytes of a file now, if it exists; not an operation.
     pub fn file_bytes(&self, name: &str) -> Option<Vec<u8>> {
         let state = self.state();
         let inode = state.names.get(name)?;
@@ -168,10 +168,10 @@ impl Simulated {
         self.state().put(name, bytes);
     }
 
-    /// Turns a bit of a file over, durably; bits count from the lowest of the first byte.
+    /// Flips a bit of a file, durably; bits count from the lowest of the first byte.
     ///
     /// # Panics
-    /// If there is no such file or bit.
+    /// If the file or the bit does not exist.
     pub fn flip_bit(&self, name: &str, bit: u64) {
         let mut state = self.state();
         let inode = state.names.get(name).expect("there is a file of that name");
@@ -183,13 +183,13 @@ impl Simulated {
         Self { state: Arc::new(Mutex::new(state)) }
     }
 
-    /// The state, for this thread alone. No operation is left in the middle by a panic, so the
+    /// Returns the state, for this thread alone. A panic leaves no operation in the middle, so the
     /// state is as good after one.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A new handle of a file that is there.
+    /// Creates a handle of an existing file.
     fn handle(&self, state: &State, inode: Inode) -> Box<dyn File> {
         let open = state.files[&inode].open.clone();
         Box::new(Handle::new(self.clone(), inode, state.crashes, open))
@@ -197,13 +197,13 @@ impl Simulated {
 }
 
 impl State {
-    /// Counts an operation of the disk's, and says whether it happens.
+    /// Counts an operation of the disk, and checks that it happens.
     fn begin(&mut self, operation: Operation) -> std::result::Result<(), Refusal> {
         let number = self.faults.count();
         self.faults.check(number, operation)
     }
 
-    /// The file of a name.
+    /// Returns the file of a name.
     fn find(&self, name: &str) -> Result<Inode> {
         self.names.get(name).ok_or_else(|| ErrorKind::NotFound.into())
     }
@@ -225,13 +225,13 @@ impl State {
         self.names.set_durable(name, inode);
     }
 
-    /// The space of all files that have a name.
+    /// Returns the space of all files that have a name.
     fn used_bytes(&self) -> u64 {
         let all: BTreeSet<_> = self.names.iter().map(|(_, inode)| inode).collect();
         all.iter().map(|inode| self.files[inode].content.space_bytes()).sum()
     }
 
-    /// Whether there is space for a file that is at least so long, and takes up so much `more`.
+    /// Checks that there is space for a file of at least `size_bytes`, which takes up `more` bytes.
     fn check_room(&self, inode: Inode, size_bytes: u64, more: u64) -> Result<()> {
         let named = self.names.iter().any(|(_, other)| other == inode);
         let own = if named { 0 } else { self.files[&inode].content.space_bytes() };
@@ -254,7 +254,7 @@ impl State {
         self.files.values_mut().for_each(|stored| stored.content.crash(fate));
         self.names.crash(fate);
         // A file can be left with two names. From here on they are two files, so that renaming one
-        // to the other does what it says.
+        // to the other works.
         let named: Vec<_> = self.names.iter().map(|(name, at)| (name.to_owned(), at)).collect();
         let mut taken = BTreeSet::new();
         for (name, inode) in named {
@@ -337,7 +337,7 @@ impl Disk for Simulated {
         Ok(())
     }
 
-    /// There is no other user.
+    /// Succeeds: the disk has no other user.
     fn expect_files(&self) -> Result<()> {
         Ok(())
     }

@@ -1,25 +1,25 @@
-//! What the files of a directory are called.
+//! The names of the files of a directory.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::history::{Fate, History};
 
-/// The number of a file, whatever it is called.
+/// The number of a file, whatever its name.
 pub(super) type Inode = u64;
 
-/// A directory's names, each with a history of its own: none when there was no file of that name.
+/// A directory's names, each with a history: `None` while no file had that name.
 #[derive(Clone, Default)]
 pub(super) struct Names {
     entries: BTreeMap<String, History<Option<Inode>>>,
 }
 
 impl Names {
-    /// The file of a name.
+    /// Returns the file of a name.
     pub(super) fn get(&self, name: &str) -> Option<Inode> {
         self.entries.get(name).and_then(|history| *history.now())
     }
 
-    /// All names with their files, in the names' order.
+    /// Returns all names with their files, in the names' order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, Inode)> {
         let named = |(name, history): (_, &History<_>)| Some((name, (*history.now())?));
         self.entries.iter().map(|(name, history)| (name.as_str(), history)).filter_map(named)
@@ -36,18 +36,18 @@ impl Names {
         self.entries.insert(name.to_owned(), History::new(Some(inode)));
     }
 
-    /// Makes what is seen durable, other than what a failed sync has lost.
+    /// Makes the seen names durable, except those that a failed sync has lost.
     pub(super) fn sync(&mut self) {
         self.entries.values_mut().for_each(History::sync);
         self.entries.retain(|_, history| history.versions().any(Option::is_some));
     }
 
-    /// Loses what is not durable, without a trace, unless it is done again.
+    /// Loses changes that are not durable, without a trace, unless they are made again.
     pub(super) fn fail_sync(&mut self) {
         self.entries.values_mut().for_each(History::fail_sync);
     }
 
-    /// Turns into what a crash leaves of it.
+    /// Becomes the names that a crash leaves.
     pub(super) fn crash(&mut self, fate: &mut Fate) {
         for (name, history) in std::mem::take(&mut self.entries) {
             if let Some(inode) = fate.choose(history) {
@@ -56,7 +56,7 @@ impl Names {
         }
     }
 
-    /// All files that have a name, or can have one after a crash.
+    /// Returns all files that have a name, or can have one after a crash.
     pub(super) fn reachable(&self) -> BTreeSet<Inode> {
         self.entries.values().flat_map(History::versions).copied().flatten().collect()
     }

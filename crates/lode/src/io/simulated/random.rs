@@ -1,4 +1,4 @@
-//! Chance that comes out the same for the same seed.
+//! Random numbers that are the same for the same seed.
 
 /// SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014).
 #[derive(Clone)]
@@ -7,12 +7,12 @@ pub(super) struct Random {
 }
 
 impl Random {
-    /// The sequence of this seed.
+    /// Creates the sequence of this seed.
     pub(super) fn new(seed: u64) -> Self {
         Self { state: seed }
     }
 
-    /// Any number.
+    /// Returns any number.
     fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut word = self.state;
@@ -21,7 +21,7 @@ impl Random {
         word ^ (word >> 31)
     }
 
-    /// A number below this one, which is not 0.
+    /// Returns a number below `bound`, which is not 0.
     pub(super) fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
     }
@@ -33,7 +33,7 @@ mod tests {
 
     #[test]
     fn the_sequence_is_that_of_splitmix64() {
-        // As the authors' Java class `java.util.SplittableRandom` gives them for the seed 0.
+        // The numbers of the authors' Java class `java.util.SplittableRandom` for the seed 0.
         let mut random = Random::new(0);
         assert_eq!(random.next(), 0xE220_A839_7B1D_CDAF);
         assert_eq!(random.next(), 0x6E78_9E6A_A1B9_65F4);

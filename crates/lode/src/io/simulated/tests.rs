@@ -1,4 +1,4 @@
-//! What a simulated disk loses and keeps, and when it fails.
+//! The changes that a simulated disk loses and keeps, and the times at which it fails.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ fn kind<T>(result: Result<T>) -> ErrorKind {
     result.map(|_| ()).unwrap_err().kind()
 }
 
-/// A disk with a durable file of this many sectors, all ones.
+/// Creates a disk with a durable file of this many sectors, all ones.
 fn disk_with_ones(sectors: usize) -> (Simulated, Box<dyn File>) {
     let disk = Simulated::new(0);
     disk.put_file("data", vec![1; sectors * 512]);
@@ -16,7 +16,7 @@ fn disk_with_ones(sectors: usize) -> (Simulated, Box<dyn File>) {
     (disk, file)
 }
 
-/// What a scenario leaves after crashes of a hundred seeds, for each file of which name.
+/// Returns the files that a scenario leaves after crashes of a hundred seeds, with their names.
 fn outcomes(scenario: impl Fn() -> Simulated) -> BTreeSet<Vec<(String, Vec<u8>)>> {
     let outcome = |seed| {
         let disk = scenario();
@@ -27,7 +27,7 @@ fn outcomes(scenario: impl Fn() -> Simulated) -> BTreeSet<Vec<(String, Vec<u8>)>
     (0..100).map(outcome).collect()
 }
 
-/// The same, of the first bytes of the sectors of the file `data`; `None` when it is gone.
+/// Returns the first bytes of the sectors of the file `data` in all outcomes; `None` if it is gone.
 fn sectors(scenario: impl Fn() -> Simulated) -> BTreeSet<Option<Vec<u8>>> {
     let firsts = |bytes: &Vec<u8>| bytes.chunks(512).map(|sector| sector[0]).collect();
     let data = |files: Vec<(String, Vec<u8>)>| {
@@ -160,7 +160,7 @@ fn a_renamed_file_can_have_both_names_or_none() {
         .collect();
     assert_eq!(renamed, ["", "a", "ab", "b"].map(String::from).into());
 
-    // They are two files.
+    // The names are of two files.
     let disk = both.unwrap();
     disk.open("a").unwrap().write_at(0, &[2]).unwrap();
     assert_eq!(disk.file_bytes("b").unwrap(), [1]);

@@ -1,4 +1,4 @@
-//! By the instructions of a processor that loads and stores bytes from anywhere.
+//! Copies by the instructions of a processor that loads and stores bytes from anywhere.
 
 #[cfg(target_arch = "aarch64")]
 #[path = "aarch64.rs"]

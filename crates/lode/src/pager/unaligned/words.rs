@@ -1,4 +1,4 @@
-//! By the words in which the bytes lie: on other processors, without assembly, and in tests.
+//! Loads and stores by the words that hold the bytes, without assembly: elsewhere, and in tests.
 
 use std::sync::atomic::Ordering;
 

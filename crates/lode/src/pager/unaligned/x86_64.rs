@@ -1,4 +1,4 @@
-//! On x86-64: one instruction each.
+//! Loads and stores of x86-64: one instruction each.
 
 use super::Cells;
 
@@ -7,8 +7,8 @@ use super::Cells;
 #[inline(always)]
 pub(in super::super) unsafe fn load(cells: &Cells, from: usize) -> u64 {
     let word;
-    // SAFETY: the bytes are in the page. The compiler assumes nothing about what is loaded, and
-    // keeps the order to fences: so the bytes may change meanwhile.
+    // SAFETY: the bytes are in the page. The compiler assumes nothing about the loaded value, and
+    // keeps the order to fences: so the bytes may change at the same time.
     unsafe {
         std::arch::asm!(
             "mov {word}, qword ptr [{cells} + {from}]",
@@ -21,7 +21,7 @@ pub(in super::super) unsafe fn load(cells: &Cells, from: usize) -> u64 {
     word
 }
 
-/// A function that stores a number at a place.
+/// Defines a function that stores a number at a place.
 macro_rules! store {
     ($name:ident, $number:ty, $class:ident, $instruction:literal) => {
         /// # Safety

@@ -17,7 +17,7 @@ impl NodeMut<'_> {
         self.words.write(self.payload_at(at) + to, bytes);
     }
 
-    /// Makes an empty node of it.
+    /// Turns it into an empty node.
     pub(in crate::tree) fn clear(&mut self, level: usize, fences: &Fences) {
         self.set_header(level, 0, self.end(), 0);
         self.set_fences(fences);
@@ -53,7 +53,7 @@ impl NodeMut<'_> {
         }
     }
 
-    /// Puts an entry at its place. There must be room.
+    /// Inserts an entry at its place. There must be room.
     pub(in crate::tree) fn insert(&mut self, at: usize, key: &[u8], payload: &[u8]) {
         let to = self.make_entry(at, key);
         let key_at = to + self.layout.front;
@@ -65,7 +65,7 @@ impl NodeMut<'_> {
         self.words.write(key_at + key.len(), payload);
     }
 
-    /// Puts an entry for a child at its place. There must be room.
+    /// Inserts an entry for a child at its place. There must be room.
     pub(in crate::tree) fn insert_child(&mut self, at: usize, key: &[u8], child: PageNumber) {
         let to = self.make_entry(at, key);
         let size = if self.layout.shape.is_variable { key.len() as u64 } else { 0 };
@@ -73,7 +73,7 @@ impl NodeMut<'_> {
         self.words.write(to + CHILD_BYTES, key);
     }
 
-    /// Returns where the record of the new entry is, in bytes.
+    /// Makes an entry; returns the offset of its record, in bytes.
     fn make_entry(&mut self, at: usize, key: &[u8]) -> usize {
         let size = self.layout.record_size(self.level(), key.len());
         if self.free() < ENTRY_BYTES + size {
@@ -88,7 +88,7 @@ impl NodeMut<'_> {
         to
     }
 
-    /// Takes an entry out.
+    /// Removes an entry.
     pub(in crate::tree) fn remove(&mut self, at: usize) {
         let garbage = self.garbage() + self.record_size(at);
         let count = self.count();
@@ -101,7 +101,7 @@ impl NodeMut<'_> {
         self.insert_from(self.count(), other, entries);
     }
 
-    /// Puts entries of another node of the same level at a place. There must be room.
+    /// Inserts entries of another node of the same level at a place. There must be room.
     pub(in crate::tree) fn insert_from(
         &mut self,
         at: usize,
@@ -126,7 +126,7 @@ impl NodeMut<'_> {
         self.set_header(self.level(), count, to, self.garbage());
     }
 
-    /// Takes entries out, and moves the records together.
+    /// Removes entries, and moves the records together.
     pub(in crate::tree) fn take_out(&mut self, entries: Range<usize>) {
         if self.layout.shape.is_variable || self.garbage() > 0 {
             let old = Image::of(self.node.words);
@@ -139,14 +139,14 @@ impl NodeMut<'_> {
         let (size, count) = (self.record_size(0), self.count());
         let records_at = self.records_at() + entries.len() * size;
         let is_low = |node: &Self, at: usize| node.record_at(at) < records_at;
-        // As many records that stay lie low as records that go lie high.
+        // The low part has as many records that stay in the node as the high part has that go.
         let holes: Vec<usize> =
             entries.clone().filter(|at| !is_low(self, *at)).map(|at| self.record_at(at)).collect();
         self.words.shift(ENTRIES + entries.end, count - entries.end, ENTRIES + entries.start);
         self.set_header(self.level(), count - entries.len(), records_at, 0);
         let (mut low, mut found) = (vec![0; self.count()], 0);
         for at in 0..self.count() {
-            // Which records these are cannot be guessed: so there is no branch.
+            // The records that these are cannot be guessed: so there is no branch.
             low[found] = at;
             found += usize::from(is_low(self, at));
         }
@@ -157,7 +157,7 @@ impl NodeMut<'_> {
         }
     }
 
-    /// Moves the records together, so that what deleted ones left can be used.
+    /// Moves the records together, so that the room of deleted ones can be used.
     fn compact(&mut self) {
         let old = Image::of(self.node.words);
         let old = self.layout.node(old.words());

@@ -6,11 +6,11 @@ use crate::pager::PAGE_WORDS;
 pub(super) const LOWER: u64 = 1;
 pub(super) const UPPER: u64 = 2;
 
-/// Where in word 1 the bytes of variable fences are.
+/// The bit of word 1 at which the bytes of variable fences are.
 pub(super) const LOWER_SHIFT: u32 = 24;
 pub(super) const UPPER_SHIFT: u32 = 40;
 
-/// The keys that bound a node; none for no bound.
+/// The keys that bound a node; `None` for no bound.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::tree) struct Fences {
     pub lower: Option<Vec<u8>>,
@@ -18,16 +18,16 @@ pub(in crate::tree) struct Fences {
 }
 
 impl Node<'_> {
-    /// The word at which a fence is: they are at the end of the page, the lower one last. Both have
-    /// the room of the longest key, even if they are shorter or not there. So what was in a node
-    /// has room there again, whatever fences it got meanwhile, which a commit relies on that has to
-    /// be undone.
+    /// Returns the word at which a fence is: they are at the end of the page, the lower one last.
+    /// Both have the room of the longest key, even if they are shorter or missing. So former
+    /// records of a node have room there again, whatever fences it got since, which a commit that
+    /// has to be undone relies on.
     pub(super) fn fence_at(self, which: u64) -> usize {
         let words = self.layout.fence_words();
         PAGE_WORDS - words * if which == LOWER { 1 } else { 2 }
     }
 
-    /// Bytes of a fence that is there.
+    /// Returns the bytes of a fence that exists.
     pub(super) fn fence_size(self, which: u64) -> usize {
         let most = self.layout.shape.key_size;
         let shift = if which == LOWER { LOWER_SHIFT } else { UPPER_SHIFT };
@@ -46,12 +46,12 @@ impl Node<'_> {
         Some(key)
     }
 
-    /// Whether this is the lower fence.
+    /// Returns true if this is the lower fence.
     pub(in crate::tree) fn begins_at(self, key: &[u8]) -> bool {
         self.has_fence(LOWER, key)
     }
 
-    /// Whether this is the upper fence.
+    /// Returns true if this is the upper fence.
     pub(in crate::tree) fn ends_at(self, key: &[u8]) -> bool {
         self.has_fence(UPPER, key)
     }
@@ -70,12 +70,12 @@ impl Node<'_> {
         Fences { lower: self.lower_fence(), upper: self.upper_fence() }
     }
 
-    /// The key before which no entry lies, unless it is the first leaf.
+    /// Returns the key before which no entry is, unless it is the first leaf.
     pub(in crate::tree) fn lower_fence(self) -> Option<Vec<u8>> {
         self.fence(LOWER)
     }
 
-    /// The key from which on no entry lies, unless it is the last leaf.
+    /// Returns the key from which on no entry is, unless it is the last leaf.
     pub(in crate::tree) fn upper_fence(self) -> Option<Vec<u8>> {
         self.fence(UPPER)
     }

@@ -1,10 +1,10 @@
-//! How the records of a node lie.
+//! The layout of the records of a node.
 
 use super::{CHILD_BYTES, Node, NodeMut, SIZE_BYTES};
 use crate::index::Shape;
 use crate::pager::{PageMut, PageRef};
 
-/// How nodes of a table lie.
+/// The layout of a table's nodes.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::tree) struct Layout {
     pub shape: Shape,
@@ -20,12 +20,12 @@ impl Layout {
         Self { shape, front, payload_at: front + shape.key_size }
     }
 
-    /// Words of a fence.
+    /// Returns the words of a fence.
     pub(super) fn fence_words(self) -> usize {
         self.shape.key_size.div_ceil(8)
     }
 
-    /// Bytes of a record whose key has this size.
+    /// Returns the bytes of a record whose key has this size.
     #[inline(always)]
     pub(super) fn record_size(self, level: usize, key_size: usize) -> usize {
         match level {

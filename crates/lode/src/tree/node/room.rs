@@ -1,4 +1,4 @@
-//! The room of a node: what its entries and records take up, and what is left.
+//! The room of a node: the part that its entries and records take up, and the rest.
 
 use std::ops::Range;
 
@@ -6,24 +6,24 @@ use super::{ENTRIES, ENTRY_BYTES, Node};
 use crate::pager::PAGE_BYTES;
 
 impl Node<'_> {
-    /// Bytes between entries and records.
+    /// Returns the bytes between entries and records.
     pub(super) fn free(self) -> usize {
         self.records_at().saturating_sub((ENTRIES + self.count()) * 8)
     }
 
-    /// Whether one more entry with a key of this size fits, if need be after
+    /// Returns true if one more entry with a key of this size fits, if need be after
     /// [`compact`](super::NodeMut::compact).
     #[inline(always)]
     pub(in crate::tree) fn has_room(self, key_size: usize) -> bool {
         self.room() >= ENTRY_BYTES + self.layout.record_size(self.level(), key_size)
     }
 
-    /// Whether any one more entry fits.
+    /// Returns true if any one more entry fits.
     pub(in crate::tree) fn has_room_for_any(self) -> bool {
         self.has_room(self.layout.shape.key_size)
     }
 
-    /// How many of these keys fit one after another.
+    /// Returns the number of these keys that fit one after another.
     pub(in crate::tree) fn room_for<'k>(self, keys: impl Iterator<Item = &'k [u8]>) -> usize {
         let (level, mut room) = (self.level(), self.room());
         keys.take_while(|key| {
@@ -35,28 +35,28 @@ impl Node<'_> {
         .count()
     }
 
-    /// Bytes that entries and records can have yet.
+    /// Returns the bytes that entries and records can have yet.
     fn room(self) -> usize {
         self.free() + self.garbage()
     }
 
-    /// Bytes that entries and records take up.
+    /// Returns the bytes that entries and records take up.
     pub(in crate::tree) fn used(self) -> usize {
         let records = self.end() - self.records_at();
         (self.count() * ENTRY_BYTES + records).saturating_sub(self.garbage())
     }
 
-    /// Bytes that a node has for entries and records.
+    /// Returns the bytes that a node has for entries and records.
     pub(in crate::tree) fn capacity(self) -> usize {
         PAGE_BYTES - (ENTRIES + 2 * self.layout.fence_words()) * 8
     }
 
-    /// Bytes that an entry and its record take up.
+    /// Returns the bytes that an entry and its record take up.
     fn size(self, at: usize) -> usize {
         ENTRY_BYTES + self.record_size(at)
     }
 
-    /// The entry in the middle: before and after it lies about as much.
+    /// Returns the entry in the middle: those before and after it take up about as much.
     pub(in crate::tree) fn middle(self) -> usize {
         let count = self.count();
         if !self.layout.shape.is_variable {
@@ -70,7 +70,7 @@ impl Node<'_> {
         before.count().max(1).min(count.saturating_sub(1))
     }
 
-    /// The number of entries, from the first one on, that take up at most `room` bytes.
+    /// Returns the number of entries, from the first one on, that take up at most `room` bytes.
     pub(in crate::tree) fn entries_within(self, room: usize) -> usize {
         if !self.layout.shape.is_variable {
             return self.count().min(room / self.size(0));
@@ -83,7 +83,7 @@ impl Node<'_> {
         (0..self.count()).take_while(fits).count()
     }
 
-    /// Bytes that entries and their records take up.
+    /// Returns the bytes that entries and their records take up.
     pub(in crate::tree) fn size_of(self, entries: Range<usize>) -> usize {
         match self.layout.shape.is_variable {
             false => entries.len() * self.size(0),

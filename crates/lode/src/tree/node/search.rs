@@ -1,4 +1,4 @@
-//! Searches: where a key is among the entries of a node, or would be.
+//! Searches for the place of a key among the entries of a node.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -10,14 +10,14 @@ use crate::pager::first_bytes;
 /// Bytes of a key that are compared at a time.
 const PIECE: usize = 64;
 
-/// The first bytes of a key after those that all keys of a node have in common.
+/// Returns the first bytes of a key after those that all keys of a node have in common.
 #[inline(always)]
 pub(super) fn head_of(key: SearchKey<'_>, common: usize) -> u64 {
     key.eight_from(common) >> 16
 }
 
 impl Node<'_> {
-    /// Has the processor fetch the entries that a search for a key begins with.
+    /// Has the processor fetch the entries that a search for a key starts with.
     pub(in crate::tree) fn fetch_guess(self, key: SearchKey<'_>) {
         let guess = self.guess(self.count(), head_of(key, self.common()));
         for at in [guess.saturating_sub(LINE), guess, guess + LINE] {
@@ -25,19 +25,19 @@ impl Node<'_> {
         }
     }
 
-    /// Whether an entry is before those of a head, which stands where it would in an entry.
+    /// Returns true if the entry at `at` is before those of a head, which `entry` has.
     #[inline(always)]
     fn is_before(self, at: usize, entry: u64) -> bool {
         self.words.get(ENTRIES + at) < entry
     }
 
-    /// About where an entry with this head is, if they are spread evenly (Perl, Itai, Avni:
+    /// Guesses the place of an entry with this head, if they are spread evenly (Perl, Itai, Avni:
     /// Interpolation Search, CACM 21(7), 1978).
     #[inline(always)]
     fn guess(self, count: usize, head: u64) -> usize {
         let (lowest, mut highest) = (self.words.get(2), self.words.get(3));
         if highest == HIGHEST_HEAD {
-            // The last node of a level says nothing about how far its keys go.
+            // The last node of a level does not bound its keys.
             highest = self.head(count.saturating_sub(1));
         }
         let (from, to) = (head.saturating_sub(lowest), highest.saturating_sub(lowest));
@@ -45,12 +45,12 @@ impl Node<'_> {
         (guess as usize).min(count)
     }
 
-    /// Entries among which is the first one that has this head or a higher one, or after the last
-    /// of which it is: few if the keys are spread evenly.
+    /// Returns a range of entries with the first one that has this head or a higher one in it or
+    /// after it: few if the keys are spread evenly.
     #[inline(always)]
     fn bracket(self, count: usize, head: u64) -> (usize, usize) {
         let (guess, entry) = (self.guess(count, head), head << 16);
-        // What is between these two is on its way while they are looked at.
+        // The entries between these two are on their way while they are looked at.
         self.words.fetch(ENTRIES + guess);
         let (mut low, mut high) = (guess.saturating_sub(LINE), (guess + LINE).min(count));
         let mut step = LINE;
@@ -68,12 +68,12 @@ impl Node<'_> {
         (low, high)
     }
 
-    /// The first entry that has this head or a higher one.
+    /// Returns the first entry that has this head or a higher one.
     #[inline(always)]
     fn first_from(self, count: usize, head: u64) -> usize {
         let (mut low, high) = self.bracket(count, head);
         let (mut rest, entry) = (high - low, head << 16);
-        // Which half it is in cannot be guessed: so there is no branch.
+        // The half that it is in cannot be guessed: so there is no branch.
         while rest > 1 {
             let half = rest / 2;
             low += half * usize::from(self.is_before(low + half - 1, entry));
@@ -82,7 +82,7 @@ impl Node<'_> {
         low + usize::from(rest == 1 && self.is_before(low, entry))
     }
 
-    /// The place of a key, or where it would be.
+    /// Returns the place of a key, or where it would be.
     #[inline(always)]
     pub(in crate::tree) fn search(self, key: SearchKey<'_>) -> Result<usize, usize> {
         let (count, common) = (self.count(), self.common());
@@ -95,7 +95,7 @@ impl Node<'_> {
         }
     }
 
-    /// The same among the entries from one on that has the key's head.
+    /// Searches for a key among the entries from one on that has the key's head.
     #[inline(never)]
     fn search_among(
         self,
@@ -104,8 +104,7 @@ impl Node<'_> {
         common: usize,
     ) -> Result<usize, usize> {
         let (head, Range { start: mut low, end: count }) = (head_of(key, common), entries);
-        // Few have the same head, so they are looked for from the first one on, in steps that
-        // double.
+        // Few have the same head, so they are searched from the first one on, in steps that double.
         let (mut end, mut step) = (low, 1);
         while end < count && self.head(end) == head {
             end += step;
@@ -129,7 +128,7 @@ impl Node<'_> {
         Err(low)
     }
 
-    /// The same for a key that need not be between the fences.
+    /// Searches for a key that need not be between the fences.
     pub(in crate::tree) fn place(self, key: &[u8]) -> Result<usize, usize> {
         let mut common = vec![0; self.common()];
         self.words.read(self.fence_at(LOWER) * 8, &mut common);
@@ -140,7 +139,7 @@ impl Node<'_> {
         }
     }
 
-    /// The entry of the child that is responsible for a key.
+    /// Returns the entry of the child that is responsible for the key.
     #[inline]
     pub(in crate::tree) fn responsible(self, key: SearchKey<'_>) -> usize {
         match self.search(key) {
@@ -163,7 +162,7 @@ impl Node<'_> {
         }
     }
 
-    /// The same for keys that share many bytes.
+    /// Compares the rest of keys that share many bytes.
     #[cold]
     fn compare_far(self, at: usize, key: &[u8], from: usize) -> Ordering {
         let (mut piece, mut from) = ([0; PIECE], from);

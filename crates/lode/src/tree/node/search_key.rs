@@ -22,8 +22,8 @@ impl<'k> SearchKey<'k> {
         self.bytes
     }
 
-    /// The eight bytes from a place on as a number with the first byte on top; if there are fewer,
-    /// with zeros after them.
+    /// Returns the eight bytes from `from` on as a number with the first byte on top; if there are
+    /// fewer, with zeros after them.
     #[inline(always)]
     pub(super) fn eight_from(self, from: usize) -> u64 {
         match self.first.checked_shl(from as u32 * 8) {

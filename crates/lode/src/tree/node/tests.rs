@@ -1,4 +1,4 @@
-//! Entries that move between nodes, beside a sorted list.
+//! Entries that move between nodes, compared with a sorted list.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -11,8 +11,8 @@ use crate::pager::Image;
 
 type Records = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// Keys that have a byte in common. None is the beginning of another, since each ends with a byte
-/// that is nowhere else.
+/// Generates keys that have a byte in common. None is a prefix of another, since each ends with a
+/// byte that is nowhere else.
 fn records(shape: Shape) -> impl Strategy<Value = Records> {
     let most = shape.key_size - 3;
     let between = if shape.is_variable { 0..=most } else { most..=most };
@@ -22,7 +22,7 @@ fn records(shape: Shape) -> impl Strategy<Value = Records> {
     prop::collection::btree_map(key, payload, 3..90)
 }
 
-/// Those of records of more than eight bytes, and of fewer.
+/// Generates layouts of records of more than eight bytes, and of fewer.
 fn layouts() -> impl Strategy<Value = Layout> {
     let sizes = prop_oneof![Just((12, 9)), Just((5, 0)), Just((5, 2))];
     (any::<bool>(), sizes).prop_map(|(is_variable, (key_size, payload_size))| {
@@ -30,7 +30,7 @@ fn layouts() -> impl Strategy<Value = Layout> {
     })
 }
 
-/// The entries of a node, which is found to be whole.
+/// Returns the entries of a node, after checking it.
 fn content(node: Node<'_>) -> Records {
     assert_eq!(node.check(), Ok(()));
     let payload = |at: usize| {
@@ -51,7 +51,7 @@ fn part(records: &Records, range: Range<usize>) -> Records {
 }
 
 proptest! {
-    /// The one before them, or the one after, gets entries of the other; some were deleted before.
+    /// The node before, or the one after, gets entries of the other; some were deleted before.
     #[test]
     fn entries_move_to_a_neighbour(
         (layout, all) in layouts().prop_flat_map(|of| (Just(of), records(of.shape))),
@@ -66,7 +66,7 @@ proptest! {
         let [mut low, mut high] = pages.each_mut().map(|page| layout.node_mut(page.words_mut()));
         low.clear(0, &fences(shape, None, Some(&keys[before])));
         high.clear(0, &fences(shape, Some(&keys[before]), None));
-        // In some order, so that the records lie in another one than the entries.
+        // In some order, so that the records are in another one than the entries.
         let mut shuffled: Vec<_> = (0..keys.len()).collect();
         shuffled.sort_by_key(|at| (*at as u64 + 1).wrapping_mul(order | 1).rotate_left(17));
         for at in shuffled {
@@ -103,7 +103,7 @@ proptest! {
     }
 }
 
-/// Those of a node; where there is no neighbour, bounds that have a byte in common with all keys.
+/// Returns a node's fences; without a neighbour, bounds that share a byte with all keys.
 fn fences(shape: Shape, lower: Option<&Vec<u8>>, upper: Option<&Vec<u8>>) -> Fences {
     let bound = |key: Option<&Vec<u8>>, byte| {
         let mut bound = vec![7, byte];
@@ -118,8 +118,8 @@ fn put(node: &mut NodeMut<'_>, key: &[u8], payload: &[u8]) {
     node.insert(at, key, payload);
 }
 
-/// Whether a node says that there is room is a matter of a byte. With keys of 4 bytes, those of 5
-/// and of 19 leave one byte less than a record needs.
+/// The answer if a node has room depends on a byte. With keys of 4 bytes, those of 5 and of 19
+/// leave one byte less than a record needs.
 #[test]
 fn a_node_takes_entries_up_to_its_last_byte() {
     for payload_size in 0..24 {
@@ -143,7 +143,7 @@ fn a_node_takes_entries_up_to_its_last_byte() {
             assert!((0..each).contains(&(node.capacity() - node.used())), "{layout:?}");
             let all = (0..count as u32).map(|at| (key(at).to_vec(), payload(at))).collect();
             assert!(content(*node) == all, "{layout:?}");
-            // What a deleted entry leaves is room for another.
+            // The place of a deleted entry is room for another.
             node.remove(count / 2);
             assert!(node.has_room(4), "{layout:?}");
             node.insert(count / 2, &keys[count / 2], &payload((count / 2) as u32));

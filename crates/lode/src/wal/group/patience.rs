@@ -1,31 +1,30 @@
-//! How long a sync is put off for threads that are about to come.
+//! The time that a sync is put off for threads that are about to come.
 //!
 //! Threads that a sync has woken come back, as a rule, and share the next one. If they were back in
-//! time after the last syncs, the next one waits for as long as a sync takes: so what is lost if
-//! they do not come is no more than what they would have gained. (Ski rental: Karlin, Manasse,
-//! Rudolph, Sleator: Competitive Snoopy Caching, Algorithmica 3, 1988.) Otherwise it
-//! waits for a quarter of that.
+//! time after the last syncs, the next one waits for as long as a sync takes: so if they do not
+//! come, no more is lost than they would have gained. (Ski rental: Karlin, Manasse, Rudolph,
+//! Sleator: Competitive Snoopy Caching, Algorithmica 3, 1988.) Otherwise it waits for a quarter of
+//! that.
 
 use std::time::{Duration, Instant};
 
 /// The longest wait, however long a sync takes.
 const MOST_WAIT: Duration = Duration::from_millis(10);
 
-/// The doubt after a sync to which not all have come back in time. With each further one it becomes
-/// less.
+/// The doubt after a sync to which not all have come back in time. Each further one reduces it.
 const MOST_DOUBT: u32 = 16;
 
-/// What is known of the threads that sync.
+/// The history of the threads that sync.
 pub(super) struct Patience {
-    /// As many as were here when the last sync ended.
+    /// The number of threads that were here when the last sync ended.
     expected: usize,
     took: Duration,
     ended: Instant,
-    /// How many have come since it ended.
+    /// The number of threads that have come since it ended.
     came: usize,
-    /// Whether some had come during it. Then there is no telling how soon all would come back.
+    /// True if some had come during it. Then it is not known how soon all would come back.
     some_wait: bool,
-    /// None is left at 0.
+    /// The doubt that the threads come back in time; 0 for no doubt.
     doubt: u32,
 }
 
@@ -35,21 +34,21 @@ impl Patience {
         Self { expected: 0, took, ended, came: 0, some_wait: false, doubt: 0 }
     }
 
-    /// Returns true if as many threads as there are here need not wait for more.
+    /// Returns true if `here` threads need not wait for more.
     pub(super) fn is_enough(&self, here: usize) -> bool {
         here >= self.expected
     }
 
-    /// How long the next sync waits for those that are missing.
+    /// Returns how long the next sync waits for the missing threads.
     pub(super) fn wait(&self) -> Duration {
         let wait = if self.doubt == 0 { self.took } else { self.took / 4 };
         wait.min(MOST_WAIT)
     }
 
-    /// A thread has come.
+    /// Notes that a thread has come.
     pub(super) fn note_arrival(&mut self, now: Instant) {
         self.came += 1;
-        // One thread by itself says nothing about others.
+        // A single thread says nothing about others.
         if self.came == self.expected && self.expected > 1 && !self.some_wait {
             let gap = now.saturating_duration_since(self.ended);
             let in_time = gap <= self.took * 3 / 4;
@@ -57,14 +56,14 @@ impl Patience {
         }
     }
 
-    /// The next sync was put off, and not all have come.
+    /// Notes that the next sync was put off, and not all have come.
     pub(super) fn note_wait_in_vain(&mut self) {
         if self.doubt == 0 {
             self.doubt = MOST_DOUBT;
         }
     }
 
-    /// A sync has ended, when as many threads were here. Of them, `later` had come during it.
+    /// Notes that a sync has ended with `here` threads, of which `later` had come during it.
     pub(super) fn note_sync(
         &mut self,
         (ended, took): (Instant, Duration),
@@ -86,7 +85,7 @@ mod tests {
 
     const TOOK: Duration = Duration::from_micros(100);
 
-    /// Threads that each come back at a time after the sync that they were part of, in
+    /// A run of threads that each come back at a time after the sync that they were part of, in
     /// microseconds. Those that are not here when the wait is over come during the next sync.
     struct Run {
         patience: Patience,
@@ -99,7 +98,7 @@ mod tests {
             Self { now: patience.ended, patience }
         }
 
-        /// A sync of `here` threads, during which `later` come.
+        /// Runs a sync of `here` threads, during which `later` come.
         fn sync(&mut self, here: usize, later: usize) -> Duration {
             (0..later).for_each(|_| self.come(0));
             self.now += TOOK;
@@ -137,7 +136,7 @@ mod tests {
                 }
                 assert_eq!(run.sync(2, 0), TOOK / 4, "{late}");
             }
-            // It is forgotten when they come in time again.
+            // The doubt is forgotten when they come in time again.
             for rest in (0..5).rev() {
                 (0..2).for_each(|_| run.come(10));
                 assert_eq!(run.sync(2, 0), if rest > 0 { TOOK / 4 } else { TOOK }, "{rest}");
@@ -145,7 +144,7 @@ mod tests {
         }
     }
 
-    /// While some come during each sync, there is no telling whether all would come in time: it is
+    /// While some come during each sync, it is not known if all would come in time: waiting is
     /// tried now and then.
     #[test]
     fn threads_that_come_in_turns_are_waited_for_once_in_a_while() {
@@ -182,7 +181,7 @@ mod tests {
             run.come(1_000);
             assert!(run.patience.is_enough(1));
         }
-        // When a second one came once, it is not expected for ever.
+        // A second thread that came once is not expected for ever.
         run.sync(1, 1);
         run.come(10);
         assert!(run.patience.is_enough(2));

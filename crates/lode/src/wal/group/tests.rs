@@ -20,7 +20,7 @@ fn wait_for(group: &Group, count: usize) {
     }
 }
 
-/// How many syncs there are if seven threads come during the first one, which leads to `end`.
+/// Counts the syncs if seven threads come during the first one, which leads to `end`.
 fn syncs_if_the_first_leads_to(end: u64) -> u64 {
     let group = Group::new(position(0));
     let (begin, may_begin) = mpsc::channel();
@@ -60,11 +60,11 @@ fn a_thread_that_comes_during_a_sync_that_leads_far_enough_needs_no_other() {
     assert_eq!(syncs_if_the_first_leads_to(8), 1);
 }
 
-/// Threads that each sync `records` times; each sync takes as long as `took`. They come back at
-/// once, or after a pause of up to `pause_us` microseconds.
+/// Runs threads that each sync `records` times; each sync takes as long as `took`. They come back
+/// at once, or after a pause of up to `pause_us` microseconds.
 fn all_sync(threads: u64, records: u64, took: Duration, pause_us: u64) {
     let group = Group::new(position(0));
-    // What was appended, and what was synced. No two syncs are under way at a time.
+    // The end of the appended log, and of the synced one. Only one sync is in progress at a time.
     let (appended, synced, syncing) = (AtomicU64::new(0), AtomicU64::new(0), Mutex::new(()));
     let work = || {
         let _alone = syncing.try_lock().unwrap();
@@ -102,8 +102,8 @@ fn no_thread_waits_for_ever() {
     watched(|| (0..10).for_each(|_| all_sync(32, 500, Duration::ZERO, 30)));
 }
 
-/// The first sync ends in this way, while another one waits. Returns what its leader returns,
-/// unless it panics, what the one that waits returns, and one that comes later.
+/// Ends the first sync in this way, while another one waits. Returns the results of its leader,
+/// unless it panics, of the thread that waits, and of one that comes later.
 fn all_say(end: impl FnOnce() -> Result<LogPosition> + Send) -> [Option<Result<()>>; 3] {
     let group = &Group::new(position(0));
     let (begin, may_begin) = mpsc::channel();
