@@ -1,4 +1,4 @@
-//! How a database is opened.
+//! Options for opening a database.
 
 use std::hash::{BuildHasher, RandomState};
 use std::io::ErrorKind;
@@ -15,7 +15,7 @@ use crate::io::{Access, Disk};
 use crate::store::{Durability, Expected, Settings};
 use crate::wal::{FrameWriting, LEAST_SEGMENT_BYTES, LogSettings};
 
-/// How to open a database.
+/// Options for opening a database.
 ///
 /// ```
 /// use lode::{Durability, Options};
@@ -40,7 +40,7 @@ pub struct Options {
     compacts_when_idle: bool,
 }
 
-/// How often the log is synced at [`Durability::Periodic`], unless [`Options`] say otherwise.
+/// The time between syncs of the log at [`Durability::Periodic`], unless [`Options`] say otherwise.
 pub const DEFAULT_SYNC_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The least that the most bytes of a log can be set to.
@@ -50,7 +50,7 @@ const LEAST_LOG_BYTES: u64 = 64 << 10;
 const FIRST_SEGMENT_BYTES: u64 = 64 << 10;
 
 impl Options {
-    /// The defaults.
+    /// Returns the default options.
     pub fn new() -> Self {
         Self {
             memory_bytes: available_memory_bytes() / 2,
@@ -68,7 +68,6 @@ impl Options {
     /// is half of what the process may take up: of the machine's memory, or of the least limit of
     /// its control groups, or of a part of the limit of its addresses or data. A database in memory
     /// must fit into it; of one in a directory the pages that were used last are kept.
-    ///
     /// What [snapshots](Database::snapshot) need of pages that have changed is at most a quarter of
     /// it (of less than 64 MiB half, and at most 16 MiB), and may always be 1 MiB. What
     /// transactions hold is at most a third. What a statement has no room for is refused with
@@ -83,14 +82,14 @@ impl Options {
         self
     }
 
-    /// What survives what, in a directory; [`Durability::Commit`] by default.
+    /// Sets what survives which crash, in a directory; [`Durability::Commit`] by default.
     pub fn durability(mut self, level: Durability) -> Self {
         self.durability = level;
         self
     }
 
-    /// How often the log is synced at [`Durability::Periodic`], from the start of one sync to the
-    /// start of the next; every 100 ms by default, and every millisecond at most.
+    /// Sets the time between syncs of the log at [`Durability::Periodic`], from the start of one
+    /// sync to the start of the next; 100 ms by default, and 1 ms at least.
     pub fn sync_interval(mut self, interval: Duration) -> Self {
         self.sync_interval = interval;
         self
@@ -111,7 +110,7 @@ impl Options {
         self
     }
 
-    /// The most bytes of a segment of the log, if no single transaction needs more; 16 MiB by
+    /// Sets the most bytes of a segment of the log, if no single transaction needs more; 16 MiB by
     /// default, and at least 16 KiB. The first has 64 KiB. Each after that has a quarter of the
     /// log's bytes, but 128 KiB at least and `bytes` at most.
     pub fn segment_bytes(mut self, bytes: u64) -> Self {
@@ -134,14 +133,14 @@ impl Options {
     }
 
     /// Sets whether a database in a directory gives space back in the background; it does by
-    /// default. That begins if little has been written for ten seconds, and more than a fifth of
-    /// the files and 4 MiB are not in use, or are needed until the next checkpoint only. Each time,
-    /// the next one needs twice as long a pause, up to a minute. Little is what would make a
-    /// checkpoint necessary after a minute: 256 KiB a second at least, unless
+    /// default. It starts if little has been written for ten seconds, and more than a fifth of the
+    /// files and 4 MiB are not in use, or are needed until the next checkpoint only. Each time, the
+    /// next one needs twice as long a pause, up to a minute. Little is what makes a checkpoint
+    /// necessary only after a minute: 256 KiB a second at least, unless
     /// [`log_bytes`](Self::log_bytes) is less than 32 MiB. It stops when more is written.
     ///
-    /// If nothing was written, the database [is compacted](Database::compact). Beside writers,
-    /// a [checkpoint](Database::checkpoint) is written and free space goes back to the file system;
+    /// If nothing was written, the database [is compacted](Database::compact). Next to writers, a
+    /// [checkpoint](Database::checkpoint) is written and free space goes back to the file system;
     /// pages move only where that cannot have holes in files. Sparse pages are filled if much has
     /// changed, but not those of a database of more than half of the memory budget. At level
     /// [`Durability::None`] none of this happens.
@@ -153,30 +152,29 @@ impl Options {
         self
     }
 
-    /// A database that lives as long as its handles.
+    /// Creates a database that lives as long as its handles.
     ///
-    /// A process that is forked must not use it: there everything returns `Forked`.
+    /// A forked process must not use it: every call there returns `Forked`.
     ///
     /// # Errors
-    /// `Io` when the operating system has not that much room for addresses.
+    /// `Io` when the operating system does not have room for that many addresses.
     pub fn in_memory(&self) -> Result<Database> {
         Ok(Database::new(Handle::new(Engine::in_memory(self.settings(random()))?)))
     }
 
-    /// The database in a directory; a new one if the directory is not there or empty.
+    /// Opens the database in a directory; creates one if the directory does not exist or is empty.
     ///
-    /// After a crash it is brought back to what was promised, which takes as long as it takes to do
-    /// again what the log has. [`Database::close`] leaves nothing to do.
+    /// After a crash the database is brought back to what was promised. That takes as long as it
+    /// takes to replay the log. After [`Database::close`] nothing is left to replay.
     ///
     /// The directory is found by its path only here: it may be renamed later. No other program may
     /// change its files while the database is open. If one is removed, renamed or replaced, that is
     /// noticed by the next commit at level [`Durability::Commit`], flush, checkpoint or closing,
-    /// which returns
-    /// `Poisoned`; if the log is cut short, writing to it may end the process (`SIGBUS`), as
-    /// [`map_log`](Self::map_log) says.
+    /// which returns `Poisoned`; if the log is cut short, writing to it may end the process
+    /// (`SIGBUS`), as [`map_log`](Self::map_log) says.
     ///
-    /// A process that is forked must not use the database: there everything returns `Forked`, and
-    /// dropping handles does nothing.
+    /// A forked process must not use the database: every call there returns `Forked`, and dropping
+    /// handles does nothing.
     ///
     /// # Errors
     /// `Locked` when it is open already, here or in another process; `ForeignFile` when files of
@@ -189,7 +187,7 @@ impl Options {
         self.open_directory(path, Expected::Any)
     }
 
-    /// The database in a directory, which has to be there.
+    /// Opens the database in a directory, which has to exist.
     ///
     /// ```
     /// use lode::{Database, Error, Options};
@@ -208,14 +206,14 @@ impl Options {
     /// ```
     ///
     /// # Errors
-    /// `NoDatabase` when there is none, or no directory; nothing is created then. And as
+    /// `NoDatabase` when the directory has none, or does not exist; nothing is created then. And as
     /// [`open`](Self::open).
     pub fn open_existing(&self, path: impl AsRef<Path>) -> Result<Database> {
         let path = path.as_ref();
         self.open_directory(path, Expected::Database { directory: path })
     }
 
-    /// A new database in a directory, which is created if it is not there, and else has to be
+    /// Creates a database in a directory, which is created if it does not exist, and else has to be
     /// empty.
     ///
     /// # Errors
@@ -232,7 +230,7 @@ impl Options {
         self.open_on(Arc::new(disk), random(), expected)
     }
 
-    /// The database in a directory, to read it only: writing returns `ReadOnly`. Any number of
+    /// Opens the database in a directory to read it only: writing returns `ReadOnly`. Any number of
     /// users may have it open in this way at the same time, if none has it open for writing.
     ///
     /// Nothing is written, so the directory may be on a medium or belong to another user that does
@@ -249,7 +247,7 @@ impl Options {
         Ok(Database::new(Handle::new(engine)))
     }
 
-    /// The database on a disk of any kind.
+    /// Opens the database on a disk of any kind.
     pub(crate) fn open_on(
         &self,
         disk: Arc<dyn Disk>,
@@ -262,7 +260,7 @@ impl Options {
         Ok(Database::new(engine))
     }
 
-    /// Its engine without the thread that syncs the log and makes checkpoints.
+    /// Opens its engine without the threads that sync the log and make checkpoints.
     pub(crate) fn open_unattended(
         &self,
         disk: Arc<dyn Disk>,
@@ -315,7 +313,7 @@ fn not_opened(path: &Path, error: &std::io::Error) -> Error {
     }
 }
 
-/// A number that cannot be guessed outside this process.
+/// Returns a number that cannot be guessed outside this process.
 fn random() -> u64 {
     RandomState::new().hash_one(std::process::id())
 }
