@@ -1,4 +1,4 @@
-//! Tests of what comes too late: its database has been closed, and the directory may be another's.
+//! Tests of calls that come after closing: the directory may belong to another database by then.
 
 use crate::io::simulated::Simulated;
 use crate::{Database, Durability, Error, KeyKind, Options, Schema, Type, simulation};
