@@ -328,7 +328,7 @@ mod tests {
         }
     }
 
-    /// Decimals of all sizes.
+    /// Generates decimals of all sizes.
     fn decimals() -> impl Strategy<Value = Decimal> {
         (any::<i128>(), 0..=38u8, 0..=38u8).prop_map(|(number, digits, scale)| {
             let limit = power(digits) as i128;
