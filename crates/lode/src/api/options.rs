@@ -237,7 +237,7 @@ impl Options {
     /// not allow it. If the database was not closed, what the log has is replayed in memory.
     ///
     /// # Errors
-    /// `NoDatabase` when there is none; `Locked` when it is open for writing; `Full` when the
+    /// `NoDatabase` when it is missing; `Locked` when it is open for writing; `Full` when the
     /// memory is too little for what has to be replayed: open it with more, or once for writing;
     /// `ForeignFile`; `Corrupt`; `Version`; `Io`.
     pub fn open_read_only(&self, path: impl AsRef<Path>) -> Result<Database> {

@@ -108,7 +108,7 @@ pub trait ReadTable {
         first.next_row().map(|row| row.is_none())
     }
 
-    /// Returns the record with a key; `None` if there is none.
+    /// Returns the record with a key; `None` if it is missing.
     ///
     /// # Errors
     /// Those of [reading](Self#errors).

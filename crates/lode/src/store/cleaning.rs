@@ -15,8 +15,8 @@ pub(crate) struct Cleaning<'c> {
 impl<'c> Cleaning<'c> {
     /// Starts to clean the `count` pages whose last change is the longest ago, of those that
     /// changed before `moment`, at which [the epoch ended](Pager::end_epoch). No commit was under
-    /// way then: a checkpoint could name half of its changes. Only while one is replayed, pages may
-    /// be cleaned within it, since no checkpoint is made before its end.
+    /// way then: otherwise a checkpoint could name half of its changes. Only while one is replayed,
+    /// pages may be cleaned within it, since no checkpoint is made before its end.
     ///
     /// # Errors
     /// `DiskFull` when there is no space for `reserved` pages, these and those of the next

@@ -34,10 +34,10 @@ use crate::io::Lock;
 use crate::pager::{Pager, ReadEpoch};
 use crate::wal::{Log, LogPosition};
 
-/// The most bytes of the log, even if there is little data.
+/// The bytes that the log may always have, even if there is little data.
 const LEAST_LOG_BYTES: u64 = 32 << 20;
 
-/// The fewest seconds until a checkpoint is necessary at which writes are light.
+/// The seconds that light writes take at least to make a checkpoint necessary.
 const LIGHT_SECONDS: u64 = 64;
 
 /// Pages that threads which were admitted at the same time may change beyond the reserved room.
@@ -410,7 +410,7 @@ impl Store {
         // Recovery starts where the log is durable.
         self.sync(start)?;
         let next = Superblock { is_clean, is_recovering: false, ..*current };
-        // The segments before the start, which are removed, may have said it.
+        // The segments before the start may have recorded this, and they are removed.
         let synced = self.log_to_write()?.synced();
         *current = checkpoint.publish(next, synced).map_err(|error| match error {
             Error::Poisoned { .. } => self.poison(&error),

@@ -28,7 +28,7 @@ impl<'w> PageWriter<'w> {
         choose: impl FnOnce(&mut Vec<PageNumber>),
     ) -> Result<Self> {
         let mut pages = pager.changed_pages();
-        // This comes later: now all pages have been freed that were before the moment.
+        // Taken after that list: by now, all pages are freed that were freed before the moment.
         let mut freed = pager.take_freed(moment);
         while let Some(page) = freed.pop() {
             if let Err(error) = data.remove(page) {

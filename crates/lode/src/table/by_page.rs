@@ -63,7 +63,7 @@ impl ByPage {
         }
     }
 
-    /// Returns true if the walk can continue after an error of its own or of a record.
+    /// Returns true if the walk can continue after its own error, or one of a record.
     pub(crate) fn knows_way(&self) -> bool {
         !self.buckets.is_lost || self.error.is_some()
     }

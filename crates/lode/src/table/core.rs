@@ -30,7 +30,7 @@ pub(crate) struct TableCore {
     state: AtomicU8,
     /// The process that may use it.
     home: Home,
-    /// The epoch in which it was created; the first of all if it existed when the database was
+    /// The epoch in which it was created; the one before all if it existed when the database was
     /// opened.
     created_in: Epoch,
     /// The epoch in which it was dropped.

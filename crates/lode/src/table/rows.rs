@@ -15,7 +15,7 @@ use crate::pager::{Pager, ReadEpoch};
 use crate::schema::ColumnId;
 use crate::tree::Wanted;
 
-/// A maker of rows.
+/// The rows that a cursor shows, one at a time.
 pub(crate) struct Rows {
     /// The columns of a row; `None` for the whole record.
     columns: Option<Arc<[ColumnId]>>,
@@ -43,8 +43,8 @@ enum Shown {
 }
 
 impl Rows {
-    /// Makes a maker of rows of these columns, which the table has. If whole records are needed,
-    /// rows are made of them.
+    /// Prepares rows of these columns, which the table has. If whole records are needed, rows are
+    /// made of them.
     pub(crate) fn new(core: &TableCore, columns: Option<Arc<[ColumnId]>>, needs: Needs) -> Self {
         // A row of all columns in their order is the record, unless cells say more than it does.
         let is_record = |columns: &Arc<[ColumnId]>| {

@@ -60,7 +60,7 @@ use crate::tree::{Direction, Range, Wanted};
 /// `SnapshotTooOld`, `Corrupt`, `Io`. After an error it has ended.
 ///
 /// # Rows without a copy
-/// As an iterator, a cursor copies each row into memory of its own. [`next_row`](Self::next_row)
+/// As an iterator, a cursor copies each row into new memory. [`next_row`](Self::next_row)
 /// lends the row instead, which is faster; [`next_batch`](Self::next_batch) copies many at once.
 pub struct Cursor {
     state: State,

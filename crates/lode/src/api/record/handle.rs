@@ -288,7 +288,7 @@ impl<R: Record> Records<R> {
         self.view.upsert(&self.pack(record)?)
     }
 
-    /// Deletes the record with a key; returns false if there is none.
+    /// Deletes the record with a key; returns false if it is missing.
     ///
     /// # Errors
     /// As [`Record::pack_key`] and [`Table::delete`].
@@ -354,7 +354,7 @@ impl<R: Record> RecordsWithin<'_, R> {
         self.view.transaction().upsert(self.table(), &changed)
     }
 
-    /// Deletes the record with a key; returns false if there is none.
+    /// Deletes the record with a key; returns false if it is missing.
     ///
     /// # Errors
     /// As [`Record::pack_key`] and [`Transaction::delete`].

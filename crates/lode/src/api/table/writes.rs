@@ -385,7 +385,7 @@ impl Table {
         fits.map(|()| there)
     }
 
-    /// Deletes a record; returns false if there is none.
+    /// Deletes a record; returns false if it is missing.
     ///
     /// # Errors
     /// Those of [writing](Self#errors); `NotPacked`, `ValueCount` and `ValueMisfit` when the key is

@@ -230,7 +230,7 @@ impl Transaction {
         Ok(true)
     }
 
-    /// Deletes a record; returns false if there is none.
+    /// Deletes a record; returns false if it is missing.
     ///
     /// # Errors
     /// As [`insert`](Self::insert).

@@ -222,7 +222,7 @@ fn light_writes_do_not_keep_space() {
     assert!(run.db.check().expect("it is open").is_sound());
 }
 
-/// Pages that deletions have left sparse are filled beside light writes, and not again before much
+/// Pages that deletions have left sparse are filled next to light writes, and not again before much
 /// has changed.
 #[test]
 fn light_writes_do_not_keep_sparse_pages() {
