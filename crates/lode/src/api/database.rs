@@ -336,8 +336,8 @@ mod tests {
     use super::*;
     use crate::schema::{Type, Value};
 
-    /// While a check is under way, a table is dropped and another one gets its pages for its heap:
-    /// at the moment of the check they were pages of an index.
+    /// Drops a table during a check, and gives its pages to the heap of another one: at the moment
+    /// of the check they were pages of an index.
     #[test]
     fn pages_that_change_hands_during_a_check_are_not_faults() {
         let db = Database::in_memory().expect("memory");

@@ -16,7 +16,7 @@ fn record(id: u32, value: u8) -> [u8; RECORD_BYTES] {
     record
 }
 
-/// Two mebibytes of memory, and a log for much more.
+/// Returns options with two mebibytes of memory, and a log for much more.
 fn options() -> Options {
     Options::new().memory_bytes(2 << 20).log_bytes(64 << 20).durability(Durability::Process)
 }
@@ -49,8 +49,8 @@ fn data_bytes(disk: &Simulated) -> usize {
     disk.file_bytes("data").expect("it is there").len()
 }
 
-/// Four times as much as memory has room for comes without a checkpoint, and all of it is there
-/// after the end of the process.
+/// Writes four times what fits in memory without a checkpoint, and finds all of it after the end of
+/// the process.
 #[test]
 fn what_is_larger_than_memory_needs_no_checkpoint() {
     for kind in [KeyKind::Hash, KeyKind::Tree] {
@@ -72,7 +72,7 @@ fn what_is_larger_than_memory_needs_no_checkpoint() {
     }
 }
 
-/// Pages that are cleaned again and again leave slots that the last checkpoint needs. The next one
+/// Cleans pages again and again, which leaves slots that the last checkpoint needs. The next one
 /// comes in time to give them back.
 #[test]
 fn cleaning_takes_a_bounded_part_of_the_file() {

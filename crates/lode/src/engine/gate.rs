@@ -302,8 +302,8 @@ mod tests {
         ALL_SLOTS.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// More threads than there are slots: some share one. The one that is alone sees no other, and
-    /// what is added inside is not lost to those who are alone.
+    /// Runs more threads than there are slots: some share one. The one that is alone sees no other,
+    /// and it loses nothing that is added inside.
     #[test]
     fn no_thread_is_inside_with_one_that_is_alone() {
         let _slots = all_slots();
@@ -336,9 +336,8 @@ mod tests {
         assert_eq!(gate.try_read(), Some(2 * closed));
     }
 
-    /// A thread is favoured, another takes the favour away, and neither loses what it adds to a
-    /// sum that only the writers inside guard. While the writer is the only one, no other is
-    /// inside.
+    /// Favours a thread, and lets another take the favour away. Neither loses what it adds to a sum
+    /// that only the writers inside guard. While the writer is the only one, no other is inside.
     #[test]
     fn a_favoured_thread_is_the_only_one_inside() {
         let _slots = all_slots();

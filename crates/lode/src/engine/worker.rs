@@ -124,7 +124,7 @@ impl Signal {
         !state.stopped
     }
 
-    /// Waits until an instant, or without end without one; returns false when the threads are to end.
+    /// Waits until an instant, or without end; returns false when the threads are to end.
     fn wait_until(&self, due: Option<Instant>) -> bool {
         let mut state = locked(&self.state);
         while !state.stopped {
