@@ -1,5 +1,5 @@
 //! A database on a simulated disk, where nothing happens by itself: for tests and fuzzing, of Lode
-//! and of what is built on it. Not part of the promises of this crate's versions.
+//! and of programs built on it. Not part of the promises of this crate's versions.
 
 use std::sync::{Arc, MutexGuard};
 

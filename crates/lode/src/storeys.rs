@@ -1,4 +1,4 @@
-//! The test that modules import what is below them only.
+//! The test that modules import only lower modules.
 
 use std::fs;
 use std::path::{Path, PathBuf};

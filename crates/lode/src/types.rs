@@ -50,7 +50,7 @@ pub enum Type {
     Text(u32),
     /// Exactly this many bytes; ordered bytewise.
     Bytes(u32),
-    /// UTF-8 of at most this many bytes, in as many as it has; ordered bytewise.
+    /// UTF-8 of at most this many bytes, stored in its own length; ordered bytewise.
     VarText(u32),
     /// At most this many bytes; ordered bytewise, a value before those that it is the start of.
     VarBytes(u32),

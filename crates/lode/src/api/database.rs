@@ -104,8 +104,8 @@ impl Database {
         self.engine.table_names()
     }
 
-    /// Drops a table with all its records. Handles of it find no table any more; snapshots that
-    /// were taken before still see it.
+    /// Drops a table with all its records. Handles of it find no table then; snapshots that were
+    /// taken before still see it.
     ///
     /// # Errors
     /// `NoTable`; and those of [writing](Table#errors).
@@ -115,7 +115,7 @@ impl Database {
 
     /// Deletes all records of a table at once, however many there are: the table is replaced by an
     /// empty one like it, which is returned. After a crash it is one or the other. Handles of the
-    /// old one find no table any more; snapshots that were taken before still see it.
+    /// old one find no table then; snapshots that were taken before still see it.
     ///
     /// ```
     /// use lode::{Database, KeyKind, ReadTable, Schema, Type};
@@ -141,13 +141,12 @@ impl Database {
         Transaction::new(self.engine.clone(), None)
     }
 
-    /// Starts a transaction that reads the records as of a snapshot, and what it has written
-    /// itself. (Snapshot isolation: Berenson et al., A Critique of ANSI SQL Isolation Levels,
-    /// SIGMOD 1995.)
+    /// Starts a transaction that reads the records as of a snapshot, and its own writes. (Snapshot
+    /// isolation: Berenson et al., A Critique of ANSI SQL Isolation Levels, SIGMOD 1995.)
     ///
     /// Its commit returns `Conflict` if a record that it has inserted, changed or deleted was
-    /// changed since that moment, or one that was in the way of an insert. What it only read is not
-    /// looked at again.
+    /// changed since that moment, or one that was in the way of an insert. Records that it only
+    /// read are not checked again.
     ///
     /// ```
     /// use lode::{Database, Error, KeyKind, ReadTable, Schema, Type};
@@ -172,16 +171,16 @@ impl Database {
     }
 
     /// Runs `work` in a transaction and commits it. Runs it again from the start if another writer
-    /// has changed a record that it looked up by its key, or wrote. Returns what `work` returned.
+    /// has changed a record that it looked up by its key, or wrote. Returns the result of `work`.
     ///
-    /// `work` may be called several times, so it changes nothing but what is in the transaction. An
-    /// error that it returns ends it, and nothing of the transaction happens. Records that it had
-    /// looked up by key were there all at the same time then: if they were not, `work` runs again.
+    /// `work` may be called several times, so it changes nothing outside the transaction. An error
+    /// that it returns ends it, and nothing of the transaction happens. Its lookups by key all saw
+    /// one moment then: if they did not, `work` runs again.
     ///
-    /// What it read by a cursor, by `len` or by `is_empty` is not looked at again. Other writers
-    /// may change that between the reading and the commit, and between two readings. So a rule
-    /// about several records, such as a count, holds only if each transaction that could break it
-    /// also looks up and writes a record that stands for the rule: one with that count, say.
+    /// Reads by a cursor, by `len` or by `is_empty` are not checked again. Other writers may change
+    /// these records between the reading and the commit, and between two readings. So a rule about
+    /// several records, such as a count, holds only if each transaction that could break it also
+    /// looks up and writes a record that stands for the rule: one with that count, say.
     ///
     /// ```
     /// use lode::{Database, KeyKind, ReadTable, Schema, Table, Type, Value};
@@ -224,7 +223,7 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// What `work` returns; those of [`Transaction::commit`]; `Conflict` after
+    /// The errors of `work`; those of [`Transaction::commit`]; `Conflict` after
     /// [`MOST_ATTEMPTS`](crate::MOST_TRANSACT_ATTEMPTS) attempts.
     pub fn transact<T, E: From<Error>>(
         &self,
@@ -248,12 +247,12 @@ impl Database {
         }
     }
 
-    /// Takes a snapshot: all tables as they are now, for as long as it is kept. It blocks no other
+    /// Takes a snapshot: all tables as they are now, until it is dropped. It blocks no other
     /// operation.
     ///
     /// Of each page that changes later, the old image is kept in memory. Snapshots may take up a
     /// quarter of the memory budget with that, or 16 MiB if that is more. If they would take more,
-    /// the oldest ones expire: reading what has changed since is an error from then on,
+    /// the oldest ones expire: reading changed pages is an error from then on,
     /// [`SnapshotTooOld`](crate::Error::SnapshotTooOld). So no snapshot is in the way of a writer.
     /// Scans are snapshots too.
     pub fn snapshot(&self) -> Snapshot {
@@ -283,13 +282,12 @@ impl Database {
     }
 
     /// Gives space back. Sparse pages of all tables are filled from others, and those that become
-    /// empty are freed; then pages move to the front of the data file, and what is free after them
-    /// goes back to the file system. It works in small steps, next to readers and writers. In
-    /// memory, the freed pages are of use for other records.
+    /// empty are freed; then pages move to the front of the data file, and the free space after
+    /// them goes back to the file system. It works in small steps, next to readers and writers. In
+    /// memory, the freed pages serve other records.
     ///
     /// # Errors
-    /// As [`flush`](Self::flush). `Corrupt` when a table is damaged; others are compacted all the
-    /// same.
+    /// As [`flush`](Self::flush). `Corrupt` when a table is damaged; others are compacted anyway.
     pub fn compact(&self) -> Result<Compacted> {
         self.engine.compact()
     }
@@ -299,8 +297,7 @@ impl Database {
     /// handle closes it too, but does not say whether that went well.
     ///
     /// # Errors
-    /// As [`flush`](Self::flush). It is closed all the same; what the level promised is still
-    /// there.
+    /// As [`flush`](Self::flush). It is closed anyway; the promise of the level is kept.
     pub fn close(self) -> Result<()> {
         self.engine.close()
     }

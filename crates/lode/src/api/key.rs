@@ -14,8 +14,8 @@ use crate::schema::{Column, Schema, Type, Value};
 ///   [`Value`];
 /// - a tuple of such values, if the key has several columns.
 ///
-/// Numbers are of any type, as long as they fit their column. Bytes are a packed key; as a value
-/// they are [`Value::Bytes`].
+/// Numbers are of any type that fits their column. Bytes are a packed key; as a value they are
+/// [`Value::Bytes`].
 ///
 /// ```
 /// use lode::{Database, KeyKind, ReadTable, Schema, Type, Value};
@@ -33,7 +33,7 @@ use crate::schema::{Column, Schema, Type, Value};
 /// # Ok::<(), lode::Error>(())
 /// ```
 pub trait Key {
-    /// Calls `work` with the packed key, and returns what it returns.
+    /// Calls `work` with the packed key, and returns its result.
     ///
     /// # Errors
     /// Those of `work`. `ValueCount`, `ValueMisfit` and `KeyTooLong` when the values do not fit the

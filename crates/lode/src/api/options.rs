@@ -68,21 +68,22 @@ impl Options {
     /// is half of what the process may take up: of the machine's memory, or of the least limit of
     /// its control groups, or of a part of the limit of its addresses or data. A database in memory
     /// must fit into it; of one in a directory the pages that were used last are kept.
-    /// What [snapshots](Database::snapshot) need of pages that have changed is at most a quarter of
-    /// it (of less than 64 MiB half, and at most 16 MiB), and may always be 1 MiB. What
-    /// transactions hold is at most a third. What a statement has no room for is refused with
-    /// `TxnTooLarge`, and nothing of it happens.
     ///
-    /// In a directory, all pages that one transaction changes must fit into seven eighths of what
-    /// pages have left. Each record far from the others changes a page of 16 KiB. As far as these
-    /// pages are known, the statement is refused that changes too many; otherwise the commit
+    /// Old images of pages for [snapshots](Database::snapshot) take at most a quarter of it (of
+    /// less than 64 MiB half, and at most 16 MiB), and may always be 1 MiB. Transactions hold at
+    /// most a third. A statement that has no room is refused with `TxnTooLarge`, and nothing of it
+    /// happens.
+    ///
+    /// In a directory, all pages that one transaction changes must fit into seven eighths of the
+    /// room left for pages. Each record far from the others changes a page of 16 KiB. As far as
+    /// these pages are known, the statement is refused that changes too many; otherwise the commit
     /// returns `Full` and changes nothing.
     pub fn memory_bytes(mut self, bytes: u64) -> Self {
         self.memory_bytes = bytes;
         self
     }
 
-    /// Sets what survives which crash, in a directory; [`Durability::Commit`] by default.
+    /// Sets which crashes operations survive, in a directory; [`Durability::Commit`] by default.
     pub fn durability(mut self, level: Durability) -> Self {
         self.durability = level;
         self
@@ -97,8 +98,8 @@ impl Options {
 
     /// Sets how long the log may become before writers wait for a checkpoint; 1 GiB by default, and
     /// 64 KiB at least. If there is less data, it is twice as much as that (and at least 32 MiB, if
-    /// `bytes` allow it). Half-way, a checkpoint is made in the background. What is in the log has
-    /// to be replayed after a crash.
+    /// `bytes` allow it). Half-way, a checkpoint is made in the background. The log has to be
+    /// replayed after a crash.
     ///
     /// While all records change all the time, the files take up twice the bytes of all pages, as
     /// long a log, and some MiB. Less here has a shorter log, and more checkpoints.
@@ -124,7 +125,7 @@ impl Options {
     ///
     /// A write through a mapping needs no call of the system, and has no error to return. If the
     /// disk fails and the file system shuts down, or another program cuts the file off, the next
-    /// write ends the process (`SIGBUS`). What the level promised is there when the database is
+    /// write ends the process (`SIGBUS`). The promise of the level is kept when the database is
     /// opened again. With `false`, the log on a disk is written by calls, which takes longer, and
     /// such an error is [`Error::Poisoned`] or [`Error::Io`].
     pub fn map_log(mut self, maps: bool) -> Self {
@@ -164,8 +165,8 @@ impl Options {
 
     /// Opens the database in a directory; creates one if the directory does not exist or is empty.
     ///
-    /// After a crash the database is brought back to what was promised. That takes as long as it
-    /// takes to replay the log. After [`Database::close`] nothing is left to replay.
+    /// After a crash the database is brought back to its promised state. That takes the time to
+    /// replay the log. After [`Database::close`] nothing is left to replay.
     ///
     /// The directory is found by its path only here: it may be renamed later. No other program may
     /// change its files while the database is open. If one is removed, renamed or replaced, that is
@@ -234,11 +235,11 @@ impl Options {
     /// users may have it open in this way at the same time, if none has it open for writing.
     ///
     /// Nothing is written, so the directory may be on a medium or belong to another user that does
-    /// not allow it. If the database was not closed, what the log has is replayed in memory.
+    /// not allow it. If the database was not closed, the log is replayed in memory.
     ///
     /// # Errors
     /// `NoDatabase` when it is missing; `Locked` when it is open for writing; `Full` when the
-    /// memory is too little for what has to be replayed: open it with more, or once for writing;
+    /// memory is too little for the replay of the log: open it with more, or once for writing;
     /// `ForeignFile`; `Corrupt`; `Version`; `Io`.
     pub fn open_read_only(&self, path: impl AsRef<Path>) -> Result<Database> {
         let path = path.as_ref();

@@ -1,5 +1,5 @@
-//! Reading: what a table, a table at the moment of a snapshot, and a table within a transaction
-//! have in common.
+//! Reading, in common for a table, a table at the moment of a snapshot, and a table within a
+//! transaction.
 
 use std::ops::{Bound, RangeBounds};
 
@@ -50,7 +50,7 @@ use crate::tree::Range;
 /// # Errors
 /// All of it can return `NoTable` when the table was dropped, or at a snapshot before it was
 /// created; `Closed`, `Forked`, `Corrupt` and `Io`; at a snapshot `SnapshotTooOld`; `NotPacked`,
-/// `ValueCount` and `ValueMisfit` when a key is none of the table; `OtherDatabase`.
+/// `ValueCount` and `ValueMisfit` when a key does not fit the table; `OtherDatabase`.
 pub trait ReadTable {
     /// Returns the table that is read.
     fn table(&self) -> &Table;
@@ -227,11 +227,10 @@ pub struct TableAt<'t> {
     snapshot: &'t Snapshot,
 }
 
-/// A table as a transaction sees it: with what the transaction has written so far. Made by
-/// [`Table::within`].
+/// A table as a transaction sees it: with its own writes so far. Made by [`Table::within`].
 ///
-/// A commit looks at the records that were read by their keys, not at those that cursors came by:
-/// [get](ReadTable::get) what must not change until then.
+/// A commit checks the records that were read by their keys, not those that cursors read:
+/// [get](ReadTable::get) the records that must not change until then.
 ///
 /// ```
 /// use lode::{Database, KeyKind, ReadTable, Schema, Type};
@@ -380,8 +379,8 @@ impl TableWithin<'_> {
         self.transaction
     }
 
-    /// Takes a snapshot of the table, and copies what the transaction has written in `range`; in
-    /// all of it if that is `None`.
+    /// Takes a snapshot of the table, and copies the transaction's writes in `range`; all of them
+    /// if that is `None`.
     fn parts(&self, range: Option<&Range>) -> Result<(Snapshot, Written)> {
         self.transaction.expect_own(self.table)?;
         Ok((self.transaction.moment(), self.transaction.written(self.table.core(), range)?))

@@ -8,8 +8,8 @@ use crate::error::{Error, Result};
 use crate::pager::{Pager, ReadEpoch};
 use crate::table::TableCore;
 
-/// All tables of a database as they were at one moment, for as long as it is kept. Clones have the
-/// same moment, and are cheap. [`Table::at`] returns a table to read.
+/// All tables of a database as they were at one moment, until it is dropped. Clones have the same
+/// moment, and are cheap. [`Table::at`] returns a table to read.
 ///
 /// ```
 /// use lode::{Database, KeyKind, ReadTable, Schema, Type};

@@ -42,7 +42,7 @@ pub(super) struct Steps<'c> {
 }
 
 impl<'c> Steps<'c> {
-    /// Bytes that each step takes up, besides what it refers to.
+    /// Bytes that each step takes up, besides the data that it refers to.
     pub(super) const BYTES_OF_ONE: usize =
         size_of::<(Step<'c>, Option<Box<UndoRecord>>)>() + size_of::<UndoRecord>();
 

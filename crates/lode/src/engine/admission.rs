@@ -1,9 +1,9 @@
-//! Admission: an operation starts when there is room for what it changes. That is room in memory
-//! for changed pages, which may not leave before a checkpoint; in the data file, for a checkpoint
-//! of them; and in the log, which a checkpoint makes short again.
+//! Admission: an operation starts when there is room for its changes. That is room in memory for
+//! changed pages, which may not leave before a checkpoint; in the data file, for a checkpoint of
+//! them; and in the log, which a checkpoint makes short again.
 //!
-//! Most operations change few pages, for which room is made ahead; `extra_pages` is what an
-//! operation changes beyond that: the pages of a long record.
+//! Most operations change few pages, for which room is made ahead; `extra_pages` are the pages that
+//! an operation changes beyond that: those of a long record.
 
 use std::cell::Cell;
 use std::sync::{MutexGuard, PoisonError};
@@ -16,7 +16,7 @@ use crate::store::{Durability, Need, Store};
 /// The number of times that an operation that found no room is tried again.
 const MOST_TRIES: usize = 1000;
 
-/// The size of what a commit writes.
+/// The size of a commit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CommitSize {
     /// Records that are written or deleted.

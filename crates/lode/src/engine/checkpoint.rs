@@ -45,8 +45,8 @@ impl Engine {
         self.checkpoint_while(needed, goes_on)
     }
 
-    /// Writes out up to `count` changed pages, without a checkpoint; for the holder of [what is
-    /// current](Store::current). If there is space for a checkpoint only, it writes none.
+    /// Writes out up to `count` changed pages, without a checkpoint; for the holder of [the current
+    /// superblock](Store::current). If there is space for a checkpoint only, it writes none.
     pub(crate) fn clean(
         &self,
         store: &Store,
@@ -144,7 +144,7 @@ impl Engine {
         Ok(Some((store, current)))
     }
 
-    /// Starts a checkpoint of this moment; for the holder of [what is current](Store::current).
+    /// Starts a checkpoint of now; for the holder of [the current superblock](Store::current).
     pub(crate) fn begin_checkpoint<'e>(&'e self, store: &'e Store) -> Result<Checkpoint<'e>> {
         let catalogue = self.catalogue();
         let (place, moment) = self.barrier(store.log_to_write()?);

@@ -84,7 +84,7 @@ fn cleaning_takes_a_bounded_part_of_the_file() {
     let used_bytes = db.statistics().data_used_bytes as usize;
     (1..9).for_each(|value| upsert_all(&table, 3 * RECORDS, value));
     let size_bytes = data_bytes(&disk);
-    // A quarter that pages have left, what the file has ahead, and what a checkpoint needs.
+    // A quarter left by cleaned pages, the space ahead of need, and the space for a checkpoint.
     let most_bytes = used_bytes / 4 * 5 + (4 << 20) + (3 << 20);
     assert!(size_bytes < most_bytes, "{size_bytes} bytes, {used_bytes} used");
     expect_all(&db, 3 * RECORDS, 8);

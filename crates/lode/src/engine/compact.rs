@@ -47,7 +47,7 @@ const MOST_ROUNDS: usize = 16;
 
 impl Engine {
     /// Fills sparse pages of all tables, moves all pages to the front of the data file, and gives
-    /// what is free after them back.
+    /// the free space after them back.
     pub(crate) fn compact(&self) -> Result<Compacted> {
         self.expect_open()?;
         let _turn = self.turn_to_compact();

@@ -62,7 +62,7 @@ impl Error {
 
     /// Returns true if the same work can succeed when it is started again, though the caller
     /// changes nothing: after a `Conflict`, with a new snapshot after `SnapshotTooOld`, and after
-    /// `Locked`. The [effect](Self::effect) of such an error is none.
+    /// `Locked`. Such an error has no [effect](Self::effect).
     /// [`Database::transact`](crate::Database::transact) repeats work after a `Conflict`.
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::Conflict { .. } | Self::SnapshotTooOld { .. } | Self::Locked)

@@ -294,7 +294,7 @@ pub enum Error {
         /// The table.
         table: String,
     },
-    /// A table is of another database than what it is read or written with.
+    /// A table is of another database than the snapshot or transaction that uses it.
     #[error("table {table}: it is of another database than the {reader}")]
     OtherDatabase {
         /// The table.
@@ -413,7 +413,7 @@ pub enum Error {
         /// The error of making it durable.
         source: Box<Error>,
     },
-    /// An operation of several steps has ended in the middle. What it did before stays.
+    /// An operation of several steps has ended in the middle. The finished steps stay.
     #[error("{done} records were dealt with before: {source}")]
     PartlyDone {
         /// Records that were finished. For [`load`](crate::Table::load) they are the first ones.

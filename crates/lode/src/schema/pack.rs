@@ -353,7 +353,7 @@ impl Schema {
     }
 }
 
-/// Puts a number into its cell, which has as many bytes.
+/// Puts a number into its cell, which has the same size.
 fn put<const SIZE: usize>(cell: &mut [u8], number: [u8; SIZE]) -> bool {
     cell.copy_from_slice(&number);
     true

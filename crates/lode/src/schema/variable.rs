@@ -228,8 +228,8 @@ impl Schema {
     /// null bit stays as it is.
     ///
     /// # Errors
-    /// `NoColumn`; `KeyColumn`; `NotPacked` when the bytes are none of the column, or the payload
-    /// is none; `ValueTooLong`; `RecordTooLong`.
+    /// `NoColumn`; `KeyColumn`; `NotPacked` when the bytes do not fit the column, or the payload is
+    /// none; `ValueTooLong`; `RecordTooLong`.
     pub(crate) fn replace(
         &self,
         payload: &mut Vec<u8>,

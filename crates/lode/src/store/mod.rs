@@ -4,7 +4,7 @@
 //! | file | content |
 //! |---|---|
 //! | `data` | pages as of the last checkpoint (`crate::data`) |
-//! | `log-…` | what has happened since (`crate::wal`) |
+//! | `log-…` | changes since then (`crate::wal`) |
 //! | `creating` | nothing; the others are being created, unless `data` has a superblock |
 //! | `lock` | nothing; the process that has it locked has the database open |
 
@@ -171,8 +171,8 @@ impl Store {
         self.log_to_write()?.sync(to).map_err(|error| self.poison(&error))
     }
 
-    /// Checks that the files are still those that will be opened the next time. If not, nothing can
-    /// be promised any more.
+    /// Checks that the files are still those that will be opened the next time. If not, nothing
+    /// more can be promised.
     pub(crate) fn expect_files(&self) -> Result<()> {
         self.log_to_write()?.expect_files().map_err(|error| self.poison(&error))
     }
@@ -233,15 +233,15 @@ impl Store {
     }
 
     /// Returns true if a checkpoint gives space of the data file back: slots that cleaned pages
-    /// have left, and what is reserved for changed pages.
+    /// have left, and space reserved for changed pages.
     pub(crate) fn checkpoint_gives_space(&self, pager: &Pager) -> bool {
         let has_some = self.data.released() > 0 || pager.dirty() > pager.most_dirty() / 8;
         has_some && !self.is_step_by_step.load(Ordering::Relaxed)
     }
 
     /// Starts to clean the `count` changed pages whose last change is the longest ago, as of [a
-    /// moment](Cleaning::begin). No checkpoint may be under way: the caller holds [what is
-    /// current](Self::current).
+    /// moment](Cleaning::begin). No checkpoint may be under way: the caller holds [the current
+    /// superblock](Self::current).
     ///
     /// # Errors
     /// `DiskFull` when there is space for a checkpoint only.
@@ -318,7 +318,7 @@ impl Store {
     }
 
     /// Gives space at the end of the data file back. An operation that changes pages from now on
-    /// has to [make room](Self::make_room) again, since this was the room that it had reserved.
+    /// has to [make room](Self::make_room) again, since it had reserved this space.
     pub(crate) fn shrink(&self, pager: &Pager) -> Result<()> {
         let _turn = locked(&self.making_room);
         self.forget_room();
@@ -328,8 +328,8 @@ impl Store {
         self.data.shrink(pages)
     }
 
-    /// Gives space of the data file back, wherever it is free. As after [`shrink`](Self::shrink),
-    /// an operation has to make room again. The caller holds [what is current](Self::current).
+    /// Gives all free space of the data file back. As after [`shrink`](Self::shrink), an operation
+    /// has to make room again. The caller holds [the current superblock](Self::current).
     ///
     /// # Errors
     /// `Poisoned`.
@@ -341,7 +341,7 @@ impl Store {
     }
 
     /// Gives back some space of the data file that nothing has needed between the last two
-    /// checkpoints. The caller holds [what is current](Self::current).
+    /// checkpoints. The caller holds [the current superblock](Self::current).
     pub(crate) fn give_back_unneeded(&self, pager: &Pager) {
         let unneeded = self.data.take_unneeded();
         if unneeded > 0 {
@@ -363,8 +363,8 @@ impl Store {
         self.log_to_write()?.shrink_at_end()
     }
 
-    /// Has the next checkpoint move the nodes of the page map that are beyond the needed space.
-    /// The caller holds [what is current](Self::current).
+    /// Has the next checkpoint move the nodes of the page map that are beyond the needed space. The
+    /// caller holds [the current superblock](Self::current).
     ///
     /// # Errors
     /// `DiskFull` when there is no space for a checkpoint with them.

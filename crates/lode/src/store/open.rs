@@ -1,4 +1,4 @@
-//! Opening a directory: creating a database, or bringing one back to what was promised.
+//! Opening a directory: creates a database, or brings one back to its promised state.
 
 use std::io::ErrorKind;
 use std::path::Path;

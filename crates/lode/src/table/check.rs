@@ -60,12 +60,12 @@ impl TableCore {
         heap.check(pager, (moment, heap_pages), is_whole.then_some(&census), report);
     }
 
-    /// Refuses a payload in the heap that is none of this table.
+    /// Refuses a payload in the heap that does not fit this table.
     pub(crate) fn expect_stored(&self, payload: &[u8]) -> Result<()> {
         self.schema().expect_payload(payload).map_err(|error| self.corrupt(error.to_string()))
     }
 
-    /// Refuses bytes of the heap, a payload or a record with its key, if they are none of this
+    /// Refuses bytes of the heap, a payload or a record with its key, if they do not fit this
     /// table.
     pub(crate) fn expect_whole(&self, heap: &Heap, whole: &[u8]) -> Result<()> {
         match heap.has_keys() {

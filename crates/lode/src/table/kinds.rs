@@ -106,7 +106,7 @@ impl Kinds {
         }
     }
 
-    /// Starts a walk over all records that can be read. Those of hashes have no direction.
+    /// Starts a walk over all records that can be read. A walk over hashed keys has no direction.
     pub(crate) fn walk_readable(&self, direction: Direction) -> Walk {
         match self {
             Self::Hash(_) => Walk::Buckets(Buckets::new()),

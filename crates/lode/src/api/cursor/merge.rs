@@ -1,4 +1,4 @@
-//! Merges what a transaction has written with the records of the table.
+//! Merges the writes of a transaction with the records of the table.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ pub(in crate::api) struct Written {
     pub _loan: Loan,
 }
 
-/// The position of a cursor in what its transaction has written.
+/// The position of a cursor in the writes of its transaction.
 pub(super) struct Own {
     written: Arc<Written>,
     kind: KeyKind,

@@ -1,7 +1,7 @@
 //! Cursors: many records of a table, one after another, as the caller asks for them.
 //!
-//! A cursor owns what it reads from: a snapshot, and a copy of what a transaction has written. So
-//! it borrows nothing, and other records can be written between two rows.
+//! A cursor owns its sources: a snapshot, and a copy of a transaction's writes. So it borrows
+//! nothing, and other records can be written between two rows.
 
 mod batch;
 mod merge;
@@ -25,7 +25,7 @@ use crate::tree::{Direction, Range, Wanted};
 /// [`Row`]s; made by [`ReadTable`](super::ReadTable).
 ///
 /// It sees the table as it was when the cursor was made, whatever is written later; a cursor of a
-/// transaction also sees what that had written by then. Until it is dropped, it is a
+/// transaction also sees that transaction's writes until then. Until it is dropped, it is a
 /// [snapshot](super::Database::snapshot).
 ///
 /// [`columns`](Self::columns), [`limit`](Self::limit), [`rev`](Self::rev) and

@@ -79,8 +79,8 @@ pub struct Records<R, V = Table> {
 /// Records as they were at the moment of a snapshot. Made by [`Records::at`].
 pub type RecordsAt<'r, R> = Records<R, TableAt<'r>>;
 
-/// Records as a transaction sees them: those of the table, with what it has written in their place.
-/// Made by [`Records::within`].
+/// Records as a transaction sees them: those of the table, replaced by its own writes. Made by
+/// [`Records::within`].
 pub type RecordsWithin<'r, R> = Records<R, TableWithin<'r>>;
 
 impl<R, V: Clone> Clone for Records<R, V> {
@@ -304,8 +304,8 @@ impl<R: Record> Records<R> {
     /// it has returned.
     ///
     /// # Errors
-    /// `KeyChanged`; as [`Record::pack`] when the record does not fit its columns any more. It
-    /// stays as it was. And as [`Table::change`].
+    /// `KeyChanged`; as [`Record::pack`] when the new record does not fit its columns; the old one
+    /// stays. And as [`Table::change`].
     pub fn change(&self, key: R::Key<'_>, mut change: impl FnMut(&mut R)) -> Result<bool> {
         let Some(key) = self.key_of_any(key)? else { return Ok(false) };
         let mut outcome = Ok(());
@@ -342,8 +342,8 @@ impl<R: Record> RecordsWithin<'_, R> {
     /// Lets `change` change the record with a key. Returns true if there is such a record.
     ///
     /// # Errors
-    /// `KeyChanged`; as [`Record::pack`] when the record does not fit its columns any more. It
-    /// stays as it was. And as [`Transaction::upsert`].
+    /// `KeyChanged`; as [`Record::pack`] when the new record does not fit its columns; the old one
+    /// stays. And as [`Transaction::upsert`].
     pub fn change(&self, key: R::Key<'_>, change: impl FnOnce(&mut R)) -> Result<bool> {
         let Some(key) = self.key_of_any(key)? else { return Ok(false) };
         let mut payload = Vec::new();

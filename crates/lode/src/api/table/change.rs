@@ -27,7 +27,7 @@ thread_local! {
     static CHANGED: RefCell<Vec<(usize, Vec<u8>)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A record that a closure in this thread changes, for as long as this is kept.
+/// A record that a closure in this thread changes, until this is dropped.
 struct Changing {
     _same_thread: PhantomData<*const ()>,
 }
@@ -103,10 +103,10 @@ impl Table {
     /// ```
     ///
     /// # Errors
-    /// `NotPacked`, `ValueTooLong` and `RecordTooLong` when what `change` has made is no payload of
-    /// such a record; the record stays as it was. `Conflict` when other threads wrote the record
-    /// during each of some thousand calls. `Reentered` when it is called in a closure that is
-    /// changing the same record.
+    /// `NotPacked`, `ValueTooLong` and `RecordTooLong` when the changed payload does not fit such a
+    /// record; the record stays as it was. `Conflict` when other threads wrote the record during
+    /// each of some thousand calls. `Reentered` when it is called in a closure that is changing the
+    /// same record.
     pub fn change(
         &self,
         key: impl Key,

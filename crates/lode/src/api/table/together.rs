@@ -137,8 +137,8 @@ impl Table {
             payload_bytes += payload.len();
             held_bytes += 2 * key.len() + payload.len() + size_of::<R>() + BESIDE;
             loan.grow_to(held_bytes)?;
-            // As in a transaction: what certainly has no room in pages is refused here. Of a
-            // database in memory, records may take the place of others.
+            // As in a transaction: records that certainly have no room in pages are refused here.
+            // In a database in memory, records may replace others.
             let most_bytes = match self.db.store() {
                 Some(_) => self.db.pager().most_written_bytes() as usize,
                 None => MOST_TRANSACTION_BYTES,

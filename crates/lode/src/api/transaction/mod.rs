@@ -1,6 +1,6 @@
-//! Write transactions: their writes wait in memory until the commit, and what they read must still
-//! be the same then (optimistic concurrency control with backward validation: Härder, Observations
-//! on Optimistic Concurrency Control Schemes, Information Systems 9(2), 1984).
+//! Write transactions: their writes wait in memory until the commit, and the records that they read
+//! must still be the same then (optimistic concurrency control with backward validation: Härder,
+//! Observations on Optimistic Concurrency Control Schemes, Information Systems 9(2), 1984).
 
 mod moment;
 mod room;
@@ -34,8 +34,8 @@ use crate::wal::LogPosition;
 ///
 /// Transactions do not wait for each other. If another writer has changed a record that the
 /// transaction looked up by its key, or wrote, its commit returns [`Error::Conflict`] and nothing
-/// of it happens: run it again. What it has read by a cursor, by `len` or by `is_empty`, the commit
-/// does not look at again.
+/// of it happens: run it again. The commit does not check again what was read by a cursor, by `len`
+/// or by `is_empty`.
 ///
 /// It keeps what it reads and writes in memory, so it is used by one thread at a time.
 /// [`Table::within`] is a table as it sees it.

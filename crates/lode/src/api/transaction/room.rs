@@ -1,5 +1,5 @@
 //! Limits of a transaction: its memory is a part of the database's budget, and so are the pages
-//! that its commit will change. What cannot be committed is refused at the statement.
+//! that its commit will change. A statement that could not be committed is refused.
 
 use std::sync::Arc;
 

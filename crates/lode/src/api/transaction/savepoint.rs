@@ -27,7 +27,7 @@ struct Kept {
     written: usize,
 }
 
-/// The points that are kept, one inside the other, and what was written since the first of them.
+/// The points that are kept, one inside the other, and the notes on writes since the first of them.
 #[derive(Default)]
 pub(super) struct Savepoints {
     kept: Vec<Kept>,
@@ -88,9 +88,9 @@ impl Transaction {
         Savepoint { number }
     }
 
-    /// Undoes what was written since a point, which is kept; those inside it are gone. The commit
-    /// still looks at what was read since then. For a point that is gone, or of another
-    /// transaction, this does nothing.
+    /// Undoes the writes since a point, which is kept; those inside it are gone. The commit still
+    /// checks the reads since then. For a point that is gone, or of another transaction, this does
+    /// nothing.
     pub fn roll_back_to(&self, point: &Savepoint) {
         let mut savepoints = self.savepoints.borrow_mut();
         let Some(at) = savepoints.place_of(point) else { return };
@@ -102,7 +102,7 @@ impl Transaction {
         }
     }
 
-    /// Forgets a point, and those inside it; what was written stays.
+    /// Forgets a point, and those inside it; the writes stay.
     pub fn release(&self, point: Savepoint) {
         let mut savepoints = self.savepoints.borrow_mut();
         let Some(at) = savepoints.place_of(&point) else { return };

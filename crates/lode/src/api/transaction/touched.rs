@@ -147,7 +147,7 @@ impl Touched {
         self.keys.len() + self.payloads.len() + self.entries.len() * OVERHEAD + pages
     }
 
-    /// Returns the bytes that a [copy](Self::written) of what was written takes up, about.
+    /// Returns the bytes that a [copy](Self::written) of the writes takes up, about.
     pub(super) fn copy_bytes(&self) -> usize {
         /// Two byte strings, each by itself on the heap.
         const OVERHEAD: usize = size_of::<(Vec<u8>, Option<Vec<u8>>)>() + 2 * size_of::<u128>();
@@ -276,7 +276,7 @@ impl Touched {
         self.sparse_above_bytes = (2 * payloads.len()).max(LEAST_SPARSE_BYTES);
     }
 
-    /// Copies what was written, all or a range, in the order of keys.
+    /// Copies the writes, all or a range, in the order of keys.
     pub(super) fn written(&self, range: Option<&Range>) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
         let written = (0..self.count()).filter_map(|number| {
             let (key, wanted) = (self.key(number), self.wanted(number)?);
