@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::pager::Passed;
 use crate::store::{Durability, Need, Store};
 
-/// The number of times that an operation that found no room is tried again.
+/// The most repeats of an operation that found no room.
 const MOST_TRIES: usize = 1000;
 
 /// The size of a commit.
@@ -26,8 +26,9 @@ pub(crate) struct CommitSize {
 }
 
 impl CommitSize {
-    /// Readers pass larger commits: in a directory, where pages may have to come from the disk, and
-    /// in memory. For shorter ones, keeping page images would take longer than waiting.
+    /// The sizes from which on readers pass a commit: in a directory, where pages may have to come
+    /// from the disk, and in memory. For shorter ones, keeping page images would take longer than
+    /// waiting.
     const LONG: Self = Self { records: 1 << 13, bytes: 4 << 20 };
     const LONG_IN_MEMORY: Self = Self { records: 1 << 16, bytes: 16 << 20 };
 

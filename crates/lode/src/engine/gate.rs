@@ -92,7 +92,7 @@ thread_local! {
     static OWN: Own = Own::take();
 }
 
-/// A thread inside, which leaves from the slot that it entered.
+/// The stay of a thread inside, which ends in that thread.
 pub(crate) struct Inside<'g> {
     slot: &'g Slot,
     is_own: bool,
