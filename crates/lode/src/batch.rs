@@ -1,13 +1,13 @@
 //! Records that a walk over an index has copied out of one page.
 
-/// Keys and what is under them, as far as a walk wants them.
+/// Keys and payloads, or the parts that a walk wants of them.
 #[derive(Default)]
 pub(crate) struct Batch {
     bytes: Vec<u8>,
     records: Vec<Place>,
 }
 
-/// Where a record begins, and how many bytes its key has.
+/// The start of a record, and the bytes of its key.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
     from: u32,
@@ -20,12 +20,12 @@ impl Batch {
         self.records.clear();
     }
 
-    /// How many records there are.
+    /// Returns the number of records.
     pub(crate) fn len(&self) -> usize {
         self.records.len()
     }
 
-    /// Makes room for records with keys of these sizes, in place of what is here. Returns the bytes
+    /// Makes room for records with keys of these sizes, in place of the content. Returns the bytes
     /// of all of them, one after another, to be filled, and the places of the records.
     pub(crate) fn lay_out(
         &mut self,
@@ -42,7 +42,7 @@ impl Batch {
         (&mut self.bytes, &self.records)
     }
 
-    /// Takes records that all have the same size, which `copy` appends, in place of what is here.
+    /// Takes records that all have the same size, which `copy` appends, in place of the content.
     pub(crate) fn fill(
         &mut self,
         (key_size, payload_size): (usize, usize),
@@ -55,13 +55,13 @@ impl Batch {
         self.records.extend(begins.map(place));
     }
 
-    /// Key and payload of a record.
+    /// Returns key and payload of a record.
     #[inline]
     pub(crate) fn record(&self, at: usize) -> (&[u8], &[u8]) {
         self.whole_record(at).split_at(self.records[at].key_size as usize)
     }
 
-    /// Key and payload of a record, one after the other.
+    /// Returns key and payload of a record, one after the other.
     #[inline]
     pub(crate) fn whole_record(&self, at: usize) -> &[u8] {
         let end = self.records.get(at + 1).map_or(self.bytes.len(), |next| next.from as usize);

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 
-/// Collects what is written.
+/// A writer of numbers and byte strings.
 #[derive(Default)]
 pub(crate) struct Writer(pub Vec<u8>);
 
@@ -24,16 +24,16 @@ impl Writer {
         self
     }
 
-    /// Their number in 32 bits, and the bytes.
+    /// Appends the number of bytes in 32 bits, and the bytes.
     pub(crate) fn counted(&mut self, bytes: &[u8]) -> &mut Self {
         self.u32(bytes.len() as u32).bytes(bytes)
     }
 }
 
-/// Takes apart what was written.
+/// A reader of numbers and byte strings.
 pub(crate) struct Reader<'b> {
     rest: &'b [u8],
-    /// What it is, for errors.
+    /// The name of the bytes, for errors.
     what: &'static str,
 }
 
@@ -42,7 +42,7 @@ impl<'b> Reader<'b> {
         Self { rest: bytes, what }
     }
 
-    /// All bytes that are left.
+    /// Returns all bytes that are left.
     pub(crate) fn rest(&mut self) -> &'b [u8] {
         std::mem::take(&mut self.rest)
     }
@@ -64,7 +64,7 @@ impl<'b> Reader<'b> {
         self.bytes(count as usize)
     }
 
-    /// Counted bytes that are text.
+    /// Reads counted bytes that are text.
     pub(crate) fn text(&mut self) -> Result<&'b str> {
         let what = self.what;
         str::from_utf8(self.counted()?).map_err(|_| Error::corrupt(what, "a name is not text"))

@@ -49,7 +49,7 @@ impl Decimal {
         fits.then(|| Self::of_parts(unscaled, scale))
     }
 
-    /// Makes a decimal of what a column has, which may be out of range if a caller packed it.
+    /// Makes a decimal of a value in a column, which may be out of range if a caller packed it.
     pub(crate) fn of_parts(unscaled: i128, scale: u8) -> Self {
         Self { unscaled: unscaled.to_le_bytes(), scale }
     }
@@ -141,7 +141,7 @@ impl Decimal {
         Self::new(product, self.scale.checked_add(other.scale)?)
     }
 
-    /// Returns the whole part, rounded down, and what is left, as a count of 10^-38.
+    /// Returns the whole part, rounded down, and the rest, as a count of 10^-38.
     fn parts(self) -> (i128, u128) {
         let one = power(self.scale) as i128;
         let (whole, rest) = (self.unscaled().div_euclid(one), self.unscaled().rem_euclid(one));
@@ -328,7 +328,7 @@ mod tests {
         }
     }
 
-    /// Decimals of all sizes.
+    /// Generates decimals of all sizes.
     fn decimals() -> impl Strategy<Value = Decimal> {
         (any::<i128>(), 0..=38u8, 0..=38u8).prop_map(|(number, digits, scale)| {
             let limit = power(digits) as i128;

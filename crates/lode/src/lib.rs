@@ -8,11 +8,11 @@
 //! | look records up by their keys | [`ReadTable`], [`Key`] |
 //! | go through all, a range, or those with a prefix | [`Cursor`] |
 //! | change several at once, or none | [`Database::transact`], [`Transaction`] |
-//! | read what there was at one moment | [`Snapshot`] |
-//! | know what went wrong, and whether to try again | [`Error`] |
+//! | read records as of one moment | [`Snapshot`] |
+//! | find the cause of an error, and if a retry helps | [`Error`] |
 //!
 //! A database in a directory can be larger than memory, and its [`Durability`] says what survives a
-//! crash. `DESIGN.md` says how it works, and `FORMAT.md` what is in the files. `examples/` has a
+//! crash. `DESIGN.md` says how it works, and `FORMAT.md` what the files contain. `examples/` has a
 //! session store, a time series, and an index of documents.
 //!
 //! ```

@@ -1,5 +1,5 @@
 //! A database on a simulated disk, where nothing happens by itself: for tests and fuzzing, of Lode
-//! and of what is built on it. Not part of the promises of this crate's versions.
+//! and of programs built on it. Not part of the promises of this crate's versions.
 
 use std::sync::{Arc, MutexGuard};
 
@@ -18,7 +18,7 @@ pub fn open(options: &Options, disk: &Simulated, random: u64) -> Result<Database
     Ok(Database::new(engine))
 }
 
-/// A checkpoint that is made step by step; dropped before its end, it is none.
+/// A checkpoint that is made step by step; if it is dropped before its end, it does not happen.
 pub struct Checkpoint<'d> {
     store: &'d Store,
     current: MutexGuard<'d, Superblock>,
@@ -26,8 +26,8 @@ pub struct Checkpoint<'d> {
 }
 
 impl<'d> Checkpoint<'d> {
-    /// Begins one of what a database is now. No other may be asked for before its end, and single
-    /// operations ask for none; few of them have room for what they change.
+    /// Starts a checkpoint of the database as it is now. No other may be asked for before its end,
+    /// and single operations ask for none; few of them have room for their changes.
     pub fn begin(db: &'d Database) -> Result<Self> {
         let store = db.engine().store().expect("the database is on a disk");
         store.expect_healthy()?;
@@ -37,13 +37,13 @@ impl<'d> Checkpoint<'d> {
         Ok(Self { store, current, checkpoint: Some(checkpoint) })
     }
 
-    /// Writes some pages; whether there are more.
+    /// Writes some pages; returns true if there are more.
     pub fn step(&mut self) -> Result<bool> {
         let checkpoint = self.checkpoint.as_mut().expect("it is there until it is finished");
         self.store.step(checkpoint)
     }
 
-    /// Makes it current.
+    /// Makes the checkpoint current.
     pub fn finish(mut self) -> Result<()> {
         let checkpoint = self.checkpoint.take().expect("it is there until here");
         self.store.finish(checkpoint, &mut self.current, false)
@@ -62,7 +62,7 @@ impl Drop for Checkpoint<'_> {
 /// segment and the data file longer, and a checkpoint if one is needed.
 pub fn look_after(db: &Database) -> Result<()> {
     db.engine().sync_log()?;
-    // What fails here fails again for the writer that needs it.
+    // An error here comes again in the writer that needs it.
     let _ = db.engine().log().map(Log::make_next);
     let _ = db.engine().store().map(|store| store.data.grow_ahead());
     db.engine().checkpoint_ahead()
@@ -81,8 +81,7 @@ pub fn clean_pages(db: &Database, count: u64) -> Result<()> {
     db.engine().clean(store, count, &|| true)
 }
 
-/// Gives the space of free slots back to the disk, as a checkpoint that is asked for does where
-/// there is much of it.
+/// Gives the space of free slots back to the disk, as a checkpoint does if there is much of it.
 pub fn give_back(db: &Database) -> Result<()> {
     let store = db.engine().store().expect("the database is on a disk");
     let _current = store.current();

@@ -1,4 +1,4 @@
-//! The test that modules import what is below them only.
+//! The test that modules import only lower modules.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ const STOREYS: [&str; 18] = [
     "hash", "tree", "heap", "table", "store", "engine", "api",
 ];
 
-/// What comes from the root of the crate and belongs to its lowest module.
+/// The names at the root of the crate that belong to its lowest module.
 const OF_ERROR: [&str; 2] = ["Error", "Result"];
 
 /// Files that only tests have: they may use the crate as its users do.
@@ -44,7 +44,7 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// What a line of code names in the crate: the first part of each path.
+/// Returns the names that a line of code uses of the crate: the first part of each path.
 fn named(line: &str) -> impl Iterator<Item = &str> {
     let code = line.split("//").next().unwrap_or_default();
     code.match_indices("crate::").map(|(at, start)| {
@@ -54,7 +54,7 @@ fn named(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// What is wrong with a line of a module's file, if anything.
+/// Returns the first fault of a line of a module's file, if there is one.
 fn fault(module: usize, line: &str) -> Option<String> {
     let wrong = named(line).find(|name| match rank(name) {
         Some(other) => other > module,

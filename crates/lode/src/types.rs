@@ -50,10 +50,9 @@ pub enum Type {
     Text(u32),
     /// Exactly this many bytes; ordered bytewise.
     Bytes(u32),
-    /// UTF-8 of at most this many bytes, in as many as it has; ordered bytewise.
+    /// UTF-8 of at most this many bytes, stored in its own length; ordered bytewise.
     VarText(u32),
-    /// At most this many bytes; ordered bytewise, what begins like another but is shorter before
-    /// it.
+    /// At most this many bytes; ordered bytewise, a value before those that it is the start of.
     VarBytes(u32),
     /// A [`Decimal`](crate::Decimal) of at most `precision` digits (1 to 38), `scale` of them after
     /// the point (at most `precision`); ordered by value.
@@ -66,8 +65,8 @@ pub enum Type {
 }
 
 impl Type {
-    /// Bytes of a value in the fixed part of a packed record; of one of variable length that is not
-    /// of the key, those that say where it ends.
+    /// Returns the bytes of a value in the fixed part of a packed record; of a value of variable
+    /// length that is not of the key, those of its end.
     pub fn size_bytes(self) -> usize {
         match self {
             Self::U8 | Self::I8 | Self::Bool => 1,
@@ -80,7 +79,7 @@ impl Type {
         }
     }
 
-    /// Whether values are stored as long as they are.
+    /// Returns true if a value takes only as many bytes as it has.
     pub fn is_variable(self) -> bool {
         matches!(self, Self::VarText(_) | Self::VarBytes(_))
     }
@@ -95,7 +94,7 @@ impl Type {
         }
     }
 
-    /// The most bytes of a value.
+    /// Returns the most bytes of a value.
     pub(crate) fn most_bytes(self) -> usize {
         match self {
             Self::VarText(most) | Self::VarBytes(most) => most as usize,
@@ -104,7 +103,7 @@ impl Type {
     }
 }
 
-/// The types that have no size, by their words.
+/// The types without a size, by their words.
 const PLAIN: [(&str, Type); 12] = [
     ("u8", Type::U8),
     ("u16", Type::U16),
@@ -120,10 +119,10 @@ const PLAIN: [(&str, Type); 12] = [
     ("timestamp", Type::Timestamp),
 ];
 
-/// A type with a size, of that size.
+/// A function from a size to a type of that size.
 type OfSize = fn(u32) -> Type;
 
-/// The types that have a size, by their words.
+/// The types with a size, by their words.
 const SIZED: [(&str, OfSize); 4] = [
     ("text", Type::Text),
     ("bytes", Type::Bytes),
@@ -131,7 +130,7 @@ const SIZED: [(&str, OfSize); 4] = [
     ("varbytes", Type::VarBytes),
 ];
 
-/// The words for a type: `u64`, `timestamp`, `text(32)`.
+/// Writes the words for a type: `u64`, `timestamp`, `text(32)`.
 impl fmt::Display for Type {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -148,7 +147,7 @@ impl fmt::Display for Type {
     }
 }
 
-/// The type of such words.
+/// Reads the type of such words.
 ///
 /// ```
 /// use lode::Type;

@@ -9,10 +9,10 @@ use crate::error::{Error, Result};
 use crate::schema::Schema;
 use crate::table::KeyKind;
 
-/// How often [`Database::transact`] runs a transaction before it gives up.
+/// The number of times that [`Database::transact`] runs a transaction before it gives up.
 pub const MOST_ATTEMPTS: u32 = 1_000;
 
-/// Lets other writers go first, the longer the more often they were quicker.
+/// Lets other writers go first. The wait grows with the number of attempts.
 fn wait_after(attempt: u32) {
     match attempt {
         0..4 => std::thread::yield_now(),
@@ -51,8 +51,8 @@ impl Database {
         &self.engine
     }
 
-    /// A database that lives as long as its handles, in at most half of the memory that the process
-    /// may take up.
+    /// Creates a database that lives as long as its handles, in at most half of the memory that the
+    /// process may take up.
     ///
     /// # Errors
     /// As [`Options::in_memory`].
@@ -60,8 +60,8 @@ impl Database {
         Options::new().in_memory()
     }
 
-    /// The database in a directory, with the default [`Options`]; a new one if the directory is not
-    /// there or empty.
+    /// Opens the database in a directory, with the default [`Options`]; creates one if the
+    /// directory does not exist or is empty.
     ///
     /// # Errors
     /// As [`Options::open`].
@@ -72,12 +72,12 @@ impl Database {
     /// Opens the database in a directory to read it only, as [`Options::open_read_only`] says.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Options::open_read_only`].
     pub fn open_read_only(path: impl AsRef<Path>) -> Result<Self> {
         Options::new().open_read_only(path)
     }
 
-    /// Creates a table, named as its schema is. That is durable at every level but
+    /// Creates a table, named as its schema is. That is durable at every level except
     /// [`Durability::None`](crate::Durability::None), where it is if there is room for a
     /// checkpoint.
     ///
@@ -90,7 +90,7 @@ impl Database {
         Ok(Table::new(self.engine.clone(), core))
     }
 
-    /// The table of a name.
+    /// Returns the table with a name.
     ///
     /// # Errors
     /// `NoTable`; `Corrupt` when it cannot be read, though others can.
@@ -99,13 +99,13 @@ impl Database {
         Ok(Table::new(self.engine.clone(), core))
     }
 
-    /// The names of all tables, in their order.
+    /// Returns the names of all tables, in their order.
     pub fn table_names(&self) -> Vec<String> {
         self.engine.table_names()
     }
 
-    /// Drops a table with all its records. Handles of it find no table any more; snapshots that
-    /// were taken before still see it.
+    /// Drops a table with all its records. Handles of it find no table then; snapshots that were
+    /// taken before still see it.
     ///
     /// # Errors
     /// `NoTable`; and those of [writing](Table#errors).
@@ -115,7 +115,7 @@ impl Database {
 
     /// Deletes all records of a table at once, however many there are: the table is replaced by an
     /// empty one like it, which is returned. After a crash it is one or the other. Handles of the
-    /// one before find no table any more; snapshots that were taken before still see it.
+    /// old one find no table then; snapshots that were taken before still see it.
     ///
     /// ```
     /// use lode::{Database, KeyKind, ReadTable, Schema, Type};
@@ -136,18 +136,17 @@ impl Database {
         Ok(Table::new(self.engine.clone(), core))
     }
 
-    /// Begins a transaction.
+    /// Starts a transaction.
     pub fn begin(&self) -> Transaction {
         Transaction::new(self.engine.clone(), None)
     }
 
-    /// Begins a transaction that reads what there was at the moment of a snapshot, and what it has
-    /// written itself. (Snapshot isolation: Berenson et al., A Critique of ANSI SQL Isolation
-    /// Levels, SIGMOD 1995.)
+    /// Starts a transaction that reads the records as of a snapshot, and its own writes. (Snapshot
+    /// isolation: Berenson et al., A Critique of ANSI SQL Isolation Levels, SIGMOD 1995.)
     ///
     /// Its commit returns `Conflict` if a record that it has inserted, changed or deleted was
-    /// changed since that moment, or one that was in the way of an insert. What it only read is not
-    /// looked at again.
+    /// changed since that moment, or one that was in the way of an insert. Records that it only
+    /// read are not checked again.
     ///
     /// ```
     /// use lode::{Database, Error, KeyKind, ReadTable, Schema, Type};
@@ -171,18 +170,17 @@ impl Database {
         Transaction::new(self.engine.clone(), Some(snapshot.clone()))
     }
 
-    /// Runs `work` in a transaction and commits it; again, from the beginning, when another writer
-    /// has changed meanwhile a record that it looked up by its key, or wrote. Returns what `work`
-    /// returned.
+    /// Runs `work` in a transaction and commits it. Runs it again from the start if another writer
+    /// has changed a record that it looked up by its key, or wrote. Returns the result of `work`.
     ///
-    /// `work` may be called several times, so it changes nothing but what is in the transaction. An
-    /// error that it returns ends it, and nothing of the transaction happens. Records that it had
-    /// looked up by key were there all at the same time then: if they were not, `work` runs again.
+    /// `work` may be called several times, so it changes nothing outside the transaction. An error
+    /// that it returns ends it, and nothing of the transaction happens. Its lookups by key all saw
+    /// one moment then: if they did not, `work` runs again.
     ///
-    /// What it read by a cursor, by `len` or by `is_empty` is not looked at again. Other writers
-    /// may change that between the reading and the commit, and between two readings. So a rule
-    /// about several records, such as a count, holds only if each transaction that could break it
-    /// also looks up and writes a record that stands for the rule: one with that count, say.
+    /// Reads by a cursor, by `len` or by `is_empty` are not checked again. Other writers may change
+    /// these records between the reading and the commit, and between two readings. So a rule about
+    /// several records, such as a count, holds only if each transaction that could break it also
+    /// looks up and writes a record that stands for the rule: one with that count, say.
     ///
     /// ```
     /// use lode::{Database, KeyKind, ReadTable, Schema, Table, Type, Value};
@@ -225,7 +223,7 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// What `work` returns; those of [`Transaction::commit`]; `Conflict` after
+    /// The errors of `work`; those of [`Transaction::commit`]; `Conflict` after
     /// [`MOST_ATTEMPTS`](crate::MOST_TRANSACT_ATTEMPTS) attempts.
     pub fn transact<T, E: From<Error>>(
         &self,
@@ -249,12 +247,12 @@ impl Database {
         }
     }
 
-    /// All tables as they are now, for as long as the snapshot is kept. It blocks no other
+    /// Takes a snapshot: all tables as they are now, until it is dropped. It blocks no other
     /// operation.
     ///
-    /// Of each page that changes meanwhile, what it was is kept in memory. Snapshots may take up a
+    /// Of each page that changes later, the old image is kept in memory. Snapshots may take up a
     /// quarter of the memory budget with that, or 16 MiB if that is more. If they would take more,
-    /// the oldest ones expire: reading what has changed since is an error from then on,
+    /// the oldest ones expire: reading changed pages is an error from then on,
     /// [`SnapshotTooOld`](crate::Error::SnapshotTooOld). So no snapshot is in the way of a writer.
     /// Scans are snapshots too.
     pub fn snapshot(&self) -> Snapshot {
@@ -274,8 +272,8 @@ impl Database {
     /// replayed after a crash. It blocks no other operation. In memory there is nothing to do.
     ///
     /// If more than a fifth of the files is free after that, most of it goes back to the file
-    /// system, where that can have holes in files. What is written later needs space anew. If many
-    /// free pages lie apart, some are left for the next time.
+    /// system, if that can have holes in files. Later writes need new space. If many free pages are
+    /// scattered, some are left for the next time.
     ///
     /// # Errors
     /// As [`flush`](Self::flush).
@@ -284,13 +282,12 @@ impl Database {
     }
 
     /// Gives space back. Sparse pages of all tables are filled from others, and those that become
-    /// empty are freed; then pages move to the front of the data file, and what is free after them
-    /// goes back to the file system. It goes in small steps, beside readers and writers. In memory,
-    /// the freed pages are of use for other records.
+    /// empty are freed; then pages move to the front of the data file, and the free space after
+    /// them goes back to the file system. It works in small steps, next to readers and writers. In
+    /// memory, the freed pages serve other records.
     ///
     /// # Errors
-    /// As [`flush`](Self::flush). `Corrupt` when a table is damaged; others are compacted all the
-    /// same.
+    /// As [`flush`](Self::flush). `Corrupt` when a table is damaged; others are compacted anyway.
     pub fn compact(&self) -> Result<Compacted> {
         self.engine.compact()
     }
@@ -300,21 +297,20 @@ impl Database {
     /// handle closes it too, but does not say whether that went well.
     ///
     /// # Errors
-    /// As [`flush`](Self::flush). It is closed all the same; what the level promised is still
-    /// there.
+    /// As [`flush`](Self::flush). It is closed anyway; the promise of the level is kept.
     pub fn close(self) -> Result<()> {
         self.engine.close()
     }
 
-    /// What the database takes up.
+    /// Returns the space that the database takes up.
     pub fn statistics(&self) -> Statistics {
         self.engine.statistics()
     }
 
-    /// Looks at every page, index and record, and reports what is wrong.
+    /// Checks every page, index and record, and reports all faults.
     ///
     /// # Errors
-    /// `Closed` and `Forked`. What is wrong with the database is in the report.
+    /// `Closed` and `Forked`. Faults of the database are in the report.
     pub fn check(&self) -> Result<CheckReport> {
         let mut report = CheckReport::default();
         let (tables, snapshot) = self.begin_check(&mut report)?;
@@ -322,7 +318,7 @@ impl Database {
         Ok(report)
     }
 
-    /// The tables with the pages of their heaps, as they are at the moment of a snapshot.
+    /// Returns the tables with the pages of their heaps, as of the moment of a snapshot.
     fn begin_check(&self, report: &mut CheckReport) -> Result<(Vec<TableToCheck>, Snapshot)> {
         let tables = self.engine.tables(report)?;
         let (snapshot, pages) = Snapshot::alone(self.engine.clone(), &|| {
@@ -337,8 +333,8 @@ mod tests {
     use super::*;
     use crate::schema::{Type, Value};
 
-    /// While a check is under way, a table is dropped and another one gets its pages for its heap:
-    /// at the moment of the check they were pages of an index.
+    /// Drops a table during a check, and gives its pages to the heap of another one: at the moment
+    /// of the check they were pages of an index.
     #[test]
     fn pages_that_change_hands_during_a_check_are_not_faults() {
         let db = Database::in_memory().expect("memory");

@@ -1,4 +1,4 @@
-//! What a key can be made from.
+//! Keys as callers pass them.
 
 use std::ops::{Bound, RangeBounds};
 
@@ -6,7 +6,7 @@ use crate::decimal::Decimal;
 use crate::error::Result;
 use crate::schema::{Column, Schema, Type, Value};
 
-/// What a key of a table can be made from:
+/// A key of a table:
 ///
 /// - bytes that [`Schema::pack_key`] packed: `&[u8]`, `[u8; N]`, `Vec<u8>`;
 /// - the [`Value`]s of the columns of the key: a slice, an array, a `Vec`;
@@ -14,8 +14,8 @@ use crate::schema::{Column, Schema, Type, Value};
 ///   [`Value`];
 /// - a tuple of such values, if the key has several columns.
 ///
-/// Numbers are of any type, as long as they fit their column. Bytes are a packed key; as a value
-/// they are [`Value::Bytes`].
+/// Numbers are of any type that fits their column. Bytes are a packed key; as a value they are
+/// [`Value::Bytes`].
 ///
 /// ```
 /// use lode::{Database, KeyKind, ReadTable, Schema, Type, Value};
@@ -33,7 +33,7 @@ use crate::schema::{Column, Schema, Type, Value};
 /// # Ok::<(), lode::Error>(())
 /// ```
 pub trait Key {
-    /// Calls `work` with the packed key, and returns what it returns.
+    /// Calls `work` with the packed key, and returns its result.
     ///
     /// # Errors
     /// Those of `work`. `ValueCount`, `ValueMisfit` and `KeyTooLong` when the values do not fit the
@@ -49,7 +49,7 @@ impl<K: Key + ?Sized> Key for &K {
     }
 }
 
-/// Bytes are packed already.
+/// Implements [`Key`] for bytes that are packed already.
 macro_rules! packed_keys {
     ($([$($parameter:tt)*] $bytes:ty),*) => {$(
         impl<$($parameter)*> Key for $bytes {
@@ -66,7 +66,7 @@ macro_rules! packed_keys {
 }
 packed_keys!([] [u8], [] Vec<u8>, [const N: usize] [u8; N]);
 
-/// Values of all columns of the key.
+/// Implements [`Key`] for the values of all columns of the key.
 macro_rules! keys_of_values {
     ($([$($parameter:tt)*] $values:ty),*) => {$(
         impl<$($parameter)*> Key for $values {
@@ -104,7 +104,8 @@ keys_of_values!(['v] [Value<'v>], ['v] Vec<Value<'v>>, ['v, const N: usize] [Val
 /// # Ok::<(), lode::Error>(())
 /// ```
 pub trait KeyPart {
-    /// The value for a column of the key; one that does not fit the column, if this does not.
+    /// Returns the value for a column of the key; one that does not fit the column, if this does
+    /// not.
     fn value(&self, column: &Column) -> Value<'_>;
 }
 
@@ -156,7 +157,7 @@ impl KeyPart for f64 {
     }
 }
 
-/// A whole number as the value of a column: signed or not, as the column is, if it can be.
+/// Returns a whole number as the value of a column: signed or not, as the column is, if it can be.
 fn whole_number(number: i128, column: &Column) -> Value<'static> {
     let signed = i64::try_from(number);
     match (column.kind, u64::try_from(number), signed) {
@@ -180,7 +181,7 @@ macro_rules! whole_numbers {
 }
 whole_numbers!(u8, u16, u32, u64, i8, i16, i32, i64);
 
-/// Keys of one column.
+/// Implements [`Key`] for keys of one column.
 macro_rules! single_keys {
     ($($part:ty),*) => {$(
         impl Key for $part {
@@ -196,7 +197,7 @@ macro_rules! single_keys {
 }
 single_keys!(u8, u16, u32, u64, i8, i16, i32, i64, bool, f32, f64, Decimal, str, String, Value<'_>);
 
-/// Keys of several columns.
+/// Implements [`Key`] for keys of several columns.
 macro_rules! tuple_keys {
     ($(($($part:ident $at:tt),*)),*) => {$(
         impl<$($part: KeyPart),*> Key for ($($part,)*) {
@@ -218,7 +219,7 @@ tuple_keys!(
     (A 0, B 1, C 2, D 3, E 4, F 5)
 );
 
-/// Gives the value of a column of the key.
+/// A function that returns the value of a column of the key.
 type Part<'p> = &'p dyn Fn(&Column) -> Value<'p>;
 
 fn with_parts<T>(
@@ -232,7 +233,7 @@ fn with_parts<T>(
     schema.pack_key(&values).and_then(|key| work(&key))
 }
 
-/// The packed bounds of a range, the lower one first.
+/// Returns the packed bounds of a range, the lower one first.
 pub(super) fn pack_bounds<K: Key>(
     keys: &impl RangeBounds<K>,
     schema: &Schema,

@@ -1,4 +1,4 @@
-//! What a user of the crate touches: databases, tables, records, transactions, snapshots.
+//! The public interface: databases, tables, records, transactions, snapshots.
 
 mod cursor;
 mod database;

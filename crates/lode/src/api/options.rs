@@ -1,4 +1,4 @@
-//! How a database is opened.
+//! Options for opening a database.
 
 use std::hash::{BuildHasher, RandomState};
 use std::io::ErrorKind;
@@ -15,7 +15,7 @@ use crate::io::{Access, Disk};
 use crate::store::{Durability, Expected, Settings};
 use crate::wal::{FrameWriting, LEAST_SEGMENT_BYTES, LogSettings};
 
-/// How to open a database.
+/// Options for opening a database.
 ///
 /// ```
 /// use lode::{Durability, Options};
@@ -40,7 +40,7 @@ pub struct Options {
     compacts_when_idle: bool,
 }
 
-/// How often the log is synced at [`Durability::Periodic`], unless [`Options`] say otherwise.
+/// The time between syncs of the log at [`Durability::Periodic`], unless [`Options`] say otherwise.
 pub const DEFAULT_SYNC_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The least that the most bytes of a log can be set to.
@@ -50,7 +50,7 @@ const LEAST_LOG_BYTES: u64 = 64 << 10;
 const FIRST_SEGMENT_BYTES: u64 = 64 << 10;
 
 impl Options {
-    /// The defaults.
+    /// Returns the default options.
     pub fn new() -> Self {
         Self {
             memory_bytes: available_memory_bytes() / 2,
@@ -69,28 +69,28 @@ impl Options {
     /// its control groups, or of a part of the limit of its addresses or data. A database in memory
     /// must fit into it; of one in a directory the pages that were used last are kept.
     ///
-    /// What [snapshots](Database::snapshot) need of pages that have changed is at most a quarter of
-    /// it (of less than 64 MiB half, and at most 16 MiB), and may always be 1 MiB. What
-    /// transactions hold is at most a third. What a statement has no room for is refused with
-    /// `TxnTooLarge`, and nothing of it happens.
+    /// Old images of pages for [snapshots](Database::snapshot) take at most a quarter of it (of
+    /// less than 64 MiB half, and at most 16 MiB), and may always be 1 MiB. Transactions hold at
+    /// most a third. A statement that has no room is refused with `TxnTooLarge`, and nothing of it
+    /// happens.
     ///
-    /// In a directory, all pages that one transaction changes must fit into seven eighths of what
-    /// pages have left. Each record far from the others changes a page of 16 KiB. As far as these
-    /// pages are known, the statement is refused that changes too many; otherwise the commit
+    /// In a directory, all pages that one transaction changes must fit into seven eighths of the
+    /// room left for pages. Each record far from the others changes a page of 16 KiB. As far as
+    /// these pages are known, the statement is refused that changes too many; otherwise the commit
     /// returns `Full` and changes nothing.
     pub fn memory_bytes(mut self, bytes: u64) -> Self {
         self.memory_bytes = bytes;
         self
     }
 
-    /// What survives what, in a directory; [`Durability::Commit`] by default.
+    /// Sets which crashes operations survive, in a directory; [`Durability::Commit`] by default.
     pub fn durability(mut self, level: Durability) -> Self {
         self.durability = level;
         self
     }
 
-    /// How often the log is synced at [`Durability::Periodic`], from the start of one sync to the
-    /// start of the next; every 100 ms by default, and every millisecond at most.
+    /// Sets the time between syncs of the log at [`Durability::Periodic`], from the start of one
+    /// sync to the start of the next; 100 ms by default, and 1 ms at least.
     pub fn sync_interval(mut self, interval: Duration) -> Self {
         self.sync_interval = interval;
         self
@@ -98,8 +98,8 @@ impl Options {
 
     /// Sets how long the log may become before writers wait for a checkpoint; 1 GiB by default, and
     /// 64 KiB at least. If there is less data, it is twice as much as that (and at least 32 MiB, if
-    /// `bytes` allow it). Half-way, a checkpoint is made in the background. What is in the log has
-    /// to be replayed after a crash.
+    /// `bytes` allow it). Half-way, a checkpoint is made in the background. The log has to be
+    /// replayed after a crash.
     ///
     /// While all records change all the time, the files take up twice the bytes of all pages, as
     /// long a log, and some MiB. Less here has a shorter log, and more checkpoints.
@@ -111,7 +111,7 @@ impl Options {
         self
     }
 
-    /// The most bytes of a segment of the log, if no single transaction needs more; 16 MiB by
+    /// Sets the most bytes of a segment of the log, if no single transaction needs more; 16 MiB by
     /// default, and at least 16 KiB. The first has 64 KiB. Each after that has a quarter of the
     /// log's bytes, but 128 KiB at least and `bytes` at most.
     pub fn segment_bytes(mut self, bytes: u64) -> Self {
@@ -125,7 +125,7 @@ impl Options {
     ///
     /// A write through a mapping needs no call of the system, and has no error to return. If the
     /// disk fails and the file system shuts down, or another program cuts the file off, the next
-    /// write ends the process (`SIGBUS`). What the level promised is there when the database is
+    /// write ends the process (`SIGBUS`). The promise of the level is kept when the database is
     /// opened again. With `false`, the log on a disk is written by calls, which takes longer, and
     /// such an error is [`Error::Poisoned`] or [`Error::Io`].
     pub fn map_log(mut self, maps: bool) -> Self {
@@ -134,14 +134,14 @@ impl Options {
     }
 
     /// Sets whether a database in a directory gives space back in the background; it does by
-    /// default. That begins if little has been written for ten seconds, and more than a fifth of
-    /// the files and 4 MiB are not in use, or are needed until the next checkpoint only. Each time,
-    /// the next one needs twice as long a pause, up to a minute. Little is what would make a
-    /// checkpoint necessary after a minute: 256 KiB a second at least, unless
+    /// default. It starts if little has been written for ten seconds, and more than a fifth of the
+    /// files and 4 MiB are not in use, or are needed until the next checkpoint only. Each time, the
+    /// next one needs twice as long a pause, up to a minute. Little is what makes a checkpoint
+    /// necessary only after a minute: 256 KiB a second at least, unless
     /// [`log_bytes`](Self::log_bytes) is less than 32 MiB. It stops when more is written.
     ///
-    /// If nothing was written, the database [is compacted](Database::compact). Beside writers,
-    /// a [checkpoint](Database::checkpoint) is written and free space goes back to the file system;
+    /// If nothing was written, the database [is compacted](Database::compact). Next to writers, a
+    /// [checkpoint](Database::checkpoint) is written and free space goes back to the file system;
     /// pages move only where that cannot have holes in files. Sparse pages are filled if much has
     /// changed, but not those of a database of more than half of the memory budget. At level
     /// [`Durability::None`] none of this happens.
@@ -153,30 +153,29 @@ impl Options {
         self
     }
 
-    /// A database that lives as long as its handles.
+    /// Creates a database that lives as long as its handles.
     ///
-    /// A process that is forked must not use it: there everything returns `Forked`.
+    /// A forked process must not use it: every call there returns `Forked`.
     ///
     /// # Errors
-    /// `Io` when the operating system has not that much room for addresses.
+    /// `Io` when the operating system does not have room for that many addresses.
     pub fn in_memory(&self) -> Result<Database> {
         Ok(Database::new(Handle::new(Engine::in_memory(self.settings(random()))?)))
     }
 
-    /// The database in a directory; a new one if the directory is not there or empty.
+    /// Opens the database in a directory; creates one if the directory does not exist or is empty.
     ///
-    /// After a crash it is brought back to what was promised, which takes as long as it takes to do
-    /// again what the log has. [`Database::close`] leaves nothing to do.
+    /// After a crash the database is brought back to its promised state. That takes the time to
+    /// replay the log. After [`Database::close`] nothing is left to replay.
     ///
     /// The directory is found by its path only here: it may be renamed later. No other program may
     /// change its files while the database is open. If one is removed, renamed or replaced, that is
     /// noticed by the next commit at level [`Durability::Commit`], flush, checkpoint or closing,
-    /// which returns
-    /// `Poisoned`; if the log is cut short, writing to it may end the process (`SIGBUS`), as
-    /// [`map_log`](Self::map_log) says.
+    /// which returns `Poisoned`; if the log is cut short, writing to it may end the process
+    /// (`SIGBUS`), as [`map_log`](Self::map_log) says.
     ///
-    /// A process that is forked must not use the database: there everything returns `Forked`, and
-    /// dropping handles does nothing.
+    /// A forked process must not use the database: every call there returns `Forked`, and dropping
+    /// handles does nothing.
     ///
     /// # Errors
     /// `Locked` when it is open already, here or in another process; `ForeignFile` when files of
@@ -189,7 +188,7 @@ impl Options {
         self.open_directory(path, Expected::Any)
     }
 
-    /// The database in a directory, which has to be there.
+    /// Opens the database in a directory, which has to exist.
     ///
     /// ```
     /// use lode::{Database, Error, Options};
@@ -208,14 +207,14 @@ impl Options {
     /// ```
     ///
     /// # Errors
-    /// `NoDatabase` when there is none, or no directory; nothing is created then. And as
+    /// `NoDatabase` when the directory has none, or does not exist; nothing is created then. And as
     /// [`open`](Self::open).
     pub fn open_existing(&self, path: impl AsRef<Path>) -> Result<Database> {
         let path = path.as_ref();
         self.open_directory(path, Expected::Database { directory: path })
     }
 
-    /// A new database in a directory, which is created if it is not there, and else has to be
+    /// Creates a database in a directory, which is created if it does not exist, and else has to be
     /// empty.
     ///
     /// # Errors
@@ -232,15 +231,15 @@ impl Options {
         self.open_on(Arc::new(disk), random(), expected)
     }
 
-    /// The database in a directory, to read it only: writing returns `ReadOnly`. Any number of
+    /// Opens the database in a directory to read it only: writing returns `ReadOnly`. Any number of
     /// users may have it open in this way at the same time, if none has it open for writing.
     ///
     /// Nothing is written, so the directory may be on a medium or belong to another user that does
-    /// not allow it. If the database was not closed, what the log has is replayed in memory.
+    /// not allow it. If the database was not closed, the log is replayed in memory.
     ///
     /// # Errors
-    /// `NoDatabase` when there is none; `Locked` when it is open for writing; `Full` when the
-    /// memory is too little for what has to be replayed: open it with more, or once for writing;
+    /// `NoDatabase` when it is missing; `Locked` when it is open for writing; `Full` when the
+    /// memory is too little for the replay of the log: open it with more, or once for writing;
     /// `ForeignFile`; `Corrupt`; `Version`; `Io`.
     pub fn open_read_only(&self, path: impl AsRef<Path>) -> Result<Database> {
         let path = path.as_ref();
@@ -249,7 +248,7 @@ impl Options {
         Ok(Database::new(Handle::new(engine)))
     }
 
-    /// The database on a disk of any kind.
+    /// Opens the database on a disk of any kind.
     pub(crate) fn open_on(
         &self,
         disk: Arc<dyn Disk>,
@@ -262,7 +261,7 @@ impl Options {
         Ok(Database::new(engine))
     }
 
-    /// Its engine without the thread that syncs the log and makes checkpoints.
+    /// Opens its engine without the threads that sync the log and make checkpoints.
     pub(crate) fn open_unattended(
         &self,
         disk: Arc<dyn Disk>,
@@ -315,7 +314,7 @@ fn not_opened(path: &Path, error: &std::io::Error) -> Error {
     }
 }
 
-/// A number that cannot be guessed outside this process.
+/// Returns a number that cannot be guessed outside this process.
 fn random() -> u64 {
     RandomState::new().hash_one(std::process::id())
 }

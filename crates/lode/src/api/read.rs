@@ -1,5 +1,5 @@
-//! Reading: what a table, a table at the moment of a snapshot, and a table within a transaction
-//! have in common.
+//! Reading, in common for a table, a table at the moment of a snapshot, and a table within a
+//! transaction.
 
 use std::ops::{Bound, RangeBounds};
 
@@ -50,16 +50,16 @@ use crate::tree::Range;
 /// # Errors
 /// All of it can return `NoTable` when the table was dropped, or at a snapshot before it was
 /// created; `Closed`, `Forked`, `Corrupt` and `Io`; at a snapshot `SnapshotTooOld`; `NotPacked`,
-/// `ValueCount` and `ValueMisfit` when a key is none of the table; `OtherDatabase`.
+/// `ValueCount` and `ValueMisfit` when a key does not fit the table; `OtherDatabase`.
 pub trait ReadTable {
-    /// The table that is read.
+    /// Returns the table that is read.
     fn table(&self) -> &Table;
 
-    /// Copies what the record with a packed key has after the key into `payload`, in place of
-    /// what was there. Returns false if there is no such record.
+    /// Copies the payload of the record with a packed key into `payload`, in place of its content.
+    /// Returns false if there is no such record.
     ///
-    /// With a buffer that is used again this allocates nothing. [`Table::get_exact`] is faster yet
-    /// where all payloads have the same size.
+    /// With a buffer that is used again this allocates nothing. [`Table::get_exact`] is even faster
+    /// if all payloads have the same size.
     ///
     /// # Errors
     /// Those of [reading](Self#errors).
@@ -87,19 +87,19 @@ pub trait ReadTable {
         Ok(())
     }
 
-    /// A cursor over all records: in the order of keys, or of their hashes.
+    /// Returns a cursor over all records: in the order of keys, or of their hashes.
     fn iter(&self) -> Cursor;
 
-    /// A cursor over a range of packed keys, in the order of keys.
+    /// Returns a cursor over a range of packed keys, in the order of keys.
     fn range_packed(&self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Cursor;
 
-    /// The number of records. Pages of the table's index are read, and no record beyond them.
+    /// Returns the number of records. It reads pages of the index, and no record beyond them.
     ///
     /// # Errors
     /// Those of [reading](Self#errors).
     fn len(&self) -> Result<u64>;
 
-    /// Whether there is no record.
+    /// Returns true if the table has no record.
     ///
     /// # Errors
     /// Those of [reading](Self#errors).
@@ -108,7 +108,7 @@ pub trait ReadTable {
         first.next_row().map(|row| row.is_none())
     }
 
-    /// The record with a key; `None` if there is none.
+    /// Returns the record with a key; `None` if it is missing.
     ///
     /// # Errors
     /// Those of [reading](Self#errors).
@@ -123,7 +123,7 @@ pub trait ReadTable {
         })
     }
 
-    /// Whether there is a record with a key.
+    /// Returns true if there is a record with a key.
     ///
     /// # Errors
     /// Those of [reading](Self#errors).
@@ -134,8 +134,9 @@ pub trait ReadTable {
         with_key(self.table(), key, |key| self.get_into(key, &mut Vec::new()))
     }
 
-    /// The records with several keys, in the order of the keys; `None` where there is none. Where
-    /// keys are hashed, or records of fixed size in order, the cache misses of the lookups overlap.
+    /// Returns the records with several keys, in the order of the keys; `None` for each without a
+    /// record. The cache misses of the lookups overlap if keys are hashed, or if records have a
+    /// fixed size and are in order.
     ///
     /// Each lookup is by itself: in a table as it is now, commits may happen between them.
     ///
@@ -166,12 +167,12 @@ pub trait ReadTable {
         Ok(rows)
     }
 
-    /// A cursor over a range of keys, in the order of keys. A key of several columns is in the
-    /// order of its first column, then of its second, and so on; floats are in the order of
+    /// Returns a cursor over a range of keys, in the order of keys. A key of several columns is in
+    /// the order of its first column, then of its second, and so on; floats are in the order of
     /// `total_cmp`.
     ///
     /// For all records use [`iter`](Self::iter), and [`prefix`](Self::prefix) for those whose keys
-    /// begin with some values.
+    /// start with some values.
     fn range<K: Key>(&self, keys: impl RangeBounds<K>) -> Cursor
     where
         Self: Sized,
@@ -183,8 +184,8 @@ pub trait ReadTable {
         }
     }
 
-    /// A cursor over the records whose keys begin with the values of the first columns of the key,
-    /// in the order of keys.
+    /// Returns a cursor over the records whose keys start with the values of the first columns of
+    /// the key, in the order of keys.
     fn prefix(&self, values: &[Value<'_>]) -> Cursor {
         match self.table().schema().pack_prefix(values) {
             Err(error) => Cursor::failed(error),
@@ -195,7 +196,7 @@ pub trait ReadTable {
     }
 }
 
-/// Works with a packed key; if no record can have it, the result is that of no record.
+/// Calls `work` with a packed key; returns the default if no record can have the key.
 #[inline(always)]
 pub(super) fn with_key<T: Default>(
     table: &Table,
@@ -226,11 +227,10 @@ pub struct TableAt<'t> {
     snapshot: &'t Snapshot,
 }
 
-/// A table as a transaction sees it: with what the transaction has written so far. Made by
-/// [`Table::within`].
+/// A table as a transaction sees it: with its own writes so far. Made by [`Table::within`].
 ///
-/// A commit looks at the records that were read by their keys, not at those that cursors came by:
-/// [get](ReadTable::get) what must not change until then.
+/// A commit checks the records that were read by their keys, not those that cursors read:
+/// [get](ReadTable::get) the records that must not change until then.
 ///
 /// ```
 /// use lode::{Database, KeyKind, ReadTable, Schema, Type};
@@ -251,17 +251,17 @@ pub struct TableWithin<'t> {
 }
 
 impl Table {
-    /// The table as it was at the moment of a snapshot.
+    /// Returns the table as it was at the moment of a snapshot.
     pub fn at<'t>(&'t self, snapshot: &'t Snapshot) -> TableAt<'t> {
         TableAt { table: self, snapshot }
     }
 
-    /// The table as a transaction sees it.
+    /// Returns the table as a transaction sees it.
     pub fn within<'t>(&'t self, transaction: &'t Transaction) -> TableWithin<'t> {
         TableWithin { table: self, transaction }
     }
 
-    /// About how many records there are, from a few pages of the index: for planning, where
+    /// Estimates the number of records from a few pages of the index: for planning, where
     /// [`len`](ReadTable::len) reads too much. Mostly it is less than twice too high or too low.
     ///
     /// # Errors
@@ -272,7 +272,7 @@ impl Table {
 }
 
 impl TableAt<'_> {
-    /// About how many records there were, as [`Table::len_estimate`] says it.
+    /// Estimates the number of records at the snapshot, as [`Table::len_estimate`] does.
     ///
     /// # Errors
     /// Those of [reading](ReadTable#errors).
@@ -379,8 +379,8 @@ impl TableWithin<'_> {
         self.transaction
     }
 
-    /// The table now, and what the transaction has written of it in a range; of all if there is
-    /// none.
+    /// Takes a snapshot of the table, and copies the transaction's writes in `range`; all of them
+    /// if that is `None`.
     fn parts(&self, range: Option<&Range>) -> Result<(Snapshot, Written)> {
         self.transaction.expect_own(self.table)?;
         Ok((self.transaction.moment(), self.transaction.written(self.table.core(), range)?))

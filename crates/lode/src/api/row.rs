@@ -1,4 +1,4 @@
-//! Rows that have bytes of their own.
+//! Rows that own their bytes.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,11 +6,11 @@ use std::sync::Arc;
 use crate::schema::{ColumnId, RowRef, Schema, Value};
 use crate::table::TableCore;
 
-/// What rows of a table have in common.
+/// The table and columns that rows have in common.
 #[derive(Clone)]
 pub(super) struct Shape {
     core: Arc<TableCore>,
-    /// The columns that they have; all if there are none.
+    /// The columns of the rows; `None` for all columns.
     columns: Option<Arc<[ColumnId]>>,
 }
 
@@ -19,14 +19,14 @@ impl Shape {
         Self { core, columns }
     }
 
-    /// Bytes of such a row, to be read.
+    /// Returns a row of these bytes, to be read.
     pub(super) fn row<'r>(&'r self, bytes: &'r [u8]) -> RowRef<'r> {
         self.core.schema().row_of(bytes, self.columns.as_deref())
     }
 }
 
-/// A record, or some columns of one, that was copied out of a table. It stays what it is, whatever
-/// becomes of the table.
+/// A record, or some columns of one, that was copied out of a table. Later changes of the table do
+/// not change it.
 ///
 /// ```
 /// use lode::{Database, KeyKind, ReadTable, Schema, Type, Value};
@@ -48,27 +48,27 @@ pub struct Row {
 }
 
 impl Row {
-    /// Of bytes that are a row of this shape.
+    /// Makes a row of bytes that have this shape.
     pub(super) fn new(shape: Shape, bytes: Vec<u8>) -> Self {
         Self { shape, bytes }
     }
 
-    /// The row, to be passed on as a copy.
+    /// Borrows the row, as a reference that can be copied.
     pub fn as_ref(&self) -> RowRef<'_> {
         self.shape.row(&self.bytes)
     }
 
-    /// What records of its table look like.
+    /// Returns the schema of the table.
     pub fn schema(&self) -> &Schema {
         self.shape.core.schema()
     }
 
-    /// The value of a column by its name; `None` if the row has no such column.
+    /// Returns the value of a column by its name; `None` if the row has no such column.
     pub fn get(&self, name: &str) -> Option<Value<'_>> {
         self.as_ref().get(name)
     }
 
-    /// The value of a column.
+    /// Returns the value of a column.
     ///
     /// # Panics
     /// If the row has no such column.
@@ -76,17 +76,17 @@ impl Row {
         self.as_ref().at(column)
     }
 
-    /// The bytes: the packed record, or the cells of the columns that a cursor reads.
+    /// Returns the bytes: the packed record, or the cells of the columns that a cursor reads.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The same, without a copy.
+    /// Returns the bytes, without a copy.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 
-    /// The packed key.
+    /// Returns the packed key.
     ///
     /// # Panics
     /// If the row has only some columns.
@@ -94,7 +94,7 @@ impl Row {
         self.as_ref().key()
     }
 
-    /// What the packed record has after the key.
+    /// Returns the payload of the packed record.
     ///
     /// # Panics
     /// If the row has only some columns.
@@ -116,7 +116,7 @@ impl fmt::Debug for Row {
 }
 
 impl PartialEq for Row {
-    /// Whether columns and bytes are the same.
+    /// Returns true if columns and bytes are equal.
     fn eq(&self, other: &Self) -> bool {
         let columns = |row: &Self| row.shape.columns.clone();
         self.bytes == other.bytes

@@ -8,8 +8,8 @@ use crate::error::{Error, Result};
 use crate::pager::{Pager, ReadEpoch};
 use crate::table::TableCore;
 
-/// All tables of a database as they were at one moment, for as long as it is kept. Clones are of
-/// the same moment, and cheap. [`Table::at`] is a table to read.
+/// All tables of a database as they were at one moment, until it is dropped. Clones have the same
+/// moment, and are cheap. [`Table::at`] returns a table to read.
 ///
 /// ```
 /// use lode::{Database, KeyKind, ReadTable, Schema, Type};
@@ -46,8 +46,8 @@ impl std::fmt::Debug for Snapshot {
 impl Snapshot {
     pub(crate) fn new(db: Handle) -> Self {
         if db.expect_here().is_err() {
-            // Nothing can be read at it, and locks may be held by threads that this process has
-            // not.
+            // Nothing can be read at it, and locks may be held by threads that this process does
+            // not have.
             return Self { held: Arc::new(Held { db, moment: ReadEpoch::default() }) };
         }
         // A commit is before it or after it.
@@ -58,8 +58,8 @@ impl Snapshot {
         Self { held: Arc::new(Held { db, moment }) }
     }
 
-    /// A snapshot, and what `look` returns at its moment, while no operation is under way. No other
-    /// process than the one that opened the database may ask for it.
+    /// Takes a snapshot, and calls `look` at its moment, while no operation is under way. Only the
+    /// process that opened the database may ask for it.
     pub(super) fn alone<T>(db: Handle, look: &dyn Fn() -> T) -> (Self, T) {
         let alone = db.gate().close();
         let (moment, seen) = (db.pager().moment(), look());
@@ -75,7 +75,7 @@ impl Snapshot {
         self.held.db.pager()
     }
 
-    /// What is read of a table that was there.
+    /// Returns the core of a table that existed at the moment.
     pub(super) fn core<'t>(&self, table: &'t Table) -> Result<&'t TableCore> {
         if !self.held.db.is_same(table.database()) {
             let table = table.schema().name().into();
@@ -85,8 +85,8 @@ impl Snapshot {
         Ok(table.core())
     }
 
-    /// Copies what a record had after its key into the caller's buffer, in place of what was in
-    /// it. Returns false if there was no such record.
+    /// Copies a record's payload into the caller's buffer, in place of its content. Returns false
+    /// if there was no such record.
     pub(super) fn read_into(
         &self,
         table: &Table,

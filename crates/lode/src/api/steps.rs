@@ -1,5 +1,4 @@
-//! Changes of records that happen together: readers see all of them or none, and after a crash all
-//! are there or none.
+//! Changes of records that happen together: readers see all of them or none, also after a crash.
 
 use std::borrow::Cow;
 
@@ -15,14 +14,14 @@ use crate::wal::{Keyed, LogPosition, LogRecord};
 pub(super) struct Step<'c> {
     pub core: &'c TableCore,
     pub key: &'c [u8],
-    /// The payload that it has, if it is there.
+    /// The payload that was read, if there was a record.
     pub seen: Option<Cow<'c, [u8]>>,
-    /// The one that it shall have, if it is to be there.
+    /// The new payload; `None` if the record is to be deleted.
     pub wanted: Option<&'c [u8]>,
 }
 
 impl Step<'_> {
-    /// What the log says of it; nothing of a record that was not there, and shall not be.
+    /// Returns the log record of the step; `None` if there was no record, and will be none.
     fn log_record(&self) -> Option<LogRecord<'_>> {
         let (table, key) = (self.core.id(), self.key);
         match self.wanted {
@@ -43,16 +42,16 @@ pub(super) struct Steps<'c> {
 }
 
 impl<'c> Steps<'c> {
-    /// Bytes that each takes up, beside what it names.
+    /// Bytes that each step takes up, besides the data that it refers to.
     pub(super) const BYTES_OF_ONE: usize =
         size_of::<(Step<'c>, Option<Box<UndoRecord>>)>() + size_of::<UndoRecord>();
 
-    /// With room for `count` of them.
+    /// Makes an empty list with room for `count` steps.
     pub(super) fn new(db: &'c Handle, count: usize) -> Self {
         Self { db, taken: Vec::with_capacity(count), keeps: Keeps::Pages }
     }
 
-    /// Changes a record, unless it is not as it was seen; whether it did.
+    /// Changes a record, unless it is not as it was seen. Returns true if it did.
     ///
     /// # Errors
     /// `Full` when memory has no room for it; `DiskFull`; `Poisoned`; `Corrupt`.
@@ -73,8 +72,8 @@ impl<'c> Steps<'c> {
         Ok(true)
     }
 
-    /// Inserts the first of some records whose keys ascend into a tree, as many as come next to
-    /// each other in one leaf. Returns how many; 0 if there is a record with the first key.
+    /// Inserts records from the front of `run`, whose keys ascend, into one leaf of a tree. Returns
+    /// the number inserted; 0 if there is a record with the first key.
     ///
     /// # Errors
     /// As [`take`](Self::take).
@@ -93,11 +92,11 @@ impl<'c> Steps<'c> {
         Ok(count)
     }
 
-    /// Ends them: logs all as one, or undoes them if one has failed, or the log does. Returns what
-    /// came of them, and where they end in the log.
+    /// Ends the steps: logs all as one, or undoes them if one has failed, or the log does. Returns
+    /// `all`, and where the steps end in the log.
     ///
     /// # Errors
-    /// The one of the step that failed, or of the log; `Poisoned` when a step could not be undone.
+    /// The error of the failed step, or of the log; `Poisoned` when a step could not be undone.
     pub(super) fn end<T>(self, all: Result<T>) -> Result<(T, LogPosition)> {
         let logged = all.and_then(|all| Ok((all, self.log()?)));
         match logged {
@@ -111,9 +110,9 @@ impl<'c> Steps<'c> {
         self.db.append(self.taken.iter().filter_map(|(step, _)| step.log_record()))
     }
 
-    /// Puts back what was there before, the last step first. It has room: all pages are still
-    /// there, and so is the room of deleted records. Pages that the steps took, and that nothing is
-    /// in any more, are given up then.
+    /// Undoes the steps, the last one first. It has room: all pages still exist, and so does the
+    /// room of deleted records. Pages that the steps took, and that are empty again, are given up
+    /// then.
     ///
     /// # Errors
     /// `Poisoned` when a step could not be undone.
@@ -121,8 +120,8 @@ impl<'c> Steps<'c> {
         for (at, (Step { core, key, seen, .. }, undo)) in self.taken.iter().enumerate().rev() {
             let undone = core.roll_back(self.db.pager(), (key, seen.as_deref()), undo.as_deref());
             if let Err(error) = undone {
-                // Half of it is there. What is on the disk is all right: a directory that is
-                // opened again has nothing of it.
+                // Half of it has happened. The disk has nothing of it: a directory that is opened
+                // again is as before.
                 return Err(match self.db.store() {
                     Some(store) => store.poison(&error).after_effect(),
                     None => error.after_records(at as u64 + 1),
@@ -135,7 +134,7 @@ impl<'c> Steps<'c> {
 
     /// Gives up pages that undone steps have left, as far as there is room for it.
     fn give_up_undone(&self) {
-        /// Keys in no order whose buckets were not joined, after which the others' will not be.
+        /// Keys in no order whose buckets were not joined, after which the others are not tried.
         const MOST_IN_VAIN: usize = 256;
         self.free_emptied();
         let (mut table, mut in_vain) = (None, 0);
@@ -157,8 +156,7 @@ impl<'c> Steps<'c> {
         }
     }
 
-    /// Gives up pages that were kept in case that it had to be rolled back, as far as there is room
-    /// for it.
+    /// Gives up pages that were kept for a rollback, as far as there is room for it.
     fn give_up(&self) {
         for (Step { core, key, wanted, .. }, undo) in &self.taken {
             let pager = self.db.pager();

@@ -1,9 +1,9 @@
-//! Admission: an operation begins when there is room for what it changes. That is room in memory
-//! for changed pages, which may not leave before a checkpoint; in the data file, for a checkpoint
-//! of them; and in the log, which a checkpoint makes short again.
+//! Admission: an operation starts when there is room for its changes. That is room in memory for
+//! changed pages, which may not leave before a checkpoint; in the data file, for a checkpoint of
+//! them; and in the log, which a checkpoint makes short again.
 //!
-//! Most operations change few pages, for which room is made ahead; `extra_pages` is what an
-//! operation changes beyond that: the pages of a long record.
+//! Most operations change few pages, for which room is made ahead; `extra_pages` are the pages that
+//! an operation changes beyond that: those of a long record.
 
 use std::cell::Cell;
 use std::sync::{MutexGuard, PoisonError};
@@ -13,10 +13,10 @@ use crate::error::{Error, Result};
 use crate::pager::Passed;
 use crate::store::{Durability, Need, Store};
 
-/// How often an operation that found no room is tried again.
+/// The most repeats of an operation that found no room.
 const MOST_TRIES: usize = 1000;
 
-/// How much a commit writes.
+/// The size of a commit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CommitSize {
     /// Records that are written or deleted.
@@ -26,8 +26,9 @@ pub(crate) struct CommitSize {
 }
 
 impl CommitSize {
-    /// From here on readers pass: in a directory, where pages may have to come from the disk; and
-    /// in memory. To keep what pages were takes longer than shorter commits do.
+    /// The sizes from which on readers pass a commit: in a directory, where pages may have to come
+    /// from the disk, and in memory. For shorter ones, keeping page images would take longer than
+    /// waiting.
     const LONG: Self = Self { records: 1 << 13, bytes: 4 << 20 };
     const LONG_IN_MEMORY: Self = Self { records: 1 << 16, bytes: 16 << 20 };
 
@@ -37,22 +38,22 @@ impl CommitSize {
     }
 }
 
-/// A turn among the operations that change many pages, which ends when this is dropped: together
-/// they could need more room than each was admitted for.
+/// The turn of an operation that changes many pages, which ends when this is dropped: several of
+/// them could together need more room than each was admitted for.
 pub(crate) struct LongTurn<'e> {
     _turn: Option<MutexGuard<'e, ()>>,
 }
 
 impl Engine {
-    /// Waits for the turn of an operation; one without extra pages need not wait.
+    /// Waits for the turn of an operation; one without extra pages does not wait.
     #[inline(always)]
     pub(crate) fn turn_for(&self, extra_pages: u64) -> LongTurn<'_> {
         let turn = || self.turn_for_long.lock().unwrap_or_else(PoisonError::into_inner);
         LongTurn { _turn: (extra_pages > 0).then(turn) }
     }
 
-    /// Whether an operation of a database in a directory is admitted at once, if it changes few
-    /// pages, and need not wait until it is durable.
+    /// Returns true if an operation that changes few pages is admitted at once, and need not wait
+    /// until it is durable. Only a database in a directory is ready in this sense.
     #[inline(always)]
     pub(crate) fn is_ready(&self) -> bool {
         self.store.as_ref().is_some_and(|store| {
@@ -74,8 +75,8 @@ impl Engine {
         self.admit(extra_pages, work, &|was_crowded| was_crowded || self.is_crowded())
     }
 
-    /// The same, alone: with the gate closed. What it changes and puts back is not taken for the
-    /// work of others, so that what does not fit is soon refused. Readers pass it if it is long.
+    /// Calls `work` with the gate closed, once there is room. Its own changes do not count as those
+    /// of others, so a commit that does not fit is soon refused. Readers pass a long one.
     pub(crate) fn admitted_alone<T>(
         &self,
         size: CommitSize,
@@ -83,7 +84,7 @@ impl Engine {
     ) -> Result<T> {
         let was_crowded = Cell::new(false);
         let mut alone = || {
-            // What is kept for readers is given back when the gate is open again.
+            // The page images for readers are given back when the gate is open again.
             let mut passed = None;
             let _alone = self.gate().close();
             self.expect_healthy()?;
@@ -98,8 +99,8 @@ impl Engine {
         self.admit(0, &mut alone, &|_| was_crowded.get())
     }
 
-    /// `is_worth_it` says whether what found no room is tried again, given whether there were many
-    /// changed pages before it.
+    /// Calls `work` once there is room for it, and again if it found none and `is_worth_it` says
+    /// so, given whether there were many changed pages before it.
     #[inline]
     fn admit<T>(
         &self,
@@ -122,7 +123,7 @@ impl Engine {
         }
     }
 
-    /// Makes a checkpoint if that gives space of the data file back; whether it did.
+    /// Makes a checkpoint if that gives space of the data file back. Returns true if it did.
     #[cold]
     fn checkpoint_for_space(&self, store: &Store) -> Result<bool> {
         let is_of_use = store.checkpoint_gives_space(&self.pager);
@@ -132,13 +133,13 @@ impl Engine {
         Ok(is_of_use)
     }
 
-    /// Whether more than an eighth of the pages that may change have: others may have no room.
+    /// Returns true if over an eighth of the pages that may change have: others may have no room.
     fn is_crowded(&self) -> bool {
         self.pager.changed() > self.pager.most_dirty() / 8
     }
 
-    /// Tries again after a checkpoint. Other operations may be quicker and change pages before or
-    /// during `work`; but if there is no room though few pages have changed, there never will be.
+    /// Tries `work` again after a checkpoint. Others may be quicker and change pages before or
+    /// during it. But if there is no room though few pages have changed, there never will be.
     #[cold]
     fn try_again<T>(
         &self,
@@ -193,7 +194,8 @@ impl Engine {
         self.make_room_in_file(extra_pages)
     }
 
-    /// Whether pages may be given back that steps of a commit have left, while the gate is closed.
+    /// Returns true if pages that steps of a commit have emptied may be freed, with the gate
+    /// closed.
     pub(crate) fn may_tidy(&self) -> bool {
         self.pager.has_room_to_tidy() && self.make_room_in_file(0).is_ok()
     }

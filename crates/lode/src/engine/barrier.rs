@@ -1,11 +1,11 @@
-//! A barrier that one thread has all processors pass that run threads of this process: so the
-//! threads that are favoured need none of their own.
+//! A memory barrier that one thread imposes on all other threads of this process, so that favoured
+//! threads need none.
 
-/// Whether the system has such barriers.
+/// Returns true if the system has such barriers.
 #[cfg(all(target_os = "linux", not(miri)))]
 pub(super) fn is_supported() -> bool {
     use std::sync::LazyLock;
-    /// A process says once that it will use them. A fork has said so too.
+    /// True if the process could register for them, which it does once. A fork inherits this.
     static SUPPORTED: LazyLock<bool> = LazyLock::new(register);
     *SUPPORTED
 }
@@ -27,14 +27,14 @@ pub(super) fn pass_everywhere() {
     use std::time::Duration;
 
     use rustix::thread::{MembarrierCommand, membarrier};
-    /// Much longer than a processor keeps what it has to store, and between its interrupts, each of
-    /// which is a barrier.
+    /// Much longer than a processor delays its stores, and than the time between its interrupts,
+    /// each of which is a barrier.
     const LONG_ENOUGH: Duration = Duration::from_millis(100);
     let pass = || membarrier(MembarrierCommand::PrivateExpedited).is_ok();
     if pass() || register() && pass() {
         return;
     }
-    // The call was forbidden after it had been used: a sandbox that was entered late.
+    // The call was forbidden after it had been used: the process has entered a sandbox.
     std::thread::sleep(LONG_ENOUGH);
 }
 

@@ -5,11 +5,11 @@ use crate::{Durability, KeyKind, Options, Schema, Type, simulation};
 
 const RECORD_BYTES: usize = 1_000;
 
-/// Bytes of data, twice of which is more than the least that a log may have.
+/// Records of which the bytes, doubled, are more than the least limit of a log.
 const RECORDS: u32 = 24_000;
 
-/// While a checkpoint is written, changed pages have two slots. The log may not become longer for
-/// that: what it may have would grow as it does.
+/// Checks that the log may not become longer while a checkpoint is written, though changed pages
+/// have two slots then. Otherwise its limit would grow with it.
 #[test]
 fn the_log_may_not_become_longer_while_a_checkpoint_is_written() {
     let options = Options::new().memory_bytes(64 << 20).durability(Durability::Process);

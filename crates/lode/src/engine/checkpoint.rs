@@ -1,4 +1,4 @@
-//! When checkpoints are written, and when changed pages are written out without one.
+//! Writes checkpoints, and changed pages without one.
 
 use std::sync::MutexGuard;
 
@@ -11,8 +11,8 @@ use crate::wal::{Log, Place};
 
 impl Engine {
     /// Writes a checkpoint before a writer has to wait for one, and gives space back that none of
-    /// the last ones has needed. It gives up when the database is being closed: the checkpoint of
-    /// that writes what is left.
+    /// the last ones has needed. It stops early when the database is being closed: closing writes a
+    /// checkpoint of the rest.
     pub(crate) fn checkpoint_ahead(&self) -> Result<()> {
         let Some(store) = &self.store else { return Ok(()) };
         self.expect_here()?;
@@ -29,9 +29,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Does what is needed so that more pages can change, and the log becomes longer: cleans pages
-    /// if that is enough, or makes a checkpoint. Given up between two steps when it is not to go
-    /// on.
+    /// Cleans pages if that is enough, or makes a checkpoint, so that more pages can change and the
+    /// log can grow. Stops between two steps when `goes_on` returns false.
     pub(super) fn relieve(
         &self,
         needed: impl Fn() -> bool,
@@ -46,8 +45,8 @@ impl Engine {
         self.checkpoint_while(needed, goes_on)
     }
 
-    /// Writes out up to `count` changed pages, without a checkpoint; for the holder of [what is
-    /// current](Store::current). Where there is space for a checkpoint only, it writes none.
+    /// Writes out up to `count` changed pages, without a checkpoint; for the holder of [the current
+    /// superblock](Store::current). If there is space for a checkpoint only, it writes none.
     pub(crate) fn clean(
         &self,
         store: &Store,
@@ -73,8 +72,8 @@ impl Engine {
         self.checkpoint_while(|| true, || true)
     }
 
-    /// Writes a checkpoint, and gives space back if much of the files is not in use. Given up
-    /// between two steps when it is not to go on.
+    /// Writes a checkpoint, and gives space back if much of the files is not in use. Stops between
+    /// two steps when `goes_on` returns false.
     pub(crate) fn checkpoint_and_give_back(&self, goes_on: &dyn Fn() -> bool) -> Result<()> {
         self.checkpoint_while(|| true, goes_on)?;
         let Some(store) = &self.store else { return Ok(()) };
@@ -92,9 +91,9 @@ impl Engine {
         }
     }
 
-    /// Has the log go on in a small file, and removes all others, which a checkpoint makes useless.
+    /// Continues the log in a small file, and removes all others, which a checkpoint makes useless.
     pub(super) fn begin_small_log(&self) -> Result<()> {
-        // Without its turn it could be at work in a directory that has been closed meanwhile.
+        // Without the turn, the directory could be closed during this.
         let Some((store, turn)) = self.take_turn()? else { return Ok(()) };
         let log = store.log_to_write()?;
         log.remove_spares()?;
@@ -105,7 +104,7 @@ impl Engine {
         log.remove_spares()
     }
 
-    /// Writes a checkpoint, given up between two steps when it is not to go on.
+    /// Writes a checkpoint; stops between two steps when `goes_on` returns false.
     pub(super) fn checkpoint_while(
         &self,
         needed: impl Fn() -> bool,
@@ -131,11 +130,11 @@ impl Engine {
         }
     }
 
-    /// Waits until no other thread makes a checkpoint or gives space back. No other does so, or
-    /// closes the database, while the guard lives. `None` for a database without a directory.
+    /// Waits until no other thread makes a checkpoint or gives space back. None does, or closes the
+    /// database, as long as the guard is held. `None` for a database without a directory.
     ///
     /// # Errors
-    /// `Closed`: the directory may be another's. `Forked`.
+    /// `Closed`: the directory may belong to another database. `Forked`.
     pub(super) fn take_turn(&self) -> Result<Option<(&Store, MutexGuard<'_, Superblock>)>> {
         self.expect_open()?;
         let Some(store) = &self.store else { return Ok(None) };
@@ -145,7 +144,7 @@ impl Engine {
         Ok(Some((store, current)))
     }
 
-    /// Begins a checkpoint of this moment; for the holder of [what is current](Store::current).
+    /// Starts a checkpoint of now; for the holder of [the current superblock](Store::current).
     pub(crate) fn begin_checkpoint<'e>(&'e self, store: &'e Store) -> Result<Checkpoint<'e>> {
         let catalogue = self.catalogue();
         let (place, moment) = self.barrier(store.log_to_write()?);

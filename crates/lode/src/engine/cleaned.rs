@@ -16,7 +16,7 @@ fn record(id: u32, value: u8) -> [u8; RECORD_BYTES] {
     record
 }
 
-/// Two mebibytes of memory, and a log for much more.
+/// Returns options with two mebibytes of memory, and a log for much more.
 fn options() -> Options {
     Options::new().memory_bytes(2 << 20).log_bytes(64 << 20).durability(Durability::Process)
 }
@@ -33,7 +33,7 @@ fn upsert_all(table: &Table, count: u32, value: u8) {
     }
 }
 
-/// All records have a value, and nothing is wrong with the database.
+/// Checks that all records have a value, and that the database has no fault.
 fn expect_all(db: &Database, count: u32, value: u8) {
     let table = db.table("t").expect("it is there");
     let mut payload = [0; RECORD_BYTES - 4];
@@ -49,8 +49,8 @@ fn data_bytes(disk: &Simulated) -> usize {
     disk.file_bytes("data").expect("it is there").len()
 }
 
-/// Four times as much as memory has room for comes without a checkpoint, and all of it is there
-/// after the end of the process.
+/// Writes four times what fits in memory without a checkpoint, and finds all of it after the end of
+/// the process.
 #[test]
 fn what_is_larger_than_memory_needs_no_checkpoint() {
     for kind in [KeyKind::Hash, KeyKind::Tree] {
@@ -72,7 +72,7 @@ fn what_is_larger_than_memory_needs_no_checkpoint() {
     }
 }
 
-/// Pages that are cleaned again and again leave slots that the last checkpoint needs. The next one
+/// Cleans pages again and again, which leaves slots that the last checkpoint needs. The next one
 /// comes in time to give them back.
 #[test]
 fn cleaning_takes_a_bounded_part_of_the_file() {
@@ -84,14 +84,14 @@ fn cleaning_takes_a_bounded_part_of_the_file() {
     let used_bytes = db.statistics().data_used_bytes as usize;
     (1..9).for_each(|value| upsert_all(&table, 3 * RECORDS, value));
     let size_bytes = data_bytes(&disk);
-    // A quarter that pages have left, what the file has ahead, and what a checkpoint needs.
+    // A quarter left by cleaned pages, the space ahead of need, and the space for a checkpoint.
     let most_bytes = used_bytes / 4 * 5 + (4 << 20) + (3 << 20);
     assert!(size_bytes < most_bytes, "{size_bytes} bytes, {used_bytes} used");
     expect_all(&db, 3 * RECORDS, 8);
 }
 
-/// Of a page that was freed, and taken again by another table, nothing is forgotten with what it
-/// was before.
+/// Checks that a page that was freed, and taken again by another table, is not lost with its old
+/// content.
 #[test]
 fn a_page_that_was_freed_and_taken_again_stays() {
     for is_cleaned_before in [false, true] {
@@ -114,7 +114,7 @@ fn a_page_that_was_freed_and_taken_again_stays() {
     }
 }
 
-/// Where the disk is full, a checkpoint gives back what cleaned pages have left.
+/// Checks that on a full disk a checkpoint gives back the slots that cleaned pages have left.
 #[test]
 fn a_full_disk_has_room_for_changes_of_what_is_there() {
     let disk = Simulated::new(4);
@@ -128,7 +128,7 @@ fn a_full_disk_has_room_for_changes_of_what_is_there() {
     expect_all(&db, RECORDS, 8);
 }
 
-/// Where an operation or a commit finds no space, there is none after a checkpoint either.
+/// Checks that an operation or a commit that finds no space finds none after a checkpoint either.
 #[test]
 fn no_space_is_refused_that_a_checkpoint_gives() {
     let upsert_some = |db: &Database, table: &Table, (from, count): (u32, u32), value| {
@@ -138,7 +138,7 @@ fn no_space_is_refused_that_a_checkpoint_gives() {
         }
         transaction.commit()
     };
-    // As many slots beside those of the records as about two thirds of the memory, and more.
+    // Two thirds as many slots besides those of the records as memory has pages, and more.
     for slots in (60..260).step_by(20) {
         let disk = Simulated::new(6);
         let options = options().durability(Durability::None);
@@ -165,8 +165,8 @@ fn no_space_is_refused_that_a_checkpoint_gives() {
     }
 }
 
-/// What a commit changes is not cleaned before its end: it would have room here, and none when the
-/// log is replayed.
+/// Checks that pages that a commit changes are not cleaned before its end: it would have room here,
+/// and none when the log is replayed.
 #[test]
 fn a_commit_has_no_more_room_than_when_it_is_replayed() {
     for (kind, count) in [(KeyKind::Tree, 150), (KeyKind::Tree, 1_000), (KeyKind::Hash, 1_000)] {
@@ -174,7 +174,7 @@ fn a_commit_has_no_more_room_than_when_it_is_replayed() {
         let db = simulation::open(&options(), &disk, 5).expect("an empty disk");
         let table = create(&db, kind);
         let transaction = db.begin();
-        // As many as it may hold.
+        // Inserts until the transaction is full.
         let insert = |id: &u32| transaction.insert(&table, &record(*id, 1)).is_ok();
         let count = (0..count).take_while(insert).count() as u32;
         assert!(count > 100);

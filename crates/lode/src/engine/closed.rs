@@ -1,4 +1,4 @@
-//! Tests of what comes too late: its database has been closed, and the directory may be another's.
+//! Tests of calls that come after closing: the directory may belong to another database by then.
 
 use crate::io::simulated::Simulated;
 use crate::{Database, Durability, Error, KeyKind, Options, Schema, Type, simulation};
@@ -21,7 +21,7 @@ fn filled(disk: &Simulated) -> Database {
     db
 }
 
-/// A checkpoint that gives space back waits for its turn while the database is closed.
+/// Checks that giving space back, which waits for its turn during closing, touches no file.
 #[test]
 fn the_log_begins_no_file_in_a_directory_that_was_closed() {
     let disk = Simulated::new(1);
@@ -34,7 +34,7 @@ fn the_log_begins_no_file_in_a_directory_that_was_closed() {
     assert_eq!(db.check().map(|report| report.is_sound()), Ok(true));
 }
 
-/// The next database with the directory may have written other pages to the slots of these.
+/// Checks that no page is read after closing: another database may have its slots by then.
 #[test]
 fn no_page_is_read_from_a_directory_that_was_closed() {
     let disk = Simulated::new(1);

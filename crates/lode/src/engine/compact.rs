@@ -1,4 +1,4 @@
-//! Compaction: records and pages move together, and space is given back.
+//! Compaction: moves records and pages together, and gives space back.
 
 use std::sync::{MutexGuard, TryLockError};
 
@@ -8,7 +8,7 @@ use crate::pager::PAGE_BYTES;
 use crate::store::Store;
 use crate::table::{Progress, TableCore};
 
-/// What [`Database::compact`](crate::Database::compact) came to.
+/// The result of [`Database::compact`](crate::Database::compact).
 ///
 /// ```
 /// use lode::{Database, KeyKind, ReadTable, Schema, Type};
@@ -29,13 +29,13 @@ use crate::table::{Progress, TableCore};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Compacted {
-    /// What the database took up before.
+    /// The space that the database took up before.
     pub before: Statistics,
-    /// What it takes up after it.
+    /// The space that it takes up after it.
     pub after: Statistics,
 }
 
-/// What becomes of the sparse pages of tables when space is given back.
+/// The treatment of the sparse pages of tables when space is given back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sparse {
     Left,
@@ -47,7 +47,7 @@ const MOST_ROUNDS: usize = 16;
 
 impl Engine {
     /// Fills sparse pages of all tables, moves all pages to the front of the data file, and gives
-    /// what is free after them back.
+    /// the free space after them back.
     pub(crate) fn compact(&self) -> Result<Compacted> {
         self.expect_open()?;
         let _turn = self.turn_to_compact();
@@ -60,9 +60,9 @@ impl Engine {
         Ok(Compacted { before, after: self.statistics() })
     }
 
-    /// The same in the background, given up between two steps when it is not to go on; whether it
-    /// came to its end. The pages of a database that has more of them than memory has room for are
-    /// not filled: all would have to be read. Files that the log has no use for are removed.
+    /// Compacts in the background; stops between two steps when `goes_on` returns false. Returns
+    /// true if it has finished. Pages are not filled if the database has more of them than memory
+    /// has room for: all would have to be read. Files that the log has no use for are removed.
     pub(crate) fn compact_while(&self, goes_on: &dyn Fn() -> bool) -> Result<bool> {
         let Some((store, _turn)) = self.turn_in_background(goes_on)? else { return Ok(false) };
         let filled = self.compact_tables_in_memory(store, goes_on);
@@ -74,8 +74,8 @@ impl Engine {
         filled.map(|()| true)
     }
 
-    /// Gives space back beside writers, in the background, as `compact_while` does; pages are moved
-    /// only where the files can have no holes. Returns true if it came to its end.
+    /// Gives space back next to writers, in the background, as `compact_while` does; pages are
+    /// moved only if the files can have no holes. Returns true if it has finished.
     pub(crate) fn give_back_while(
         &self,
         tables: Sparse,
@@ -93,8 +93,8 @@ impl Engine {
         filled.map(|()| goes_on())
     }
 
-    /// Takes the turn to compact for the thread of the database, which must not wait while another
-    /// thread has it; `None` then, and without a directory.
+    /// Takes the turn to compact for the thread of the database, which must not wait for another
+    /// thread. Returns `None` if another has it, or there is no directory.
     fn turn_in_background(
         &self,
         goes_on: &dyn Fn() -> bool,
@@ -115,7 +115,7 @@ impl Engine {
         }
     }
 
-    /// Fills sparse pages of all tables. A table that is damaged keeps no other one from it.
+    /// Fills sparse pages of all tables. A damaged table does not stop the others.
     fn compact_tables(&self, goes_on: &dyn Fn() -> bool) -> Result<()> {
         let mut first = Ok(());
         for core in self.whole_tables() {
@@ -134,7 +134,7 @@ impl Engine {
                 let _inside = self.gate().enter();
                 self.expect_healthy()?;
                 match core.ensure_open() {
-                    // It was dropped meanwhile.
+                    // It was dropped in the meantime.
                     Err(Error::NoTable { .. }) => return Ok(Progress::Done),
                     other => other?,
                 }
@@ -158,7 +158,7 @@ impl Engine {
             let turn = self.take_turn()?;
             let moved = store.data.pages_beyond_need()?;
             drop(turn);
-            // As many as memory has room for at a time.
+            // Takes as many as memory has room for at a time.
             for group in moved.chunks((self.pager().most_dirty() / 4).max(1) as usize) {
                 // Before they count as changed: a checkpoint must have space for them.
                 self.make_room(store, group.len() as u64)?;
@@ -175,7 +175,7 @@ impl Engine {
             store.move_map(self.pager())?;
             drop(turn);
             checkpoint()?;
-            // What that checkpoint needed itself may lie beyond; the next one moves it.
+            // What that checkpoint needed itself may be beyond the end; the next one moves it.
             store.data.rewind();
             checkpoint()?;
             // A checkpoint that is being made has reserved the slots that it needs.

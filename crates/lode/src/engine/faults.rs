@@ -1,9 +1,9 @@
-//! What is wrong with a database.
+//! Faults of a database.
 
 use std::collections::HashSet;
 use std::fmt::{self, Display, Formatter};
 
-/// Something that is wrong with a database.
+/// A fault of a database.
 ///
 /// ```
 /// use lode::{Database, Fault};
@@ -21,7 +21,7 @@ use std::fmt::{self, Display, Formatter};
 pub struct Fault {
     /// The table that it concerns; `None` if it concerns the data file.
     pub table: Option<String>,
-    /// What is wrong, and with which page.
+    /// The fault, and the page that has it.
     pub why: String,
 }
 
@@ -34,10 +34,10 @@ impl Display for Fault {
     }
 }
 
-/// The most faults that a report has one by one.
+/// The most faults that a report names.
 const MOST_FAULTS: usize = 100;
 
-/// What [`Database::check`](crate::Database::check) found.
+/// The result of [`Database::check`](crate::Database::check).
 ///
 /// ```
 /// use lode::{Database, KeyKind, Schema, Type};
@@ -54,19 +54,18 @@ const MOST_FAULTS: usize = 100;
 pub struct CheckReport {
     /// The first faults, each once; at most a hundred.
     pub faults: Vec<Fault>,
-    /// How many others there are.
+    /// The number of further faults.
     pub more: u64,
     known: HashSet<Fault>,
 }
 
 impl CheckReport {
-    /// Whether there is no fault.
+    /// Returns true if there is no fault.
     pub fn is_sound(&self) -> bool {
         self.faults.is_empty()
     }
 
-    /// Adds a fault, unless it is known. Of many records of one damaged page, each would name the
-    /// page.
+    /// Adds a fault, unless it is known: many records of one damaged page would each name the page.
     pub(crate) fn add(&mut self, table: Option<&str>, why: String) {
         let fault = Fault { table: table.map(str::to_string), why };
         if self.known.contains(&fault) {
@@ -82,7 +81,7 @@ impl CheckReport {
     }
 }
 
-/// A line for each fault.
+/// Writes a line for each fault.
 impl Display for CheckReport {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         if self.is_sound() {

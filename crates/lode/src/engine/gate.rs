@@ -1,16 +1,16 @@
 //! The gate that writers go through: many at a time with single operations, or one alone with a
 //! commit, which no reader sees half done.
 //!
-//! A thread that enters counts itself in a slot of its own, so that writers share no line of the
-//! processor's cache. It takes one locked instruction to go in and none to go out. Readers do not
-//! go through; they look at the number of commits before and after, and read again if there was one
+//! A thread that enters counts itself in its own slot, so that writers share no line of the
+//! processor's cache. It takes one locked instruction to enter and none to leave. Readers do not
+//! enter; they look at the number of commits before and after, and read again if there was one
 //! between. While a long one is under way, they read at the moment before it.
 //!
-//! In a database in memory, a thread that comes in many times while no other does is *favoured*: it
-//! goes in without a locked instruction. It is the [only writer](SingleWriter) then, which latches
+//! In a database in memory, a thread that enters many times while no other does is *favoured*: it
+//! enters without a locked instruction. It is the [only writer](SingleWriter) then, which latches
 //! pages without one either. (To ask the system for such barriers can take milliseconds in a
 //! process with threads. A database in a directory has threads, and its log costs more than this.)
-//! Any other thread first takes the favour away before it goes in. For that it has all processors
+//! Any other thread first takes the favour away before it enters. For that it has all processors
 //! pass a barrier. (Biased locking: Kawachiya, Koseki, Onodera: Lock Reservation, OOPSLA 2002; the
 //! barrier as in Dice, Huang, Yang: Asymmetric Dekker Synchronization, 2001.)
 
@@ -21,31 +21,30 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::barrier;
 use crate::pager::SingleWriter;
 
-/// Slots that threads have for themselves; one more is shared by those for which there is none.
+/// Slots of one thread each; one more is shared by the threads that get none.
 const OWN_SLOTS: usize = 64;
 
-/// The slot that is shared.
+/// The shared slot.
 const SHARED: usize = OWN_SLOTS;
 
-/// The gate is open to all: what its state is unless it is closed or a slot is favoured.
+/// The state of a gate that is open to all, with no slot favoured.
 const OPEN: usize = usize::MAX;
 
-/// A thread is alone inside, or waits for others to leave.
+/// The state while a thread is alone inside, or waits for others to leave.
 const CLOSED: usize = usize::MAX - 1;
 
 /// Entries of a thread after which it asks for the favour, at first.
 const LEAST_ENTRIES: u32 = 1 << 10;
 
-/// The same at most. Each time that the favour is taken away, a thread has to enter twice as often.
+/// The most such entries. Each time that the favour is taken away, the number doubles.
 const MOST_ENTRIES: u32 = 1 << 16;
 
-/// The counts of a thread, on a line of the cache of their own, and of the one that is fetched with
-/// it.
+/// The counts of a thread, alone on their line of the cache and on the one that is fetched with it.
 #[derive(Default)]
 #[repr(align(128))]
 struct Slot {
     inside: AtomicU32,
-    /// How often it came in since it last asked for the favour.
+    /// Entries since it last asked for the favour.
     entries: AtomicU32,
 }
 
@@ -54,7 +53,7 @@ pub(crate) struct Gate {
     slots: [Slot; OWN_SLOTS + 1],
     /// `OPEN`, `CLOSED`, or the number of the slot that is favoured.
     state: AtomicUsize,
-    /// Odd while a commit is under way.
+    /// A count that is odd while a commit is under way.
     commits: AtomicU64,
     /// Held by the thread that changes the state.
     turn: Mutex<()>,
@@ -62,15 +61,15 @@ pub(crate) struct Gate {
     entries_to_ask: AtomicU32,
     /// The slot of the thread that asked last.
     last_to_ask: AtomicUsize,
-    /// Told whether there is only one writer, where pages are latched by writers only.
+    /// Set while there is only one writer, if pages are latched by writers only.
     single_writer: Option<Arc<SingleWriter>>,
 }
 
-/// The number of the slot that a thread has for itself in all gates, if there was one left. When
-/// the thread ends, another can have it.
+/// The number of the slot that a thread has for itself in all gates, if one was left. When the
+/// thread ends, another can have it.
 struct Own(usize);
 
-/// A bit for each number that a thread has.
+/// A bit for each number that is taken.
 static TAKEN: AtomicU64 = AtomicU64::new(0);
 
 impl Own {
@@ -93,7 +92,7 @@ thread_local! {
     static OWN: Own = Own::take();
 }
 
-/// A thread inside, which leaves as the thread that came in.
+/// The stay of a thread inside, which ends in that thread.
 pub(crate) struct Inside<'g> {
     slot: &'g Slot,
     is_own: bool,
@@ -107,7 +106,7 @@ pub(crate) struct Alone<'g> {
 }
 
 impl Gate {
-    /// A gate; `single_writer` is set while one thread alone is favoured.
+    /// Makes a gate; `single_writer` is set while one thread alone is favoured.
     pub(crate) fn new(single_writer: Option<Arc<SingleWriter>>) -> Self {
         Self {
             slots: [const { Slot { inside: AtomicU32::new(0), entries: AtomicU32::new(0) } };
@@ -121,7 +120,7 @@ impl Gate {
         }
     }
 
-    /// Goes in together with others.
+    /// Enters together with others.
     #[inline]
     pub(crate) fn enter(&self) -> Inside<'_> {
         // A thread that is about to end may have no slot any more.
@@ -158,7 +157,7 @@ impl Gate {
         }
     }
 
-    /// Goes in unless the gate is closed, or another thread is favoured; returns that state then.
+    /// Enters unless the gate is closed, or another thread is favoured; returns that state then.
     fn try_enter(&self, number: usize) -> Result<Inside<'_>, usize> {
         let (slot, is_own) = (&self.slots[number.min(SHARED)], number < SHARED);
         // In order with the look at the state: the thread that closes the gate either sees the
@@ -176,8 +175,8 @@ impl Gate {
         if state == OPEN || is_own && state == number { Ok(inside) } else { Err(state) }
     }
 
-    /// Goes in together with others, unless `instead` returns something while the gate is closed.
-    /// It does so soon after the gate was closed or not at all.
+    /// Enters together with others, unless `instead` returns something while the gate is closed. It
+    /// does so soon after the gate was closed or not at all.
     pub(crate) fn enter_unless<T>(&self, instead: impl Fn() -> Option<T>) -> Result<Inside<'_>, T> {
         /// Looks before the thread waits in line.
         const MOST_LOOKS: usize = 1 << 10;
@@ -203,14 +202,14 @@ impl Gate {
         entries.store(count, Ordering::Relaxed);
         if count >= self.entries_to_ask.load(Ordering::Relaxed) {
             entries.store(0, Ordering::Relaxed);
-            // Where several threads write, each asks after another.
+            // If several threads write, each asks after another.
             if self.last_to_ask.swap(number, Ordering::Relaxed) == number {
                 self.favour(number);
             }
         }
     }
 
-    /// From now on, one thread goes in without a locked instruction. It is outside.
+    /// Favours a thread that is outside: from now on, it enters without a locked instruction.
     #[cold]
     fn favour(&self, number: usize) {
         let Some(single_writer) = &self.single_writer else { return };
@@ -245,7 +244,7 @@ impl Gate {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Goes in alone, when all others are out.
+    /// Enters alone, when all others are out.
     pub(crate) fn close(&self) -> Alone<'_> {
         let turn = self.take_turn();
         self.shut(&turn);
@@ -254,14 +253,14 @@ impl Gate {
         Alone { gate: self, _turn: turn }
     }
 
-    /// The number of commits, if none is under way.
+    /// Returns the number of commits, if none is under way.
     #[inline(always)]
     pub(crate) fn try_read(&self) -> Option<u64> {
         let commits = self.commits.load(Ordering::Acquire);
         (commits & 1 == 0).then_some(commits)
     }
 
-    /// Whether there was no commit since there had been `commits`.
+    /// Returns true if there was no commit since there had been `commits`.
     #[inline(always)]
     pub(crate) fn validate(&self, commits: u64) -> bool {
         fence(Ordering::Acquire);
@@ -295,16 +294,16 @@ mod tests {
 
     use super::*;
 
-    /// Threads of one test at a time: slots are for those of the whole process, and a thread that
-    /// finds none left is never favoured.
+    /// Lets threads of one test run at a time: slots are for those of the whole process, and a
+    /// thread that finds none left is never favoured.
     static ALL_SLOTS: Mutex<()> = Mutex::new(());
 
     fn all_slots() -> MutexGuard<'static, ()> {
         ALL_SLOTS.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// More threads than there are slots: some share one. The one that is alone sees no other, and
-    /// what is added inside is not lost to those who are alone.
+    /// Runs more threads than there are slots: some share one. The one that is alone sees no other,
+    /// and it loses nothing that is added inside.
     #[test]
     fn no_thread_is_inside_with_one_that_is_alone() {
         let _slots = all_slots();
@@ -337,9 +336,8 @@ mod tests {
         assert_eq!(gate.try_read(), Some(2 * closed));
     }
 
-    /// A thread is favoured, another takes the favour away, and neither loses what it adds to a
-    /// sum that only the writers inside guard. While the writer is the only one, no other is
-    /// inside.
+    /// Favours a thread, and lets another take the favour away. Neither loses what it adds to a sum
+    /// that only the writers inside guard. While the writer is the only one, no other is inside.
     #[test]
     fn a_favoured_thread_is_the_only_one_inside() {
         let _slots = all_slots();
@@ -348,7 +346,7 @@ mod tests {
         let (sum, is_ended) = (AtomicU64::new(0), AtomicBool::new(false));
         let add = |by: u64| {
             let before = sum.load(Ordering::Relaxed);
-            // Whoever comes between is lost.
+            // A write that comes between is lost.
             std::hint::spin_loop();
             sum.store(before + by, Ordering::Relaxed);
         };

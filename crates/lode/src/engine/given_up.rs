@@ -12,7 +12,7 @@ const RECORDS_OF_PAGE: usize = 8;
 
 const RECORDS: u32 = 5_000;
 
-/// Bytes of the disk that are free when a checkpoint begins: for the log, and some changed pages.
+/// Bytes of the disk that are free when a checkpoint starts: for the log, and some changed pages.
 const LEFT_BYTES: u64 = 16 << 20;
 
 fn record(id: u32, value: u8) -> [u8; RECORD_BYTES] {
@@ -21,8 +21,8 @@ fn record(id: u32, value: u8) -> [u8; RECORD_BYTES] {
     record
 }
 
-/// Pages that it has written change again, on a disk that has become almost full. What it replaces
-/// counted as space for the next checkpoint, and is none when it is given up.
+/// Changes pages that the checkpoint has written again, on a disk that is almost full. The slots
+/// that it replaces counted as space for the next checkpoint, and are none when it is given up.
 #[test]
 fn a_checkpoint_that_is_given_up_leaves_space_for_the_next_one() {
     for most_steps in [1, 4, 8, 10, 100] {
@@ -43,7 +43,7 @@ fn a_checkpoint_that_is_given_up_leaves_space_for_the_next_one() {
             if steps.get() == 0 {
                 disk.set_capacity(Some(disk.used_bytes() + LEFT_BYTES));
             }
-            // As many pages as a step writes.
+            // Changes as many pages as a step writes.
             let first = steps.get() * 64 * RECORDS_OF_PAGE as u32;
             for id in (first..RECORDS).step_by(RECORDS_OF_PAGE / 2).take(128) {
                 match table.upsert(&record(id, 2)) {

@@ -1,4 +1,4 @@
-//! What keeps a database open: the last one to go closes it before it has gone.
+//! Shares in an open database: the last one closes it when it is dropped.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -14,17 +14,17 @@ pub(crate) struct Handle {
 }
 
 impl Handle {
-    /// The first share.
+    /// Makes the first share.
     pub(crate) fn new(engine: Engine) -> Self {
         Self { engine: Arc::new(engine) }
     }
 
-    /// The database, for its own threads.
+    /// Returns the engine, for the threads of the database.
     pub(crate) fn shared(&self) -> &Arc<Engine> {
         &self.engine
     }
 
-    /// Whether both are of the same database.
+    /// Returns true if both are of the same database.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.engine, &other.engine)
     }

@@ -8,27 +8,27 @@ use crate::pager::PAGE_BYTES;
 use crate::store::Store;
 use crate::wal::{Log, LogPosition};
 
-/// How long little must have been written before space is given back.
+/// The least time of little writing before space is given back.
 const LEAST_PAUSE: Duration = Duration::from_secs(10);
 
-/// The most that this becomes. It doubles each time: writers who pause need the space again.
+/// The most that this time becomes. It doubles each time: writers who pause need the space again.
 const MOST_PAUSE: Duration = Duration::from_secs(60);
 
-/// The least time between two looks that tells how much is being written.
+/// The least time between two looks from which the pace of writing can be told.
 const LEAST_LOOK: Duration = Duration::from_secs(1);
 
-/// Bytes of the files that are not in use, beside a quarter of those of the data file that are, and
-/// are left alone. A single write reserves more than one mebibyte.
+/// Bytes of unused space that are left alone, besides a quarter of the used bytes of the data file.
+/// A single write reserves more than one mebibyte.
 const SPARE_BYTES: u64 = 4 << 20;
 
-/// What writers change.
+/// The state that writers change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct State {
     log_end: LogPosition,
     changed_pages: u64,
 }
 
-/// How much is written between two looks.
+/// The pace of writing between two looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pace {
     Nothing,
@@ -42,7 +42,7 @@ enum Pace {
 struct Look {
     at: Instant,
     state: State,
-    /// Where the last checkpoint was.
+    /// The place of the last checkpoint in the log.
     checkpoint: LogPosition,
 }
 
@@ -52,7 +52,7 @@ impl Look {
         Some(Self { at, state, checkpoint: store.recovered_from() })
     }
 
-    /// Returns what was written since an earlier look.
+    /// Returns the pace of writing since an earlier look.
     fn pace_since(&self, before: &Self, store: &Store) -> Pace {
         if self.state == before.state {
             return Pace::Nothing;
@@ -70,15 +70,15 @@ impl Look {
     }
 }
 
-/// How long a database has had little or nothing to do.
+/// The time for which a database has had little or nothing to do.
 #[derive(Debug)]
 pub(super) struct Idleness {
     last: Option<Look>,
-    /// Since when nothing was written.
+    /// The time since which nothing was written.
     quiet_since: Option<Instant>,
-    /// Since when little was written.
+    /// The time since which little was written.
     light_since: Option<Instant>,
-    /// What the last attempt left that came to its end.
+    /// The state that the last finished attempt left.
     done: Option<State>,
     /// Bytes of pages that had been written when the tables' pages were filled.
     filled_at_bytes: u64,
@@ -100,8 +100,8 @@ impl Default for Idleness {
 
 impl Idleness {
     /// Gives space back if nothing or little has been written for long enough, until much is
-    /// written or `goes_on` returns false. What fails here fails again for the operation that needs
-    /// it, and that returns the error.
+    /// written or `goes_on` returns false. An error here comes again in the operation that needs
+    /// the space, which returns it.
     pub(super) fn look(&mut self, engine: &Engine, now: Instant, goes_on: &dyn Fn() -> bool) {
         let Some(store) = engine.store().filter(|_| engine.settings.compacts_when_idle) else {
             return;
@@ -118,7 +118,7 @@ impl Idleness {
             let written = store.log().map_or(0, |log| log.bytes_since(log_end));
             goes_on() && written <= store.light_log_bytes()
         };
-        // Sparse pages are where there is free space, even if that has been given back.
+        // There are sparse pages if there is free space, even if that has been given back.
         let (length_bytes, space_bytes) = (store.data.length_bytes(), store.data.space_bytes());
         let is_quiet = is_over(self.quiet_since) && has_spare_space(store, length_bytes);
         let (ended, tables) = if is_quiet {
@@ -134,14 +134,14 @@ impl Idleness {
         }
         self.last = Look::take(engine, store, now);
         (self.quiet_since, self.light_since) = (Some(now), Some(now));
-        // What is damaged stays so. Anything else may go well the next time.
+        // A damaged page stays so. Any other error may be gone the next time.
         if is_quiet && matches!(ended, Ok(true) | Err(Error::Corrupt { .. })) {
             self.done = self.last.map(|left| left.state);
         }
         self.pause = (self.pause * 2).min(MOST_PAUSE);
     }
 
-    /// Notes what was written since the last look; false if that was a moment ago.
+    /// Notes what was written since the last look; returns false if that was a moment ago.
     fn note(&mut self, look: Look, store: &Store) -> bool {
         let pace = match &self.last {
             Some(last) if look.at.saturating_duration_since(last.at) < LEAST_LOOK => return false,
@@ -158,7 +158,7 @@ impl Idleness {
         true
     }
 
-    /// Returns what becomes of sparse pages beside writers. They are filled if a quarter as many
+    /// Returns what to do with sparse pages next to writers. They are filled if a quarter as many
     /// pages as are in use were written since the last time: so changes pay for the work.
     fn sparse_pages(&self, engine: &Engine, store: &Store) -> Sparse {
         let changed_bytes = engine.pager().dirty() * PAGE_BYTES as u64;

@@ -1,6 +1,6 @@
-//! Memory beside pages that an operation holds for its user: what a transaction has read and
-//! written, and records that are written together. It is a part of the memory budget, so pages
-//! have less as long as it is held.
+//! Memory besides pages that an operation holds for its user: what a transaction has read and
+//! written, and records that are written together. It is a part of the memory budget, so pages have
+//! less as long as it is held.
 
 use super::Handle;
 use crate::error::{Error, Result};
@@ -15,15 +15,15 @@ pub(crate) struct Loan {
 }
 
 impl Loan {
-    /// Takes nothing yet.
+    /// Makes an empty loan.
     pub(crate) fn new(db: Handle) -> Self {
         Self { db, bytes: 0 }
     }
 
-    /// Makes sure that it has at least `bytes`.
+    /// Makes sure that the loan has at least `bytes`.
     ///
     /// # Errors
-    /// `TxnTooLarge` when the budget has not that much for what is no page. `Forked`.
+    /// `TxnTooLarge` when the budget does not have that much for this. `Forked`.
     #[inline]
     pub(crate) fn grow_to(&mut self, bytes: usize) -> Result<()> {
         if bytes as u64 <= self.bytes { Ok(()) } else { self.grow(bytes as u64) }
@@ -31,7 +31,7 @@ impl Loan {
 
     #[cold]
     fn grow(&mut self, bytes: u64) -> Result<()> {
-        // A thread of the parent process may hold what is locked here for ever.
+        // A thread of the parent process may hold these locks for ever.
         self.db.expect_here()?;
         let pager = self.db.pager();
         let more_bytes = bytes.next_multiple_of(STEP_BYTES) - self.bytes;

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Bytes that are assumed where the system does not say.
+/// Bytes that are assumed if the system does not say.
 const ASSUMED_BYTES: u64 = 1 << 30;
 
 /// Bytes of addresses that a process takes up without a database, about: threads, and the memory
@@ -17,12 +17,12 @@ fn memory_within(address_bytes: u64) -> u64 {
     (address_bytes.saturating_sub(PROCESS_BYTES) / 3).max(address_bytes / 8)
 }
 
-/// Bytes of memory that this process may take up.
+/// Returns the bytes of memory that this process may take up.
 pub(crate) fn available_bytes() -> u64 {
     available_in(Path::new("/"))
 }
 
-/// The same, by the system's files in a directory.
+/// Returns the bytes of memory that this process may take up, by the system's files below `root`.
 fn available_in(root: &Path) -> u64 {
     let read = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
     let machine = total_bytes(&read("proc/meminfo")).unwrap_or(ASSUMED_BYTES);
@@ -33,7 +33,7 @@ fn available_in(root: &Path) -> u64 {
     [in_groups, addresses].into_iter().flatten().fold(machine, u64::min)
 }
 
-/// What `meminfo` says of all memory.
+/// Returns the bytes of all memory in `meminfo`.
 fn total_bytes(meminfo: &str) -> Option<u64> {
     let total = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     total.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
@@ -44,7 +44,7 @@ pub(crate) fn most_address_bytes() -> Option<u64> {
     limit_of_addresses(&fs::read_to_string("/proc/self/limits").ok()?)
 }
 
-/// The soft limit of the process's addresses or data, whichever is less.
+/// Returns the soft limit of the process's addresses or data, whichever is less.
 fn limit_of_addresses(limits: &str) -> Option<u64> {
     let soft = |line: &str| {
         let rest = ["Max address space", "Max data size"]
@@ -64,7 +64,7 @@ struct Mount<'m> {
 }
 
 impl<'m> Mount<'m> {
-    /// The one in a line of `mountinfo`, if it concerns memory.
+    /// Parses a line of `mountinfo`; `None` if the mount does not concern memory.
     fn of_line(line: &'m str) -> Option<Self> {
         let (front, back) = line.split_once(" - ")?;
         let mut front = front.split(' ').skip(3);
@@ -76,10 +76,10 @@ impl<'m> Mount<'m> {
         (is_unified || is_of_memory).then(|| Self { top, at: unescaped(at), is_unified })
     }
 
-    /// Where a group is, and all those above it up to the top of what is mounted.
+    /// Returns the folders of a group and of all groups above it, up to the top of the mount.
     fn folders(&self, root: &Path, group: &str) -> Vec<PathBuf> {
         let top = root.join(self.at.strip_prefix("/").unwrap_or(&self.at));
-        // A group that is not seen there has its limits at the top, as in a container.
+        // A group that is not visible there has its limits at the top, as in a container.
         let below = Path::new(group).strip_prefix(self.top).unwrap_or(Path::new(""));
         let inside = below.components().all(|part| matches!(part, std::path::Component::Normal(_)));
         let own = if inside { top.join(below) } else { top.clone() };
@@ -87,7 +87,7 @@ impl<'m> Mount<'m> {
     }
 }
 
-/// A path as `mountinfo` has it: some characters are a backslash and three octal digits.
+/// Reads a path of `mountinfo`, in which some characters are a backslash and three octal digits.
 fn unescaped(text: &str) -> PathBuf {
     let mut plain = text.to_string();
     for (escape, character) in [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")] {
@@ -96,7 +96,7 @@ fn unescaped(text: &str) -> PathBuf {
     plain.into()
 }
 
-/// The least limit of the groups that the process is in, of either version.
+/// Returns the least limit of the groups that the process is in, of either version.
 fn group_limit(root: &Path, groups: &str, mounts: &str) -> Option<u64> {
     let mounts: Vec<_> = mounts.lines().filter_map(Mount::of_line).collect();
     let of_line = |line: &str| {
@@ -113,7 +113,7 @@ fn group_limit(root: &Path, groups: &str, mounts: &str) -> Option<u64> {
         };
         let mounts = mounts.iter().filter(|mount| mount.is_unified == is_unified);
         let folders = mounts.flat_map(|mount| mount.folders(root, group));
-        // What is no number is no limit: `max`.
+        // Any other text than a number, such as `max`, is no limit.
         let limit = |path: PathBuf| fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
         folders
             .flat_map(|folder| files.iter().map(move |file| folder.join(file)))
@@ -129,7 +129,7 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// Files in a directory of their own, by their paths from the root on.
+    /// Makes files in a new directory, by their paths from the root on.
     fn system(files: &[(&str, &str)]) -> tempfile::TempDir {
         let root = tempfile::tempdir().expect("a directory");
         let more = [("proc/meminfo", "MemTotal:  8388608 kB\nMemFree: 1 kB\n")];
@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(mebibytes(&[BY_CONTROLLER, groups, (limit, "536870912\n")]), 512);
         let top = ("sys/fs/cgroup/my memory/memory.limit_in_bytes", "268435456\n");
         assert_eq!(mebibytes(&[BY_CONTROLLER, groups, (limit, "536870912\n"), top]), 256);
-        // The path is that of the machine, and only the top is to be seen here.
+        // The path is that of the machine, and only the top is visible here.
         let elsewhere = ("proc/self/cgroup", "4:memory:/elsewhere\n");
         assert_eq!(mebibytes(&[BY_CONTROLLER, elsewhere, top]), 256);
         let outside = ("proc/self/cgroup", "4:memory:/docker/4f/../../..\n");

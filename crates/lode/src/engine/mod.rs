@@ -1,4 +1,4 @@
-//! The engine: what all handles of a database share, and the threads that look after it.
+//! The engine: the state that all handles of a database share, and the threads that look after it.
 
 mod admission;
 mod barrier;
@@ -52,7 +52,7 @@ use worker::Worker;
 /// A table that is to be checked, and the pages of its heap.
 pub(crate) type TableToCheck = (Arc<TableCore>, Vec<PageNumber>);
 
-/// What all handles of a database share.
+/// The state that all handles of a database share.
 pub(crate) struct Engine {
     pager: Pager,
     gate: Gate,
@@ -64,9 +64,9 @@ pub(crate) struct Engine {
     turn_for_long: Mutex<()>,
     turn_to_compact: Mutex<()>,
     is_closed: AtomicBool,
-    /// What came of closing; held by the thread that closes.
+    /// The result of closing; held by the thread that closes.
     close_outcome: Mutex<Option<Result<()>>>,
-    /// Shares in the open database beside the first one.
+    /// Shares in the open database besides the first one.
     pub(crate) more_handles: AtomicUsize,
 }
 
@@ -146,7 +146,7 @@ impl Engine {
         self.store.as_ref()
     }
 
-    /// The log, if operations are logged.
+    /// Returns the log, if operations are logged.
     #[inline(always)]
     pub(crate) fn log(&self) -> Option<&Log> {
         self.store.as_ref().and_then(Store::log)
@@ -174,12 +174,12 @@ impl Engine {
         }
     }
 
-    /// Looks at every page, index and record of tables as they were at a moment, when their heaps
-    /// had these pages, and at the data file as it is. Tables that were dropped before that moment
-    /// are left out.
+    /// Checks every page, index and record of tables as they were at a moment, when their heaps had
+    /// these pages, and the data file as it is. Tables that were dropped before that moment are
+    /// left out.
     ///
     /// # Errors
-    /// `Closed` when the database has been closed meanwhile; what was reported counts for nothing.
+    /// `Closed` when the database was closed in the meantime; faults reported then do not count.
     pub(crate) fn check(
         &self,
         tables: &[TableToCheck],
@@ -206,12 +206,12 @@ impl Engine {
         self.catalogue.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One compaction follows another.
+    /// Waits for the turn to compact: one compaction follows another.
     pub(crate) fn turn_to_compact(&self) -> MutexGuard<'_, ()> {
         self.turn_to_compact.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether writes are not refused.
+    /// Returns true if writes are not refused.
     #[inline(always)]
     pub(crate) fn is_healthy(&self) -> bool {
         self.store.as_ref().is_none_or(Store::is_healthy)
@@ -223,7 +223,7 @@ impl Engine {
         self.store.as_ref().map_or(Ok(()), Store::expect_healthy)
     }
 
-    /// Waits until an operation that ends there in the log is as durable as it has to be.
+    /// Waits until an operation that ends at `end` in the log is as durable as it has to be.
     #[inline(always)]
     pub(crate) fn acknowledge(&self, end: LogPosition) -> Result<()> {
         match &self.store {
@@ -258,8 +258,8 @@ impl Engine {
         self.store.as_ref().map_or(Ok(()), |store| store.sync(store.log_to_write()?.end()))
     }
 
-    /// Logs what happened at once, while the gate is closed. Returns where that ends in the log, or
-    /// the default position if it is nothing, or there is no log.
+    /// Logs records as one unit, while the gate is closed. Returns where they end in the log, or
+    /// the default position if there are none, or there is no log.
     pub(crate) fn append<'r>(
         &self,
         records: impl Iterator<Item = LogRecord<'r>> + Clone,
@@ -275,8 +275,8 @@ impl Engine {
         }
     }
 
-    /// Ends it all: what was done is in the data file then, and nothing can be done any more. Once
-    /// it is closed, it returns what came of that.
+    /// Closes the database: all that was done is in the data file then, and every later call is
+    /// refused. If it is closed already, returns the result of that.
     pub(crate) fn close(&self) -> Result<()> {
         self.expect_here()?;
         let mut outcome = self.close_outcome.lock().unwrap_or_else(PoisonError::into_inner);
@@ -295,7 +295,7 @@ impl Engine {
         let Some(store) = &self.store else { return Ok(()) };
         let mut current = store.current();
         let closed = store.expect_healthy().and_then(|()| {
-            // The lowest slots are taken, so that those after them can be given back.
+            // Takes the lowest slots, so that those after them can be given back.
             store.data.rewind();
             let mut checkpoint = self.begin_checkpoint(store)?;
             while store.step(&mut checkpoint)? {}

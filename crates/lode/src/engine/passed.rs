@@ -24,7 +24,7 @@ fn record(id: u64, value: u8, size: usize) -> Vec<u8> {
     record
 }
 
-/// A step of a commit: a record gets another value, or goes.
+/// Does a step of a commit: gives a record another value, or deletes it.
 fn change(table: &Table, id: u64, wanted: Option<&[u8]>) {
     let (core, pager) = (table.core(), table.database().pager());
     let packed = id.to_le_bytes();
@@ -38,8 +38,8 @@ fn change(table: &Table, id: u64, wanted: Option<&[u8]>) {
     });
 }
 
-/// What all ways of reading say of records from 0 to before `count`, of which all have this value,
-/// and of one more, which is not there.
+/// Checks by all ways of reading that records from 0 to before `count` have this value, and that
+/// record `count` does not exist.
 fn expect_all(
     db: &Database,
     table: &Table,
@@ -117,7 +117,7 @@ fn readers_see_what_was_there_before_a_long_commit_while_it_writes() {
     }
 }
 
-/// There are more images then than there may be: those for readers of the commit go first.
+/// Checks that with too many images those for readers of the commit go first.
 #[test]
 fn readers_wait_before_a_snapshot_expires() {
     const SIZE: usize = 4_000;

@@ -1,4 +1,4 @@
-//! Tests of level `periodic`: the log goes on being synced, whatever else is held up.
+//! Tests of level `periodic`: the log is synced, whatever else is held up.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -76,7 +76,7 @@ impl Run {
         }
     }
 
-    /// Holds an operation up, writes until a thread has come to it, and does something then.
+    /// Holds an operation up, writes until a thread has come to it, and calls `work` then.
     fn while_held(&self, (name, kind): (&'static str, Kind), bytes: usize, work: impl FnOnce()) {
         self.disk.control.hold(name, kind);
         std::thread::scope(|scope| {
@@ -94,8 +94,8 @@ impl Run {
     }
 }
 
-/// The thread that makes checkpoints is held up at what it does to the data file. Each record that
-/// is written meanwhile is synced all the same.
+/// Holds the thread that makes checkpoints up at its operations on the data file. Each record that
+/// is written in that time is synced all the same.
 #[test]
 fn no_record_waits_for_a_checkpoint() {
     watched(|| {
@@ -114,9 +114,9 @@ fn no_record_waits_for_a_checkpoint() {
     });
 }
 
-/// The writer is held up at extending the data file, or in the middle of a long frame. At a new
-/// segment of the log it is the writer, or the thread that makes it. What was written before is
-/// synced all the same.
+/// Holds the writer up at extending the data file, or in the middle of a long frame. At a new
+/// segment of the log it is the writer, or the thread that makes it. Earlier records are synced all
+/// the same.
 #[test]
 fn no_record_waits_for_a_writer_that_waits() {
     watched(|| {
@@ -140,8 +140,8 @@ fn no_record_waits_for_a_writer_that_waits() {
     });
 }
 
-/// The file of the next segment is there when half of the last one is full: the writer that comes
-/// to its end makes none. None is left at the end.
+/// Checks that the file of the next segment exists when half of the last one is full: the writer
+/// that comes to its end makes none. None is left at the end.
 #[test]
 fn the_next_segment_is_made_ahead() {
     watched(|| {
@@ -151,7 +151,7 @@ fn the_next_segment_is_made_ahead() {
             while log.end().segment == first && log.end().at < 40_000 {
                 run.write(100);
             }
-            // If the thread is at it, this waits.
+            // If the thread is making it, this waits.
             log.make_next().expect("there is room");
             assert_eq!(log.end().segment, first);
             assert!(log.unused_bytes() > 128 << 10, "{} bytes", log.unused_bytes());
@@ -169,7 +169,7 @@ fn the_next_segment_is_made_ahead() {
     });
 }
 
-/// Closing waits for the threads, and the directory can be locked again at once.
+/// Checks that closing waits for the threads, and that the directory can be locked again at once.
 #[test]
 fn nothing_runs_after_the_last_handle_has_gone() {
     watched(|| {
@@ -192,7 +192,7 @@ fn nothing_runs_after_the_last_handle_has_gone() {
     });
 }
 
-/// The same in the middle of a checkpoint of the thread for that.
+/// Checks that closing waits for the thread of checkpoints in the middle of one.
 #[test]
 fn the_last_handle_waits_for_a_checkpoint_that_is_being_made() {
     watched(|| {
@@ -222,7 +222,7 @@ fn the_last_handle_waits_for_a_checkpoint_that_is_being_made() {
     });
 }
 
-/// No thread syncs the log of such a database, so the commit does.
+/// Checks that the commit syncs the log, since no thread of such a database does.
 #[test]
 fn a_periodic_commit_survives_a_power_cut_at_level_process() {
     for seed in 0..16 {

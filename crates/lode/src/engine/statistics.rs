@@ -1,6 +1,6 @@
-//! What a database takes up.
+//! The space that a database takes up.
 
-/// What a database takes up.
+/// The space that a database takes up.
 ///
 /// ```
 /// use lode::{Database, KeyKind, Schema, Type};
@@ -15,23 +15,23 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Statistics {
-    /// Pages in memory.
+    /// Bytes of pages in memory.
     pub page_bytes: u64,
-    /// Those that have changed since they were written to the data file.
+    /// Bytes of pages that have changed since they were written to the data file.
     pub changed_bytes: u64,
-    /// What pages were, for snapshots and the checkpoint.
+    /// Bytes of old page images, for snapshots and the checkpoint.
     pub snapshot_bytes: u64,
-    /// What transactions hold: what they have read and written, and what their commit needs beside
-    /// pages.
+    /// Bytes that transactions hold: what they have read and written, and what their commit needs
+    /// besides pages.
     pub transaction_bytes: u64,
-    /// Space of the data file, without holes in it, and how much of that is in use.
+    /// Bytes of the data file, without holes in it.
     pub data_bytes: u64,
-    /// See [`data_bytes`](Self::data_bytes).
+    /// Bytes of the data file that are in use.
     pub data_used_bytes: u64,
-    /// Pages that were read from the data file since it was opened.
+    /// Bytes of pages that were read from the data file since it was opened.
     pub data_read_bytes: u64,
-    /// Pages that were written to it since then.
+    /// Bytes of pages that were written to the data file since then.
     pub data_written_bytes: u64,
-    /// What of the log would have to be replayed after a crash.
+    /// Bytes of the log that would have to be replayed after a crash.
     pub log_bytes: u64,
 }

@@ -1,4 +1,4 @@
-//! The tables of a database: which there are, new ones, and ones that are dropped.
+//! The tables of a database: listing, creating and dropping them.
 
 use std::iter::once;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ impl Engine {
         self.catalogue().names()
     }
 
-    /// All tables that are not damaged; those that are, are faults.
+    /// Returns all tables that are not damaged; damaged ones are added to `faults`.
     pub(crate) fn tables(&self, faults: &mut CheckReport) -> Result<Vec<Arc<TableCore>>> {
         self.expect_here()?;
         let catalogue = self.catalogue();
@@ -41,7 +41,7 @@ impl Engine {
         Ok(catalogue.tables().map(Arc::clone).collect())
     }
 
-    /// All tables that are not damaged.
+    /// Returns all tables that are not damaged.
     pub(crate) fn whole_tables(&self) -> Vec<Arc<TableCore>> {
         self.catalogue().tables().map(Arc::clone).collect()
     }
@@ -50,8 +50,8 @@ impl Engine {
         let (core, end) = self.admitted(0, &mut || {
             let mut catalogue = self.catalogue_mut();
             self.expect_open()?;
-            // It is known in this process only, so no user can choose keys that all have the same
-            // hash.
+            // The seed is known in this process only, so no user can choose keys that all have the
+            // same hash.
             let seed = self.settings.random();
             let id = catalogue.next_id;
             let full = Error::CatalogueFull { most_bytes: MOST_DEFINITION_BYTES };
@@ -95,7 +95,7 @@ impl Engine {
         self.settle(end)
     }
 
-    /// Where tables lie.
+    /// Returns where the pages of tables are kept.
     fn storage(&self) -> Storage {
         match self.store {
             Some(_) => Storage::Directory,
@@ -139,7 +139,7 @@ impl Engine {
         Ok(core)
     }
 
-    /// Makes durable, at every level, which tables there are, after one was created or dropped.
+    /// Makes the creation or removal of a table durable, at every level.
     fn settle(&self, end: LogPosition) -> Result<()> {
         let Some(store) = &self.store else { return Ok(()) };
         if store.log().is_some() {

@@ -1,7 +1,7 @@
 //! The threads of a database in a directory. One makes checkpoints before a writer has to wait for
 //! one, and gives space back when there is nothing else to do. Another one makes segments of the
 //! log, and a longer data file, ahead of need. At level `periodic`, a third one syncs the log. They
-//! are apart, so that no sync of the log waits for the data file.
+//! are separate, so that no sync of the log waits for the data file.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -11,10 +11,10 @@ use super::Engine;
 use super::idle::Idleness;
 use crate::store::locked;
 
-/// How often the one for checkpoints looks by itself.
+/// The time after which the thread of checkpoints looks by itself.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// The shortest interval between syncs, so that an interval of nothing takes no processor.
+/// The shortest interval between syncs, so that an interval of zero takes no processor.
 const LEAST_INTERVAL: Duration = Duration::from_millis(1);
 
 /// The threads, once they are [started](Worker::start).
@@ -32,7 +32,7 @@ struct Signal {
 
 #[derive(Default)]
 struct State {
-    /// A checkpoint may be needed.
+    /// True if a checkpoint may be needed.
     awake: bool,
     stopped: bool,
 }
@@ -45,7 +45,7 @@ impl Worker {
         interval: Option<Duration>,
     ) -> std::io::Result<()> {
         let (signal, shared) = (Arc::clone(&self.signal), Arc::clone(db));
-        // What fails here fails again for the operation that needs it, and that returns the error.
+        // An error here comes again in the operation that needs it, which returns it.
         self.spawn("lode", move || {
             let mut idleness = Idleness::default();
             while signal.wait_for_work() {
@@ -60,8 +60,8 @@ impl Worker {
         let (signal, shared) = (Arc::clone(&self.signal), Arc::clone(db));
         self.spawn("lode sync", move || {
             let mut start = Instant::now();
-            // From the start of one to the start of the next: so what is written during a sync
-            // waits no longer than the rest.
+            // From the start of one to the start of the next: so records written during a sync wait
+            // no longer than the rest.
             while signal.wait_until(start.checked_add(interval)) {
                 start = Instant::now();
                 let _ = shared.sync_log();
@@ -69,7 +69,7 @@ impl Worker {
         })
     }
 
-    /// With one processor there is no thread for that: it would take its time from the writers.
+    /// Starts the thread that works ahead, unless there is only one processor, which writers need.
     fn start_ahead(&self, db: &Arc<Engine>) -> std::io::Result<()> {
         let has_processor = std::thread::available_parallelism().is_ok_and(|count| count.get() > 1);
         if db.log().is_none() || !has_processor {
@@ -78,7 +78,7 @@ impl Worker {
         let shared = Arc::clone(db);
         self.spawn("lode ahead", move || {
             while let Some(log) = shared.log().filter(|log| log.wait_until_asked()) {
-                // What fails here fails again for the writer that needs it.
+                // An error here comes again in the writer that needs it.
                 let _ = log.make_next();
                 let _ = shared.store().map(|store| store.data.grow_ahead());
             }
@@ -91,13 +91,13 @@ impl Worker {
         Ok(())
     }
 
-    /// Has the one for checkpoints look now.
+    /// Wakes the thread of checkpoints.
     pub(super) fn wake(&self) {
         locked(&self.signal.state).awake = true;
         self.signal.changed.notify_all();
     }
 
-    /// Whether the threads are to end.
+    /// Returns true if the threads are to end.
     pub(super) fn is_stopped(&self) -> bool {
         locked(&self.signal.state).stopped
     }
@@ -107,7 +107,7 @@ impl Worker {
     pub(super) fn stop(&self) {
         locked(&self.signal.state).stopped = true;
         self.signal.changed.notify_all();
-        // Locked until all have ended: so two that close wait both. One that panicked has said so.
+        // Locked until all have ended: so two threads that close both wait. A panic was reported.
         locked(&self.threads).drain(..).for_each(|thread| drop(thread.join()));
     }
 }
@@ -124,7 +124,7 @@ impl Signal {
         !state.stopped
     }
 
-    /// Waits until an instant, or without end if there is none; false when the threads are to end.
+    /// Waits until an instant, or without end; returns false when the threads are to end.
     fn wait_until(&self, due: Option<Instant>) -> bool {
         let mut state = locked(&self.state);
         while !state.stopped {

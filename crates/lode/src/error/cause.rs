@@ -1,4 +1,4 @@
-//! What the operating system said.
+//! Errors of the operating system.
 
 use std::fmt::{Display, Formatter};
 use std::io;
@@ -22,7 +22,7 @@ use std::sync::Arc;
 pub struct Cause(Arc<io::Error>);
 
 impl Cause {
-    /// A copy of an error, which has no other data than its kind, its number or its text.
+    /// Copies an error; the copy has no other data than its kind, its number or its text.
     pub(super) fn of(error: &io::Error) -> Self {
         Self(Arc::new(match error.raw_os_error() {
             Some(code) => io::Error::from_raw_os_error(code),

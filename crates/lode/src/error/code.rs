@@ -1,9 +1,9 @@
-//! What a program can go by when it decides what to do about an error.
+//! Properties of an error by which a program decides what to do.
 
 use super::Error;
 
 impl Error {
-    /// A word for the kind of error, which stays the same in later versions, for programs and logs.
+    /// Returns a word for the kind of error, for programs and logs. Later versions keep it.
     ///
     /// ```
     /// use lode::{Database, KeyKind, Schema, Type};
@@ -60,16 +60,16 @@ impl Error {
         }
     }
 
-    /// Whether the same work, begun again, can succeed though the caller changes nothing: after a
-    /// `Conflict`, with a new snapshot after `SnapshotTooOld`, and after `Locked`. Nothing has
-    /// happened then: the [effect](Self::effect) of such an error is none.
-    /// [`Database::transact`](crate::Database::transact) does so after a `Conflict`.
+    /// Returns true if the same work can succeed when it is started again, though the caller
+    /// changes nothing: after a `Conflict`, with a new snapshot after `SnapshotTooOld`, and after
+    /// `Locked`. Such an error has no [effect](Self::effect).
+    /// [`Database::transact`](crate::Database::transact) repeats work after a `Conflict`.
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::Conflict { .. } | Self::SnapshotTooOld { .. } | Self::Locked)
     }
 
-    /// Whether what was passed cannot be: a schema, or a key, value, column, record or table that
-    /// does not fit. The same call never succeeds.
+    /// Returns true if an argument is not possible: a schema, or a key, value, column, record or
+    /// table that does not fit. The same call never succeeds.
     pub fn is_bad_input(&self) -> bool {
         if let Self::PartlyDone { source, .. } = self {
             return source.is_bad_input();

@@ -1,9 +1,9 @@
-//! What became of an operation that returned an error.
+//! The effect of an operation that returned an error.
 
 use super::Error;
 
-/// What became of the records and tables that an operation was to change, though it returned an
-/// error: [`Error::effect`] says it.
+/// The effect that an operation had on records and tables, though it returned an error:
+/// [`Error::effect`] returns it.
 ///
 /// ```
 /// use lode::{Database, Effect, Error};
@@ -28,23 +28,23 @@ use super::Error;
 pub enum Effect {
     /// Nothing has happened, and nothing will.
     None,
-    /// What came before the error has happened and stays; the rest has not. Of the step that
-    /// failed, the error that is the source says it.
+    /// The steps before the error have happened and stay; the rest has not. The error that is the
+    /// source says the effect of the step that failed.
     Partial,
-    /// All of it has happened and stays, as durable as the level of the database says. The error
+    /// Everything has happened and stays, as durable as the level of the database says. The error
     /// came after that. To do it again would do it twice.
     Applied,
-    /// It can be seen until the database is closed. The database takes no more writes; when it is
-    /// opened again, this is there as a whole or not at all.
+    /// The effect can be seen until the database is closed. The database takes no more writes; when
+    /// it is opened again, all of the effect is there or none.
     Unknown,
 }
 
 impl Error {
-    /// Says what became of the records and tables that the operation was to change. Flushing,
-    /// checkpoints, compaction and closing change none.
+    /// Returns the effect that the operation had on records and tables. Flushing, checkpoints,
+    /// compaction and closing have none.
     ///
-    /// A `Poisoned` database refuses all writes, of which nothing happens. Only for what was being
-    /// made durable at that moment the effect is [`Unknown`](Effect::Unknown).
+    /// A `Poisoned` database refuses all writes, of which nothing happens. The effect is
+    /// [`Unknown`](Effect::Unknown) only for what was being made durable at that moment.
     pub fn effect(&self) -> Effect {
         match self {
             Self::Poisoned { effect, .. } => *effect,
@@ -54,7 +54,7 @@ impl Error {
         }
     }
 
-    /// The same error, of an operation that had happened before it.
+    /// Turns an error into that of an operation which had happened before the error.
     pub(crate) fn after_effect(self) -> Self {
         match self {
             Self::Poisoned { why, .. } => Self::Poisoned { why, effect: Effect::Unknown },
@@ -62,7 +62,7 @@ impl Error {
         }
     }
 
-    /// The same error, of an operation that had dealt with some records before it.
+    /// Turns an error into that of an operation which had finished `done` records before the error.
     pub(crate) fn after_records(self, done: u64) -> Self {
         match (done, self.effect()) {
             (0, Effect::None) => self,

@@ -1,4 +1,4 @@
-//! What can go wrong, and what the caller can do about it.
+//! Errors, and what the caller can do about them.
 
 mod cause;
 mod code;
@@ -16,7 +16,7 @@ pub use schema_fault::SchemaFault;
 
 use crate::types::Type;
 
-/// The result of what can go wrong.
+/// The result of an operation that can fail.
 ///
 /// ```
 /// use lode::{Database, Result};
@@ -32,9 +32,10 @@ use crate::types::Type;
 /// ```
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why an operation failed. As a rule nothing has happened then; [`effect`](Error::effect) says
-/// so. The exceptions are [`NotDurable`](Error::NotDurable), [`PartlyDone`](Error::PartlyDone), and
-/// what was being made durable when the database was [`Poisoned`](Error::Poisoned).
+/// The reason why an operation failed. As a rule nothing has happened then;
+/// [`effect`](Error::effect) says so. The exceptions are [`NotDurable`](Error::NotDurable),
+/// [`PartlyDone`](Error::PartlyDone), and what was being made durable when the database was
+/// [`Poisoned`](Error::Poisoned).
 ///
 /// ```
 /// use lode::{Database, Error, KeyKind, Schema, Type};
@@ -53,29 +54,28 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The memory that the database may use is used up. In memory: delete records, or open it with
-    /// more. In a directory: the operation needs more pages at once than there are; commit more
-    /// often, or open it with more.
+    /// The memory budget is used up. In memory: delete records, or open the database with more. In
+    /// a directory: the operation needs more pages at once than there are; commit more often, or
+    /// open the database with more.
     #[error(
         "the memory budget of {budget_bytes} bytes is used up; delete records, commit more often, \
          or give the database more memory"
     )]
     Full {
-        /// The budget.
+        /// The memory budget.
         budget_bytes: u64,
     },
-    /// The disk has no space left. Nothing is lost; make space, and go on.
+    /// The disk has no space left. Nothing is lost; make space, and continue.
     #[error("{what}: no space is left on the disk; make some and try again")]
     DiskFull {
-        /// What was tried.
+        /// The action that failed.
         what: String,
     },
-    /// A table of hashed keys has as many buckets as there can be. Use several tables.
+    /// A table of hashed keys has the most buckets that are possible. Use several tables.
     #[error("a table of hashed keys has no room for more buckets; spread the records over several")]
     TableFull,
-    /// There can be no more tables: their definitions, which are names and columns, have as many
-    /// bytes together as there can be, or 2^32 tables were created. Drop some, or use another
-    /// database.
+    /// No more tables are possible: their definitions, which are names and columns, have the most
+    /// bytes together, or 2^32 tables were created. Drop some, or use another database.
     #[error(
         "there can be no more tables: the names and columns of all have at most {most_bytes} bytes \
          together, and 2^32 can be created; drop some, or use another database"
@@ -84,8 +84,8 @@ pub enum Error {
         /// The most bytes of all definitions.
         most_bytes: usize,
     },
-    /// The database has as many pages as there can be. Delete records and compact it, or use
-    /// another one. Where the limit of the process's addresses is low, raise it.
+    /// The database has the most pages that are possible. Delete records and compact it, or use
+    /// another one. If the limit of the process's addresses is low, raise it.
     #[error(
         "the database has {most_bytes} bytes of pages, which is the most; delete records, use \
          another database, or raise the limit of addresses if there is one"
@@ -113,9 +113,9 @@ pub enum Error {
         table: String,
     },
     /// A transaction would hold more than it may:
-    /// [`MOST_TRANSACTION_BYTES`](crate::MOST_TRANSACTION_BYTES), or what the memory budget has for
-    /// it and the other transactions, or more than the pages that its commit would change have room
-    /// for. Commit more often.
+    /// [`MOST_TRANSACTION_BYTES`](crate::MOST_TRANSACTION_BYTES), or the part of the memory budget
+    /// for it and the other transactions, or more than the pages that its commit would change have
+    /// room for. Commit more often.
     #[error(
         "transactions can hold {most_bytes} bytes of records now; commit more often{}",
         or_more_memory(*most_bytes)
@@ -124,34 +124,34 @@ pub enum Error {
         /// The limit.
         most_bytes: usize,
     },
-    /// Pages have changed so much since a snapshot was taken that what they were takes up more
-    /// memory than it may. The snapshot is of no use any more. Take a new one.
+    /// Pages have changed so much since a snapshot was taken that their old images take up more
+    /// memory than they may. The snapshot is of no use any more. Take a new one.
     #[error(
         "the snapshot is too old: what has changed since would take more than {most_bytes} bytes \
          of memory; take a new one, or give the database more memory"
     )]
     SnapshotTooOld {
-        /// The most that all snapshots may take together.
+        /// The most bytes that all snapshots may take together.
         most_bytes: u64,
     },
-    /// There is a table of that name already.
+    /// A table of that name exists already.
     #[error("there is a table {table} already; open it, or choose another name")]
     TableExists {
         /// The name.
         table: String,
     },
-    /// There is no table of that name.
+    /// No table has that name.
     #[error("there is no table {table}; create it")]
     NoTable {
         /// The name.
         table: String,
     },
-    /// A schema cannot be.
+    /// A schema is not possible.
     #[error("table {table}: {fault}")]
     InvalidSchema {
         /// The table.
         table: String,
-        /// What is wrong with it.
+        /// The fault of the schema.
         fault: SchemaFault,
     },
     /// The records of a schema are too long for a table of its kind.
@@ -162,9 +162,9 @@ pub enum Error {
     SchemaTooLong {
         /// The table.
         table: String,
-        /// The most bytes of what the index has of a record.
+        /// The most bytes of a record in the index.
         most_bytes: usize,
-        /// Those that it would have.
+        /// The bytes that the record would have there.
         size_bytes: usize,
     },
     /// A table has other columns than the struct of its records.
@@ -176,9 +176,9 @@ pub enum Error {
         table: String,
         /// The first column that differs, counted from 1.
         number: usize,
-        /// What it is in the table.
+        /// The column in the table.
         in_table: Box<str>,
-        /// What it is in the struct.
+        /// The column in the struct.
         in_record: Box<str>,
     },
     /// A table has no such column.
@@ -189,14 +189,14 @@ pub enum Error {
         /// The name of the column, or its place.
         column: String,
     },
-    /// There are more or fewer values than columns.
+    /// The number of values is not that of the columns.
     #[error("table {table}: there are {columns} columns and {values} values")]
     ValueCount {
         /// The table.
         table: String,
-        /// How many columns there are.
+        /// The number of columns.
         columns: usize,
-        /// How many values were passed.
+        /// The number of values that were passed.
         values: usize,
     },
     /// A column cannot have a value: it is of another type, or too large.
@@ -206,9 +206,9 @@ pub enum Error {
         table: String,
         /// The column.
         column: Box<str>,
-        /// Its type.
+        /// The type of the column.
         kind: Type,
-        /// The value, or its beginning.
+        /// The value, or the start of it.
         value: Box<str>,
     },
     /// A value has more bytes than its column takes.
@@ -220,7 +220,7 @@ pub enum Error {
         column: Box<str>,
         /// The most bytes of the column.
         most_bytes: usize,
-        /// Those of the value.
+        /// The bytes of the value.
         size_bytes: usize,
     },
     /// The columns of variable length of a record have too many bytes together.
@@ -231,9 +231,9 @@ pub enum Error {
     RecordTooLong {
         /// The table.
         table: String,
-        /// The most bytes that they have.
+        /// The most bytes of these columns.
         most_bytes: usize,
-        /// Those that they would have.
+        /// The bytes that these columns would have.
         size_bytes: usize,
     },
     /// Bytes are no packed key, record, payload or column of a table.
@@ -241,7 +241,7 @@ pub enum Error {
     NotPacked {
         /// The table.
         table: String,
-        /// What is wrong with them.
+        /// The fault of the bytes.
         fault: PackedFault,
     },
     /// A column cannot be set by itself: it is of the key.
@@ -267,9 +267,9 @@ pub enum Error {
         table: String,
         /// The column.
         column: String,
-        /// Its type.
+        /// The type of the column.
         kind: Type,
-        /// What was to be added.
+        /// The number that was to be added.
         by: i64,
     },
     /// A change of a record has changed its key.
@@ -285,25 +285,25 @@ pub enum Error {
         table: String,
         /// The column.
         column: String,
-        /// The value, or its beginning.
+        /// The value, or the start of it.
         value: Box<str>,
     },
-    /// What comes after the key has any length, so it has no buffer of a fixed size.
+    /// The columns after the key have any length, so a buffer of a fixed size does not fit.
     #[error("table {table}: payloads have any length; use `get_into`")]
     VariablePayload {
         /// The table.
         table: String,
     },
-    /// A table is of another database than what it is read or written with.
+    /// A table is of another database than the snapshot or transaction that uses it.
     #[error("table {table}: it is of another database than the {reader}")]
     OtherDatabase {
         /// The table.
         table: String,
-        /// A snapshot, or a transaction.
+        /// The reader: a snapshot, or a transaction.
         reader: &'static str,
     },
-    /// A key has more bytes than its column takes, so no record has it. Lookups say that there is
-    /// none instead.
+    /// A key has more bytes than its column takes, so no record has it. Lookups return a missing
+    /// record instead.
     #[error("table {table}: column {column} can have at most {most_bytes} bytes, not {size_bytes}")]
     KeyTooLong {
         /// The table.
@@ -312,21 +312,21 @@ pub enum Error {
         column: String,
         /// The most bytes of the column.
         most_bytes: usize,
-        /// Those of the key.
+        /// The bytes of the key.
         size_bytes: usize,
     },
-    /// The tables of a hash have no order of keys.
+    /// A table of hashed keys has no order of keys.
     #[error("table {table} has hashed keys, which have no order; create it with keys in a tree")]
     NoOrder {
         /// The table.
         table: String,
     },
-    /// What a file holds is not what was written to it. What does not need it can be read on.
+    /// A file does not have the content that was written to it. Other parts can still be read.
     #[error("{what} is corrupt: {why}; restore the database from a copy")]
     Corrupt {
-        /// Which part of which file.
+        /// The part, and its file.
         what: String,
-        /// What is wrong.
+        /// The fault of the part.
         why: String,
     },
     /// A file of the directory is of another database than its data file. Nothing was changed.
@@ -346,7 +346,7 @@ pub enum Error {
     Version {
         /// The format of the files.
         found: u32,
-        /// The one that is known.
+        /// The format that this version knows.
         known: u32,
     },
     /// A later version of Lode made a table of the database.
@@ -358,13 +358,13 @@ pub enum Error {
         /// The kind of table, as the files have it.
         kind: u8,
     },
-    /// The directory is open elsewhere: to write, or to read while this was to write.
+    /// The directory is open elsewhere: for writing, or for reading while this was to write.
     #[error(
         "the database is in use by another process, or is open in this one already; it can be open \
          once for writing, or several times for reading only"
     )]
     Locked,
-    /// There is no database in the directory.
+    /// The directory has no database.
     #[error(
         "there is no database in {}; create one, or open another directory",
         directory.display()
@@ -373,7 +373,7 @@ pub enum Error {
         /// The directory.
         directory: PathBuf,
     },
-    /// There is a database in the directory already.
+    /// The directory has a database already.
     #[error(
         "there is a database in {} already; open it, or choose another directory",
         directory.display()
@@ -395,38 +395,38 @@ pub enum Error {
          there and open it here"
     )]
     Forked,
-    /// Writing failed in a way after which it is not known what is on the disk. Reading goes on;
-    /// close the database and open it again to go back to what is durable.
+    /// Writing failed, and the content of the disk is not known any more. Reading still works;
+    /// close the database and open it again to return to the durable state.
     #[error(
         "the database takes no more writes since {why}; open it again{}", poisoned_words(*effect)
     )]
     Poisoned {
-        /// What failed.
+        /// The error that made it so.
         why: String,
-        /// What became of the operation that returned this.
+        /// The effect of the operation that returned this.
         effect: Effect,
     },
     /// The operation has happened and stays, but making it durable failed. Do not repeat it: when
     /// the cause is mended, [`flush`](crate::Database::flush).
     #[error("it was done, but is not durable yet: {source}; do not repeat it, but flush later")]
     NotDurable {
-        /// What failed.
+        /// The error of making it durable.
         source: Box<Error>,
     },
-    /// An operation of several steps has ended in the middle. What it did before stays.
+    /// An operation of several steps has ended in the middle. The finished steps stay.
     #[error("{done} records were dealt with before: {source}")]
     PartlyDone {
-        /// Records that were dealt with. For [`load`](crate::Table::load) they are the first ones.
+        /// Records that were finished. For [`load`](crate::Table::load) they are the first ones.
         done: u64,
-        /// Why it went no further.
+        /// The error that ended it.
         source: Box<Error>,
     },
-    /// The operating system said no.
+    /// The operating system returned an error.
     #[error("{what}: {source}")]
     Io {
-        /// What was tried.
+        /// The action that failed.
         what: String,
-        /// What it said.
+        /// The error of the operating system.
         source: Cause,
     },
 }
@@ -435,7 +435,7 @@ pub enum Error {
 /// hold a third of the memory budget, too.
 pub const MOST_TRANSACTION_BYTES: usize = 256 << 20;
 
-/// More memory is of use only up to the limit of a single transaction.
+/// Returns advice to give more memory, which is of use only below the limit of one transaction.
 fn or_more_memory(most_bytes: usize) -> &'static str {
     if most_bytes < MOST_TRANSACTION_BYTES { ", or give the database more memory" } else { "" }
 }
@@ -447,10 +447,10 @@ fn poisoned_words(effect: Effect) -> &'static str {
     }
 }
 
-/// Finds no record under a key that none can have.
+/// Turns `KeyTooLong` into the result of a missing record: no record can have such a key.
 #[inline(always)]
 pub(crate) fn none_if_too_long<T: Default>(found: Result<T>) -> Result<T> {
-    // Without taking apart what there is: it would be copied piece by piece.
+    // The result is not taken apart: it would be copied piece by piece.
     match &found {
         Err(Error::KeyTooLong { .. }) => Ok(T::default()),
         _ => found,
@@ -476,7 +476,7 @@ impl From<Error> for io::Error {
         let kind = match &error {
             Error::Io { source, .. } => source.kind(),
             Error::DiskFull { .. } => io::ErrorKind::StorageFull,
-            // Not that of the cause: programs repeat what failed for some kinds.
+            // The kind of the cause is not used: programs repeat operations after some kinds.
             _ => io::ErrorKind::Other,
         };
         Self::new(kind, error)
@@ -489,7 +489,7 @@ mod tests {
 
     use super::*;
 
-    /// Each operation returns one, so it fits in a line of the processor's cache, and a word.
+    /// Each operation returns an error, so it fits in a line of the processor's cache, and a word.
     #[test]
     fn an_error_is_small() {
         assert!(size_of::<Error>() <= 72, "{} bytes", size_of::<Error>());

@@ -1,6 +1,6 @@
-//! What can be wrong with packed bytes.
+//! Faults of packed bytes.
 
-/// What is wrong with bytes that should be a packed key, record, payload or column.
+/// The fault of bytes that should be a packed key, record, payload or column.
 ///
 /// ```
 /// use lode::{Error, PackedFault, PackedPart, Schema, Type};
@@ -15,20 +15,20 @@
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PackedFault {
-    /// There are more or fewer bytes than the part has.
+    /// The number of bytes is not that of the part.
     #[error("a packed {part} has {expected_bytes} bytes, not {size_bytes}")]
     Size {
-        /// What the bytes should be.
+        /// The part that the bytes should be.
         part: PackedPart,
         /// The bytes that each has.
         expected_bytes: usize,
         /// The bytes that were passed.
         size_bytes: usize,
     },
-    /// There are fewer bytes than the fixed part of a record or payload has.
+    /// The bytes are fewer than those of the fixed part of a record or payload.
     #[error("a packed {part} has at least {least_bytes} bytes, not {size_bytes}")]
     TooShort {
-        /// What the bytes should be.
+        /// The part that the bytes should be.
         part: PackedPart,
         /// The fewest bytes that one has.
         least_bytes: usize,
@@ -47,7 +47,7 @@ pub enum PackedFault {
         /// The bytes of a key.
         key_bytes: usize,
     },
-    /// A column of variable length ends before it begins.
+    /// A column of variable length ends before its start.
     #[error("column {column} ends before it begins")]
     EndsBeforeItBegins {
         /// The column.
@@ -59,16 +59,16 @@ pub enum PackedFault {
          {room_bytes} for them"
     )]
     Lengths {
-        /// What the bytes should be.
+        /// The part that the bytes should be.
         part: PackedPart,
         /// The bytes of the columns, as they say.
         columns_bytes: usize,
-        /// The bytes that there are after the fixed part.
+        /// The bytes after the fixed part.
         room_bytes: usize,
     },
 }
 
-/// What packed bytes should be.
+/// A part that packed bytes can be.
 ///
 /// ```
 /// assert_eq!(lode::PackedPart::Payload.to_string(), "payload");

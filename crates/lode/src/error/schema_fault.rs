@@ -1,6 +1,6 @@
-//! What can be wrong with a schema.
+//! Faults of a schema.
 
-/// What is wrong with a schema.
+/// The fault of a schema.
 ///
 /// ```
 /// use lode::{Error, Schema, SchemaFault, Type};
@@ -12,28 +12,28 @@
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchemaFault {
-    /// Its table has no name.
+    /// The table has no name.
     #[error("a table needs a name")]
     NoName,
-    /// The name of its table is too long.
+    /// The name of the table is too long.
     #[error("its name has {size_bytes} bytes; the most is {most_bytes}")]
     TableNameTooLong {
         /// The most bytes of a name.
         most_bytes: usize,
-        /// Those that it has.
+        /// The bytes of this name.
         size_bytes: usize,
     },
     /// The name of a column is too long.
     #[error("the name of column {column} has {size_bytes} bytes; the most is {most_bytes}")]
     ColumnNameTooLong {
-        /// The beginning of its name.
+        /// The start of its name.
         column: String,
         /// The most bytes of a name.
         most_bytes: usize,
-        /// Those that it has.
+        /// The bytes of this name.
         size_bytes: usize,
     },
-    /// It has no column of the key.
+    /// The schema has no column of the key.
     #[error("it has no key; begin with a key column")]
     NoKey,
     /// A column of the key comes after another one.
@@ -45,10 +45,10 @@ pub enum SchemaFault {
     /// Two columns have the same name.
     #[error("there are two columns {column}")]
     SameName {
-        /// Their name.
+        /// The name of both.
         column: String,
     },
-    /// A text or bytes can have none.
+    /// A text or bytes column has room for no byte.
     #[error("column {column} has no bytes")]
     Empty {
         /// The column.
@@ -82,7 +82,7 @@ pub enum SchemaFault {
     KeyTooLong {
         /// The most bytes.
         most_bytes: usize,
-        /// Whether columns of the key are of variable length. Each of them takes two bytes more.
+        /// True if columns of the key are of variable length. Each of them takes two bytes more.
         is_variable: bool,
     },
 }

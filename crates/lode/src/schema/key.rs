@@ -1,30 +1,29 @@
 //! Keys as bytes that sort as the keys do: numbers big-endian, signed ones with their sign turned,
 //! floats with all bits turned if negative, text and bytes as they are.
 //!
-//! After those of variable length come a 0 and a 1, so that what is shorter comes first; a 0 in
-//! them is a 0 and a 255. So no key is the beginning of another, and where one ends can be seen
-//! from itself.
+//! Values of variable length are followed by a 0 and a 1, so that a shorter one comes first; a 0 in
+//! them is a 0 and a 255. So no key is the start of another, and a key itself shows where it ends.
 
 use std::cell::Cell;
 
 use super::{Column, Schema, Type, packed_key};
 
-/// What has to be done to a column of a key.
+/// The conversion of a column of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Turn {
-    /// Nothing.
+    /// No change.
     Keep,
-    /// Its bytes the other way round.
+    /// The bytes reversed.
     Reverse,
-    /// The same, and the sign turned.
+    /// The bytes reversed, and the sign turned.
     Signed,
-    /// The same as for signed ones, and negative ones turned whole.
+    /// The bytes reversed, and the sign turned, or all bits if negative.
     Float,
-    /// It is of variable length.
+    /// Zeros escaped and an end added, for variable length.
     Delimit,
 }
 
-/// After a 0 of what is of variable length: it has ended, or there was one.
+/// The byte after a 0 in a value of variable length: the end, or an escaped zero.
 const END: u8 = 1;
 const ZERO: u8 = 255;
 
@@ -45,10 +44,10 @@ impl Turn {
     }
 }
 
-/// How the keys of a schema become bytes in their order, and back.
+/// The conversion of a schema's keys to bytes in their order, and back.
 #[derive(Clone, Debug)]
 pub(crate) struct KeyOrder {
-    /// The columns, as far as where they are is always the same.
+    /// The columns at fixed places in the packed key, each with its conversion.
     columns: Vec<(std::ops::Range<usize>, Turn)>,
     /// The most bytes of a key.
     size: usize,
@@ -57,7 +56,7 @@ pub(crate) struct KeyOrder {
 }
 
 impl KeyOrder {
-    /// For the keys of a schema.
+    /// Makes the conversion for the keys of a schema.
     pub(crate) fn new(schema: &Schema) -> Self {
         let columns = &schema.columns()[..schema.key_columns()];
         let turned = |column: &Column| (column.range(), Turn::of(column.kind));
@@ -69,29 +68,29 @@ impl KeyOrder {
         Self { columns, size, is_packed, is_variable }
     }
 
-    /// For tables in which keys have no order and stay packed.
+    /// Makes the conversion for tables in which keys have no order and stay packed.
     pub(crate) fn packed(schema: &Schema) -> Self {
         let columns = vec![(0..schema.key_size(), Turn::Keep)];
         let (size, is_variable) = (schema.most_key_size(), schema.is_key_variable());
         Self { columns, size, is_packed: true, is_variable }
     }
 
-    /// Whether packed keys are in order as they are.
+    /// Returns true if packed keys are in order as they are.
     pub(crate) fn is_packed(&self) -> bool {
         self.is_packed
     }
 
-    /// Whether keys have different lengths.
+    /// Returns true if keys have different lengths.
     pub(crate) fn is_variable(&self) -> bool {
         self.is_variable
     }
 
-    /// The most bytes of a key, packed or in order.
+    /// Returns the most bytes of a key, packed or in order.
     pub(crate) fn size(&self) -> usize {
         self.size
     }
 
-    /// Writes a packed key of a schema whose keys all have the same length in order.
+    /// Converts a packed key to order, for a schema whose keys all have the same length.
     #[inline]
     pub(crate) fn encode(&self, packed: &[u8], ordered: &mut [u8]) {
         for (range, turn) in &self.columns {
@@ -104,7 +103,7 @@ impl KeyOrder {
         thread_local! {
             static ORDERED: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
         }
-        // In a thread that is ending there may be none any more.
+        // In a thread that is ending the buffer may be gone.
         let mut ordered = ORDERED.try_with(Cell::take).unwrap_or_default();
         self.encode_any(packed, &mut ordered);
         let done = work(&ordered);
@@ -112,7 +111,7 @@ impl KeyOrder {
         done
     }
 
-    /// Writes any packed key in order.
+    /// Converts any packed key to order.
     pub(crate) fn encode_any(&self, packed: &[u8], ordered: &mut Vec<u8>) {
         ordered.clear();
         let mut rest = packed;
@@ -136,7 +135,7 @@ impl KeyOrder {
         }
     }
 
-    /// Writes a key that is in order packed; `None` if it is none.
+    /// Converts a key in order to a packed one; returns `None` if it is no key.
     #[inline]
     pub(crate) fn decode(&self, ordered: &[u8], packed: &mut Vec<u8>) -> Option<()> {
         if self.is_variable && !self.is_packed {
@@ -154,7 +153,7 @@ impl KeyOrder {
         Some(())
     }
 
-    /// Writes the key in order that bytes begin with packed; returns what comes after it.
+    /// Converts the key in order at the start of the bytes to a packed one; returns the rest.
     fn decode_any<'b>(&self, ordered: &'b [u8], packed: &mut Vec<u8>) -> Option<&'b [u8]> {
         packed.clear();
         let mut rest = ordered;
@@ -187,8 +186,8 @@ impl KeyOrder {
         Some(rest)
     }
 
-    /// Takes apart what begins with a key as a table's index has it: in order, or packed if this is
-    /// for packed ones. `None` if there is no whole one.
+    /// Splits bytes after the key at their start, which is as in a table's index: in order, or
+    /// packed if keys have no order. Returns `None` if there is no whole key.
     pub(crate) fn split<'b>(
         &self,
         schema: &Schema,
@@ -213,7 +212,7 @@ pub(super) fn append_lowest(kind: Type, packed: &mut Vec<u8>) {
     append_bound(kind, 0, 0, packed);
 }
 
-/// Appends one to a packed key that is as high as any value of a column of the key.
+/// Appends a value as high as any of a column of the key to a packed key.
 pub(super) fn append_highest(kind: Type, packed: &mut Vec<u8>) {
     append_bound(kind, u8::MAX, kind.most_bytes(), packed);
 }
@@ -229,7 +228,7 @@ fn append_bound(kind: Type, byte: u8, length: usize, packed: &mut Vec<u8>) {
     }
 }
 
-/// Writes a column in order.
+/// Converts a column to order.
 #[inline(always)]
 fn turn_to(turn: Turn, from: &[u8], to: &mut [u8]) {
     reverse_unless_kept(turn, from, to);
@@ -241,7 +240,7 @@ fn turn_to(turn: Turn, from: &[u8], to: &mut [u8]) {
     }
 }
 
-/// Writes a column that is in order packed.
+/// Converts a column back from order.
 #[inline(always)]
 fn turn_back(turn: Turn, from: &[u8], to: &mut [u8]) {
     reverse_unless_kept(turn, from, to);
@@ -257,7 +256,7 @@ fn turn_back(turn: Turn, from: &[u8], to: &mut [u8]) {
 #[inline(always)]
 fn reverse_unless_kept(turn: Turn, from: &[u8], to: &mut [u8]) {
     match (turn, from.len()) {
-        // The usual widths in one instruction each.
+        // The usual widths take one instruction each.
         (_, 1) => to[0] = from[0],
         (Turn::Keep, _) => to.copy_from_slice(from),
         (_, 4) => {
@@ -340,7 +339,7 @@ mod tests {
             .then(a.11.cmp(&b.11))
     }
 
-    /// Keys whose first columns are often the same.
+    /// Generates keys whose first columns are often the same.
     fn keys() -> impl Strategy<Value = Key> {
         let float = prop_oneof![Just(0.0), Just(-0.0), any::<f32>(), Just(f32::NAN)];
         let (short, long) = (10i64.pow(18), 10i128.pow(38));

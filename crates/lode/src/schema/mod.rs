@@ -1,4 +1,4 @@
-//! What the records of a table look like.
+//! The schema of a table: the columns of its records.
 //!
 //! A record is *packed*: its columns one after another in the order of the schema, each in as many
 //! bytes as its type has, little-endian, without gaps; then a bit for each column that may be null.
@@ -60,7 +60,7 @@ pub const MOST_RECORD_BYTES: usize = MOST_KEY_BYTES + MOST_FIXED_BYTES + MOST_VA
 pub struct ColumnId(usize);
 
 impl ColumnId {
-    /// The place among the [columns](Schema::columns), from 0 on.
+    /// Returns the place among the [columns](Schema::columns), from 0 on.
     pub fn index(self) -> usize {
         self.0
     }
@@ -81,31 +81,31 @@ impl ColumnId {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
     id: ColumnId,
-    /// Its name.
+    /// The name of the column.
     pub name: String,
-    /// Its type.
+    /// The type of the column.
     pub kind: Type,
-    /// Whether it can be without a value.
+    /// True if the column can be null.
     pub nullable: bool,
-    /// Where it begins in a packed record; after columns of the key of variable length, in a record
-    /// in which those are empty.
+    /// The start of the column in a packed record; after columns of the key of variable length, in
+    /// a record in which those are empty.
     pub offset: usize,
     /// Bytes of its cell.
     size: usize,
-    /// Which bit says that it is null, if it can be.
+    /// The number of the bit that is set if the column is null, if it can be.
     null_bit: Option<usize>,
-    /// Which of the columns of variable length after the key it is, if it is one.
+    /// The number of the column among those of variable length after the key, if it is one.
     variable: Option<usize>,
 }
 
 impl Column {
-    /// The handle of the column.
+    /// Returns the handle of the column.
     pub fn id(&self) -> ColumnId {
         self.id
     }
 
-    /// Where it lies in a packed record, as far as that is always the same; of a column of variable
-    /// length, where its end is, or in a key its length. [`Schema::bytes_of`] finds its bytes.
+    /// Returns the fixed place of the column in a packed record; of a column of variable length,
+    /// that of its end, or in a key of its length. [`Schema::bytes_of`] finds its bytes.
     pub fn range(&self) -> std::ops::Range<usize> {
         self.offset..self.offset + self.size
     }
@@ -134,8 +134,8 @@ pub struct Schema {
     key_size: usize,
     most_key_size: usize,
     record_size: usize,
-    /// Bytes of all keys, of all payloads, and of all records, if that is always the same:
-    /// otherwise more than any has.
+    /// Bytes of all keys, of all payloads, and of all records, if these are fixed: otherwise more
+    /// than any has.
     whole_key_size: usize,
     whole_payload_size: usize,
     whole_size: usize,
@@ -162,43 +162,43 @@ pub struct Builder {
 }
 
 impl Schema {
-    /// Begins a schema for a table of that name.
+    /// Starts a schema for a table of that name.
     pub fn build(name: &str) -> Builder {
         Builder { name: name.into(), columns: Vec::new(), key_columns: 0, fault: None }
     }
 
-    /// The table's name.
+    /// Returns the table's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// All columns, those of the key first.
+    /// Returns all columns, those of the key first.
     pub fn columns(&self) -> &[Column] {
         &self.columns
     }
 
-    /// How many columns the key has.
+    /// Returns the number of columns of the key.
     pub fn key_columns(&self) -> usize {
         self.key_columns
     }
 
-    /// Bytes of a packed key; the fewest, if columns of it are of variable length.
+    /// Returns the bytes of a packed key; the fewest, if columns of it are of variable length.
     pub fn key_size(&self) -> usize {
         self.key_size
     }
 
-    /// Bytes of the fixed part of a packed record: all of it if no column is of variable length.
-    /// Columns of the key that are have two bytes there.
+    /// Returns the bytes of the fixed part of a packed record: all of it if no column is of
+    /// variable length. Columns of the key that are have two bytes there.
     pub fn record_size(&self) -> usize {
         self.record_size
     }
 
-    /// Bytes of the fixed part after the key.
+    /// Returns the bytes of the fixed part after the key.
     pub fn payload_size(&self) -> usize {
         self.record_size - self.key_size
     }
 
-    /// The handle of the column with a name.
+    /// Returns the handle of the column with a name.
     ///
     /// # Errors
     /// `NoColumn`.
@@ -207,7 +207,7 @@ impl Schema {
         found.map(Column::id).ok_or_else(|| self.no_column(name))
     }
 
-    /// The column of a handle.
+    /// Returns the column of a handle.
     ///
     /// # Errors
     /// `NoColumn`.
@@ -224,22 +224,21 @@ impl Schema {
         self.no_column(column.0.to_string())
     }
 
-    /// Where in a payload the bit is that says that a column is null: its byte, and which bit of
-    /// it.
+    /// Returns the place of the null bit of a column in a payload: its byte, and a mask of the bit.
     #[inline]
     pub(crate) fn null_bit(&self, column: &Column) -> Option<(usize, u8)> {
         let bit = column.null_bit?;
         Some((self.null_bits().start + bit / 8, 1 << (bit % 8)))
     }
 
-    /// Where in a payload the bits are that say what is null.
+    /// Returns the place of the null bits in a payload.
     pub(crate) fn null_bits(&self) -> std::ops::Range<usize> {
         let begin = self.columns().last().map_or(0, |last| last.range().end);
         begin - self.key_size..self.payload_size()
     }
 
-    /// Where a column that is not of the key lies in a payload; if it is of variable length, where
-    /// its end is.
+    /// Returns the place in a payload of a column that is not of the key; if it is of variable
+    /// length, the place of its end.
     #[inline]
     pub(crate) fn range_in_payload(&self, column: &Column) -> std::ops::Range<usize> {
         column.offset - self.key_size..column.range().end - self.key_size
@@ -253,12 +252,12 @@ impl Schema {
         Error::NoColumn { table: self.name.clone(), column: column.into() }
     }
 
-    /// Why a column of the key cannot be set by itself.
+    /// Returns the error that a column of the key cannot be set by itself.
     pub(crate) fn key_column(&self, column: &Column) -> Error {
         Error::KeyColumn { table: self.name.clone(), column: column.name.clone() }
     }
 
-    /// Refuses bytes that are not as many as they should be.
+    /// Refuses bytes whose number is not the expected one.
     #[inline(always)]
     pub(crate) fn expect_size(
         &self,
@@ -278,7 +277,7 @@ impl Schema {
     }
 }
 
-/// The column of a handle.
+/// Returns the column of a handle.
 impl Index<ColumnId> for Schema {
     type Output = Column;
 
@@ -312,7 +311,7 @@ impl Builder {
         self
     }
 
-    /// The schema.
+    /// Finishes the schema.
     ///
     /// # Errors
     /// `InvalidSchema` when there is no key; when a name occurs twice, or has more than
@@ -408,7 +407,7 @@ impl Builder {
 
 /// Returns the first characters of a name that is too long to be repeated in an error.
 fn beginning(name: &str) -> String {
-    /// The most of them that an error shows.
+    /// The most characters that an error shows.
     const SHOWN: usize = 32;
     let mut shown: String = name.chars().take(SHOWN).collect();
     shown.push('…');

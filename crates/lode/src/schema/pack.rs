@@ -13,7 +13,7 @@ pub struct Packer<'p> {
     record: &'p mut Vec<u8>,
     /// The column whose value comes next.
     next: usize,
-    /// Bytes of the key, when it is whole.
+    /// The bytes of the key, when it is whole.
     front: usize,
 }
 
@@ -21,7 +21,7 @@ impl Packer<'_> {
     /// Packs the value of the next column.
     ///
     /// # Errors
-    /// As [`Schema::pack`]. The same column comes next then.
+    /// As [`Schema::pack`]. The next value is again for the same column then.
     pub fn push(&mut self, value: Value<'_>) -> Result<()> {
         let Some(column) = self.schema.columns.get(self.next) else {
             return Err(self.schema.value_count(self.schema.columns.len(), self.next + 1));
@@ -59,7 +59,7 @@ impl Packer<'_> {
         Ok(())
     }
 
-    /// Ends the record. Returns how many bytes its key has.
+    /// Ends the record. Returns the bytes of its key.
     ///
     /// # Errors
     /// `ValueCount` when columns have had no value.
@@ -85,7 +85,7 @@ impl Schema {
         let columns = self.columns();
         self.expect_count(columns, values.len())?;
         let variable = columns.iter().zip(values).filter(|(column, _)| column.kind.is_variable());
-        // What does not fit needs no room.
+        // A value that does not fit needs no room.
         let variable =
             variable.map(|(_, value)| value.size()).sum::<usize>().min(MOST_RECORD_BYTES);
         let mut record = Vec::with_capacity(self.record_size() + variable + NUMBER_BYTES);
@@ -97,8 +97,8 @@ impl Schema {
         Ok(record)
     }
 
-    /// Packs a record value by value, in the place of what is in `record`: memory that is used for
-    /// many records. Until [`finish`](Packer::finish) there is no whole record in it.
+    /// Packs a record value by value, in the place of the content of `record`: memory that is used
+    /// for many records. Until [`finish`](Packer::finish) there is no whole record in it.
     ///
     /// ```
     /// use lode::{Schema, Type, Value};
@@ -129,15 +129,15 @@ impl Schema {
         Ok(key)
     }
 
-    /// Packs a key, and puts it after what is in `to`.
+    /// Packs a key, and appends it to `to`.
     ///
     /// # Errors
-    /// As [`pack`](Self::pack). There may be anything after what was in `to` then.
+    /// As [`pack`](Self::pack). Anything may have been appended to `to` then.
     pub fn append_key(&self, values: &[Value<'_>], to: &mut Vec<u8>) -> Result<()> {
         self.pack_cells(&self.columns()[..self.key_columns()], values, to)
     }
 
-    /// Packs the lowest and the highest key that begin with the values of the first columns of the
+    /// Packs the lowest and the highest key that start with the values of the first columns of the
     /// key: the bounds, both included, of a range of all keys that do.
     ///
     /// ```
@@ -202,7 +202,7 @@ impl Schema {
         }
         let size = column.range().len();
         if size <= NUMBER_BYTES {
-            // Eight zeros at once, and without a call.
+            // Appends eight zeros at once, without a call.
             to.extend_from_slice(&[0; NUMBER_BYTES]);
             to.truncate(from + size);
         } else {
@@ -211,7 +211,7 @@ impl Schema {
         self.fill(&mut to[from..], column, value)
     }
 
-    /// Refuses `given` values for columns that are not as many.
+    /// Refuses `given` values if that is not the number of columns.
     pub(crate) fn expect_count(&self, columns: &[Column], given: usize) -> Result<()> {
         let wanted = columns.len();
         match wanted == given {
@@ -253,7 +253,7 @@ impl Schema {
         Ok(())
     }
 
-    /// The bytes that a column of variable length has for a value.
+    /// Returns the bytes that a column of variable length has for a value.
     fn variable_bytes<'v>(&self, column: &Column, value: Value<'v>) -> Result<&'v [u8]> {
         match (column.kind, value) {
             (_, Value::Null) if column.nullable => Ok(&[]),
@@ -295,14 +295,14 @@ impl Schema {
                 put(cell, number.to_le_bytes())
             }
             (Type::F32, Value::Float(number)) => {
-                // Rounded, as everywhere; but not to infinity.
+                // Rounded, as in all conversions to `f32`; but not to infinity.
                 let rounded = number as f32;
                 (rounded.is_finite() || !number.is_finite()) && put(cell, rounded.to_le_bytes())
             }
             (Type::F64, Value::Float(number)) => put(cell, number.to_le_bytes()),
             (Type::Decimal { precision, scale }, Value::Decimal(number)) => {
                 number.rescaled(precision, scale).is_some_and(|unscaled| {
-                    // Those of at most 18 digits fit 8 bytes.
+                    // Decimals of at most 18 digits fit 8 bytes.
                     let size = cell.len();
                     cell.copy_from_slice(&unscaled.to_le_bytes()[..size]);
                     true
@@ -342,7 +342,7 @@ impl Schema {
         }
     }
 
-    /// Says in a payload whether a column is null, if it can be.
+    /// Sets or clears the null bit of a column in a payload, if it can be null.
     fn set_null(&self, payload: &mut [u8], column: &Column, value: Value<'_>) {
         if let Some((at, mask)) = self.null_bit(column) {
             match value {
@@ -353,7 +353,7 @@ impl Schema {
     }
 }
 
-/// Puts a number into its cell, which has as many bytes.
+/// Puts a number into its cell, which has the same size.
 fn put<const SIZE: usize>(cell: &mut [u8], number: [u8; SIZE]) -> bool {
     cell.copy_from_slice(&number);
     true

@@ -1,5 +1,5 @@
-//! Packed keys: the columns of the key one after another. One of variable length has two bytes that
-//! say how many it has, and then these: so a key says itself where it ends.
+//! Packed keys: the columns of the key one after another. One of variable length has two bytes with
+//! the number of its bytes, and then these: so a key itself shows where it ends.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use crate::error::{PackedFault, PackedPart, Result};
 /// Bytes of the length of a column of variable length.
 pub(super) const LENGTH_BYTES: usize = 2;
 
-/// The most bytes that a key of these columns can have.
+/// Returns the most bytes that a key of these columns can have.
 pub(super) fn most_bytes(columns: &[Column]) -> usize {
     let most = |column: &Column| match column.kind.is_variable() {
         true => LENGTH_BYTES + column.kind.most_bytes(),
@@ -25,17 +25,17 @@ pub(super) fn append(bytes: &[u8], key: &mut Vec<u8>) {
 }
 
 impl Schema {
-    /// Whether columns of the key are of variable length.
+    /// Returns true if columns of the key are of variable length.
     pub fn is_key_variable(&self) -> bool {
         self.whole_key_size == usize::MAX
     }
 
-    /// The most bytes of a packed key.
+    /// Returns the most bytes of a packed key.
     pub fn most_key_size(&self) -> usize {
         self.most_key_size
     }
 
-    /// Bytes of the packed key that these begin with.
+    /// Returns the bytes of the packed key at the start of `bytes`.
     ///
     /// ```
     /// use lode::{Schema, Type, Value};
@@ -81,7 +81,7 @@ impl Schema {
         self.not_packed(PackedFault::KeyCutOff { size_bytes: bytes.len() })
     }
 
-    /// Refuses bytes that are not some keys one after another.
+    /// Refuses bytes that are not whole keys one after another.
     pub(crate) fn expect_keys(&self, keys: &[u8]) -> Result<()> {
         let mut rest = keys;
         if !self.is_key_variable() && !keys.len().is_multiple_of(self.key_size) {
@@ -108,7 +108,7 @@ impl Schema {
         self.expect_size(PackedPart::Key, key.len(), expected)
     }
 
-    /// Bytes of the key of a record.
+    /// Returns the bytes of the key of a record.
     #[inline(always)]
     pub(super) fn front_of(&self, record: &[u8]) -> usize {
         match self.is_key_variable() {
@@ -122,7 +122,7 @@ impl Schema {
         column.offset < self.key_size
     }
 
-    /// The columns of the key, and where their bytes are in what begins with one.
+    /// Returns the columns of the key, and the places of their bytes in a key or record.
     fn places_in_key<'s>(
         &'s self,
         record: &'s [u8],
@@ -138,7 +138,7 @@ impl Schema {
         })
     }
 
-    /// Where the bytes of a column of the key are in what begins with one.
+    /// Returns the place of the bytes of a column of the key in a key or record.
     #[inline]
     pub(super) fn place_in_key(&self, record: &[u8], column: &Column) -> Range<usize> {
         if !self.is_key_variable() {
@@ -149,7 +149,7 @@ impl Schema {
         found.expect("the column is of the key").1
     }
 
-    /// Gives a column of variable length of a record's key other bytes.
+    /// Replaces the bytes of a column of variable length in a record's key.
     pub(super) fn exchange_in_key(
         &self,
         record: &mut Vec<u8>,

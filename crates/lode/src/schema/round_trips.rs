@@ -1,5 +1,5 @@
-//! Records of any schema: what is packed, set or replaced comes back, and what is no record is
-//! refused.
+//! Tests with records of any schema: packed, set or replaced values come back, and bytes that are
+//! no record are refused.
 
 use proptest::prelude::*;
 
@@ -7,7 +7,7 @@ use super::{MOST_VARIABLE_BYTES, Schema, Type, Value};
 use crate::codec::{Reader, Writer};
 use crate::decimal::Decimal;
 
-/// A column, and what two records have in it.
+/// A column, and its values in two records.
 #[derive(Clone, Debug)]
 struct Cell {
     kind: Type,
@@ -92,7 +92,7 @@ fn read<'r>(schema: &'r Schema, record: &'r [u8]) -> Vec<Value<'r>> {
     schema.columns().iter().map(|column| row.at(column.id())).collect()
 }
 
-/// Whether the ends that a record says are those of a record, by the format.
+/// Returns true if the ends of a record's columns are those of a record, by the format.
 fn is_whole(schema: &Schema, record: &[u8]) -> bool {
     let Some(rest) = record.len().checked_sub(schema.record_size()) else { return false };
     let mut from = 0;

@@ -1,4 +1,4 @@
-//! Packed records read as values.
+//! Rows: packed records read as values.
 
 use super::{Column, ColumnId, Schema, Type};
 use crate::decimal::Decimal;
@@ -23,23 +23,23 @@ use crate::error::Result;
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Value<'v> {
-    /// None.
+    /// No value.
     Null,
-    /// Of the unsigned integer types.
+    /// A value of the unsigned integer types.
     Unsigned(u64),
-    /// Of the signed integer types.
+    /// A value of the signed integer types.
     Signed(i64),
-    /// Of the float types.
+    /// A value of the float types.
     Float(f64),
-    /// Of `Bool`.
+    /// A value of `Bool`.
     Bool(bool),
-    /// Of `Timestamp`.
+    /// A value of `Timestamp`.
     Timestamp(i64),
-    /// Of `Text` and `VarText`.
+    /// A value of `Text` and `VarText`.
     Text(&'v str),
-    /// Of `Bytes` and `VarBytes`; also of text that is not UTF-8.
+    /// A value of `Bytes` and `VarBytes`; also of text that is not UTF-8.
     Bytes(&'v [u8]),
-    /// Of `Decimal`.
+    /// A value of `Decimal`.
     Decimal(Decimal),
 }
 
@@ -47,7 +47,7 @@ pub enum Value<'v> {
 const MOST_SHOWN: usize = 64;
 
 impl Value<'_> {
-    /// Bytes of a text, or of bytes; 0 for others.
+    /// Returns the bytes of a text, or of bytes; 0 for others.
     pub(super) fn size(&self) -> usize {
         match self {
             Self::Text(text) => text.len(),
@@ -56,7 +56,7 @@ impl Value<'_> {
         }
     }
 
-    /// The value for an error: of a long one, the beginning.
+    /// Returns the value for an error: of a long one, the start.
     pub(crate) fn shown(&self) -> String {
         let size = self.size();
         let start = match *self {
@@ -70,7 +70,7 @@ impl Value<'_> {
 }
 
 impl Schema {
-    /// A packed record, to look at its values.
+    /// Reads a packed record as a row, to look at its values.
     ///
     /// # Errors
     /// `NotPacked` when `record` has more or fewer bytes than a record; also when its columns of
@@ -80,7 +80,7 @@ impl Schema {
         Ok(self.row_of(record, None))
     }
 
-    /// A row of these columns, or of all, which is none but such a row.
+    /// Returns a row of these columns, or of all; `bytes` is such a row.
     pub(crate) fn row_of<'r>(
         &'r self,
         bytes: &'r [u8],
@@ -93,14 +93,14 @@ impl Schema {
         RowRef { schema: self, bytes, parts }
     }
 
-    /// Checks whether all of these columns are of the key.
+    /// Returns true if all of these columns are of the key.
     pub(crate) fn are_of_key(&self, columns: &[ColumnId]) -> bool {
         columns.iter().all(|at| at.index() < self.key_columns())
     }
 
-    /// Appends what a row of some columns has of a record: the cell of each, as
-    /// [`Cursor::columns`](crate::Cursor::columns) describes it. Of columns of the key, the key is
-    /// enough of a record.
+    /// Appends the cells of some columns of a record, as
+    /// [`Cursor::columns`](crate::Cursor::columns) describes them. For columns of the key, the key
+    /// alone is enough of a record.
     pub(crate) fn append_cells(&self, record: &[u8], columns: &[ColumnId], row: &mut Vec<u8>) {
         let key_size = self.front_of(record);
         for at in columns {
@@ -117,11 +117,11 @@ impl Schema {
     }
 }
 
-/// Bytes of the length before what is of variable length in a cell.
+/// Bytes of the length before a value of variable length in a cell.
 const LENGTH_BYTES: usize = 4;
 
-/// A record, or some columns of one, and how they are to be read. It borrows their bytes: see
-/// [`Row`](crate::Row) for one that has bytes of its own.
+/// A record, or some columns of one, with their schema. It borrows their bytes: see
+/// [`Row`](crate::Row) for one that owns them.
 ///
 /// ```
 /// use lode::{Schema, Type, Value};
@@ -142,7 +142,7 @@ pub struct RowRef<'r> {
     parts: Parts<'r>,
 }
 
-/// What the bytes of a row are.
+/// The meaning of the bytes of a row.
 #[derive(Clone, Copy, Debug)]
 enum Parts<'r> {
     /// A packed record, whose key has `key_size` bytes.
@@ -152,17 +152,17 @@ enum Parts<'r> {
 }
 
 impl<'r> RowRef<'r> {
-    /// What records of its table look like.
+    /// Returns the schema of the table.
     pub fn schema(&self) -> &'r Schema {
         self.schema
     }
 
-    /// The bytes: the packed record, or the cells of the columns that a cursor reads.
+    /// Returns the bytes: the packed record, or the cells of the columns that a cursor reads.
     pub fn bytes(&self) -> &'r [u8] {
         self.bytes
     }
 
-    /// The packed key.
+    /// Returns the packed key.
     ///
     /// # Panics
     /// If the row has only some columns.
@@ -170,7 +170,7 @@ impl<'r> RowRef<'r> {
         &self.bytes[..self.key_size()]
     }
 
-    /// What the packed record has after the key.
+    /// Returns the payload of the packed record.
     ///
     /// # Panics
     /// If the row has only some columns.
@@ -185,12 +185,12 @@ impl<'r> RowRef<'r> {
         }
     }
 
-    /// The value of a column by its name; `None` if the row has no such column.
+    /// Returns the value of a column by its name; `None` if the row has no such column.
     pub fn get(&self, name: &str) -> Option<Value<'r>> {
         self.value(self.schema.column(name).ok()?)
     }
 
-    /// The value of a column.
+    /// Returns the value of a column.
     ///
     /// # Panics
     /// If the row has no such column.
@@ -199,9 +199,9 @@ impl<'r> RowRef<'r> {
         self.value(column).unwrap_or_else(|| self.has_no_column(column))
     }
 
-    /// The bytes of a column, `None` if it is null: of a number little-endian, of a text of fixed
-    /// length without the zeros after it (which [`Schema::bytes_of`] has). They are not looked at,
-    /// so a text may be other than UTF-8.
+    /// Returns the bytes of a column, `None` if it is null: of a number little-endian, of a text of
+    /// fixed length without the zeros after it (which [`Schema::bytes_of`] has). They are not
+    /// checked, so a text may be other than UTF-8.
     ///
     /// ```
     /// use lode::{Schema, Type, Value};
@@ -239,7 +239,7 @@ impl<'r> RowRef<'r> {
         Some(cell.map_or(Value::Null, |cell| column.kind.value(cell)))
     }
 
-    /// A column and what is in its cell, if it is not null; `None` if the row has no such column.
+    /// Returns a column and its cell, if it is not null; `None` if the row has no such column.
     #[inline]
     fn cell(&self, at: ColumnId) -> Option<(&'r Column, Option<&'r [u8]>)> {
         let column = self.schema.columns().get(at.index())?;
@@ -256,7 +256,7 @@ impl<'r> RowRef<'r> {
         Some((column, cell))
     }
 
-    /// What is in a cell among those of these columns.
+    /// Finds the cell of a column among those of `columns`.
     fn cell_among(&self, columns: &[ColumnId], wanted: ColumnId) -> Option<Option<&'r [u8]>> {
         let mut rest = self.bytes;
         for at in columns {
@@ -281,7 +281,7 @@ impl<'r> RowRef<'r> {
 }
 
 impl Type {
-    /// The value that a whole cell has.
+    /// Returns the value of a whole cell.
     #[inline]
     fn value(self, cell: &[u8]) -> Value<'_> {
         match self {
@@ -305,7 +305,7 @@ impl Type {
     }
 }
 
-/// The bytes of a number.
+/// Returns the bytes of a number.
 #[inline]
 fn number<const SIZE: usize>(cell: &[u8]) -> [u8; SIZE] {
     *cell.first_chunk().expect("the cell of a number is whole")
@@ -319,13 +319,13 @@ fn unscaled(cell: &[u8]) -> i128 {
     }
 }
 
-/// A text of fixed length without the zeros after it.
+/// Returns a text of fixed length without the zeros after it.
 fn without_zeros(cell: &[u8]) -> &[u8] {
     let end = cell.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
     &cell[..end]
 }
 
-/// What is in a column of text. A caller that packs records itself may put other bytes there.
+/// Returns a text, or bytes that are not UTF-8, which a caller that packs records may put there.
 fn text_or_bytes(bytes: &[u8]) -> Value<'_> {
     str::from_utf8(bytes).map_or(Value::Bytes(bytes), Value::Text)
 }

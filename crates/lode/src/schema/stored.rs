@@ -1,11 +1,11 @@
-//! Schemas as the catalogue and the log have them.
+//! Schemas as they are stored in the catalogue and the log.
 
 use super::{Schema, Type};
 use crate::codec::{Reader, Writer};
 use crate::error::{Error, Result};
 
 impl Type {
-    /// The number of the type, and how many bytes it was given.
+    /// Returns the number of the type, and its size: bytes, or the digits of a decimal.
     fn code(self) -> (u8, u32) {
         match self {
             Self::U8 => (1, 0),
@@ -58,8 +58,8 @@ impl Type {
 }
 
 impl Schema {
-    /// Appends the schema: its name, how many columns there are, and how many of them are the key.
-    /// Then come the name of each, its type, and whether it can be null.
+    /// Appends the schema: its name, the number of columns, and the number of those of the key.
+    /// Then come the name of each, its type, and a byte that says if it can be null.
     pub(crate) fn store(&self, writer: &mut Writer) {
         writer.counted(self.name.as_bytes());
         writer.u32(self.columns.len() as u32).u32(self.key_columns as u32);
@@ -78,7 +78,7 @@ impl Schema {
         LENGTH + self.name.len() + 2 * size_of::<u32>() + columns
     }
 
-    /// A schema that was stored.
+    /// Reads a schema that was stored.
     pub(crate) fn restore(reader: &mut Reader<'_>) -> Result<Self> {
         let mut builder = Self::build(reader.text()?);
         let (columns, key_columns) = (reader.u32()?, reader.u32()?);

@@ -1,26 +1,26 @@
-//! Columns of variable length after the key: where their bytes are, whether all is there, and how
-//! they change.
+//! Columns of variable length after the key: the places of their bytes, the check that all are
+//! there, and how they change.
 //!
 //! Their bytes come after the fixed part, one after another in the order of the columns. In the
-//! fixed part such a column has where its bytes end, in 32 bits, counted from the end of the fixed
-//! part; they begin where those of the one before end. In a record the payload begins after the
-//! key, of `front` bytes; in a payload, front is 0.
+//! fixed part such a column has the end of its bytes, in 32 bits, counted from the end of the fixed
+//! part; its bytes start at the end of those before. In a record the payload starts after the key,
+//! of `front` bytes; in a payload, front is 0.
 
 use std::ops::Range;
 
 use super::{Column, ColumnId, MOST_VARIABLE_BYTES, Schema};
 use crate::error::{Error, PackedFault, PackedPart, Result};
 
-/// Bytes of the place where it says where a column ends.
+/// Bytes of a stored end of a column.
 const END_BYTES: usize = 4;
 
 impl Schema {
-    /// Whether there are columns of variable length after the key.
+    /// Returns true if there are columns of variable length after the key.
     pub fn is_variable(&self) -> bool {
         !self.variable.is_empty()
     }
 
-    /// The bytes of a column in a packed record.
+    /// Returns the bytes of a column in a packed record.
     ///
     /// ```
     /// use lode::{Schema, Type, Value};
@@ -40,7 +40,7 @@ impl Schema {
         self.bytes_after(record, self.front_of(record), column)
     }
 
-    /// The bytes of a column in a record whose key has `key_size` bytes.
+    /// Returns the bytes of a column in a record whose key has `front` bytes.
     #[inline]
     pub(super) fn bytes_after<'r>(
         &self,
@@ -54,7 +54,7 @@ impl Schema {
         }
     }
 
-    /// The bytes of a column that is not of the key in a payload.
+    /// Returns the bytes of a column that is not of the key in a payload.
     #[inline]
     pub(crate) fn bytes_of_payload<'r>(&self, payload: &'r [u8], column: &Column) -> &'r [u8] {
         match column.variable {
@@ -81,7 +81,7 @@ impl Schema {
         }
     }
 
-    /// Key and payload of a packed record.
+    /// Splits a packed record into key and payload.
     #[inline(always)]
     pub(crate) fn split<'r>(&self, record: &'r [u8]) -> Result<(&'r [u8], &'r [u8])> {
         match record.len() == self.whole_size {
@@ -90,7 +90,7 @@ impl Schema {
         }
     }
 
-    /// The same, of records that do not always have as many bytes, and of all that is refused.
+    /// Splits a record that has no fixed size; refuses all others.
     #[inline(never)]
     fn split_any<'r>(&self, record: &'r [u8]) -> Result<(&'r [u8], &'r [u8])> {
         let front = if self.is_key_variable() { self.key_length(record)? } else { self.key_size };
@@ -98,7 +98,7 @@ impl Schema {
         Ok(record.split_at(front))
     }
 
-    /// Refuses what is no payload, given the size of the key before it.
+    /// Refuses bytes that have no whole payload after `front` bytes of key.
     #[inline(never)]
     fn expect_parts(&self, part: PackedPart, bytes: &[u8], front: usize) -> Result<()> {
         let fixed = front + self.payload_size();
@@ -168,12 +168,12 @@ impl Schema {
         }
     }
 
-    /// Where the end of a column is stored.
+    /// Returns the place where the end of a column is stored.
     fn cell(&self, front: usize, column: &Column) -> usize {
         front + column.offset - self.key_size
     }
 
-    /// Where the bytes of one of the columns of variable length are.
+    /// Returns the place of the bytes of one of the columns of variable length.
     fn place(&self, bytes: &[u8], front: usize, number: usize) -> Range<usize> {
         let fixed = front + self.payload_size();
         let end = |number: usize| {
@@ -198,7 +198,7 @@ impl Schema {
         Ok(())
     }
 
-    /// Gives a column of variable length other bytes, in a record or a payload.
+    /// Replaces the bytes of a column of variable length, in a record or a payload.
     pub(super) fn exchange(
         &self,
         record: &mut Vec<u8>,
@@ -224,12 +224,12 @@ impl Schema {
         Ok(())
     }
 
-    /// Gives a column of a payload other bytes: those that it has in a packed record. Whether it is
-    /// null stays as it is.
+    /// Replaces the bytes of a column of a payload by those that it has in a packed record. Its
+    /// null bit stays as it is.
     ///
     /// # Errors
-    /// `NoColumn`; `KeyColumn`; `NotPacked` when the bytes are none of the column, or the payload
-    /// is none; `ValueTooLong`; `RecordTooLong`.
+    /// `NoColumn`; `KeyColumn`; `NotPacked` when the bytes do not fit the column, or the payload is
+    /// none; `ValueTooLong`; `RecordTooLong`.
     pub(crate) fn replace(
         &self,
         payload: &mut Vec<u8>,
@@ -250,7 +250,7 @@ impl Schema {
     }
 }
 
-/// The end of a column, in the place where it says so.
+/// Returns the end of a column, which is stored at `cell`.
 fn end_at(bytes: &[u8], cell: usize) -> usize {
     let end = bytes[cell..].first_chunk().expect("the fixed part is there");
     u32::from_le_bytes(*end) as usize

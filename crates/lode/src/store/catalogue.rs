@@ -1,4 +1,4 @@
-//! The catalogue: which tables there are, and where.
+//! The catalogue: the tables of a database, and their locations.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,21 +9,21 @@ use crate::pager::{PageNumber, Pager};
 use crate::table::{Definition, Location, TableCore};
 use crate::wal::TableId;
 
-/// A table that cannot be read, and why.
+/// A table that cannot be read, and the error.
 pub(super) type Damaged = (Definition, Location, Error);
 
 /// The most bytes of the definitions of all tables: names, and columns with theirs.
 ///
-/// The catalogue has 65,536 pages at most, which is 1 GiB. Besides the definitions, they have where
-/// tables lie, at most 32 MiB, and the bits of used slots, at most 512 MiB. So a catalogue with
-/// such definitions always fits. A checkpoint, which writes all of it, has a copy in memory.
+/// The catalogue has 65,536 pages at most, which is 1 GiB. Besides the definitions, they have the
+/// locations of tables, at most 32 MiB, and the bits of used slots, at most 512 MiB. So a catalogue
+/// with such definitions always fits. A checkpoint, which writes all of it, has a copy in memory.
 pub(crate) const MOST_DEFINITION_BYTES: usize = 64 << 20;
 
 /// The tables of a database, by their names.
 #[derive(Default)]
 pub(crate) struct Catalogue {
     tables: BTreeMap<String, Arc<TableCore>>,
-    /// Those that cannot be read: they stay as they are until they are dropped.
+    /// The tables that cannot be read: they stay as they are until they are dropped.
     damaged: BTreeMap<String, Damaged>,
     /// Bytes of the definitions of all of them.
     definition_bytes: usize,
@@ -32,12 +32,12 @@ pub(crate) struct Catalogue {
 }
 
 impl Catalogue {
-    /// The tables that can be read.
+    /// Returns the tables that can be read.
     pub(crate) fn tables(&self) -> impl Iterator<Item = &Arc<TableCore>> {
         self.tables.values()
     }
 
-    /// The tables that cannot be read.
+    /// Returns the tables that cannot be read.
     pub(crate) fn damaged(&self) -> impl Iterator<Item = (&String, &Damaged)> {
         self.damaged.iter()
     }

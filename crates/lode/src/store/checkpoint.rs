@@ -1,6 +1,6 @@
-//! Checkpoints: all pages as they were at one moment, written to slots that are not needed, and
-//! then made current at once. It is a step machine: between steps, its caller and all other threads
-//! may do other things.
+//! Checkpoints: all pages as they were at one moment, written to unused slots, and then made
+//! current together. It is a step machine: between steps, its caller and all other threads may do
+//! other things.
 
 use super::page_writer::PageWriter;
 use super::recovery::start_of;
@@ -13,7 +13,7 @@ use crate::wal::{LogPosition, Place};
 pub(crate) struct Checkpoint<'c> {
     writer: PageWriter<'c>,
     held: Held<'c>,
-    /// Where the log goes on after it.
+    /// The place at which the log continues after it.
     place: Place,
     catalogue: Vec<u8>,
 }
@@ -25,7 +25,7 @@ struct Held<'c> {
 }
 
 impl<'c> Checkpoint<'c> {
-    /// Of a moment that the pager [began](Pager::checkpoint_moment).
+    /// Starts a checkpoint of a moment that the pager [took](Pager::checkpoint_moment).
     pub(crate) fn begin(
         pager: &'c Pager,
         data: &'c DataFile,
@@ -43,17 +43,17 @@ impl<'c> Checkpoint<'c> {
         Ok(Self { writer, held, place, catalogue })
     }
 
-    /// Where the log goes on after it.
+    /// Returns the place at which the log continues after it.
     pub(crate) fn place(&self) -> Place {
         self.place
     }
 
-    /// Writes some pages; whether there are more.
+    /// Writes some pages; returns true if there are more.
     pub(crate) fn step(&mut self) -> Result<bool> {
         self.writer.step()
     }
 
-    /// Makes it current, and says up to where the log is known to be synced.
+    /// Makes the checkpoint current, and stores up to where the log is known to be synced.
     pub(crate) fn publish(self, superblock: Superblock, synced: LogPosition) -> Result<Superblock> {
         assert!(
             start_of(&superblock).position <= self.place.position,
@@ -64,8 +64,8 @@ impl<'c> Checkpoint<'c> {
 }
 
 impl Superblock {
-    /// Returns it with the place at which recovery begins, and that up to which the log is known to
-    /// be synced.
+    /// Returns the superblock with the place at which recovery starts, and the position up to which
+    /// the log is known to be synced.
     pub(super) fn with_log(self, Place { position, chain }: Place, synced: LogPosition) -> Self {
         Self {
             log_segment: position.segment.get(),

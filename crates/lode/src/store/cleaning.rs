@@ -1,22 +1,22 @@
-//! Page cleaning: pages that have changed are written out before a checkpoint, so that they can
-//! leave memory. No superblock names the slots that they are written to, so after a crash these
-//! pages are what they were at the last checkpoint, and the log has the rest.
+//! Page cleaning: changed pages are written out before a checkpoint, so that they can leave memory.
+//! No superblock names their new slots, so after a crash these pages are as of the last checkpoint,
+//! and the log has the rest.
 
 use super::page_writer::PageWriter;
 use crate::data::DataFile;
 use crate::error::Result;
 use crate::pager::{Pager, ReadEpoch};
 
-/// Pages that are being cleaned. No checkpoint may be under way meanwhile.
+/// Pages that are being cleaned. No checkpoint may be under way at the same time.
 pub(crate) struct Cleaning<'c> {
     writer: PageWriter<'c>,
 }
 
 impl<'c> Cleaning<'c> {
-    /// Of the `count` pages whose last change is the longest ago, of those that had changed before
-    /// a moment at which [the epoch ended](Pager::end_epoch). No commit was under way then: a
-    /// checkpoint could name what half of it had changed. Only while one is replayed, pages may be
-    /// cleaned within it, since no checkpoint is made before its end.
+    /// Starts to clean the `count` pages whose last change is the longest ago, of those that
+    /// changed before `moment`, at which [the epoch ended](Pager::end_epoch). No commit was under
+    /// way then: otherwise a checkpoint could name half of its changes. Only while one is replayed,
+    /// pages may be cleaned within it, since no checkpoint is made before its end.
     ///
     /// # Errors
     /// `DiskFull` when there is no space for `reserved` pages, these and those of the next
@@ -28,7 +28,7 @@ impl<'c> Cleaning<'c> {
         reserved: u64,
     ) -> Result<Self> {
         let writer = PageWriter::new(pager, data, moment, |pages| {
-            // Each cleaning ends an epoch, so the epochs tell what changed before what.
+            // Each cleaning ends an epoch, so the epochs give the order of changes.
             pages.sort_by_cached_key(|page| pager.changed_in(*page));
             pages.truncate(usize::try_from(count).unwrap_or(usize::MAX));
         })?;
@@ -36,7 +36,7 @@ impl<'c> Cleaning<'c> {
         Ok(Self { writer })
     }
 
-    /// Writes some pages; whether there are more.
+    /// Writes some pages; returns true if there are more.
     pub(crate) fn step(&mut self) -> Result<bool> {
         self.writer.step()
     }

@@ -4,7 +4,7 @@
 //! | file | content |
 //! |---|---|
 //! | `data` | pages as of the last checkpoint (`crate::data`) |
-//! | `log-…` | what has happened since (`crate::wal`) |
+//! | `log-…` | changes since then (`crate::wal`) |
 //! | `creating` | nothing; the others are being created, unless `data` has a superblock |
 //! | `lock` | nothing; the process that has it locked has the database open |
 
@@ -34,17 +34,16 @@ use crate::io::Lock;
 use crate::pager::{Pager, ReadEpoch};
 use crate::wal::{Log, LogPosition};
 
-/// How long the log may become, however little data there is.
+/// The bytes that the log may always have, even if there is little data.
 const LEAST_LOG_BYTES: u64 = 32 << 20;
 
-/// Writes are light if they would take this long to make a checkpoint necessary.
+/// The seconds that light writes take at least to make a checkpoint necessary.
 const LIGHT_SECONDS: u64 = 64;
 
-/// Pages that threads which were admitted at the same time may change beyond the room that there
-/// was.
+/// Pages that threads which were admitted at the same time may change beyond the reserved room.
 const MARGIN: u64 = 64;
 
-/// How many changed pages there are, of the most that there may be, when some are written out.
+/// Returns the number of changed pages at which some are written out, given the most.
 fn soon_dirty(most_dirty: u64) -> u64 {
     most_dirty / 8 * 5
 }
@@ -55,18 +54,18 @@ const LEAST_STEP: u64 = 8;
 /// The directory of an open database.
 pub(crate) struct Store {
     pub data: Arc<DataFile>,
-    /// Where new log records go; `None` if the database is only read.
+    /// The log for new records; `None` if the database is only read.
     log: Option<Log>,
     /// Bytes of the log that were replayed, if the database is only read.
     replayed_bytes: u64,
     pub level: Durability,
-    /// What is current; held while a checkpoint is made.
+    /// The current superblock; held while a checkpoint is made.
     current: Mutex<Superblock>,
-    /// Where recovery would begin.
+    /// The position at which recovery would start.
     since: Mutex<LogPosition>,
-    /// How many changed pages there may be before an operation [makes room](Store::make_room).
+    /// The most changed pages before an operation [makes room](Store::make_room).
     room: Arc<AtomicU64>,
-    /// How often the room was [forgotten](Store::forget_room).
+    /// The number of times that the room was [forgotten](Store::forget_room).
     forgotten: AtomicU64,
     /// Held by the operation that makes room.
     making_room: Mutex<()>,
@@ -76,12 +75,12 @@ pub(crate) struct Store {
     lock: Mutex<Option<Lock>>,
 }
 
-/// Why nothing is written any more.
+/// The reason why nothing is written any more.
 #[derive(Clone, Debug)]
 enum Unwritable {
-    /// It was opened to be read only.
+    /// The database was opened to be read only.
     ReadOnly,
-    /// What is on the disk is unknown, or a damaged table needs what is in the log.
+    /// The content of the disk is unknown, or a damaged table needs records of the log.
     Poisoned(String),
 }
 
@@ -94,13 +93,13 @@ impl Unwritable {
     }
 }
 
-/// What has to be done before more can be changed.
+/// The need to write pages out before more can be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
     Nothing,
     /// Page cleaning or a checkpoint, soon.
     Soon,
-    /// The same, now.
+    /// Page cleaning or a checkpoint, now.
     Now,
 }
 
@@ -109,20 +108,20 @@ pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Store {
-    /// How many [changed pages](Pager::changed) there may be before an operation has to look after
-    /// the store.
+    /// Returns the most [changed pages](Pager::changed) before an operation has to look after the
+    /// store.
     #[inline(always)]
     pub(crate) fn room(&self) -> u64 {
         self.room.load(Ordering::Relaxed)
     }
 
-    /// The log, if operations are logged.
+    /// Returns the log, if operations are logged.
     #[inline(always)]
     pub(crate) fn log(&self) -> Option<&Log> {
         self.log.as_ref().filter(|_| self.level != Durability::None)
     }
 
-    /// The log that checkpoints refer to, whatever the level.
+    /// Returns the log that checkpoints refer to, at every level.
     ///
     /// # Errors
     /// `ReadOnly` if the database is only read; `Poisoned`.
@@ -138,7 +137,7 @@ impl Store {
         matches!(self.unwritable.get(), Some(Unwritable::ReadOnly))
     }
 
-    /// Whether something can be written still.
+    /// Returns true if something can still be written.
     #[inline(always)]
     pub(crate) fn is_healthy(&self) -> bool {
         self.unwritable.get().is_none()
@@ -150,7 +149,7 @@ impl Store {
         self.unwritable.get().map_or(Ok(()), |why| Err(why.error()))
     }
 
-    /// What is on the disk is unknown: nothing is written any more.
+    /// Forbids all writes, since the content of the disk is unknown. Returns the error for them.
     pub(crate) fn poison(&self, error: &Error) -> Error {
         let why = match error {
             Error::Poisoned { why, .. } => why.clone(),
@@ -172,43 +171,43 @@ impl Store {
         self.log_to_write()?.sync(to).map_err(|error| self.poison(&error))
     }
 
-    /// Checks that the files are still those that will be opened the next time. If not, nothing can
-    /// be promised any more.
+    /// Checks that the files are still those that will be opened the next time. If not, nothing
+    /// more can be promised.
     pub(crate) fn expect_files(&self) -> Result<()> {
         self.log_to_write()?.expect_files().map_err(|error| self.poison(&error))
     }
 
-    /// Whether a test makes a checkpoint step by step, so that no operation has to.
+    /// Sets if a test makes a checkpoint step by step, so that no operation has to.
     #[cfg(any(test, feature = "simulation"))]
     pub(crate) fn step_by_step(&self, is_so: bool) {
         self.is_step_by_step.store(is_so, Ordering::Relaxed);
     }
 
-    /// Returns how long the log may become, never more than the user said: recovery replays it.
+    /// Returns the most bytes of the log, never more than the user said: recovery replays it.
     /// Little data is soon written out, and is worth less. The copies that a checkpoint is writing
-    /// do not count: the log would become longer and longer while that goes on.
+    /// do not count: the log would become longer and longer during it.
     pub(crate) fn most_log_bytes(&self) -> u64 {
         let least = LEAST_LOG_BYTES.min(self.most_log_bytes);
         (self.data.live_bytes() * 2).clamp(least, self.most_log_bytes)
     }
 
-    /// Returns what the log becomes longer by in a second of light writes, at most: a checkpoint
+    /// Returns the most bytes by which a second of light writes makes the log longer: a checkpoint
     /// is not needed for a minute then.
     pub(crate) fn light_log_bytes(&self) -> u64 {
         self.checkpoint_log_bytes() / LIGHT_SECONDS
     }
 
-    /// Returns where recovery would begin.
+    /// Returns the position at which recovery would start.
     pub(crate) fn recovered_from(&self) -> LogPosition {
         *locked(&self.since)
     }
 
-    /// How long the log is when a checkpoint should begin.
+    /// Returns the bytes of the log at which a checkpoint should start.
     fn checkpoint_log_bytes(&self) -> u64 {
         self.most_log_bytes() / 2
     }
 
-    /// What has to be done about changed pages and the log, if `extra_pages` more pages change.
+    /// Returns the need to write pages out, if `extra_pages` more pages change.
     pub(crate) fn need(&self, pager: &Pager, extra_pages: u64) -> Need {
         if self.is_step_by_step.load(Ordering::Relaxed) {
             return Need::Nothing;
@@ -224,7 +223,7 @@ impl Store {
         }
     }
 
-    /// Returns true if no [page cleaning](Self::begin_cleaning) will do: the log is to become
+    /// Returns true if [page cleaning](Self::begin_cleaning) is not enough: the log has to become
     /// short, or cleaned pages have left many slots that only a checkpoint gives back.
     pub(crate) fn needs_checkpoint(&self, pager: &Pager) -> bool {
         let released = self.data.released();
@@ -234,15 +233,15 @@ impl Store {
     }
 
     /// Returns true if a checkpoint gives space of the data file back: slots that cleaned pages
-    /// have left, and what is reserved for changed pages.
+    /// have left, and space reserved for changed pages.
     pub(crate) fn checkpoint_gives_space(&self, pager: &Pager) -> bool {
         let has_some = self.data.released() > 0 || pager.dirty() > pager.most_dirty() / 8;
         has_some && !self.is_step_by_step.load(Ordering::Relaxed)
     }
 
-    /// Begins to clean the `count` changed pages whose last change is the longest ago, as they are
-    /// [at a moment](Cleaning::begin). No checkpoint may be under way: the caller holds [what is
-    /// current](Self::current).
+    /// Starts to clean the `count` changed pages whose last change is the longest ago, as of [a
+    /// moment](Cleaning::begin). No checkpoint may be under way: the caller holds [the current
+    /// superblock](Self::current).
     ///
     /// # Errors
     /// `DiskFull` when there is space for a checkpoint only.
@@ -256,8 +255,8 @@ impl Store {
         Cleaning::begin((pager, &self.data), moment, count, pager.dirty() + MARGIN)
     }
 
-    /// Cleans some pages; whether there are more. An operation that changes them again has to
-    /// [make room](Self::make_room) again.
+    /// Cleans some pages; returns true if there are more. An operation that changes them again has
+    /// to [make room](Self::make_room) again.
     pub(crate) fn clean(&self, cleaning: &mut Cleaning<'_>) -> Result<bool> {
         let has_more = cleaning.step();
         self.forget_room();
@@ -278,8 +277,8 @@ impl Store {
             // Another operation has made it.
             return Ok(());
         }
-        // In steps that grow, so that a small database takes up little; up to a size, so that no
-        // operation waits long for a longer file, if the thread was not quick enough.
+        // Steps grow, so that a small database takes up little; up to a size, so that no operation
+        // waits long for a longer file, if the thread was not quick enough.
         let step = (dirty / 2).clamp(LEAST_STEP, MARGIN) + extra_pages;
         let wanted = dirty + 2 * step + MARGIN;
         let with_more = images + 2 * step + MARGIN;
@@ -296,8 +295,8 @@ impl Store {
         let soon = soon_dirty(most_dirty);
         let next = if dirty < soon { soon } else { most_dirty / 4 * 3 };
         self.room.store(next.min(dirty + step) + images, Ordering::Relaxed);
-        // It may have been forgotten or poisoned meanwhile: either this is seen there, or that
-        // here.
+        // The room may have been forgotten in the meantime, or the store poisoned: this thread or
+        // the other one sees it.
         fence(Ordering::SeqCst);
         if self.forgotten.load(Ordering::SeqCst) != forgotten {
             self.room.store(0, Ordering::Relaxed);
@@ -319,18 +318,18 @@ impl Store {
     }
 
     /// Gives space at the end of the data file back. An operation that changes pages from now on
-    /// has to [make room](Self::make_room) again, since this was the room that it had reserved.
+    /// has to [make room](Self::make_room) again, since it had reserved this space.
     pub(crate) fn shrink(&self, pager: &Pager) -> Result<()> {
         let _turn = locked(&self.making_room);
         self.forget_room();
         let dirty = pager.dirty();
-        // Some more may be at it now.
+        // Some more pages may be changing now.
         let pages = if dirty > 0 { dirty + MARGIN } else { 0 };
         self.data.shrink(pages)
     }
 
-    /// Gives space of the data file back, wherever it is free. As after [`shrink`](Self::shrink),
-    /// an operation has to make room again. The caller holds [what is current](Self::current).
+    /// Gives all free space of the data file back. As after [`shrink`](Self::shrink), an operation
+    /// has to make room again. The caller holds [the current superblock](Self::current).
     ///
     /// # Errors
     /// `Poisoned`.
@@ -342,7 +341,7 @@ impl Store {
     }
 
     /// Gives back some space of the data file that nothing has needed between the last two
-    /// checkpoints. The caller holds [what is current](Self::current).
+    /// checkpoints. The caller holds [the current superblock](Self::current).
     pub(crate) fn give_back_unneeded(&self, pager: &Pager) {
         let unneeded = self.data.take_unneeded();
         if unneeded > 0 {
@@ -351,7 +350,7 @@ impl Store {
         }
     }
 
-    /// Has operations make room again, and until then keeps space for what has changed only.
+    /// Has operations make room again, and until then keeps space only for changed pages.
     fn reserve_anew(&self, pager: &Pager) {
         let _turn = locked(&self.making_room);
         self.forget_room();
@@ -364,8 +363,8 @@ impl Store {
         self.log_to_write()?.shrink_at_end()
     }
 
-    /// Has the nodes of the page map that lie beyond need written elsewhere by the next checkpoint.
-    /// The caller holds [what is current](Self::current).
+    /// Has the next checkpoint move the nodes of the page map that are beyond the needed space. The
+    /// caller holds [the current superblock](Self::current).
     ///
     /// # Errors
     /// `DiskFull` when there is no space for a checkpoint with them.
@@ -375,22 +374,21 @@ impl Store {
         self.data.rewrite_map_beyond_need(pages)
     }
 
-    /// What is current, for the caller that makes a checkpoint.
+    /// Returns the current superblock, for the caller that makes a checkpoint.
     pub(crate) fn current(&self) -> MutexGuard<'_, Superblock> {
         locked(&self.current)
     }
 
-    /// Writes some pages of a checkpoint; whether there are more. An operation that changes them
-    /// again has to [make room](Self::make_room) again: the slots that they take were the room
-    /// that there was.
+    /// Writes some pages of a checkpoint; returns true if there are more. An operation that changes
+    /// them again has to [make room](Self::make_room) again: the room was the slots that they take.
     pub(crate) fn step(&self, checkpoint: &mut Checkpoint<'_>) -> Result<bool> {
         let has_more = checkpoint.step();
         self.forget_room();
         has_more
     }
 
-    /// Makes a checkpoint current whose pages are all written. If that fails, what it has written
-    /// is not free before the next one is current.
+    /// Makes a checkpoint current whose pages are all written. If that fails, its slots are not
+    /// free before the next one is current.
     pub(crate) fn finish(
         &self,
         checkpoint: Checkpoint<'_>,
@@ -409,10 +407,10 @@ impl Store {
         is_clean: bool,
     ) -> Result<()> {
         let start = checkpoint.place().position;
-        // Recovery begins where the log is durable.
+        // Recovery starts where the log is durable.
         self.sync(start)?;
         let next = Superblock { is_clean, is_recovering: false, ..*current };
-        // The segments before the start may have said it, and they go.
+        // The segments before the start may have recorded this, and they are removed.
         let synced = self.log_to_write()?.synced();
         *current = checkpoint.publish(next, synced).map_err(|error| match error {
             Error::Poisoned { .. } => self.poison(&error),
@@ -420,12 +418,12 @@ impl Store {
         })?;
         self.expect_files()?;
         *locked(&self.since) = start;
-        // Half of what is written until the next one begins needs no new files: for more of it,
-        // space would be taken up too long.
+        // Half of the log until the next checkpoint needs no new files: for more of it, space would
+        // be taken up too long.
         self.log_to_write()?.trim(start.segment, self.checkpoint_log_bytes() / 2)
     }
 
-    /// What would have to be replayed after a crash.
+    /// Returns the bytes of the log that would be replayed after a crash.
     pub(crate) fn log_bytes(&self) -> u64 {
         let of_log = |log: &Log| log.bytes_since(self.recovered_from());
         self.log.as_ref().map_or(self.replayed_bytes, of_log)

@@ -1,4 +1,4 @@
-//! Opening a directory: creating a database, or bringing one back to what was promised.
+//! Opening a directory: creates a database, or brings one back to its promised state.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -15,17 +15,17 @@ use crate::pager::Pager;
 use crate::wal::{self, Log, LogPosition, Replayed, SegmentNumber, Stock};
 
 pub(super) const DATA: &str = "data";
-/// It is there while a database is being created: then nothing was ever in it.
+/// A file that exists while a database is being created: nothing was ever stored in that database.
 pub(super) const CREATING: &str = "creating";
 
-/// A directory that is open, and what is in it.
+/// An open directory, and its content.
 pub(crate) struct Opened {
     pub store: Store,
     pub pager: Pager,
     pub catalogue: Catalogue,
 }
 
-/// What has to be in a directory that is opened to be written.
+/// The content that is expected in a directory that is opened to be written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Expected<'p> {
     /// A database, or nothing: then one is created.
@@ -37,7 +37,7 @@ pub(crate) enum Expected<'p> {
 }
 
 impl Expected<'_> {
-    /// Refuses a directory with a database, or without one, if it should be the other way.
+    /// Refuses a directory with a database, or without one, if the other is expected.
     fn verify(self, disk: &dyn Disk, names: &[String]) -> Result<()> {
         match self {
             Self::Database { directory } if !has_database(disk, names)? => {
@@ -51,7 +51,7 @@ impl Expected<'_> {
     }
 }
 
-/// Whether there is a database, or what is left of one.
+/// Returns true if the directory has a database, or the rest of one.
 fn has_database(disk: &dyn Disk, names: &[String]) -> Result<bool> {
     let is_there = |name: &str| names.iter().any(|other| other == name);
     match is_there(CREATING) {
@@ -70,7 +70,7 @@ pub(crate) fn open(
     settings: &Settings,
     expected: Expected<'_>,
 ) -> Result<Opened> {
-    // The lock is a file, which a directory that is refused does not get.
+    // The lock is a file, which is not made in a refused directory.
     let names = list(&*disk)?;
     expected.verify(&*disk, &names)?;
     expect_none_of_others(&names)?;
@@ -81,7 +81,7 @@ pub(crate) fn open(
     let is_there = |name: &str| names.iter().any(|other| other == name);
     if is_there(CREATING) {
         if is_there(DATA) && is_finished(&*disk)? {
-            // It is there again after a sync that failed, or the last step was missing.
+            // The file exists again after a sync that failed, or the last step was missing.
             let opened = recover(Arc::clone(&disk), lock, settings)?;
             remove_synced(&*disk, CREATING)?;
             return Ok(opened);
@@ -92,15 +92,15 @@ pub(crate) fn open(
     if is_there(DATA) {
         return recover(disk, lock, settings);
     }
-    // The data file only may have been removed; then nothing else is removed.
+    // Maybe only the data file was removed; then nothing else is removed.
     if !names.is_empty() {
         return Err(no_data(&names));
     }
     create(disk, lock, settings)
 }
 
-/// Refuses a directory that has files, and none of a database. Another process that creates one
-/// there has files of a database from the first one on.
+/// Refuses a directory that has files, but none of a database. Another process that creates one
+/// there makes files of a database first.
 fn expect_none_of_others(names: &[String]) -> Result<()> {
     let is_ours = |name: &String| name == DATA || name == CREATING || name.starts_with("log-");
     match names.is_empty() || names.iter().any(is_ours) {
@@ -109,7 +109,7 @@ fn expect_none_of_others(names: &[String]) -> Result<()> {
     }
 }
 
-/// There is no data file, but there are others.
+/// Returns the error for a directory that has files, but no data file.
 pub(super) fn no_data(names: &[String]) -> Error {
     match names.iter().any(|name| name.starts_with("log-")) {
         true => Error::corrupt("the directory", "file data is missing, and there are log segments"),
@@ -135,7 +135,7 @@ pub(super) fn lock_data(file: &dyn File, access: Access) -> Result<Lock> {
     file.lock(access).map_err(|error| not_locked(&error))
 }
 
-/// Whether there is a superblock, which is the last thing to be written of a new database.
+/// Returns true if there is a superblock, which is written last when a database is created.
 pub(super) fn is_finished(disk: &dyn Disk) -> Result<bool> {
     match Superblock::read(&*open_data(disk)?) {
         Ok(_) => Ok(true),
@@ -144,11 +144,11 @@ pub(super) fn is_finished(disk: &dyn Disk) -> Result<bool> {
     }
 }
 
-/// Removes what there is of a database that was never finished.
+/// Removes the files of a database that was never finished.
 ///
 /// # Errors
-/// `Corrupt` when the files have been used: what says that they were not is wrong, or the data file
-/// is damaged.
+/// `Corrupt` when the files have been used: the file `creating` is wrong, or the data file is
+/// damaged.
 fn clear(disk: &dyn Disk, names: &[String]) -> Result<()> {
     if names.iter().any(|name| name == DATA) && !Superblock::is_blank(&*open_data(disk)?)? {
         let why = "none of its superblocks is whole, though they were written";
@@ -160,7 +160,7 @@ fn clear(disk: &dyn Disk, names: &[String]) -> Result<()> {
 /// Removes the files of a database that is of no use.
 fn remove_all(disk: &dyn Disk, stock: Stock, names: &[String]) -> Result<()> {
     stock.remove_others(disk, &[])?;
-    // What says that they are unfinished goes last.
+    // The file that marks them as unfinished goes last.
     [DATA, CREATING]
         .into_iter()
         .filter(|name| names.iter().any(|other| other == name))
@@ -184,8 +184,8 @@ fn create(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opened
     let Made { data, log, room, pager, superblock, since, of_data } = match made {
         Ok(made) => made,
         Err(error) => {
-            // Nothing stays behind of what was just made; or if that fails too, the next one to
-            // open it sees to it.
+            // The files that were just made are removed; or if that fails too, the next one to open
+            // the directory removes them.
             let names = disk.list().unwrap_or_default();
             let _ = Stock::of_own(&*disk).and_then(|stock| remove_all(&*disk, stock, &names));
             return Err(error);
@@ -263,11 +263,11 @@ fn store(
 fn recover(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opened> {
     disk.sync_directory().map_err(|error| Error::io("sync the directory", &error))?;
     let file = open_data(&*disk)?;
-    // The directory is given back last.
+    // The directory is unlocked last.
     let lock: Lock = Box::new((lock_data(&*file, Access::Write)?, lock));
     let (data, superblock, catalogue) = DataFile::open(file)?;
     let start = log_of(&superblock);
-    // All files are looked at before any is changed.
+    // All files are read before any is changed.
     let stock = Stock::take(&*disk, superblock.database, start.place.position.segment)?;
     data.make_sure(&superblock)?;
     let data = Arc::new(data);
@@ -279,7 +279,7 @@ fn recover(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opene
         wal::replay(&*disk, &stock, start, &mut |records, end| recovery.apply(records, end))?;
     let room = Arc::new(AtomicU64::new(0));
     if let Some(error) = recovery.skipped {
-        // What was replayed can be read. But nothing may be written that does without the log, so
+        // Replayed records can be read. But nothing may be written that does without the log, so
         // all files stay as they are.
         let Recovery { catalogue, superblock, .. } = recovery;
         let store = store(data, None, settings, (superblock, start.place.position), room, lock);
@@ -289,10 +289,10 @@ fn recover(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opene
     let has_replayed = replayed.end != start.place || recovery.superblock.is_recovering;
     let mut log: Vec<_> = replayed.segments.iter().map(|(number, _)| *number).collect();
     let new = begin_log(&disk, superblock.database, settings, replayed, &room)?;
-    // What was replayed may be in the operating system's memory only, and so may a segment without
-    // records that leads to the next one. It cannot be known; but what a checkpoint writes now is
-    // durable. The new segment is named by the superblock: without it, nothing would say later that
-    // it was there.
+    // Replayed records may be in the operating system's memory only, and so may a segment without
+    // records that leads to the next one. That cannot be known; but a checkpoint that is written
+    // now is durable. The superblock names the new segment: without it, nothing would show later
+    // that it existed.
     (recovery.done, _) = new.barrier(|| ());
     let since = recovery.done.position;
     recovery.synced = since;
@@ -303,10 +303,10 @@ fn recover(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opene
     }
     if was_recovering {
         // This goes into both superblocks. The older one would do without the log that is removed
-        // now. If the newer one is damaged, what was replayed until then would pass for all.
+        // now. If the newer one is damaged, the records replayed until then would pass for all.
         recovery.checkpoint(false)?;
     }
-    // Those that were replayed are of no use any more.
+    // The replayed segments are of no use any more.
     new.trim(since.segment, 0)?;
     log.push(new.end().segment);
     stock.remove_others(&*disk, &log)?;

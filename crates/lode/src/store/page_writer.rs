@@ -1,5 +1,5 @@
-//! Pages as they were at one moment, written to slots that are not needed. It is a step machine:
-//! between steps, its caller and all other threads may do other things.
+//! Writes pages as they were at one moment to unused slots. It is a step machine: between steps,
+//! its caller and all other threads may do other things.
 
 use crate::data::{DataFile, SLOT_BYTES};
 use crate::error::Result;
@@ -13,14 +13,14 @@ pub(super) struct PageWriter<'w> {
     pager: &'w Pager,
     data: &'w DataFile,
     moment: ReadEpoch,
-    /// What may have to be written still, the last first.
+    /// The pages that may still have to be written, the last first.
     pages: Vec<PageNumber>,
     bytes: Vec<u8>,
 }
 
 impl<'w> PageWriter<'w> {
-    /// Of the pages that `choose` leaves of all that may have changed before a moment. Pages that
-    /// were freed before it have no slots any more.
+    /// Starts to write the pages that `choose` leaves of all that may have changed before a moment.
+    /// Pages that were freed before it have no slots any more.
     pub(super) fn new(
         pager: &'w Pager,
         data: &'w DataFile,
@@ -28,7 +28,7 @@ impl<'w> PageWriter<'w> {
         choose: impl FnOnce(&mut Vec<PageNumber>),
     ) -> Result<Self> {
         let mut pages = pager.changed_pages();
-        // After that: now all pages have been freed that were before the moment.
+        // Taken after that list: by now, all pages are freed that were freed before the moment.
         let mut freed = pager.take_freed(moment);
         while let Some(page) = freed.pop() {
             if let Err(error) = data.remove(page) {
@@ -43,12 +43,12 @@ impl<'w> PageWriter<'w> {
         Ok(Self { pager, data, moment, pages, bytes: Vec::new() })
     }
 
-    /// The pages that may have to be written still.
+    /// Returns the pages that may still have to be written.
     pub(super) fn left(&self) -> &[PageNumber] {
         &self.pages
     }
 
-    /// Writes some pages; whether there are more.
+    /// Writes some pages; returns true if there are more.
     pub(super) fn step(&mut self) -> Result<bool> {
         let (mut numbers, mut words) = (Vec::new(), Vec::new());
         self.bytes.clear();

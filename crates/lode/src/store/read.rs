@@ -1,5 +1,5 @@
-//! Opening a directory to read what is there. Nothing is written; what was not in the data file is
-//! replayed in memory only.
+//! Opens a directory to read it. Nothing is written; log records that the data file does not have
+//! are replayed in memory only.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -20,7 +20,7 @@ fn refused(why: &str) -> Error {
     Error::io("open the database for reading", &error)
 }
 
-/// Opens the database in a directory, which must be there.
+/// Opens the database in a directory, which must exist.
 pub(crate) fn open_to_read(
     disk: &dyn Disk,
     settings: &Settings,
@@ -39,7 +39,7 @@ pub(crate) fn open_to_read(
         });
     }
     let file = disk.open(DATA).map_err(|error| Error::io("open file data", &error))?;
-    // The directory is given back last.
+    // The directory is unlocked last.
     let lock: Lock = Box::new((lock_data(&*file, Access::Read)?, lock));
     let (data, superblock, catalogue) = DataFile::open(file)?;
     let data = Arc::new(data);

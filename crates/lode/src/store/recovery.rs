@@ -1,4 +1,4 @@
-//! What happened since the last checkpoint is done again.
+//! Recovery: replays the changes since the last checkpoint.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::pager::Pager;
 use crate::table::{Definition, TableCore};
 use crate::wal::{Ending, LogPosition, LogRecord, Place, SegmentNumber, Start, TableId};
 
-/// Where recovery begins.
+/// Returns the place at which recovery starts.
 pub(super) fn start_of(superblock: &Superblock) -> Place {
     Place {
         position: LogPosition {
@@ -26,7 +26,7 @@ pub(super) fn start_of(superblock: &Superblock) -> Place {
     }
 }
 
-/// What a superblock says of the log.
+/// Returns what a superblock says about the log.
 pub(super) fn log_of(superblock: &Superblock) -> Start {
     let ending = match superblock {
         Superblock { is_clean: true, .. } => Ending::Clean,
@@ -46,17 +46,18 @@ pub(super) struct Recovery<'r> {
     pub catalogue: Catalogue,
     by_id: HashMap<TableId, Arc<TableCore>>,
     pub superblock: Superblock,
-    /// Up to where the log was replayed.
+    /// The place up to which the log was replayed.
     pub done: Place,
-    /// Up to where it is known to be synced.
+    /// The position up to which the log is known to be synced.
     pub synced: LogPosition,
-    /// Why records of the log could not be replayed: their table is damaged. They have to stay in
-    /// the log.
+    /// The error of records that could not be replayed: their table is damaged. They have to stay
+    /// in the log.
     pub skipped: Option<Error>,
 }
 
 impl<'r> Recovery<'r> {
-    /// To be replayed into memory, and for writing also to the data file if memory is too little.
+    /// Starts a recovery into memory; with write access, also into the data file if memory is
+    /// short.
     pub(super) fn new(
         (pager, data): (&'r Pager, &'r DataFile),
         access: Access,
@@ -69,7 +70,7 @@ impl<'r> Recovery<'r> {
         Self { pager, data, access, catalogue, by_id, superblock, done, synced, skipped: None }
     }
 
-    /// Does again what the records of one frame say.
+    /// Replays the records of one frame.
     pub(super) fn apply(&mut self, records: &[LogRecord<'_>], end: Place) -> Result<()> {
         // A checkpoint has all of a commit or nothing. So room is made before it, for most of them.
         let (dirty, most_dirty) = (self.pager.dirty(), self.pager.most_dirty());
@@ -80,13 +81,13 @@ impl<'r> Recovery<'r> {
             self.write_out(needed)?;
         }
         for record in records {
-            // A commit may change more pages than it did: other neighbours are in memory now. And
+            // A commit may change more pages than before: other neighbours are in memory now. And
             // there may be less memory.
             let (dirty, needed) = (self.pager.dirty(), pages(record));
             if dirty > 0 && dirty + needed >= most_dirty && self.access == Access::Write {
                 self.clean(needed)?;
             }
-            // Some frames have to be left, or the pages that it looks at take each other's.
+            // Some frames have to be left, or the pages of the record displace each other.
             if self.pager.dirty() >= most_dirty {
                 return Err(Error::Full { budget_bytes: self.pager.budget_bytes() });
             }
@@ -99,7 +100,7 @@ impl<'r> Recovery<'r> {
     /// Makes room for changes of `needed` pages, between two frames.
     fn write_out(&mut self, needed: u64) -> Result<()> {
         let most_dirty = self.pager.most_dirty();
-        // What belongs to a damaged table has to stay in the log, so there can be no checkpoint.
+        // Records of a damaged table have to stay in the log, so there can be no checkpoint.
         let has_few_left = self.data.released() < most_dirty || self.skipped.is_some();
         if most_dirty / 4 + needed < most_dirty && has_few_left {
             match self.clean(needed) {
@@ -110,14 +111,14 @@ impl<'r> Recovery<'r> {
         self.checkpoint(true)
     }
 
-    /// Writes pages out until a quarter of those that may have changed is left, or as many as leave
-    /// room for changes of `needed` pages. No superblock names them before the next checkpoint, so
-    /// this may be done within a frame.
+    /// Writes pages out until a quarter of those that may have changed is left, or fewer, so that
+    /// `needed` pages can change. No superblock names them before the next checkpoint, so this may
+    /// be done within a frame.
     fn clean(&mut self, needed: u64) -> Result<()> {
         let (dirty, most_dirty) = (self.pager.dirty(), self.pager.most_dirty());
         let left = (most_dirty / 4).min(most_dirty.saturating_sub(needed));
         let (moment, count) = (self.pager.end_epoch(), dirty.saturating_sub(left));
-        // As many may change until the next time that this is looked at.
+        // This many may change until the next call.
         let later = most_dirty / 2 + needed + MARGIN;
         let mut cleaning = Cleaning::begin((self.pager, self.data), moment, count, count + later)?;
         while cleaning.step()? {}
@@ -167,7 +168,7 @@ impl<'r> Recovery<'r> {
         Ok(())
     }
 
-    /// The damaged table with a number.
+    /// Returns the damaged table with a number.
     fn damaged(&self, id: TableId) -> Option<(&String, &Damaged)> {
         self.catalogue.damaged().find(|(_, (definition, ..))| definition.id == id)
     }
@@ -179,7 +180,7 @@ impl<'r> Recovery<'r> {
         })
     }
 
-    /// Makes what has been replayed current.
+    /// Makes the replayed changes current.
     pub(super) fn checkpoint(&mut self, is_recovering: bool) -> Result<()> {
         if let Some(error) = &self.skipped {
             return Err(error.clone());
@@ -194,7 +195,7 @@ impl<'r> Recovery<'r> {
         Ok(())
     }
 
-    /// Has the next recovery begin where this one's log does: nothing was replayed.
+    /// Has the next recovery start where this one's log does: nothing was replayed.
     pub(super) fn begin_log(&mut self) -> Result<()> {
         let next = Superblock { is_clean: false, ..self.superblock };
         self.superblock = self.data.publish_log(next.with_log(self.done, self.synced))?;

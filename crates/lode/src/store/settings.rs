@@ -1,11 +1,11 @@
-//! How a database was asked to be opened.
+//! The settings with which a database is opened.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::pager::MemoryLimits;
 use crate::wal::LogSettings;
 
-/// What survives what. Stronger levels are greater.
+/// The crashes that finished operations survive. Stronger levels are greater.
 ///
 /// ```
 /// use lode::{Durability, KeyKind, Options, Schema, Type};
@@ -24,22 +24,22 @@ use crate::wal::LogSettings;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Durability {
-    /// There is no log: a crash of the process or of the machine goes back to the last checkpoint.
+    /// No log: a crash of the process or of the machine goes back to the last checkpoint.
     None,
-    /// What was done survives a killed process. A crash of the machine may lose the end of it. On
-    /// some file systems, an error of the disk can end the process, unless the log [is not
+    /// Finished operations survive a killed process. A crash of the machine may lose the last ones.
+    /// On some file systems, an error of the disk can end the process, unless the log [is not
     /// mapped](crate::Options::map_log).
     Process,
-    /// The same, and the log is synced by a thread of its own, which waits for nothing else. When
-    /// the machine crashes, at most what was done in the [sync
-    /// interval](crate::Options::sync_interval) and during one sync is lost; or during two syncs,
-    /// if a sync takes longer than the interval.
+    /// Finished operations survive as at `Process`, and a separate thread, which waits for nothing
+    /// else, syncs the log. When the machine crashes, at most the operations of the [sync
+    /// interval](crate::Options::sync_interval) and of one sync are lost; or those of two syncs, if
+    /// a sync takes longer than the interval.
     Periodic,
-    /// Nothing that was done is lost.
+    /// No finished operation is lost.
     Commit,
 }
 
-/// What the options of a database come to.
+/// The settings that the options of a database result in.
 pub(crate) struct Settings {
     pub memory_bytes: u64,
     /// Bytes of addresses that the process may have, if there is a limit.
@@ -52,12 +52,12 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Returns how much memory and how many addresses there are for pages.
+    /// Returns the memory and the addresses that there are for pages.
     pub(crate) fn memory(&self) -> MemoryLimits {
         MemoryLimits { budget_bytes: self.memory_bytes, address_bytes: self.address_bytes }
     }
 
-    /// A number that only a program knows that knows what the sequence begins with.
+    /// Returns a number that can be guessed only by a program that knows the start of the sequence.
     pub(crate) fn random(&self) -> u64 {
         // Weyl's sequence with the finalizer of SplitMix64 (Steele, Lea, Flood: Fast Splittable
         // Pseudorandom Number Generators, OOPSLA 2014, figure 17).

@@ -1,10 +1,10 @@
-//! A walk over a hashed table whose heap memory does not hold.
+//! Walks over hashed tables whose heaps do not fit in memory.
 //!
-//! The records of a bucket lie all over the heap, so to read them as they come would bring a page
-//! from the disk for almost each of them. This walk takes the entries of many buckets, and goes
-//! through them in the order in which their records lie. So it reads a page of the heap at most
-//! once for as many entries as it takes at a time. At first it takes few, since many walks end
-//! after a few records.
+//! The records of a bucket are scattered over the heap, so reading them as they come would bring a
+//! page from the disk for almost each of them. This walk takes the entries of many buckets, and
+//! reads their records in the order of the heap. So it reads a page of the heap at most once for
+//! all entries that it takes at a time. At first it takes few, since many walks end after a few
+//! records.
 
 use crate::batch::Batch;
 use crate::error::{Error, Result};
@@ -12,22 +12,22 @@ use crate::hash::{Buckets, Hash};
 use crate::heap::Entry;
 use crate::pager::{Pager, ReadEpoch};
 
-/// The part of the memory budget that the entries take up at most, beside it.
+/// The divisor of the memory budget that gives the most bytes of entries, which come on top.
 const PART_OF_BUDGET: u64 = 8;
 
 /// The most bytes of entries.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// Each time it takes as many times more entries, up to the most.
+/// The factor by which the number of entries taken at a time grows, up to the most.
 const GROWTH: usize = 4;
 
-/// Entries that a batch has at most.
+/// The most entries of a batch.
 const MOST_IN_BATCH: usize = 512;
 
 /// Bytes of the longest key that a hashed index of a heap has.
 const KEY_BYTES: usize = 16;
 
-/// What an index has of a record.
+/// The entry and key of a record in the index.
 struct Item {
     entry: [u8; Entry::BYTES],
     key: [u8; KEY_BYTES],
@@ -43,7 +43,7 @@ pub(crate) struct ByPage {
     passed: usize,
     /// An error that comes after the items.
     error: Option<Error>,
-    /// How many items it takes next, about, and how many at most.
+    /// The next number of items to take, about, and the most.
     next_items: usize,
     most_items: usize,
 }
@@ -63,15 +63,15 @@ impl ByPage {
         }
     }
 
-    /// Whether it can go on after an error that it has returned, or one of a record.
+    /// Returns true if the walk can continue after its own error, or one of a record.
     pub(crate) fn knows_way(&self) -> bool {
         !self.buckets.is_lost || self.error.is_some()
     }
 
-    /// Copies the entries that come next, and their keys; false at the end.
+    /// Copies the entries that come next, and their keys; returns false at the end.
     ///
     /// # Errors
-    /// What is wrong with a bucket.
+    /// The fault of a bucket.
     pub(crate) fn next(
         &mut self,
         hash: &Hash,
@@ -98,7 +98,7 @@ impl ByPage {
         Ok(true)
     }
 
-    /// Takes the entries of the next buckets.
+    /// Takes the entries of the next buckets, and sorts them by their places in the heap.
     fn take_buckets(&mut self, hash: &Hash, pager: &Pager, moment: ReadEpoch) {
         self.items.clear();
         self.passed = 0;

@@ -1,4 +1,4 @@
-//! Whether a table is whole.
+//! Checks of a table.
 
 use super::TableCore;
 use crate::error::{Error, Result};
@@ -7,7 +7,7 @@ use crate::pager::{PageNumber, Pager, ReadEpoch};
 use crate::tree::Direction;
 
 impl TableCore {
-    /// The pages that its heap has now, in use or not.
+    /// Returns the pages that its heap has now, in use or not.
     pub(crate) fn heap_pages(&self) -> Vec<PageNumber> {
         self.heap.as_ref().map_or_else(Vec::new, Heap::pages)
     }
@@ -60,12 +60,12 @@ impl TableCore {
         heap.check(pager, (moment, heap_pages), is_whole.then_some(&census), report);
     }
 
-    /// Refuses a payload in the heap that is none of this table.
+    /// Refuses a payload in the heap that does not fit this table.
     pub(crate) fn expect_stored(&self, payload: &[u8]) -> Result<()> {
         self.schema().expect_payload(payload).map_err(|error| self.corrupt(error.to_string()))
     }
 
-    /// Refuses what the heap has of a record, its payload or with its key, if it is none of this
+    /// Refuses bytes of the heap, a payload or a record with its key, if they do not fit this
     /// table.
     pub(crate) fn expect_whole(&self, heap: &Heap, whole: &[u8]) -> Result<()> {
         match heap.has_keys() {

@@ -7,7 +7,7 @@ use crate::index::{Index, Keeps, Put, Record, Swap, WriteContext};
 use crate::pager::Pager;
 
 impl TableCore {
-    /// What a step of a commit needs, while the gate is closed. It is not logged.
+    /// Returns the context for a step of a commit, while the gate is closed. Nothing is logged.
     pub(crate) fn context_of_commit<'w>(
         &'w self,
         pager: &'w Pager,
@@ -16,8 +16,8 @@ impl TableCore {
         WriteContext::of_commit(pager, &self.space, self.id(), keeps)
     }
 
-    /// A step of a commit, while the gate is closed: a record under a key in order becomes what is
-    /// wanted, if it is as it was seen. The step is not logged.
+    /// Does a step of a commit, while the gate is closed: gives a record under a key in order its
+    /// wanted payload, if it is as it was seen. The step is not logged.
     pub(crate) fn swap(&self, pager: &Pager, keeps: Keeps, swap: Swap<'_>) -> Result<Swapped> {
         let context = self.context_of_commit(pager, keeps);
         if let Some(heap) = &self.heap {
@@ -36,8 +36,8 @@ impl TableCore {
         Ok(if is_done { Swapped::Done(None) } else { Swapped::Conflict })
     }
 
-    /// Undoes a step of a commit, after those that came later: the record under `key` becomes what
-    /// was `seen` before. It allocates no page.
+    /// Undoes a step of a commit, after those that came later: gives the record under `key` back
+    /// its payload `seen`. It allocates no page.
     pub(crate) fn roll_back(
         &self,
         pager: &Pager,
@@ -62,20 +62,20 @@ impl TableCore {
         }
     }
 
-    /// Gives up pages of the heap that steps of a commit have left without records, once all are
-    /// taken or undone.
+    /// Frees pages of the heap that steps of a commit have left without records, once all are taken
+    /// or undone.
     pub(crate) fn free_emptied(&self, pager: &Pager) {
         if let Some(heap) = &self.heap {
             heap.free_emptied(pager);
         }
     }
 
-    /// Joins pages of the index that have become sparse since a record under this key is gone.
-    /// Returns false if those of a hash were not.
+    /// Joins pages of the index that have become sparse since a record under this key was deleted.
+    /// Returns false if those of a hash were not joined.
     pub(crate) fn tidy(&self, pager: &Pager, key: &[u8]) -> bool {
         let index_key = self.heap.as_ref().map(|heap| heap.index_key(key));
         let key = index_key.as_ref().map_or(key, IndexKey::bytes);
-        // What cannot be joined now is joined later.
+        // A join that is not possible now is done later.
         match &self.index {
             Kinds::Tree(tree) => {
                 let _ = tree.merge(pager, &self.space, key);

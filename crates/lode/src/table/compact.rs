@@ -1,5 +1,5 @@
 //! Compaction of a table: sparse pages are filled from others, and those that become empty are
-//! freed. It goes in steps, each a change of few pages, beside readers and writers.
+//! freed. It works in steps, each a change of few pages, next to readers and writers.
 
 use super::core::TableCore;
 use super::kinds::Cursor;
@@ -7,30 +7,30 @@ use crate::error::Result;
 use crate::heap::Evacuation;
 use crate::pager::Pager;
 
-/// What is left to do in a table.
+/// The rest of a table's compaction.
 pub(crate) enum Compaction<'c> {
-    /// Pages of the index are filled from their neighbours.
+    /// Fill pages of the index from their neighbours.
     Index(Cursor),
-    /// The room of the heap's pages is found out.
+    /// Find the free room of the heap's pages.
     Survey,
-    /// Records move out of sparse pages of the heap.
+    /// Move records out of sparse pages of the heap.
     Heap {
         evacuation: Evacuation<'c>,
-        /// What the index has records under that are to be moved.
+        /// The keys of the index whose records are to be moved.
         index_keys: Vec<Vec<u8>>,
-        /// Where the index is searched on for more.
+        /// The place in the index at which the search for more continues.
         next: Option<Cursor>,
     },
 }
 
 impl TableCore {
-    /// The first step.
+    /// Returns the first step.
     pub(crate) fn begin_compaction(&self) -> Compaction<'_> {
         Compaction::Index(self.index.first())
     }
 
-    /// Does a step, and returns what is left. It has changed nothing when it fails, and can be done
-    /// again.
+    /// Does a step, and updates what is left. When it fails, it has changed nothing and can be
+    /// repeated.
     pub(crate) fn compact<'c>(
         &'c self,
         pager: &Pager,
@@ -75,7 +75,7 @@ impl TableCore {
     }
 }
 
-/// Whether there are more steps.
+/// The state of a compaction: with more steps, or done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
     More,

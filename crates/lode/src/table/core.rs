@@ -1,4 +1,4 @@
-//! What a table is: its schema, its index, its heap if it has one, its pages.
+//! The core of a table: its schema, its index, its heap if it has one, its pages.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
@@ -15,12 +15,12 @@ use crate::schema::{Column, ColumnId, Schema};
 use crate::tree::Tree;
 use crate::wal::{Log, LogRecord, TableId};
 
-/// Whether a table can be used.
+/// The state of a table that can be used.
 const THERE: u8 = 0;
 const DROPPED: u8 = 1;
 const CLOSED: u8 = 2;
 
-/// What all handles of a table share.
+/// The state that all handles of a table share.
 pub(crate) struct TableCore {
     definition: Definition,
     pub(crate) order: KeyOrder,
@@ -30,14 +30,14 @@ pub(crate) struct TableCore {
     state: AtomicU8,
     /// The process that may use it.
     home: Home,
-    /// The epoch in which it was created; that before all if it was there when the database was
+    /// The epoch in which it was created; the one before all if it existed when the database was
     /// opened.
     created_in: Epoch,
     /// The epoch in which it was dropped.
     dropped_in: AtomicU64,
 }
 
-/// What the processor fetches memory for.
+/// The operation that the processor fetches memory for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FetchFor {
     Lookup,
@@ -65,7 +65,7 @@ impl TableCore {
         }
     }
 
-    /// One that is there.
+    /// Opens an existing table.
     pub(crate) fn open(pager: &Pager, definition: Definition, location: Location) -> Result<Self> {
         definition.expect_fit()?;
         let space = Space::restore(location.extents);
@@ -104,13 +104,13 @@ impl TableCore {
         Location { root: self.index.root(), extents: self.space.extents(), heap }
     }
 
-    /// Whether it can be used no more, for [`ensure_open`](Self::ensure_open) to say why.
+    /// Returns true if the table cannot be used; [`ensure_open`](Self::ensure_open) says why.
     #[inline(always)]
     pub(crate) fn is_gone(&self) -> bool {
         self.state.load(Ordering::Acquire) != THERE || !self.home.is_here()
     }
 
-    /// Whether the process has not forked since the table was opened.
+    /// Returns true if this is the process that opened the table.
     #[inline(always)]
     pub(crate) fn is_here(&self) -> bool {
         self.home.is_here()
@@ -135,8 +135,7 @@ impl TableCore {
         Error::NoTable { table: self.schema().name().into() }
     }
 
-    /// Fails if the table was not there yet at a moment, or not any more, or the database was
-    /// closed.
+    /// Fails if the table did not exist at a moment, or the database was closed.
     pub(crate) fn was_there(&self, moment: ReadEpoch) -> Result<()> {
         match self.state.load(Ordering::Acquire) {
             _ if !self.home.is_here() => self.say_why(),
@@ -147,7 +146,7 @@ impl TableCore {
         }
     }
 
-    /// The database is closed.
+    /// Notes that the database is closed.
     pub(crate) fn close(&self) {
         self.state.store(CLOSED, Ordering::Release);
     }
@@ -177,13 +176,13 @@ impl TableCore {
         self.schema().expect_key(key)
     }
 
-    /// Whether a record can have a packed key: not if a column of it is too long.
+    /// Returns true if a record can have a packed key: not if a column of it is too long.
     #[inline(always)]
     pub(crate) fn can_have(&self, key: &[u8]) -> Result<bool> {
         none_if_too_long(self.expect_key(key).map(|()| true))
     }
 
-    /// Refuses a buffer that is not for the payload of every record.
+    /// Refuses a buffer that does not fit the payload of every record.
     #[inline(always)]
     pub(crate) fn expect_buffer(&self, payload: &[u8]) -> Result<()> {
         match self.schema().is_variable() {
@@ -196,12 +195,12 @@ impl TableCore {
         }
     }
 
-    /// Key and payload of a packed record.
+    /// Splits a packed record into key and payload.
     pub(crate) fn split<'r>(&self, record: &'r [u8]) -> Result<(&'r [u8], &'r [u8])> {
         self.schema().split(record)
     }
 
-    /// A column that may be set by itself.
+    /// Returns a column if it may be set by itself.
     #[inline]
     pub(crate) fn column_to_set(&self, column: ColumnId) -> Result<&Column> {
         let found = self.schema().expect_column(column)?;
@@ -215,7 +214,7 @@ impl TableCore {
         Ok(found)
     }
 
-    /// Copies a record's payload, of a key in order; false if there is none.
+    /// Copies the payload of a record, by its key in order; returns false if there is no record.
     #[inline(always)]
     pub(crate) fn read(
         &self,
@@ -232,7 +231,7 @@ impl TableCore {
         }
     }
 
-    /// The tree, if the records themselves lie in one.
+    /// Returns the tree, if it has the records themselves.
     pub(crate) fn tree_of_records(&self) -> Option<&Tree> {
         match (&self.index, &self.heap) {
             (Kinds::Tree(tree), None) => Some(tree),
@@ -241,7 +240,7 @@ impl TableCore {
     }
 
     /// Finds a page that a write of the record under a key in order changes, if nothing is in the
-    /// way: where the record lies, or would lie. A new record of a heap may lie anywhere.
+    /// way: that of the record, or its future one. A new record of a heap may go anywhere.
     pub(crate) fn page_of(&self, pager: &Pager, key: &[u8]) -> Option<PageNumber> {
         match (&self.heap, &self.index) {
             (Some(heap), index) => heap.page_of(index, pager, key),
@@ -250,8 +249,8 @@ impl TableCore {
         }
     }
 
-    /// Has the processor fetch what lookups or insertions of these packed keys will look at, all at
-    /// the same time, if the index knows. There should not be more keys than are worth it.
+    /// Has the processor fetch the memory for lookups or insertions of these packed keys, all at
+    /// the same time, if the index knows it. There should not be more keys than are worth it.
     pub(crate) fn fetch<'k>(
         &self,
         pager: &Pager,
@@ -269,13 +268,13 @@ impl TableCore {
         keys.for_each(|key| heap.fetch(&self.index, pager, key));
     }
 
-    /// The payload under a key in order, while the gate is closed.
+    /// Returns the payload under a key in order, while the gate is closed.
     pub(crate) fn payload_of(&self, pager: &Pager, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let mut payload = Vec::new();
         Ok(self.read(pager, key, &mut payload)?.then_some(payload))
     }
 
-    /// What a write needs that is logged, if there is a log.
+    /// Returns the context for a write that is logged, if there is a log.
     #[inline(always)]
     pub(crate) fn write_context<'w>(
         &'w self,
@@ -285,12 +284,12 @@ impl TableCore {
         WriteContext::new(pager, &self.space, log, self.id())
     }
 
-    /// What a write needs that is not logged.
+    /// Returns the context for a write that is not logged.
     pub(crate) fn unlogged<'w>(&'w self, pager: &'w Pager) -> WriteContext<'w> {
         WriteContext::unlogged(pager, &self.space, self.id())
     }
 
-    /// Writes a record, as `put` allows. Returns whether there was one with its key.
+    /// Writes a record, as `put` allows. Returns true if there was one with its key.
     pub(crate) fn put(
         &self,
         context: &WriteContext<'_>,
@@ -340,7 +339,7 @@ impl TableCore {
         }
     }
 
-    /// Does again what a record of the log says.
+    /// Repeats the change of a record of the log.
     pub(crate) fn apply(&self, pager: &Pager, record: &LogRecord<'_>) -> Result<()> {
         let corrupt = |why: String| Error::corrupt("a record of the log", why);
         let split = |bytes| self.order.split(self.schema(), bytes);
@@ -383,7 +382,7 @@ impl TableCore {
         }
     }
 
-    /// Copies the payload that a record had at a moment; false if there was none.
+    /// Copies the payload that a record had at a moment; returns false if there was no record.
     pub(crate) fn get_at(
         &self,
         pager: &Pager,
@@ -400,12 +399,12 @@ impl TableCore {
         Ok(heap.get_at(&self.index, pager, moment, key, payload)?.is_some())
     }
 
-    /// How many records there were at a moment.
+    /// Returns the number of records at a moment.
     pub(crate) fn count_at(&self, pager: &Pager, moment: ReadEpoch) -> Result<u64> {
         if !self.heap.as_ref().is_some_and(Heap::has_keys) {
             return self.index.count(pager, moment);
         }
-        // Digests stay for a while when their records are gone.
+        // Digests stay for a while after their records are deleted.
         let (mut walk, wanted) = (self.index.walk(), self.index.whole());
         let (mut batch, mut count) = (Batch::default(), 0);
         while self.index.next_page(pager, moment, &mut walk, &wanted, &mut batch)? {

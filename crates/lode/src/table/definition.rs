@@ -1,4 +1,4 @@
-//! What makes a table, and where it is: as the catalogue and the log have it.
+//! Definitions and locations of tables, as the catalogue and the log have them.
 
 use super::KeyKind;
 use crate::codec::{Reader, Writer};
@@ -12,19 +12,19 @@ use crate::schema::key::KeyOrder;
 use crate::tree;
 use crate::wal::TableId;
 
-/// What makes a table.
+/// The definition of a table.
 #[derive(Clone, Debug)]
 pub(crate) struct Definition {
     pub id: TableId,
     pub kind: KeyKind,
-    /// Where its records lie.
+    /// The place of its records.
     pub records: Records,
-    /// What its hash function begins with.
+    /// The seed of its hash function.
     pub seed: u64,
     pub schema: Schema,
 }
 
-/// Where the records of a table lie.
+/// The place of the records of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Records {
     /// In its index.
@@ -35,31 +35,31 @@ pub(crate) enum Records {
     HeapWithKeys,
 }
 
-/// Where a table is.
+/// The location of a table.
 #[derive(Clone, Debug)]
 pub(crate) struct Location {
-    /// The page that its index begins at.
+    /// The first page of its index.
     pub root: PageNumber,
-    /// The first page of each of the extents of its index.
+    /// The first page of each extent of its index.
     pub extents: Vec<PageNumber>,
-    /// And of its heap.
+    /// The first page of each extent of its heap.
     pub heap: Vec<PageNumber>,
 }
 
-/// Where the pages of a database are kept.
+/// The place of the pages of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Storage {
     /// In memory only.
     Memory,
-    /// In a directory, and those that were used last in memory.
+    /// In a directory, and the last used pages in memory.
     Directory,
 }
 
-/// The longest payload that lies in the index, beside its key.
+/// Returns the longest payload that is stored in the index, next to its key.
 ///
 /// Hashed keys come in no order, and each changes a page of the index, which is written out again.
-/// So in a directory an index is kept small. In memory a record beside its key saves a cache miss.
-/// A scan of a tree finds the records of a leaf beside each other.
+/// So in a directory an index is kept small. In memory a record next to its key saves a cache miss.
+/// A scan of a tree finds the records of a leaf next to each other.
 fn most_in_index_bytes(kind: KeyKind, storage: Storage) -> usize {
     match (kind, storage) {
         (KeyKind::Hash, Storage::Directory) => 64,
@@ -68,12 +68,12 @@ fn most_in_index_bytes(kind: KeyKind, storage: Storage) -> usize {
     }
 }
 
-/// The longest key that lies in an index of hashed keys beside an address. A digest and an address,
-/// and the key in the heap, take up as much as one of eight bytes.
+/// The longest key that is stored in an index of hashed keys next to an address. A digest and an
+/// address, and the key in the heap, take up as much as one of eight bytes.
 const MOST_KEY_IN_HASH_BYTES: usize = 15;
 
 impl Definition {
-    /// Of a new table.
+    /// Makes the definition of a new table.
     pub(crate) fn new(
         id: TableId,
         kind: KeyKind,
@@ -93,12 +93,12 @@ impl Definition {
         Self { id, kind, records, seed, schema }
     }
 
-    /// What makes its index, if keys are hashed.
+    /// Returns the parameters of its index, if keys are hashed.
     pub(crate) fn hash_parameters(&self) -> hash::Parameters {
         hash::Parameters { shape: self.shape(), seed: self.seed }
     }
 
-    /// What the index has.
+    /// Returns the sizes of the entries in the index.
     pub(crate) fn shape(&self) -> Shape {
         let order = self.order();
         let (key_size, is_variable) = match self.records {
@@ -109,7 +109,7 @@ impl Definition {
         Shape { key_size, is_variable, payload_size }
     }
 
-    /// What the index has the records of a heap under, if there is one.
+    /// Returns the kind of keys that the index has for a heap; `None` without a heap.
     pub(crate) fn index_keys(&self) -> Option<IndexKeys> {
         match self.records {
             Records::Index => None,
@@ -118,7 +118,7 @@ impl Definition {
         }
     }
 
-    /// Whether there is a heap.
+    /// Returns true if there is a heap.
     pub(crate) fn has_heap(&self) -> bool {
         self.records != Records::Index
     }
@@ -197,13 +197,12 @@ impl Definition {
 }
 
 impl Location {
-    /// The first pages of all extents.
+    /// Returns the first pages of all extents.
     pub(crate) fn all_extents(&self) -> impl Iterator<Item = PageNumber> {
         self.extents.iter().chain(&self.heap).copied()
     }
 
-    /// Gives all pages back, without looking at what is in them; no thread may be at work in the
-    /// table.
+    /// Frees all pages, without a look at their content; no thread may be at work in the table.
     pub(crate) fn free(self, pager: &Pager) {
         for extents in [self.extents, self.heap] {
             free_all(pager, &Space::restore(extents), pager.epoch());
@@ -211,7 +210,7 @@ impl Location {
     }
 }
 
-/// Gives all pages of a space back.
+/// Frees all pages of a space.
 pub(crate) fn free_all(pager: &Pager, space: &Space, epoch: Epoch) {
     pager.free_all(space, epoch);
     pager.give_extents(space.clear());
@@ -231,7 +230,7 @@ mod tests {
         for kind in 1..=5 {
             let mut writer = Writer::default();
             new.store(&mut writer);
-            // After the number of the table.
+            // The byte after the number of the table.
             writer.0[4] = kind;
             let mut reader = Reader::new(&writer.0, "a definition");
             let found = Definition::restore(&mut reader).unwrap();

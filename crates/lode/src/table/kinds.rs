@@ -13,7 +13,7 @@ use crate::index::{EntryMut, Index, Step, WriteContext};
 use crate::pager::{PageNumber, Pager, ReadEpoch, Space};
 use crate::tree::{self, Direction, Leaves, Nodes, Range, Tree, Wanted};
 
-/// A place in an index at which a walk over its pages goes on.
+/// A place in an index at which a walk over its pages continues.
 #[derive(Clone, Debug)]
 pub(crate) enum Cursor {
     /// A place in the directory of a hash.
@@ -34,7 +34,7 @@ pub(crate) enum Walk {
 }
 
 impl Walk {
-    /// Whether it can go on after an error of a page, and leave the page out.
+    /// Returns true if the walk can continue after an error of a page, and leave the page out.
     pub(crate) fn goes_on(&self, error: &Error) -> bool {
         let knows_way = match self {
             Self::Buckets(buckets) => !buckets.is_lost,
@@ -53,7 +53,7 @@ pub(crate) enum Kinds {
 }
 
 impl Kinds {
-    /// A new one.
+    /// Creates an index.
     pub(crate) fn create(pager: &Pager, space: &Space, definition: &Definition) -> Result<Self> {
         Ok(match definition.kind {
             KeyKind::Hash => {
@@ -68,7 +68,7 @@ impl Kinds {
         })
     }
 
-    /// One that is there, by the page that it begins at.
+    /// Opens the index that starts at a page.
     pub(crate) fn open(pager: &Pager, root: PageNumber, definition: &Definition) -> Result<Self> {
         Ok(match definition.kind {
             KeyKind::Hash => {
@@ -78,7 +78,7 @@ impl Kinds {
         })
     }
 
-    /// The page that it begins at.
+    /// Returns the page at which the index starts.
     pub(crate) fn root(&self) -> PageNumber {
         match self {
             Self::Hash(hash) => hash.root(),
@@ -86,7 +86,7 @@ impl Kinds {
         }
     }
 
-    /// Copies what it has under a key; false if there is none.
+    /// Copies the payload under a key; returns false if the key is missing.
     #[inline(always)]
     pub(crate) fn get(&self, pager: &Pager, key: &[u8], payload: &mut [u8]) -> Result<bool> {
         match self {
@@ -95,7 +95,7 @@ impl Kinds {
         }
     }
 
-    /// Begins a walk over all records: in the order of keys, or of their hashes.
+    /// Starts a walk over all records: in the order of keys, or of their hashes.
     pub(crate) fn walk(&self) -> Walk {
         match self {
             Self::Hash(_) => Walk::Buckets(Buckets::new()),
@@ -106,7 +106,7 @@ impl Kinds {
         }
     }
 
-    /// Begins a walk over all records that can be read. Those of hashes have no direction.
+    /// Starts a walk over all records that can be read. A walk over hashed keys has no direction.
     pub(crate) fn walk_readable(&self, direction: Direction) -> Walk {
         match self {
             Self::Hash(_) => Walk::Buckets(Buckets::new()),
@@ -115,11 +115,11 @@ impl Kinds {
     }
 
     /// Copies the records of the next page of a walk as they were at a moment: in a walk over
-    /// leaves what is `wanted` of them, in others keys and payloads. There may be none. Returns
+    /// leaves the `wanted` parts of them, in others keys and payloads. There may be none. Returns
     /// false at the end.
     ///
     /// # Errors
-    /// What is wrong with a page. [`Walk::goes_on`] says whether the walk can go on after it.
+    /// The fault of a page. [`Walk::goes_on`] says if the walk can continue after it.
     pub(crate) fn next_page(
         &self,
         pager: &Pager,
@@ -142,7 +142,7 @@ impl Kinds {
         }
     }
 
-    /// Keys and payloads, as a walk wants them.
+    /// Returns the parts of a whole record, as a walk wants them.
     pub(crate) fn whole(&self) -> Wanted {
         Wanted::all(match self {
             Self::Hash(hash) => hash.shape().payload_size,
@@ -150,8 +150,8 @@ impl Kinds {
         })
     }
 
-    /// Does one step of filling sparse pages from their neighbours. Returns where to go on; `None`
-    /// at the end.
+    /// Does one step of filling sparse pages from their neighbours. Returns where to continue;
+    /// `None` at the end.
     pub(crate) fn fill(&self, pager: &Pager, space: &Space, at: Cursor) -> Result<Option<Cursor>> {
         Ok(match (self, at) {
             (Self::Hash(hash), Cursor::Place(place)) => {
@@ -164,8 +164,8 @@ impl Kinds {
         })
     }
 
-    /// Appends the entries of one page that `wanted` accepts, and their keys. Returns where to go
-    /// on; `None` at the end.
+    /// Appends the entries of one page that `wanted` accepts, and their keys. Returns where to
+    /// continue; `None` at the end.
     pub(crate) fn copy_entries(
         &self,
         pager: &Pager,
@@ -184,7 +184,7 @@ impl Kinds {
         })
     }
 
-    /// The first page of records.
+    /// Returns the first page of records.
     pub(crate) fn first(&self) -> Cursor {
         match self {
             Self::Hash(_) => Cursor::Place(HashPlace::FIRST),
@@ -192,7 +192,7 @@ impl Kinds {
         }
     }
 
-    /// Calls `visit` with every key that a walk comes by, and what was under it at a moment. Calls
+    /// Calls `visit` with every key that a walk comes to, and its payload at a moment. Calls
     /// `fault` with the error of each page that cannot be read.
     pub(crate) fn each_readable(
         &self,
@@ -217,7 +217,7 @@ impl Kinds {
         }
     }
 
-    /// How many keys there were at a moment.
+    /// Returns the number of keys at a moment.
     pub(crate) fn count(&self, pager: &Pager, moment: ReadEpoch) -> Result<u64> {
         match self {
             Self::Hash(hash) => hash.count(pager, moment),
@@ -225,7 +225,7 @@ impl Kinds {
         }
     }
 
-    /// About how many keys there were at a moment.
+    /// Estimates the number of keys at a moment.
     pub(crate) fn estimate(&self, pager: &Pager, moment: ReadEpoch) -> Result<u64> {
         match self {
             Self::Hash(hash) => hash.estimate(pager, moment),
@@ -233,7 +233,7 @@ impl Kinds {
         }
     }
 
-    /// Calls `wrong` with what is wrong with each of its pages at a moment.
+    /// Calls `wrong` with each fault of its pages at a moment.
     pub(crate) fn check(&self, pager: &Pager, moment: ReadEpoch, wrong: &mut dyn FnMut(String)) {
         match self {
             Self::Hash(hash) => hash.check(pager, moment, wrong),

@@ -1,4 +1,4 @@
-//! Tables: an index over pages, and a heap for records that do not lie in it.
+//! Tables: an index over pages, and a heap for records that are not stored in it.
 
 mod by_page;
 mod check;
@@ -16,7 +16,7 @@ pub(crate) use definition::{Definition, Location, Storage};
 pub(crate) use kinds::{Kinds, Walk};
 pub(crate) use rows::{Needs, Rows};
 
-/// How a table finds its records.
+/// The way in which a table finds its records.
 ///
 /// ```
 /// use lode::{Database, Error, KeyKind, ReadTable, Schema, Type};

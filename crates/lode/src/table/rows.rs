@@ -1,8 +1,8 @@
-//! Rows: what a cursor shows of the records that a walk came by.
+//! Rows: the parts of records that a cursor shows.
 //!
-//! A row is a whole packed record, or some columns of one. Of records that lie in a tree beside
-//! fixed keys, only the bytes of these columns are copied out of the pages. Of records of a heap
-//! whose index has their keys, the heap is not read for columns of the key.
+//! A row is a whole packed record, or some columns of one. If records are in a tree next to fixed
+//! keys, only the bytes of these columns are copied out of the pages. If the index of a heap has
+//! the keys, the heap is not read for columns of the key.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,35 +15,35 @@ use crate::pager::{Pager, ReadEpoch};
 use crate::schema::ColumnId;
 use crate::tree::Wanted;
 
-/// Makes rows.
+/// The rows that a cursor shows, one at a time.
 pub(crate) struct Rows {
-    /// The columns of a row; all of a record if there are none.
+    /// The columns of a row; `None` for the whole record.
     columns: Option<Arc<[ColumnId]>>,
-    /// How a row is put together from what is copied out of a leaf, if only a part is.
+    /// The pieces of a row in a copy out of a leaf, if only a part of the record is copied.
     pieces: Option<Pieces>,
-    /// Whether a row is all that a batch has of a record.
+    /// True if a row is all that a batch has of a record.
     is_whole: bool,
-    /// Whether the keys in the index of a heap are all that rows need.
+    /// True if rows need nothing but the keys in the index of a heap.
     is_of_keys: bool,
-    /// The record that the row is of, unless the row is made of pieces; of keys alone, the key.
+    /// The record of the row, unless the row is made of pieces; for rows of keys alone, the key.
     record: Vec<u8>,
-    /// What the heap has of it.
+    /// The bytes that the heap has of the record.
     whole: Vec<u8>,
     row: Vec<u8>,
     shown: Shown,
 }
 
-/// Where the bytes of the row are.
+/// The place of the bytes of the row.
 #[derive(Clone, Copy, Debug)]
 enum Shown {
     Record,
     Row,
-    /// All that the batch has of this record.
+    /// All bytes that the batch has of this record.
     Whole(usize),
 }
 
 impl Rows {
-    /// For rows of these columns, which the table has. Where whole records are needed, rows are
+    /// Prepares rows of these columns, which the table has. If whole records are needed, rows are
     /// made of them.
     pub(crate) fn new(core: &TableCore, columns: Option<Arc<[ColumnId]>>, needs: Needs) -> Self {
         // A row of all columns in their order is the record, unless cells say more than it does.
@@ -72,7 +72,7 @@ impl Rows {
         Self { columns, pieces, is_whole, is_of_keys, record, whole, row, shown: Shown::Record }
     }
 
-    /// What a walk has to copy of each record.
+    /// Returns the parts of each record that a walk has to copy.
     pub(crate) fn wanted(&self, core: &TableCore) -> Wanted {
         match &self.pieces {
             Some(pieces) => Wanted { keys: pieces.has_key, payloads: pieces.payloads.clone() },
@@ -80,8 +80,8 @@ impl Rows {
         }
     }
 
-    /// Makes the row of a record of a batch, if that is all that it needs. Returns false if it
-    /// needs more, or something is wrong.
+    /// Makes the row of a record of a batch, if the batch is enough for that. Returns false if more
+    /// is needed, or the record has a fault.
     #[inline]
     pub(crate) fn show_in_batch(&mut self, core: &TableCore, batch: &Batch, at: usize) -> bool {
         if self.is_whole {
@@ -110,7 +110,7 @@ impl Rows {
         pieces.put_together(core, batch.record(at), &mut self.record, &mut self.row).is_ok()
     }
 
-    /// Makes the row of a record of a batch; false if there is none.
+    /// Makes the row of a record of a batch; returns false if there is no record.
     pub(crate) fn read(
         &mut self,
         core: &TableCore,
@@ -123,7 +123,7 @@ impl Rows {
             return Ok(true);
         }
         if let Some(pieces) = &self.pieces {
-            // It could not be shown: this says why.
+            // The record has a fault: this returns it.
             pieces.put_together(core, (key, found), &mut self.record, &mut self.row)?;
         }
         match &core.heap {
@@ -147,7 +147,7 @@ impl Rows {
         Ok(true)
     }
 
-    /// Checks whether records of a heap are read from it.
+    /// Returns true if records of a heap are read from it.
     #[inline]
     pub(crate) fn needs_heap(&self) -> bool {
         !self.is_of_keys
@@ -171,12 +171,12 @@ impl Rows {
         };
     }
 
-    /// The record of the row, if it was not made of pieces.
+    /// Returns the record of the row, if it was not made of pieces.
     pub(crate) fn record(&self) -> &[u8] {
         &self.record
     }
 
-    /// The bytes of the row, with the batch that it was read from.
+    /// Returns the bytes of the row, with the batch that it was read from.
     #[inline]
     pub(crate) fn bytes<'r>(&'r self, batch: &'r Batch) -> &'r [u8] {
         match self.shown {
@@ -187,32 +187,32 @@ impl Rows {
     }
 }
 
-/// What a cursor needs of records.
+/// The parts of records that a cursor needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Needs {
-    /// Their rows only.
+    /// Rows only.
     Row,
-    /// All of them, with their keys.
+    /// Whole records, with their keys.
     Record,
 }
 
-/// How rows of some columns lie in what is copied out of a leaf: the key if one of its columns is
+/// The layout of rows of some columns in a copy out of a leaf: the key if one of its columns is
 /// wanted, and bytes of the payload.
 struct Pieces {
-    /// Whether the key is copied. One column of it cannot be turned back without those before it.
+    /// True if the key is copied. One column of it cannot be turned back without those before it.
     has_key: bool,
-    /// Bytes of the payload; where a column can be null, the bits that say so come last.
+    /// Bytes of the payload; if a column can be null, the null bits come last.
     payloads: Vec<Range<usize>>,
-    /// In the order of the row.
+    /// The columns in the order of the row.
     places: Vec<Place>,
-    /// Whether what is copied is the row.
+    /// True if the copy is the row.
     is_row: bool,
 }
 
-/// Where a column lies in what is copied.
+/// The place of a column in the copy.
 struct Place {
     bytes: Range<usize>,
-    /// The byte and the bit of it that say that the column is null, if it can be.
+    /// The byte and the mask of its null bit, if it can be null.
     null: Option<(usize, u8)>,
 }
 
@@ -254,7 +254,7 @@ impl Pieces {
         Self { has_key, payloads, places, is_row }
     }
 
-    /// Makes a row of what was copied.
+    /// Makes a row of the copied parts.
     fn put_together(
         &self,
         core: &TableCore,

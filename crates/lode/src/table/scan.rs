@@ -12,21 +12,21 @@ use crate::heap::{Entry, Heap};
 use crate::pager::{Pager, ReadEpoch};
 use crate::tree::{Direction, Leaves, Range, Wanted};
 
-/// Records of a heap that are on their way from memory while one is read.
+/// The distance, in records of a heap, at which memory is fetched ahead.
 const AHEAD: usize = 8;
 
-/// The entry that is all that the index of a heap has under a key.
+/// Returns the entry that is the payload of a heap's index.
 fn entry_in(payload: &[u8]) -> [u8; Entry::BYTES] {
     payload.try_into().expect("an index of a heap has entries")
 }
 
-/// Checks whether an entry of a heap's index has a record.
+/// Returns true if an entry of a heap's index has a record.
 pub(super) fn has_record(entry: &[u8]) -> bool {
     Entry::of(entry_in(entry)).address.is_some()
 }
 
 impl TableCore {
-    /// Begins a walk over all records, in the order of keys or in none.
+    /// Starts a walk over all records, in the order of keys or in none.
     pub(crate) fn walk_all(&self, pager: &Pager, direction: Direction) -> Result<Walk> {
         match direction {
             Direction::Forward => Ok(self.walk_by_page(pager).unwrap_or_else(|| self.index.walk())),
@@ -37,7 +37,7 @@ impl TableCore {
         }
     }
 
-    /// Begins a walk over at most `limit` records of a range, in the order of keys.
+    /// Starts a walk over at most `limit` records of a range, in the order of keys.
     ///
     /// # Errors
     /// `NoOrder`.
@@ -53,7 +53,7 @@ impl TableCore {
         }
     }
 
-    /// Begins a walk over all records that can be read.
+    /// Starts a walk over all records that can be read.
     ///
     /// # Errors
     /// `NoOrder` when there has to be an order.
@@ -71,12 +71,12 @@ impl TableCore {
         }
     }
 
-    /// The same; hashed keys have no direction.
+    /// Starts a walk over all records that can be read; hashed keys have no direction.
     pub(super) fn walk_readable_in(&self, pager: &Pager, direction: Direction) -> Walk {
         self.walk_by_page(pager).unwrap_or_else(|| self.index.walk_readable(direction))
     }
 
-    /// Begins a walk in the order of the heap, for hashed keys whose heap memory may not hold.
+    /// Starts a walk in the order of the heap, for hashed keys whose heap may not fit in memory.
     fn walk_by_page(&self, pager: &Pager) -> Option<Walk> {
         let heap = self.heap.as_ref()?;
         let is_worth_it =
@@ -84,7 +84,7 @@ impl TableCore {
         is_worth_it.then(|| Walk::ByPage(Box::new(ByPage::new(pager))))
     }
 
-    /// Copies what is wanted of the records of the next page of a walk; false at the end.
+    /// Copies the `wanted` parts of the records of a walk's next page; returns false at the end.
     pub(crate) fn next_page(
         &self,
         pager: &Pager,
@@ -97,19 +97,19 @@ impl TableCore {
         self.index.next_page(pager, moment, walk, wanted, batch)
     }
 
-    /// A range of packed keys, as the index has it.
+    /// Converts a range of packed keys to the keys of the index.
     pub(crate) fn range(&self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Result<Range> {
         Ok(Range { lower: self.bound(lower)?, upper: self.bound(upper)? })
     }
 
-    /// Packs a record of a key in order and a payload, whatever was there before.
+    /// Packs a record of a key in order and a payload, in place of the content of `record`.
     pub(crate) fn pack(&self, ordered: &[u8], payload: &[u8], record: &mut Vec<u8>) -> Result<()> {
         self.unpack_key(ordered, record)?;
         record.extend_from_slice(payload);
         Ok(())
     }
 
-    /// The packed key of one in order, whatever was there before.
+    /// Packs a key that is in order, in place of the content of `packed`.
     pub(super) fn unpack_key(&self, ordered: &[u8], packed: &mut Vec<u8>) -> Result<()> {
         let decoded = self.order.decode(ordered, packed);
         let is_key = decoded.is_some()
@@ -132,8 +132,8 @@ impl TableCore {
         })
     }
 
-    /// Has the processor fetch what records that a walk comes by after one of a batch will be read
-    /// from: where those further on lie, and what the nearer ones are. Those that follow each other
+    /// Has the processor fetch the memory of records that a walk reads after one of a batch: the
+    /// slots of those further on, and the bytes of the nearer ones. Records that follow each other
     /// in a page it finds by itself.
     pub(crate) fn fetch_ahead(&self, pager: &Pager, batch: &Batch, at: usize, way: Direction) {
         if self.heap.is_none() {
@@ -157,8 +157,8 @@ impl TableCore {
         }
     }
 
-    /// Reads all that the heap has of a record whose entry the index had at a moment; false if
-    /// there was none.
+    /// Reads all bytes that the heap has of a record whose entry the index had at a moment; returns
+    /// false if there was none.
     pub(super) fn read_found(
         &self,
         heap: &Heap,

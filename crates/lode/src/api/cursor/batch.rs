@@ -8,8 +8,8 @@ use crate::schema::RowRef;
 /// The most bytes of the rows of a batch, if it has several.
 const MOST_BATCH_BYTES: usize = 8 << 20;
 
-/// Rows that a [`Cursor`] has copied into one stretch of memory. It stays what it is, whatever
-/// becomes of the table.
+/// Rows that a [`Cursor`] has copied into one block of memory. Later changes of the table do not
+/// change them.
 ///
 /// ```
 /// use lode::{Database, KeyKind, ReadTable, Schema, Type, Value};
@@ -33,34 +33,34 @@ const MOST_BATCH_BYTES: usize = 8 << 20;
 pub struct RowBatch {
     shape: Shape,
     bytes: Vec<u8>,
-    /// Where each row ends.
+    /// The end of each row in `bytes`.
     ends: Vec<usize>,
 }
 
 impl RowBatch {
-    /// How many rows there are.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there is none. A cursor makes no such batch.
+    /// Returns true if there are no rows. A cursor makes no such batch.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// The bytes of all rows together.
+    /// Returns the bytes of all rows together.
     pub fn size_bytes(&self) -> usize {
         self.bytes.len()
     }
 
-    /// The row at a place, counted from 0; `None` if there is no such row.
+    /// Returns the row at a place, counted from 0; `None` if there is no such row.
     pub fn row(&self, at: usize) -> Option<RowRef<'_>> {
         let end = *self.ends.get(at)?;
         let from = at.checked_sub(1).map_or(0, |before| self.ends[before]);
         Some(self.shape.row(&self.bytes[from..end]))
     }
 
-    /// The rows, in the order of the cursor.
+    /// Iterates over the rows, in the order of the cursor.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = RowRef<'_>> + DoubleEndedIterator {
         (0..self.len()).map(|at| self.row(at).expect("the place is below the number of rows"))
     }
@@ -89,8 +89,8 @@ pub struct Batches {
 }
 
 impl Cursor {
-    /// The next rows, at most `most_rows` and at least one; `None` at the end. There are fewer
-    /// rows than `most_rows` at the end, and if they have more than 8 MiB together.
+    /// Reads the next rows, at most `most_rows` and at least one; `None` at the end. There are
+    /// fewer rows than `most_rows` at the end, and if they have more than 8 MiB together.
     ///
     /// # Errors
     /// Those of the [cursor](Self#errors). The rows of the batch that were read before are lost;
@@ -100,13 +100,13 @@ impl Cursor {
         end.map(|()| batch)
     }
 
-    /// The rows in batches of `rows` each, as [`next_batch`](Self::next_batch) makes them. An error
-    /// comes after the rows before it.
+    /// Iterates over batches of `rows` rows, as [`next_batch`](Self::next_batch) makes them. An
+    /// error comes after the rows before it.
     pub fn batches(self, rows: usize) -> Batches {
         Batches { cursor: self, most_rows: rows, error: None }
     }
 
-    /// What could be read, and why there is no more, if that is not the end.
+    /// Reads up to `most_rows` rows. Returns them, and any error that came after them.
     fn fill_batch(&mut self, most_rows: usize) -> (Option<RowBatch>, Result<()>) {
         let (mut bytes, mut ends, shape) = (Vec::new(), Vec::new(), self.shape());
         let end = loop {

@@ -1,4 +1,4 @@
-//! What a transaction has written, among the records of the table.
+//! Merges the writes of a transaction with the records of the table.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use crate::tree::Direction;
 /// of each, or none if it was deleted.
 pub(in crate::api) struct Written {
     pub records: Vec<(Vec<u8>, Option<Vec<u8>>)>,
-    /// Their memory.
+    /// The memory of the records.
     pub _loan: Loan,
 }
 
-/// How far a cursor has come in what its transaction has written.
+/// The position of a cursor in the writes of its transaction.
 pub(super) struct Own {
     written: Arc<Written>,
     kind: KeyKind,
@@ -42,8 +42,8 @@ impl Own {
         self.next().is_some()
     }
 
-    /// Where the next one comes, beside a record of the table. Those of hashed keys come after all
-    /// records of the table.
+    /// Compares the next written key with `key` of a record of the table. Written hashed keys come
+    /// after all records of the table.
     pub(super) fn order(&self, key: &[u8]) -> Ordering {
         match (self.kind, self.direction, self.next()) {
             (KeyKind::Hash, ..) | (.., None) => Ordering::Greater,
@@ -52,7 +52,7 @@ impl Own {
         }
     }
 
-    /// Goes past the next one, and returns it.
+    /// Moves past the next written record, and returns it.
     pub(super) fn pass(&mut self) -> Option<(&[u8], Option<&[u8]>)> {
         self.passed += 1;
         let Self { written, direction, passed, .. } = self;
@@ -64,8 +64,8 @@ impl Own {
         Some((key, payload.as_deref()))
     }
 
-    /// Whether a record with a hashed key is in the place of one of the table. Other records are
-    /// met in their order.
+    /// Returns true if a written record with a hashed key replaces one of the table. Other records
+    /// are met in their order.
     pub(super) fn overwrites(&self, key: &[u8]) -> bool {
         let found = || self.written.records.binary_search_by(|(own, _)| own[..].cmp(key));
         self.kind == KeyKind::Hash && found().is_ok()

@@ -1,7 +1,7 @@
 //! Cursors: many records of a table, one after another, as the caller asks for them.
 //!
-//! A cursor owns what it reads from: a snapshot, and a copy of what a transaction has written. So
-//! it borrows nothing, and other records can be written between two rows.
+//! A cursor owns its sources: a snapshot, and a copy of a transaction's writes. So it borrows
+//! nothing, and other records can be written between two rows.
 
 mod batch;
 mod merge;
@@ -24,13 +24,13 @@ use crate::tree::{Direction, Range, Wanted};
 /// The records of a table, or of a range of its keys, one after another. It is an iterator of
 /// [`Row`]s; made by [`ReadTable`](super::ReadTable).
 ///
-/// It sees the table as it was when the cursor was made, whatever is written meanwhile; one of a
-/// transaction sees what that had written by then, too. Until it is dropped, it is a
+/// It sees the table as it was when the cursor was made, whatever is written later; a cursor of a
+/// transaction also sees that transaction's writes until then. Until it is dropped, it is a
 /// [snapshot](super::Database::snapshot).
 ///
 /// [`columns`](Self::columns), [`limit`](Self::limit), [`rev`](Self::rev) and
-/// [`skip_damaged`](Self::skip_damaged) say what to read. They are called before the first row;
-/// later they begin again at the first one.
+/// [`skip_damaged`](Self::skip_damaged) say what to read. Call them before the first row; later
+/// they start again at the first one.
 ///
 /// ```
 /// use lode::{Database, KeyKind, ReadTable, Schema, Type, Value};
@@ -54,22 +54,22 @@ use crate::tree::{Direction, Range, Wanted};
 /// ```
 ///
 /// # Errors
-/// A cursor that cannot be has its error in the place of its first row: `NoTable`, `Closed`,
+/// A cursor that cannot be made has its error in the place of its first row: `NoTable`, `Closed`,
 /// `Forked`; `NoOrder` for ranges of hashed keys, and for such tables backward; `NoColumn`;
 /// `NotPacked`, `ValueCount`, `ValueMisfit` and `KeyTooLong` when a bound is no key. Later come
 /// `SnapshotTooOld`, `Corrupt`, `Io`. After an error it has ended.
 ///
 /// # Rows without a copy
-/// As an iterator, a cursor copies each row into memory of its own. [`next_row`](Self::next_row)
+/// As an iterator, a cursor copies each row into new memory. [`next_row`](Self::next_row)
 /// lends the row instead, which is faster; [`next_batch`](Self::next_batch) copies many at once.
 pub struct Cursor {
     state: State,
 }
 
-// Most cursors are read, so the plan and the run lie in the cursor itself.
+// Most cursors are read, so the plan and the run are stored in the cursor itself.
 #[expect(clippy::large_enum_variant)]
 enum State {
-    /// There is an error in the place of the first row.
+    /// An error in the place of the first row.
     Failed(Error),
     Ready {
         plan: Plan,
@@ -78,11 +78,11 @@ enum State {
     Ended,
 }
 
-/// What a cursor reads.
+/// The records and columns that a cursor reads.
 struct Plan {
     snapshot: Snapshot,
     core: Arc<TableCore>,
-    /// All keys if there is none.
+    /// The range of keys; `None` for all keys.
     range: Option<Arc<Range>>,
     written: Option<Arc<Written>>,
     direction: Direction,
@@ -91,30 +91,30 @@ struct Plan {
     limit: u64,
 }
 
-/// What becomes of a cursor at a page or a record that is damaged.
+/// The behaviour of a cursor at a damaged page or record.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Damage {
     Ends,
     IsSkipped,
 }
 
-/// How far it has come.
+/// The position of a cursor.
 struct Run {
     walk: Walk,
     wanted: Wanted,
     rows: Rows,
     batch: Batch,
-    /// Records of the batch that have been dealt with.
+    /// Records of the batch that have been passed.
     passed: usize,
     own: Option<Own>,
     is_forward: bool,
     left: u64,
-    /// Whether it has come to a row, and not yet past the last one.
+    /// True if the cursor is at a row: it has read one, and is not past the last one.
     is_at_row: bool,
 }
 
 impl Cursor {
-    /// The records of a table whose keys are in a range; all if there is none.
+    /// Makes a cursor over the records whose keys are in `range`; over all if that is `None`.
     pub(super) fn new(
         snapshot: Snapshot,
         table: &Table,
@@ -137,12 +137,12 @@ impl Cursor {
         Self { state: State::Ready { plan, run: None } }
     }
 
-    /// An error in the place of the first row.
+    /// Makes a cursor with an error in the place of the first row.
     pub(super) fn failed(error: Error) -> Self {
         Self { state: State::Failed(error) }
     }
 
-    /// Changes what is read, and begins again.
+    /// Changes what is read, and starts again.
     fn with(mut self, change: impl FnOnce(&mut Plan)) -> Self {
         if let State::Ready { plan, run } = &mut self.state {
             *run = None;
@@ -151,7 +151,7 @@ impl Cursor {
         self
     }
 
-    /// From the last key to the first; called twice, from the first to the last.
+    /// Reverses the direction: from the last key to the first, or if called twice, back again.
     #[must_use]
     pub fn rev(self) -> Self {
         self.with(|plan| {
@@ -162,14 +162,14 @@ impl Cursor {
         })
     }
 
-    /// At most `rows` rows.
+    /// Limits the cursor to at most `rows` rows.
     #[must_use]
     pub fn limit(self, rows: u64) -> Self {
         self.with(|plan| plan.limit = rows)
     }
 
-    /// Only these columns of each record, in this order. Where records lie in a tree, only these
-    /// are copied; where its leaves have keys and addresses, columns of the key are read from them.
+    /// Reads only these columns of each record, in this order. If records are in a tree, only these
+    /// are copied; if its leaves have keys and addresses, columns of the key are read from them.
     ///
     /// [`RowRef::bytes`] has the cells of such a row one after another. A cell has the bytes that
     /// its column has in a packed record. Before those of a column of variable length come four
@@ -180,19 +180,19 @@ impl Cursor {
         self.with(|plan| plan.columns = Some(columns.as_ref().into()))
     }
 
-    /// Goes on after a page or a record that is damaged. Its error, `Corrupt`, comes in the place
-    /// of what it had. The pages of the whole table are read, whatever the range.
+    /// Continues after a damaged page or record. Its error, `Corrupt`, comes in the place of its
+    /// rows. The pages of the whole table are read, whatever the range.
     #[must_use]
     pub fn skip_damaged(self) -> Self {
         self.with(|plan| plan.damage = Damage::IsSkipped)
     }
 
-    /// Whether an error has ended it, so that there are no more rows.
+    /// Returns true if an error has ended the cursor, so that there are no more rows.
     pub fn has_ended(&self) -> bool {
         matches!(self.state, State::Ended)
     }
 
-    /// The next row, lent until the next call; `None` at the end.
+    /// Reads the next row, lent until the next call; `None` at the end.
     ///
     /// # Errors
     /// Those of the [cursor](Self#errors).
@@ -204,8 +204,8 @@ impl Cursor {
         }
     }
 
-    /// The row that [`next_row`](Self::next_row) returned last, lent once more; `None` before the
-    /// first row, after the last one, and after an error.
+    /// Lends the row that [`next_row`](Self::next_row) returned last again; `None` before the first
+    /// row, after the last one, and after an error.
     ///
     /// ```
     /// use lode::{Database, KeyKind, ReadTable, Schema, Type};
@@ -232,13 +232,13 @@ impl Cursor {
         Some(plan.core.schema().row_of(run.rows.bytes(&run.batch), plan.columns.as_deref()))
     }
 
-    /// What its rows have in common.
+    /// Returns what all rows have in common.
     fn shape(&self) -> Option<Shape> {
         let State::Ready { plan, .. } = &self.state else { return None };
         Some(Shape::new(Arc::clone(&plan.core), plan.columns.clone()))
     }
 
-    /// Goes to the next row; false at the end.
+    /// Moves to the next row; returns false at the end.
     #[inline]
     fn advance(&mut self) -> Result<bool> {
         if let State::Ready { plan, run: Some(run) } = &mut self.state
@@ -271,7 +271,7 @@ impl Cursor {
         }
     }
 
-    /// Ends at an error, unless it can go on after it.
+    /// Ends the cursor at an error, unless it can continue after it.
     #[cold]
     fn end_at(&mut self, error: Error) -> Error {
         if !self.goes_on(&error) {
@@ -280,7 +280,7 @@ impl Cursor {
         error
     }
 
-    /// Whether there can be more rows after an error.
+    /// Returns true if there can be more rows after an error.
     fn goes_on(&self, error: &Error) -> bool {
         match &self.state {
             State::Ready { plan, run: Some(run) } => {
@@ -333,7 +333,7 @@ impl Plan {
                 core.walk_readable(self.snapshot.pager(), range.is_some(), self.direction)?
             }
         };
-        // A walk that goes on after damage copies nothing less than records.
+        // A walk that continues after damage copies nothing less than records.
         let needs = match self.damage == Damage::IsSkipped || self.written.is_some() {
             true => Needs::Record,
             false => Needs::Row,
@@ -356,20 +356,20 @@ impl Plan {
         })
     }
 
-    /// Records of the table that are needed at most.
+    /// Returns the most records of the table that are needed.
     fn most_records(&self) -> u64 {
         // Of a transaction, some may have been deleted.
         if self.written.is_some() { u64::MAX } else { self.limit }
     }
 
-    /// Whether a key in order is in the range.
+    /// Returns true if a key in order is in the range.
     fn has(&self, key: &[u8]) -> bool {
         self.range.as_ref().is_none_or(|range| range.contains(key))
     }
 }
 
 impl Run {
-    /// Goes to the next row if it lies in the batch as it is; false if that has to be found out.
+    /// Moves to the next row if the batch has it as it is; false if that is not known yet.
     #[inline]
     fn advance_in_batch(&mut self, core: &TableCore) -> bool {
         let is_next = self.is_forward && self.passed < self.batch.len() && self.left > 0;
@@ -381,7 +381,7 @@ impl Run {
         false
     }
 
-    /// Goes to the next row; false at the end.
+    /// Moves to the next row; returns false at the end.
     fn advance(&mut self, plan: &Plan) -> Result<bool> {
         let core = &*plan.core;
         while self.left > 0 {
@@ -422,7 +422,7 @@ impl Run {
         Ok(false)
     }
 
-    /// Goes to the next page of the walk; false at the end.
+    /// Moves to the next page of the walk; returns false at the end.
     #[inline(never)]
     fn next_page(&mut self, plan: &Plan) -> Result<bool> {
         self.passed = 0;
@@ -431,14 +431,14 @@ impl Run {
         plan.core.next_page(pager, moment, &mut self.walk, &self.wanted, &mut self.batch)
     }
 
-    /// Whether a transaction has written a record in the place of the hashed one that was read.
+    /// Returns true if a transaction has replaced the hashed record that was read.
     fn is_overwritten(&self, core: &TableCore) -> Result<bool> {
         let Some(own) = &self.own else { return Ok(false) };
         let record = self.rows.record();
         Ok(own.overwrites(&record[..core.schema().key_length(record)?]))
     }
 
-    /// Shows the next record of the transaction; false if it has been deleted.
+    /// Shows the next record of the transaction; returns false if it has been deleted.
     fn show_own(&mut self, core: &TableCore) -> Result<bool> {
         let Some((key, Some(payload))) = self.own.as_mut().and_then(Own::pass) else {
             return Ok(false);
@@ -448,7 +448,7 @@ impl Run {
         Ok(true)
     }
 
-    /// Shows what the transaction has written after all records of the table.
+    /// Shows the next record of the transaction after all records of the table; false at the end.
     fn show_rest(&mut self, core: &TableCore) -> Result<bool> {
         while self.own.as_ref().is_some_and(Own::has_more) {
             if self.show_own(core)? {

@@ -35,7 +35,7 @@ use crate::error::Result;
 /// ```
 ///
 /// # Errors
-/// Those of a [`Cursor`](Cursor#errors); and as [`Record::unpack`], after which it goes on.
+/// Those of a [`Cursor`](Cursor#errors); and as [`Record::unpack`], after which it continues.
 #[derive(Debug)]
 pub struct RecordCursor<R> {
     cursor: Cursor,
@@ -47,13 +47,13 @@ impl<R> RecordCursor<R> {
         Self { cursor, structs: PhantomData }
     }
 
-    /// From the last key to the first; called twice, from the first to the last.
+    /// Reverses the direction: from the last key to the first, or if called twice, back again.
     #[must_use]
     pub fn rev(self) -> Self {
         Self::new(self.cursor.rev())
     }
 
-    /// At most `records` records.
+    /// Limits the cursor to at most `records` records.
     #[must_use]
     pub fn limit(self, records: u64) -> Self {
         Self::new(self.cursor.limit(records))

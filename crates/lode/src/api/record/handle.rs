@@ -20,7 +20,7 @@ impl Database {
         self.create_table(&R::schema()?, kind).map(Records::new)
     }
 
-    /// The table of the records of a struct.
+    /// Returns the table of the records of a struct.
     ///
     /// # Errors
     /// As [`table`](Self::table); and `OtherColumns`, which says which column differs, when the
@@ -38,7 +38,7 @@ impl Database {
 /// It is a [`Table`], of which the methods take and return structs instead of bytes, with the same
 /// promises and errors. Handles are cheap to clone, and may be used by any number of threads.
 ///
-/// [`within`](Self::within) a transaction and [`at`](Self::at) a snapshot it is the same:
+/// [`within`](Self::within) a transaction and [`at`](Self::at) a snapshot it takes structs too:
 ///
 /// ```
 /// # #[cfg(feature = "derive")] {
@@ -72,15 +72,15 @@ impl Database {
 /// ```
 pub struct Records<R, V = Table> {
     view: V,
-    /// It makes and takes such structs, and keeps none.
+    /// A function type: the handle takes and returns structs, and owns none.
     structs: PhantomData<fn(R) -> R>,
 }
 
 /// Records as they were at the moment of a snapshot. Made by [`Records::at`].
 pub type RecordsAt<'r, R> = Records<R, TableAt<'r>>;
 
-/// Records as a transaction sees them: those of the table, with what it has written in their place.
-/// Made by [`Records::within`].
+/// Records as a transaction sees them: those of the table, replaced by its own writes. Made by
+/// [`Records::within`].
 pub type RecordsWithin<'r, R> = Records<R, TableWithin<'r>>;
 
 impl<R, V: Clone> Clone for Records<R, V> {
@@ -103,7 +103,7 @@ impl<R, V> Records<R, V> {
 
 /// Reading: the table as it is now, at a snapshot, or within a transaction.
 impl<R: Record, V: ReadTable> Records<R, V> {
-    /// The table, for everything else.
+    /// Returns the table, for everything else.
     pub fn table(&self) -> &Table {
         self.view.table()
     }
@@ -112,7 +112,7 @@ impl<R: Record, V: ReadTable> Records<R, V> {
         self.table().schema()
     }
 
-    /// The packed record of a struct.
+    /// Packs a struct as a record.
     ///
     /// # Errors
     /// As [`Record::pack`].
@@ -120,7 +120,7 @@ impl<R: Record, V: ReadTable> Records<R, V> {
         record.pack(self.schema())
     }
 
-    /// The packed key of a key.
+    /// Packs a key.
     ///
     /// # Errors
     /// As [`Record::pack_key`].
@@ -128,12 +128,12 @@ impl<R: Record, V: ReadTable> Records<R, V> {
         R::pack_key(key, self.schema())
     }
 
-    /// The packed key of a key; `None` if it is longer than that of any record.
+    /// Packs a key; returns `None` if it is longer than that of any record.
     fn key_of_any(&self, key: R::Key<'_>) -> Result<Option<Vec<u8>>> {
         none_if_too_long(self.pack_key(key).map(Some))
     }
 
-    /// The struct of a packed record.
+    /// Unpacks a record to its struct.
     ///
     /// # Errors
     /// `NotPacked` when it is no record of the table; and as [`Record::unpack`].
@@ -141,7 +141,7 @@ impl<R: Record, V: ReadTable> Records<R, V> {
         R::unpack(self.schema().row(record)?)
     }
 
-    /// The record with a key, if there is one.
+    /// Returns the record with a key, if there is one.
     ///
     /// # Errors
     /// Those of [reading](ReadTable#errors); as [`Record::unpack`].
@@ -155,7 +155,7 @@ impl<R: Record, V: ReadTable> Records<R, V> {
         self.unpack(&record).map(Some)
     }
 
-    /// The records with several keys, in the order of the keys; `None` where there is none.
+    /// Returns the records with several keys, in the order of the keys; `None` for a missing one.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -170,7 +170,7 @@ impl<R: Record, V: ReadTable> Records<R, V> {
         found.map(|row| row.map(|row| R::unpack(row.as_ref())).transpose()).collect()
     }
 
-    /// Whether there is a record with a key.
+    /// Returns true if there is a record with a key.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -178,7 +178,7 @@ impl<R: Record, V: ReadTable> Records<R, V> {
         self.key_of_any(key)?.map_or(Ok(false), |key| self.view.contains(key))
     }
 
-    /// The number of records. Pages of the table's index are read, and no record beyond them.
+    /// Returns the number of records. It reads pages of the index, and no record beyond them.
     ///
     /// # Errors
     /// Those of [reading](ReadTable#errors).
@@ -186,7 +186,7 @@ impl<R: Record, V: ReadTable> Records<R, V> {
         self.view.len()
     }
 
-    /// Whether there is no record.
+    /// Returns true if the table has no record.
     ///
     /// # Errors
     /// Those of [reading](ReadTable#errors).
@@ -194,12 +194,12 @@ impl<R: Record, V: ReadTable> Records<R, V> {
         self.view.is_empty()
     }
 
-    /// A cursor over all records: in the order of keys, or of their hashes.
+    /// Returns a cursor over all records: in the order of keys, or of their hashes.
     pub fn iter(&self) -> RecordCursor<R> {
         RecordCursor::new(self.view.iter())
     }
 
-    /// A cursor over a range of keys, in the order of keys.
+    /// Returns a cursor over a range of keys, in the order of keys.
     ///
     /// A tuple of keys is in the order of its first column, then of its second, and so on; floats
     /// are in the order of `total_cmp`.
@@ -248,7 +248,7 @@ impl<R: Record, V: ReadTable> Records<R, V> {
         })
     }
 
-    /// The packed record that `change` makes of one.
+    /// Returns the packed record that `change` makes of one.
     fn changed(&self, key: &[u8], payload: &[u8], change: impl FnOnce(&mut R)) -> Result<Vec<u8>> {
         let mut record = self.unpack(&[key, payload].concat())?;
         change(&mut record);
@@ -260,19 +260,19 @@ impl<R: Record, V: ReadTable> Records<R, V> {
     }
 }
 
-/// Writing, with no transaction.
+/// Methods that write without a transaction.
 impl<R: Record> Records<R> {
-    /// The records as a transaction sees them; what is written is of the transaction.
+    /// Returns the records as a transaction sees them; writes become part of the transaction.
     pub fn within<'r>(&'r self, transaction: &'r Transaction) -> RecordsWithin<'r, R> {
         Records::new(self.view.within(transaction))
     }
 
-    /// The records as they were at the moment of a snapshot.
+    /// Returns the records as they were at the moment of a snapshot.
     pub fn at<'r>(&'r self, snapshot: &'r Snapshot) -> RecordsAt<'r, R> {
         Records::new(self.view.at(snapshot))
     }
 
-    /// Inserts a record; false if there is one with its key.
+    /// Inserts a record; returns false if there is one with its key.
     ///
     /// # Errors
     /// As [`Record::pack`] and [`Table::insert`].
@@ -280,7 +280,7 @@ impl<R: Record> Records<R> {
         self.view.insert(&self.pack(record)?)
     }
 
-    /// Writes a record, whether there is one with its key or not. Returns whether there was.
+    /// Writes a record, and replaces one with its key. Returns true if there was one.
     ///
     /// # Errors
     /// As [`Record::pack`] and [`Table::upsert`].
@@ -288,7 +288,7 @@ impl<R: Record> Records<R> {
         self.view.upsert(&self.pack(record)?)
     }
 
-    /// Deletes the record with a key; false if there is none.
+    /// Deletes the record with a key; returns false if it is missing.
     ///
     /// # Errors
     /// As [`Record::pack_key`] and [`Table::delete`].
@@ -296,16 +296,16 @@ impl<R: Record> Records<R> {
         self.key_of_any(key)?.map_or(Ok(false), |key| self.view.delete(key))
     }
 
-    /// Calls `change` with the record of a key, and writes what it has made of it. No other write
-    /// of the record comes between. Returns whether there is such a record.
+    /// Calls `change` with the record of a key, and writes the result. No other write of the record
+    /// comes between. Returns true if there is such a record.
     ///
-    /// If another thread writes the record meanwhile, `change` is called again with what the record
-    /// is then. `change` may use the database; but only `change` itself can write this record
-    /// before it has returned.
+    /// If another thread writes the record in between, `change` is called again with the new
+    /// record. `change` may use the database; but only `change` itself can write this record before
+    /// it has returned.
     ///
     /// # Errors
-    /// `KeyChanged`; as [`Record::pack`] when the record does not fit its columns any more. It
-    /// stays as it was. And as [`Table::change`].
+    /// `KeyChanged`; as [`Record::pack`] when the new record does not fit its columns; the old one
+    /// stays. And as [`Table::change`].
     pub fn change(&self, key: R::Key<'_>, mut change: impl FnMut(&mut R)) -> Result<bool> {
         let Some(key) = self.key_of_any(key)? else { return Ok(false) };
         let mut outcome = Ok(());
@@ -321,9 +321,9 @@ impl<R: Record> Records<R> {
     }
 }
 
-/// Writing, in a transaction.
+/// Methods that write in a transaction.
 impl<R: Record> RecordsWithin<'_, R> {
-    /// Inserts a record; false if there is one with its key.
+    /// Inserts a record; returns false if there is one with its key.
     ///
     /// # Errors
     /// As [`Record::pack`] and [`Transaction::insert`].
@@ -331,7 +331,7 @@ impl<R: Record> RecordsWithin<'_, R> {
         self.view.transaction().insert(self.table(), &self.pack(record)?)
     }
 
-    /// Writes a record, whether there is one with its key or not. Returns whether there was.
+    /// Writes a record, and replaces one with its key. Returns true if there was one.
     ///
     /// # Errors
     /// As [`Record::pack`] and [`Transaction::upsert`].
@@ -339,11 +339,11 @@ impl<R: Record> RecordsWithin<'_, R> {
         self.view.transaction().upsert(self.table(), &self.pack(record)?)
     }
 
-    /// Lets `change` change the record with a key. Returns whether there is such a record.
+    /// Lets `change` change the record with a key. Returns true if there is such a record.
     ///
     /// # Errors
-    /// `KeyChanged`; as [`Record::pack`] when the record does not fit its columns any more. It
-    /// stays as it was. And as [`Transaction::upsert`].
+    /// `KeyChanged`; as [`Record::pack`] when the new record does not fit its columns; the old one
+    /// stays. And as [`Transaction::upsert`].
     pub fn change(&self, key: R::Key<'_>, change: impl FnOnce(&mut R)) -> Result<bool> {
         let Some(key) = self.key_of_any(key)? else { return Ok(false) };
         let mut payload = Vec::new();
@@ -354,7 +354,7 @@ impl<R: Record> RecordsWithin<'_, R> {
         self.view.transaction().upsert(self.table(), &changed)
     }
 
-    /// Deletes the record with a key; false if there is none.
+    /// Deletes the record with a key; returns false if it is missing.
     ///
     /// # Errors
     /// As [`Record::pack_key`] and [`Transaction::delete`].

@@ -54,13 +54,13 @@ pub trait Record: Sized {
     /// references to arrays for bytes, and the numbers themselves.
     type Key<'k>: Copy;
 
-    /// The columns, and the name of the table.
+    /// Returns the columns, and the name of the table.
     ///
     /// # Errors
     /// `InvalidSchema` when records or keys are too long, or two columns have the same name.
     fn schema() -> Result<Schema>;
 
-    /// The key of this record.
+    /// Returns the key of this record.
     fn key(&self) -> Self::Key<'_>;
 
     /// Packs the record; the schema is [that](Self::schema) of the struct.
@@ -76,7 +76,7 @@ pub trait Record: Sized {
     /// As [`pack`](Self::pack).
     fn pack_key(key: Self::Key<'_>, schema: &Schema) -> Result<Vec<u8>>;
 
-    /// The struct from a packed record with [the schema](Self::schema) of the struct.
+    /// Unpacks a struct from a packed record with [the schema](Self::schema) of the struct.
     ///
     /// # Errors
     /// `FieldMisfit` when a column has no value that its field can have: text that is not UTF-8, in
@@ -84,7 +84,7 @@ pub trait Record: Sized {
     fn unpack(row: RowRef<'_>) -> Result<Self>;
 }
 
-/// Says that the field of a column cannot have the value that is in a row: for derived code.
+/// Returns the error that the field of a column cannot have the value in a row: for derived code.
 #[doc(hidden)]
 pub fn misfit(row: RowRef<'_>, column: usize) -> Error {
     let column = &row.schema().columns()[column];

@@ -1,4 +1,4 @@
-//! Whether a table has the columns that a struct has.
+//! Compares the columns of a table with those of a struct.
 
 use crate::error::{Error, Result};
 use crate::schema::{Column, Schema};

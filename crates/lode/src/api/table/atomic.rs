@@ -1,4 +1,4 @@
-//! Changes of a record, or of a column of it, that depend on what it is.
+//! Changes of a record, or of a column of it, that depend on its current value.
 
 use super::Table;
 use crate::api::Key;
@@ -7,9 +7,9 @@ use crate::error::{Error, Result};
 use crate::schema::{Column, ColumnId, Type, Value};
 
 impl Table {
-    /// Writes `new` in the place of the columns after the key, if they are `expected` now: what was
-    /// read, as a caller keeps it; false if they are others, or there is no such record. No other
-    /// write of the record comes between.
+    /// Writes `new` in the place of the columns after the key, if they are equal to `expected`,
+    /// which the caller has read. Returns false if they are others, or there is no such record. No
+    /// other write of the record comes between.
     ///
     /// ```
     /// use lode::{Database, KeyKind, ReadTable, Schema, Type};
@@ -42,8 +42,8 @@ impl Table {
         })
     }
 
-    /// Sets a column as [`update`](Self::update) does, if it has the bytes `expected` now; false if
-    /// it has others, or there is no such record.
+    /// Sets a column as [`update`](Self::update) does, if its bytes are `expected` now. Returns
+    /// false if it has others, or there is no such record.
     ///
     /// # Errors
     /// As [`update`](Self::update).
@@ -78,8 +78,7 @@ impl Table {
         outcome.map(|changed| changed && there)
     }
 
-    /// Adds to a column of whole numbers; returns what it is then, or `None` if there is no such
-    /// record.
+    /// Adds to a column of whole numbers. Returns the sum, or `None` if there is no such record.
     ///
     /// ```
     /// use lode::{Database, KeyKind, Schema, Type, Value};
@@ -139,8 +138,8 @@ impl Table {
     }
 }
 
-/// What a column has, and so much more; `None` if it has no room for that, or is not of whole
-/// numbers.
+/// Returns the value of a column plus `by`; `None` if the column has no room for that, or is not of
+/// whole numbers.
 fn sum_of(column: &Column, cell: &[u8], by: i64) -> Option<i128> {
     let mut bytes = [0; 8];
     let bits = cell.len() as u32 * 8;
@@ -160,7 +159,7 @@ fn sum_of(column: &Column, cell: &[u8], by: i64) -> Option<i128> {
     Some(before + i128::from(by)).filter(|sum| (least..=most).contains(sum))
 }
 
-/// The value of a sum that fits its column.
+/// Returns the value of a sum that fits its column.
 fn value_of(column: &Column, sum: i128) -> Value<'static> {
     match column.kind {
         Type::Timestamp => Value::Timestamp(sum as i64),

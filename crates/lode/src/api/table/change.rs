@@ -1,9 +1,9 @@
 //! Changes of records by closures of the caller.
 //!
 //! No latch and no gate is held while such a closure runs: it works on a copy, which is written
-//! only if the record is still what was copied. So a closure may do with the database what it
-//! likes, and what it waits for may use the database too. One thing cannot be: a write of the very
-//! record that the closure changes would make each attempt fail, so it is refused.
+//! only if the record is still what was copied. So a closure may use the database, and may wait for
+//! threads that use it. One thing is refused: a write of the very record that the closure changes,
+//! since it would make each attempt fail.
 
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
@@ -27,7 +27,7 @@ thread_local! {
     static CHANGED: RefCell<Vec<(usize, Vec<u8>)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A record that a closure in this thread changes, for as long as this is kept.
+/// A record that a closure in this thread changes, until this is dropped.
 struct Changing {
     _same_thread: PhantomData<*const ()>,
 }
@@ -35,7 +35,7 @@ struct Changing {
 impl Changing {
     fn begin(core: &Arc<TableCore>, key: &[u8]) -> Self {
         let id = Arc::as_ptr(core).addr();
-        // In a thread that is ending there may be no list any more; then nothing is refused.
+        // In a thread that is ending the list may be gone; then nothing is refused.
         let _ = CHANGED.try_with(|changed| changed.borrow_mut().push((id, key.to_vec())));
         DEPTH.set(DEPTH.get() + 1);
         Self { _same_thread: PhantomData }
@@ -49,7 +49,7 @@ impl Drop for Changing {
     }
 }
 
-/// Whether a closure of this thread is changing a record.
+/// Returns true if a closure of this thread is changing a record.
 #[inline(always)]
 pub(super) fn is_any_changing() -> bool {
     DEPTH.get() > 0
@@ -76,11 +76,11 @@ fn expect_other_record(core: &Arc<TableCore>, key: &[u8]) -> Result<()> {
 
 impl Table {
     /// Calls `change` with a copy of the columns after the key. If it returns true, the copy is
-    /// written in their place. No other write of the record comes between. Returns whether there is
+    /// written in their place. No other write of the record comes between. Returns true if there is
     /// such a record.
     ///
-    /// If another thread writes the record meanwhile, `change` is called again with what the record
-    /// is then. `change` may use the database, and may wait for threads that use it. Only the
+    /// If another thread writes the record in between, `change` is called again with the new
+    /// content. `change` may use the database, and may wait for threads that use it. Only the
     /// record itself can be written by nothing else before `change` has returned.
     ///
     /// ```
@@ -103,10 +103,10 @@ impl Table {
     /// ```
     ///
     /// # Errors
-    /// `NotPacked`, `ValueTooLong` and `RecordTooLong` when what `change` has made is no payload of
-    /// such a record; the record stays as it was. `Conflict` when other threads wrote the record
-    /// during each of some thousand calls. `Reentered` when it is called in a closure that is
-    /// changing the same record.
+    /// `NotPacked`, `ValueTooLong` and `RecordTooLong` when the changed payload does not fit such a
+    /// record; the record stays as it was. `Conflict` when other threads wrote the record during
+    /// each of some thousand calls. `Reentered` when it is called in a closure that is changing the
+    /// same record.
     pub fn change(
         &self,
         key: impl Key,
@@ -148,8 +148,8 @@ impl Table {
         })
     }
 
-    /// Writes a payload if the record has the one that was seen; returns whether it had. The key is
-    /// in order.
+    /// Writes a payload if the record still has the one that was seen. Returns true if it had. The
+    /// key is in order.
     fn replace(&self, ordered: &[u8], seen: &[u8], wanted: &[u8]) -> Result<bool> {
         let mut is_same = false;
         let mut swap = |payload: &mut Vec<u8>| {
@@ -168,8 +168,8 @@ impl Table {
         Ok(is_there && is_same)
     }
 
-    /// As [`change`](Self::change), by a closure of the engine, which is quick and uses nothing:
-    /// the record's page may be latched while it runs.
+    /// Changes a record as [`change`](Self::change) does, by a closure of the engine, which is
+    /// quick and uses nothing: the record's page may be latched while it runs.
     pub(super) fn change_in_place(
         &self,
         key: &[u8],
@@ -197,7 +197,7 @@ impl Table {
             if wanted <= admitted {
                 return Ok(there);
             }
-            // It takes up more pages than there was asked room for.
+            // It takes up more pages than were asked for.
             admitted = wanted;
         }
     }

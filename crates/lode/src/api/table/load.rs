@@ -7,12 +7,12 @@ use crate::pager::PAGE_BYTES;
 use crate::tree::Tree;
 
 impl Table {
-    /// Inserts packed records, as [`insert`](Self::insert) does with each; returns how many of them
-    /// had keys that were new. It is much faster where they come in the order of their keys and lie
-    /// in a tree: those that come into the same page do so in one step.
+    /// Inserts packed records, as [`insert`](Self::insert) does with each. Returns the number of
+    /// new keys. It is much faster if the records come in the order of their keys and the table is
+    /// a tree: those that go into the same page are inserted in one step.
     ///
-    /// What is inserted in one step is there as a whole after a crash, or not at all; all of them
-    /// together need not be. For that there is [`insert_all`](Self::insert_all).
+    /// The records of one step are there as a whole after a crash, or not at all; all of them
+    /// together need not be. For that, use [`insert_all`](Self::insert_all).
     ///
     /// ```
     /// use lode::{Database, KeyKind, Schema, Type, Value};
@@ -27,7 +27,7 @@ impl Table {
     ///
     /// # Errors
     /// As [`insert`](Self::insert) of the first record that cannot be inserted. If others came
-    /// before it, they are there then, and the error is `PartlyDone` with their number.
+    /// before it, they are inserted, and the error is `PartlyDone` with their number.
     pub fn load<R: AsRef<[u8]>>(&self, records: impl IntoIterator<Item = R>) -> Result<u64> {
         let records = records.into_iter();
         let Some(tree) = self.core.tree_of_records() else {
@@ -65,7 +65,7 @@ impl Table {
         self.insert_group(tree, &mut group, loaded)
     }
 
-    /// Inserts the records of a group, and leaves none there.
+    /// Inserts the records of a group, and empties it.
     fn insert_group(&self, tree: &Tree, group: &mut Group, loaded: &mut Loaded) -> Result<()> {
         let (records, mut at) = (group.records(), 0);
         while at < records.len() {
@@ -86,12 +86,12 @@ impl Table {
     }
 }
 
-/// How far loading has come.
+/// The progress of loading.
 #[derive(Default)]
 struct Loaded {
-    /// Records that were dealt with.
+    /// Records that were passed.
     done: u64,
-    /// Those of them whose keys were new.
+    /// Passed records whose keys were new.
     new: u64,
 }
 
@@ -100,7 +100,7 @@ struct Loaded {
 struct Group {
     /// Keys in order, each with its payload.
     bytes: Vec<u8>,
-    /// Where each key ends, and each payload.
+    /// The ends of each key and each payload.
     ends: Vec<(usize, usize)>,
 }
 
@@ -115,7 +115,7 @@ impl Group {
         Record { key: &self.bytes[from..key_end], payload: &self.bytes[key_end..end] }
     }
 
-    /// Whether a record with this key can be the next one.
+    /// Returns true if a record with this key can be the next one.
     fn takes(&self, key: &[u8]) -> bool {
         let last = self.ends.len().checked_sub(1);
         last.is_none_or(|last| self.record(last).key < key && self.bytes.len() < PAGE_BYTES)

@@ -1,6 +1,6 @@
-//! Lookups. Most have nothing in their way: the record lies in a bucket or a leaf that is in
-//! memory, no thread changes it, and no commit is under way. Those are *attempted*; everything else
-//! is left to the functions that wait, try again, and say what is wrong.
+//! Lookups. Most have nothing in their way: the record is in a bucket or a leaf that is in memory,
+//! no thread changes it, and no commit is under way. Those are *attempted*; everything else is left
+//! to the functions that wait, try again, and report errors.
 
 use super::Table;
 use crate::error::Result;
@@ -9,8 +9,8 @@ use crate::index::Shape;
 use crate::pager::ReadEpoch;
 
 impl Table {
-    /// Copies what the record with a packed key has after the key into `payload`, which has exactly
-    /// as many bytes. Returns false if there is no such record; then anything may be in `payload`.
+    /// Copies the payload of the record with a packed key into `payload`, which has exactly as many
+    /// bytes. Returns false if there is no such record; then anything may be in `payload`.
     ///
     /// It is the fastest lookup, and allocates nothing. [`get`](crate::ReadTable::get) returns a
     /// row instead, and takes keys of any kind.
@@ -88,18 +88,18 @@ impl Table {
         Ok(there)
     }
 
-    /// Looks something up while no commit is under way, or at the moment before a long one.
+    /// Calls `look` while no commit is under way, or at the moment before a long one.
     #[inline(always)]
     fn read_consistent(
         &self,
         mut look: impl FnMut(Option<ReadEpoch>) -> Result<bool>,
     ) -> Result<bool> {
-        // In a forked process, a commit that was under way would be so for ever.
+        // In a forked process, a commit that was under way would never end.
         self.core.ensure_open()?;
         let (gate, pager) = (self.db.gate(), self.db.pager());
         loop {
             let Some(commits) = gate.try_read() else {
-                // When the commit ends, what is kept for the moment goes: so an error says nothing.
+                // When the commit ends, the images of the moment go: so an error means nothing.
                 match pager.shown().and_then(|moment| look(Some(moment)).ok()) {
                     Some(found) => return Ok(found),
                     None => std::thread::yield_now(),
@@ -113,8 +113,8 @@ impl Table {
         }
     }
 
-    /// Copies the columns after the key into the caller's buffer. Whether there is such a record,
-    /// if it is known at once. (By itself, it needs fewer registers than its caller has left.)
+    /// Copies the columns after the key into `payload`. Returns true if there is such a record, if
+    /// that is known at once. (By itself, it needs fewer registers than its caller has left.)
     #[inline(never)]
     fn try_read(&self, key: &[u8], payload: &mut [u8]) -> Option<bool> {
         let Some(hash) = self.buckets() else { return self.try_read_in_order(key, payload) };
@@ -127,7 +127,7 @@ impl Table {
         self.finish(hash, (commits, &attempt), key, payload)
     }
 
-    /// The same in a tree whose leaves have the records.
+    /// Looks a key up as `try_read` does, in a tree whose leaves have the records.
     #[inline(never)]
     fn try_read_in_order(&self, key: &[u8], payload: &mut [u8]) -> Option<bool> {
         let tree = self.core.tree_of_records()?;
@@ -140,7 +140,7 @@ impl Table {
         self.is_valid(commits).then_some(there)
     }
 
-    /// Finishes a lookup that began when there had been `commits` commits.
+    /// Finishes a lookup that started when there had been `commits` commits.
     #[inline(always)]
     pub(super) fn finish(
         &self,
@@ -153,7 +153,7 @@ impl Table {
         self.is_valid(commits).then_some(there)
     }
 
-    /// Whether what was read since there had been `commits` commits counts.
+    /// Returns true if what was read since there had been `commits` commits counts.
     #[inline(always)]
     pub(super) fn is_valid(&self, commits: u64) -> bool {
         self.db.gate().validate(commits) && !self.core.is_gone()

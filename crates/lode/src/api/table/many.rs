@@ -7,11 +7,11 @@ use crate::hash::{AHEAD, Hash};
 use crate::table::FetchFor;
 use crate::tree::Tree;
 
-/// Is called with the number of a key, and the payload of its record.
+/// A function that is called with the number of a key, and the payload of its record.
 type IsFound<'f> = dyn FnMut(usize, Option<&[u8]>) + 'f;
 
 impl Table {
-    /// See [`get_many_with`](crate::ReadTable::get_many_with).
+    /// Looks keys up, as [`get_many_with`](crate::ReadTable::get_many_with) does.
     pub(in crate::api) fn read_many(&self, keys: &[u8], found: &mut IsFound<'_>) -> Result<()> {
         self.schema().expect_keys(keys)?;
         if keys.is_empty() {
@@ -33,7 +33,7 @@ impl Table {
         Ok(())
     }
 
-    /// A few of them, whose keys are whole.
+    /// Looks up a group of whole keys.
     fn read_group(
         &self,
         keys: &[&[u8]],
@@ -59,7 +59,7 @@ impl Table {
         Ok(())
     }
 
-    /// Those whose records lie in buckets.
+    /// Looks up a group of keys whose records are in buckets.
     fn read_buckets(
         &self,
         hash: &Hash,
@@ -84,7 +84,7 @@ impl Table {
         Ok(())
     }
 
-    /// Those whose records lie in leaves, of keys of fixed size.
+    /// Looks up a group of keys of fixed size whose records are in leaves.
     fn read_leaves(
         &self,
         tree: &Tree,

@@ -23,7 +23,7 @@ pub(super) use change::expect_not_changing;
 /// A table. Handles are cheap to clone, and may be used by any number of threads.
 ///
 /// Records and keys are *packed* as [`Schema`] says. Every operation happens as a whole or not at
-/// all, and is seen by all that begin after it has ended.
+/// all, and is seen by all that start after it has ended.
 ///
 /// ```
 /// use lode::{Database, KeyKind, ReadTable, Schema, Type, Value};
@@ -74,22 +74,22 @@ impl Table {
         &self.db
     }
 
-    /// A row of a packed key and a payload.
+    /// Returns a row of a packed key and a payload.
     pub(super) fn row(&self, key: &[u8], payload: &[u8]) -> Row {
         Row::new(Shape::new(Arc::clone(&self.core), None), [key, payload].concat())
     }
 
-    /// What its records look like.
+    /// Returns the schema of the table.
     pub fn schema(&self) -> &Schema {
         self.core.schema()
     }
 
-    /// How it finds them.
+    /// Returns how the table finds its records.
     pub fn key_kind(&self) -> KeyKind {
         self.core.definition().kind
     }
 
-    /// The sizes of the records, if they lie in the index and are not variable.
+    /// Returns the sizes of the records, if they are in the index and are not variable.
     #[inline(always)]
     fn sizes(&self) -> Option<index::Shape> {
         match (&self.core.index, &self.core.heap) {
@@ -99,7 +99,7 @@ impl Table {
         }
     }
 
-    /// The buckets that the records lie in, if they do.
+    /// Returns the hash whose buckets have the records, if they do.
     #[inline(always)]
     fn buckets(&self) -> Option<&Hash> {
         match (&self.core.index, &self.core.heap) {

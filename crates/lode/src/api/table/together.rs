@@ -12,29 +12,29 @@ use crate::table::{FetchFor, KeyKind};
 use crate::tree::Tree;
 use crate::wal::LogPosition;
 
-/// What is done with a record whose key is there already, or comes earlier among those written.
+/// The treatment of a record whose key exists already, or comes earlier among those written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum IfThere {
-    /// It is left out.
+    /// Leave the record out.
     Skip,
-    /// It is written.
+    /// Write the record.
     Replace,
-    /// None of the records is written.
+    /// Write none of the records.
     Refuse,
 }
 
-/// What came of records that were written together.
+/// The result of writing records together.
 struct Written {
-    /// How many of their keys were new.
+    /// The number of new keys.
     new: u64,
-    /// The number of the first one whose key was there, if none is written for that.
+    /// The number of the first record whose key exists, if none is written for that reason.
     refused: Option<usize>,
 }
 
 impl Table {
-    /// Inserts packed records together: readers see all of them or none, and after a crash all of
-    /// them are there or none. A record whose key is there already, or comes earlier among them, is
-    /// left out. Returns how many were inserted.
+    /// Inserts packed records together: readers see all of them or none, also after a crash. A
+    /// record whose key exists already, or comes earlier among them, is left out. Returns the
+    /// number of inserted records.
     ///
     /// It does what a [transaction](crate::Database::begin) would, in less time: it looks each key
     /// up once, and never returns `Conflict`. While it writes, other writers wait, and
@@ -62,7 +62,7 @@ impl Table {
     }
 
     /// Inserts packed records together, as [`insert_all`](Self::insert_all) does, if all their keys
-    /// are new. Returns the number, from 0 on, of the first record whose key is there already, or
+    /// are new. Returns the number, from 0 on, of the first record whose key exists already, or
     /// comes earlier among them; none is inserted then.
     ///
     /// ```
@@ -87,9 +87,9 @@ impl Table {
         self.put_all(records, IfThere::Refuse).map(|written| written.refused)
     }
 
-    /// Writes packed records together, as [`insert_all`](Self::insert_all) does, whether there are
-    /// some with their keys or not; of several with the same key, the last one counts. Returns how
-    /// many of their keys were new.
+    /// Writes packed records together, as [`insert_all`](Self::insert_all) does, and replaces those
+    /// that exist; of several with the same key, the last one counts. Returns the number of new
+    /// keys.
     ///
     /// # Errors
     /// As [`insert_all`](Self::insert_all).
@@ -122,14 +122,13 @@ impl Table {
         Ok(written)
     }
 
-    /// Collects records that are written together, as long as they are no more than a transaction
-    /// may hold.
+    /// Collects records that are written together, if they are no more than a transaction may hold.
     fn collect<R: AsRef<[u8]>>(
         &self,
         records: impl IntoIterator<Item = R>,
         loan: &mut Loan,
     ) -> Result<Vec<R>> {
-        /// Beside a record and its key: the place of both, its number in order, and the step.
+        /// Bytes besides record and key: the place of both, its number in order, and the step.
         const BESIDE: usize = 2 * size_of::<(usize, &[u8])>() + Steps::BYTES_OF_ONE;
         let (mut payload_bytes, mut held_bytes) = (0, 0);
         let mut collected = Vec::new();
@@ -138,8 +137,8 @@ impl Table {
             payload_bytes += payload.len();
             held_bytes += 2 * key.len() + payload.len() + size_of::<R>() + BESIDE;
             loan.grow_to(held_bytes)?;
-            // As in a transaction: what certainly has no room in pages is refused here. Of a
-            // database in memory, records may take the place of others.
+            // As in a transaction: records that certainly have no room in pages are refused here.
+            // In a database in memory, records may replace others.
             let most_bytes = match self.db.store() {
                 Some(_) => self.db.pager().most_written_bytes() as usize,
                 None => MOST_TRANSACTION_BYTES,
@@ -173,10 +172,10 @@ impl Table {
             // Of those that are refused the first counts. In a tree, it may come later.
             let refused = written.refused.unwrap_or(usize::MAX);
             let group = group.iter().filter(move |number| **number < refused);
-            // What they need comes from memory at the same time.
+            // Has the processor fetch what they need at the same time.
             let keys = group.clone().map(|number| records.key(*number));
             core.fetch(pager, keys, FetchFor::Insert);
-            // Whether the next one is new, too, is guessed until one of the group is not.
+            // The next one is taken for new, too, until one of the group is not.
             let mut all_new = true;
             for number in group {
                 let record =
@@ -198,13 +197,13 @@ impl Table {
         Ok(written)
     }
 
-    /// The step that inserts a record if its key is new.
+    /// Returns the step that inserts a record if its key is new.
     fn insert_step<'r>(&'r self, Record { key, payload }: Record<'r>) -> Step<'r> {
         Step { core: &self.core, key, seen: None, wanted: Some(payload) }
     }
 
-    /// Writes a record, whether there is one with its key or not. Returns whether its key was new.
-    /// One that is probably new is looked up once, and others twice.
+    /// Writes a record, and replaces one with its key. Returns true if its key was new. A record
+    /// that is probably new is looked up once, and others twice.
     fn upsert_step<'r>(
         &'r self,
         record: Record<'r>,
@@ -220,8 +219,8 @@ impl Table {
         Ok(is_new)
     }
 
-    /// Inserts records into a tree, those that come into the same leaf in one step, until one is
-    /// refused. Returns how many were dealt with, in their order.
+    /// Inserts records into a tree, those of one leaf in one step, until one is refused. Returns
+    /// the number of records passed, in their order.
     fn put_runs<'r>(
         &'r self,
         tree: &Tree,
@@ -239,7 +238,7 @@ impl Table {
         };
         let all: Vec<_> = records.order.iter().map(record).collect();
         let (mut done, mut alone) = (0, 0);
-        // A second record with the same key begins a run of its own.
+        // A second record with the same key starts a run of its own.
         for mut run in all.chunk_by(|record, next| record.key < next.key) {
             while !run.is_empty() {
                 let count = if alone == 0 {
@@ -268,9 +267,9 @@ impl Table {
 struct Records<'r> {
     /// The keys in order, one after another.
     keys: Vec<u8>,
-    /// Where the key of each ends, and its payload.
+    /// The end of each key, and its payload.
     records: Vec<(usize, &'r [u8])>,
-    /// Their numbers, in the order in which they are written: that of the keys in a tree, in which
+    /// The numbers of the records in the order of writing: that of the keys in a tree, in which
     /// neighbours are in the same pages.
     order: Vec<usize>,
 }
@@ -294,8 +293,8 @@ impl<'r> Records<'r> {
         Ok(records)
     }
 
-    /// The numbers of the records, in the order of their keys; those with the same key stay in
-    /// theirs.
+    /// Returns the numbers of the records, in the order of their keys; those with the same key keep
+    /// their order.
     fn in_order(&self) -> Vec<usize> {
         // Most keys differ in their first bytes.
         let first_of = |number: usize| {

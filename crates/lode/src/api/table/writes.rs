@@ -1,7 +1,7 @@
-//! Writes of single records. Most have nothing in their way. The record lies in a bucket or a leaf
-//! that is in memory and that no other thread changes. There is room for it, and nothing has to be
-//! waited for afterwards. Those writes are *attempted*, as lookups are. Everything else is left to
-//! the functions that wait, make room, and say what is wrong.
+//! Writes of single records. Most have nothing in their way. The record is in a bucket or a leaf
+//! that is in memory and that no other thread changes. There is room for it, and no wait is needed
+//! afterwards. Those writes are *attempted*, as lookups are. Everything else is left to the
+//! functions that wait, make room, and report errors.
 
 use std::convert::Infallible;
 
@@ -17,28 +17,28 @@ use crate::index::{
 use crate::pager::{Epoch, Pager};
 use crate::schema::ColumnId;
 
-/// What comes of an attempt: whether there was a record. (An error lies apart: with one in it, this
+/// The result of an attempt: true if there was a record. (An error is boxed: with one in it, this
 /// would be copied through memory.)
 type Attempted<E = Box<Error>> = Result<bool, E>;
 
-/// What logs the writes that are attempted.
+/// A log for the writes that are attempted.
 trait Logs<'t>: Sized {
     type Error;
 
-    /// Begins to write, unless that may be refused, or has to wait.
+    /// Starts to write; returns `None` if that may be refused, or has to wait.
     fn attempt(table: &'t Table) -> Option<Attempt<'t, Self>>;
 
-    /// As [`WriteContext::log_put`] does.
+    /// Logs a written record, as [`WriteContext::log_put`] does.
     fn put(&self, record: Record<'_>) -> Result<Option<Epoch>, Self::Error>;
 
-    /// As [`WriteContext::log_patch`] does.
+    /// Logs changed bytes of a payload, as [`WriteContext::log_patch`] does.
     fn patch(&self, key: &[u8], at: usize, bytes: &[u8]) -> Result<Option<Epoch>, Self::Error>;
 
-    /// As [`WriteContext::log_delete`] does.
+    /// Logs a deleted record, as [`WriteContext::log_delete`] does.
     fn delete(&self, key: &[u8]) -> Result<Option<Epoch>, Self::Error>;
 }
 
-/// Nothing does, in memory.
+/// Logs nothing, in memory.
 struct Unlogged<'t>(&'t Pager);
 
 impl<'t> Logs<'t> for Unlogged<'t> {
@@ -66,7 +66,7 @@ impl<'t> Logs<'t> for Unlogged<'t> {
     }
 }
 
-/// The log does, in a directory.
+/// Writes to the log, in a directory.
 impl<'t> Logs<'t> for WriteContext<'t> {
     type Error = Box<Error>;
 
@@ -97,7 +97,7 @@ impl<'t> Logs<'t> for WriteContext<'t> {
     }
 }
 
-/// What was logged. Where there is no room for it, that is left to those who make some.
+/// Returns what was logged; `None` if there was no room, so that the slow path makes some.
 #[inline(always)]
 fn logged(result: Result<Option<Epoch>>) -> Result<Option<Epoch>, Box<Error>> {
     match result {
@@ -107,7 +107,7 @@ fn logged(result: Result<Option<Epoch>>) -> Result<Option<Epoch>, Box<Error>> {
     }
 }
 
-/// A thread that writes a record, if nothing is in the way to it.
+/// A thread inside the gate that writes a record, if nothing is in its way.
 struct Attempt<'t, L> {
     table: &'t Table,
     log: L,
@@ -117,7 +117,7 @@ struct Attempt<'t, L> {
 impl<'t, L: Logs<'t>> Attempt<'t, L> {
     #[inline(always)]
     fn begin(table: &'t Table, log: L) -> Option<Self> {
-        // In a forked process, the gate may be closed for ever.
+        // In a forked process, the gate may never open again.
         if change::is_any_changing() || !table.core.is_here() {
             return None;
         }
@@ -125,7 +125,7 @@ impl<'t, L: Logs<'t>> Attempt<'t, L> {
         (!table.core.is_gone()).then_some(attempt)
     }
 
-    /// Ends it at an entry. What comes of it, if the step is done.
+    /// Ends the attempt at an entry. Returns the result, if the step is done.
     #[inline(always)]
     fn finish(
         self,
@@ -169,7 +169,7 @@ impl<'t, L: Logs<'t>> Attempt<'t, L> {
     }
 }
 
-/// Key and payload of a record, if all of the index have these sizes, and it has them.
+/// Splits a record into key and payload, if the sizes are fixed, and it has them.
 #[inline(always)]
 fn split(shape: Shape, bytes: &[u8]) -> Option<Record<'_>> {
     let Shape { is_variable, key_size, payload_size } = shape;
@@ -178,20 +178,20 @@ fn split(shape: Shape, bytes: &[u8]) -> Option<Record<'_>> {
     Some(Record { key, payload })
 }
 
-/// Whether all keys of the index have one size, and this one has it.
+/// Returns true if all keys of the index have one size, and this one has it.
 #[inline(always)]
 fn has_size(shape: Shape, key: &[u8]) -> bool {
     !shape.is_variable && key.len() == shape.key_size
 }
 
 impl Table {
-    /// Whether the database is in memory.
+    /// Returns true if the database is in memory.
     #[inline(always)]
     fn is_in_memory(&self) -> bool {
         self.db.store().is_none()
     }
 
-    /// Writes a record, as `put` allows, if nothing is in the way. Whether there was one.
+    /// Writes a record, as `put` allows, if nothing is in the way. Returns true if there was one.
     #[inline(never)]
     fn try_put<'t, L: Logs<'t>>(&'t self, bytes: &[u8], put: Put) -> Option<Attempted<L::Error>> {
         let Some(hash) = self.buckets() else { return self.try_put_in_order::<L>(bytes, put) };
@@ -200,7 +200,7 @@ impl Table {
         attempt.put(hash.try_entry(self.db.pager(), record.key)?, record, put)
     }
 
-    /// The same in a tree whose leaves have the records, as below.
+    /// Writes a record as `try_put` does, in a tree whose leaves have the records.
     #[inline(never)]
     fn try_put_in_order<'t, L: Logs<'t>>(
         &'t self,
@@ -215,7 +215,7 @@ impl Table {
         })
     }
 
-    /// Overwrites bytes of a payload, likewise. Whether there is a record.
+    /// Overwrites bytes of a payload, if nothing is in the way. Returns true if there is a record.
     #[inline(never)]
     fn try_patch<'t, L: Logs<'t>>(
         &'t self,
@@ -246,7 +246,7 @@ impl Table {
         })
     }
 
-    /// Deletes a record, likewise. Whether there was one.
+    /// Deletes a record, if nothing is in the way. Returns true if there was one.
     #[inline(never)]
     fn try_delete<'t, L: Logs<'t>>(&'t self, key: &[u8]) -> Option<Attempted<L::Error>> {
         let Some(hash) = self.buckets() else { return self.try_delete_in_order::<L>(key) };
@@ -269,7 +269,7 @@ impl Table {
         })
     }
 
-    /// Calls `work`, which changes the record of a key in order beside other writers, and
+    /// Calls `work`, which changes the record of a key in order next to other writers, and
     /// `extra_pages` more pages than most operations. Returns when the change is as durable as the
     /// level says.
     #[inline]
@@ -294,7 +294,7 @@ impl Table {
         Ok(done)
     }
 
-    /// Inserts a packed record; false if there is one with its key.
+    /// Inserts a packed record; returns false if there is one with its key.
     ///
     /// # Errors
     /// `NotPacked`, `ValueTooLong`, `RecordTooLong` and `KeyTooLong` when it is no record of the
@@ -304,7 +304,7 @@ impl Table {
         self.put(record, Put::Insert).map(|there| !there)
     }
 
-    /// Writes a packed record, whether there is one with its key or not. Returns whether there was.
+    /// Writes a packed record, and replaces one with its key. Returns true if there was one.
     ///
     /// # Errors
     /// As [`insert`](Self::insert).
@@ -337,7 +337,7 @@ impl Table {
     }
 
     /// Sets a column to the bytes that it has in a packed record; a column of variable length may
-    /// get any number of bytes; false if there is no such record.
+    /// get any number of bytes. Returns false if there is no such record.
     ///
     /// # Errors
     /// `NoColumn`; `KeyColumn`; `NullableColumn`; `NotPacked` or `ValueTooLong` when the bytes do
@@ -385,7 +385,7 @@ impl Table {
         fits.map(|()| there)
     }
 
-    /// Deletes a record; false if there is none.
+    /// Deletes a record; returns false if it is missing.
     ///
     /// # Errors
     /// Those of [writing](Self#errors); `NotPacked`, `ValueCount` and `ValueMisfit` when the key is

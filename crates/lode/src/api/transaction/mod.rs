@@ -1,6 +1,6 @@
-//! Write transactions: what they wrote waits in memory until the commit, and what they read must
-//! still be so then (optimistic concurrency control with backward validation: Härder, Observations
-//! on Optimistic Concurrency Control Schemes, Information Systems 9(2), 1984).
+//! Write transactions: their writes wait in memory until the commit, and the records that they read
+//! must still be the same then (optimistic concurrency control with backward validation: Härder,
+//! Observations on Optimistic Concurrency Control Schemes, Information Systems 9(2), 1984).
 
 mod moment;
 mod room;
@@ -29,15 +29,15 @@ use crate::table::{FetchFor, KeyKind, TableCore};
 use crate::tree::Range;
 use crate::wal::LogPosition;
 
-/// A transaction. What it wrote, only it sees until [`commit`](Self::commit); dropped without one,
-/// it has written nothing.
+/// A transaction. Until [`commit`](Self::commit) only the transaction sees what it wrote; if it is
+/// dropped without one, it has written nothing.
 ///
-/// Transactions do not wait for each other. If a record that one has looked up by its key, or
-/// written, was changed by another writer meanwhile, its commit returns [`Error::Conflict`] and
-/// nothing of it happens: run it again. What it has read by a cursor, by `len` or by `is_empty`,
-/// the commit does not look at again.
+/// Transactions do not wait for each other. If another writer has changed a record that the
+/// transaction looked up by its key, or wrote, its commit returns [`Error::Conflict`] and nothing
+/// of it happens: run it again. The commit does not check again what was read by a cursor, by `len`
+/// or by `is_empty`.
 ///
-/// What it reads and writes it keeps in memory, so it is used by one thread at a time.
+/// It keeps what it reads and writes in memory, so it is used by one thread at a time.
 /// [`Table::within`] is a table as it sees it.
 ///
 /// ```
@@ -66,7 +66,7 @@ pub struct Transaction {
     db: Handle,
     tables: RefCell<Vec<Touched>>,
     savepoints: RefCell<Savepoints>,
-    /// The moment that it reads at, unless it reads what there is.
+    /// The moment that it reads at; `None` if it reads the current records.
     snapshot: Option<Snapshot>,
     /// The memory that it holds.
     loan: RefCell<Loan>,
@@ -78,7 +78,7 @@ impl std::fmt::Debug for Transaction {
     }
 }
 
-/// A record that a transaction has dealt with: the place of its table, and its number there.
+/// A record that a transaction has read or written: the place of its table, and its number there.
 #[derive(Clone, Copy)]
 struct Place {
     table: usize,
@@ -92,7 +92,7 @@ impl Transaction {
         Self { db, tables, savepoints, snapshot, loan }
     }
 
-    /// The record with a packed key, as this transaction has seen it.
+    /// Returns the place of the record with a packed key, as this transaction has seen it.
     fn record(&self, table: &Table, key: &[u8]) -> Result<Place> {
         let core = table.core();
         core.schema().expect_key(key)?;
@@ -116,7 +116,7 @@ impl Transaction {
         })
     }
 
-    /// Whether a record is there for the transaction.
+    /// Returns true if a record exists for the transaction.
     fn is_there(&self, place: Place) -> bool {
         self.tables.borrow()[place.table].current(place.number).is_some()
     }
@@ -131,8 +131,8 @@ impl Transaction {
         }
     }
 
-    /// Copies what a record has after its key for the transaction into the caller's buffer, in
-    /// place of what was in it. Returns false if there is no such record.
+    /// Copies a record's payload, as the transaction sees it, into the caller's buffer, in place of
+    /// its content. Returns false if there is no such record.
     pub(super) fn read_into(
         &self,
         table: &Table,
@@ -155,7 +155,7 @@ impl Transaction {
         Ok(current.is_some())
     }
 
-    /// Copies what it has written of a table: of all, or of a range of keys.
+    /// Copies the records that were written in a table: all, or those in a range of keys.
     ///
     /// # Errors
     /// `TxnTooLarge` when the budget has no memory for the copy.
@@ -172,7 +172,7 @@ impl Transaction {
         Ok(Written { records, _loan: loan })
     }
 
-    /// Inserts a packed record; false if there is one with its key.
+    /// Inserts a packed record; returns false if there is one with its key.
     ///
     /// # Errors
     /// `NotPacked`, `ValueTooLong`, `RecordTooLong` and `KeyTooLong` when it is no record of the
@@ -187,7 +187,7 @@ impl Transaction {
         Ok(true)
     }
 
-    /// Writes a packed record, whether there is one with its key or not. Returns whether there was.
+    /// Writes a packed record, and replaces one with its key. Returns true if there was one.
     ///
     /// # Errors
     /// As [`insert`](Self::insert).
@@ -199,7 +199,7 @@ impl Transaction {
         Ok(was_there)
     }
 
-    /// Sets a column as [`Table::update`] does; false if there is no such record.
+    /// Sets a column as [`Table::update`] does; returns false if there is no such record.
     ///
     /// # Errors
     /// As [`Table::update`] and [`insert`](Self::insert).
@@ -230,7 +230,7 @@ impl Transaction {
         Ok(true)
     }
 
-    /// Deletes a record; false if there is none.
+    /// Deletes a record; returns false if it is missing.
     ///
     /// # Errors
     /// As [`insert`](Self::insert).
@@ -265,10 +265,10 @@ impl Transaction {
         Ok(())
     }
 
-    /// Makes everything happen at once, as durable as the database's operations are.
+    /// Applies all writes together, as durable as the database's operations are.
     ///
     /// # Errors
-    /// `Conflict` when a record is not any more as the transaction saw it, `Full` when there is no
+    /// `Conflict` when a record has changed since the transaction saw it, `Full` when there is no
     /// memory for it, `DiskFull`: in these cases nothing happens. `Poisoned` when making it durable
     /// fails: it may be there when the database is opened again. [`Error::effect`] says which it
     /// is.
@@ -278,8 +278,8 @@ impl Transaction {
         commit.db.acknowledge(end).map_err(Error::after_effect)
     }
 
-    /// The same, durable at this level at least. In a database of [`Durability::None`], which has
-    /// no log, that takes a checkpoint. One of [`Durability::Process`] syncs its log for
+    /// Commits the transaction, durable at `level` at least. In a database of [`Durability::None`],
+    /// which has no log, that takes a checkpoint. One of [`Durability::Process`] syncs its log for
     /// [`Durability::Periodic`] too: it has no thread that would do so later.
     ///
     /// # Errors
@@ -299,11 +299,11 @@ impl Transaction {
         made_durable.map_err(Error::after_effect)
     }
 
-    /// Whether a record is not any more as the transaction saw it.
+    /// Returns true if a record has changed since the transaction saw it.
     pub(super) fn has_conflict(self) -> bool {
         let commit = self.into_commit();
         if commit.db.expect_here().is_err() {
-            // The gate may be closed by a thread that this process has not.
+            // The gate may be closed by a thread that this process does not have.
             return false;
         }
         let _alone = commit.db.gate().close();
@@ -318,7 +318,7 @@ impl Transaction {
     }
 }
 
-/// The place of a table among those that a transaction has dealt with.
+/// Returns the place of a table in the list of a transaction, and adds it if it is missing.
 fn place_of(tables: &mut Vec<Touched>, core: &Arc<TableCore>) -> usize {
     let is_it = |touched: &Touched| touched.core().id() == core.id();
     tables.iter().position(is_it).unwrap_or_else(|| {
@@ -327,16 +327,16 @@ fn place_of(tables: &mut Vec<Touched>, core: &Arc<TableCore>) -> usize {
     })
 }
 
-/// What a transaction has read and written, on its way into the tables.
+/// The reads and writes of a transaction, during its commit.
 struct Commit {
     db: Handle,
     tables: Vec<Touched>,
-    /// The memory of these, and of the steps.
+    /// The memory of the tables and of the steps.
     _loan: Loan,
 }
 
 impl Commit {
-    /// Makes everything happen; returns where it ends in the log.
+    /// Applies all writes; returns where they end in the log.
     fn apply(&self) -> Result<LogPosition> {
         let order = self.order();
         for place in &order {
@@ -357,7 +357,7 @@ impl Commit {
         })
     }
 
-    /// What was written, in the order in which it is to be: that of the keys in trees.
+    /// Returns the places of the writes, in the order of writing: that of the keys in trees.
     fn order(&self) -> Vec<Place> {
         let mut order = Vec::new();
         for (table, touched) in self.tables.iter().enumerate() {
@@ -376,7 +376,7 @@ impl Commit {
         order
     }
 
-    /// Whether everything is still as it was seen that was only read.
+    /// Checks that all records that were only read are still as they were seen.
     fn validate(&self) -> Result<()> {
         for touched in &self.tables {
             let read = (0..touched.count()).filter(|number| touched.wanted(*number).is_none());
@@ -397,14 +397,14 @@ impl Commit {
         Ok(())
     }
 
-    /// Writes everything that is still as it was seen.
+    /// Writes all records; fails if one is not as it was seen.
     fn write_all<'c>(&'c self, order: &[Place], steps: &mut Steps<'c>) -> Result<()> {
         for place in order {
             let touched = &self.tables[place.table];
             let (core, number) = (touched.core(), place.number);
             if number.is_multiple_of(AHEAD) {
-                // What the next ones need comes from memory at the same time, where numbers are in
-                // order.
+                // Has the processor fetch what the next ones need at the same time, if numbers are
+                // in order.
                 let ahead = number..(number + AHEAD).min(touched.count());
                 let keys = ahead.map(|number| touched.key(number));
                 core.fetch(self.db.pager(), keys, FetchFor::Insert);
@@ -423,7 +423,7 @@ impl Commit {
     }
 }
 
-/// Another thread has changed a record.
+/// Returns the error that another thread has changed a record.
 fn conflict(core: &TableCore) -> Error {
     Error::Conflict { table: core.schema().name().into() }
 }

@@ -5,7 +5,7 @@ use crate::api::{Snapshot, Table};
 use crate::error::Result;
 
 impl Transaction {
-    /// Whether it has written the record with a packed key.
+    /// Returns true if the transaction has written the record with a packed key.
     pub(super) fn has_written(&self, table: &Table, key: &[u8]) -> Result<bool> {
         let core = table.core();
         core.schema().expect_key(key)?;
@@ -19,7 +19,7 @@ impl Transaction {
         })
     }
 
-    /// The moment that cursors of it read at.
+    /// Returns the moment that its cursors read at.
     pub(in crate::api) fn moment(&self) -> Snapshot {
         self.snapshot.clone().unwrap_or_else(|| Snapshot::new(self.db.clone()))
     }

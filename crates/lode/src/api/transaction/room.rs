@@ -1,5 +1,5 @@
-//! Whether a transaction may hold more: its memory is a part of the database's budget, and so are
-//! the pages that its commit will change. What cannot be committed is refused at the statement.
+//! Limits of a transaction: its memory is a part of the database's budget, and so are the pages
+//! that its commit will change. A statement that could not be committed is refused.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use crate::api::steps::Steps;
 use crate::error::{Error, MOST_TRANSACTION_BYTES, Result};
 use crate::pager::PAGE_BYTES;
 
-/// Bytes that a commit needs beside pages for each record that it writes.
+/// Bytes that a commit needs besides pages for each record that it writes.
 const BYTES_OF_WRITE: usize = Steps::BYTES_OF_ONE + size_of::<Place>() + BYTES_OF_ORDER;
 
 impl Transaction {
-    /// Refuses more bytes than a transaction may hold, with what its commit will need beside pages.
+    /// Refuses more bytes than a transaction may hold, with those that its commit needs.
     pub(super) fn expect_room(
         &self,
         tables: &[Touched],
@@ -30,7 +30,7 @@ impl Transaction {
         self.loan.borrow_mut().grow_to(held + (writes + 1) * BYTES_OF_WRITE)
     }
 
-    /// Refuses a write with which the commit would have no room in pages, as far as that is known.
+    /// Refuses a write if the commit would have no room in pages, as far as that is known.
     pub(super) fn expect_pages(
         &self,
         tables: &mut [Touched],

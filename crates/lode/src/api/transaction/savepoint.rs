@@ -14,7 +14,7 @@ pub struct Savepoint {
     number: u64,
 }
 
-/// What a record should have been before it was written again.
+/// The wanted state of a record before it was written again.
 struct Before {
     place: Place,
     wanted: Wanted,
@@ -23,11 +23,11 @@ struct Before {
 /// A point that is kept.
 struct Kept {
     number: u64,
-    /// How much had been written.
+    /// The number of notes when the point was made.
     written: usize,
 }
 
-/// The points that are kept, one inside the other, and what was written since the first of them.
+/// The points that are kept, one inside the other, and the notes on writes since the first of them.
 #[derive(Default)]
 pub(super) struct Savepoints {
     kept: Vec<Kept>,
@@ -35,8 +35,8 @@ pub(super) struct Savepoints {
 }
 
 impl Savepoints {
-    /// Notes what a record should be, which is about to be written; returns what has to become of
-    /// that.
+    /// Notes the wanted state of a record that is about to be written. Returns what to do with its
+    /// payload.
     pub(super) fn note(&mut self, tables: &[Touched], place: Place) -> Overwrite {
         if self.kept.is_empty() {
             return Overwrite::Replace;
@@ -46,20 +46,20 @@ impl Savepoints {
         Overwrite::Keep
     }
 
-    /// Bytes that it takes up.
+    /// Returns the bytes that the points and notes take up.
     pub(super) fn size_bytes(&self) -> usize {
         self.written.capacity() * size_of::<Before>() + self.kept.capacity() * size_of::<Kept>()
     }
 
-    /// Where a point is among those that are kept.
+    /// Finds the place of a point among those that are kept.
     fn place_of(&self, point: &Savepoint) -> Option<usize> {
         self.kept.iter().rposition(|kept| kept.number == point.number)
     }
 }
 
 impl Transaction {
-    /// A point that the transaction can [go back](Self::roll_back_to) to. Points lie one inside the
-    /// other. While there is one, what records should be before each write is kept in memory, and
+    /// Makes a point that the transaction can [go back](Self::roll_back_to) to. Points nest. As
+    /// long as there is one, the wanted state of records before each write is kept in memory, and
     /// counts as written.
     ///
     /// ```
@@ -88,9 +88,9 @@ impl Transaction {
         Savepoint { number }
     }
 
-    /// Undoes what was written since a point, which is kept; those inside it are gone. What was
-    /// read since then the commit looks at all the same. For a point that is gone, or of another
-    /// transaction, there is nothing to do.
+    /// Undoes the writes since a point, which is kept; those inside it are gone. The commit still
+    /// checks the reads since then. For a point that is gone, or of another transaction, this does
+    /// nothing.
     pub fn roll_back_to(&self, point: &Savepoint) {
         let mut savepoints = self.savepoints.borrow_mut();
         let Some(at) = savepoints.place_of(point) else { return };
@@ -102,7 +102,7 @@ impl Transaction {
         }
     }
 
-    /// Forgets a point, and those inside it; what was written stays.
+    /// Forgets a point, and those inside it; the writes stay.
     pub fn release(&self, point: Savepoint) {
         let mut savepoints = self.savepoints.borrow_mut();
         let Some(at) = savepoints.place_of(&point) else { return };

@@ -1,4 +1,4 @@
-//! What a transaction has read and written of one table.
+//! The records of one table that a transaction has read and written.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::pager::PageNumber;
 use crate::table::TableCore;
 use crate::tree::Range;
 
-/// The least bytes of payloads that are made fewer.
+/// The least bytes of payloads at which unused ones are dropped.
 const LEAST_SPARSE_BYTES: usize = 1 << 20;
 
 /// Bytes that [`in_order`](Touched::in_order) takes up for each record.
@@ -22,39 +22,39 @@ pub(super) const BYTES_OF_ORDER: usize = size_of::<(u64, u32)>() + size_of::<u32
 struct Piece {
     from: u32,
     size: u32,
-    /// How many bytes there is room for.
+    /// Bytes that the piece has room for.
     room: u32,
 }
 
-/// What a record shall be, if it was written. A copy of it stays good as long as the record is
-/// written so that what it was is [kept](Overwrite::Keep), and until
+/// The wanted payload of a record, if it was written. A copy of it stays good as long as the record
+/// is written so that its old payload is [kept](Overwrite::Keep), and until
 /// [`drop_old`](Touched::drop_old).
 #[derive(Clone, Copy)]
 pub(super) struct Wanted(Option<Option<Piece>>);
 
-/// What becomes of the payload that a record should have had before.
+/// The treatment of the wanted payload that a write replaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Overwrite {
-    /// It is needed no more.
+    /// The old payload is not needed any more.
     Replace,
-    /// The record may get it back.
+    /// The record may get the old payload back.
     Keep,
 }
 
-/// A record that a transaction has dealt with.
+/// A record that a transaction has read or written.
 struct Entry {
-    /// Where its key ends.
+    /// The end of its key in `keys`.
     key_end: u32,
-    /// The payload that it had.
+    /// The payload that was read.
     seen: Option<Piece>,
-    /// The one that it shall have, if it was written.
+    /// The new payload, if the record was written.
     wanted: Option<Option<Piece>>,
     /// A page that writing it changes, if one is known.
     page: Option<PageNumber>,
 }
 
-/// The number of a record, with the hash of its key: so no key is looked at but the one that is
-/// looked for, and none when the table of them grows.
+/// The number of a record, with the hash of its key: so a lookup reads no other key, and the growth
+/// of the table reads none.
 #[derive(Clone, Copy)]
 struct Numbered {
     hash: u32,
@@ -62,14 +62,14 @@ struct Numbered {
 }
 
 impl Numbered {
-    /// What [`HashTable`] wants: it takes a place from the low bits, and a tag from the high ones.
+    /// Spreads a hash for [`HashTable`]: a place in the low bits, and a tag in the high ones.
     fn spread(hash: u32) -> u64 {
         u64::from(hash) << 32 | u64::from(hash)
     }
 }
 
-/// The records of a table that a transaction has dealt with, numbered as they came. Keys are as the
-/// table's index has them.
+/// The records of a table that a transaction has read or written, numbered as they came. Keys are
+/// as the table's index has them.
 pub(super) struct Touched {
     core: Arc<TableCore>,
     keys: Vec<u8>,
@@ -77,10 +77,10 @@ pub(super) struct Touched {
     /// The numbers, by the hashes of the keys.
     numbers: HashTable<Numbered>,
     payloads: Vec<u8>,
-    /// With more bytes of them, those are dropped that no record needs.
+    /// The bytes of payloads above which those that no record needs are dropped.
     sparse_above_bytes: usize,
     written: CommitSize,
-    /// The pages that are known to change, and by how many of the records that were written.
+    /// The pages that are known to change, each with the number of written records that change it.
     pages: HashMap<PageNumber, u32>,
 }
 
@@ -97,12 +97,12 @@ impl Touched {
         &self.core
     }
 
-    /// Returns how much was written.
+    /// Returns the number and the bytes of the written records.
     pub(super) fn written_size(&self) -> CommitSize {
         self.written
     }
 
-    /// Returns how many pages are known to change.
+    /// Returns the number of pages that are known to change.
     pub(super) fn changed_pages(&self) -> usize {
         self.pages.len()
     }
@@ -118,7 +118,7 @@ impl Touched {
         }
     }
 
-    /// What a record shall be is set, in place of what it should have been.
+    /// Sets the wanted payload of a record, in place of the one before.
     fn set(&mut self, number: usize, wanted: Option<Option<Piece>>) {
         for (wanted, is_added) in [(self.entries[number].wanted, false), (wanted, true)] {
             let Some(wanted) = wanted else { continue };
@@ -139,15 +139,15 @@ impl Touched {
         self.entries[number].wanted = wanted;
     }
 
-    /// Bytes that it takes up, about.
+    /// Returns the bytes that all of it takes up, about.
     pub(super) fn size_bytes(&self) -> usize {
-        /// An entry, its number, and the room that both have left over.
+        /// An entry, its number, and the spare room of both.
         const OVERHEAD: usize = 2 * (size_of::<Entry>() + size_of::<Numbered>());
         let pages = self.pages.len() * 2 * size_of::<(PageNumber, u32)>();
         self.keys.len() + self.payloads.len() + self.entries.len() * OVERHEAD + pages
     }
 
-    /// Returns the bytes that a [copy](Self::written) of what was written takes up, about.
+    /// Returns the bytes that a [copy](Self::written) of the writes takes up, about.
     pub(super) fn copy_bytes(&self) -> usize {
         /// Two byte strings, each by itself on the heap.
         const OVERHEAD: usize = size_of::<(Vec<u8>, Option<Vec<u8>>)>() + 2 * size_of::<u128>();
@@ -158,25 +158,25 @@ impl Touched {
         xxh3_64_with_seed(key, self.core.definition().seed) as u32
     }
 
-    /// How many records there are.
+    /// Returns the number of records.
     pub(super) fn count(&self) -> usize {
         self.entries.len()
     }
 
-    /// The key of a record.
+    /// Returns the key of a record.
     pub(super) fn key(&self, number: usize) -> &[u8] {
         let end = |number: usize| self.entries[number].key_end as usize;
         &self.keys[number.checked_sub(1).map_or(0, end)..end(number)]
     }
 
-    /// The number of the record with a key.
+    /// Returns the number of the record with a key.
     pub(super) fn find(&self, key: &[u8]) -> Option<usize> {
         let hash = self.hash(key);
         let is_it = |it: &Numbered| it.hash == hash && self.key(it.number as usize) == key;
         self.numbers.find(Numbered::spread(hash), is_it).map(|it| it.number as usize)
     }
 
-    /// Notes what a record was that was not dealt with before; returns its number.
+    /// Notes the payload of a record that is new here; returns its number.
     pub(super) fn note(&mut self, key: &[u8], seen: Option<&[u8]>) -> usize {
         let number = self.entries.len();
         let seen = seen.map(|payload| self.keep(payload));
@@ -206,22 +206,22 @@ impl Touched {
         &self.payloads[piece.from as usize..][..piece.size as usize]
     }
 
-    /// What a record was.
+    /// Returns the payload of a record as it was read.
     pub(super) fn seen(&self, number: usize) -> Option<&[u8]> {
         self.entries[number].seen.map(|piece| self.bytes(piece))
     }
 
-    /// What a record shall be, if it was written.
+    /// Returns the wanted payload of a record, if it was written.
     pub(super) fn wanted(&self, number: usize) -> Option<Option<&[u8]>> {
         self.entries[number].wanted.map(|wanted| wanted.map(|piece| self.bytes(piece)))
     }
 
-    /// What a record is for the transaction.
+    /// Returns the payload of a record as the transaction sees it.
     pub(super) fn current(&self, number: usize) -> Option<&[u8]> {
         self.wanted(number).unwrap_or_else(|| self.seen(number))
     }
 
-    /// A record shall have this payload.
+    /// Sets the wanted payload of a record.
     pub(super) fn put(&mut self, number: usize, payload: &[u8], overwrite: Overwrite) {
         let has_room = |before: Piece| {
             overwrite == Overwrite::Replace && payload.len() <= before.room as usize
@@ -237,17 +237,17 @@ impl Touched {
         self.set(number, Some(Some(piece)));
     }
 
-    /// A record shall not be there.
+    /// Notes that a record is to be deleted.
     pub(super) fn delete(&mut self, number: usize) {
         self.set(number, Some(None));
     }
 
-    /// What a record shall be, to be [restored](Self::restore).
+    /// Returns the wanted payload of a record, to be [restored](Self::restore).
     pub(super) fn wanted_now(&self, number: usize) -> Wanted {
         Wanted(self.entries[number].wanted)
     }
 
-    /// A record shall be what it should have been before.
+    /// Restores the wanted payload of a record.
     pub(super) fn restore(&mut self, number: usize, Wanted(before): Wanted) {
         let undone = self.entries[number].wanted;
         self.set(number, before);
@@ -259,7 +259,7 @@ impl Touched {
         }
     }
 
-    /// Drops the payloads that no record has or shall have, if there may be many of them.
+    /// Drops the payloads that no record has or will have, if there may be many of them.
     pub(super) fn drop_old(&mut self) {
         if self.payloads.len() <= self.sparse_above_bytes {
             return;
@@ -276,7 +276,7 @@ impl Touched {
         self.sparse_above_bytes = (2 * payloads.len()).max(LEAST_SPARSE_BYTES);
     }
 
-    /// A copy of what was written, of all or of a range, in the order of keys.
+    /// Copies the writes, all or a range, in the order of keys.
     pub(super) fn written(&self, range: Option<&Range>) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
         let written = (0..self.count()).filter_map(|number| {
             let (key, wanted) = (self.key(number), self.wanted(number)?);
@@ -288,7 +288,7 @@ impl Touched {
         written
     }
 
-    /// The numbers in the order of keys: neighbours are in the same pages of a tree.
+    /// Returns the numbers in the order of keys: neighbours are in the same pages of a tree.
     pub(super) fn in_order(&self) -> Vec<u32> {
         let front = |number: u32| {
             let key = self.key(number as usize);
@@ -297,7 +297,7 @@ impl Touched {
             front[..size].copy_from_slice(&key[..size]);
             u64::from_be_bytes(front)
         };
-        // Sorted by what is beside the numbers, as far as that goes.
+        // Compares the first bytes next to the numbers, and whole keys only if these are equal.
         let mut fronts: Vec<_> =
             (0..self.count() as u32).map(|number| (front(number), number)).collect();
         fronts.sort_unstable_by(|(a_front, a), (b_front, b)| {

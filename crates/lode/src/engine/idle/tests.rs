@@ -1,4 +1,4 @@
-//! Space that is given back, with a clock that the tests move on.
+//! Tests of giving space back, with a clock that the tests move.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -69,7 +69,7 @@ impl Run {
         }
     }
 
-    /// Bytes that all files take up.
+    /// Returns the bytes that all files take up.
     fn file_bytes(&self) -> u64 {
         let store = self.db.engine().store().expect("it is on a disk");
         let log = store.log().expect("it has a log");
@@ -132,7 +132,7 @@ fn it_ends_when_it_is_not_to_go_on() {
     assert_eq!(run.db.statistics().data_bytes, before);
 }
 
-/// Writers in the middle of it only put it off, wherever they come.
+/// Checks that writers in the middle of giving back only delay it.
 #[test]
 fn it_comes_to_its_end_another_time() {
     for asked_before in [0, 1, 2, 5, 20, 50, 100, 150] {
@@ -165,7 +165,7 @@ fn it_can_be_turned_off() {
     assert_eq!(run.wait(100), before);
 }
 
-/// Files of the log are kept for what is written until the next checkpoint. They are given back
+/// Checks that files of the log are kept for records until the next checkpoint, and are given back
 /// when that is asked for, or nothing is written.
 #[test]
 fn the_log_keeps_its_files_until_space_is_wanted() {
@@ -193,7 +193,7 @@ fn the_log_keeps_its_files_until_space_is_wanted() {
     assert!(log.unused_bytes() <= 64 << 10, "{} bytes", log.unused_bytes());
 }
 
-/// Writers who need no checkpoint for long keep nothing that the data does not need.
+/// Checks that writers who need no checkpoint for long keep no space that the data does not need.
 #[test]
 fn light_writes_do_not_keep_space() {
     const RECORDS: u32 = 50_000;
@@ -222,8 +222,8 @@ fn light_writes_do_not_keep_space() {
     assert!(run.db.check().expect("it is open").is_sound());
 }
 
-/// Pages that deletions have left sparse are filled beside light writes, and not again before much
-/// has changed.
+/// Checks that pages that deletions have left sparse are filled next to light writes, and not again
+/// before much has changed.
 #[test]
 fn light_writes_do_not_keep_sparse_pages() {
     let mut run = Run::new(&options());
@@ -243,7 +243,7 @@ fn light_writes_do_not_keep_sparse_pages() {
     assert!(run.db.check().expect("it is open").is_sound());
 }
 
-/// Looks that come soon after one another do not make much look like little.
+/// Checks that looks soon after one another do not take many writes for few.
 #[test]
 fn many_looks_do_not_make_writes_light() {
     let mut run = Run::new(&options());

@@ -20,7 +20,8 @@ fn database(kind: KeyKind) -> (Database, Table) {
     (db, table)
 }
 
-/// What came before the commit, and found nothing wrong, waits for it, and finds out.
+/// Checks that a write which waits for a commit, and found the database healthy, is refused if the
+/// commit fails.
 #[test]
 fn a_write_that_waits_for_a_commit_that_fails_half_way_is_refused() {
     let writes: [fn(&Table) -> Result<bool>; 4] = [

@@ -1,4 +1,4 @@
-//! Records of a transaction, told apart.
+//! Tests of finding the records of a transaction.
 
 #![allow(clippy::unwrap_used)]
 
