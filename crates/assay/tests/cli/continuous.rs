@@ -55,7 +55,7 @@ fn suites_without_it_refuse_it_and_have_it_not_in_their_help() {
         assert!(!help.contains("--continuous"), "{suite}: {help}");
     }
     for suite in ["crossbench", "nudb", "tonbo-write"] {
-        bench.helps(&format!("run {suite}"), "the clock never stops within a round");
+        bench.helps(&format!("run {suite}"), "the clock never stops in a round");
     }
     bench.refuses("ladder crossbench --continuous", 2, &["--continuous"]);
 }

@@ -199,9 +199,9 @@ fn a_plugin_that_does_not_describe_itself_is_given_up() {
         wait_for("the end of the worker", || (!is_running(worker)).then_some(()));
     }
     for command in ["list", "run crossbench", "verify", "crash"] {
-        bench.helps(command, "described its engine after this many seconds [default: 60]");
+        bench.helps(command, "to describe its engine [default: 60]");
     }
-    bench.helps("run ycsb", "[default: after 600 in which it makes no progress]");
+    bench.helps("run ycsb", "[default: after 600 without progress]");
     bench.helps("verify", "this many seconds [default: 600]");
     bench.helps("crash", "a writer or a checker may take [default: 60]");
 }
