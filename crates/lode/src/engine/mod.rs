@@ -1,7 +1,6 @@
 //! The engine: the state that all handles of a database share, and the threads that look after it.
 
 mod admission;
-mod barrier;
 #[cfg(test)]
 mod bounds;
 mod checkpoint;
@@ -102,7 +101,7 @@ impl Engine {
         settings: Settings,
     ) -> Self {
         Self {
-            gate: Gate::new(pager.single_writer()),
+            gate: Gate::default(),
             pager,
             catalogue,
             store,

@@ -23,7 +23,6 @@ mod page;
 mod passing;
 mod pool;
 mod saved;
-mod single_writer;
 mod space;
 mod unaligned;
 mod write_out;
@@ -45,7 +44,6 @@ pub(crate) use passing::Passed;
 use passing::Shown;
 use pool::{FreeFrame, Pool};
 use saved::Saved;
-pub(crate) use single_writer::SingleWriter;
 pub(crate) use space::Space;
 pub(crate) use write_out::Copied;
 
@@ -132,9 +130,6 @@ pub(crate) struct Pager {
     data: Option<Arc<DataFile>>,
     /// The process that may use the pages.
     home: Home,
-    /// Knows if only one thread latches pages, which readers never latch: those of a database in
-    /// memory.
-    single_writer: Arc<SingleWriter>,
     free_extents: Mutex<Vec<PageNumber>>,
     next_extent: AtomicU32,
     epochs: Epochs,
@@ -174,7 +169,6 @@ impl Pager {
             pool,
             home: Home::here(),
             data,
-            single_writer: Arc::default(),
             free_extents: Mutex::default(),
             next_extent: AtomicU32::new(FIRST_TABLE_PAGE.get()),
             epochs: Epochs::default(),
@@ -191,12 +185,6 @@ impl Pager {
     /// latches and locks at the moment of a fork, which no thread of the child gives back.
     pub(crate) fn home(&self) -> Home {
         self.home
-    }
-
-    /// Returns the switch that says if only one thread latches pages; `None` for a database in a
-    /// directory, where readers too latch pages that come into memory and leave it.
-    pub(crate) fn single_writer(&self) -> Option<Arc<SingleWriter>> {
-        self.data.is_none().then(|| Arc::clone(&self.single_writer))
     }
 
     /// Returns the word and the stamp of a page. A number that is too large is taken for page 0.
@@ -242,14 +230,7 @@ impl Pager {
     pub(crate) fn latch<'p>(&'p self, seen: Seen<'p>) -> Option<Latched<'p>> {
         let [cell, _] = seen.entry;
         let latched = seen.word | LATCH;
-        if self.single_writer.is_one() {
-            if cell.load(Ordering::Relaxed) != seen.word {
-                return None;
-            }
-            cell.store(latched, Ordering::Relaxed);
-        } else {
-            cell.compare_exchange(seen.word, latched, Ordering::SeqCst, Ordering::Relaxed).ok()?;
-        }
+        cell.compare_exchange(seen.word, latched, Ordering::SeqCst, Ordering::Relaxed).ok()?;
         // A thread that does not see the latch does not see later stores.
         fence(Ordering::Release);
         let words = self.frames.words(FrameNumber::of_word(seen.word));
