@@ -114,15 +114,19 @@ fn fill(db: &Database, schema: &Schema, rows: u64, order: Order) -> u64 {
         schema.pack(&values.collect::<Vec<_>>()).expect("it fits")
     };
     let mut size_bytes = 0;
-    let records = |id: u64| {
+    let mut records = |id: u64| {
         let record = record(id);
         size_bytes += record.len() as u64;
         record
     };
     match order {
         Order::ByKey => {
-            let loaded = table.load((0..rows).map(records)).expect("there is memory");
-            assert_eq!(loaded, rows);
+            // All together could be more than a transaction may hold.
+            const TOGETHER: usize = 1 << 12;
+            for first in (0..rows).step_by(TOGETHER) {
+                let ids = first..rows.min(first + TOGETHER as u64);
+                table.insert_all(ids.map(&mut records)).expect("there is memory");
+            }
         }
         Order::Scattered => {
             // Multiplying by an odd number permutes what is below a power of two.

@@ -81,7 +81,7 @@ pub fn main() -> Result<()> {
     let readings = db.create_table(&schema()?, KeyKind::Tree)?;
     for sensor in 0..SENSORS {
         let all = (0..MINUTES).map(|minute| record(readings.schema(), sensor, minute));
-        readings.load(all.collect::<Result<Vec<_>>>()?)?;
+        readings.insert_all(all.collect::<Result<Vec<_>>>()?)?;
     }
     println!("{} readings", readings.len()?);
 

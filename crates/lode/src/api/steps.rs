@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use crate::engine::Handle;
 use crate::error::Result;
-use crate::heap::{Swapped, UndoRecord, pages_for};
-use crate::index::{Keeps, Record, Swap};
+use crate::heap::{Outcome, UndoRecord, pages_for};
+use crate::index::{Change, Keeps, Record, Swap, WriteContext};
 use crate::table::TableCore;
 use crate::tree::Tree;
-use crate::wal::{Keyed, LogPosition, LogRecord};
+use crate::wal::{LogPosition, LogRecord};
 
 /// The change of one record, whose key is in order.
 pub(super) struct Step<'c> {
@@ -23,14 +23,11 @@ pub(super) struct Step<'c> {
 impl Step<'_> {
     /// Returns the log record of the step; `None` if there was no record, and will be none.
     fn log_record(&self) -> Option<LogRecord<'_>> {
-        let (table, key) = (self.core.id(), self.key);
-        match self.wanted {
-            Some(rest) => Some(LogRecord::Put { table, record: Keyed::Apart { key, rest } }),
-            None if self.seen.is_some() => {
-                Some(LogRecord::Delete { table, key: Keyed::Apart { key, rest: &[] } })
-            }
-            None => None,
-        }
+        let change = match self.wanted {
+            Some(payload) => Change::Put(payload),
+            None => self.seen.as_ref().map(|_| Change::Delete)?,
+        };
+        Some(change.log_record(self.core.id(), self.key))
     }
 }
 
@@ -51,6 +48,11 @@ impl<'c> Steps<'c> {
         Self { db, taken: Vec::with_capacity(count), keeps: Keeps::Pages }
     }
 
+    /// Returns the context of the next step.
+    fn context<'w>(&'w self, core: &'w TableCore) -> WriteContext<'w> {
+        core.unlogged(self.db.pager()).of_step(self.keeps)
+    }
+
     /// Changes a record, unless it is not as it was seen. Returns true if it did.
     ///
     /// # Errors
@@ -58,18 +60,17 @@ impl<'c> Steps<'c> {
     pub(super) fn take(&mut self, step: Step<'c>) -> Result<bool> {
         let extra_pages = step.wanted.map_or(0, |payload| pages_for(payload.len()));
         self.db.make_room_for_step(extra_pages)?;
-        let swap = Swap { key: step.key, seen: step.seen.as_deref(), wanted: step.wanted };
-        match step.core.swap(self.db.pager(), self.keeps, swap)? {
-            Swapped::Done(undo) => {
-                // A record that is deleted may have to be put back.
-                if step.wanted.is_none() {
-                    self.keeps = Keeps::PagesAndRoom;
-                }
-                self.taken.push((step, undo));
+        let swap = Swap { seen: step.seen.as_deref(), wanted: step.wanted };
+        let context = self.context(step.core);
+        let Outcome { answer: was_seen, undo } = step.core.write(&context, step.key, swap)?;
+        if was_seen {
+            // A record that is deleted may have to be put back.
+            if step.wanted.is_none() {
+                self.keeps = Keeps::PagesAndRoom;
             }
-            Swapped::Conflict => return Ok(false),
+            self.taken.push((step, undo));
         }
-        Ok(true)
+        Ok(was_seen)
     }
 
     /// Inserts records from the front of `run`, whose keys ascend, into one leaf of a tree. Returns
@@ -83,7 +84,7 @@ impl<'c> Steps<'c> {
         run: &[Record<'c>],
     ) -> Result<usize> {
         self.db.make_room_for_step(0)?;
-        let count = tree.insert_run(&core.context_of_commit(self.db.pager(), self.keeps), run)?;
+        let count = tree.insert_run(&self.context(core), run)?;
         let step = |record: &Record<'c>| {
             let Record { key, payload } = *record;
             (Step { core, key, seen: None, wanted: Some(payload) }, None)
@@ -117,15 +118,15 @@ impl<'c> Steps<'c> {
     /// # Errors
     /// `Poisoned` when a step could not be undone.
     pub(super) fn undo(self) -> Result<()> {
-        for (at, (Step { core, key, seen, .. }, undo)) in self.taken.iter().enumerate().rev() {
+        for (Step { core, key, seen, .. }, undo) in self.taken.iter().rev() {
             let undone = core.roll_back(self.db.pager(), (key, seen.as_deref()), undo.as_deref());
             if let Err(error) = undone {
                 // Half of it has happened. The disk has nothing of it: a directory that is opened
                 // again is as before.
-                return Err(match self.db.store() {
-                    Some(store) => store.poison(&error).after_effect(),
-                    None => error.after_records(at as u64 + 1),
-                });
+                let Some(store) = self.db.store() else {
+                    unreachable!("undoing needs no room, and no file in memory: {error}")
+                };
+                return Err(store.poison(&error).after_effect());
             }
         }
         self.give_up_undone();

@@ -11,7 +11,7 @@ use std::sync::{MutexGuard, PoisonError};
 use super::Engine;
 use crate::error::{Error, Result};
 use crate::pager::Passed;
-use crate::store::{Durability, Need, Store};
+use crate::store::{Need, Store};
 
 /// The most repeats of an operation that found no room.
 const MOST_TRIES: usize = 1000;
@@ -52,27 +52,45 @@ impl Engine {
         LongTurn { _turn: (extra_pages > 0).then(turn) }
     }
 
-    /// Returns true if an operation that changes few pages is admitted at once, and need not wait
-    /// until it is durable. Only a database in a directory is ready in this sense.
-    #[inline(always)]
-    pub(crate) fn is_ready(&self) -> bool {
-        self.store.as_ref().is_some_and(|store| {
-            store.level != Durability::Commit && self.pager.changed() < store.room()
-        })
-    }
-
     /// Calls `work`, which changes pages, once there is room for it. It may be called several
     /// times, and must have changed nothing when it returns `Full` or `DiskFull`.
     ///
     /// # Errors
     /// Those of `work`; `Full` when there is no room after a checkpoint either; `DiskFull`.
-    #[inline]
     pub(crate) fn admitted<T>(
         &self,
         extra_pages: u64,
         work: &mut dyn FnMut() -> Result<T>,
     ) -> Result<T> {
-        self.admit(extra_pages, work, &|was_crowded| was_crowded || self.is_crowded())
+        self.admit(extra_pages)?;
+        work().or_else(|error| self.try_again(extra_pages, error, work))
+    }
+
+    /// Waits until an operation that changes pages has room. Its work is tried, and if that fails,
+    /// [again](Self::try_again).
+    #[inline(always)]
+    pub(crate) fn admit(&self, extra_pages: u64) -> Result<()> {
+        self.expect_here()?;
+        match &self.store {
+            Some(store) if self.pager.changed() + extra_pages >= store.room() => {
+                self.make_room(store, extra_pages)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Tries work again that has failed, if it may have found room by then.
+    ///
+    /// # Errors
+    /// As [`admitted`](Self::admitted).
+    #[cold]
+    pub(crate) fn try_again<T>(
+        &self,
+        extra_pages: u64,
+        error: Error,
+        work: &mut dyn FnMut() -> Result<T>,
+    ) -> Result<T> {
+        self.try_while(extra_pages, error, work, &|was_crowded| was_crowded || self.is_crowded())
     }
 
     /// Calls `work` with the gate closed, once there is room. Its own changes do not count as those
@@ -96,31 +114,8 @@ impl Engine {
             passed.iter_mut().for_each(Passed::end);
             done
         };
-        self.admit(0, &mut alone, &|_| was_crowded.get())
-    }
-
-    /// Calls `work` once there is room for it, and again if it found none and `is_worth_it` says
-    /// so, given whether there were many changed pages before it.
-    #[inline]
-    fn admit<T>(
-        &self,
-        extra_pages: u64,
-        work: &mut dyn FnMut() -> Result<T>,
-        is_worth_it: &dyn Fn(bool) -> bool,
-    ) -> Result<T> {
-        self.expect_here()?;
-        let Some(store) = &self.store else { return work() };
-        if self.pager.changed() + extra_pages >= store.room() {
-            self.make_room(store, extra_pages)?;
-        }
-        match work() {
-            Err(Error::Full { .. }) => self.try_again(store, extra_pages, work, is_worth_it),
-            Err(Error::DiskFull { .. }) if self.checkpoint_for_space(store)? => {
-                self.make_room(store, extra_pages)?;
-                work()
-            }
-            other => other,
-        }
+        self.admit(0)?;
+        alone().or_else(|error| self.try_while(0, error, &mut alone, &|_| was_crowded.get()))
     }
 
     /// Makes a checkpoint if that gives space of the data file back. Returns true if it did.
@@ -138,16 +133,27 @@ impl Engine {
         self.pager.changed() > self.pager.most_dirty() / 8
     }
 
-    /// Tries `work` again after a checkpoint. Others may be quicker and change pages before or
-    /// during it. But if there is no room though few pages have changed, there never will be.
+    /// Tries `work` again, which has failed with `error`, if that was a lack of room that a
+    /// checkpoint can end. Others may be quicker and change pages before or during it. But if there
+    /// is no room though few pages have changed, there never will be: `is_worth_it` decides, given
+    /// whether there were many before.
     #[cold]
-    fn try_again<T>(
+    fn try_while<T>(
         &self,
-        store: &Store,
         extra_pages: u64,
+        error: Error,
         work: &mut dyn FnMut() -> Result<T>,
         is_worth_it: &dyn Fn(bool) -> bool,
     ) -> Result<T> {
+        let Some(store) = &self.store else { return Err(error) };
+        match error {
+            Error::Full { .. } => {}
+            Error::DiskFull { .. } if self.checkpoint_for_space(store)? => {
+                self.make_room(store, extra_pages)?;
+                return work();
+            }
+            other => return Err(other),
+        }
         for _ in 0..MOST_TRIES {
             self.checkpoint()?;
             self.make_room(store, extra_pages)?;
@@ -157,7 +163,7 @@ impl Engine {
                 other => return other,
             }
         }
-        Err(Error::Full { budget_bytes: self.pager.budget_bytes() })
+        Err(error)
     }
 
     /// Makes room for some operations and one with extra pages, if need be by a checkpoint.

@@ -86,7 +86,7 @@ impl Default for Gate {
 
 impl Gate {
     /// Enters together with others.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn enter(&self) -> Inside<'_> {
         loop {
             if let Some(inside) = self.try_enter() {
@@ -103,7 +103,7 @@ impl Gate {
     }
 
     /// Enters unless the gate is closed.
-    #[inline]
+    #[inline(always)]
     fn try_enter(&self) -> Option<Inside<'_>> {
         // A thread that is about to end may have no slot any more.
         let number = OWN.try_with(|own| own.0).unwrap_or(SHARED);

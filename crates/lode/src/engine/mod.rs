@@ -33,7 +33,7 @@ use std::time::Duration;
 use crate::error::{Error, Result};
 use crate::io::Disk;
 use crate::pager::{PAGE_BYTES, PageNumber, Pager, ReadEpoch};
-use crate::store::{Catalogue, Durability, Expected, Opened, Settings, Store};
+use crate::store::{Catalogue, Expected, Opened, Settings, Store};
 use crate::table::TableCore;
 use crate::wal::{Body, Log, LogPosition, LogRecord, Together};
 
@@ -41,7 +41,7 @@ pub(crate) use admission::CommitSize;
 pub use compact::Compacted;
 pub(crate) use compact::Sparse;
 pub use faults::{CheckReport, Fault};
-pub(crate) use gate::{Gate, Inside};
+pub(crate) use gate::Gate;
 pub(crate) use handle::Handle;
 pub(crate) use loan::Loan;
 pub(crate) use memory::{available_bytes as available_memory_bytes, most_address_bytes};
@@ -210,12 +210,6 @@ impl Engine {
         self.turn_to_compact.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns true if writes are not refused.
-    #[inline(always)]
-    pub(crate) fn is_healthy(&self) -> bool {
-        self.store.as_ref().is_none_or(Store::is_healthy)
-    }
-
     /// Fails if nothing can be written any more.
     #[inline(always)]
     pub(crate) fn expect_healthy(&self) -> Result<()> {
@@ -225,10 +219,7 @@ impl Engine {
     /// Waits until an operation that ends at `end` in the log is as durable as it has to be.
     #[inline(always)]
     pub(crate) fn acknowledge(&self, end: LogPosition) -> Result<()> {
-        match &self.store {
-            Some(store) if store.level == Durability::Commit => store.sync(end),
-            _ => Ok(()),
-        }
+        self.store.as_ref().map_or(Ok(()), |store| store.acknowledge(end))
     }
 
     /// Fails if the database was closed.

@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 
 use crate::engine::CommitSize;
-use crate::heap::Swapped;
 use crate::index::{Keeps, Swap};
 use crate::{Database, Durability, KeyKind, Options, ReadTable, Schema, Snapshot, Table, Type};
 
@@ -30,11 +29,11 @@ fn change(table: &Table, id: u64, wanted: Option<&[u8]>) {
     let packed = id.to_le_bytes();
     core.in_order(&packed, |key| {
         let seen = core.payload_of(pager, key).expect("it can be read");
-        let swap = Swap { key, seen: seen.as_deref(), wanted: wanted.map(|record| &record[8..]) };
-        match core.swap(pager, Keeps::PagesAndRoom, swap).expect("room") {
-            Swapped::Done(undo) => undo.iter().for_each(|undo| core.give_up(pager, undo)),
-            Swapped::Conflict => panic!("{id} is as it was seen"),
-        }
+        let swap = Swap { seen: seen.as_deref(), wanted: wanted.map(|record| &record[8..]) };
+        let context = core.unlogged(pager).of_step(Keeps::PagesAndRoom);
+        let outcome = core.write(&context, key, swap).expect("room");
+        assert!(outcome.answer, "{id} is as it was seen");
+        outcome.undo.iter().for_each(|undo| core.give_up(pager, undo));
     });
 }
 

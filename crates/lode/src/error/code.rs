@@ -55,7 +55,6 @@ impl Error {
             Self::Forked => "forked",
             Self::Poisoned { .. } => "poisoned",
             Self::NotDurable { .. } => "not_durable",
-            Self::PartlyDone { .. } => "partly_done",
             Self::Io { .. } => "io",
         }
     }
@@ -71,9 +70,6 @@ impl Error {
     /// Returns true if an argument is not possible: a schema, or a key, value, column, record or
     /// table that does not fit. The same call never succeeds.
     pub fn is_bad_input(&self) -> bool {
-        if let Self::PartlyDone { source, .. } = self {
-            return source.is_bad_input();
-        }
         matches!(
             self,
             Self::InvalidSchema { .. }

@@ -28,9 +28,6 @@ use super::Error;
 pub enum Effect {
     /// Nothing has happened, and nothing will.
     None,
-    /// The steps before the error have happened and stay; the rest has not. The error that is the
-    /// source says the effect of the step that failed.
-    Partial,
     /// Everything has happened and stays, as durable as the level of the database says. The error
     /// came after that. To do it again would do it twice.
     Applied,
@@ -49,7 +46,6 @@ impl Error {
         match self {
             Self::Poisoned { effect, .. } => *effect,
             Self::NotDurable { .. } => Effect::Applied,
-            Self::PartlyDone { .. } => Effect::Partial,
             _ => Effect::None,
         }
     }
@@ -59,14 +55,6 @@ impl Error {
         match self {
             Self::Poisoned { why, .. } => Self::Poisoned { why, effect: Effect::Unknown },
             other => Self::NotDurable { source: Box::new(other) },
-        }
-    }
-
-    /// Turns an error into that of an operation which had finished `done` records before the error.
-    pub(crate) fn after_records(self, done: u64) -> Self {
-        match (done, self.effect()) {
-            (0, Effect::None) => self,
-            _ => Self::PartlyDone { done, source: Box::new(self) },
         }
     }
 }

@@ -33,9 +33,8 @@ use crate::types::Type;
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The reason why an operation failed. As a rule nothing has happened then;
-/// [`effect`](Error::effect) says so. The exceptions are [`NotDurable`](Error::NotDurable),
-/// [`PartlyDone`](Error::PartlyDone), and what was being made durable when the database was
-/// [`Poisoned`](Error::Poisoned).
+/// [`effect`](Error::effect) says so. The exceptions are [`NotDurable`](Error::NotDurable), and
+/// what was being made durable when the database was [`Poisoned`](Error::Poisoned).
 ///
 /// ```
 /// use lode::{Database, Error, KeyKind, Schema, Type};
@@ -411,14 +410,6 @@ pub enum Error {
     #[error("it was done, but is not durable yet: {source}; do not repeat it, but flush later")]
     NotDurable {
         /// The error of making it durable.
-        source: Box<Error>,
-    },
-    /// An operation of several steps has ended in the middle. The finished steps stay.
-    #[error("{done} records were dealt with before: {source}")]
-    PartlyDone {
-        /// Records that were finished. For [`load`](crate::Table::load) they are the first ones.
-        done: u64,
-        /// The error that ended it.
         source: Box<Error>,
     },
     /// The operating system returned an error.

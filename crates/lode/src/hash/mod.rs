@@ -27,14 +27,13 @@ use shortcut::{Entry, Shortcut};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::batch::Batch;
-use crate::error::Result;
-use crate::index::{EntryMut, Index, LatchedEntry, Shape, Step, WriteContext};
+use crate::error::{Error, Result};
+use crate::index::{AtEntry, Index, Shape, Step, WriteContext};
 use crate::pager::{PageNumber, PageRef, Pager, ReadEpoch, Seen, Space};
 
 pub(crate) use bucket::MOST_RECORD_BYTES;
 pub(crate) use directory::FirstBuckets;
 pub(crate) use place::HashPlace;
-pub(crate) use write::SlotMut;
 
 /// The lookups that should be in progress at once.
 pub(crate) const AHEAD: usize = 16;
@@ -100,12 +99,6 @@ impl Hash {
     /// Returns the page of the directory's root, which stays the same.
     pub(crate) fn root(&self) -> PageNumber {
         self.directory.root()
-    }
-
-    /// Returns the sizes of the table's records.
-    #[inline(always)]
-    pub(crate) fn shape(&self) -> Shape {
-        self.slots.shape()
     }
 
     #[inline(always)]
@@ -343,6 +336,11 @@ impl Hash {
 }
 
 impl Index for Hash {
+    #[inline(always)]
+    fn shape(&self) -> Shape {
+        self.slots.shape()
+    }
+
     fn get_at(
         &self,
         pager: &Pager,
@@ -383,25 +381,19 @@ impl Index for Hash {
         }
     }
 
-    fn at<T>(
+    fn at<A: AtEntry<Error = Error>>(
         &self,
         context: &WriteContext<'_>,
         key: &[u8],
-        mut work: impl FnMut(&mut dyn EntryMut) -> Result<Step<T>>,
-    ) -> Result<T> {
+        mut work: A,
+    ) -> Result<A::Done> {
         loop {
-            let (entry, bucket, home) = match self.try_latch(context.pager, key) {
-                Some(latched) => latched,
+            let held = match self.try_latch(context.pager, key) {
+                Some(held) => held,
                 None => self.latch_patiently(context.pager, key)?,
             };
-            let mut slot_mut = SlotMut::new((self, entry), bucket, home, key);
-            let step = work(&mut slot_mut);
-            match context.keeps_pages() {
-                true => drop(slot_mut),
-                false => slot_mut.finish(context.pager, context.space),
-            }
-            match step? {
-                Step::Done(answer) => return Ok(answer),
+            match self.at_slot(held, context.pager, context.joins(), key, &mut work)? {
+                Step::Done(done) => return Ok(done),
                 Step::Wait => context.make_log_room()?,
                 Step::Full => self.make_room(context, key)?,
             }

@@ -2,8 +2,7 @@
 
 use super::*;
 use crate::error::Error;
-use crate::index::Put;
-use crate::index::Record;
+use crate::index::{Delete, Insert};
 use crate::pager::{MemoryLimits, PAGE_BYTES, PageMut};
 use crate::wal::TableId;
 
@@ -38,17 +37,16 @@ impl Run {
     }
 
     fn context(&self) -> WriteContext<'_> {
-        WriteContext::unlogged(&self.pager, &self.space, TableId(1))
+        WriteContext::new(&self.pager, &self.space, None, TableId(1))
     }
 
     fn insert(&self, hash: &Hash, id: u64) -> Result<bool> {
         let (key, payload) = (id.to_le_bytes(), Self::payload(id));
-        let record = Record { key: &key, payload: &payload };
-        hash.put(&self.context(), record, Put::Insert)
+        hash.write(&self.context(), &key, Insert(&payload))
     }
 
     fn delete(&self, hash: &Hash, id: u64) -> bool {
-        hash.delete(&self.context(), &id.to_le_bytes()).expect("it can be read")
+        hash.write(&self.context(), &id.to_le_bytes(), Delete).expect("it can be read")
     }
 
     /// Checks that these are all records, by lookups and at a moment.
@@ -94,7 +92,7 @@ fn a_table_grows_through_all_levels_to_its_end_and_shrinks_again() {
         let (mut ids, mut moments) = (Vec::new(), Vec::new());
         for id in 0.. {
             match run.insert(&hash, id) {
-                Ok(there) => assert!(!there),
+                Ok(is_new) => assert!(is_new),
                 Err(Error::TableFull) => break,
                 Err(error) => panic!("{error}"),
             }
@@ -134,7 +132,7 @@ fn a_page_in_two_places_of_the_directory_is_an_error() {
     let run = Run::new(1);
     let hash = run.create();
     for id in 0..4 {
-        assert_eq!(run.insert(&hash, id), Ok(false));
+        assert_eq!(run.insert(&hash, id), Ok(true));
     }
     let root = root::Root::open(hash.root());
     let segment =
@@ -181,7 +179,7 @@ impl Run {
 fn a_bucket_without_a_free_slot_is_an_error() {
     let run = Run::new(1);
     let hash = run.create();
-    assert_eq!(run.insert(&hash, 0), Ok(false));
+    assert_eq!(run.insert(&hash, 0), Ok(true));
     run.forge(&hash, |_| 1);
     run.expect_corrupt(&hash, 1..100);
 }
@@ -191,7 +189,7 @@ fn a_bucket_without_a_free_slot_is_an_error() {
 fn a_distance_beyond_the_page_is_an_error() {
     let run = Run::new(1);
     let hash = run.create();
-    (0..5).for_each(|id| assert_eq!(run.insert(&hash, id), Ok(false)));
+    (0..5).for_each(|id| assert_eq!(run.insert(&hash, id), Ok(true)));
     let count = hash.slots.count() as u64;
     run.forge(&hash, |tag| if tag == 0 { 0 } else { tag + 2 * count });
     run.expect_corrupt(&hash, 5..100);
@@ -202,7 +200,7 @@ fn a_distance_beyond_the_page_is_an_error() {
 fn a_gap_before_a_record_is_an_error() {
     let run = Run::new(1);
     let hash = run.create();
-    (0..12).for_each(|id| assert_eq!(run.insert(&hash, id), Ok(false)));
+    (0..12).for_each(|id| assert_eq!(run.insert(&hash, id), Ok(true)));
     let (way, _) = hash.read_optimistic(&run.pager, hash.place(&[0; 8])).expect("it is whole");
     let mut page = run.pager.latch(way.bucket).expect("no other thread has it");
     let mut other = run.pager.allocate(&run.space).expect("room");
@@ -332,7 +330,7 @@ fn every_moment_of_a_table_that_grows_can_be_read() {
             for _ in 0..ROUNDS {
                 let hash = std::sync::Arc::new(run.create());
                 *newest.lock().expect("no thread panics") = Some(std::sync::Arc::clone(&hash));
-                (0..RECORDS).for_each(|id| assert_eq!(run.insert(&hash, id), Ok(false)));
+                (0..RECORDS).for_each(|id| assert_eq!(run.insert(&hash, id), Ok(true)));
                 (0..RECORDS).for_each(|id| assert!(run.delete(&hash, id)));
             }
         });
@@ -410,13 +408,10 @@ fn buckets_that_cannot_be_joined_are_not_changed() {
         let parameters = Parameters { shape, ..run.parameters() };
         let hash = Hash::create(&run.pager, &run.space, parameters, FirstBuckets::One);
         let hash = hash.expect("room");
-        let put = |id: u32| {
-            let record = Record { key: &id.to_le_bytes(), payload: &[] };
-            hash.put(&run.context(), record, Put::Insert)
-        };
-        (0..=most).for_each(|id| assert_eq!(put(id), Ok(false)));
+        let put = |id: u32| hash.write(&run.context(), &id.to_le_bytes(), Insert(&[]));
+        (0..=most).for_each(|id| assert_eq!(put(id), Ok(true)));
         assert!(run.buckets(&hash) > 1);
-        assert_eq!(hash.delete(&run.context(), &most.to_le_bytes()), Ok(true));
+        assert_eq!(hash.write(&run.context(), &most.to_le_bytes(), Delete), Ok(true));
         let fill = || {
             let mut place = Some(HashPlace::FIRST);
             while let Some(at) = place {

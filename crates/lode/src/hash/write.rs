@@ -1,73 +1,71 @@
 //! Writes of single records to a bucket.
 
-use std::convert::Infallible;
-
 use super::bucket::{Found, Probe};
 use super::shortcut::Entry;
 use super::{Attempt, Hash, Page};
 use crate::error::Result;
-use crate::index::{EntryMut, LatchedEntry, Put, Record, Step, WriteContext, put_at};
+use crate::index::{AtEntry, EntryMut, Record, Step, WriteContext};
 use crate::pager::{Epoch, Latched, PageMut, Pager, Space};
 
 impl Hash {
-    /// Latches the bucket of a key, if it is in memory, and no other thread changes it. Returns
-    /// where it was found, and the slot that is the first choice of the key.
+    /// Latches the bucket of a key, if it is in memory, and no other thread changes it.
     #[inline(always)]
-    pub(super) fn try_latch<'h>(
-        &'h self,
-        pager: &'h Pager,
-        key: &[u8],
-    ) -> Option<(Entry<'h>, Latched<'h>, usize)> {
+    pub(super) fn try_latch<'h>(&'h self, pager: &'h Pager, key: &[u8]) -> Option<Held<'h>> {
         let Attempt { way, words, home } = self.try_read(pager, key)?;
         self.slots.fetch_to_change(words, home);
         let bucket = pager.latch(way.bucket)?;
-        way.entry.validate().then_some((way.entry, bucket, home))
+        way.entry.validate().then_some(Held { entry: way.entry, bucket, home })
     }
 
-    /// Returns the entry of a key, if its bucket is in memory, and no other thread changes it.
+    /// Has `work` done at the slot of a key, if the key's bucket can be latched at once. If few
+    /// records are left, joins the bucket with another, and gives a page back to `space`.
     #[inline(always)]
-    pub(crate) fn try_entry<'h>(&'h self, pager: &'h Pager, key: &'h [u8]) -> Option<SlotMut<'h>> {
-        let (entry, bucket, home) = self.try_latch(pager, key)?;
-        Some(SlotMut::new((self, entry), bucket, home, key))
+    pub(crate) fn try_at<A: AtEntry>(
+        &self,
+        pager: &Pager,
+        space: &Space,
+        key: &[u8],
+        mut work: A,
+    ) -> Option<Result<Step<A::Done>, A::Error>> {
+        let held = self.try_latch(pager, key)?;
+        Some(self.at_slot(held, pager, Some(space), key, &mut work))
     }
 
-    /// Returns the entry of a key that has a record, as a rule.
+    /// Does work at the slot of a key in its latched bucket, and unlatches that. Joins it with
+    /// another, if few records are left, and there is a space that its page may go back to.
     #[inline(always)]
-    pub(crate) fn try_entry_of_record<'h>(
-        &'h self,
-        pager: &'h Pager,
-        key: &'h [u8],
-    ) -> Option<SlotMut<'h>> {
-        let (entry, bucket, home) = self.try_latch(pager, key)?;
+    pub(super) fn at_slot<A: AtEntry>(
+        &self,
+        Held { entry, bucket, home }: Held<'_>,
+        pager: &Pager,
+        space: Option<&Space>,
+        key: &[u8],
+        work: &mut A,
+    ) -> Result<Step<A::Done>, A::Error> {
         let probe = Probe::new(key);
-        let found = self.slots.find_or_gap_of_record(bucket.words(), home, &probe);
-        Some(SlotMut { hash: self, entry, bucket, probe, found, is_sparse: false })
-    }
-
-    /// Inserts a record that need not be logged, if its bucket is in memory, no other thread works
-    /// on it, and there is room. Returns true if the record's key is new.
-    pub(crate) fn try_insert(&self, pager: &Pager, record: Record<'_>) -> Option<bool> {
-        let mut slot_mut = self.try_entry(pager, record.key)?;
-        let epoch = || Ok::<_, Infallible>(Some(pager.epoch()));
-        match put_at(&mut slot_mut, record, Put::Insert, epoch) {
-            Ok(Step::Done(there)) => Some(!there),
-            Ok(Step::Full | Step::Wait) => None,
+        let found = match A::EXPECTS_RECORD {
+            true => self.slots.find_or_gap_of_record(bucket.words(), home, &probe),
+            false => self.slots.find_or_gap(bucket.words(), home, &probe),
+        };
+        let mut slot_mut = SlotMut { hash: self, bucket, probe, found, is_sparse: false };
+        let step = work.work(&mut slot_mut);
+        let SlotMut { bucket, is_sparse, .. } = slot_mut;
+        drop(bucket);
+        if let Some(space) = space.filter(|_| is_sparse) {
+            self.merge_after_removal(pager, space, entry, key);
         }
+        step
     }
 
     /// Latches the bucket of a key as `try_latch` does, but waits if it must.
     #[inline(never)]
-    pub(super) fn latch_patiently<'h>(
-        &'h self,
-        pager: &'h Pager,
-        key: &[u8],
-    ) -> Result<(Entry<'h>, Latched<'h>, usize)> {
+    pub(super) fn latch_patiently<'h>(&'h self, pager: &'h Pager, key: &[u8]) -> Result<Held<'h>> {
         let place = self.place(key);
         loop {
             let (way, _) = self.read_optimistic(pager, place)?;
             let latched = pager.latch(way.bucket);
             if let Some(bucket) = latched.filter(|_| way.entry.validate()) {
-                return Ok((way.entry, bucket, place.home));
+                return Ok(Held { entry: way.entry, bucket, home: place.home });
             }
         }
     }
@@ -107,14 +105,9 @@ impl Hash {
         )
     }
 
-    /// Joins the bucket of a key, in which few records are left, with another, if it need not stay.
+    /// Joins the bucket of a key, in which few records are left, with another.
     #[inline(never)]
-    pub(super) fn merge_after_removal(
-        &self,
-        (pager, space): (&Pager, &Space),
-        entry: Entry<'_>,
-        key: &[u8],
-    ) {
+    fn merge_after_removal(&self, pager: &Pager, space: &Space, entry: Entry<'_>, key: &[u8]) {
         if !entry.is_of_few() {
             // The record is deleted; a join that fails now is done later.
             let _ = self.merge(pager, space, key);
@@ -122,10 +115,17 @@ impl Hash {
     }
 }
 
-/// The slot of a key in its bucket, or the one where it would be.
-pub(crate) struct SlotMut<'h> {
-    hash: &'h Hash,
+/// The latched bucket of a key, and the way to it.
+pub(super) struct Held<'h> {
     entry: Entry<'h>,
+    bucket: Latched<'h>,
+    /// The slot that is the first choice of the key.
+    home: usize,
+}
+
+/// The slot of a key in its bucket, or the one where it would be.
+struct SlotMut<'h> {
+    hash: &'h Hash,
     bucket: Latched<'h>,
     probe: Probe<'h>,
     found: Found,
@@ -133,36 +133,12 @@ pub(crate) struct SlotMut<'h> {
     is_sparse: bool,
 }
 
-impl<'h> SlotMut<'h> {
-    /// Finds the slot of a key with this home.
-    #[inline(always)]
-    pub(super) fn new(
-        (hash, entry): (&'h Hash, Entry<'h>),
-        bucket: Latched<'h>,
-        home: usize,
-        key: &'h [u8],
-    ) -> Self {
-        let probe = Probe::new(key);
-        let found = hash.slots.find_or_gap(bucket.words(), home, &probe);
-        Self { hash, entry, bucket, probe, found, is_sparse: false }
-    }
-
+impl SlotMut<'_> {
     /// Returns the slot of the record, which exists.
     #[inline(always)]
     fn slot(&self) -> usize {
         debug_assert!(self.found.is_there(), "there is no record");
         self.found.slot()
-    }
-}
-
-impl LatchedEntry for SlotMut<'_> {
-    #[inline(always)]
-    fn finish(self, pager: &Pager, space: &Space) {
-        let Self { hash, entry, probe, is_sparse, bucket, .. } = self;
-        drop(bucket);
-        if is_sparse {
-            hash.merge_after_removal((pager, space), entry, probe.key());
-        }
     }
 }
 
@@ -177,6 +153,11 @@ impl EntryMut for SlotMut<'_> {
         let (slots, words) = (&self.hash.slots, self.bucket.words());
         slots.has_room(words, self.found)
             || slots.is_too_far(self.found) && self.hash.has_room_in_order(words, self.probe.key())
+    }
+
+    #[inline(always)]
+    fn payload_size(&self) -> usize {
+        self.hash.slots.shape().payload_size
     }
 
     #[inline(always)]

@@ -4,7 +4,7 @@
 use hashbrown::HashSet;
 
 use super::page::{self, HeapPage};
-use super::plan::Change;
+use super::plan::HeapChange;
 use super::write::Attempt;
 use super::{Entry, Found, Heap, Home, IndexKey};
 use crate::error::{Error, Result};
@@ -100,7 +100,7 @@ impl Evacuation<'_> {
             let room = page::room_for(stored.len());
             let target = self.target.take().or_else(|| heap.free_space.take(room));
             let Some(target) = target else { return Ok(()) };
-            let change = Change::Move { stored: &stored, is_long: slot.is_long, page: target };
+            let change = HeapChange::Move { stored: &stored, is_long: slot.is_long, page: target };
             let home = Some(Home { address, seen, page: from });
             let found = Found { index_key: IndexKey::Key(index_key), home, other: None };
             match heap.attempt(index, context, (&[], found), change, None) {

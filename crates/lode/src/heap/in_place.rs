@@ -6,7 +6,7 @@
 
 use super::long::Cut;
 use super::page::{HeapPageMut, Slot};
-use super::plan::Change;
+use super::plan::HeapChange;
 use super::write::Attempt;
 use super::{Heap, Home};
 use crate::error::Result;
@@ -23,17 +23,19 @@ enum Becomes<'c> {
 
 impl<'c> Becomes<'c> {
     /// Returns the effect of a change on the record in this slot; `None` if it does not stay there.
-    fn of(change: Change<'c>, home: &Home<'_>, slot: Slot) -> Option<Self> {
+    fn of(change: HeapChange<'c>, home: &Home<'_>, slot: Slot) -> Option<Self> {
         let (becomes, stays) = match change {
-            Change::Put { whole, .. } => {
+            HeapChange::Put { whole, .. } => {
                 let is_short = Cut::of(whole.len()).is_none();
                 (Self::Replaced(whole), is_short && home.page.fits_over(slot, whole.len()))
             }
-            Change::Write { at, bytes, front } => {
+            HeapChange::Patch { at, bytes, front } => {
                 let at = at + front;
                 (Self::Overwritten { at, bytes }, at + bytes.len() <= slot.size)
             }
-            Change::Remove | Change::PutBack { .. } | Change::Move { .. } => return None,
+            HeapChange::Delete | HeapChange::PutBack { .. } | HeapChange::Move { .. } => {
+                return None;
+            }
         };
         stays.then_some(becomes)
     }
@@ -47,7 +49,7 @@ impl Heap {
         &self,
         context: &WriteContext<'_>,
         (key, home): (&[u8], &Home<'_>),
-        change: Change<'_>,
+        change: HeapChange<'_>,
     ) -> Result<Option<Attempt>> {
         let number = home.address.slot.into();
         let slot = home.page.slot(number).filter(|slot| !slot.is_long);

@@ -36,7 +36,7 @@ pub(crate) use index_key::{DIGEST_BYTES, Entry, IndexKey, IndexKeys};
 use long::Cut;
 pub(crate) use long::pages_for;
 use page::{HeapPage, Slot};
-pub(crate) use write::{Swapped, UndoRecord};
+pub(crate) use write::{Outcome, UndoRecord};
 
 use crate::error::{Error, Result};
 use crate::index::Index;

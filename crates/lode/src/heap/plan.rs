@@ -4,35 +4,36 @@ use super::long::{self, Cut, PIECE_FROM};
 use super::page::{HeapPage, HeapPageMut, Slot};
 use super::{Address, Heap, Home};
 use crate::error::Result;
-use crate::index::{Record, WriteContext};
+use crate::index::{Change, Redo, WriteContext};
 use crate::pager::{Epoch, Latched, PageNumber, Pager, Seen};
 
-/// The change of a record.
+/// The change of a record in the heap, which stores `front` bytes, those of its key or none, before
+/// its payload.
 #[derive(Clone, Copy)]
-pub(super) enum Change<'c> {
-    /// The record gets this payload; the heap stores `whole`.
-    Put { payload: &'c [u8], whole: &'c [u8] },
-    /// From byte `at` of its payload on, the bytes are `bytes`. In the heap, `front` bytes are
-    /// stored before the payload.
-    Write { at: usize, bytes: &'c [u8], front: usize },
-    /// The record is removed.
-    Remove,
+pub(super) enum HeapChange<'c> {
+    /// The record becomes `whole`.
+    Put { whole: &'c [u8], front: usize },
+    /// The payload gets `bytes` from byte `at` on.
+    Patch { at: usize, bytes: &'c [u8], front: usize },
+    /// The record is deleted.
+    Delete,
     /// The record returns to its page from before a commit that failed: its payload, or its head.
     PutBack { stored: &'c [u8], is_long: bool, page: PageNumber },
     /// The record moves to another page unchanged: its payload, or its head, whose pieces stay.
     Move { stored: &'c [u8], is_long: bool, page: PageNumber },
 }
 
-impl Change<'_> {
+impl HeapChange<'_> {
     /// Logs the change. Returns its epoch; `None` if the log has no room.
     pub(super) fn log(self, context: &WriteContext<'_>, key: &[u8]) -> Result<Option<Epoch>> {
-        match self {
-            Self::Put { payload, .. } => context.log_put(Record { key, payload }),
-            Self::Write { at, bytes, .. } => context.log_patch(key, at, bytes),
-            Self::Remove => context.log_delete(key),
+        let change = match self {
+            Self::Put { whole, front } => Change::Put(&whole[front..]),
+            Self::Patch { at, bytes, .. } => Change::Patch { at, bytes },
+            Self::Delete => Change::Delete,
             // The commit that is undone was not logged; and a record that moves keeps its content.
-            Self::PutBack { .. } | Self::Move { .. } => Ok(Some(context.pager.epoch())),
-        }
+            Self::PutBack { .. } | Self::Move { .. } => return Ok(Some(context.pager.epoch())),
+        };
+        context.log(key, change)
     }
 
     /// Returns the bytes that the record will take up in a shared page, if written as a whole.
@@ -42,17 +43,17 @@ impl Change<'_> {
                 Some(Cut::of(whole.len()).map_or(whole.len(), Cut::head_size))
             }
             Self::PutBack { stored, .. } | Self::Move { stored, .. } => Some(stored.len()),
-            Self::Write { .. } | Self::Remove => None,
+            Self::Patch { .. } | Self::Delete => None,
         }
     }
 
     /// Returns true if it changes these bytes of a record in place.
     fn overwrites(self, range: &std::ops::Range<usize>) -> bool {
         match self {
-            Self::Write { at, bytes, front } => {
+            Self::Patch { at, bytes, front } => {
                 at + front < range.end && range.start < at + front + bytes.len()
             }
-            Self::Put { .. } | Self::Remove | Self::PutBack { .. } | Self::Move { .. } => false,
+            Self::Put { .. } | Self::Delete | Self::PutBack { .. } | Self::Move { .. } => false,
         }
     }
 }
@@ -163,7 +164,7 @@ impl Heap {
         &self,
         pager: &'p Pager,
         home: Option<Home<'p>>,
-        change: Change<'_>,
+        change: HeapChange<'_>,
     ) -> Result<Option<Plan<'p>>> {
         let Some(home) = home else {
             return Ok(Some(Plan { old: None, target: self.new_page(pager, change)? }));
@@ -174,7 +175,7 @@ impl Heap {
             return if home.seen.validate() { Err(home.address.wrong()) } else { Ok(None) };
         };
         let (mut cut, mut pages, mut pieces) = (None, Vec::new(), Vec::new());
-        if slot.is_long && !matches!(change, Change::Move { .. }) {
+        if slot.is_long && !matches!(change, HeapChange::Move { .. }) {
             let Some((head, its_cut)) = self.head_of(&home, slot)? else { return Ok(None) };
             pages = long::pages_of(&head, its_cut).collect();
             cut = Some(its_cut);
@@ -188,18 +189,18 @@ impl Heap {
                 }
             }
         }
-        if let Change::Write { at, bytes, front } = change
+        if let HeapChange::Patch { at, bytes, front } = change
             && at + front + bytes.len() > cut.map_or(slot.size, |cut| cut.size)
         {
             return if home.seen.validate() { Err(home.address.wrong()) } else { Ok(None) };
         }
         let stays = match change {
-            Change::Move { .. } => false,
-            Change::PutBack { page, .. } if page != home.address.page => false,
+            HeapChange::Move { .. } => false,
+            HeapChange::PutBack { page, .. } if page != home.address.page => false,
             _ => change.stored_size().is_none_or(|size| home.page.fits_over(slot, size)),
         };
         let target = if stays { None } else { self.new_page(pager, change)? };
-        if matches!(change, Change::Move { .. }) && target.is_none() {
+        if matches!(change, HeapChange::Move { .. }) && target.is_none() {
             return Ok(None);
         }
         let Home { address, seen, .. } = home;
@@ -210,14 +211,14 @@ impl Heap {
     fn new_page<'p>(
         &self,
         pager: &'p Pager,
-        change: Change<'_>,
+        change: HeapChange<'_>,
     ) -> Result<Option<(Seen<'p>, usize)>> {
-        if let Change::Move { stored, page, .. } = change {
+        if let HeapChange::Move { stored, page, .. } = change {
             let (seen, words) = pager.read_optimistic(page)?;
             let page = HeapPage::new(words);
             return Ok(page.fits(stored.len()).then(|| (seen, page.room())));
         }
-        if let Change::PutBack { stored, page, .. } = change {
+        if let HeapChange::PutBack { stored, page, .. } = change {
             let (seen, words) = pager.read_optimistic(page)?;
             let page = HeapPage::new(words);
             if page.fits(stored.len()) {

@@ -8,7 +8,7 @@ use super::index_key::{DIGEST_BYTES, Hint};
 use super::page::HeapPage;
 use super::{Address, Entry, Heap, IndexKeys};
 use crate::hash::{FirstBuckets, Hash, Parameters};
-use crate::index::{Index, Keeps, Put, Record, Shape, WriteContext};
+use crate::index::{Delete, Index, Insert, Keeps, Patch, Shape, WriteContext};
 use crate::pager::{MemoryLimits, Pager, Space};
 use crate::wal::TableId;
 use crate::{Database, Key, KeyKind, ReadTable, Schema, Snapshot, Table, Type};
@@ -209,20 +209,21 @@ fn an_entry_that_leads_to_a_page_of_the_index_is_an_error_and_no_endless_search(
     let (space, heap) = (Space::default(), Heap::new(Space::default(), IndexKeys::Keys));
     let shape = Shape { key_size: 4, is_variable: false, payload_size: Entry::BYTES };
     let index = hashed(&pager, &space, shape);
-    let context = WriteContext::unlogged(&pager, &space, TableId(1));
+    let context = WriteContext::new(&pager, &space, None, TableId(1));
     let (key, long) = ([1; 4], [1; 1_000]);
-    heap.put(&index, &context, Record { key: &key, payload: &long }, Put::Insert).expect("room");
+    heap.write(&index, &context, &key, Insert(&long)).expect("room");
     // The bucket was the first page. The bytes at the place of a slot there make one.
     let address = Some(Address { page: space.extents()[0], slot: 0 });
     let forged = Entry { address, hint: Hint::default(), is_passed: false }.bytes();
-    assert_eq!(index.write(&context, &key, 0, &forged), Ok(true));
+    assert_eq!(index.write(&context, &key, Patch { at: 0, bytes: &forged }), Ok(true));
     let (seen, _) = pager.read_optimistic(space.extents()[0]).expect("it is there");
     let mut page = pager.latch(seen).expect("no other thread has it");
     let mut words = page.change(pager.epoch());
     words.set(0, 1);
     words.set(1, 1 << 32);
     drop(page);
-    let wrong = heap.delete(&index, &context, &key).expect_err("there is no record");
+    let outcome = heap.write(&index, &context, &key, Delete);
+    let wrong = outcome.map(|_| ()).expect_err("there is no record");
     assert!(matches!(wrong, crate::Error::Corrupt { .. }), "{wrong}");
 }
 
@@ -233,10 +234,10 @@ fn entries_hint_at_where_their_records_were_put() {
         (Space::default(), Heap::new(Space::default(), IndexKeys::Digests { seed: 1 }));
     let shape = Shape { key_size: DIGEST_BYTES, is_variable: false, payload_size: Entry::BYTES };
     let index = hashed(&pager, &space, shape);
-    let context = WriteContext::unlogged(&pager, &space, TableId(1));
+    let context = WriteContext::new(&pager, &space, None, TableId(1));
     for id in 0..KEYS {
-        let record = Record { key: &key(id), payload: &payload(id, 0, id.into()) };
-        heap.put(&index, &context, record, Put::Insert).expect("room");
+        let insert = Insert(&payload(id, 0, id.into()));
+        heap.write(&index, &context, &key(id), insert).expect("room");
     }
     let mut passed = 0;
     for id in 0..KEYS {
@@ -265,17 +266,17 @@ fn a_compaction_frees_pages_without_records_and_lets_the_others_take_some_again(
     let (space, heap) = (Space::default(), Heap::new(Space::default(), IndexKeys::Keys));
     let shape = Shape { key_size: 4, is_variable: false, payload_size: Entry::BYTES };
     let index = hashed(&pager, &space, shape);
-    let context = WriteContext::unlogged(&pager, &space, TableId(1));
+    let context = WriteContext::new(&pager, &space, None, TableId(1));
     let put = |id: u32| {
-        let record = Record { key: &id.to_le_bytes(), payload: &[1; 1_000] };
-        heap.put(&index, &context, record, Put::Insert).expect("room");
+        heap.write(&index, &context, &id.to_le_bytes(), Insert(&[1; 1_000])).expect("room");
     };
     (0..COUNT).for_each(put);
     let full_bytes = pager.used_bytes();
-    let step = WriteContext::of_commit(&pager, &space, TableId(1), Keeps::PagesAndRoom);
+    let step = WriteContext::new(&pager, &space, None, TableId(1)).of_step(Keeps::PagesAndRoom);
     // The first pages have half of their records, the others none.
     for id in (0..COUNT).filter(|id| *id >= 100 || id % 2 == 0) {
-        assert_eq!(heap.delete(&index, &step, &id.to_le_bytes()), Ok(true));
+        let outcome = heap.write(&index, &step, &id.to_le_bytes(), Delete);
+        assert!(outcome.expect("room").answer);
     }
     assert_eq!(pager.used_bytes(), full_bytes);
     for round in 0..3 {

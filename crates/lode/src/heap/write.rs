@@ -1,12 +1,14 @@
 //! Changes of records in the heap.
 
+use std::borrow::Cow;
+
 use super::index_key::{Entry, Hint};
 use super::long::{Cut, Written};
 use super::page::{HeapPage, HeapPageMut};
-use super::plan::{Change, Held};
+use super::plan::{HeapChange, Held};
 use super::{Address, Found, Heap, Home};
 use crate::error::Result;
-use crate::index::{EntryMut, Index, Put, Record, Step, Swap, WriteContext};
+use crate::index::{Change, Decision, EntryMut, Index, Record, Step, Write, WriteContext};
 use crate::pager::{Epoch, Latched, PageNumber, Pager};
 
 /// The outcome of an attempt to change a record.
@@ -27,133 +29,53 @@ pub(crate) struct UndoRecord {
     pieces: Vec<PageNumber>,
 }
 
-/// The outcome of a step of a commit.
-pub(crate) enum Swapped {
-    /// The record is as wanted.
-    Done(Option<Box<UndoRecord>>),
-    /// The record is not as it was seen any more.
-    Conflict,
+/// The outcome of a write.
+pub(crate) struct Outcome {
+    /// The answer of the write.
+    pub answer: bool,
+    /// What undoes it, if it was a step of a commit that changed an existing record of a heap.
+    pub undo: Option<Box<UndoRecord>>,
 }
 
 impl Heap {
-    /// Writes a record, as `put` allows. Returns true if there was one with its key.
-    pub(crate) fn put(
-        &self,
-        index: &impl Index,
-        context: &WriteContext<'_>,
-        Record { key, payload }: Record<'_>,
-        put: Put,
-    ) -> Result<bool> {
-        let whole = self.index_keys.whole(key, payload);
-        let change = Change::Put { payload, whole: &whole };
-        loop {
-            let found = self.find(index, context.pager, key)?;
-            let there = found.home.is_some();
-            if !put.allows(there) {
-                return Ok(there);
-            }
-            if self.attempt(index, context, (key, found), change, None)? == Attempt::Done {
-                return Ok(there);
-            }
-        }
-    }
-
-    /// Reads the payload of a record into `bytes`, lets `change` change it, and writes it if that
-    /// returns true. Returns true if the record exists.
-    pub(crate) fn update(
+    /// Writes the record under a key.
+    #[inline(never)]
+    pub(crate) fn write<W: Write>(
         &self,
         index: &impl Index,
         context: &WriteContext<'_>,
         key: &[u8],
-        bytes: &mut Vec<u8>,
-        change: &mut dyn FnMut(&mut Vec<u8>) -> bool,
-    ) -> Result<bool> {
-        loop {
-            let found = self.read_consistent(index, context.pager, key, bytes)?;
-            if found.home.is_none() {
-                return Ok(false);
-            }
-            if !change(bytes) {
-                return Ok(true);
-            }
-            let whole = self.index_keys.whole(key, bytes);
-            let change = Change::Put { payload: bytes, whole: &whole };
-            if self.attempt(index, context, (key, found), change, None)? == Attempt::Done {
-                return Ok(true);
-            }
-        }
-    }
-
-    /// Overwrites bytes of a record's payload; returns false if the record does not exist.
-    pub(crate) fn write(
-        &self,
-        index: &impl Index,
-        context: &WriteContext<'_>,
-        key: &[u8],
-        (at, bytes): (usize, &[u8]),
-    ) -> Result<bool> {
-        let front = self.index_keys.front(key);
-        self.change_what_is_there(index, context, key, Change::Write { at, bytes, front })
-    }
-
-    /// Deletes a record; returns false if it does not exist.
-    pub(crate) fn delete(
-        &self,
-        index: &impl Index,
-        context: &WriteContext<'_>,
-        key: &[u8],
-    ) -> Result<bool> {
-        self.change_what_is_there(index, context, key, Change::Remove)
-    }
-
-    fn change_what_is_there(
-        &self,
-        index: &impl Index,
-        context: &WriteContext<'_>,
-        key: &[u8],
-        change: Change<'_>,
-    ) -> Result<bool> {
-        loop {
-            let found = self.find(index, context.pager, key)?;
-            if found.home.is_none() {
-                return Ok(false);
-            }
-            if self.attempt(index, context, (key, found), change, None)? == Attempt::Done {
-                return Ok(true);
-            }
-        }
-    }
-
-    /// Does a step of a commit, while the gate is closed: a record becomes what is wanted, if it is
-    /// as it was seen.
-    pub(crate) fn swap(
-        &self,
-        index: &impl Index,
-        context: &WriteContext<'_>,
-        Swap { key, seen, wanted }: Swap<'_>,
-    ) -> Result<Swapped> {
+        write: W,
+    ) -> Result<Outcome> {
         let mut payload = Vec::new();
-        let whole = wanted.map(|payload| self.index_keys.whole(key, payload));
         loop {
-            let found = self.read_consistent(index, context.pager, key, &mut payload)?;
-            let change = match (wanted, &whole) {
-                _ if found.home.as_ref().map(|_| &payload[..]) != seen => {
-                    return Ok(Swapped::Conflict);
+            let found = match W::READS {
+                true => self.read_consistent(index, context.pager, key, &mut payload)?,
+                false => self.find(index, context.pager, key)?,
+            };
+            let home = found.home.as_ref();
+            let Decision { answer, change } = write.decide(home.map(|_| &mut payload));
+            let Some(change) = change else { return Ok(Outcome { answer, undo: None }) };
+            let whole = match change {
+                Change::Put(payload) => self.index_keys.whole(key, payload),
+                Change::Patch { .. } | Change::Delete => Cow::default(),
+            };
+            let front = self.index_keys.front(key);
+            let change = match change {
+                Change::Put(_) => HeapChange::Put { whole: &whole, front },
+                Change::Patch { at, bytes } => HeapChange::Patch { at, bytes, front },
+                Change::Delete => HeapChange::Delete,
+            };
+            let mut undo = None;
+            if let Some(home) = home.filter(|_| context.is_step()) {
+                undo = self.undo_record(home)?;
+                if undo.is_none() {
+                    continue;
                 }
-                (Some(payload), Some(whole)) => Change::Put { payload, whole },
-                _ if found.home.is_some() => Change::Remove,
-                _ => return Ok(Swapped::Done(None)),
-            };
-            let mut undo = match &found.home {
-                Some(home) => match self.undo_record(home)? {
-                    Some(undo) => Some(undo),
-                    None => continue,
-                },
-                None => None,
-            };
+            }
             let keep = undo.as_deref_mut();
             if self.attempt(index, context, (key, found), change, keep)? == Attempt::Done {
-                return Ok(Swapped::Done(undo));
+                return Ok(Outcome { answer, undo });
             }
         }
     }
@@ -184,7 +106,7 @@ impl Heap {
             Some(head) => (&head[..], true),
             None => (&whole[..], false),
         };
-        let change = Change::PutBack { stored, is_long, page: undo.page };
+        let change = HeapChange::PutBack { stored, is_long, page: undo.page };
         loop {
             let found = self.find(index, context.pager, key)?;
             if self.attempt(index, context, (key, found), change, None)? == Attempt::Done {
@@ -207,7 +129,7 @@ impl Heap {
         index: &impl Index,
         context: &WriteContext<'_>,
         (key, found): (&[u8], Found<'_, '_>),
-        change: Change<'_>,
+        change: HeapChange<'_>,
         mut undo: Option<&mut UndoRecord>,
     ) -> Result<Attempt> {
         let (pager, Found { index_key, home, other }) = (context.pager, found);
@@ -221,7 +143,7 @@ impl Heap {
             return Ok(attempt);
         }
         let Some(plan) = self.plan(pager, home, change)? else { return Ok(Attempt::Again) };
-        let attempt = index.at(context, index_key.bytes(), |entry_mut| {
+        let attempt = index.at(context, index_key.bytes(), |entry_mut: &mut dyn EntryMut| {
             if entry_in(entry_mut).map(|entry| entry.address) != plan.found().map(Some) {
                 return Ok(Step::Done(Attempt::Again));
             }
@@ -231,13 +153,13 @@ impl Heap {
             let Some(latches) = plan.latch(pager) else { return Ok(Step::Done(Attempt::Again)) };
             // Pages for the pieces of a long record: no thread waits for room while it has them.
             let written = match change {
-                Change::Put { whole, .. } => Cut::of(whole.len())
+                HeapChange::Put { whole, .. } => Cut::of(whole.len())
                     .map(|cut| Written::new(pager, &self.space, cut, whole))
                     .transpose()?,
-                Change::Write { .. }
-                | Change::Remove
-                | Change::PutBack { .. }
-                | Change::Move { .. } => None,
+                HeapChange::Patch { .. }
+                | HeapChange::Delete
+                | HeapChange::PutBack { .. }
+                | HeapChange::Move { .. } => None,
             };
             match change.log(context, key) {
                 Ok(Some(epoch)) => {
@@ -268,7 +190,7 @@ impl Heap {
         index_key: &[u8],
         address: Address,
     ) -> Result<()> {
-        index.at(context, index_key, |entry_mut| {
+        index.at(context, index_key, |entry_mut: &mut dyn EntryMut| {
             let is_here = |entry: &Entry| entry.address == Some(address) && !entry.is_passed;
             if let Some(entry) = entry_in(entry_mut).filter(is_here) {
                 // Passing is not logged: the replay of the insertion passes the record again.
@@ -285,14 +207,14 @@ impl Heap {
         applying: Applying<'_>,
         entry: (&[u8], &mut dyn EntryMut),
         (old, target): (Option<Held<'_>>, Option<Latched<'_>>),
-        (change, written): (Change<'_>, Option<Written<'_>>),
+        (change, written): (HeapChange<'_>, Option<Written<'_>>),
     ) {
         match change {
-            Change::Write { at, bytes, front } => {
+            HeapChange::Patch { at, bytes, front } => {
                 old.into_iter().for_each(|old| old.overwrite(at + front, bytes, applying.epoch));
             }
-            Change::Remove => self.apply_removal(applying, entry.1, old),
-            Change::Put { whole, .. } => {
+            HeapChange::Delete => self.apply_removal(applying, entry.1, old),
+            HeapChange::Put { whole, .. } => {
                 let (stored, is_long) = match &written {
                     Some(written) => (&written.head[..], true),
                     None => (whole, false),
@@ -303,7 +225,8 @@ impl Heap {
                     piece.change(epoch);
                 }
             }
-            Change::PutBack { stored, is_long, .. } | Change::Move { stored, is_long, .. } => {
+            HeapChange::PutBack { stored, is_long, .. }
+            | HeapChange::Move { stored, is_long, .. } => {
                 self.apply_record(applying, entry, (old, target), (stored, is_long));
             }
         }

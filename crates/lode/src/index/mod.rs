@@ -5,12 +5,16 @@
 //! it. While it has a latch it waits for nothing: if there is no room, it unlatches, makes room,
 //! and starts again.
 
+mod write;
 mod write_context;
 
+pub(crate) use write::{
+    Change, Decision, Delete, Insert, Modify, Patch, Redo, Swap, Unlogged, Upsert, Write, WriteAt,
+};
 pub(crate) use write_context::{Keeps, WriteContext};
 
-use crate::error::Result;
-use crate::pager::{Epoch, Pager, ReadEpoch, Space};
+use crate::error::{Error, Result};
+use crate::pager::{Epoch, Pager, ReadEpoch};
 
 /// The sizes of an index's records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,37 +27,21 @@ pub(crate) struct Shape {
     pub payload_size: usize,
 }
 
+impl Shape {
+    /// Splits a packed record into key and payload, if all records have one size, and it has that.
+    #[inline(always)]
+    pub(crate) fn split(self, record: &[u8]) -> Option<(&[u8], &[u8])> {
+        let Self { is_variable, key_size, payload_size } = self;
+        let has_size = !is_variable && record.len() == key_size + payload_size;
+        has_size.then(|| record.split_at_checked(key_size))?
+    }
+}
+
 /// A record as an index has it: its key in the order of keys, and its payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Record<'r> {
     pub key: &'r [u8],
     pub payload: &'r [u8],
-}
-
-/// The records that may be written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Put {
-    /// Only records whose keys are new.
-    Insert,
-    /// All records.
-    Upsert,
-}
-
-impl Put {
-    /// Returns true if a record may be written, given `is_there`: true if its key has one.
-    #[inline(always)]
-    pub(crate) fn allows(self, is_there: bool) -> bool {
-        self == Self::Upsert || !is_there
-    }
-}
-
-/// A step of a commit: a record becomes `wanted` if it still is as it was `seen`. `None` stands for
-/// no record.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Swap<'s> {
-    pub key: &'s [u8],
-    pub seen: Option<&'s [u8]>,
-    pub wanted: Option<&'s [u8]>,
 }
 
 /// The place of a key in a page that is latched.
@@ -63,6 +51,9 @@ pub(crate) trait EntryMut {
 
     /// Returns true if there is room for one more record.
     fn has_room(&self) -> bool;
+
+    /// Returns the bytes of each payload.
+    fn payload_size(&self) -> usize;
 
     /// Copies the payload of the record, which exists.
     fn read(&self, payload: &mut [u8]);
@@ -77,12 +68,6 @@ pub(crate) trait EntryMut {
     fn remove(&mut self, epoch: Epoch);
 }
 
-/// An entry that has the latch of its page.
-pub(crate) trait LatchedEntry: EntryMut {
-    /// Unlatches the page. Joins it with another, if it has few records left, and need not stay.
-    fn finish(self, pager: &Pager, space: &Space);
-}
-
 /// The outcome of work at an entry.
 pub(crate) enum Step<T> {
     Done(T),
@@ -92,8 +77,33 @@ pub(crate) enum Step<T> {
     Wait,
 }
 
+/// Work at the entry of a key.
+pub(crate) trait AtEntry {
+    /// The result.
+    type Done;
+    type Error;
+
+    /// True if there is a record as a rule.
+    const EXPECTS_RECORD: bool = false;
+
+    /// Does the work, unless room is missing; then it has changed nothing.
+    fn work(&mut self, entry_mut: &mut impl EntryMut) -> Result<Step<Self::Done>, Self::Error>;
+}
+
+impl<T, W: FnMut(&mut dyn EntryMut) -> Result<Step<T>>> AtEntry for W {
+    type Done = T;
+    type Error = Error;
+
+    fn work(&mut self, entry_mut: &mut impl EntryMut) -> Result<Step<T>> {
+        self(entry_mut)
+    }
+}
+
 /// Finds the places of keys.
 pub(crate) trait Index {
+    /// Returns the sizes of the index's records.
+    fn shape(&self) -> Shape;
+
     /// Calls `follow` with the first eight bytes of the payload of a key's record. Returns its
     /// result, if the record has not changed by then; until then it may be called several times.
     /// `None` if the record does not exist.
@@ -113,144 +123,18 @@ pub(crate) trait Index {
         payload: &mut [u8],
     ) -> Result<bool>;
 
-    /// Latches the page of a key and calls `work` with the entry until that returns that it is
-    /// done. In between, makes the room that was missing.
-    fn at<T>(
+    /// Latches the page of a key and has `work` done at the key's entry until it is done. In
+    /// between, makes the room that was missing.
+    fn at<A: AtEntry<Error = Error>>(
         &self,
         context: &WriteContext<'_>,
         key: &[u8],
-        work: impl FnMut(&mut dyn EntryMut) -> Result<Step<T>>,
-    ) -> Result<T>;
+        work: A,
+    ) -> Result<A::Done>;
 
-    /// Writes a record, as `put` allows. Returns true if there was one with its key.
-    fn put(&self, context: &WriteContext<'_>, record: Record<'_>, put: Put) -> Result<bool> {
-        self.at(context, record.key, |entry_mut| {
-            put_at(entry_mut, record, put, || context.log_put(record))
-        })
+    /// Writes the record under a key. Returns the answer of the write.
+    #[inline(always)]
+    fn write(&self, context: &WriteContext<'_>, key: &[u8], write: impl Write) -> Result<bool> {
+        self.at(context, key, WriteAt { key, write, redo: context })
     }
-
-    /// Reads the payload of a record into `bytes`, which is as long, lets `change` change it, and
-    /// writes it if that returns true. Returns true if the record exists.
-    fn update(
-        &self,
-        context: &WriteContext<'_>,
-        key: &[u8],
-        bytes: &mut Vec<u8>,
-        change: &mut dyn FnMut(&mut Vec<u8>) -> bool,
-    ) -> Result<bool> {
-        self.at(context, key, |entry_mut| {
-            if !entry_mut.is_there() {
-                return Ok(Step::Done(false));
-            }
-            entry_mut.read(bytes);
-            if change(bytes) {
-                let record = Record { key, payload: bytes };
-                let Some(epoch) = context.log_put(record)? else { return Ok(Step::Wait) };
-                entry_mut.write(epoch, 0, bytes);
-            }
-            Ok(Step::Done(true))
-        })
-    }
-
-    /// Overwrites bytes of a record's payload; returns false if the record does not exist.
-    fn write(
-        &self,
-        context: &WriteContext<'_>,
-        key: &[u8],
-        at: usize,
-        bytes: &[u8],
-    ) -> Result<bool> {
-        self.at(context, key, |entry_mut| {
-            patch_at(entry_mut, (at, bytes), || context.log_patch(key, at, bytes))
-        })
-    }
-
-    /// Does a step of a commit. Returns false if the record is not as it was seen.
-    fn swap(&self, context: &WriteContext<'_>, swap: Swap<'_>) -> Result<bool> {
-        let Swap { key, seen, wanted } = swap;
-        let mut found = vec![0; seen.map_or(0, <[u8]>::len)];
-        self.at(context, key, |entry_mut| {
-            let there = entry_mut.is_there();
-            if there != seen.is_some() {
-                return Ok(Step::Done(false));
-            }
-            if let Some(seen) = seen {
-                entry_mut.read(&mut found);
-                if found != seen {
-                    return Ok(Step::Done(false));
-                }
-            }
-            let logged = match wanted {
-                Some(_) if !there && !entry_mut.has_room() => return Ok(Step::Full),
-                Some(payload) => context.log_put(Record { key, payload })?,
-                None if there => context.log_delete(key)?,
-                None => return Ok(Step::Done(true)),
-            };
-            let Some(epoch) = logged else { return Ok(Step::Wait) };
-            match wanted {
-                Some(payload) if there => entry_mut.write(epoch, 0, payload),
-                Some(payload) => entry_mut.insert(epoch, Record { key, payload }),
-                None => entry_mut.remove(epoch),
-            }
-            Ok(Step::Done(true))
-        })
-    }
-
-    /// Deletes a record; returns false if it does not exist.
-    fn delete(&self, context: &WriteContext<'_>, key: &[u8]) -> Result<bool> {
-        self.at(context, key, |entry_mut| delete_at(entry_mut, || context.log_delete(key)))
-    }
-}
-
-/// Writes a record at its entry, as `put` allows, once `log` has logged it. Returns true if there
-/// was one.
-#[inline(always)]
-pub(crate) fn put_at<E>(
-    entry_mut: &mut (impl EntryMut + ?Sized),
-    record: Record<'_>,
-    put: Put,
-    log: impl FnOnce() -> Result<Option<Epoch>, E>,
-) -> Result<Step<bool>, E> {
-    let there = entry_mut.is_there();
-    if !put.allows(there) {
-        return Ok(Step::Done(there));
-    }
-    if !there && !entry_mut.has_room() {
-        return Ok(Step::Full);
-    }
-    let Some(epoch) = log()? else { return Ok(Step::Wait) };
-    match there {
-        true => entry_mut.write(epoch, 0, record.payload),
-        false => entry_mut.insert(epoch, record),
-    }
-    Ok(Step::Done(there))
-}
-
-/// Overwrites bytes of the payload from `at` on, once logged. Returns true if there is a record.
-#[inline(always)]
-pub(crate) fn patch_at<E>(
-    entry_mut: &mut (impl EntryMut + ?Sized),
-    (at, bytes): (usize, &[u8]),
-    log: impl FnOnce() -> Result<Option<Epoch>, E>,
-) -> Result<Step<bool>, E> {
-    let there = entry_mut.is_there();
-    if there {
-        let Some(epoch) = log()? else { return Ok(Step::Wait) };
-        entry_mut.write(epoch, at, bytes);
-    }
-    Ok(Step::Done(there))
-}
-
-/// Deletes the record of an entry, once `log` has logged it. Returns true if there was one.
-#[inline(always)]
-pub(crate) fn delete_at<E>(
-    entry_mut: &mut (impl EntryMut + ?Sized),
-    log: impl FnOnce() -> Result<Option<Epoch>, E>,
-) -> Result<Step<bool>, E> {
-    let there = entry_mut.is_there();
-    if there {
-        let Some(epoch) = log()? else { return Ok(Step::Wait) };
-        entry_mut.remove(epoch);
-    }
-    Ok(Step::Done(there))
 }

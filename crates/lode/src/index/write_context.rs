@@ -2,10 +2,10 @@
 
 use std::cell::Cell;
 
-use super::Record;
-use crate::error::Result;
+use super::{Change, Record, Redo};
+use crate::error::{Error, Result};
 use crate::pager::{Epoch, Pager, Space};
-use crate::wal::{Body, Keyed, Log, LogPosition, LogRecord, RecordKind, TableId, Together};
+use crate::wal::{Body, Log, LogPosition, RecordKind, TableId, Together};
 
 /// The purpose of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +13,9 @@ enum Purpose {
     /// One operation.
     Operation,
     /// A step of a commit, which is undone if another step fails. The commit is logged as a whole.
-    CommitStep(Keeps),
+    Step(Keeps),
+    /// The undoing of a step, which needs no room.
+    Undo,
 }
 
 /// The parts that a step of a commit leaves in place, in case it is undone.
@@ -53,29 +55,36 @@ impl<'w> WriteContext<'w> {
         Self { pager, space, log, table, purpose: Purpose::Operation, end, wanted_bytes }
     }
 
-    /// Creates the context of an operation that is not logged: it has been, or changes no record.
-    pub(crate) fn unlogged(pager: &'w Pager, space: &'w Space, table: TableId) -> Self {
-        Self::new(pager, space, None, table)
+    /// Makes it the context of a step of a commit.
+    pub(crate) fn of_step(self, keeps: Keeps) -> Self {
+        Self { purpose: Purpose::Step(keeps), ..self }
     }
 
-    /// Creates the context of a step of a commit.
-    pub(crate) fn of_commit(
-        pager: &'w Pager,
-        space: &'w Space,
-        table: TableId,
-        keeps: Keeps,
-    ) -> Self {
-        Self { purpose: Purpose::CommitStep(keeps), ..Self::unlogged(pager, space, table) }
+    /// Makes it the context of undoing a step of a commit.
+    pub(crate) fn of_undo(self) -> Self {
+        Self { purpose: Purpose::Undo, ..self }
+    }
+
+    /// Returns true if it is a step of a commit, which may be undone.
+    pub(crate) fn is_step(&self) -> bool {
+        matches!(self.purpose, Purpose::Step(_))
     }
 
     /// Returns true if pages have to stay even if they become empty.
+    #[inline(always)]
     pub(crate) fn keeps_pages(&self) -> bool {
         self.purpose != Purpose::Operation
     }
 
+    /// Returns the space that pages go back to which few records are left in; `None` if they have
+    /// to stay.
+    pub(crate) fn joins(&self) -> Option<&'w Space> {
+        (!self.keeps_pages()).then_some(self.space)
+    }
+
     /// Returns true if deleted records must have room in their pages when they are put back.
     pub(crate) fn keeps_room(&self) -> bool {
-        self.purpose == Purpose::CommitStep(Keeps::PagesAndRoom)
+        matches!(self.purpose, Purpose::Step(Keeps::PagesAndRoom) | Purpose::Undo)
     }
 
     /// Returns the end of the last log record; the default position if nothing was logged.
@@ -83,16 +92,8 @@ impl<'w> WriteContext<'w> {
         self.end.get()
     }
 
-    /// Appends a record to the log. Returns the epoch of the operation; `None` if the log has no
-    /// room, for [`make_log_room`](Self::make_log_room).
-    #[inline(always)]
-    fn log(&self, record: &LogRecord<'_>) -> Result<Option<Epoch>> {
-        match self.log {
-            None => Ok(Some(self.pager.epoch())),
-            Some(log) => record.encode(|kind, parts| self.append(log, kind, parts)),
-        }
-    }
-
+    /// Appends a record to the log. If that has no room, [`make_log_room`](Self::make_log_room)
+    /// makes it.
     fn append(
         &self,
         log: &Log,
@@ -113,40 +114,32 @@ impl<'w> WriteContext<'w> {
         self.log.map_or(Ok(()), |log| log.make_room(self.wanted_bytes.get()))
     }
 
-    /// Logs that a record exists.
-    #[inline(always)]
-    pub(crate) fn log_put(&self, Record { key, payload }: Record<'_>) -> Result<Option<Epoch>> {
-        let record = Keyed::Apart { key, rest: payload };
-        self.log(&LogRecord::Put { table: self.table, record })
-    }
-
     /// Logs that several records exist at once.
     pub(crate) fn log_put_all<'r>(
         &self,
         records: impl Iterator<Item = Record<'r>> + Clone,
     ) -> Result<Option<Epoch>> {
         let Some(log) = self.log else { return Ok(Some(self.pager.epoch())) };
-        let put = |Record { key, payload }: Record<'r>| {
-            let record = Keyed::Apart { key, rest: payload };
-            LogRecord::Put { table: self.table, record }
-        };
+        let put =
+            |record: Record<'r>| Change::Put(record.payload).log_record(self.table, record.key);
         match Together::of(records.map(put)) {
             Some(together) => self.append(log, together.kind(), &together),
             None => Ok(Some(self.pager.epoch())),
         }
     }
+}
 
-    /// Logs the new bytes of a record's payload, from byte `at` on.
-    #[inline(always)]
-    pub(crate) fn log_patch(&self, key: &[u8], at: usize, bytes: &[u8]) -> Result<Option<Epoch>> {
-        let bytes = Keyed::Apart { key, rest: bytes };
-        self.log(&LogRecord::Patch { table: self.table, at: at as u32, bytes })
-    }
+impl Redo for WriteContext<'_> {
+    type Error = Error;
 
-    /// Logs that a record does not exist any more.
     #[inline(always)]
-    pub(crate) fn log_delete(&self, key: &[u8]) -> Result<Option<Epoch>> {
-        let key = Keyed::Apart { key, rest: &[] };
-        self.log(&LogRecord::Delete { table: self.table, key })
+    fn log(&self, key: &[u8], change: Change<'_>) -> Result<Option<Epoch>> {
+        match self.log {
+            None => Ok(Some(self.pager.epoch())),
+            Some(log) => {
+                let record = change.log_record(self.table, key);
+                record.encode(|kind, parts| self.append(log, kind, parts))
+            }
+        }
     }
 }

@@ -144,9 +144,12 @@ impl Store {
     }
 
     /// Fails if nothing can be written any more.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn expect_healthy(&self) -> Result<()> {
-        self.unwritable.get().map_or(Ok(()), |why| Err(why.error()))
+        match self.unwritable.get() {
+            None => Ok(()),
+            Some(why) => Err(why.error()),
+        }
     }
 
     /// Forbids all writes, since the content of the disk is unknown. Returns the error for them.
@@ -159,6 +162,12 @@ impl Store {
         fence(Ordering::SeqCst);
         self.room.store(0, Ordering::Relaxed);
         why
+    }
+
+    /// Waits until an operation that ends at `end` in the log is as durable as it has to be.
+    #[inline(always)]
+    pub(crate) fn acknowledge(&self, end: LogPosition) -> Result<()> {
+        if self.level == Durability::Commit { self.sync(end) } else { Ok(()) }
     }
 
     /// Makes everything durable in the log up to a position.

@@ -2,40 +2,11 @@
 
 use super::{Kinds, TableCore};
 use crate::error::Result;
-use crate::heap::{IndexKey, Swapped, UndoRecord};
-use crate::index::{Index, Keeps, Put, Record, Swap, WriteContext};
+use crate::heap::{IndexKey, UndoRecord};
+use crate::index::{Delete, Record, Upsert};
 use crate::pager::Pager;
 
 impl TableCore {
-    /// Returns the context for a step of a commit, while the gate is closed. Nothing is logged.
-    pub(crate) fn context_of_commit<'w>(
-        &'w self,
-        pager: &'w Pager,
-        keeps: Keeps,
-    ) -> WriteContext<'w> {
-        WriteContext::of_commit(pager, &self.space, self.id(), keeps)
-    }
-
-    /// Does a step of a commit, while the gate is closed: gives a record under a key in order its
-    /// wanted payload, if it is as it was seen. The step is not logged.
-    pub(crate) fn swap(&self, pager: &Pager, keeps: Keeps, swap: Swap<'_>) -> Result<Swapped> {
-        let context = self.context_of_commit(pager, keeps);
-        if let Some(heap) = &self.heap {
-            return heap.swap(&self.index, &context, swap);
-        }
-        let inserted = match (&self.index, swap) {
-            (Kinds::Hash(hash), Swap { key, seen: None, wanted: Some(payload) }) => {
-                hash.try_insert(pager, Record { key, payload })
-            }
-            _ => None,
-        };
-        let is_done = match inserted {
-            Some(is_new) => is_new,
-            None => self.index.swap(&context, swap)?,
-        };
-        Ok(if is_done { Swapped::Done(None) } else { Swapped::Conflict })
-    }
-
     /// Undoes a step of a commit, after those that came later: gives the record under `key` back
     /// its payload `seen`. It allocates no page.
     pub(crate) fn roll_back(
@@ -44,14 +15,13 @@ impl TableCore {
         (key, seen): (&[u8], Option<&[u8]>),
         undo: Option<&UndoRecord>,
     ) -> Result<()> {
-        let context = self.context_of_commit(pager, Keeps::PagesAndRoom);
-        let record = seen.map(|payload| Record { key, payload });
-        match (&self.heap, record, undo) {
-            (Some(heap), Some(record), Some(undo)) => {
-                heap.roll_back(&self.index, &context, record, undo)
+        let context = self.unlogged(pager).of_undo();
+        match (&self.heap, seen, undo) {
+            (Some(heap), Some(seen), Some(undo)) => {
+                heap.roll_back(&self.index, &context, Record { key, payload: seen }, undo)
             }
-            (_, Some(record), _) => self.put(&context, record, Put::Upsert).map(drop),
-            (_, None, _) => self.remove(&context, key).map(drop),
+            (_, Some(seen), _) => self.write(&context, key, Upsert(seen)).map(drop),
+            (_, None, _) => self.write(&context, key, Delete).map(drop),
         }
     }
 

@@ -6,8 +6,8 @@ use super::definition::{Definition, Location, free_all};
 use super::kinds::Kinds;
 use crate::batch::Batch;
 use crate::error::{Error, PackedPart, Result, none_if_too_long};
-use crate::heap::{Buffer, Entry, Heap};
-use crate::index::{Index, Put, Record, WriteContext};
+use crate::heap::{Buffer, Entry, Heap, Outcome};
+use crate::index::{Delete, Index, Patch, Upsert, Write, WriteContext};
 use crate::io::Home;
 use crate::pager::{Epoch, PageNumber, Pager, ReadEpoch, Space};
 use crate::schema::key::KeyOrder;
@@ -284,58 +284,25 @@ impl TableCore {
         WriteContext::new(pager, &self.space, log, self.id())
     }
 
-    /// Returns the context for a write that is not logged.
+    /// Returns the context for a write that is not logged: it has been, or changes no record.
     pub(crate) fn unlogged<'w>(&'w self, pager: &'w Pager) -> WriteContext<'w> {
-        WriteContext::unlogged(pager, &self.space, self.id())
+        self.write_context(pager, None)
     }
 
-    /// Writes a record, as `put` allows. Returns true if there was one with its key.
-    pub(crate) fn put(
-        &self,
-        context: &WriteContext<'_>,
-        record: Record<'_>,
-        put: Put,
-    ) -> Result<bool> {
-        match &self.heap {
-            None => self.index.put(context, record, put),
-            Some(heap) => heap.put(&self.index, context, record, put),
-        }
-    }
-
-    /// Overwrites bytes of a record's payload, all of columns of fixed size.
-    pub(crate) fn patch(
+    /// Writes the record under a key in order.
+    #[inline(always)]
+    pub(crate) fn write(
         &self,
         context: &WriteContext<'_>,
         key: &[u8],
-        at: usize,
-        bytes: &[u8],
-    ) -> Result<bool> {
-        match &self.heap {
-            None => self.index.write(context, key, at, bytes),
-            Some(heap) => heap.write(&self.index, context, key, (at, bytes)),
-        }
-    }
-
-    pub(crate) fn change(
-        &self,
-        context: &WriteContext<'_>,
-        key: &[u8],
-        payload: &mut Vec<u8>,
-        change: &mut dyn FnMut(&mut Vec<u8>) -> bool,
-    ) -> Result<bool> {
+        write: impl Write,
+    ) -> Result<Outcome> {
         match &self.heap {
             None => {
-                payload.resize(self.schema().payload_size(), 0);
-                self.index.update(context, key, payload, change)
+                let answer = self.index.write(context, key, write)?;
+                Ok(Outcome { answer, undo: None })
             }
-            Some(heap) => heap.update(&self.index, context, key, payload, change),
-        }
-    }
-
-    pub(crate) fn remove(&self, context: &WriteContext<'_>, key: &[u8]) -> Result<bool> {
-        match &self.heap {
-            None => self.index.delete(context, key),
-            Some(heap) => heap.delete(&self.index, context, key),
+            Some(heap) => heap.write(&self.index, context, key, write),
         }
     }
 
@@ -349,21 +316,21 @@ impl TableCore {
                 let (key, payload) = record.split(split)?;
                 let checked = self.schema().expect_payload(payload);
                 checked.map_err(|error| corrupt(error.to_string()))?;
-                self.put(&context, Record { key, payload }, Put::Upsert).map(drop)
+                self.write(&context, key, Upsert(payload)).map(drop)
             }
             LogRecord::Delete { key, .. } => {
                 let (key, rest) = key.split(split)?;
                 if !rest.is_empty() {
                     return Err(corrupt("it is longer than its key".into()));
                 }
-                self.remove(&context, key).map(drop)
+                self.write(&context, key, Delete).map(drop)
             }
             LogRecord::Patch { at, bytes, .. } => {
                 let (at, (key, bytes)) = (at as usize, bytes.split(split)?);
                 if at + bytes.len() > self.schema().payload_size() {
                     return Err(corrupt("it is beyond its record".into()));
                 }
-                self.patch(&context, key, at, bytes).map(drop)
+                self.write(&context, key, Patch { at, bytes }).map(drop)
             }
             LogRecord::CreateTable { .. } | LogRecord::DropTable { .. } => {
                 Err(corrupt("it is of no record of a table".into()))

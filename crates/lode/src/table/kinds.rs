@@ -9,7 +9,7 @@ use super::definition::Definition;
 use crate::batch::Batch;
 use crate::error::{Error, Result};
 use crate::hash::{Buckets, FirstBuckets, Hash, HashPlace};
-use crate::index::{EntryMut, Index, Step, WriteContext};
+use crate::index::{AtEntry, Index, Shape, WriteContext};
 use crate::pager::{PageNumber, Pager, ReadEpoch, Space};
 use crate::tree::{self, Direction, Leaves, Nodes, Range, Tree, Wanted};
 
@@ -144,10 +144,7 @@ impl Kinds {
 
     /// Returns the parts of a whole record, as a walk wants them.
     pub(crate) fn whole(&self) -> Wanted {
-        Wanted::all(match self {
-            Self::Hash(hash) => hash.shape().payload_size,
-            Self::Tree(tree) => tree.shape().payload_size,
-        })
+        Wanted::all(self.shape().payload_size)
     }
 
     /// Does one step of filling sparse pages from their neighbours. Returns where to continue;
@@ -243,6 +240,14 @@ impl Kinds {
 }
 
 impl Index for Kinds {
+    #[inline(always)]
+    fn shape(&self) -> Shape {
+        match self {
+            Self::Hash(hash) => hash.shape(),
+            Self::Tree(tree) => tree.shape(),
+        }
+    }
+
     fn get_at(
         &self,
         pager: &Pager,
@@ -270,12 +275,12 @@ impl Index for Kinds {
     }
 
     #[inline(always)]
-    fn at<T>(
+    fn at<A: AtEntry<Error = Error>>(
         &self,
         context: &WriteContext<'_>,
         key: &[u8],
-        work: impl FnMut(&mut dyn EntryMut) -> Result<Step<T>>,
-    ) -> Result<T> {
+        work: A,
+    ) -> Result<A::Done> {
         match self {
             Self::Hash(hash) => hash.at(context, key, work),
             Self::Tree(tree) => tree.at(context, key, work),

@@ -20,11 +20,10 @@ pub(crate) use fill::Cursor;
 use neighbours::{Beside, Side};
 use node::{Fences, Layout, Node, SearchKey};
 pub(crate) use scan::{Direction, Leaves, Nodes, Range};
-use write::{TreeEntryMut, is_sparse};
+use write::is_sparse;
 
 use crate::error::{Error, Result};
-use crate::index::WriteContext;
-use crate::index::{EntryMut, Index, LatchedEntry, Record, Shape, Step};
+use crate::index::{AtEntry, Index, Record, Shape, Step, WriteContext};
 use crate::pager::{Image, PageNumber, Pager, ReadEpoch, Seen, Space};
 
 /// The most bytes of a record: a leaf has room for at least three.
@@ -60,11 +59,6 @@ impl Tree {
     /// Returns the page of the root, which stays the same.
     pub(crate) fn root(&self) -> PageNumber {
         self.root
-    }
-
-    /// Returns the sizes of the records of its leaves.
-    pub(crate) fn shape(&self) -> Shape {
-        self.layout.shape
     }
 
     /// Returns a key that is not greater than any other.
@@ -316,6 +310,11 @@ fn goes_up(page: PageNumber) -> Error {
 }
 
 impl Index for Tree {
+    #[inline(always)]
+    fn shape(&self) -> Shape {
+        self.layout.shape
+    }
+
     fn get_at(
         &self,
         pager: &Pager,
@@ -355,26 +354,17 @@ impl Index for Tree {
         }
     }
 
-    fn at<T>(
+    fn at<A: AtEntry<Error = Error>>(
         &self,
         context: &WriteContext<'_>,
         key: &[u8],
-        mut work: impl FnMut(&mut dyn EntryMut) -> Result<Step<T>>,
-    ) -> Result<T> {
-        let WriteContext { pager, space, .. } = *context;
+        mut work: A,
+    ) -> Result<A::Done> {
         loop {
-            let found = self.read_optimistic(pager, SearchKey::new(key), 0)?;
-            let Some(leaf) = pager.latch(found.seen) else {
-                continue;
-            };
-            let mut entry_mut = TreeEntryMut::new(self, leaf, key);
-            let step = work(&mut entry_mut);
-            match context.keeps_pages() {
-                true => drop(entry_mut),
-                false => entry_mut.finish(pager, space),
-            }
-            match step? {
-                Step::Done(answer) => return Ok(answer),
+            let found = self.read_optimistic(context.pager, SearchKey::new(key), 0)?;
+            let Some(leaf) = context.pager.latch(found.seen) else { continue };
+            match self.at_entry(leaf, context.pager, context.joins(), key, &mut work)? {
+                Step::Done(done) => return Ok(done),
                 Step::Wait => context.make_log_room()?,
                 Step::Full => self.make_room(context, key)?,
             }

@@ -2,39 +2,60 @@
 
 use super::Tree;
 use super::node::{Node, NodeMut, SearchKey};
-use crate::index::{EntryMut, LatchedEntry, Record};
+use crate::index::{AtEntry, EntryMut, Record, Step};
 use crate::pager::{Epoch, Latched, Pager, Space};
 
 impl Tree {
-    /// Returns the entry of a key, if no absent or latched page is in the way to it.
+    /// Has `work` done at the entry of a key, if no absent or latched page is in the way to it. If
+    /// few records are left, joins the leaf with another, and gives a page back to `space`.
     #[inline(always)]
-    pub(crate) fn try_entry<'t>(
-        &'t self,
-        pager: &'t Pager,
-        key: &'t [u8],
-    ) -> Option<TreeEntryMut<'t>> {
+    pub(crate) fn try_at<A: AtEntry>(
+        &self,
+        pager: &Pager,
+        space: &Space,
+        key: &[u8],
+        mut work: A,
+    ) -> Option<Result<Step<A::Done>, A::Error>> {
         let (seen, _) = self.try_read(pager, SearchKey::new(key))?;
-        Some(TreeEntryMut::new(self, pager.latch(seen)?, key))
+        Some(self.at_entry(pager.latch(seen)?, pager, Some(space), key, &mut work))
+    }
+
+    /// Does work at the entry of a key in its latched leaf, and unlatches that. Joins it with
+    /// another, if few records are left, and there is a space that its page may go back to.
+    #[inline(always)]
+    pub(super) fn at_entry<A: AtEntry>(
+        &self,
+        leaf: Latched<'_>,
+        pager: &Pager,
+        space: Option<&Space>,
+        key: &[u8],
+        work: &mut A,
+    ) -> Result<Step<A::Done>, A::Error> {
+        let at = self.layout.node(leaf.words()).search(SearchKey::new(key));
+        let mut entry_mut = TreeEntryMut { tree: self, key, leaf, at, is_sparse: false };
+        let step = work.work(&mut entry_mut);
+        let TreeEntryMut { leaf, is_sparse, .. } = entry_mut;
+        drop(leaf);
+        if let Some(space) = space.filter(|_| is_sparse) {
+            // The record is deleted; a join that fails now is done later.
+            let _ = self.merge(pager, space, key);
+        }
+        step
     }
 }
 
 /// The entry of a key in its leaf, or the place where it would be.
-pub(crate) struct TreeEntryMut<'t> {
+struct TreeEntryMut<'t> {
     tree: &'t Tree,
     key: &'t [u8],
     leaf: Latched<'t>,
+    /// The position of the entry, or the one that it would have.
     at: Result<usize, usize>,
     /// True if so many records were removed that the leaf should be joined with another.
     is_sparse: bool,
 }
 
-impl<'t> TreeEntryMut<'t> {
-    #[inline(always)]
-    pub(super) fn new(tree: &'t Tree, leaf: Latched<'t>, key: &'t [u8]) -> Self {
-        let at = tree.layout.node(leaf.words()).search(SearchKey::new(key));
-        Self { tree, key, leaf, at, is_sparse: false }
-    }
-
+impl TreeEntryMut<'_> {
     #[inline(always)]
     fn entry(&self) -> usize {
         self.at.unwrap_or_else(|at| at)
@@ -63,6 +84,11 @@ impl EntryMut for TreeEntryMut<'_> {
     }
 
     #[inline(always)]
+    fn payload_size(&self) -> usize {
+        self.tree.layout.shape.payload_size
+    }
+
+    #[inline(always)]
     fn read(&self, payload: &mut [u8]) {
         self.node().read_payload(self.entry(), 0, payload);
     }
@@ -85,18 +111,6 @@ impl EntryMut for TreeEntryMut<'_> {
         let mut node = self.node_mut(epoch);
         node.remove(entry);
         self.is_sparse = is_sparse(*node);
-    }
-}
-
-impl LatchedEntry for TreeEntryMut<'_> {
-    #[inline(always)]
-    fn finish(self, pager: &Pager, space: &Space) {
-        let Self { tree, key, leaf, is_sparse, .. } = self;
-        drop(leaf);
-        if is_sparse {
-            // The record is deleted; a join that fails now is done later.
-            let _ = tree.merge(pager, space, key);
-        }
     }
 }
 

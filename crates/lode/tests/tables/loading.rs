@@ -41,7 +41,6 @@ fn runs() -> impl Strategy<Value = Vec<Vec<i32>>> {
 /// A way to write many records.
 #[derive(Clone, Copy, Debug)]
 enum How {
-    Load,
     InsertAll,
     InsertAllNew,
     UpsertAll,
@@ -60,7 +59,6 @@ proptest! {
         runs in runs(),
         in_tree in any::<bool>(),
         how in prop_oneof![
-            Just(How::Load),
             Just(How::InsertAll),
             Just(How::InsertAllNew),
             Just(How::UpsertAll),
@@ -71,8 +69,7 @@ proptest! {
         // Nothing happens there by itself: a thread would go on writing while files are copied.
         let disk = Simulated::new(0);
         // What is written together has to fit in there.
-        let memory_bytes = if let How::Load = how { 1 << 20 } else { 16 << 20 };
-        let options = Options::new().memory_bytes(memory_bytes).durability(Durability::Process);
+        let options = Options::new().memory_bytes(16 << 20).durability(Durability::Process);
         let db = simulation::open(&options, &disk, 1).expect("a new database");
         let table = create(&db, kind, rest);
         let mut model = BTreeMap::new();
@@ -94,7 +91,6 @@ proptest! {
                 }
             }
             let written = match how {
-                How::Load => table.load(records),
                 How::InsertAll => table.insert_all(records),
                 How::InsertAllNew => table.insert_all_new(records).map(|_| new),
                 How::UpsertAll => table.upsert_all(records),
@@ -109,22 +105,6 @@ proptest! {
         let table = db.table("t").expect("it is there");
         prop_assert_eq!(&content(&table), &model);
         check(&db).expect("nothing is wrong");
-    }
-}
-
-#[test]
-fn what_is_no_record_ends_it_and_what_came_before_is_there() {
-    for kind in [KeyKind::Hash, KeyKind::Tree] {
-        let db = Database::in_memory().expect("memory");
-        let table = create(&db, kind, Type::Bytes(8));
-        let mut records: Vec<_> = (0..1_000).map(|id| record(&table, id, 7)).collect();
-        records[600].pop();
-        let error = table.load(&records).expect_err("one is too short");
-        assert!(matches!(error, Error::PartlyDone { done: 600, .. }), "{error}");
-        let (effect, why) = (error.effect(), error.to_string());
-        assert_eq!((effect, error.is_bad_input()), (lode::Effect::Partial, true));
-        assert!(why.contains("a packed record has 20 bytes, not 19"), "{why}");
-        assert_eq!(content(&table), (0..600).map(|id| (id, 7)).collect());
     }
 }
 
@@ -239,16 +219,18 @@ fn what_is_written_together_is_seen_together() {
 }
 
 #[test]
-fn several_may_load_at_the_same_time() {
+fn several_threads_may_write_together_at_the_same_time() {
     let db = Database::in_memory().expect("memory");
     let table = create(&db, KeyKind::Tree, Type::Bytes(8));
     let new: u64 = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..4u64)
+        let threads: Vec<_> = (0..4i32)
             .map(|thread| {
                 let table = &table;
-                let records =
-                    (0..20_000).map(move |id| record(table, id * 2 + thread as i32 % 2, 0));
-                scope.spawn(move || table.load(records).expect("room"))
+                let batch = move |at: i32| {
+                    let ids = (at * 100..(at + 1) * 100).map(move |id| id * 2 + thread % 2);
+                    table.insert_all(ids.map(|id| record(table, id, 0))).expect("room")
+                };
+                scope.spawn(move || (0..200).map(batch).sum::<u64>())
             })
             .collect();
         threads.into_iter().map(|thread| thread.join().expect("it loads")).sum()

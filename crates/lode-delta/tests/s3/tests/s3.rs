@@ -34,7 +34,7 @@ impl Bench {
             let records = (0..rows).map(|id| {
                 schema.pack(&[Value::Unsigned(id), Value::Unsigned(id * id)]).expect("it fits")
             });
-            table.load(records).expect("there is room");
+            table.insert_all(records).expect("there is room");
             db.close().expect("it closes");
         }
         Self { folder, server }

@@ -18,7 +18,7 @@ const MOST_BATCH_BYTES: usize = 8 << 20;
 /// let schema = Schema::build("square").key("of", Type::I64).column("is", Type::I64).finish()?;
 /// let squares = db.create_table(&schema, KeyKind::Tree)?;
 /// let all = (0..10_000).map(|n| schema.pack(&[Value::Signed(n), Value::Signed(n * n)]));
-/// squares.load(all.collect::<lode::Result<Vec<_>>>()?)?;
+/// squares.insert_all(all.collect::<lode::Result<Vec<_>>>()?)?;
 ///
 /// let (mut sum, is) = (0, schema.column("is")?);
 /// for batch in squares.iter().columns([is]).batches(1_024) {

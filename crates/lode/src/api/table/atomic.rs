@@ -1,9 +1,11 @@
 //! Changes of a record, or of a column of it, that depend on its current value.
 
 use super::Table;
+use super::writes::Under;
 use crate::api::Key;
 use crate::api::read::with_key;
 use crate::error::{Error, Result};
+use crate::index::Swap;
 use crate::schema::{Column, ColumnId, Type, Value};
 
 impl Table {
@@ -30,15 +32,7 @@ impl Table {
     pub fn compare_and_swap(&self, key: impl Key, expected: &[u8], new: &[u8]) -> Result<bool> {
         with_key(self, key, |key| {
             self.schema().expect_payload(new)?;
-            let mut is_same = false;
-            let there = self.change_in_place(key, &mut |payload| {
-                is_same = payload == expected;
-                payload.clear();
-                payload.extend_from_slice(new);
-                is_same
-            })?;
-            // Between two attempts the record may have been deleted.
-            Ok(there && is_same)
+            self.write(Under { key, write: Swap::of(expected, new) })
         })
     }
 
@@ -66,7 +60,7 @@ impl Table {
     ) -> Result<bool> {
         let (schema, found) = (self.schema(), self.core.column_to_set(column)?);
         let mut outcome = Ok(false);
-        let there = self.change_in_place(key, &mut |payload| {
+        let there = self.change_in_place(key, |payload| {
             let same = schema.bytes_of_payload(payload, found) == expected;
             outcome = match same {
                 true => schema.replace(payload, column, bytes).map(|()| true),
@@ -116,7 +110,7 @@ impl Table {
         let (schema, found) = (self.schema(), self.core.column_to_set(column)?);
         let place = schema.range_in_payload(found);
         let mut outcome = Ok(None);
-        let there = self.change_in_place(key, &mut |payload| {
+        let there = self.change_in_place(key, |payload| {
             let cell = &mut payload[place.clone()];
             outcome = match sum_of(found, cell, by) {
                 Some(sum) => {

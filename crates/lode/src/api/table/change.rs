@@ -10,10 +10,12 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use super::Table;
+use super::writes::Under;
 use crate::api::Key;
 use crate::api::read::with_key;
 use crate::error::{Error, Result};
 use crate::heap;
+use crate::index::{Modify, Swap};
 use crate::table::TableCore;
 
 /// Attempts before [`Table::change`] gives up: each failed because another thread wrote the record.
@@ -124,48 +126,26 @@ impl Table {
             return Ok(false);
         }
         let (mut seen, mut wanted) = (Vec::new(), Vec::new());
-        self.core.in_order(key, |ordered| {
-            expect_not_changing(&self.core, ordered)?;
-            self.db.expect_healthy()?;
-            for _ in 0..MOST_ATTEMPTS {
-                if !self.read_into(key, &mut seen)? {
-                    return Ok(false);
-                }
-                wanted.clone_from(&seen);
-                let changing = Changing::begin(&self.core, ordered);
-                let is_changed = change(&mut wanted);
-                drop(changing);
-                if !is_changed {
-                    return Ok(true);
-                }
-                self.schema().expect_payload(&wanted)?;
-                if self.replace(ordered, &seen, &wanted)? {
-                    return Ok(true);
-                }
-                std::thread::yield_now();
+        self.core.in_order(key, |ordered| expect_not_changing(&self.core, ordered))?;
+        self.db.expect_healthy()?;
+        for _ in 0..MOST_ATTEMPTS {
+            if !self.read_into(key, &mut seen)? {
+                return Ok(false);
             }
-            Err(Error::Conflict { table: self.schema().name().into() })
-        })
-    }
-
-    /// Writes a payload if the record still has the one that was seen. Returns true if it had. The
-    /// key is in order.
-    fn replace(&self, ordered: &[u8], seen: &[u8], wanted: &[u8]) -> Result<bool> {
-        let mut is_same = false;
-        let mut swap = |payload: &mut Vec<u8>| {
-            is_same = payload == seen;
-            if is_same {
-                payload.clear();
-                payload.extend_from_slice(wanted);
+            wanted.clone_from(&seen);
+            let changing = self.core.in_order(key, |ordered| Changing::begin(&self.core, ordered));
+            let is_changed = change(&mut wanted);
+            drop(changing);
+            if !is_changed {
+                return Ok(true);
             }
-            is_same
-        };
-        let pages = heap::pages_for(wanted.len());
-        let mut payload = Vec::new();
-        let is_there = self.write(ordered, pages, |context| {
-            self.core.change(context, ordered, &mut payload, &mut swap)
-        })?;
-        Ok(is_there && is_same)
+            self.schema().expect_payload(&wanted)?;
+            if self.write(Under { key, write: Swap::of(&seen, &wanted) })? {
+                return Ok(true);
+            }
+            std::thread::yield_now();
+        }
+        Err(Error::Conflict { table: self.schema().name().into() })
     }
 
     /// Changes a record as [`change`](Self::change) does, by a closure of the engine, which is
@@ -173,32 +153,28 @@ impl Table {
     pub(super) fn change_in_place(
         &self,
         key: &[u8],
-        change: &mut dyn FnMut(&mut Vec<u8>) -> bool,
+        mut change: impl FnMut(&mut Vec<u8>) -> bool,
     ) -> Result<bool> {
-        self.core.expect_key(key)?;
         let schema = self.core.schema();
-        let (mut payload, mut admitted) = (Vec::new(), 0);
+        let mut most_bytes = 0;
         loop {
-            let (mut fits, mut wanted) = (Ok(()), 0);
-            let mut change = |payload: &mut Vec<u8>| {
-                let changed = change(payload);
-                if changed {
-                    (fits, wanted) =
-                        (schema.expect_payload(payload), heap::pages_for(payload.len()));
+            let (mut fits, mut bytes) = (Ok(()), 0);
+            let is_admitted = |bytes| heap::pages_for(bytes) <= heap::pages_for(most_bytes);
+            let work = RefCell::new(|payload: &mut Vec<u8>| {
+                let is_changed = change(payload);
+                if is_changed {
+                    fits = schema.expect_payload(payload);
+                    bytes = payload.len();
                 }
-                changed && fits.is_ok() && wanted <= admitted
-            };
-            let there = self.core.in_order(key, |key| {
-                self.write(key, admitted, |context| {
-                    self.core.change(context, key, &mut payload, &mut change)
-                })
-            })?;
+                is_changed && fits.is_ok() && is_admitted(bytes)
+            });
+            let is_there = self.write(Under { key, write: Modify { work: &work, most_bytes } })?;
             fits?;
-            if wanted <= admitted {
-                return Ok(there);
+            if is_admitted(bytes) {
+                return Ok(is_there);
             }
             // It takes up more pages than were asked for.
-            admitted = wanted;
+            most_bytes = bytes;
         }
     }
 }

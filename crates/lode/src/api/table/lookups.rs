@@ -5,7 +5,7 @@
 use super::Table;
 use crate::error::Result;
 use crate::hash::{Attempt, Hash};
-use crate::index::Shape;
+use crate::index::{Index, Shape};
 use crate::pager::ReadEpoch;
 
 impl Table {

@@ -4,6 +4,7 @@
 use super::Table;
 use crate::error::Result;
 use crate::hash::{AHEAD, Hash};
+use crate::index::Index;
 use crate::table::FetchFor;
 use crate::tree::Tree;
 

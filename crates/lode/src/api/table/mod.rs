@@ -2,7 +2,6 @@
 
 mod atomic;
 mod change;
-mod load;
 mod lookups;
 mod many;
 mod together;
@@ -14,7 +13,7 @@ use super::Row;
 use super::row::Shape;
 use crate::engine::Handle;
 use crate::hash::Hash;
-use crate::index;
+use crate::index::{self, Index};
 use crate::schema::Schema;
 use crate::table::{KeyKind, Kinds, TableCore};
 

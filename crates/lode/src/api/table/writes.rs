@@ -1,297 +1,286 @@
-//! Writes of single records. Most have nothing in their way. The record is in a bucket or a leaf
-//! that is in memory and that no other thread changes. There is room for it, and no wait is needed
-//! afterwards. Those writes are *attempted*, as lookups are. Everything else is left to the
-//! functions that wait, make room, and report errors.
+//! Writes of single records.
+//!
+//! All go one way: a key and a [`Write`] pass admission and the gate. The index latches the page of
+//! the key's entry, logs the change and applies it; in a table with a heap, the heap does so. As a
+//! rule the page is in memory, no other thread changes it, and it has room: then nothing waits.
 
-use std::convert::Infallible;
-
-use super::{Table, change, expect_not_changing};
+use super::{Table, change::is_any_changing, expect_not_changing};
 use crate::api::Key;
 use crate::api::read::with_key;
-use crate::engine::Inside;
 use crate::error::{Error, PackedPart, Result};
-use crate::heap;
+use crate::hash::Hash;
+use crate::heap::{self, Heap};
 use crate::index::{
-    LatchedEntry, Put, Record, Shape, Step, WriteContext, delete_at, patch_at, put_at,
+    AtEntry, Delete, Index, Insert, Patch, Shape, Step, Unlogged, Upsert, Write, WriteAt,
+    WriteContext,
 };
-use crate::pager::{Epoch, Pager};
+use crate::pager::{Pager, Space};
 use crate::schema::ColumnId;
+use crate::table::{Kinds, TableCore};
+use crate::tree::Tree;
+use crate::wal::LogPosition;
 
-/// The result of an attempt: true if there was a record. (An error is boxed: with one in it, this
-/// would be copied through memory.)
-type Attempted<E = Box<Error>> = Result<bool, E>;
+/// What a caller asks for: a write, and the record that it is of.
+pub(super) trait Request<'w>: Copy {
+    type Write: Write;
 
-/// A log for the writes that are attempted.
-trait Logs<'t>: Sized {
-    type Error;
+    /// Returns the packed key and the write, if records of these sizes can be such.
+    fn of_sizes(self, shape: Shape) -> Option<(&'w [u8], Self::Write)>;
 
-    /// Starts to write; returns `None` if that may be refused, or has to wait.
-    fn attempt(table: &'t Table) -> Option<Attempt<'t, Self>>;
-
-    /// Logs a written record, as [`WriteContext::log_put`] does.
-    fn put(&self, record: Record<'_>) -> Result<Option<Epoch>, Self::Error>;
-
-    /// Logs changed bytes of a payload, as [`WriteContext::log_patch`] does.
-    fn patch(&self, key: &[u8], at: usize, bytes: &[u8]) -> Result<Option<Epoch>, Self::Error>;
-
-    /// Logs a deleted record, as [`WriteContext::log_delete`] does.
-    fn delete(&self, key: &[u8]) -> Result<Option<Epoch>, Self::Error>;
+    /// Returns the packed key and the write; `None` if no record can have the key.
+    fn of_any(self, core: &TableCore) -> Result<Option<(&'w [u8], Self::Write)>>;
 }
 
-/// Logs nothing, in memory.
-struct Unlogged<'t>(&'t Pager);
+/// A write of the record under a packed key.
+#[derive(Clone, Copy)]
+pub(super) struct Under<'w, W> {
+    pub key: &'w [u8],
+    pub write: W,
+}
 
-impl<'t> Logs<'t> for Unlogged<'t> {
-    type Error = Infallible;
+impl<'w, W: Write> Request<'w> for Under<'w, W> {
+    type Write = W;
 
     #[inline(always)]
-    fn attempt(table: &'t Table) -> Option<Attempt<'t, Self>> {
-        debug_assert!(table.is_in_memory(), "writes to directories are logged");
-        Attempt::begin(table, Unlogged(table.db.pager()))
+    fn of_sizes(self, shape: Shape) -> Option<(&'w [u8], W)> {
+        let is_whole = !shape.is_variable && self.key.len() == shape.key_size;
+        is_whole.then_some((self.key, self.write))
     }
 
-    #[inline(always)]
-    fn put(&self, _: Record<'_>) -> Result<Option<Epoch>, Infallible> {
-        Ok(Some(self.0.epoch()))
-    }
-
-    #[inline(always)]
-    fn patch(&self, _: &[u8], _: usize, _: &[u8]) -> Result<Option<Epoch>, Infallible> {
-        Ok(Some(self.0.epoch()))
-    }
-
-    #[inline(always)]
-    fn delete(&self, _: &[u8]) -> Result<Option<Epoch>, Infallible> {
-        Ok(Some(self.0.epoch()))
+    fn of_any(self, core: &TableCore) -> Result<Option<(&'w [u8], W)>> {
+        Ok(core.can_have(self.key)?.then_some((self.key, self.write)))
     }
 }
 
-/// Writes to the log, in a directory.
-impl<'t> Logs<'t> for WriteContext<'t> {
-    type Error = Box<Error>;
+/// A write of a packed record, made of its payload.
+#[derive(Clone, Copy)]
+struct Whole<'w, F> {
+    record: &'w [u8],
+    write: F,
+}
+
+impl<'w, W: Write, F: Fn(&'w [u8]) -> W + Copy> Request<'w> for Whole<'w, F> {
+    type Write = W;
 
     #[inline(always)]
-    fn attempt(table: &'t Table) -> Option<Attempt<'t, Self>> {
-        if !table.db.is_ready() {
-            return None;
-        }
-        let log = table.core.write_context(table.db.pager(), table.db.log());
-        let attempt = Attempt::begin(table, log)?;
-        // A commit may have failed half-way while this waited.
-        table.db.is_healthy().then_some(attempt)
+    fn of_sizes(self, shape: Shape) -> Option<(&'w [u8], W)> {
+        let (key, payload) = shape.split(self.record)?;
+        Some((key, (self.write)(payload)))
     }
 
-    #[inline(always)]
-    fn put(&self, record: Record<'_>) -> Result<Option<Epoch>, Box<Error>> {
-        logged(self.log_put(record))
-    }
-
-    #[inline(always)]
-    fn patch(&self, key: &[u8], at: usize, bytes: &[u8]) -> Result<Option<Epoch>, Box<Error>> {
-        logged(self.log_patch(key, at, bytes))
-    }
-
-    #[inline(always)]
-    fn delete(&self, key: &[u8]) -> Result<Option<Epoch>, Box<Error>> {
-        logged(self.log_delete(key))
+    fn of_any(self, core: &TableCore) -> Result<Option<(&'w [u8], W)>> {
+        let (key, payload) = core.split(self.record)?;
+        Ok(Some((key, (self.write)(payload))))
     }
 }
 
-/// Returns what was logged; `None` if there was no room, so that the slow path makes some.
-#[inline(always)]
-fn logged(result: Result<Option<Epoch>>) -> Result<Option<Epoch>, Box<Error>> {
-    match result {
-        Ok(epoch) => Ok(epoch),
-        Err(Error::Full { .. } | Error::DiskFull { .. }) => Ok(None),
-        Err(error) => Err(Box::new(error)),
+/// The place of a table's records: an index that has them itself, or a heap.
+trait Records {
+    /// True if keys have to be put in order.
+    const IS_ORDERED: bool = true;
+
+    /// Returns the sizes of the records, if they are in the index.
+    #[inline(always)]
+    fn sizes(&self) -> Option<Shape> {
+        None
+    }
+
+    /// Returns the pages of its own that a payload of this size takes up.
+    fn pages_for(_: usize) -> u64 {
+        0
+    }
+
+    /// Does work at the entry of a key, if records are in the index and nothing is in the way.
+    #[inline(always)]
+    fn try_at<A: AtEntry>(
+        &self,
+        _: &Pager,
+        _: &Space,
+        _: &[u8],
+        _: A,
+    ) -> Option<Result<Step<A::Done>, A::Error>> {
+        None
     }
 }
 
-/// A thread inside the gate that writes a record, if nothing is in its way.
-struct Attempt<'t, L> {
-    table: &'t Table,
-    log: L,
-    _inside: Inside<'t>,
-}
+impl Records for Hash {
+    const IS_ORDERED: bool = false;
 
-impl<'t, L: Logs<'t>> Attempt<'t, L> {
     #[inline(always)]
-    fn begin(table: &'t Table, log: L) -> Option<Self> {
-        // In a forked process, the gate may never open again.
-        if change::is_any_changing() || !table.core.is_here() {
-            return None;
-        }
-        let attempt = Self { table, log, _inside: table.db.gate().enter() };
-        (!table.core.is_gone()).then_some(attempt)
-    }
-
-    /// Ends the attempt at an entry. Returns the result, if the step is done.
-    #[inline(always)]
-    fn finish(
-        self,
-        entry_mut: impl LatchedEntry,
-        step: Result<Step<bool>, L::Error>,
-    ) -> Option<Attempted<L::Error>> {
-        entry_mut.finish(self.table.db.pager(), &self.table.core.space);
-        match step {
-            Ok(Step::Done(there)) => Some(Ok(there)),
-            Ok(Step::Full | Step::Wait) => None,
-            Err(error) => Some(Err(error)),
-        }
+    fn sizes(&self) -> Option<Shape> {
+        Some(self.shape())
     }
 
     #[inline(always)]
-    fn put(
-        self,
-        mut entry_mut: impl LatchedEntry,
-        record: Record<'_>,
-        put: Put,
-    ) -> Option<Attempted<L::Error>> {
-        let step = put_at(&mut entry_mut, record, put, || self.log.put(record));
-        self.finish(entry_mut, step)
-    }
-
-    #[inline(always)]
-    fn patch(
-        self,
-        mut entry_mut: impl LatchedEntry,
+    fn try_at<A: AtEntry>(
+        &self,
+        pager: &Pager,
+        space: &Space,
         key: &[u8],
-        (at, bytes): (usize, &[u8]),
-    ) -> Option<Attempted<L::Error>> {
-        let step = patch_at(&mut entry_mut, (at, bytes), || self.log.patch(key, at, bytes));
-        self.finish(entry_mut, step)
+        work: A,
+    ) -> Option<Result<Step<A::Done>, A::Error>> {
+        self.try_at(pager, space, key, work)
+    }
+}
+
+impl Records for Tree {
+    #[inline(always)]
+    fn sizes(&self) -> Option<Shape> {
+        Some(self.shape())
     }
 
     #[inline(always)]
-    fn delete(self, mut entry_mut: impl LatchedEntry, key: &[u8]) -> Option<Attempted<L::Error>> {
-        let step = delete_at(&mut entry_mut, || self.log.delete(key));
-        self.finish(entry_mut, step)
+    fn try_at<A: AtEntry>(
+        &self,
+        pager: &Pager,
+        space: &Space,
+        key: &[u8],
+        work: A,
+    ) -> Option<Result<Step<A::Done>, A::Error>> {
+        self.try_at(pager, space, key, work)
     }
 }
 
-/// Splits a record into key and payload, if the sizes are fixed, and it has them.
-#[inline(always)]
-fn split(shape: Shape, bytes: &[u8]) -> Option<Record<'_>> {
-    let Shape { is_variable, key_size, payload_size } = shape;
-    let has_size = !is_variable && bytes.len() == key_size + payload_size;
-    let (key, payload) = has_size.then(|| bytes.split_at_checked(key_size))??;
-    Some(Record { key, payload })
-}
-
-/// Returns true if all keys of the index have one size, and this one has it.
-#[inline(always)]
-fn has_size(shape: Shape, key: &[u8]) -> bool {
-    !shape.is_variable && key.len() == shape.key_size
+impl Records for Heap {
+    fn pages_for(bytes: usize) -> u64 {
+        heap::pages_for(bytes)
+    }
 }
 
 impl Table {
-    /// Returns true if the database is in memory.
+    /// Writes a record. Returns the answer of the write, when the change is as durable as the level
+    /// says; false if no record can have the key.
     #[inline(always)]
-    fn is_in_memory(&self) -> bool {
-        self.db.store().is_none()
-    }
-
-    /// Writes a record, as `put` allows, if nothing is in the way. Returns true if there was one.
-    #[inline(never)]
-    fn try_put<'t, L: Logs<'t>>(&'t self, bytes: &[u8], put: Put) -> Option<Attempted<L::Error>> {
-        let Some(hash) = self.buckets() else { return self.try_put_in_order::<L>(bytes, put) };
-        let record = split(hash.shape(), bytes)?;
-        let attempt = L::attempt(self)?;
-        attempt.put(hash.try_entry(self.db.pager(), record.key)?, record, put)
-    }
-
-    /// Writes a record as `try_put` does, in a tree whose leaves have the records.
-    #[inline(never)]
-    fn try_put_in_order<'t, L: Logs<'t>>(
-        &'t self,
-        bytes: &[u8],
-        put: Put,
-    ) -> Option<Attempted<L::Error>> {
-        let tree = self.core.tree_of_records()?;
-        let Record { key, payload } = split(tree.shape(), bytes)?;
-        self.core.in_order(key, |key| {
-            let attempt = L::attempt(self)?;
-            attempt.put(tree.try_entry(self.db.pager(), key)?, Record { key, payload }, put)
-        })
-    }
-
-    /// Overwrites bytes of a payload, if nothing is in the way. Returns true if there is a record.
-    #[inline(never)]
-    fn try_patch<'t, L: Logs<'t>>(
-        &'t self,
-        key: &[u8],
-        patch: (usize, &[u8]),
-    ) -> Option<Attempted<L::Error>> {
-        let Some(hash) = self.buckets() else { return self.try_patch_in_order::<L>(key, patch) };
-        if !has_size(hash.shape(), key) {
-            return None;
+    pub(super) fn write<'w>(&self, request: impl Request<'w>) -> Result<bool> {
+        match self.write_at_once(&request) {
+            Some(answer) => Ok(answer),
+            None => self.write_admitted(request),
         }
-        let attempt = L::attempt(self)?;
-        attempt.patch(hash.try_entry_of_record(self.db.pager(), key)?, key, patch)
+    }
+
+    /// Writes a record, if the database is in memory and nothing is in the way.
+    #[inline(always)]
+    fn write_at_once<'w>(&self, request: &impl Request<'w>) -> Option<bool> {
+        if self.db.store().is_none() { self.try_write(request) } else { None }
+    }
+
+    /// Writes a record in memory, if nothing is in the way and it cannot fail. Returns the answer.
+    #[inline(never)]
+    fn try_write<'w>(&self, request: &impl Request<'w>) -> Option<bool> {
+        match (&self.core.index, &self.core.heap) {
+            (Kinds::Hash(hash), None) => self.try_write_in(&**hash, request),
+            (Kinds::Tree(tree), None) => self.try_write_in_order(tree, request),
+            (_, Some(_)) => None,
+        }
     }
 
     #[inline(never)]
-    fn try_patch_in_order<'t, L: Logs<'t>>(
-        &'t self,
-        key: &[u8],
-        patch: (usize, &[u8]),
-    ) -> Option<Attempted<L::Error>> {
-        let tree = self.core.tree_of_records()?;
-        if !has_size(tree.shape(), key) {
-            return None;
-        }
-        self.core.in_order(key, |key| {
-            let attempt = L::attempt(self)?;
-            attempt.patch(tree.try_entry(self.db.pager(), key)?, key, patch)
-        })
+    fn try_write_in_order<'w>(&self, tree: &Tree, request: &impl Request<'w>) -> Option<bool> {
+        self.try_write_in(tree, request)
     }
 
-    /// Deletes a record, if nothing is in the way. Returns true if there was one.
-    #[inline(never)]
-    fn try_delete<'t, L: Logs<'t>>(&'t self, key: &[u8]) -> Option<Attempted<L::Error>> {
-        let Some(hash) = self.buckets() else { return self.try_delete_in_order::<L>(key) };
-        if !has_size(hash.shape(), key) {
-            return None;
-        }
-        let attempt = L::attempt(self)?;
-        attempt.delete(hash.try_entry(self.db.pager(), key)?, key)
-    }
-
-    #[inline(never)]
-    fn try_delete_in_order<'t, L: Logs<'t>>(&'t self, key: &[u8]) -> Option<Attempted<L::Error>> {
-        let tree = self.core.tree_of_records()?;
-        if !has_size(tree.shape(), key) {
-            return None;
-        }
-        self.core.in_order(key, |key| {
-            let attempt = L::attempt(self)?;
-            attempt.delete(tree.try_entry(self.db.pager(), key)?, key)
-        })
-    }
-
-    /// Calls `work`, which changes the record of a key in order next to other writers, and
-    /// `extra_pages` more pages than most operations. Returns when the change is as durable as the
-    /// level says.
-    #[inline]
-    pub(super) fn write<T>(
+    #[inline(always)]
+    fn try_write_in<'w, R: Records>(
         &self,
-        key: &[u8],
-        extra_pages: u64,
-        mut work: impl FnMut(&WriteContext<'_>) -> Result<T>,
-    ) -> Result<T> {
-        expect_not_changing(&self.core, key)?;
-        let turn = self.db.turn_for(extra_pages);
-        let (done, end) = self.db.admitted(extra_pages, &mut || {
+        records: &R,
+        request: &impl Request<'w>,
+    ) -> Option<bool> {
+        let (key, write) = request.of_sizes(records.sizes()?)?;
+        self.in_order_of(records, key, |key| {
+            // In a forked process, the gate may never open again.
+            if is_any_changing() || !self.core.is_here() {
+                return None;
+            }
             let _inside = self.db.gate().enter();
-            // A commit may have failed half-way while this waited.
-            self.db.expect_healthy()?;
-            self.core.ensure_open()?;
-            let context = self.core.write_context(self.db.pager(), self.db.log());
-            Ok((work(&context)?, context.end()))
-        })?;
-        drop(turn);
-        self.db.acknowledge(end).map_err(Error::after_effect)?;
-        Ok(done)
+            if self.core.is_gone() {
+                return None;
+            }
+            let pager = self.db.pager();
+            let work = WriteAt { key, write, redo: &Unlogged(pager) };
+            match records.try_at(pager, &self.core.space, key, work)? {
+                Ok(Step::Done(answer)) => Some(answer),
+                Ok(Step::Full | Step::Wait) => None,
+            }
+        })
+    }
+
+    /// Writes a record once there is room for the changed pages. Waits for what is in the way.
+    #[inline(never)]
+    fn write_admitted<'w>(&self, request: impl Request<'w>) -> Result<bool> {
+        match (&self.core.index, &self.core.heap) {
+            (Kinds::Hash(hash), None) => self.write_in(&**hash, request),
+            (Kinds::Tree(tree), None) => self.write_in(tree, request),
+            (_, Some(heap)) => self.write_in(heap, request),
+        }
+    }
+
+    #[inline(never)]
+    fn write_in<'w, R: Records>(&self, records: &R, request: impl Request<'w>) -> Result<bool> {
+        let requested = match records.sizes().and_then(|shape| request.of_sizes(shape)) {
+            Some(requested) => requested,
+            None => match request.of_any(&self.core)? {
+                Some(requested) => requested,
+                None => return Ok(false),
+            },
+        };
+        let (key, write) = requested;
+        self.in_order_of(records, key, |key| {
+            expect_not_changing(&self.core, key)?;
+            let extra_pages = R::pages_for(write.most_bytes());
+            let turn = self.db.turn_for(extra_pages);
+            self.db.admit(extra_pages)?;
+            let (answer, end) = match self.write_inside(records, key, write) {
+                Ok(written) => written,
+                Err(error) => self.db.try_again(extra_pages, *error, &mut || {
+                    self.write_inside(records, key, write).map_err(|error| *error)
+                })?,
+            };
+            drop(turn);
+            self.db.acknowledge(end).map_err(Error::after_effect)?;
+            Ok(answer)
+        })
+    }
+
+    /// Writes the record under a key in order next to other writers. Returns the answer, and the
+    /// end of the write in the log.
+    #[inline(always)]
+    fn write_inside(
+        &self,
+        records: &impl Records,
+        key: &[u8],
+        write: impl Write,
+    ) -> Result<(bool, LogPosition), Box<Error>> {
+        let _inside = self.db.gate().enter();
+        // A commit may have failed half-way while this waited.
+        self.db.expect_healthy()?;
+        self.core.ensure_open()?;
+        let pager = self.db.pager();
+        let context = self.core.write_context(pager, self.db.log());
+        let work = WriteAt { key, write, redo: &context };
+        let answer = match records.try_at(pager, context.space, key, work) {
+            Some(Ok(Step::Done(answer))) => answer,
+            Some(Err(error)) => return Err(error.into()),
+            Some(Ok(Step::Full | Step::Wait)) | None => {
+                self.write_patiently(&context, key, write)?
+            }
+        };
+        Ok((answer, context.end()))
+    }
+
+    #[inline(never)]
+    fn write_patiently(
+        &self,
+        context: &WriteContext<'_>,
+        key: &[u8],
+        write: impl Write,
+    ) -> Result<bool, Box<Error>> {
+        Ok(self.core.write(context, key, write)?.answer)
+    }
+
+    /// Calls `work` with a packed key in the order of keys.
+    #[inline(always)]
+    fn in_order_of<T, R: Records>(&self, _: &R, key: &[u8], work: impl FnOnce(&[u8]) -> T) -> T {
+        if R::IS_ORDERED { self.core.in_order(key, work) } else { work(key) }
     }
 
     /// Inserts a packed record; returns false if there is one with its key.
@@ -301,7 +290,7 @@ impl Table {
     /// table; and those of [writing](Self#errors).
     #[inline]
     pub fn insert(&self, record: &[u8]) -> Result<bool> {
-        self.put(record, Put::Insert).map(|there| !there)
+        self.write(Whole { record, write: Insert })
     }
 
     /// Writes a packed record, and replaces one with its key. Returns true if there was one.
@@ -310,30 +299,7 @@ impl Table {
     /// As [`insert`](Self::insert).
     #[inline]
     pub fn upsert(&self, record: &[u8]) -> Result<bool> {
-        self.put(record, Put::Upsert)
-    }
-
-    #[inline]
-    fn put(&self, record: &[u8], put: Put) -> Result<bool> {
-        if self.is_in_memory()
-            && let Some(Ok(there)) = self.try_put::<Unlogged<'_>>(record, put)
-        {
-            return Ok(there);
-        }
-        self.put_patiently(record, put)
-    }
-
-    #[inline(never)]
-    fn put_patiently(&self, record: &[u8], put: Put) -> Result<bool> {
-        if let Some(attempted) = self.try_put::<WriteContext<'_>>(record, put) {
-            return attempted.map_err(|error| *error);
-        }
-        let (key, payload) = self.core.split(record)?;
-        self.core.in_order(key, |key| {
-            self.write(key, heap::pages_for(payload.len()), |context| {
-                self.core.put(context, Record { key, payload }, put)
-            })
-        })
+        self.write(Whole { record, write: Upsert })
     }
 
     /// Sets a column to the bytes that it has in a packed record; a column of variable length may
@@ -354,31 +320,18 @@ impl Table {
             return self.update_variable(key, column, bytes);
         }
         schema.expect_size(PackedPart::Column, bytes.len(), found.range().len())?;
-        if !self.core.can_have(key)? {
-            return Ok(false);
-        }
         let at = schema.range_in_payload(found).start;
-        if self.is_in_memory()
-            && let Some(Ok(there)) = self.try_patch::<Unlogged<'_>>(key, (at, bytes))
-        {
-            return Ok(there);
+        // Not by `write`, so that the compiler keeps the answer in a register.
+        let request = Under { key, write: Patch { at, bytes } };
+        if let Some(answer) = self.write_at_once(&request) {
+            return Ok(answer);
         }
-        self.patch_patiently(key, at, bytes)
-    }
-
-    #[inline(never)]
-    fn patch_patiently(&self, key: &[u8], at: usize, bytes: &[u8]) -> Result<bool> {
-        if let Some(attempted) = self.try_patch::<WriteContext<'_>>(key, (at, bytes)) {
-            return attempted.map_err(|error| *error);
-        }
-        self.core.in_order(key, |key| {
-            self.write(key, 0, |context| self.core.patch(context, key, at, bytes))
-        })
+        self.write_admitted(request)
     }
 
     fn update_variable(&self, key: &[u8], column: ColumnId, bytes: &[u8]) -> Result<bool> {
         let mut fits = Ok(());
-        let there = self.change_in_place(key, &mut |payload| {
+        let there = self.change_in_place(key, |payload| {
             fits = self.core.schema().replace(payload, column, bytes);
             fits.is_ok()
         })?;
@@ -392,28 +345,7 @@ impl Table {
     /// none of the table.
     #[inline]
     pub fn delete(&self, key: impl Key) -> Result<bool> {
-        with_key(self, key, |key| self.delete_packed(key))
-    }
-
-    #[inline]
-    fn delete_packed(&self, key: &[u8]) -> Result<bool> {
-        if self.is_in_memory()
-            && let Some(Ok(there)) = self.try_delete::<Unlogged<'_>>(key)
-        {
-            return Ok(there);
-        }
-        self.delete_patiently(key)
-    }
-
-    #[inline(never)]
-    fn delete_patiently(&self, key: &[u8]) -> Result<bool> {
-        if let Some(attempted) = self.try_delete::<WriteContext<'_>>(key) {
-            return attempted.map_err(|error| *error);
-        }
-        if !self.core.can_have(key)? {
-            return Ok(false);
-        }
-        self.core.in_order(key, |key| self.write(key, 0, |context| self.core.remove(context, key)))
+        with_key(self, key, |key| self.write(Under { key, write: Delete }))
     }
 }
 

@@ -17,8 +17,6 @@ struct Operation {
     levels: &'static [Durability],
     work: fn(&Database) -> Result<(), Error>,
     change: fn(&mut Content),
-    /// Whether a part of it can happen.
-    has_parts: bool,
 }
 
 const LOGGED: &[Durability] = &[Durability::Process, Durability::Commit];
@@ -39,13 +37,12 @@ fn commit(db: &Database, level: Durability) -> Result<(), Error> {
     transaction.commit_with(level)
 }
 
-const OPERATIONS: [Operation; 9] = [
+const OPERATIONS: [Operation; 8] = [
     Operation {
         name: "upsert",
         levels: ALL,
         work: |db| db.table(TABLES[TABLE].0)?.upsert(&record(TABLE, 100, NEW)).map(drop),
         change: |content| put(content, 100..101),
-        has_parts: false,
     },
     Operation {
         name: "delete",
@@ -54,60 +51,42 @@ const OPERATIONS: [Operation; 9] = [
         change: |content| {
             content.get_mut(&TABLE).expect("a table").remove(&1);
         },
-        has_parts: false,
     },
     Operation {
         name: "insert_all",
         levels: ALL,
         work: |db| db.table(TABLES[TABLE].0)?.insert_all(records(100..120)).map(drop),
         change: |content| put(content, 100..120),
-        has_parts: false,
-    },
-    Operation {
-        name: "load",
-        levels: ALL,
-        // More than one group: keys that come again begin another one.
-        work: |db| {
-            let groups = [100..110, 105..115, 110..120].into_iter().flat_map(records);
-            db.table(TABLES[TABLE].0)?.load(groups).map(drop)
-        },
-        change: |content| put(content, 100..120),
-        has_parts: true,
     },
     Operation {
         name: "commit",
         levels: ALL,
         work: |db| commit(db, Durability::None),
         change: |content| put(content, 100..120),
-        has_parts: false,
     },
     Operation {
         name: "commit_with periodic",
         levels: ALL,
         work: |db| commit(db, Durability::Periodic),
         change: |content| put(content, 100..120),
-        has_parts: false,
     },
     Operation {
         name: "commit_with commit",
         levels: ALL,
         work: |db| commit(db, Durability::Commit),
         change: |content| put(content, 100..120),
-        has_parts: false,
     },
     Operation {
         name: "create_table",
         levels: LOGGED,
         work: |db| db.create_table(&schema(4), TABLES[4].1).map(drop),
         change: |content| drop(content.insert(4, Default::default())),
-        has_parts: false,
     },
     Operation {
         name: "drop_table",
         levels: LOGGED,
         work: |db| db.drop_table(TABLES[TABLE].0),
         change: |content| drop(content.remove(&TABLE)),
-        has_parts: false,
     },
 ];
 
@@ -127,14 +106,6 @@ fn before(level: Durability, mapping: Mapping) -> (Simulated, Database, Content)
     (disk, db, content)
 }
 
-/// Whether all records of one content are in another, with the same values.
-fn is_part_of(part: &Content, all: &Content) -> bool {
-    let is_there = |at: &usize, key: &u32, value: &u32| {
-        all.get(at).and_then(|records| records.get(key)) == Some(value)
-    };
-    part.iter().all(|(at, records)| records.iter().all(|(key, value)| is_there(at, key, value)))
-}
-
 /// Has one call fail, as the `number`th of an operation or the next after it of this kind. Returns
 /// what the error said of the effect, if there was an error, and whether a call failed.
 fn with_fault(
@@ -143,7 +114,7 @@ fn with_fault(
     (number, kind): (u64, FaultKind),
 ) -> (Option<Effect>, bool) {
     let (disk, db, content) = before(level, mapping);
-    let (mut wanted, mut least) = (content.clone(), content.clone());
+    let mut wanted = content.clone();
     (operation.change)(&mut wanted);
     let case = format!("{} at {level:?}, {mapping:?}: {kind:?} {number}", operation.name);
     let start = disk.operations();
@@ -168,12 +139,6 @@ fn with_fault(
             let also = db.flush().expect_err("it takes no more writes");
             assert_eq!(also.effect(), Effect::None, "{case}: {also}");
         }
-        Effect::Partial => {
-            assert!(operation.has_parts, "{case}");
-            let Error::PartlyDone { done, .. } = error else { panic!("{case}: {error}") };
-            put(&mut least, 100..100 + (done as u32).min(10));
-            assert!(is_part_of(&least, &found) && is_part_of(&found, &wanted), "{case}");
-        }
     }
     // What has happened is durable after the next flush, and what has not comes back never.
     let flushed = db.flush();
@@ -186,10 +151,6 @@ fn with_fault(
     let is_durable = match effect {
         Effect::Unknown => reopened == content || reopened == wanted,
         _ if flushed.is_ok() => reopened == found,
-        Effect::Partial if level == Durability::Commit => {
-            is_part_of(&least, &reopened) && is_part_of(&reopened, &found)
-        }
-        Effect::Partial => is_part_of(&content, &reopened) && is_part_of(&reopened, &found),
         _ => reopened == content || reopened == found,
     };
     assert!(is_durable, "{case}, reopened: {}", difference(&reopened, &found));
@@ -217,7 +178,7 @@ fn each_error_says_whether_it_has_happened() {
             }
         }
     }
-    for effect in [Effect::None, Effect::Partial, Effect::Applied, Effect::Unknown] {
+    for effect in [Effect::None, Effect::Applied, Effect::Unknown] {
         let count = seen.get(&format!("{:?}", Some(effect))).copied().unwrap_or(0);
         assert!(count > 0, "no error had the effect {effect:?}: {seen:?}");
     }

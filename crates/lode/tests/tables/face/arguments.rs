@@ -103,7 +103,6 @@ fn records_buffers_and_columns_that_do_not_fit_are_refused_everywhere() {
                 for wrong in misshapen(&right) {
                     expect_mismatch(table.insert(&wrong), &[name]);
                     expect_mismatch(table.upsert(&wrong), &[name]);
-                    expect_mismatch(table.load([&right, &wrong]), &[name]);
                     expect_mismatch(table.insert_all([&right, &wrong]), &[name]);
                     expect_mismatch(table.insert_all_new([&right, &wrong]), &[name]);
                     expect_mismatch(table.upsert_all([&right, &wrong]), &[name]);
@@ -319,7 +318,7 @@ fn what_is_used_after_its_end_says_so() {
                     };
                     is_said(transaction.commit());
                     is_said(each_row(table.at(&after).iter(), &mut |_| Ok(true)));
-                    is_said(table.load([record(table.schema(), SAME, 1)]).map(drop));
+                    is_said(table.insert_all([record(table.schema(), SAME, 1)]).map(drop));
                     is_said(table.get_many_with(&key(SAME), &mut |_, _| ()));
                     match is_closed {
                         true => is_said(each_row(table.at(&before).iter(), &mut |_| Ok(true))),

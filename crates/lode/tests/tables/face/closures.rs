@@ -19,7 +19,7 @@ type Run<'r> = &'r mut dyn FnMut();
 /// [`SAME`], and how it is called.
 type Caller = (&'static str, bool, fn(&World, &Table, Run<'_>) -> Result<()>);
 
-const CALLERS: [Caller; 10] = [
+const CALLERS: [Caller; 9] = [
     ("change", true, |_, table, run| {
         let there = table.change(key(SAME), &mut |payload| {
             run();
@@ -38,13 +38,6 @@ const CALLERS: [Caller; 10] = [
     ("with", false, |_, table, run| table.get(key(SAME)).map(|row| row.map(|_| run())).map(drop)),
     ("get_many", false, |_, table, run| {
         table.get_many_with(&[key(SAME), key(OTHER)].concat(), &mut |_, _| run())
-    }),
-    ("load", false, |_, table, run| {
-        let records = (COUNT..COUNT + 3).map(|id| {
-            run();
-            record(table.schema(), id, 1)
-        });
-        table.load(records).map(drop)
     }),
     ("insert_all", false, |_, table, run| {
         let records = (COUNT..COUNT + 3).map(|id| {

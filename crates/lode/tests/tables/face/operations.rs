@@ -109,9 +109,6 @@ fn writes() -> Vec<Operation> {
             Ok(())
         }),
         ("delete", Does::Writes, |_, table, id| table.delete(key(id)).map(drop)),
-        ("load", Does::Writes, |_, table, id| {
-            table.load([record(table.schema(), id, 9)]).map(drop)
-        }),
         ("insert_all", Does::Writes, |_, table, id| {
             table.insert_all([record(table.schema(), id, 9)]).map(drop)
         }),

@@ -43,9 +43,6 @@ fn a_closure_that_panics_leaves_nothing_behind() {
                 });
                 expect_panic(|| table.get_many_with(&key(SAME), &mut |_, _| panic_on_purpose()));
                 expect_panic(|| {
-                    table.load((90..99).map(|_| panic_on_purpose::<Vec<u8>>())).map(drop)
-                });
-                expect_panic(|| {
                     table.upsert_all((90..99).map(|_| panic_on_purpose::<Vec<u8>>())).map(drop)
                 });
                 expect_panic(|| each_row(table.iter(), &mut |_| panic_on_purpose()));

@@ -23,7 +23,6 @@ enum Op {
     Upsert(Index, u32),
     Delete(Index),
     /// All that are in order between two, those not there before.
-    Load(Index, Index, u32),
     InsertAll(Index, Index, u32),
     /// Each of some, with a value that comes from its place among them.
     UpsertAll(Vec<Index>, u32),
@@ -63,8 +62,7 @@ fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         12 => (place(), any::<u32>()).prop_map(|(at, value)| Op::Upsert(at, value)),
         4 => place().prop_map(Op::Delete),
-        2 => (place(), place(), any::<u32>()).prop_map(|(from, to, n)| Op::Load(from, to, n)),
-        2 => (place(), place(), any::<u32>()).prop_map(|(from, to, n)| Op::InsertAll(from, to, n)),
+        4 => (place(), place(), any::<u32>()).prop_map(|(from, to, n)| Op::InsertAll(from, to, n)),
         2 => (prop::collection::vec(place(), 0..60), any::<u32>())
             .prop_map(|(names, n)| Op::UpsertAll(names, n)),
         1 => (place(), place()).prop_map(|(from, to)| Op::DeleteBetween(from, to)),
@@ -145,21 +143,19 @@ impl Run {
                 let there = self.table.delete(self.key(&name))?;
                 assert_eq!(there, self.model.remove(&name).is_some());
             }
-            Op::Load(from, to, value) | Op::InsertAll(from, to, value) => {
+            Op::InsertAll(from, to, value) => {
                 let names = self.between(from, to);
                 let records = names.iter().map(|name| self.record(name, *value));
                 let before = self.model.len();
                 let first_there = names.iter().position(|name| self.model.contains_key(name));
-                let new = match op {
-                    Op::Load(..) => self.table.load(records)?,
-                    _ if value % 2 == 0 => {
-                        assert_eq!(self.table.insert_all_new(records)?, first_there);
-                        if first_there.is_some() {
-                            return Ok(());
-                        }
-                        names.len() as u64
+                let new = if value % 2 == 0 {
+                    assert_eq!(self.table.insert_all_new(records)?, first_there);
+                    if first_there.is_some() {
+                        return Ok(());
                     }
-                    _ => self.table.insert_all(records)?,
+                    names.len() as u64
+                } else {
+                    self.table.insert_all(records)?
                 };
                 for name in names {
                     self.model.entry(name).or_insert(*value);
