@@ -126,11 +126,14 @@ impl Write for Patch<'_> {
     }
 }
 
+/// A closure that changes a payload, and returns true if it has.
+type Modifier<'w> = dyn FnMut(&mut Vec<u8>) -> bool + 'w;
+
 /// Has a closure change a copy of the payload, which is written if that returns true. Answers if
 /// there is a record.
 #[derive(Clone, Copy)]
 pub(crate) struct Modify<'w> {
-    pub work: &'w RefCell<dyn FnMut(&mut Vec<u8>) -> bool + 'w>,
+    pub work: &'w RefCell<Modifier<'w>>,
     /// The bytes of the longest payload that it accepts.
     pub most_bytes: usize,
 }
