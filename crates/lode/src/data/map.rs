@@ -170,7 +170,8 @@ impl PageMap {
             let changed: Vec<u32> = changed.map(|(number, _)| *number).collect();
             for number in changed {
                 let node = self.node(file, level, number)?;
-                let (bytes, slot) = (node.to_bytes(), node.slot);
+                let bytes = node.to_bytes();
+                let slot = node.slot;
                 let at = match slot {
                     SlotNumber::NONE => Ref::default(),
                     _ => {
@@ -180,12 +181,11 @@ impl PageMap {
                     }
                 };
                 (node.changed, node.slot) = (false, SlotNumber::NONE);
-                match level == ROOT {
-                    true => self.root = at,
-                    false => {
-                        let parent = self.node(file, level + 1, number >> BITS)?;
-                        parent.entries[number as usize % ENTRIES] = at;
-                    }
+                if level == ROOT {
+                    self.root = at
+                } else {
+                    let parent = self.node(file, level + 1, number >> BITS)?;
+                    parent.entries[number as usize % ENTRIES] = at;
                 }
             }
         }

@@ -80,7 +80,8 @@ struct State {
 impl DataFile {
     /// Creates a data file without pages.
     pub(crate) fn create(file: Box<dyn File>) -> Result<Self> {
-        let (map, slots) = (PageMap::default(), Slots::default());
+        let map = PageMap::default();
+        let slots = Slots::default();
         let size = u64::from(slots.end()) * SLOT_BYTES as u64;
         file.preallocate(0..size).map_err(|error| Error::io("extend file data", &error))?;
         Ok(Self::new(
@@ -90,8 +91,10 @@ impl DataFile {
     }
 
     fn new(file: Box<dyn File>, state: State) -> Self {
-        let (pages_read, pages_written) = (AtomicU64::new(0), AtomicU64::new(0));
-        let (growth, state) = (Mutex::new(Growth::Open), Mutex::new(state));
+        let pages_read = AtomicU64::new(0);
+        let pages_written = AtomicU64::new(0);
+        let growth = Mutex::new(Growth::Open);
+        let state = Mutex::new(state);
         let is_given_up = AtomicBool::new(false);
         Self { file, growth, state, pages_read, pages_written, is_given_up }
     }
@@ -111,7 +114,8 @@ impl DataFile {
         };
         let data = Self::new(file, state);
         // Page by page: the superblock may claim more than the file has.
-        let (mut bytes, mut page_bytes) = (Vec::new(), vec![0; SLOT_BYTES]);
+        let mut bytes = Vec::new();
+        let mut page_bytes = vec![0; SLOT_BYTES];
         for page in PageNumber::default().run(superblock.catalogue_pages) {
             data.load(page, &mut page_bytes)?;
             bytes.extend_from_slice(&page_bytes);
@@ -175,10 +179,7 @@ impl DataFile {
     pub(crate) fn load(&self, page: PageNumber, bytes: &mut [u8]) -> Result<()> {
         let loaded = self.load_what_is_there(page, bytes);
         // Another may have opened the directory and written to it.
-        match self.is_given_up.load(Ordering::Acquire) {
-            true => Err(Error::Closed),
-            false => loaded,
-        }
+        if self.is_given_up.load(Ordering::Acquire) { Err(Error::Closed) } else { loaded }
     }
 
     /// Refuses all further loads of pages: other processes may open the directory.
@@ -363,12 +364,13 @@ fn read_slot(
         std::io::ErrorKind::UnexpectedEof => Error::corrupt(what(), "file data ends before it"),
         _ => Error::io(format!("read {} from file data", what()), &error),
     })?;
-    match checksum(bytes, owner) == at.checksum {
-        true => Ok(()),
-        false => Err(Error::corrupt(
+    if checksum(bytes, owner) == at.checksum {
+        Ok(())
+    } else {
+        Err(Error::corrupt(
             what(),
             format!("its checksum does not fit what is at slot {} of file data", at.slot),
-        )),
+        ))
     }
 }
 

@@ -64,7 +64,8 @@ pub(super) struct Slots {
 
 impl Default for Slots {
     fn default() -> Self {
-        let (used, free) = (vec![SUPERBLOCK_BITS], FIRST_END - SUPERBLOCKS);
+        let used = vec![SUPERBLOCK_BITS];
+        let free = FIRST_END - SUPERBLOCKS;
         Self {
             needed: used.clone(),
             holes: vec![0; used.len()],
@@ -90,12 +91,13 @@ impl Slots {
         let fits = used.len() == (end as usize).div_ceil(64) && rest.is_empty() && count <= end;
         let has_superblocks =
             used.first().is_some_and(|word| word & SUPERBLOCK_BITS == SUPERBLOCK_BITS);
-        match fits && end >= FIRST_END && has_superblocks {
-            true => {
-                let (needed, holes, free) = (used.clone(), vec![0; used.len()], end - count);
-                Ok(Self { used, needed, holes, end, free, least_free: free, ..Self::default() })
-            }
-            false => Err(Error::corrupt("the list of used slots", "it does not fit the file")),
+        if fits && end >= FIRST_END && has_superblocks {
+            let needed = used.clone();
+            let holes = vec![0; used.len()];
+            let free = end - count;
+            Ok(Self { used, needed, holes, end, free, least_free: free, ..Self::default() })
+        } else {
+            Err(Error::corrupt("the list of used slots", "it does not fit the file"))
         }
     }
 
@@ -230,7 +232,8 @@ impl Slots {
 
     /// Gives back a slot that was taken and that nothing on the disk names.
     pub(super) fn give_back(&mut self, SlotNumber(slot): SlotNumber) {
-        let (at, bit) = (slot as usize / 64, 1 << (slot % 64));
+        let at = slot as usize / 64;
+        let bit = 1 << (slot % 64);
         if self.used[at] & bit != 0 {
             self.used[at] &= !bit;
             self.needed[at] &= !bit;
@@ -323,12 +326,13 @@ impl Slots {
             return Err(format!("slot {slot} of file data is used, but listed as free"));
         }
         let used = self.used() as usize;
-        match used == wanted.len() + SUPERBLOCKS as usize + self.released.len() {
-            true => Ok(()),
-            false => Err(format!(
+        if used == wanted.len() + SUPERBLOCKS as usize + self.released.len() {
+            Ok(())
+        } else {
+            Err(format!(
                 "{used} slots of {SLOT_BYTES} bytes are listed as used, and {} are",
                 wanted.len() + SUPERBLOCKS as usize
-            )),
+            ))
         }
     }
 }
@@ -411,7 +415,8 @@ mod tests {
         slots.extend(100);
         let at = |slot| Ref { slot, ..Ref::default() };
         let take = |slots: &mut Slots| slots.take().expect("one is free");
-        let (first, free) = (take(&mut slots), slots.free());
+        let first = take(&mut slots);
+        let free = slots.free();
         slots.release(at(first));
         assert_eq!((slots.released(), slots.free()), (0, free + 1));
         let needed = take(&mut slots);

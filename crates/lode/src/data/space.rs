@@ -382,7 +382,8 @@ impl DataFile {
     pub(crate) fn shrink(&self, pages: u64) -> Result<()> {
         let growth = self.lock_growth();
         let mut state = self.state();
-        let (last, end) = (state.slots.last_used(), state.slots.end());
+        let last = state.slots.last_used();
+        let end = state.slots.end();
         let before_last = state.slots.free_before(last);
         let kept =
             state.needed(pages).saturating_sub(before_last).min(u64::from(end - last)) as u32;

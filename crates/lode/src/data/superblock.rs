@@ -76,7 +76,8 @@ impl Superblock {
             return Err(corrupt("it does not begin as one of Lode"));
         }
         let mut reader = Reader::new(&front[MAGIC.len()..], "a superblock");
-        let (format, place_bytes) = (reader.u32()?, reader.u32()?);
+        let format = reader.u32()?;
+        let place_bytes = reader.u32()?;
         // Before the checksum: its position in another format is not known.
         if format != FORMAT {
             return Err(Error::Version { found: format, known: FORMAT });
@@ -104,9 +105,10 @@ impl Superblock {
         superblock.is_recovering = flags & RECOVERING != 0;
         superblock.synced_segment = reader.u64()?;
         superblock.synced_at = reader.u64()?;
-        match superblock.is_plausible() {
-            true => Ok(superblock),
-            false => Err(corrupt("it has numbers that none has")),
+        if superblock.is_plausible() {
+            Ok(superblock)
+        } else {
+            Err(corrupt("it has numbers that none has"))
         }
     }
 
@@ -128,7 +130,9 @@ impl Superblock {
     /// `Version` if two copies are of another format, or one, and none of this format is whole. A
     /// single one may be damaged.
     pub(crate) fn read(file: &dyn File) -> Result<Self> {
-        let (mut newest, mut wrong, mut other_formats) = (None::<Self>, None, 0);
+        let mut newest = None::<Self>;
+        let mut wrong = None;
+        let mut other_formats = 0;
         for at in (0..2).flat_map(Self::copies_of) {
             match Self::read_copy(file, at) {
                 Ok(found) if newest.is_none_or(|other| found.generation > other.generation) => {

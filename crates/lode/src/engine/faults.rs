@@ -71,12 +71,11 @@ impl CheckReport {
         if self.known.contains(&fault) {
             return;
         }
-        match self.faults.len() < MOST_FAULTS {
-            true => {
-                self.known.insert(fault.clone());
-                self.faults.push(fault);
-            }
-            false => self.more += 1,
+        if self.faults.len() < MOST_FAULTS {
+            self.known.insert(fault.clone());
+            self.faults.push(fault);
+        } else {
+            self.more += 1
         }
     }
 }

@@ -35,12 +35,11 @@ impl Loan {
         self.db.expect_here()?;
         let pager = self.db.pager();
         let more_bytes = bytes.next_multiple_of(STEP_BYTES) - self.bytes;
-        match pager.lend(more_bytes) {
-            true => {
-                self.bytes += more_bytes;
-                Ok(())
-            }
-            false => Err(Error::TxnTooLarge { most_bytes: pager.most_lent_bytes() as usize }),
+        if pager.lend(more_bytes) {
+            self.bytes += more_bytes;
+            Ok(())
+        } else {
+            Err(Error::TxnTooLarge { most_bytes: pager.most_lent_bytes() as usize })
         }
     }
 }

@@ -119,10 +119,7 @@ impl Engine {
     /// Fails in a process that was forked from the one that opened the database.
     #[inline(always)]
     pub(crate) fn expect_here(&self) -> Result<()> {
-        match self.pager.home().is_here() {
-            true => Ok(()),
-            false => Err(Error::Forked),
-        }
+        if self.pager.home().is_here() { Ok(()) } else { Err(Error::Forked) }
     }
 
     /// Starts the threads that look after the directory; one syncs the log, if there is an
@@ -235,10 +232,7 @@ impl Engine {
     /// Fails if the database was closed.
     pub(crate) fn expect_open(&self) -> Result<()> {
         self.expect_here()?;
-        match self.is_closed.load(Ordering::Acquire) {
-            false => Ok(()),
-            true => Err(Error::Closed),
-        }
+        if self.is_closed.load(Ordering::Acquire) { Err(Error::Closed) } else { Ok(()) }
     }
 
     /// Makes everything durable that has happened.

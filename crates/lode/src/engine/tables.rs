@@ -113,7 +113,8 @@ impl Engine {
             }
             let before = catalogue.table(name).map(Arc::clone);
             let before = before.ok_or_else(|| Error::NoTable { table: name.into() })?;
-            let (id, seed) = (catalogue.next_id, self.settings.random());
+            let id = catalogue.next_id;
+            let seed = self.settings.random();
             let full = Error::CatalogueFull { most_bytes: MOST_DEFINITION_BYTES };
             let next_id = id.next().ok_or(full)?;
             let Definition { kind, schema, .. } = before.definition();

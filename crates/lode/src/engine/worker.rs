@@ -44,7 +44,8 @@ impl Worker {
         db: &Arc<Engine>,
         interval: Option<Duration>,
     ) -> std::io::Result<()> {
-        let (signal, shared) = (Arc::clone(&self.signal), Arc::clone(db));
+        let signal = Arc::clone(&self.signal);
+        let shared = Arc::clone(db);
         // An error here comes again in the operation that needs it, which returns it.
         self.spawn("lode", move || {
             let mut idleness = Idleness::default();
@@ -57,7 +58,8 @@ impl Worker {
         let Some(interval) = interval.map(|interval| interval.max(LEAST_INTERVAL)) else {
             return Ok(());
         };
-        let (signal, shared) = (Arc::clone(&self.signal), Arc::clone(db));
+        let signal = Arc::clone(&self.signal);
+        let shared = Arc::clone(db);
         self.spawn("lode sync", move || {
             let mut start = Instant::now();
             // From the start of one to the start of the next: so records written during a sync wait

@@ -229,7 +229,8 @@ impl Slots {
     #[inline(never)]
     fn search(&self, words: Page<'_>, home: usize, key: &[u8]) -> Found {
         let probe = Probe::new(key);
-        let (mut slot, mut at) = (home, self.start_of(home));
+        let mut slot = home;
+        let mut at = self.start_of(home);
         // A reader may see anything, so the search ends after the count of slots.
         for distance in 0..MOST_TAG.min(self.count) {
             let first = words.get_at(at);
@@ -291,7 +292,8 @@ impl Slots {
             return None;
         }
         let at = self.start_of(home);
-        let (first, second) = (words.get_at(at), words.get_at(at + self.stride));
+        let first = words.get_at(at);
+        let second = words.get_at(at + self.stride);
         let is_first = first & self.first_mask == probe.first;
         let is_second = second & self.first_mask == probe.first + 1;
         let found = u32::from(is_first) | u32::from(is_second) << 1;
@@ -373,7 +375,8 @@ impl Slots {
     #[inline(never)]
     pub(super) fn remove(&self, words: &mut PageMut<'_>, slot: usize) {
         let end = self.start_of(self.count);
-        let (mut free, mut next) = (self.start_of(slot), self.start_of(slot));
+        let mut free = self.start_of(slot);
+        let mut next = self.start_of(slot);
         // The distance of the next slot from the free one.
         let mut behind = 0;
         for _ in 0..self.count {

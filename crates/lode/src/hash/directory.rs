@@ -128,7 +128,8 @@ impl Directory {
             let entry = self.root.read_optimistic(pager, place)?.entry;
             let (_, segment) = pager.read_optimistic(entry.segment)?;
             // All buckets of the segment, without looking up the way again for each.
-            let (base, bits) = (entry.base(place), entry.bits);
+            let base = entry.base(place);
+            let bits = entry.bits;
             let mut index = 0;
             while index < 1 << bits {
                 let (first, count) = run_of(segment, index, bits);
@@ -233,17 +234,20 @@ impl Directory {
                     let place = place_of(key);
                     (place.directory.is_high(depth), place.home)
                 };
-                let (mut low, mut high) = (bucket.change(epoch), new.first_content());
+                let mut low = bucket.change(epoch);
+                let mut high = new.first_content();
                 slots
                     .split(&mut low, &mut high, is_high)
                     .map_err(|why| Error::corrupt(format!("page {}", bucket.page()), why))?;
-                let (mut words, page) = (segment.change(epoch), new.page());
+                let mut words = segment.change(epoch);
+                let page = new.page();
                 (middle..run.end).for_each(|at| set_bucket(&mut words, at, page));
                 // While the bucket is latched: readers of the shortcut rely on that.
                 shortcut.set(page, entry.place_of(entry.base(place), middle), depth);
                 Ok(())
             };
-            let (middle, end) = (first + count / 2, first + count);
+            let middle = first + count / 2;
+            let end = first + count;
             if let Err(error) = halve(&mut bucket, &mut segment, (&mut new[0], first..end)) {
                 new.into_iter().for_each(|page| page.free(space, epoch));
                 return Err(error);
@@ -273,8 +277,10 @@ impl Directory {
             let Some(mut segment) = pager.latch(segment_seen) else { return Ok(()) };
             let mut new = pager.allocate(space)?;
             let epoch = pager.epoch();
-            let (low, mut high) = (segment.change(epoch), new.change(epoch));
-            let (low, half) = (low.page_ref(), 1 << (SEGMENT_BITS - 1));
+            let low = segment.change(epoch);
+            let mut high = new.change(epoch);
+            let low = low.page_ref();
+            let half = 1 << (SEGMENT_BITS - 1);
             (0..half).for_each(|at| set_bucket(&mut high, at, bucket_of(low, half + at)));
             let halved = Entry { bits: entry.bits - 1, prefix: entry.prefix + 1, ..entry };
             let other = Entry { segment: new.page(), ..halved };
@@ -309,7 +315,8 @@ impl Directory {
         if count >= 1 << bits {
             return Ok(false);
         }
-        let (low_at, high_at) = (first & !count, first | count);
+        let low_at = first & !count;
+        let high_at = first | count;
         let as_deep = |at| run_of(segment_words, at, bits) == (at, count);
         if !(as_deep(low_at) && as_deep(high_at)) {
             return Ok(false);
@@ -339,7 +346,8 @@ impl Directory {
         }
         let epoch = pager.epoch();
         low.change(epoch).copy_from(joined.words());
-        let (mut words, page) = (segment.change(epoch), low.page());
+        let mut words = segment.change(epoch);
+        let page = low.page();
         (high_at..high_at + count).for_each(|at| set_bucket(&mut words, at, page));
         // While both buckets are latched: readers of the shortcut rely on that.
         let depth = entry.depth() - count.trailing_zeros() - 1;

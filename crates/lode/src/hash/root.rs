@@ -124,12 +124,11 @@ enum Location {
 }
 
 fn locate(words: Page<'_>, number: usize, bits: u32) -> Location {
-    match bits <= PART_BITS {
-        true => Location::Here(Entry::read(words.get(ENTRIES + number))),
-        false => {
-            let part = PageNumber::of_word(words.get(ENTRIES + number / PART));
-            Location::There(part, ENTRIES + number % PART)
-        }
+    if bits <= PART_BITS {
+        Location::Here(Entry::read(words.get(ENTRIES + number)))
+    } else {
+        let part = PageNumber::of_word(words.get(ENTRIES + number / PART));
+        Location::There(part, ENTRIES + number % PART)
     }
 }
 
@@ -177,10 +176,11 @@ impl Root {
                 }
             };
             let found = Found { entry, bits, number, words, root, part };
-            match entry.fits(bits) {
-                true => return Ok(found),
-                false if found.validate() => return Err(self.wrong()),
-                false => {}
+            if entry.fits(bits) {
+                return Ok(found);
+            }
+            if found.validate() {
+                return Err(self.wrong());
             }
         }
     }
@@ -245,11 +245,10 @@ impl Root {
         }
         let mut pages: Vec<_> = parts.iter().map(|(_, part)| part.page()).collect();
         pages.extend([self.page, found.entry.segment]);
-        match pager::differ(&mut pages) {
-            true => Ok(Some(parts)),
-            false if found.validate() => Err(self.wrong()),
-            false => Ok(None),
+        if pager::differ(&mut pages) {
+            return Ok(Some(parts));
         }
+        if found.validate() { Err(self.wrong()) } else { Ok(None) }
     }
 
     /// Decides by one bit more, unless something has changed since an entry was found.

@@ -275,14 +275,16 @@ mod tests {
     /// Pages that come, change and go, against a plain list of them.
     #[test]
     fn a_page_that_is_taken_has_room_and_nearly_the_least_of_all_that_have() {
-        let (free, mut model) = (FreeSpaceMap::default(), HashMap::new());
+        let free = FreeSpaceMap::default();
+        let mut model = HashMap::new();
         let mut random = 1u64;
         let mut below = |most: usize| {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (random >> 33) as usize % most
         };
         for _ in 0..20_000 {
-            let (number, room) = (page(1 + below(200) as u32), below(PAGE_WORDS));
+            let number = page(1 + below(200) as u32);
+            let room = below(PAGE_WORDS);
             if below(3) > 0 {
                 free.note(number, room);
                 model.remove(&number);

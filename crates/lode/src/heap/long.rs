@@ -30,10 +30,12 @@ impl Cut {
         if size <= page::MOST_BYTES {
             return None;
         }
-        let (pieces, rest) = (size / PIECE_BYTES, size % PIECE_BYTES);
-        Some(match NUMBER * (1 + pieces) + rest <= page::MOST_BYTES {
-            true => Self { size, pieces, rest },
-            false => Self { size, pieces: pieces + 1, rest: 0 },
+        let pieces = size / PIECE_BYTES;
+        let rest = size % PIECE_BYTES;
+        Some(if NUMBER * (1 + pieces) + rest <= page::MOST_BYTES {
+            Self { size, pieces, rest }
+        } else {
+            Self { size, pieces: pieces + 1, rest: 0 }
         })
     }
 

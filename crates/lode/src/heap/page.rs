@@ -165,10 +165,7 @@ impl<'p> HeapPage<'p> {
     /// Returns the record under a number.
     #[inline]
     pub(super) fn slot(self, number: usize) -> Option<Slot> {
-        match number < self.header().slots {
-            true => Slot::read(self.words.get(SLOTS + number)),
-            false => None,
-        }
+        if number < self.header().slots { Slot::read(self.words.get(SLOTS + number)) } else { None }
     }
 
     /// Has the processor fetch a slot.
@@ -238,9 +235,10 @@ impl<'p> HeapPage<'p> {
         {
             return Err(format!("records of {used} words and {} of garbage", header.garbage));
         }
-        match (self.words.get(0) >> 56) as u8 == note_of(header.room()) {
-            true => Ok(()),
-            false => Err("what it notes on its room is wrong".into()),
+        if (self.words.get(0) >> 56) as u8 == note_of(header.room()) {
+            Ok(())
+        } else {
+            Err("what it notes on its room is wrong".into())
         }
     }
 }
@@ -291,7 +289,8 @@ impl<'p> HeapPageMut<'p> {
     /// Replaces a record with other bytes, which fit there.
     pub(super) fn replace(&mut self, number: usize, old: Slot, bytes: &[u8], is_long: bool) {
         let slot = Slot { at: old.at, size: bytes.len(), is_long };
-        let (words, former) = (slot.words(), old.words());
+        let words = slot.words();
+        let former = old.words();
         let mut header = self.header();
         if words <= former {
             self.set_record(number, slot, bytes);
@@ -308,7 +307,8 @@ impl<'p> HeapPageMut<'p> {
 
     /// Puts a record under a number that has none.
     fn put(&mut self, header: Header, number: usize, bytes: &[u8], is_long: bool) {
-        let (mut header, words) = (header, bytes.len().div_ceil(8));
+        let mut header = header;
+        let words = bytes.len().div_ceil(8);
         if header.records_at < SLOTS + header.slots + words {
             header = self.compact(header);
         }

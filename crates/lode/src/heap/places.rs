@@ -34,7 +34,8 @@ impl Places {
 
     /// Returns the places, where adjacent ones are joined; the first one comes first.
     fn joined(&self) -> Vec<Range<usize>> {
-        let (mut joined, mut start) = (Vec::new(), None);
+        let mut joined = Vec::new();
+        let mut start = None;
         for (at, bits) in self.changes.iter().enumerate() {
             let mut left = *bits;
             while left != 0 {
@@ -91,7 +92,8 @@ impl Moves {
 
     /// Returns the new word of the record that was at `word`.
     pub(super) fn moved(&self, word: usize) -> usize {
-        let (at, bit) = (word.min(PAGE_WORDS) / BITS, word % BITS);
+        let at = word.min(PAGE_WORDS) / BITS;
+        let bit = word % BITS;
         let changes = self.before[at] + (self.changes[at] << (BITS - 1 - bit)).count_ones();
         // Each place before it starts with a change and ends with one.
         let place = changes as usize / 2;

@@ -32,7 +32,8 @@ impl Heap {
                 }
             };
             let page = HeapPage::new(words);
-            let (fits, room) = (page.fits(size), page.room());
+            let fits = page.fits(size);
+            let room = page.room();
             match seen.validate() {
                 true if fits => {
                     if beside {
@@ -68,9 +69,10 @@ impl Heap {
         page.clear();
         let room = page.room();
         drop(new);
-        match beside {
-            true => self.free_space.fill(number),
-            false => self.free_space.note(number, room),
+        if beside {
+            self.free_space.fill(number)
+        } else {
+            self.free_space.note(number, room)
         }
         Ok(())
     }

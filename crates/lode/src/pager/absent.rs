@@ -122,9 +122,6 @@ pub(super) fn wait_for_latch(cell: &AtomicU64) -> u64 {
             return word;
         }
         spins += 1;
-        match spins < SPINS {
-            true => std::hint::spin_loop(),
-            false => std::thread::yield_now(),
-        }
+        if spins < SPINS { std::hint::spin_loop() } else { std::thread::yield_now() }
     }
 }

@@ -204,9 +204,10 @@ impl Pager {
             return Ok(self.evict(self.count() * 3));
         }
         self.bound_images();
-        match self.pool.used() + self.lent_pages() < self.count() {
-            true => Ok(None),
-            false => Err(Error::Full { budget_bytes: self.budget_bytes() }),
+        if self.pool.used() + self.lent_pages() < self.count() {
+            Ok(None)
+        } else {
+            Err(Error::Full { budget_bytes: self.budget_bytes() })
         }
     }
 
@@ -256,7 +257,8 @@ mod tests {
     #[test]
     fn a_database_that_has_all_its_pages_is_full() {
         let limits = MemoryLimits { budget_bytes: 1 << 20, address_bytes: Some(1 << 20) };
-        let (pager, space) = (pager(limits), Space::default());
+        let pager = pager(limits);
+        let space = Space::default();
         let full = Error::DatabaseFull { most_bytes: 4 << 30 };
         for _ in 0..(1 << 18) {
             space.take(&pager).expect("a number");

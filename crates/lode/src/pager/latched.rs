@@ -67,7 +67,10 @@ impl<'p> Latched<'p> {
     pub(crate) fn free(mut self, space: &Space, epoch: Epoch) {
         debug_assert!(space.has(self.page), "page {} is of another table", self.page);
         self.change(epoch);
-        let (pager, page, entry, word) = (self.pager, self.page, self.entry, self.word);
+        let pager = self.pager;
+        let page = self.page;
+        let entry = self.entry;
+        let word = self.word;
         if word & DIRTY != 0 {
             pager.dirty.fetch_sub(1, Ordering::Relaxed);
         }

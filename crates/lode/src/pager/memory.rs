@@ -123,7 +123,8 @@ impl Memory {
     #[cfg(all(target_os = "linux", not(miri)))]
     pub(super) fn populate(&self, frames: Range<u32>) -> bool {
         let at = |frame: u32| frame as usize * STRIDE * size_of::<AtomicU64>();
-        let (from, to) = (at(frames.start), at(frames.end));
+        let from = at(frames.start);
+        let to = at(frames.end);
         self.0.advise_range(memmap2::Advice::PopulateWrite, from, to - from).is_ok()
     }
 

@@ -164,7 +164,8 @@ impl Pager {
             }
             Some(_) => limits.most_numbers(),
         };
-        let (pool, count) = (Pool::new(frames, data.is_some()), frames);
+        let pool = Pool::new(frames, data.is_some());
+        let count = frames;
         let frames = Frames::new(frames)?;
         limits.expect_addresses(count)?;
         Ok(Self {

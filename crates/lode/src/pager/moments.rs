@@ -61,9 +61,10 @@ impl Pager {
     /// Returns the error of a page that has changed since a moment, and has no image.
     #[cold]
     fn no_image(&self, moment: ReadEpoch, page: PageNumber) -> Error {
-        match self.epochs.is_expired(moment) {
-            true => Error::SnapshotTooOld { most_bytes: self.most_images() * PAGE_BYTES as u64 },
-            false => Error::corrupt(format!("page {page}"), "a page names it that should not"),
+        if self.epochs.is_expired(moment) {
+            Error::SnapshotTooOld { most_bytes: self.most_images() * PAGE_BYTES as u64 }
+        } else {
+            Error::corrupt(format!("page {page}"), "a page names it that should not")
         }
     }
 

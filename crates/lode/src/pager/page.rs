@@ -80,9 +80,10 @@ impl PageRef<'_> {
     /// with the first byte on top and zeros after them.
     #[inline(always)]
     pub(crate) fn get_bytes(&self, from: usize, count: usize) -> u64 {
-        let word = match from <= PAGE_BYTES - 8 {
-            true => unaligned::load(self.0, from),
-            false => unaligned::load_few(self.0, from, count),
+        let word = if from <= PAGE_BYTES - 8 {
+            unaligned::load(self.0, from)
+        } else {
+            unaligned::load_few(self.0, from, count)
         };
         first_bytes(word.swap_bytes(), count)
     }

@@ -148,10 +148,12 @@ mod tests {
 
     #[test]
     fn an_image_is_kept_as_long_as_a_snapshot_or_the_checkpoint_needs_it() {
-        let (saved, epochs) = (Saved::default(), Epochs::default());
+        let saved = Saved::default();
+        let epochs = Epochs::default();
         keep(&saved, &epochs, 6, START);
         assert_eq!(saved.count(), 0, "no reader needs it");
-        let (first, second) = (epochs.end(), epochs.end());
+        let first = epochs.end();
+        let second = epochs.end();
         keep(&saved, &epochs, 7, START);
         let checkpoint = epochs.end_for_checkpoint();
         keep(&saved, &epochs, 8, START);
@@ -174,7 +176,8 @@ mod tests {
     #[test]
     fn letting_go_of_a_snapshot_takes_as_long_as_it_has_images_of_its_own() {
         const IMAGES: u32 = 1_000;
-        let (saved, epochs) = (Saved::default(), Epochs::default());
+        let saved = Saved::default();
+        let epochs = Epochs::default();
         let long = epochs.end();
         (0..IMAGES).for_each(|page| keep(&saved, &epochs, page, START));
         for page in 0..100 {
@@ -191,7 +194,8 @@ mod tests {
     #[test]
     fn images_of_a_moment_that_is_given_up_go_a_few_at_a_time() {
         const IMAGES: u32 = 1_000;
-        let (saved, epochs) = (Saved::default(), Epochs::default());
+        let saved = Saved::default();
+        let epochs = Epochs::default();
         let old = epochs.end();
         let before_new = epochs.current();
         let new = epochs.end();
@@ -212,7 +216,8 @@ mod tests {
 
     #[test]
     fn the_oldest_moments_expire_and_newer_ones_keep_what_they_need() {
-        let (saved, epochs) = (Saved::default(), Epochs::default());
+        let saved = Saved::default();
+        let epochs = Epochs::default();
         let old = epochs.end();
         (0..200).for_each(|page| keep(&saved, &epochs, page, START));
         let new = epochs.end();

@@ -148,7 +148,8 @@ impl Numbers {
     /// Finds the free numbers of the next extent; returns false if no extent is unknown.
     fn survey(&mut self, pager: &Pager) -> Result<bool> {
         let Some(&first) = self.unknown.first() else { return Ok(false) };
-        let (mut free, mut notes) = (Vec::new(), Vec::new());
+        let mut free = Vec::new();
+        let mut notes = Vec::new();
         for page in first.run(EXTENT).rev() {
             let word = pager.entry(page)[0].load(Ordering::Acquire);
             let in_memory = word & PRESENT != 0;

@@ -212,7 +212,8 @@ impl Store {
         if self.is_step_by_step.load(Ordering::Relaxed) {
             return Need::Nothing;
         }
-        let (dirty, most_dirty) = (pager.dirty() + extra_pages, pager.most_dirty());
+        let dirty = pager.dirty() + extra_pages;
+        let most_dirty = pager.most_dirty();
         let log = self.log_bytes();
         if dirty >= most_dirty / 4 * 3 || log >= self.most_log_bytes() {
             Need::Now
@@ -271,7 +272,8 @@ impl Store {
         self.expect_healthy()?;
         let _turn = locked(&self.making_room);
         let forgotten = self.forgotten.load(Ordering::SeqCst);
-        let (dirty, most_dirty) = (pager.dirty(), pager.most_dirty());
+        let dirty = pager.dirty();
+        let most_dirty = pager.most_dirty();
         let images = pager.checkpoint_images();
         if dirty + images + extra_pages < self.room() {
             // Another operation has made it.

@@ -54,9 +54,10 @@ impl Expected<'_> {
 /// Returns true if the directory has a database, or the rest of one.
 fn has_database(disk: &dyn Disk, names: &[String]) -> Result<bool> {
     let is_there = |name: &str| names.iter().any(|other| other == name);
-    match is_there(CREATING) {
-        true => Ok(is_there(DATA) && is_finished(disk)?),
-        false => Ok(is_there(DATA) || names.iter().any(|name| name.starts_with("log-"))),
+    if is_there(CREATING) {
+        Ok(is_there(DATA) && is_finished(disk)?)
+    } else {
+        Ok(is_there(DATA) || names.iter().any(|name| name.starts_with("log-")))
     }
 }
 
@@ -103,23 +104,19 @@ pub(crate) fn open(
 /// there makes files of a database first.
 fn expect_none_of_others(names: &[String]) -> Result<()> {
     let is_ours = |name: &String| name == DATA || name == CREATING || name.starts_with("log-");
-    match names.is_empty() || names.iter().any(is_ours) {
-        true => Ok(()),
-        false => Err(no_data(names)),
-    }
+    if names.is_empty() || names.iter().any(is_ours) { Ok(()) } else { Err(no_data(names)) }
 }
 
 /// Returns the error for a directory that has files, but no data file.
 pub(super) fn no_data(names: &[String]) -> Error {
-    match names.iter().any(|name| name.starts_with("log-")) {
-        true => Error::corrupt("the directory", "file data is missing, and there are log segments"),
-        false => {
-            let error = std::io::Error::new(
-                ErrorKind::DirectoryNotEmpty,
-                "the directory has other files in it; choose an empty one",
-            );
-            Error::io("create a database", &error)
-        }
+    if names.iter().any(|name| name.starts_with("log-")) {
+        Error::corrupt("the directory", "file data is missing, and there are log segments")
+    } else {
+        let error = std::io::Error::new(
+            ErrorKind::DirectoryNotEmpty,
+            "the directory has other files in it; choose an empty one",
+        );
+        Error::io("create a database", &error)
     }
 }
 
@@ -231,7 +228,8 @@ fn begin_log(
     after: Replayed,
     room: &Arc<AtomicU64>,
 ) -> Result<Log> {
-    let (disk, room) = (Arc::clone(disk), Arc::clone(room));
+    let disk = Arc::clone(disk);
+    let room = Arc::clone(room);
     Log::begin(disk, (database, settings.random()), settings.log, after, room)
 }
 
@@ -297,9 +295,10 @@ fn recover(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opene
     let since = recovery.done.position;
     recovery.synced = since;
     let was_recovering = recovery.superblock.is_recovering;
-    match has_replayed {
-        true => recovery.checkpoint(false)?,
-        false => recovery.begin_log()?,
+    if has_replayed {
+        recovery.checkpoint(false)?
+    } else {
+        recovery.begin_log()?
     }
     if was_recovering {
         // This goes into both superblocks. The older one would do without the log that is removed

@@ -50,7 +50,8 @@ impl<'w> PageWriter<'w> {
 
     /// Writes some pages; returns true if there are more.
     pub(super) fn step(&mut self) -> Result<bool> {
-        let (mut numbers, mut words) = (Vec::new(), Vec::new());
+        let mut numbers = Vec::new();
+        let mut words = Vec::new();
         self.bytes.clear();
         while numbers.len() < STEP
             && let Some(page) = self.pages.pop()

@@ -33,9 +33,10 @@ pub(crate) fn open_to_read(
         return Err(refused("its creation was not finished; open it for writing once"));
     }
     if !is_there(DATA) {
-        return Err(match names.iter().any(|name| name.starts_with("log-")) {
-            true => no_data(&names),
-            false => Error::NoDatabase { directory: directory.into() },
+        return Err(if names.iter().any(|name| name.starts_with("log-")) {
+            no_data(&names)
+        } else {
+            Error::NoDatabase { directory: directory.into() }
         });
     }
     let file = disk.open(DATA).map_err(|error| Error::io("open file data", &error))?;

@@ -73,7 +73,8 @@ impl<'r> Recovery<'r> {
     /// Replays the records of one frame.
     pub(super) fn apply(&mut self, records: &[LogRecord<'_>], end: Place) -> Result<()> {
         // A checkpoint has all of a commit or nothing. So room is made before it, for most of them.
-        let (dirty, most_dirty) = (self.pager.dirty(), self.pager.most_dirty());
+        let dirty = self.pager.dirty();
+        let most_dirty = self.pager.most_dirty();
         let pages = |record: &LogRecord<'_>| 3 + heap::pages_for(record.size_bytes());
         let needed: u64 = records.iter().map(pages).sum();
         let is_full = dirty >= most_dirty / 2 || dirty > 0 && dirty + needed >= most_dirty;
@@ -83,7 +84,8 @@ impl<'r> Recovery<'r> {
         for record in records {
             // A commit may change more pages than before: other neighbours are in memory now. And
             // there may be less memory.
-            let (dirty, needed) = (self.pager.dirty(), pages(record));
+            let dirty = self.pager.dirty();
+            let needed = pages(record);
             if dirty > 0 && dirty + needed >= most_dirty && self.access == Access::Write {
                 self.clean(needed)?;
             }
@@ -115,9 +117,11 @@ impl<'r> Recovery<'r> {
     /// `needed` pages can change. No superblock names them before the next checkpoint, so this may
     /// be done within a frame.
     fn clean(&mut self, needed: u64) -> Result<()> {
-        let (dirty, most_dirty) = (self.pager.dirty(), self.pager.most_dirty());
+        let dirty = self.pager.dirty();
+        let most_dirty = self.pager.most_dirty();
         let left = (most_dirty / 4).min(most_dirty.saturating_sub(needed));
-        let (moment, count) = (self.pager.end_epoch(), dirty.saturating_sub(left));
+        let moment = self.pager.end_epoch();
+        let count = dirty.saturating_sub(left);
         // This many may change until the next call.
         let later = most_dirty / 2 + needed + MARGIN;
         let mut cleaning = Cleaning::begin((self.pager, self.data), moment, count, count + later)?;
@@ -156,7 +160,8 @@ impl<'r> Recovery<'r> {
 
     fn drop_table(&mut self, id: TableId) -> Result<()> {
         if let Some((name, (_, location, _))) = self.damaged(id) {
-            let (name, location) = (name.clone(), location.clone());
+            let name = name.clone();
+            let location = location.clone();
             location.free(self.pager);
             self.catalogue.remove(&name);
             return Ok(());

@@ -25,7 +25,9 @@ impl TableCore {
             report(why);
         };
         self.index.check(pager, moment, &mut wrong);
-        let (mut census, mut whole, mut packed) = (Census::default(), Vec::new(), Vec::new());
+        let mut census = Census::default();
+        let mut whole = Vec::new();
+        let mut packed = Vec::new();
         let has_keys_to_check = self.order.is_variable() && !self.order.is_packed();
         if self.heap.is_none() && !has_keys_to_check {
             return;
@@ -68,11 +70,10 @@ impl TableCore {
     /// Refuses bytes of the heap, a payload or a record with its key, if they do not fit this
     /// table.
     pub(crate) fn expect_whole(&self, heap: &Heap, whole: &[u8]) -> Result<()> {
-        match heap.has_keys() {
-            false => self.expect_stored(whole),
-            true => {
-                self.schema().expect_record(whole).map_err(|error| self.corrupt(error.to_string()))
-            }
+        if heap.has_keys() {
+            self.schema().expect_record(whole).map_err(|error| self.corrupt(error.to_string()))
+        } else {
+            self.expect_stored(whole)
         }
     }
 

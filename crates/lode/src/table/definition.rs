@@ -141,7 +141,9 @@ impl Definition {
     }
 
     pub(crate) fn restore(reader: &mut Reader<'_>) -> Result<Self> {
-        let (id, kind, seed) = (TableId::read(reader)?, reader.u8()?, reader.u64()?);
+        let id = TableId::read(reader)?;
+        let kind = reader.u8()?;
+        let seed = reader.u64()?;
         let (kind, records) = match kind {
             1 => (KeyKind::Hash, Records::Index),
             2 => (KeyKind::Tree, Records::Index),
@@ -178,13 +180,14 @@ impl Definition {
         };
         let Shape { key_size, payload_size, .. } = self.shape();
         let size = key_size + payload_size;
-        match size <= most {
-            true => Ok(()),
-            false => Err(Error::SchemaTooLong {
+        if size <= most {
+            Ok(())
+        } else {
+            Err(Error::SchemaTooLong {
                 table: self.schema.name().into(),
                 most_bytes: most,
                 size_bytes: size,
-            }),
+            })
         }
     }
 

@@ -68,7 +68,9 @@ impl Rows {
         let is_of_keys = needs == Needs::Row
             && core.heap.as_ref().is_some_and(|heap| !heap.has_keys())
             && columns.as_ref().is_some_and(|columns| core.schema().are_of_key(columns));
-        let (record, whole, row) = (Vec::new(), Vec::new(), Vec::new());
+        let record = Vec::new();
+        let whole = Vec::new();
+        let row = Vec::new();
         Self { columns, pieces, is_whole, is_of_keys, record, whole, row, shown: Shown::Record }
     }
 
@@ -137,9 +139,10 @@ impl Rows {
                 if !core.read_found(heap, pager, (moment, found), &mut self.whole)? {
                     return Ok(false);
                 }
-                match heap.has_keys() {
-                    false => core.pack(key, &self.whole, &mut self.record)?,
-                    true => std::mem::swap(&mut self.record, &mut self.whole),
+                if heap.has_keys() {
+                    std::mem::swap(&mut self.record, &mut self.whole)
+                } else {
+                    core.pack(key, &self.whole, &mut self.record)?
                 }
             }
         }
@@ -218,7 +221,8 @@ struct Place {
 
 impl Pieces {
     fn new(core: &TableCore, wanted: &[ColumnId]) -> Self {
-        let (schema, columns) = (core.schema(), core.schema().columns());
+        let schema = core.schema();
+        let columns = core.schema().columns();
         let is_of_key = |at: &ColumnId| at.index() < schema.key_columns();
         let has_key = wanted.iter().any(is_of_key);
         let mut size = if has_key { schema.key_size() } else { 0 };

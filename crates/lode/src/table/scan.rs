@@ -114,10 +114,7 @@ impl TableCore {
         let decoded = self.order.decode(ordered, packed);
         let is_key = decoded.is_some()
             && (!self.schema().is_key_variable() || self.schema().expect_key(packed).is_ok());
-        match is_key {
-            true => Ok(()),
-            false => Err(self.corrupt("a key is none of its columns")),
-        }
+        if is_key { Ok(()) } else { Err(self.corrupt("a key is none of its columns")) }
     }
 
     fn bound(&self, bound: Bound<&[u8]>) -> Result<Bound<Vec<u8>>> {

@@ -103,7 +103,8 @@ impl Tree {
     }
 
     fn fill_found(&self, pager: &Pager, space: &Space, found: &Found<'_>) -> Result<Filled> {
-        let (upper, used) = (found.node.fences().upper, found.node.used());
+        let upper = found.node.fences().upper;
+        let used = found.node.used();
         let nothing_to_do =
             || if found.seen.validate() { Filled::Done(upper.clone()) } else { Filled::Again };
         if used >= share(found.node.capacity(), SPARSE) {
@@ -114,7 +115,8 @@ impl Tree {
             Beside::None => return Ok(nothing_to_do()),
             Beside::Changed => return Ok(Filled::Again),
         };
-        let (low, high) = (both.left(self), both.right(self));
+        let low = both.left(self);
+        let high = both.right(self);
         let room = share(low.capacity(), FILLED).saturating_sub(low.used());
         let count = high.entries_within(room);
         if count == high.count() {

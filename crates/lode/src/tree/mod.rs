@@ -69,10 +69,7 @@ impl Tree {
 
     /// Returns a key that is not greater than any other.
     fn lowest_key(&self) -> Vec<u8> {
-        match self.layout.shape.is_variable {
-            false => vec![0; self.layout.shape.key_size],
-            true => Vec::new(),
-        }
+        if self.layout.shape.is_variable { Vec::new() } else { vec![0; self.layout.shape.key_size] }
     }
 
     /// Returns the node of a level that is responsible for a key, as it was seen.
@@ -85,7 +82,8 @@ impl Tree {
     ) -> Result<Found<'p>> {
         'again: loop {
             let (mut seen, words) = pager.read_optimistic(self.root)?;
-            let (mut node, mut parent) = (self.layout.node(words), None);
+            let mut node = self.layout.node(words);
+            let mut parent = None;
             while node.level() > level {
                 let at = node.responsible(key);
                 let child = pager.read_optimistic(node.child(at));
@@ -167,7 +165,8 @@ impl Tree {
         moment: ReadEpoch,
         mut choose: impl FnMut(Node<'_>) -> usize,
     ) -> Result<PageNumber> {
-        let (mut page, mut above) = (self.root, usize::MAX);
+        let mut page = self.root;
+        let mut above = usize::MAX;
         loop {
             let (level, child) = pager.at(moment, page, |words| {
                 let node = self.layout.node(words);
@@ -239,7 +238,8 @@ impl Tree {
         let is_first = found.parent.is_none_or(|(_, at)| at == 0);
         let side = if is_first { Side::After } else { Side::Before };
         let Beside::Latched(both) = self.beside(pager, found, side)? else { return Ok(false) };
-        let (low, high) = (both.left(self), both.right(self));
+        let low = both.left(self);
+        let high = both.right(self);
         let fits = low.used() + high.used() <= low.capacity() / 4 * 3;
         if fits {
             both.join(self, pager, space);
@@ -369,9 +369,10 @@ impl Index for Tree {
             };
             let mut entry_mut = TreeEntryMut::new(self, leaf, key);
             let step = work(&mut entry_mut);
-            match context.keeps_pages() {
-                true => drop(entry_mut),
-                false => entry_mut.finish(pager, space),
+            if context.keeps_pages() {
+                drop(entry_mut)
+            } else {
+                entry_mut.finish(pager, space)
             }
             match step? {
                 Step::Done(answer) => return Ok(answer),

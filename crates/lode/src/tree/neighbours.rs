@@ -109,7 +109,8 @@ impl<'p> Neighbours<'p> {
     /// Moves the last entries of the left node, or the first ones of the right node. The nodes must
     /// have room, and keep an entry each. Returns the key from which on keys are in the right node.
     pub(super) fn shift(mut self, tree: &Tree, epoch: Epoch, entries: Moved) -> Vec<u8> {
-        let (low, high) = (self.left(tree), self.right(tree));
+        let low = self.left(tree);
+        let high = self.right(tree);
         let separator = match entries {
             Moved::ToRight { from } => low.key(from),
             Moved::ToLeft { count } => high.key(count),

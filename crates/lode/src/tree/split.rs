@@ -46,8 +46,10 @@ impl Tree {
         }
         let Some(side) = self.emptier_side(pager, found) else { return Ok(false) };
         let Beside::Latched(both) = self.beside(pager, found, side)? else { return Ok(false) };
-        let (low, high) = (both.left(self), both.right(self));
-        let (low_size, high_size) = (low.used(), high.used());
+        let low = both.left(self);
+        let high = both.right(self);
+        let low_size = low.used();
+        let high_size = high.used();
         // About half of the difference moves.
         let (entries, moved_size) = match side {
             Side::After => {
@@ -59,7 +61,8 @@ impl Tree {
                 (Moved::ToLeft { count }, high.size_of(0..count))
             }
         };
-        let (more, less) = (low_size.max(high_size), low_size.min(high_size));
+        let more = low_size.max(high_size);
+        let less = low_size.min(high_size);
         // Where few records fill a leaf, the neighbour may be no better off afterwards.
         let is_better = moved_size > 0 && less + moved_size < more;
         if is_better && both.has_room_for_separator(self) {
@@ -136,7 +139,8 @@ impl Tree {
         let epoch = pager.epoch();
         let old = Image::of(root.words());
         let old = self.layout.node(old.words());
-        let (count, level) = (old.count(), old.level());
+        let count = old.count();
+        let level = old.level();
         let cut = old.middle();
         let separator = old.key(cut);
         let low = Fences { lower: None, upper: Some(separator.clone()) };

@@ -199,7 +199,8 @@ impl<'b> Frame<'b> {
         let size = size_of(bytes)?;
         let whole = bytes.get(..size)?;
         let word = |at: usize| u32::from_le_bytes(*whole[at..].first_chunk().expect("4 bytes"));
-        let (sum, before) = (word(0), word(4));
+        let sum = word(0);
+        let before = word(4);
         if self::sum(salt, whole) != sum {
             return None;
         }

@@ -91,10 +91,12 @@ impl Header {
         if format != FORMAT || sum != own.to_le_bytes() {
             return Ok(Copy::OfFormat(format));
         }
-        let (database, number) = (reader.u64()?, SegmentNumber::new(reader.u64()?));
+        let database = reader.u64()?;
+        let number = SegmentNumber::new(reader.u64()?);
         let salt = reader.u32()?;
         let after = Place { position: read_position(&mut reader)?, chain: reader.u32()? };
-        let (synced, size_bytes) = (read_position(&mut reader)?, reader.u64()?);
+        let synced = read_position(&mut reader)?;
+        let size_bytes = reader.u64()?;
         Ok(Copy::Whole(Self { database, number, salt, after, synced, size_bytes }, own))
     }
 }
@@ -160,7 +162,8 @@ pub(super) fn read(file: &dyn File, number: SegmentNumber) -> Result<Found> {
     let mut bytes = vec![0; size as usize];
     file.read_at(0, &mut bytes).map_err(failed)?;
     let part = |at: u64| bytes.get(at as usize..).unwrap_or_default();
-    let (mut whole, mut other_format) = (None, None);
+    let mut whole = None;
+    let mut other_format = None;
     for at in HEADERS_AT {
         match Header::read(part(at))? {
             // If the file has another name now, the copy that was written for this name.

@@ -228,7 +228,8 @@ impl Group {
         let ended = Instant::now();
         let mut state = lock(&self.state);
         state.synced = synced;
-        let (here, later) = (state.count(), state.waiting);
+        let here = state.count();
+        let later = state.waiting;
         let is_alone = state.phase == Phase::Syncing(1);
         state.patience.note_sync((ended, ended - start), here, later);
         let next = match state.waiting {

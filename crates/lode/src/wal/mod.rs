@@ -209,10 +209,12 @@ impl Log {
         if end > tail.segment.size_bytes {
             return Ok(None);
         }
-        let written = match is_short {
-            true => tail.write_short(&head, &mut short),
-            false if size < LEAST_LONG_BYTES => tail.write(&head, body),
-            false => tail.write_long(&head, body),
+        let written = if is_short {
+            tail.write_short(&head, &mut short)
+        } else if size < LEAST_LONG_BYTES {
+            tail.write(&head, body)
+        } else {
+            tail.write_long(&head, body)
         };
         let chain = written.inspect_err(|_| tail.segment.take_back(tail.at))?;
         if let Some(noted) = noted {
@@ -445,7 +447,8 @@ impl Log {
         let turn = lock(&self.turn);
         let end = self.end.get();
         let from = turn.old.iter().filter(|(number, ..)| *number >= position.segment);
-        let (mut bytes, mut is_there) = (end.at, end.segment == position.segment);
+        let mut bytes = end.at;
+        let mut is_there = end.segment == position.segment;
         for (number, size, _) in from {
             bytes += size;
             is_there |= *number == position.segment;

@@ -148,7 +148,8 @@ impl<'b> LogRecord<'b> {
     /// Calls `write` with the kind and the body, in parts that come one after another.
     #[inline(always)]
     pub(crate) fn encode<T>(&self, write: impl FnOnce(RecordKind, &[&[u8]]) -> T) -> T {
-        let (front, [first, second]) = (self.front(), self.rest());
+        let front = self.front();
+        let [first, second] = self.rest();
         write(self.kind(), &[front.bytes(), first, second])
     }
 
@@ -174,7 +175,8 @@ impl<'b> LogRecord<'b> {
         let mut reader = Reader::new(body, "a commit in the log");
         let mut records = Vec::new();
         while !reader.is_empty() {
-            let (kind, body) = (RecordKind::of(reader.u8()?), reader.counted()?);
+            let kind = RecordKind::of(reader.u8()?);
+            let body = reader.counted()?;
             let kind = kind.filter(|kind| *kind != RecordKind::Commit).ok_or_else(|| {
                 Error::corrupt("a commit in the log", "it has records of no known kind")
             })?;

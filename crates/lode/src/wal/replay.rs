@@ -128,23 +128,24 @@ fn expect_all_that_was_synced(
         let why = format!("it is shorter than it was made, by {missing_bytes} bytes");
         return Err(Error::corrupt(end.segment.to_string(), why));
     }
-    match synced <= end {
-        true => Ok(()),
-        false if synced.segment > end.segment && stock.front(synced.segment).is_none() => {
-            Err(lost(stock, synced.segment))
-        }
-        false => Err(Error::corrupt(
-            end.segment.to_string(),
-            format!("the record at byte {} is damaged, and it was synced once", end.at),
-        )),
+    if synced <= end {
+        return Ok(());
     }
+    if synced.segment > end.segment && stock.front(synced.segment).is_none() {
+        return Err(lost(stock, synced.segment));
+    }
+    Err(Error::corrupt(
+        end.segment.to_string(),
+        format!("the record at byte {} is damaged, and it was synced once", end.at),
+    ))
 }
 
 /// Returns the error of a segment that has no header, or no file, and is part of the log.
 fn lost(stock: &Stock, number: SegmentNumber) -> Error {
-    let why = match stock.has(number) {
-        true => "its header is not whole, and the log needs it",
-        false => "it is missing, and the log needs it",
+    let why = if stock.has(number) {
+        "its header is not whole, and the log needs it"
+    } else {
+        "it is missing, and the log needs it"
     };
     Error::corrupt(number.to_string(), why)
 }

@@ -97,7 +97,8 @@ impl Segment {
                 };
                 let is_in_place = mapped.is_some();
                 let mapped = mapped.filter(is_of_use);
-                let (file, is_overwritten) = (Arc::from(file), is_in_place && mapped.is_none());
+                let file = Arc::from(file);
+                let is_overwritten = is_in_place && mapped.is_none();
                 Ok(Self { number, salt: 0, size_bytes, file, mapped, is_overwritten })
             }
             Err(error) => {

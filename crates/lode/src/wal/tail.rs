@@ -63,7 +63,8 @@ impl Tail {
     /// last.
     pub(super) fn write_long(&mut self, head: &Head, body: &(impl Body + ?Sized)) -> Result<u32> {
         head.begin(&mut self.frame);
-        let (size, padding) = (head.size, frame::padding(head.size));
+        let size = head.size;
+        let padding = frame::padding(head.size);
         let mut sum = frame::sum(self.segment.salt, &self.frame);
         let mut at = self.at + self.frame.len() as u64;
         let mut piece = Vec::with_capacity(PIECE_BYTES.min(size + padding.len()));

@@ -131,7 +131,8 @@ impl Turn {
         // No two segments of a database have the same salt soon after each other.
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let salt = (self.random ^ self.random >> 32) as u32;
-        let (number, size_bytes) = (segment.number, segment.size_bytes);
+        let number = segment.number;
+        let size_bytes = segment.size_bytes;
         Header { database, number, salt, after, synced, size_bytes }
     }
 }

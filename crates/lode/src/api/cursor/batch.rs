@@ -108,7 +108,9 @@ impl Cursor {
 
     /// Reads up to `most_rows` rows. Returns them, and any error that came after them.
     fn fill_batch(&mut self, most_rows: usize) -> (Option<RowBatch>, Result<()>) {
-        let (mut bytes, mut ends, shape) = (Vec::new(), Vec::new(), self.shape());
+        let mut bytes = Vec::new();
+        let mut ends = Vec::new();
+        let shape = self.shape();
         let end = loop {
             if ends.len() >= most_rows.max(1) || bytes.len() >= MOST_BATCH_BYTES {
                 break Ok(());

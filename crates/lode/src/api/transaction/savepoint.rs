@@ -83,7 +83,8 @@ impl Transaction {
     /// ```
     pub fn savepoint(&self) -> Savepoint {
         let mut savepoints = self.savepoints.borrow_mut();
-        let (number, written) = (NEXT.fetch_add(1, Ordering::Relaxed), savepoints.written.len());
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let written = savepoints.written.len();
         savepoints.kept.push(Kept { number, written });
         Savepoint { number }
     }

@@ -86,8 +86,11 @@ pub(super) struct Touched {
 
 impl Touched {
     pub(super) fn new(core: Arc<TableCore>) -> Self {
-        let (keys, entries, payloads) = (Vec::new(), Vec::new(), Vec::new());
-        let (numbers, sparse_above_bytes) = (HashTable::new(), LEAST_SPARSE_BYTES);
+        let keys = Vec::new();
+        let entries = Vec::new();
+        let payloads = Vec::new();
+        let numbers = HashTable::new();
+        let sparse_above_bytes = LEAST_SPARSE_BYTES;
         let written = CommitSize::default();
         let pages = HashMap::new();
         Self { core, keys, entries, numbers, payloads, sparse_above_bytes, written, pages }
@@ -196,7 +199,8 @@ impl Touched {
 
     fn keep(&mut self, payload: &[u8]) -> Piece {
         // A transaction is smaller than what 32 bits can count.
-        let (from, size) = (self.payloads.len() as u32, payload.len() as u32);
+        let from = self.payloads.len() as u32;
+        let size = payload.len() as u32;
         let piece = Piece { from, size, room: size };
         self.payloads.extend_from_slice(payload);
         piece
@@ -268,7 +272,8 @@ impl Touched {
         let payloads = &mut self.payloads;
         for Entry { seen, wanted, .. } in &mut self.entries {
             for piece in seen.iter_mut().chain(wanted.iter_mut().flatten()) {
-                let (from, size) = (payloads.len() as u32, piece.size);
+                let from = payloads.len() as u32;
+                let size = piece.size;
                 payloads.extend_from_slice(&old[piece.from as usize..][..size as usize]);
                 *piece = Piece { from, size, room: size };
             }
@@ -279,7 +284,8 @@ impl Touched {
     /// Copies the writes, all or a range, in the order of keys.
     pub(super) fn written(&self, range: Option<&Range>) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
         let written = (0..self.count()).filter_map(|number| {
-            let (key, wanted) = (self.key(number), self.wanted(number)?);
+            let key = self.key(number);
+            let wanted = self.wanted(number)?;
             let is_asked_for = range.is_none_or(|range| range.contains(key));
             is_asked_for.then(|| (key.to_vec(), wanted.map(<[u8]>::to_vec)))
         });

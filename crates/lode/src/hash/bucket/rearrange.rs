@@ -124,7 +124,8 @@ impl Slots {
         for Placed { slot, home } in plan.moving() {
             let to = taken.first_free(home.into());
             taken.take(to);
-            let (from, at) = (self.start_of(slot.into()), self.start_of(to));
+            let from = self.start_of(slot.into());
+            let at = self.start_of(to);
             let first = self.tagged(low.get_at(from), home.into(), to);
             self.copy(high, low.page_ref(), (from, at), first);
             low.set_at(from, 0);
@@ -139,7 +140,8 @@ impl Slots {
             if self.stride > SHORT_BYTES && to == usize::from(slot) {
                 continue;
             }
-            let (from, at) = (self.start_of(slot.into()), self.start_of(to));
+            let from = self.start_of(slot.into());
+            let at = self.start_of(to);
             let first = low.get_at(from);
             // Free, before it may be taken again.
             low.set_at(from, first & !TAG);
@@ -171,11 +173,13 @@ impl Slots {
         let start = start.ok_or("it has no free slot")?;
         let mut key = vec![0; self.shape.key_size];
         let mut records = vec![Placed::default(); self.count];
-        let (mut stay, mut move_from) = (0, self.count);
+        let mut stay = 0;
+        let mut move_from = self.count;
         // Slots before this one that are taken.
         let mut run = 0;
         let mut is_wrong = false;
-        let (mut slot, mut at) = (start, self.start_of(start));
+        let mut slot = start;
+        let mut at = self.start_of(start);
         for _ in 1..self.count {
             (slot, at) = (slot + 1, at + self.stride);
             if slot == self.count {

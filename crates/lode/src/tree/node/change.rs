@@ -25,7 +25,9 @@ impl NodeMut<'_> {
 
     /// Gives it other fences, between which all of its keys are.
     pub(in crate::tree) fn set_fences(&mut self, fences: &Fences) {
-        let (mut first, mut common, before) = (0, 0, self.common());
+        let mut first = 0;
+        let mut common = 0;
+        let before = self.common();
         for (fence, which, shift) in
             [(&fences.lower, LOWER, LOWER_SHIFT), (&fences.upper, UPPER, UPPER_SHIFT)]
         {
@@ -80,7 +82,8 @@ impl NodeMut<'_> {
             self.compact();
         }
         // In a forged node there may be less room than it says.
-        let (count, to) = (self.count(), self.records_at().saturating_sub(size));
+        let count = self.count();
+        let to = self.records_at().saturating_sub(size);
         self.words.shift(ENTRIES + at, count - at, ENTRIES + at + 1);
         let entry = self.entry(head_of(SearchKey::new(key), self.common()), to);
         self.words.set(ENTRIES + at, entry);
@@ -111,11 +114,13 @@ impl NodeMut<'_> {
         if self.free() < other.size_of(entries.clone()) {
             self.compact();
         }
-        let (common, before) = (self.common(), self.count());
+        let common = self.common();
+        let before = self.count();
         let has_heads = common == other.common();
         let after = before.saturating_sub(at);
         self.words.shift(ENTRIES + at, after, ENTRIES + at + entries.len());
-        let (count, mut to) = (before + entries.len(), self.records_at());
+        let count = before + entries.len();
+        let mut to = self.records_at();
         for (at, from) in (at..).zip(entries) {
             let size = other.record_size(from);
             to = to.saturating_sub(size);
@@ -136,7 +141,8 @@ impl NodeMut<'_> {
             self.append(old, entries.end..old.count());
             return;
         }
-        let (size, count) = (self.record_size(0), self.count());
+        let size = self.record_size(0);
+        let count = self.count();
         let records_at = self.records_at() + entries.len() * size;
         let is_low = |node: &Self, at: usize| node.record_at(at) < records_at;
         // The low part has as many records that stay in the node as the high part has that go.
@@ -144,7 +150,8 @@ impl NodeMut<'_> {
             entries.clone().filter(|at| !is_low(self, *at)).map(|at| self.record_at(at)).collect();
         self.words.shift(ENTRIES + entries.end, count - entries.end, ENTRIES + entries.start);
         self.set_header(self.level(), count - entries.len(), records_at, 0);
-        let (mut low, mut found) = (vec![0; self.count()], 0);
+        let mut low = vec![0; self.count()];
+        let mut found = 0;
         for at in 0..self.count() {
             // The records that these are cannot be guessed: so there is no branch.
             low[found] = at;

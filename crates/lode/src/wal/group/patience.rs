@@ -30,7 +30,8 @@ pub(super) struct Patience {
 
 impl Patience {
     pub(super) fn new() -> Self {
-        let (took, ended) = (Duration::ZERO, Instant::now());
+        let took = Duration::ZERO;
+        let ended = Instant::now();
         Self { expected: 0, took, ended, came: 0, some_wait: false, doubt: 0 }
     }
 
@@ -70,10 +71,12 @@ impl Patience {
         here: usize,
         later: usize,
     ) {
-        let doubt = match self.some_wait {
-            true => self.doubt.saturating_sub(1),
-            false if self.came < self.expected => MOST_DOUBT,
-            false => self.doubt,
+        let doubt = if self.some_wait {
+            self.doubt.saturating_sub(1)
+        } else if self.came < self.expected {
+            MOST_DOUBT
+        } else {
+            self.doubt
         };
         *self = Self { expected: here, took, ended, came: 0, some_wait: later > 0, doubt };
     }
