@@ -152,6 +152,7 @@ impl Decimal {
 
 /// Returns 10^`digits`; `digits` is at most 38.
 const fn power(digits: u8) -> u128 {
+    debug_assert!(digits <= MOST_DECIMAL_DIGITS, "a decimal has at most 38 digits");
     10u128.pow(digits as u32)
 }
 

@@ -44,6 +44,8 @@ impl Ref {
 
     /// Returns the location of these bytes in a slot.
     fn of(slot: SlotNumber, bytes: &[u8], owner: u64) -> Self {
+        debug_assert!(slot.is_some(), "a page is written to a slot");
+        debug_assert_eq!(bytes.len(), SLOT_BYTES, "a page fills its slot");
         Self { slot, note: bytes[7], checksum: checksum(bytes, owner) }
     }
 }
@@ -209,6 +211,8 @@ impl DataFile {
     /// Writes pages to free slots, which are theirs from then on. `bytes` has the bytes of all
     /// `pages`, one after another.
     pub(crate) fn write(&self, pages: &[PageNumber], bytes: &[u8]) -> Result<()> {
+        assert_eq!(bytes.len(), pages.len() * SLOT_BYTES, "each page has its bytes");
+        debug_assert!(pages.is_sorted_by(|a, b| a < b), "each page is written once");
         let mut state = self.state();
         let mut slots = Vec::new();
         for _ in pages {
@@ -236,6 +240,7 @@ impl DataFile {
             }
             from = to;
         }
+        debug_assert_eq!(from, bytes.len(), "all bytes are written");
         let mut state = self.state();
         let contents = pages.iter().zip(bytes.chunks(SLOT_BYTES));
         for (done, ((page, bytes), slot)) in contents.zip(&slots).enumerate() {
@@ -285,8 +290,10 @@ impl DataFile {
         }
         map.take_slots(&*self.file, slots)?;
         // From here on slots stay as they are.
+        let left = (slots.free(), slots.released());
         let mut bytes = catalogue.to_vec();
         slots.write_bitmap(&mut bytes);
+        assert_eq!(bytes.len(), size, "the catalogue fits the pages that were taken for it");
         bytes.resize(pages as usize * SLOT_BYTES, 0);
         let numbers = PageNumber::default().run(pages);
         for (page, bytes) in numbers.zip(bytes.chunks(SLOT_BYTES)) {
@@ -296,6 +303,8 @@ impl DataFile {
         }
         let root = map.write(&*self.file)?;
         assert!(root.is_some(), "the page map has a root");
+        assert!(root.slot.0 < slots.end(), "the root of the page map is in the file");
+        assert_eq!((slots.free(), slots.released()), left, "the bits of used slots are right");
         superblock.generation += 1;
         superblock.map = root;
         superblock.catalogue_pages = pages;
@@ -307,7 +316,9 @@ impl DataFile {
         self.sync()?;
         superblock.write(&*self.file)?;
         self.sync()?;
-        self.state().slots.settle();
+        let slots = &mut self.state().slots;
+        assert_eq!(slots.end(), superblock.slots, "no slot comes or goes meanwhile");
+        slots.settle();
         Ok(superblock)
     }
 
@@ -360,6 +371,7 @@ fn read_slot(
     bytes: &mut [u8],
     what: impl Fn() -> String,
 ) -> Result<()> {
+    debug_assert_eq!(bytes.len(), SLOT_BYTES, "{} is read whole", what());
     file.read_at(at.slot.byte(), bytes).map_err(|error| match error.kind() {
         std::io::ErrorKind::UnexpectedEof => Error::corrupt(what(), "file data ends before it"),
         _ => Error::io(format!("read {} from file data", what()), &error),
@@ -375,6 +387,7 @@ fn read_slot(
 }
 
 fn write_slot(file: &dyn File, slot: SlotNumber, bytes: &[u8]) -> Result<()> {
+    assert_eq!(bytes.len(), SLOT_BYTES, "slot {slot} is written whole");
     assert!(!slots::has_superblock(slot), "slot {slot} has a superblock");
     file.write_at(slot.byte(), bytes).map_err(|error| Error::io("write to file data", &error))
 }

@@ -18,6 +18,9 @@ pub(super) const COPIES_AT: [u32; 2] = [0, 8];
 /// Bytes of a superblock; its checksum comes after them.
 const BYTES: usize = 104;
 
+const _: () = assert!(BYTES + 8 <= 512, "a disk writes a superblock whole");
+const _: () = assert!(COPIES_AT[0] + 2 <= COPIES_AT[1], "generations do not share a slot");
+
 /// A superblock: the current state of the database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Superblock {
@@ -180,6 +183,7 @@ impl Superblock {
 
     /// Writes the superblock over the older one.
     pub(super) fn write(&self, file: &dyn File) -> Result<()> {
+        assert!(self.is_plausible(), "a superblock that is refused is not written: {self:?}");
         let bytes = self.to_bytes();
         Self::copies_of(self.generation)
             .try_for_each(|at| file.write_at(at, &bytes))

@@ -72,6 +72,7 @@ impl CheckReport {
             return;
         }
         if self.faults.len() < MOST_FAULTS {
+            debug_assert_eq!(self.known.len(), self.faults.len(), "each known fault is named");
             self.known.insert(fault.clone());
             self.faults.push(fault);
         } else {

@@ -164,6 +164,7 @@ impl Idleness {
     /// pages as are in use were written since the last time: so changes pay for the work.
     fn sparse_pages(&self, engine: &Engine, store: &Store) -> Sparse {
         let changed_bytes = engine.pager().dirty() * PAGE_BYTES as u64;
+        debug_assert!(self.filled_at_bytes <= store.data.written_bytes(), "writes add up");
         let written_bytes = store.data.written_bytes() + changed_bytes - self.filled_at_bytes;
         if written_bytes >= store.data.live_bytes() / 4 { Sparse::Filled } else { Sparse::Left }
     }

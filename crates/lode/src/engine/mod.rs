@@ -186,7 +186,7 @@ impl Engine {
         for (core, heap_pages) in tables.iter().filter(|(core, _)| core.was_there(moment).is_ok()) {
             let name = core.schema().name();
             let mut report = |why| faults.add(Some(name), why);
-            core.check_at(&self.pager, (moment, heap_pages), &mut report);
+            core.check_at(&self.pager, moment, heap_pages, &mut report);
         }
         let Some((store, _turn)) = self.take_turn()? else { return Ok(()) };
         if let Err(why) = store.data.check() {
@@ -282,6 +282,10 @@ impl Engine {
         self.worker.stop();
         let catalogue = self.catalogue_mut();
         self.is_closed.store(true, Ordering::Release);
+        assert!(
+            self.store.is_none() || self.worker.has_ended(),
+            "the threads of the database have ended"
+        );
         let alone = self.gate.close();
         catalogue.tables().for_each(|core| core.close());
         drop(alone);

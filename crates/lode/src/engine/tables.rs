@@ -65,6 +65,7 @@ impl Engine {
             let logged = self.append(once(LogRecord::CreateTable { definition: &writer.0 }));
             let end = logged.inspect_err(|_| core.drop_pages(&self.pager))?;
             let core = Arc::new(core);
+            debug_assert!(catalogue.table(core.schema().name()).is_none(), "names are unique");
             catalogue.next_id = next_id;
             catalogue.insert(Arc::clone(&core));
             Ok((core, end))

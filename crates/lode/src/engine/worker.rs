@@ -89,7 +89,9 @@ impl Worker {
 
     fn spawn(&self, name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
         let handle = std::thread::Builder::new().name(name.into()).spawn(work)?;
-        locked(&self.threads).push(handle);
+        let mut threads = locked(&self.threads);
+        debug_assert!(threads.len() < 3, "there are three kinds of threads");
+        threads.push(handle);
         Ok(())
     }
 
@@ -97,6 +99,11 @@ impl Worker {
     pub(super) fn wake(&self) {
         locked(&self.signal.state).awake = true;
         self.signal.changed.notify_all();
+    }
+
+    /// Returns true if no thread is left.
+    pub(super) fn has_ended(&self) -> bool {
+        locked(&self.threads).is_empty()
     }
 
     /// Returns true if the threads are to end.

@@ -24,6 +24,8 @@ pub(super) const MOST_BITS: u32 = root::MOST_BITS + SEGMENT_BITS;
 /// that outgrows a page soon outgrows two. With memory to spare, a table starts with as many.
 const FIRST_BITS: u32 = 2;
 
+const _: () = assert!(FIRST_BITS <= SEGMENT_BITS, "a segment has the first buckets");
+
 /// The buckets that a new table has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FirstBuckets {
@@ -52,6 +54,7 @@ fn bucket_of(words: Page<'_>, index: usize) -> PageNumber {
 }
 
 fn set_bucket(words: &mut PageMut<'_>, index: usize, bucket: PageNumber) {
+    debug_assert!(index < 1 << SEGMENT_BITS, "a segment has {} buckets", 1 << SEGMENT_BITS);
     let shift = index % 2 * 32;
     let other = words.get(index / 2) & !(0xffff_ffff << shift);
     words.set(index / 2, other | bucket.word() << shift);
@@ -227,9 +230,15 @@ impl Directory {
             let halve = |bucket: &mut Latched<'_>,
                          segment: &mut Latched<'_>,
                          (new, run): (&mut Latched<'_>, Range<usize>)| {
+                debug_assert!(run.len().is_power_of_two(), "a bucket's entries are a power of two");
+                debug_assert!(
+                    run.start.is_multiple_of(run.len()),
+                    "its entries have bits in common"
+                );
                 let middle = run.start + run.len() / 2;
                 // The bit of a place in which the halves of the run differ, and what is above it.
                 let depth = entry.depth() - (run.len() / 2).trailing_zeros();
+                debug_assert!(depth <= entry.depth(), "no bucket is deeper than the directory");
                 let is_high = |key: &[u8]| {
                     let place = place_of(key);
                     (place.directory.is_high(depth), place.home)
@@ -266,6 +275,7 @@ impl Directory {
             let epoch = pager.epoch();
             let mut words = segment.change(epoch);
             let more = if entry.depth() == 0 { FIRST_BITS } else { 1 };
+            debug_assert!(entry.bits + more <= SEGMENT_BITS, "a segment is one page");
             for at in (0..1 << entry.bits).rev() {
                 let bucket = bucket_of(words.page_ref(), at);
                 let own = at << more..(at + 1) << more;
@@ -282,6 +292,7 @@ impl Directory {
             let low = low.page_ref();
             let half = 1 << (SEGMENT_BITS - 1);
             (0..half).for_each(|at| set_bucket(&mut high, at, bucket_of(low, half + at)));
+            debug_assert_eq!(entry.bits, SEGMENT_BITS, "a full segment is halved");
             let halved = Entry { bits: entry.bits - 1, prefix: entry.prefix + 1, ..entry };
             let other = Entry { segment: new.page(), ..halved };
             let middle = numbers.start + numbers.len() / 2;
@@ -327,7 +338,7 @@ impl Directory {
             return Ok(false);
         }
         let ((low_seen, low_words), (high_seen, high_words)) = (low?, high?);
-        if !slots.fit_together((low_words, high_words), joins) {
+        if !slots.fit_together(low_words, high_words, joins) {
             return Ok(false);
         }
         let latched = (pager.latch(segment_seen), pager.latch(low_seen), pager.latch(high_seen));
@@ -344,6 +355,9 @@ impl Directory {
                 return Err(Error::corrupt(format!("page {}", low.page()), why));
             }
         }
+        let both = || slots.records(low.words()) + slots.taken(high.words()).count();
+        debug_assert_eq!(slots.records(joined.words()), both(), "a join loses no record");
+        debug_assert!(low_at + count <= high_at, "buckets that were one are next to each other");
         let epoch = pager.epoch();
         low.change(epoch).copy_from(joined.words());
         let mut words = segment.change(epoch);

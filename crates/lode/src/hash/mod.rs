@@ -216,7 +216,7 @@ impl Hash {
         buckets.next = end;
         let Shape { key_size, payload_size, .. } = self.slots.shape();
         let copied = pager.at(moment, bucket, |words| {
-            batch.fill((key_size, payload_size), |bytes| self.slots.copy_all(words, bytes));
+            batch.fill(key_size, payload_size, |bytes| self.slots.copy_all(words, bytes));
         });
         copied.inspect_err(|_| batch.clear())?;
         Ok(true)

@@ -38,6 +38,8 @@ pub(super) struct Shortcut {
     turn: Mutex<()>,
 }
 
+const _: () = assert!((MOST_BITS as u64) < DOUBLING, "the mark is none of the bits");
+
 /// An entry as it was seen.
 #[derive(Clone, Copy)]
 pub(super) struct Entry<'s> {
@@ -147,6 +149,8 @@ impl Shortcut {
             own += 1;
             self.bits.store(own, Ordering::Release);
         }
+        debug_assert!(own <= MOST_BITS.into(), "the array has at most 2^{MOST_BITS} entries");
+        debug_assert!(1 << own <= self.cells(own).count(), "there is room for all entries");
         let from = first.high_bits(own as u32);
         for at in from..from + (1 << (own - bits)) {
             self.cells(own).cell(at).store(bucket.word(), Ordering::Release);

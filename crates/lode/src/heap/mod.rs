@@ -349,7 +349,7 @@ impl Heap {
             return if seen.validate() { Err(address.wrong()) } else { Ok(false) };
         };
         if slot.is_long {
-            return self.read_long(pager, home, (slot, front), payload);
+            return self.read_long(pager, home, slot, front, payload);
         }
         page.fetch(slot, front..slot.size.max(front));
         let bytes = slot.size.checked_sub(front).and_then(|size| payload.of_size(size));
@@ -365,7 +365,8 @@ impl Heap {
         &self,
         pager: &Pager,
         home: &Home<'_>,
-        (slot, front): (Slot, usize),
+        slot: Slot,
+        front: usize,
         payload: &mut (impl Buffer + ?Sized),
     ) -> Result<bool> {
         let Some((head, cut)) = self.head_of(home, slot)? else { return Ok(false) };

@@ -26,6 +26,7 @@ impl Places {
     /// Adds the place of a record, which has no word in common with others. What is beyond the page
     /// is left out.
     pub(super) fn add(&mut self, place: Range<usize>) {
+        debug_assert!(place.start <= place.end, "a record ends after its start");
         for word in [place.start, place.end] {
             let word = word.min(PAGE_WORDS);
             self.changes[word / BITS] ^= 1 << (word % BITS);
@@ -65,6 +66,7 @@ impl Places {
             to = to.saturating_sub(place.len());
             *distance = to.saturating_sub(place.start);
         }
+        debug_assert!(distances.is_sorted_by(|a, b| a >= b), "records keep their order");
         Moves { changes: self.changes, before, places, distances, end: to }
     }
 }

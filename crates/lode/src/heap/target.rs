@@ -68,6 +68,7 @@ impl Heap {
         let mut page = HeapPageMut::new(new.first_content());
         page.clear();
         let room = page.room();
+        debug_assert!(page.is_empty(), "a new page has all of its room");
         drop(new);
         if beside {
             self.free_space.fill(number)

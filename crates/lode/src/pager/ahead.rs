@@ -86,6 +86,7 @@ impl Ahead {
         state.populated = state.populated.max(frame);
         let wanted = frame.saturating_add(share_of(frame)).min(self.count);
         state.wanted = state.wanted.max(wanted);
+        debug_assert!(state.wanted <= self.count, "there are {} frames", self.count);
         self.shared.changed.notify_one();
     }
 
@@ -120,6 +121,7 @@ impl Shared {
                 return;
             }
             state = lock(&self.state);
+            debug_assert!(to <= state.wanted, "no more memory is asked for than is wanted");
             state.populated = state.populated.max(to);
             if state.populated >= state.wanted {
                 // The next alarm comes once half of it is in use.

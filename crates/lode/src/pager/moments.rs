@@ -38,6 +38,7 @@ impl Pager {
         mut read: impl FnMut(PageRef<'_>) -> T,
     ) -> Result<T> {
         let [_, cell] = self.entry(page);
+        debug_assert!(!moment.sees(self.epoch()), "a moment is over when it is read at");
         loop {
             let stamp = Epoch::load(cell, Ordering::Acquire);
             if !moment.sees(stamp) {
@@ -78,6 +79,8 @@ impl Pager {
 
     /// Keeps an image of a page for the snapshots and the checkpoint that need it.
     pub(super) fn save(&self, which: Which, dirty: bool, image: PageImage) {
+        debug_assert!(which.page >= super::FIRST_TABLE_PAGE, "images are of tables' pages");
+        debug_assert!(which.from <= which.before, "an image is of before a change");
         self.saved.keep(&self.epochs, which, dirty, image);
         self.bound_images();
         // Images have the memory of pages that can come back.

@@ -241,6 +241,7 @@ impl Schema {
     /// length, the place of its end.
     #[inline]
     pub(crate) fn range_in_payload(&self, column: &Column) -> std::ops::Range<usize> {
+        debug_assert!(column.offset >= self.key_size, "column {} is of the payload", column.name);
         column.offset - self.key_size..column.range().end - self.key_size
     }
 
@@ -396,6 +397,9 @@ impl Builder {
         let is_key_variable = columns[..key_columns].iter().any(|key| key.kind.is_variable());
         let unless = |varies: bool, size: usize| if varies { usize::MAX } else { size };
         let varies = !variable.is_empty();
+        debug_assert!(key_columns <= columns.len(), "key columns are some of all");
+        debug_assert!(key_size <= record_size, "a key is a part of its record");
+        debug_assert!(most_key_size >= key_size, "the longest key has the fixed part of any");
         Ok(Schema {
             name: self.name,
             columns,

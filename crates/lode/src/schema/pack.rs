@@ -95,6 +95,7 @@ impl Schema {
             packer.push(*value)?;
         }
         packer.finish()?;
+        debug_assert!(self.expect_record(&record).is_ok(), "a packed record can be read");
         Ok(record)
     }
 

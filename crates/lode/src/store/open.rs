@@ -190,7 +190,7 @@ fn create(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opened
     };
     remove_synced(&*disk, CREATING)?;
     let lock = Box::new((of_data, lock));
-    let store = store(data, Some(log), settings, (superblock, since), room, lock);
+    let store = store(data, Some(log), settings, superblock, since, room, lock);
     Ok(Opened { store, pager, catalogue: Catalogue::default() })
 }
 
@@ -216,7 +216,7 @@ fn create_files(disk: &Arc<dyn Disk>, settings: &Settings) -> Result<Made> {
     let log = begin_log(disk, superblock.database, settings, after, &room)?;
     let (place, moment) = log.barrier(|| pager.checkpoint_moment());
     let catalogue = Catalogue::default().store();
-    let checkpoint = Checkpoint::begin(&pager, &data, (place, moment), catalogue)?;
+    let checkpoint = Checkpoint::begin(&pager, &data, place, moment, catalogue)?;
     let superblock = checkpoint.publish(superblock, place.position)?;
     Ok(Made { data, log, room, pager, superblock, since: place.position, of_data })
 }
@@ -230,14 +230,15 @@ fn begin_log(
 ) -> Result<Log> {
     let disk = Arc::clone(disk);
     let room = Arc::clone(room);
-    Log::begin(disk, (database, settings.random()), settings.log, after, room)
+    Log::begin(disk, database, settings.random(), settings.log, after, room)
 }
 
 fn store(
     data: Arc<DataFile>,
     log: Option<Log>,
     settings: &Settings,
-    (superblock, since): (Superblock, LogPosition),
+    superblock: Superblock,
+    since: LogPosition,
     room: Arc<AtomicU64>,
     lock: Lock,
 ) -> Store {
@@ -271,7 +272,7 @@ fn recover(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opene
     let data = Arc::new(data);
     let pager = Pager::new(settings.memory(), Some(Arc::clone(&data)))?;
     let catalogue = Catalogue::restore(&catalogue, &pager)?;
-    let mut recovery = Recovery::new((&pager, &data), Access::Write, catalogue, superblock);
+    let mut recovery = Recovery::new(&pager, &data, Access::Write, catalogue, superblock);
     recovery.synced = recovery.synced.max(stock.synced());
     let replayed =
         wal::replay(&*disk, &stock, start, &mut |records, end| recovery.apply(records, end))?;
@@ -280,7 +281,7 @@ fn recover(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opene
         // Replayed records can be read. But nothing may be written that does without the log, so
         // all files stay as they are.
         let Recovery { catalogue, superblock, .. } = recovery;
-        let store = store(data, None, settings, (superblock, start.place.position), room, lock);
+        let store = store(data, None, settings, superblock, start.place.position, room, lock);
         store.poison(&error);
         return Ok(Opened { store, pager, catalogue });
     }
@@ -293,6 +294,7 @@ fn recover(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opene
     // that it existed.
     (recovery.done, _) = new.barrier(|| ());
     let since = recovery.done.position;
+    assert!(since > start.place.position, "the new segment comes after what was replayed");
     recovery.synced = since;
     let was_recovering = recovery.superblock.is_recovering;
     if has_replayed {
@@ -307,9 +309,10 @@ fn recover(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opene
     }
     // The replayed segments are of no use any more.
     new.trim(since.segment, 0)?;
+    assert!(!log.contains(&since.segment), "a segment has a number of its own");
     log.push(new.end().segment);
     stock.remove_others(&*disk, &log)?;
     let Recovery { catalogue, superblock, .. } = recovery;
-    let store = store(data, Some(new), settings, (superblock, since), room, lock);
+    let store = store(data, Some(new), settings, superblock, since, room, lock);
     Ok(Opened { store, pager, catalogue })
 }

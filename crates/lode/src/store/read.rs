@@ -49,7 +49,7 @@ pub(crate) fn open_to_read(
     let stock = Stock::take(disk, superblock.database, position.segment)?;
     let pager = Pager::new(settings.memory(), Some(Arc::clone(&data)))?;
     let catalogue = Catalogue::restore(&catalogue, &pager)?;
-    let mut recovery = Recovery::new((&pager, &data), Access::Read, catalogue, superblock);
+    let mut recovery = Recovery::new(&pager, &data, Access::Read, catalogue, superblock);
     let apply = &mut |records: &[wal::LogRecord<'_>], end| recovery.apply(records, end);
     let replayed = wal::replay(disk, &stock, start, apply)?;
     let ends: u64 = replayed.segments.iter().map(|(_, end)| *end).sum();

@@ -16,7 +16,8 @@ impl TableCore {
     pub(crate) fn check_at(
         &self,
         pager: &Pager,
-        (moment, heap_pages): (ReadEpoch, &[PageNumber]),
+        moment: ReadEpoch,
+        heap_pages: &[PageNumber],
         report: &mut dyn FnMut(String),
     ) {
         let mut is_whole = true;
@@ -34,7 +35,8 @@ impl TableCore {
         }
         let mut faults = Vec::new();
         let looked = self.index.each_readable(
-            (pager, moment),
+            pager,
+            moment,
             self.walk_readable_in(pager, Direction::Forward),
             &mut |index_key, bytes| {
                 if has_keys_to_check && let Err(error) = self.unpack_key(index_key, &mut packed) {
@@ -59,7 +61,7 @@ impl TableCore {
         );
         faults.into_iter().chain(looked.err()).for_each(|error| wrong(error.to_string()));
         let Some(heap) = &self.heap else { return };
-        heap.check(pager, (moment, heap_pages), is_whole.then_some(&census), report);
+        heap.check(pager, moment, heap_pages, is_whole.then_some(&census), report);
     }
 
     /// Refuses a payload in the heap that does not fit this table.

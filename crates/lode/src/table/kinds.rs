@@ -194,7 +194,8 @@ impl Kinds {
     /// `fault` with the error of each page that cannot be read.
     pub(crate) fn each_readable(
         &self,
-        (pager, moment): (&Pager, ReadEpoch),
+        pager: &Pager,
+        moment: ReadEpoch,
         mut walk: Walk,
         visit: &mut dyn FnMut(&[u8], &[u8]),
         fault: &mut dyn FnMut(Error),

@@ -160,7 +160,8 @@ impl TableCore {
         &self,
         heap: &Heap,
         pager: &Pager,
-        (moment, entry): (ReadEpoch, &[u8]),
+        moment: ReadEpoch,
+        entry: &[u8],
         whole: &mut Vec<u8>,
     ) -> Result<bool> {
         let Some(address) = Entry::of(entry_in(entry)).address else { return Ok(false) };

@@ -212,9 +212,13 @@ impl Tree {
                 continue;
             };
             let mut node = self.layout.node_mut(leaf.change(epoch));
+            let after = node.count() + count;
+            let are_in_order = || run[..count].is_sorted_by(|a, b| a.key < b.key);
+            debug_assert!(are_in_order(), "the keys of a run ascend");
             for (at, Record { key, payload }) in (at..).zip(records().take(count)) {
                 node.insert(at, key, payload);
             }
+            debug_assert_eq!(node.count(), after, "the run is in the leaf");
             return Ok(count);
         }
     }
@@ -304,9 +308,17 @@ impl Tree {
     }
 }
 
-/// Returns a share of a number of bytes.
-fn share(bytes: usize, (part, of): (usize, usize)) -> usize {
-    bytes / of * part
+/// A share of a number of bytes.
+#[derive(Clone, Copy)]
+struct Share {
+    parts: usize,
+    of: usize,
+}
+
+impl Share {
+    fn of_bytes(self, bytes: usize) -> usize {
+        bytes / self.of * self.parts
+    }
 }
 
 /// Returns the error of a page that a node leads to whose level is not below the node's.

@@ -64,6 +64,8 @@ const CHILD_BYTES: usize = 8;
 /// The bit at which they have the size of the key.
 const SIZE_SHIFT: u32 = 32;
 
+const _: () = assert!(PAGE_WORDS * 8 <= 1 << 16, "16 bits have the place of a record");
+
 /// A node to read.
 #[derive(Clone, Copy)]
 pub(super) struct Node<'p> {
@@ -216,6 +218,11 @@ impl<'p> Node<'p> {
     #[inline(always)]
     fn head(self, at: usize) -> u64 {
         self.words.get(ENTRIES + at) >> 16
+    }
+
+    /// Returns true if the node has no fault. It looks at all entries.
+    pub(super) fn is_sound(self) -> bool {
+        self.check().is_ok()
     }
 
     /// Returns the first fault of the node, if there is one.

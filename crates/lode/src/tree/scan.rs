@@ -200,6 +200,7 @@ impl Tree {
             pager.fetch_ends(*sibling);
         }
         leaves.expect_beyond(leaf, &start, next.as_ref())?;
+        debug_assert!(batch.len() as u64 <= leaves.left, "no more records come than are wanted");
         leaves.left -= (batch.len() as u64).min(leaves.left);
         leaves.next = next;
         Ok(true)

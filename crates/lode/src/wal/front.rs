@@ -28,6 +28,13 @@ const HEADER_BYTES: usize = 84;
 const POSITION_BYTES: usize = 16;
 const SUM_BYTES: usize = 4;
 
+const _: () = assert!(HEADER_BYTES as u64 <= PROOF_AT, "a proof does not touch a header");
+const _: () = assert!(
+    PROOF_AT as usize + POSITION_BYTES + SUM_BYTES <= BLOCK_BYTES as usize
+        && HEADERS_AT[1] + HEADER_BYTES as u64 <= FRAMES_AT,
+    "no block has both headers, or a header and frames"
+);
+
 /// The header of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
@@ -60,6 +67,7 @@ impl Header {
         writer.u32(self.after.chain);
         write_position(&mut writer, self.synced);
         writer.u64(self.size_bytes);
+        debug_assert!(writer.0.len() <= HEADER_BYTES - SUM_BYTES, "a header has room for all");
         writer.0.resize(HEADER_BYTES - SUM_BYTES, 0);
         let sum = crc32c::crc32c(&writer.0);
         writer.u32(sum);
@@ -113,6 +121,7 @@ fn read_position(reader: &mut Reader<'_>) -> Result<LogPosition> {
 pub(super) fn proof(salt: u32, synced: LogPosition) -> Vec<u8> {
     let mut writer = Writer::default();
     write_position(&mut writer, synced);
+    debug_assert_eq!(writer.0.len(), POSITION_BYTES, "a proof is a position");
     let sum = crc32c::crc32c_append(salt, &writer.0);
     writer.u32(sum);
     writer.0

@@ -24,6 +24,7 @@ impl Mark {
     /// Moves the mark forward. Only one thread at a time may do so.
     #[inline]
     pub(super) fn set(&self, position: LogPosition) {
+        debug_assert!(self.get() <= position, "a mark never goes back");
         if self.segment.load(Ordering::Relaxed) == position.segment.get() {
             return self.at.store(position.at, Ordering::Release);
         }

@@ -150,6 +150,8 @@ impl<'b> LogRecord<'b> {
     pub(crate) fn encode<T>(&self, write: impl FnOnce(RecordKind, &[&[u8]]) -> T) -> T {
         let front = self.front();
         let [first, second] = self.rest();
+        let size = front.bytes().len() + first.len() + second.len();
+        debug_assert_eq!(size, self.body_bytes(), "a body has as many bytes as it says");
         write(self.kind(), &[front.bytes(), first, second])
     }
 
@@ -160,6 +162,7 @@ impl<'b> LogRecord<'b> {
 
     /// Returns the bytes before the body in a commit.
     pub(super) fn head(&self) -> [u8; HEAD_BYTES] {
+        debug_assert!(u32::try_from(self.body_bytes()).is_ok(), "a size has four bytes");
         let [a, b, c, d] = (self.body_bytes() as u32).to_le_bytes();
         [self.kind() as u8, a, b, c, d]
     }

@@ -87,6 +87,8 @@ pub(crate) fn replay(
                 apply(&LogRecord::decode(frame.kind, frame.body)?, *end)?;
             }
             replayed.segments.push((current.number(), end.position.at));
+            let segments = &replayed.segments;
+            debug_assert!(segments.is_sorted_by(|a, b| a.0 < b.0), "segments follow each other");
         }
         // The newest of several: the others were given up when writing their headers failed. A
         // segment started before one that is part of the log, and not part of it, never will be.
@@ -96,7 +98,7 @@ pub(crate) fn replay(
         current = Some(Reader::open(disk, number, front)?);
         *end = Place { position: LogPosition { segment: number, at: FRAMES_AT }, chain: front.sum };
     }
-    expect_all_that_was_synced(disk, stock, (start, synced), current, &replayed)?;
+    expect_all_that_was_synced(disk, stock, start, synced, current, &replayed)?;
     Ok(replayed)
 }
 
@@ -110,7 +112,8 @@ fn follows(front: &super::front::Front, end: Place) -> bool {
 fn expect_all_that_was_synced(
     disk: &dyn Disk,
     stock: &Stock,
-    (start, mut synced): (Start, LogPosition),
+    start: Start,
+    mut synced: LogPosition,
     mut last: Option<Reader>,
     replayed: &Replayed,
 ) -> Result<()> {

@@ -15,7 +15,7 @@ fn log(disk: &Simulated) -> Log {
     };
     let none =
         Replayed { end: Place::default(), segments: Vec::new(), next_number: SegmentNumber::FIRST };
-    Log::begin(Arc::new(disk.clone()), (1, 2), settings, none, Arc::default()).unwrap()
+    Log::begin(Arc::new(disk.clone()), 1, 2, settings, none, Arc::default()).unwrap()
 }
 
 /// Returns the disk operations for the next segment, when `percent` of the last one have frames.

@@ -124,6 +124,8 @@ impl Cursor {
                 Err(error) => break Err(error),
             }
         };
+        debug_assert!(ends.last().is_none_or(|end| *end == bytes.len()), "rows fill the batch");
+        debug_assert!(ends.is_sorted(), "each row ends after the one before");
         let batch = (!ends.is_empty()).then_some((bytes, ends)).zip(shape);
         (batch.map(|((bytes, ends), shape)| RowBatch { shape, bytes, ends }), end)
     }

@@ -407,13 +407,14 @@ impl Run {
             if plan.damage == Damage::IsSkipped && !plan.has(key) {
                 continue;
             }
-            let record = (&self.batch, at);
             let pager = plan.snapshot.pager();
             let moment = plan.snapshot.moment();
             if self.rows.needs_heap() {
                 core.fetch_ahead(pager, &self.batch, at, plan.direction);
             }
-            if self.rows.read(core, pager, moment, record)? && !self.is_overwritten(core)? {
+            if self.rows.read(core, pager, moment, &self.batch, at)?
+                && !self.is_overwritten(core)?
+            {
                 self.left -= 1;
                 return Ok(true);
             }

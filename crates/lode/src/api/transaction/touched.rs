@@ -128,12 +128,14 @@ impl Touched {
             let bytes = wanted.map_or(0, |piece| piece.size as usize);
             let CommitSize { records, bytes: all_bytes } = &mut self.written;
             for (sum, by) in [(records, 1), (all_bytes, bytes)] {
+                debug_assert!(is_added || *sum >= by, "what is taken off was counted");
                 *sum = if is_added { *sum + by } else { *sum - by };
             }
         }
         let was_written = self.entries[number].wanted.is_some();
         if let Some(page) = self.entries[number].page.filter(|_| was_written != wanted.is_some()) {
             let count = self.pages.entry(page).or_default();
+            debug_assert!(*count > 0 || !was_written, "a page was counted for each of its records");
             *count = if was_written { *count - 1 } else { *count + 1 };
             if *count == 0 {
                 self.pages.remove(&page);
@@ -181,6 +183,7 @@ impl Touched {
 
     /// Notes the payload of a record that is new here; returns its number.
     pub(super) fn note(&mut self, key: &[u8], seen: Option<&[u8]>) -> usize {
+        debug_assert!(self.find(key).is_none(), "a record is noted once");
         let number = self.entries.len();
         let seen = seen.map(|payload| self.keep(payload));
         self.keys.extend_from_slice(key);
@@ -199,6 +202,8 @@ impl Touched {
 
     fn keep(&mut self, payload: &[u8]) -> Piece {
         // A transaction is smaller than what 32 bits can count.
+        let end = self.payloads.len() + payload.len();
+        debug_assert!(u32::try_from(end).is_ok(), "32 bits have a place in a transaction");
         let from = self.payloads.len() as u32;
         let size = payload.len() as u32;
         let piece = Piece { from, size, room: size };
@@ -259,6 +264,7 @@ impl Touched {
             && undone.from + undone.room == self.payloads.len() as u32
             && before.flatten().is_none_or(|before| before.from != undone.from)
         {
+            debug_assert!(undone.from as usize <= self.payloads.len(), "the last piece goes");
             self.payloads.truncate(undone.from as usize);
         }
     }
@@ -278,6 +284,7 @@ impl Touched {
                 *piece = Piece { from, size, room: size };
             }
         }
+        debug_assert!(payloads.len() <= old.len(), "no more is kept than there was");
         self.sparse_above_bytes = (2 * payloads.len()).max(LEAST_SPARSE_BYTES);
     }
 

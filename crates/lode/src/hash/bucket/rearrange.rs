@@ -64,6 +64,7 @@ impl Taken {
     /// taken before it cannot be guessed, so they are not looked at one by one.
     #[inline(always)]
     fn first_free(&self, from: usize) -> usize {
+        debug_assert!(self.bits[..self.words].iter().any(|bits| *bits != u64::MAX), "one is free");
         let mut at = from / 64;
         let mut free = !self.bits[at] & u64::MAX << (from % 64);
         while free == 0 {
@@ -96,7 +97,8 @@ impl Slots {
     /// Returns true if the records of two buckets fit in one.
     pub(in crate::hash) fn fit_together(
         &self,
-        (one, other): (Page<'_>, Page<'_>),
+        one: Page<'_>,
+        other: Page<'_>,
         joins: Joins,
     ) -> bool {
         let most = match joins {
@@ -118,6 +120,8 @@ impl Slots {
         is_high: impl Fn(&[u8]) -> (bool, usize),
     ) -> Result<(), &'static str> {
         let plan = self.plan_split(low.page_ref(), is_high)?;
+        let before = self.records(low.page_ref());
+        debug_assert_eq!(self.records(high.page_ref()), 0, "records move to an empty bucket");
         // A free slot comes before the first record. No record moves further from its home, since
         // no more records come before it.
         let mut taken = Taken::none(self.count);
@@ -127,7 +131,7 @@ impl Slots {
             let from = self.start_of(slot.into());
             let at = self.start_of(to);
             let first = self.tagged(low.get_at(from), home.into(), to);
-            self.copy(high, low.page_ref(), (from, at), first);
+            self.copy(high, low.page_ref(), from, at, first);
             low.set_at(from, 0);
         }
         let mut taken = Taken::none(self.count);
@@ -146,10 +150,15 @@ impl Slots {
             // Free, before it may be taken again.
             low.set_at(from, first & !TAG);
             let page = low.page_ref();
-            self.copy(low, page, (from, at), self.tagged(first, home.into(), to));
+            self.copy(low, page, from, at, self.tagged(first, home.into(), to));
         }
         self.count_records(high, |_| plan.moving().len() as u64);
         self.count_records(low, |_| plan.staying().len() as u64);
+        let low = low.page_ref();
+        let high = high.page_ref();
+        debug_assert_eq!(self.records(low) + self.records(high), before, "no record is lost");
+        debug_assert_eq!(self.taken(low).count(), self.records(low), "each has a slot");
+        debug_assert_eq!(self.taken(high).count(), self.records(high), "each has a slot");
         Ok(())
     }
 
@@ -157,6 +166,7 @@ impl Slots {
     #[inline(always)]
     fn tagged(&self, first: u64, home: usize, slot: usize) -> u64 {
         let distance = if slot >= home { slot - home } else { slot + self.count - home };
+        debug_assert!(distance < MOST_TAG, "a tag has room for the distance");
         first & !TAG | (HOME_TAG + distance as u64)
     }
 
@@ -215,6 +225,7 @@ impl Slots {
         if found > self.most || found != self.records(words) {
             return Err("it does not have as many records as it says");
         }
+        debug_assert!(stay <= move_from, "each record stays or moves");
         Ok(Plan { records, stay, move_from })
     }
 
@@ -291,8 +302,10 @@ impl Slots {
             }
             let from = self.start_of(slot);
             let first = self.tagged(old.words().get_at(from), home, to);
-            self.copy(words, old.words(), (from, self.start_of(to)), first);
+            self.copy(words, old.words(), from, self.start_of(to), first);
         }
+        let words = words.page_ref();
+        debug_assert_eq!(self.records(words), self.records(old.words()) + 1, "one is inserted");
     }
 
     /// Inserts the records of another bucket; `home` returns the home of a key.
@@ -319,6 +332,7 @@ impl Slots {
             }
             self.insert(target, found, probe, payload);
         }
+        debug_assert!(self.records(target.page_ref()) <= self.most, "the records fit in one");
         Ok(())
     }
 }

@@ -49,7 +49,7 @@ pub(super) fn store_one(cells: &Cells, to: usize, number: u8) {
 }
 
 /// Copies a piece of one page to another, which may be the same, also where the pieces overlap.
-pub(super) fn copy_piece((page, from): (&Cells, usize), (cells, to): (&Cells, usize)) {
+pub(super) fn copy_piece(page: &Cells, from: usize, cells: &Cells, to: usize) {
     let mut piece = [0; PIECE];
     load_piece(page, from, &mut piece);
     store_piece(cells, to, &piece);

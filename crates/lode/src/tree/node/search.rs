@@ -84,6 +84,7 @@ impl Node<'_> {
             low += half * usize::from(self.is_before(low + half - 1, entry));
             rest -= half;
         }
+        debug_assert!(low + rest <= count, "a search stays among the entries");
         low + usize::from(rest == 1 && self.is_before(low, entry))
     }
 
