@@ -16,7 +16,7 @@ struct Placed {
 
 /// The new slots of a bucket's records, in the order in which they are moved: from a free slot on,
 /// around the end of the page.
-struct Plan {
+pub(in crate::hash) struct Plan {
     /// The records that stay from the start on, and those that move from the end backwards.
     records: Vec<Placed>,
     stay: usize,
@@ -120,8 +120,14 @@ impl Slots {
         is_high: impl Fn(&[u8]) -> (bool, usize),
     ) -> Result<(), &'static str> {
         let plan = self.plan_split(low.page_ref(), is_high)?;
-        let before = self.records(low.page_ref());
-        debug_assert_eq!(self.records(high.page_ref()), 0, "records move to an empty bucket");
+        self.copy_moving(&plan, low.page_ref(), high);
+        self.keep_staying(&plan, low);
+        Ok(())
+    }
+
+    /// Copies the records that a plan moves to a page of zeros.
+    pub(in crate::hash) fn copy_moving(&self, plan: &Plan, low: Page<'_>, high: &mut PageMut<'_>) {
+        debug_assert_eq!(self.records(high.page_ref()), 0, "a new bucket has no records");
         // A free slot comes before the first record. No record moves further from its home, since
         // no more records come before it.
         let mut taken = Taken::none(self.count);
@@ -130,10 +136,19 @@ impl Slots {
             taken.take(to);
             let from = self.start_of(slot.into());
             let at = self.start_of(to);
-            let first = self.tagged(low.get_at(from), home.into(), to);
-            self.copy(high, low.page_ref(), from, at, first);
-            low.set_at(from, 0);
+            self.copy(high, low, from, at, self.tagged(low.get_at(from), home.into(), to));
         }
+        self.count_records(high, |_| plan.moving().len() as u64);
+    }
+
+    /// Removes the records that a plan moves from their bucket, and closes the gaps.
+    pub(in crate::hash) fn keep_staying(&self, plan: &Plan, low: &mut PageMut<'_>) {
+        debug_assert_eq!(
+            self.records(low.page_ref()),
+            plan.staying().len() + plan.moving().len(),
+            "the bucket is as it was planned for"
+        );
+        plan.moving().for_each(|Placed { slot, .. }| low.set_at(self.start_of(slot.into()), 0));
         let mut taken = Taken::none(self.count);
         plan.staying().for_each(|Placed { slot, .. }| taken.take(slot.into()));
         for Placed { slot, home } in plan.staying() {
@@ -152,14 +167,7 @@ impl Slots {
             let page = low.page_ref();
             self.copy(low, page, from, at, self.tagged(first, home.into(), to));
         }
-        self.count_records(high, |_| plan.moving().len() as u64);
         self.count_records(low, |_| plan.staying().len() as u64);
-        let low = low.page_ref();
-        let high = high.page_ref();
-        debug_assert_eq!(self.records(low) + self.records(high), before, "no record is lost");
-        debug_assert_eq!(self.taken(low).count(), self.records(low), "each has a slot");
-        debug_assert_eq!(self.taken(high).count(), self.records(high), "each has a slot");
-        Ok(())
     }
 
     /// Returns the first word of a slot with another tag: that of a record with this home.
@@ -174,7 +182,7 @@ impl Slots {
     ///
     /// # Errors
     /// The record that is not where it belongs.
-    fn plan_split(
+    pub(in crate::hash) fn plan_split(
         &self,
         words: Page<'_>,
         is_high: impl Fn(&[u8]) -> (bool, usize),
