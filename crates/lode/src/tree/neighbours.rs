@@ -112,14 +112,15 @@ impl<'p> Neighbours<'p> {
         let were_sound = cfg!(debug_assertions) && self.are_sound(tree);
         let count = self.left(tree).count() + self.right(tree).count();
         let epoch = pager.epoch();
+        tree.layout.node_mut(self.parent.change(epoch)).remove(self.right_at);
+        // Many threads come by the parent. So it changes first, and the two stay latched.
+        drop(self.parent);
         let high = tree.layout.node(self.right.words());
         let mut low = tree.layout.node_mut(self.left.change(epoch));
         low.set_fences(&Fences { lower: low.lower_fence(), upper: high.upper_fence() });
         low.append(high, 0..high.count());
         debug_assert!(!were_sound || low.is_sound(), "a join leaves a sound node");
         debug_assert!(!were_sound || low.count() == count, "a join loses no entry");
-        tree.layout.node_mut(self.parent.change(epoch)).remove(self.right_at);
-        drop(self.parent);
         self.right.free(space, epoch);
     }
 
@@ -144,6 +145,13 @@ impl<'p> Neighbours<'p> {
         };
         let low_fences = Fences { lower: low.lower_fence(), upper: Some(separator.clone()) };
         let high_fences = Fences { lower: Some(separator.clone()), upper: high.upper_fence() };
+        let page = self.right.page();
+        let mut parent = tree.layout.node_mut(self.parent.change(epoch));
+        parent.remove(self.right_at);
+        parent.insert_child(self.right_at, &separator, page);
+        debug_assert!(!were_sound || parent.is_sound(), "a shift leaves a sound parent");
+        // As in a join.
+        drop(self.parent);
         match entries {
             Moved::ToRight { from } => {
                 let low = tree.layout.node(self.left.words());
@@ -165,15 +173,13 @@ impl<'p> Neighbours<'p> {
                 high.set_fences(&high_fences);
             }
         }
-        let page = self.right.page();
-        let mut parent = tree.layout.node_mut(self.parent.change(epoch));
-        parent.remove(self.right_at);
-        parent.insert_child(self.right_at, &separator, page);
-        debug_assert!(!were_sound || self.are_sound(tree), "a shift leaves sound nodes");
+        let low = tree.layout.node(self.left.words());
+        let high = tree.layout.node(self.right.words());
         debug_assert!(
-            !were_sound || self.left(tree).count() + self.right(tree).count() == total,
-            "a shift loses no entry"
+            !were_sound || low.is_sound() && high.is_sound(),
+            "a shift leaves sound nodes"
         );
+        debug_assert!(!were_sound || low.count() + high.count() == total, "it loses no entry");
         separator
     }
 }

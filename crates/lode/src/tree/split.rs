@@ -112,6 +112,11 @@ impl Tree {
             (false, _) => old.middle(),
         };
         let separator = if cut == count { key.to_vec() } else { old.key(cut) };
+        // Many threads come by the parent. So it changes first; the two stay latched while records
+        // move.
+        let mut node = self.layout.node_mut(parent.change(epoch));
+        node.insert_child(at + 1, &separator, right.page());
+        drop(parent);
         let mut high = self.layout.node_mut(right.change(epoch));
         high.clear(
             old.level(),
@@ -127,8 +132,6 @@ impl Tree {
             !was_sound || self.layout.node(right.words()).is_sound(),
             "the high half of a split is sound"
         );
-        let page = right.page();
-        self.layout.node_mut(parent.change(epoch)).insert_child(at + 1, &separator, page);
         Ok(true)
     }
 
