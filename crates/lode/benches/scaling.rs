@@ -128,7 +128,9 @@ impl Subject for RwLock<HashMap<Key, [u8; PAYLOAD_BYTES]>> {
                 Operation::Get => self.read().expect("no panic").contains_key(key),
                 Operation::Update => {
                     let mut map = self.write().expect("no panic");
-                    map.get_mut(key).map(|payload| payload[..4].copy_from_slice(&key[..4])).is_some()
+                    map.get_mut(key)
+                        .map(|payload| payload[..4].copy_from_slice(&key[..4]))
+                        .is_some()
                 }
                 Operation::Delete => self.write().expect("no panic").remove(key).is_some(),
             };
@@ -179,10 +181,8 @@ fn measure(name: &str, keys: &[Key], threads: &[usize], create: &dyn Fn() -> Box
         rates.iter_mut().zip(of_count).for_each(|(rates, trials)| rates.push(median(trials)));
     }
     for (operation, rates) in Operation::ALL.iter().zip(&rates) {
-        let row: String = rates
-            .iter()
-            .map(|rate| format!(" {rate:9.2} {:5.2}×", rate / rates[0]))
-            .collect();
+        let row: String =
+            rates.iter().map(|rate| format!(" {rate:9.2} {:5.2}×", rate / rates[0])).collect();
         println!("{name:22} {:8}{row}", operation.name());
     }
 }

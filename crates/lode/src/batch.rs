@@ -38,6 +38,7 @@ impl Batch {
             self.records.push(Place { from: end as u32, key_size: key_size as u32 });
             end += key_size + payload_size;
         }
+        debug_assert!(u32::try_from(end).is_ok(), "32 bits have a place in a batch");
         self.bytes.resize(end, 0);
         (&mut self.bytes, &self.records)
     }
@@ -45,11 +46,15 @@ impl Batch {
     /// Takes records that all have the same size, which `copy` appends, in place of the content.
     pub(crate) fn fill(
         &mut self,
-        (key_size, payload_size): (usize, usize),
+        key_size: usize,
+        payload_size: usize,
         copy: impl FnOnce(&mut Vec<u8>),
     ) {
         self.clear();
         copy(&mut self.bytes);
+        let size = key_size + payload_size;
+        debug_assert!(self.bytes.len().is_multiple_of(size), "all records have {size} bytes");
+        debug_assert!(u32::try_from(self.bytes.len()).is_ok(), "32 bits have a place in a batch");
         let begins = (0..self.bytes.len()).step_by(key_size + payload_size);
         let place = |from| Place { from: from as u32, key_size: key_size as u32 };
         self.records.extend(begins.map(place));

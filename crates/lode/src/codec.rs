@@ -26,6 +26,7 @@ impl Writer {
 
     /// Appends the number of bytes in 32 bits, and the bytes.
     pub(crate) fn counted(&mut self, bytes: &[u8]) -> &mut Self {
+        debug_assert!(u32::try_from(bytes.len()).is_ok(), "a length has four bytes");
         self.u32(bytes.len() as u32).bytes(bytes)
     }
 }

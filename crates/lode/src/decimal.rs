@@ -144,13 +144,15 @@ impl Decimal {
     /// Returns the whole part, rounded down, and the rest, as a count of 10^-38.
     fn parts(self) -> (i128, u128) {
         let one = power(self.scale) as i128;
-        let (whole, rest) = (self.unscaled().div_euclid(one), self.unscaled().rem_euclid(one));
+        let whole = self.unscaled().div_euclid(one);
+        let rest = self.unscaled().rem_euclid(one);
         (whole, rest as u128 * power(MOST_DECIMAL_DIGITS - self.scale))
     }
 }
 
 /// Returns 10^`digits`; `digits` is at most 38.
 const fn power(digits: u8) -> u128 {
+    debug_assert!(digits <= MOST_DECIMAL_DIGITS, "a decimal has at most 38 digits");
     10u128.pow(digits as u32)
 }
 
@@ -188,9 +190,10 @@ impl PartialOrd for Decimal {
 
 impl Ord for Decimal {
     fn cmp(&self, other: &Self) -> Ordering {
-        match self.scale == other.scale {
-            true => self.unscaled().cmp(&other.unscaled()),
-            false => self.parts().cmp(&other.parts()),
+        if self.scale == other.scale {
+            self.unscaled().cmp(&other.unscaled())
+        } else {
+            self.parts().cmp(&other.parts())
         }
     }
 }
@@ -204,7 +207,8 @@ impl Hash for Decimal {
 /// Writes all digits after the point that the scale says: `12.30`.
 impl fmt::Display for Decimal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (number, digits) = (self.unscaled().unsigned_abs(), usize::from(self.scale));
+        let number = self.unscaled().unsigned_abs();
+        let digits = usize::from(self.scale);
         let one = power(self.scale);
         let mut text = (number / one).to_string();
         if digits > 0 {

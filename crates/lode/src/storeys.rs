@@ -37,10 +37,7 @@ fn rank(module: &str) -> Option<usize> {
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("the sources are there") {
         let path = entry.expect("a file").path();
-        match path.is_dir() {
-            true => files(&path, found),
-            false => found.push(path),
-        }
+        if path.is_dir() { files(&path, found) } else { found.push(path) }
     }
 }
 

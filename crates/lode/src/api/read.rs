@@ -77,7 +77,9 @@ pub trait ReadTable {
     ) -> Result<()> {
         let schema = self.table().schema();
         schema.expect_keys(keys)?;
-        let (mut payload, mut rest, mut at) = (Vec::new(), keys, 0);
+        let mut payload = Vec::new();
+        let mut rest = keys;
+        let mut at = 0;
         while !rest.is_empty() {
             let (key, after) = rest.split_at(schema.key_length(rest)?);
             let is_there = self.get_into(key, &mut payload)?;
@@ -146,8 +148,10 @@ pub trait ReadTable {
     where
         Self: Sized,
     {
-        let (table, mut packed) = (self.table(), Vec::new());
-        let (mut rows, mut asked) = (Vec::new(), Vec::new());
+        let table = self.table();
+        let mut packed = Vec::new();
+        let mut rows = Vec::new();
+        let mut asked = Vec::new();
         for key in keys {
             let can_be = with_key(table, key, |key| {
                 let can_be = table.core().can_have(key)?;
@@ -414,8 +418,10 @@ impl ReadTable for TableWithin<'_> {
 
     fn len(&self) -> Result<u64> {
         let (snapshot, written) = self.parts(None)?;
-        let (core, pager) = (snapshot.core(self.table)?, snapshot.pager());
-        let (mut len, mut payload) = (core.count_at(pager, snapshot.moment())?, Vec::new());
+        let core = snapshot.core(self.table)?;
+        let pager = snapshot.pager();
+        let mut len = core.count_at(pager, snapshot.moment())?;
+        let mut payload = Vec::new();
         for (key, wanted) in &written.records {
             let was_there = core.get_at(pager, snapshot.moment(), key, &mut payload)?;
             len = len + u64::from(wanted.is_some()) - u64::from(was_there);

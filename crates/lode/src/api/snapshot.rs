@@ -62,7 +62,8 @@ impl Snapshot {
     /// process that opened the database may ask for it.
     pub(super) fn alone<T>(db: Handle, look: &dyn Fn() -> T) -> (Self, T) {
         let alone = db.gate().close();
-        let (moment, seen) = (db.pager().moment(), look());
+        let moment = db.pager().moment();
+        let seen = look();
         drop(alone);
         (Self { held: Arc::new(Held { db, moment }) }, seen)
     }
@@ -97,7 +98,8 @@ impl Snapshot {
         if !core.can_have(key)? {
             return Ok(false);
         }
-        let (pager, moment) = (self.pager(), self.held.moment);
+        let pager = self.pager();
+        let moment = self.held.moment;
         let is_there = core.in_order(key, |key| core.get_at(pager, moment, key, payload))?;
         if is_there {
             core.expect_stored(payload)?;

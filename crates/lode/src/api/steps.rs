@@ -23,7 +23,8 @@ pub(super) struct Step<'c> {
 impl Step<'_> {
     /// Returns the log record of the step; `None` if there was no record, and will be none.
     fn log_record(&self) -> Option<LogRecord<'_>> {
-        let (table, key) = (self.core.id(), self.key);
+        let table = self.core.id();
+        let key = self.key;
         match self.wanted {
             Some(rest) => Some(LogRecord::Put { table, record: Keyed::Apart { key, rest } }),
             None if self.seen.is_some() => {
@@ -137,7 +138,8 @@ impl<'c> Steps<'c> {
         /// Keys in no order whose buckets were not joined, after which the others are not tried.
         const MOST_IN_VAIN: usize = 256;
         self.free_emptied();
-        let (mut table, mut in_vain) = (None, 0);
+        let mut table = None;
+        let mut in_vain = 0;
         for (Step { core, key, .. }, _) in self.taken.iter().filter(|(step, _)| step.seen.is_none())
         {
             if table.replace(core.id()) != Some(core.id()) {
@@ -149,10 +151,7 @@ impl<'c> Steps<'c> {
             if !self.db.may_tidy() {
                 return;
             }
-            match core.tidy(self.db.pager(), key) {
-                true => in_vain = 0,
-                false => in_vain += 1,
-            }
+            if core.tidy(self.db.pager(), key) { in_vain = 0 } else { in_vain += 1 }
         }
     }
 

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::slots::Slots;
+use super::slots::{Slots, has_superblock};
 use super::{PageNumber, Ref, SLOT_BYTES, SlotNumber, read_slot, write_slot};
 use crate::error::{Error, Result};
 use crate::io::File;
@@ -22,6 +22,12 @@ const ENTRY_BYTES: usize = SLOT_BYTES / ENTRIES;
 
 /// The node of level 0 that has the first page of a table.
 const FIRST_TABLE_NODE: u32 = PageNumber::FIRST_OF_TABLES.get() >> BITS;
+
+const _: () = assert!(ENTRIES * ENTRY_BYTES == SLOT_BYTES, "a node fills a slot");
+const _: () = assert!(
+    PageNumber::FIRST_OF_TABLES.index().is_multiple_of(ENTRIES),
+    "no node has pages of the catalogue and of tables"
+);
 
 struct Node {
     entries: Box<[Ref]>,
@@ -51,6 +57,7 @@ impl Node {
 
     fn to_bytes(&self) -> Vec<u8> {
         let slot = |at: &Ref| u64::from(at.slot.0) | u64::from(at.note) << 56;
+        debug_assert_eq!(self.entries.len(), ENTRIES, "a node has all of its entries");
         let entry = |at: &Ref| [slot(at).to_le_bytes(), at.checksum.to_le_bytes()];
         self.entries.iter().flat_map(entry).flatten().collect()
     }
@@ -84,6 +91,8 @@ impl PageMap {
     }
 
     fn node(&mut self, file: &dyn File, level: usize, number: u32) -> Result<&mut Node> {
+        let bits = BITS * (ROOT - level) as u32;
+        debug_assert!(number >> bits == 0, "level {level} has no node {number}");
         if !self.nodes[level].contains_key(&number) {
             let at = self.node_ref(file, level, number)?;
             let mut node = Node::new();
@@ -112,13 +121,16 @@ impl PageMap {
             let most_bytes = (SLOT_BYTES as u64) << (BITS * LEVELS as u32);
             return Err(Error::DatabaseFull { most_bytes });
         }
+        assert!(!at.is_some() || !has_superblock(at.slot), "page {page} is in no superblock");
         let node = self.node(file, 0, page.get() >> BITS)?;
         node.changed = true;
         Ok(std::mem::replace(&mut node.entries[page.index() % ENTRIES], at))
     }
 
-    /// Returns the number of nodes of level 0 with these pages, which are in the order of numbers.
+    /// Returns the number of nodes of level 0 with these pages, which are in the order of numbers,
+    /// the last one first.
     pub(super) fn nodes_of(pages: &[PageNumber]) -> u64 {
+        debug_assert!(pages.is_sorted_by(|a, b| a > b), "each page comes once, in order");
         pages.chunk_by(|a, b| a.get() >> BITS == b.get() >> BITS).count() as u64
     }
 
@@ -148,6 +160,7 @@ impl PageMap {
                     let is_empty = level == 0 && !node.entries.iter().any(|at| at.is_some());
                     let before = self.node_ref(file, level, number)?;
                     let slot = if is_empty { SlotNumber::NONE } else { slots.take()? };
+                    debug_assert!(slot != before.slot, "a node is not written where it was");
                     slots.release(before);
                     self.node(file, level, number)?.slot = slot;
                     if is_empty {
@@ -170,7 +183,10 @@ impl PageMap {
             let changed: Vec<u32> = changed.map(|(number, _)| *number).collect();
             for number in changed {
                 let node = self.node(file, level, number)?;
-                let (bytes, slot) = (node.to_bytes(), node.slot);
+                let bytes = node.to_bytes();
+                let slot = node.slot;
+                let is_empty = || !node.entries.iter().any(|at| at.is_some());
+                debug_assert!(slot.is_some() || level == 0 && is_empty(), "no entry is lost");
                 let at = match slot {
                     SlotNumber::NONE => Ref::default(),
                     _ => {
@@ -180,15 +196,16 @@ impl PageMap {
                     }
                 };
                 (node.changed, node.slot) = (false, SlotNumber::NONE);
-                match level == ROOT {
-                    true => self.root = at,
-                    false => {
-                        let parent = self.node(file, level + 1, number >> BITS)?;
-                        parent.entries[number as usize % ENTRIES] = at;
-                    }
+                if level == ROOT {
+                    self.root = at
+                } else {
+                    let parent = self.node(file, level + 1, number >> BITS)?;
+                    parent.entries[number as usize % ENTRIES] = at;
                 }
             }
         }
+        let mut nodes = self.nodes.iter().flat_map(BTreeMap::values);
+        debug_assert!(nodes.all(|node| !node.changed), "the page map is written whole");
         Ok(self.root)
     }
 
@@ -221,6 +238,7 @@ impl PageMap {
 
     /// Has a node written by the next checkpoint, even if it does not change.
     pub(super) fn rewrite(&mut self, file: &dyn File, level: usize, number: u32) -> Result<()> {
+        debug_assert!(level < ROOT, "the root is written with every checkpoint");
         self.node(file, level, number)?.changed = true;
         Ok(())
     }

@@ -44,6 +44,8 @@ impl Ref {
 
     /// Returns the location of these bytes in a slot.
     fn of(slot: SlotNumber, bytes: &[u8], owner: u64) -> Self {
+        debug_assert!(slot.is_some(), "a page is written to a slot");
+        debug_assert_eq!(bytes.len(), SLOT_BYTES, "a page fills its slot");
         Self { slot, note: bytes[7], checksum: checksum(bytes, owner) }
     }
 }
@@ -80,7 +82,8 @@ struct State {
 impl DataFile {
     /// Creates a data file without pages.
     pub(crate) fn create(file: Box<dyn File>) -> Result<Self> {
-        let (map, slots) = (PageMap::default(), Slots::default());
+        let map = PageMap::default();
+        let slots = Slots::default();
         let size = u64::from(slots.end()) * SLOT_BYTES as u64;
         file.preallocate(0..size).map_err(|error| Error::io("extend file data", &error))?;
         Ok(Self::new(
@@ -90,8 +93,10 @@ impl DataFile {
     }
 
     fn new(file: Box<dyn File>, state: State) -> Self {
-        let (pages_read, pages_written) = (AtomicU64::new(0), AtomicU64::new(0));
-        let (growth, state) = (Mutex::new(Growth::Open), Mutex::new(state));
+        let pages_read = AtomicU64::new(0);
+        let pages_written = AtomicU64::new(0);
+        let growth = Mutex::new(Growth::Open);
+        let state = Mutex::new(state);
         let is_given_up = AtomicBool::new(false);
         Self { file, growth, state, pages_read, pages_written, is_given_up }
     }
@@ -111,7 +116,8 @@ impl DataFile {
         };
         let data = Self::new(file, state);
         // Page by page: the superblock may claim more than the file has.
-        let (mut bytes, mut page_bytes) = (Vec::new(), vec![0; SLOT_BYTES]);
+        let mut bytes = Vec::new();
+        let mut page_bytes = vec![0; SLOT_BYTES];
         for page in PageNumber::default().run(superblock.catalogue_pages) {
             data.load(page, &mut page_bytes)?;
             bytes.extend_from_slice(&page_bytes);
@@ -175,10 +181,7 @@ impl DataFile {
     pub(crate) fn load(&self, page: PageNumber, bytes: &mut [u8]) -> Result<()> {
         let loaded = self.load_what_is_there(page, bytes);
         // Another may have opened the directory and written to it.
-        match self.is_given_up.load(Ordering::Acquire) {
-            true => Err(Error::Closed),
-            false => loaded,
-        }
+        if self.is_given_up.load(Ordering::Acquire) { Err(Error::Closed) } else { loaded }
     }
 
     /// Refuses all further loads of pages: other processes may open the directory.
@@ -208,6 +211,8 @@ impl DataFile {
     /// Writes pages to free slots, which are theirs from then on. `bytes` has the bytes of all
     /// `pages`, one after another.
     pub(crate) fn write(&self, pages: &[PageNumber], bytes: &[u8]) -> Result<()> {
+        assert_eq!(bytes.len(), pages.len() * SLOT_BYTES, "each page has its bytes");
+        debug_assert!(pages.is_sorted_by(|a, b| a < b), "each page is written once");
         let mut state = self.state();
         let mut slots = Vec::new();
         for _ in pages {
@@ -235,6 +240,7 @@ impl DataFile {
             }
             from = to;
         }
+        debug_assert_eq!(from, bytes.len(), "all bytes are written");
         let mut state = self.state();
         let contents = pages.iter().zip(bytes.chunks(SLOT_BYTES));
         for (done, ((page, bytes), slot)) in contents.zip(&slots).enumerate() {
@@ -284,8 +290,10 @@ impl DataFile {
         }
         map.take_slots(&*self.file, slots)?;
         // From here on slots stay as they are.
+        let left = (slots.free(), slots.released());
         let mut bytes = catalogue.to_vec();
         slots.write_bitmap(&mut bytes);
+        assert_eq!(bytes.len(), size, "the catalogue fits the pages that were taken for it");
         bytes.resize(pages as usize * SLOT_BYTES, 0);
         let numbers = PageNumber::default().run(pages);
         for (page, bytes) in numbers.zip(bytes.chunks(SLOT_BYTES)) {
@@ -295,6 +303,8 @@ impl DataFile {
         }
         let root = map.write(&*self.file)?;
         assert!(root.is_some(), "the page map has a root");
+        assert!(root.slot.0 < slots.end(), "the root of the page map is in the file");
+        assert_eq!((slots.free(), slots.released()), left, "the bits of used slots are right");
         superblock.generation += 1;
         superblock.map = root;
         superblock.catalogue_pages = pages;
@@ -306,7 +316,9 @@ impl DataFile {
         self.sync()?;
         superblock.write(&*self.file)?;
         self.sync()?;
-        self.state().slots.settle();
+        let slots = &mut self.state().slots;
+        assert_eq!(slots.end(), superblock.slots, "no slot comes or goes meanwhile");
+        slots.settle();
         Ok(superblock)
     }
 
@@ -359,20 +371,23 @@ fn read_slot(
     bytes: &mut [u8],
     what: impl Fn() -> String,
 ) -> Result<()> {
+    debug_assert_eq!(bytes.len(), SLOT_BYTES, "{} is read whole", what());
     file.read_at(at.slot.byte(), bytes).map_err(|error| match error.kind() {
         std::io::ErrorKind::UnexpectedEof => Error::corrupt(what(), "file data ends before it"),
         _ => Error::io(format!("read {} from file data", what()), &error),
     })?;
-    match checksum(bytes, owner) == at.checksum {
-        true => Ok(()),
-        false => Err(Error::corrupt(
+    if checksum(bytes, owner) == at.checksum {
+        Ok(())
+    } else {
+        Err(Error::corrupt(
             what(),
             format!("its checksum does not fit what is at slot {} of file data", at.slot),
-        )),
+        ))
     }
 }
 
 fn write_slot(file: &dyn File, slot: SlotNumber, bytes: &[u8]) -> Result<()> {
+    assert_eq!(bytes.len(), SLOT_BYTES, "slot {slot} is written whole");
     assert!(!slots::has_superblock(slot), "slot {slot} has a superblock");
     file.write_at(slot.byte(), bytes).map_err(|error| Error::io("write to file data", &error))
 }

@@ -40,6 +40,7 @@ impl PageNumber {
 
     /// Returns this page and those after it, `count` in all.
     pub(crate) fn run(self, count: u32) -> impl DoubleEndedIterator<Item = Self> {
+        debug_assert!(self.0.checked_add(count).is_some(), "page {self} has no {count} after it");
         (self.0..self.0 + count).map(Self)
     }
 }

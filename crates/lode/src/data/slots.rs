@@ -18,6 +18,9 @@ const FIRST_END: u32 = COPIES_AT[1] + 2;
 /// The bits of superblocks' slots among the first 64 slots.
 const SUPERBLOCK_BITS: u64 = 0b11 << COPIES_AT[0] | 0b11 << COPIES_AT[1];
 
+const _: () = assert!(SUPERBLOCK_BITS.count_ones() == SUPERBLOCKS, "superblocks have own slots");
+const _: () = assert!(FIRST_END <= 64, "the first word has the bits of all superblocks");
+
 /// Returns true if a slot is that of a superblock, or of the copy of one.
 pub(super) fn has_superblock(SlotNumber(slot): SlotNumber) -> bool {
     slot < 64 && SUPERBLOCK_BITS >> slot & 1 != 0
@@ -64,7 +67,8 @@ pub(super) struct Slots {
 
 impl Default for Slots {
     fn default() -> Self {
-        let (used, free) = (vec![SUPERBLOCK_BITS], FIRST_END - SUPERBLOCKS);
+        let used = vec![SUPERBLOCK_BITS];
+        let free = FIRST_END - SUPERBLOCKS;
         Self {
             needed: used.clone(),
             holes: vec![0; used.len()],
@@ -87,16 +91,35 @@ impl Slots {
         let (words, rest) = bitmap.as_chunks::<8>();
         let used: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
         let count: u32 = used.iter().map(|word| word.count_ones()).sum();
-        let fits = used.len() == (end as usize).div_ceil(64) && rest.is_empty() && count <= end;
+        let fits = used.len() == (end as usize).div_ceil(64)
+            && rest.is_empty()
+            && used.last().is_none_or(|last| last & !below(end) == 0);
         let has_superblocks =
             used.first().is_some_and(|word| word & SUPERBLOCK_BITS == SUPERBLOCK_BITS);
-        match fits && end >= FIRST_END && has_superblocks {
-            true => {
-                let (needed, holes, free) = (used.clone(), vec![0; used.len()], end - count);
-                Ok(Self { used, needed, holes, end, free, least_free: free, ..Self::default() })
-            }
-            false => Err(Error::corrupt("the list of used slots", "it does not fit the file")),
+        if fits && end >= FIRST_END && has_superblocks {
+            let needed = used.clone();
+            let holes = vec![0; used.len()];
+            let free = end - count;
+            Ok(Self { used, needed, holes, end, free, least_free: free, ..Self::default() })
+        } else {
+            Err(Error::corrupt("the list of used slots", "it does not fit the file"))
         }
+    }
+
+    /// Returns true if each slot of the file is in one state, all are counted, and no needed one is
+    /// free. It looks at all of them.
+    fn is_sound(&self) -> bool {
+        let count = |bits: &[u64]| bits.iter().map(|word| word.count_ones()).sum::<u32>();
+        let are_apart = self.used.iter().zip(&self.holes).all(|(used, hole)| used & hole == 0);
+        let are_kept = self.used.iter().zip(&self.needed).all(|(used, needed)| needed & !used == 0);
+        let is_below = |bits: &[u64]| bits.last().is_none_or(|last| last & !below(self.end) == 0);
+        are_apart
+            && are_kept
+            && is_below(&self.used)
+            && is_below(&self.holes)
+            && self.used[0] & SUPERBLOCK_BITS == SUPERBLOCK_BITS
+            && count(&self.holes) == self.hole_count
+            && count(&self.used) + self.hole_count + self.free == self.end
     }
 
     /// Returns the number of slots that are free and have space.
@@ -123,6 +146,7 @@ impl Slots {
 
     /// Records that the next checkpoint is being written, or is not any more.
     pub(super) fn set_being_written(&mut self, is_so: bool) {
+        assert!(!(is_so && self.is_being_written), "one checkpoint is written at a time");
         self.is_being_written = is_so;
     }
 
@@ -136,6 +160,7 @@ impl Slots {
     }
 
     pub(super) fn extend(&mut self, end: u32) {
+        assert!(end >= self.end, "a file gets longer by new slots");
         self.free += end - self.end;
         self.end = end;
         self.used.resize((end as usize).div_ceil(64), 0);
@@ -185,6 +210,7 @@ impl Slots {
 
     /// Marks free slots with space as holes.
     pub(super) fn begin_holes(&mut self, slots: Range<u32>) {
+        assert!(self.are_free(&slots), "only free slots lose their space");
         let count = slots.len() as u32;
         slots.for_each(|slot| self.holes[word(slot)] |= bit(slot));
         (self.hole_count, self.free) = (self.hole_count + count, self.free - count);
@@ -193,6 +219,7 @@ impl Slots {
 
     /// Marks holes as slots with space.
     pub(super) fn end_holes(&mut self, slots: Range<u32>) {
+        debug_assert!(slots.clone().all(|slot| self.is_hole(slot)), "each of them is a hole");
         let count = slots.len() as u32;
         slots.for_each(|slot| self.holes[word(slot)] &= !bit(slot));
         (self.hole_count, self.free) = (self.hole_count - count, self.free + count);
@@ -218,7 +245,10 @@ impl Slots {
             let taken = self.used[at] | self.holes[at] | if step == 0 { low } else { 0 };
             let slot = (at * 64) as u32 + taken.trailing_ones();
             if taken != u64::MAX && slot < self.end {
-                self.used[at] |= 1 << (slot % 64);
+                assert!(!has_superblock(SlotNumber(slot)), "no page gets a superblock's slot");
+                assert!(self.needed[at] & bit(slot) == 0, "a checkpoint needs slot {slot}");
+                debug_assert!(slot >= FIRST, "slot 0 stands for no slot");
+                self.used[at] |= bit(slot);
                 self.free -= 1;
                 self.least_free = self.least_free.min(self.free);
                 self.cursor = if slot + 1 < self.end { slot + 1 } else { FIRST };
@@ -230,7 +260,10 @@ impl Slots {
 
     /// Gives back a slot that was taken and that nothing on the disk names.
     pub(super) fn give_back(&mut self, SlotNumber(slot): SlotNumber) {
-        let (at, bit) = (slot as usize / 64, 1 << (slot % 64));
+        assert!(!has_superblock(SlotNumber(slot)), "superblocks keep their slots");
+        debug_assert!(!self.is_hole(slot), "a hole is not in use");
+        let at = slot as usize / 64;
+        let bit = 1 << (slot % 64);
         if self.used[at] & bit != 0 {
             self.used[at] &= !bit;
             self.needed[at] &= !bit;
@@ -242,7 +275,7 @@ impl Slots {
     pub(super) fn release(&mut self, before: Ref) {
         let SlotNumber(slot) = before.slot;
         // A forged page map may name any slot.
-        if !before.is_some() || slot >= self.end {
+        if !before.is_some() || slot >= self.end || has_superblock(before.slot) {
             return;
         }
         match self.needed[slot as usize / 64] >> (slot % 64) & 1 {
@@ -258,6 +291,7 @@ impl Slots {
 
     /// Marks all slots in use as needed: a superblock that needs them is about to be written.
     pub(super) fn begin_to_need(&mut self) {
+        debug_assert!(self.is_sound(), "each slot is in one state");
         self.needed.clone_from(&self.used);
     }
 
@@ -266,6 +300,7 @@ impl Slots {
         for slot in std::mem::take(&mut self.released) {
             self.give_back(slot);
         }
+        debug_assert!(self.is_sound(), "each slot is in one state");
         (self.unneeded, self.least_free) = (self.least_free, self.free);
     }
 
@@ -288,6 +323,8 @@ impl Slots {
 
     /// Removes the slots from `end` on; none of them may be in use.
     pub(super) fn truncate(&mut self, end: u32) {
+        assert!(end >= self.last_used(), "a file keeps its used slots");
+        assert!(end <= self.end, "a file is cut off where it was longer");
         let holes = (end..self.end).filter(|slot| self.is_hole(*slot)).count() as u32;
         self.free -= self.end - end - holes;
         self.hole_count -= holes;
@@ -300,6 +337,7 @@ impl Slots {
             *last &= below(end);
         }
         self.cursor = FIRST;
+        debug_assert!(self.is_sound(), "each slot is in one state");
     }
 
     pub(super) fn bitmap_bytes(&self) -> usize {
@@ -310,7 +348,8 @@ impl Slots {
     pub(super) fn write_bitmap(&self, bytes: &mut Vec<u8>) {
         let mut used = self.used.clone();
         for SlotNumber(slot) in &self.released {
-            used[*slot as usize / 64] &= !(1 << (slot % 64));
+            debug_assert!(self.used[word(*slot)] & bit(*slot) != 0, "slot {slot} was in use");
+            used[word(*slot)] &= !bit(*slot);
         }
         bytes.extend(used.iter().flat_map(|word| word.to_le_bytes()));
     }
@@ -323,12 +362,13 @@ impl Slots {
             return Err(format!("slot {slot} of file data is used, but listed as free"));
         }
         let used = self.used() as usize;
-        match used == wanted.len() + SUPERBLOCKS as usize + self.released.len() {
-            true => Ok(()),
-            false => Err(format!(
+        if used == wanted.len() + SUPERBLOCKS as usize + self.released.len() {
+            Ok(())
+        } else {
+            Err(format!(
                 "{used} slots of {SLOT_BYTES} bytes are listed as used, and {} are",
                 wanted.len() + SUPERBLOCKS as usize
-            )),
+            ))
         }
     }
 }
@@ -363,6 +403,22 @@ mod tests {
         assert!(slots.take().is_err());
         assert!(Slots::restore(&bitmap, 300).is_err());
         assert!(Slots::restore(&[0; 8], 10).is_err());
+    }
+
+    /// A page map whose checksums are right may name any slot, and so may the bits of used ones.
+    #[test]
+    fn a_forged_file_frees_no_superblock_and_uses_no_slot_beyond_its_end() {
+        let mut slots = Slots::default();
+        for slot in [1, 8, 9, FIRST_END, u32::MAX] {
+            slots.release(Ref { slot: SlotNumber(slot), ..Ref::default() });
+        }
+        slots.settle();
+        while let Ok(slot) = slots.take() {
+            assert!(!has_superblock(slot), "slot {slot} has a superblock");
+        }
+        let forged = SUPERBLOCK_BITS | 1 << 40;
+        assert!(Slots::restore(&forged.to_le_bytes(), 41).is_ok());
+        assert!(Slots::restore(&forged.to_le_bytes(), 40).is_err());
     }
 
     #[test]
@@ -411,7 +467,8 @@ mod tests {
         slots.extend(100);
         let at = |slot| Ref { slot, ..Ref::default() };
         let take = |slots: &mut Slots| slots.take().expect("one is free");
-        let (first, free) = (take(&mut slots), slots.free());
+        let first = take(&mut slots);
+        let free = slots.free();
         slots.release(at(first));
         assert_eq!((slots.released(), slots.free()), (0, free + 1));
         let needed = take(&mut slots);

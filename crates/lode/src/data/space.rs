@@ -92,7 +92,8 @@ impl DataFile {
     /// written, a page that has changed has another slot, too, which this leaves out.
     pub(crate) fn live_bytes(&self) -> u64 {
         let state = self.state();
-        (state.slots.used() - state.slots.released()) * SLOT_BYTES as u64
+        // A forged page map may give up a slot twice.
+        state.slots.used().saturating_sub(state.slots.released()) * SLOT_BYTES as u64
     }
 
     /// Makes sure that the next checkpoint to start can be written if `pages` pages have changed by
@@ -112,6 +113,7 @@ impl DataFile {
             state = self.state();
         }
         state.reserved = wanted(&state);
+        debug_assert!(state.reserved >= pages, "each changed page has a slot reserved");
         Ok(if state.lacking_ahead() > state.ahead() / 2 { Left::Little } else { Left::Enough })
     }
 
@@ -154,6 +156,7 @@ impl DataFile {
     /// # Errors
     /// `DiskFull`; `Closed` after the file was cut off for good.
     pub(crate) fn begin_checkpoint(&self, pages: u64, new_pages: u64) -> Result<()> {
+        debug_assert!(new_pages <= pages, "new pages are some of those that have changed");
         self.reserve_anew(pages)?;
         let mut state = self.state();
         state.slots.set_being_written(true);
@@ -198,6 +201,7 @@ impl DataFile {
                 return self.lengthen(lacking);
             };
             self.set_aside(&holes)?;
+            debug_assert!((1..=lacking).contains(&(holes.len() as u64)), "holes are some slots");
             lacking -= holes.len() as u64;
             self.state().slots.end_holes(holes);
         }
@@ -211,7 +215,9 @@ impl DataFile {
         let end = u32::try_from(u64::from(before) + slots);
         let end = end.map_err(|_| Error::DatabaseFull { most_bytes })?;
         self.set_aside(&(before..end))?;
-        self.state().slots.extend(end);
+        let slots = &mut self.state().slots;
+        assert_eq!(slots.end(), before, "one thread at a time makes the file longer");
+        slots.extend(end);
         Ok(())
     }
 
@@ -382,7 +388,8 @@ impl DataFile {
     pub(crate) fn shrink(&self, pages: u64) -> Result<()> {
         let growth = self.lock_growth();
         let mut state = self.state();
-        let (last, end) = (state.slots.last_used(), state.slots.end());
+        let last = state.slots.last_used();
+        let end = state.slots.end();
         let before_last = state.slots.free_before(last);
         let kept =
             state.needed(pages).saturating_sub(before_last).min(u64::from(end - last)) as u32;
@@ -391,6 +398,7 @@ impl DataFile {
 
     /// Cuts the file off before the slot `end`, unless it is shorter.
     fn cut(&self, _: &MutexGuard<'_, Growth>, state: &mut State, end: u32) -> Result<()> {
+        assert!(end >= state.slots.last_used(), "used slots are not cut off");
         if end < state.slots.end() {
             self.file
                 .set_size(u64::from(end) * SLOT_BYTES as u64)

@@ -18,6 +18,9 @@ pub(super) const COPIES_AT: [u32; 2] = [0, 8];
 /// Bytes of a superblock; its checksum comes after them.
 const BYTES: usize = 104;
 
+const _: () = assert!(BYTES + 8 <= 512, "a disk writes a superblock whole");
+const _: () = assert!(COPIES_AT[0] + 2 <= COPIES_AT[1], "generations do not share a slot");
+
 /// A superblock: the current state of the database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Superblock {
@@ -76,7 +79,8 @@ impl Superblock {
             return Err(corrupt("it does not begin as one of Lode"));
         }
         let mut reader = Reader::new(&front[MAGIC.len()..], "a superblock");
-        let (format, place_bytes) = (reader.u32()?, reader.u32()?);
+        let format = reader.u32()?;
+        let place_bytes = reader.u32()?;
         // Before the checksum: its position in another format is not known.
         if format != FORMAT {
             return Err(Error::Version { found: format, known: FORMAT });
@@ -104,9 +108,10 @@ impl Superblock {
         superblock.is_recovering = flags & RECOVERING != 0;
         superblock.synced_segment = reader.u64()?;
         superblock.synced_at = reader.u64()?;
-        match superblock.is_plausible() {
-            true => Ok(superblock),
-            false => Err(corrupt("it has numbers that none has")),
+        if superblock.is_plausible() {
+            Ok(superblock)
+        } else {
+            Err(corrupt("it has numbers that none has"))
         }
     }
 
@@ -128,7 +133,9 @@ impl Superblock {
     /// `Version` if two copies are of another format, or one, and none of this format is whole. A
     /// single one may be damaged.
     pub(crate) fn read(file: &dyn File) -> Result<Self> {
-        let (mut newest, mut wrong, mut other_formats) = (None::<Self>, None, 0);
+        let mut newest = None::<Self>;
+        let mut wrong = None;
+        let mut other_formats = 0;
         for at in (0..2).flat_map(Self::copies_of) {
             match Self::read_copy(file, at) {
                 Ok(found) if newest.is_none_or(|other| found.generation > other.generation) => {
@@ -176,6 +183,7 @@ impl Superblock {
 
     /// Writes the superblock over the older one.
     pub(super) fn write(&self, file: &dyn File) -> Result<()> {
+        assert!(self.is_plausible(), "a superblock that is refused is not written: {self:?}");
         let bytes = self.to_bytes();
         Self::copies_of(self.generation)
             .try_for_each(|at| file.write_at(at, &bytes))

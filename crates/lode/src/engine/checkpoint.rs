@@ -146,10 +146,11 @@ impl Engine {
 
     /// Starts a checkpoint of now; for the holder of [the current superblock](Store::current).
     pub(crate) fn begin_checkpoint<'e>(&'e self, store: &'e Store) -> Result<Checkpoint<'e>> {
+        debug_assert!(!store.is_read_only(), "a database that is read is not written");
         let catalogue = self.catalogue();
         let (place, moment) = self.barrier(store.log_to_write()?);
-        let moment = (place, moment);
-        let begun = Checkpoint::begin(&self.pager, &store.data, moment, catalogue.store());
+        let catalogue = catalogue.store();
+        let begun = Checkpoint::begin(&self.pager, &store.data, place, moment, catalogue);
         // Pages that change from now on have to be written twice.
         store.forget_room();
         begun

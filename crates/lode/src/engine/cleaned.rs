@@ -148,7 +148,8 @@ fn no_space_is_refused_that_a_checkpoint_gives() {
         db.compact().expect("space");
         disk.set_capacity(Some(disk.used_bytes() + (slots << 14)));
         for round in 0..60 {
-            let (from, value) = (round * 331, round as u8);
+            let from = round * 331;
+            let value = round as u8;
             for id in (0..80).map(|at| (from + at * 17) % RECORDS) {
                 if let Err(Error::DiskFull { .. }) = table.upsert(&record(id, value)) {
                     db.checkpoint().expect("there is space for that");

@@ -109,9 +109,10 @@ impl Engine {
     }
 
     fn compact_tables_in_memory(&self, store: &Store, goes_on: &dyn Fn() -> bool) -> Result<()> {
-        match store.data.used_bytes() < self.settings.memory_bytes / 2 {
-            true => self.compact_tables(goes_on),
-            false => Ok(()),
+        if store.data.used_bytes() < self.settings.memory_bytes / 2 {
+            self.compact_tables(goes_on)
+        } else {
+            Ok(())
         }
     }
 

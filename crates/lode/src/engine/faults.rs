@@ -71,12 +71,12 @@ impl CheckReport {
         if self.known.contains(&fault) {
             return;
         }
-        match self.faults.len() < MOST_FAULTS {
-            true => {
-                self.known.insert(fault.clone());
-                self.faults.push(fault);
-            }
-            false => self.more += 1,
+        if self.faults.len() < MOST_FAULTS {
+            debug_assert_eq!(self.known.len(), self.faults.len(), "each known fault is named");
+            self.known.insert(fault.clone());
+            self.faults.push(fault);
+        } else {
+            self.more += 1
         }
     }
 }

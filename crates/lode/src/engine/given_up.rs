@@ -37,7 +37,9 @@ fn a_checkpoint_that_is_given_up_leaves_space_for_the_next_one() {
         change_all(0);
         db.engine().checkpoint().expect("space");
         change_all(1);
-        let (steps, changed, refused) = (Cell::new(0), Cell::new(0), Cell::new(0));
+        let steps = Cell::new(0);
+        let changed = Cell::new(0);
+        let refused = Cell::new(0);
         let engine = db.engine();
         let goes_on = || {
             if steps.get() == 0 {

@@ -63,9 +63,10 @@ impl Look {
         }
         let seconds = self.at.saturating_duration_since(before.at).as_secs();
         let most_bytes = store.light_log_bytes() * seconds.max(1);
-        match store.log().map_or(0, |log| log.bytes_since(before.state.log_end)) <= most_bytes {
-            true => Pace::Light,
-            false => Pace::Busy,
+        if store.log().map_or(0, |log| log.bytes_since(before.state.log_end)) <= most_bytes {
+            Pace::Light
+        } else {
+            Pace::Busy
         }
     }
 }
@@ -119,7 +120,8 @@ impl Idleness {
             goes_on() && written <= store.light_log_bytes()
         };
         // There are sparse pages if there is free space, even if that has been given back.
-        let (length_bytes, space_bytes) = (store.data.length_bytes(), store.data.space_bytes());
+        let length_bytes = store.data.length_bytes();
+        let space_bytes = store.data.space_bytes();
         let is_quiet = is_over(self.quiet_since) && has_spare_space(store, length_bytes);
         let (ended, tables) = if is_quiet {
             (engine.compact_while(&is_light), Sparse::Filled)
@@ -162,11 +164,9 @@ impl Idleness {
     /// pages as are in use were written since the last time: so changes pay for the work.
     fn sparse_pages(&self, engine: &Engine, store: &Store) -> Sparse {
         let changed_bytes = engine.pager().dirty() * PAGE_BYTES as u64;
+        debug_assert!(self.filled_at_bytes <= store.data.written_bytes(), "writes add up");
         let written_bytes = store.data.written_bytes() + changed_bytes - self.filled_at_bytes;
-        match written_bytes >= store.data.live_bytes() / 4 {
-            true => Sparse::Filled,
-            false => Sparse::Left,
-        }
+        if written_bytes >= store.data.live_bytes() / 4 { Sparse::Filled } else { Sparse::Left }
     }
 }
 

@@ -34,13 +34,14 @@ impl Loan {
         // A thread of the parent process may hold these locks for ever.
         self.db.expect_here()?;
         let pager = self.db.pager();
+        debug_assert!(bytes > self.bytes, "a loan grows when it is too small");
         let more_bytes = bytes.next_multiple_of(STEP_BYTES) - self.bytes;
-        match pager.lend(more_bytes) {
-            true => {
-                self.bytes += more_bytes;
-                Ok(())
-            }
-            false => Err(Error::TxnTooLarge { most_bytes: pager.most_lent_bytes() as usize }),
+        if pager.lend(more_bytes) {
+            self.bytes += more_bytes;
+            debug_assert!(self.bytes <= pager.lent_bytes(), "each loan is a part of all");
+            Ok(())
+        } else {
+            Err(Error::TxnTooLarge { most_bytes: pager.most_lent_bytes() as usize })
         }
     }
 }

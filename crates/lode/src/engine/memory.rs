@@ -26,7 +26,8 @@ pub(crate) fn available_bytes() -> u64 {
 fn available_in(root: &Path) -> u64 {
     let read = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
     let machine = total_bytes(&read("proc/meminfo")).unwrap_or(ASSUMED_BYTES);
-    let (groups, mounts) = (read("proc/self/cgroup"), read("proc/self/mountinfo"));
+    let groups = read("proc/self/cgroup");
+    let mounts = read("proc/self/mountinfo");
     let in_groups = group_limit(root, &groups, &mounts);
     let addresses = limit_of_addresses(&read("proc/self/limits"));
     let addresses = addresses.map(memory_within);
@@ -68,9 +69,11 @@ impl<'m> Mount<'m> {
     fn of_line(line: &'m str) -> Option<Self> {
         let (front, back) = line.split_once(" - ")?;
         let mut front = front.split(' ').skip(3);
-        let (top, at) = (front.next()?, front.next()?);
+        let top = front.next()?;
+        let at = front.next()?;
         let mut back = back.split(' ');
-        let (kind, options) = (back.next()?, back.nth(1)?);
+        let kind = back.next()?;
+        let options = back.nth(1)?;
         let is_unified = kind == "cgroup2";
         let is_of_memory = kind == "cgroup" && options.split(',').any(|option| option == "memory");
         (is_unified || is_of_memory).then(|| Self { top, at: unescaped(at), is_unified })
@@ -101,16 +104,15 @@ fn group_limit(root: &Path, groups: &str, mounts: &str) -> Option<u64> {
     let mounts: Vec<_> = mounts.lines().filter_map(Mount::of_line).collect();
     let of_line = |line: &str| {
         let mut parts = line.splitn(3, ':').skip(1);
-        let (controllers, group) = (parts.next()?, parts.next()?);
+        let controllers = parts.next()?;
+        let group = parts.next()?;
         let is_unified = controllers.is_empty();
         let is_of_memory = controllers.split(',').any(|name| name == "memory");
         if !is_unified && !is_of_memory {
             return None;
         }
-        let files: &[&str] = match is_unified {
-            true => &["memory.max", "memory.high"],
-            false => &["memory.limit_in_bytes"],
-        };
+        let files: &[&str] =
+            if is_unified { &["memory.max", "memory.high"] } else { &["memory.limit_in_bytes"] };
         let mounts = mounts.iter().filter(|mount| mount.is_unified == is_unified);
         let folders = mounts.flat_map(|mount| mount.folders(root, group));
         // Any other text than a number, such as `max`, is no limit.

@@ -118,10 +118,7 @@ impl Engine {
     /// Fails in a process that was forked from the one that opened the database.
     #[inline(always)]
     pub(crate) fn expect_here(&self) -> Result<()> {
-        match self.pager.home().is_here() {
-            true => Ok(()),
-            false => Err(Error::Forked),
-        }
+        if self.pager.home().is_here() { Ok(()) } else { Err(Error::Forked) }
     }
 
     /// Starts the threads that look after the directory; one syncs the log, if there is an
@@ -188,7 +185,7 @@ impl Engine {
         for (core, heap_pages) in tables.iter().filter(|(core, _)| core.was_there(moment).is_ok()) {
             let name = core.schema().name();
             let mut report = |why| faults.add(Some(name), why);
-            core.check_at(&self.pager, (moment, heap_pages), &mut report);
+            core.check_at(&self.pager, moment, heap_pages, &mut report);
         }
         let Some((store, _turn)) = self.take_turn()? else { return Ok(()) };
         if let Err(why) = store.data.check() {
@@ -234,10 +231,7 @@ impl Engine {
     /// Fails if the database was closed.
     pub(crate) fn expect_open(&self) -> Result<()> {
         self.expect_here()?;
-        match self.is_closed.load(Ordering::Acquire) {
-            false => Ok(()),
-            true => Err(Error::Closed),
-        }
+        if self.is_closed.load(Ordering::Acquire) { Err(Error::Closed) } else { Ok(()) }
     }
 
     /// Makes everything durable that has happened.
@@ -287,6 +281,10 @@ impl Engine {
         self.worker.stop();
         let catalogue = self.catalogue_mut();
         self.is_closed.store(true, Ordering::Release);
+        assert!(
+            self.store.is_none() || self.worker.has_ended(),
+            "the threads of the database have ended"
+        );
         let alone = self.gate.close();
         catalogue.tables().for_each(|core| core.close());
         drop(alone);

@@ -26,7 +26,8 @@ fn record(id: u64, value: u8, size: usize) -> Vec<u8> {
 
 /// Does a step of a commit: gives a record another value, or deletes it.
 fn change(table: &Table, id: u64, wanted: Option<&[u8]>) {
-    let (core, pager) = (table.core(), table.database().pager());
+    let core = table.core();
+    let pager = table.database().pager();
     let packed = id.to_le_bytes();
     core.in_order(&packed, |key| {
         let seen = core.payload_of(pager, key).expect("it can be read");

@@ -48,7 +48,8 @@ impl Run {
 
     /// Writes a record; no more than 1,000 keys, so that the data stays small.
     fn write(&self, bytes: usize) {
-        let (id, text) = (self.next.fetch_add(1, Ordering::Relaxed) % 1_000, "x".repeat(bytes));
+        let id = self.next.fetch_add(1, Ordering::Relaxed) % 1_000;
+        let text = "x".repeat(bytes);
         let values = [Value::Unsigned(id), Value::Text(&text)];
         let record = self.table.schema().pack(&values).expect("it fits");
         self.table.upsert(&record).expect("room");
@@ -147,7 +148,8 @@ fn the_next_segment_is_made_ahead() {
     watched(|| {
         for mapping in Mapping::ALL {
             let run = Run::new(mapping);
-            let (log, first) = (run.log(), run.log().end().segment);
+            let log = run.log();
+            let first = run.log().end().segment;
             while log.end().segment == first && log.end().at < 40_000 {
                 run.write(100);
             }

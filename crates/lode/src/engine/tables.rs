@@ -65,6 +65,7 @@ impl Engine {
             let logged = self.append(once(LogRecord::CreateTable { definition: &writer.0 }));
             let end = logged.inspect_err(|_| core.drop_pages(&self.pager))?;
             let core = Arc::new(core);
+            debug_assert!(catalogue.table(core.schema().name()).is_none(), "names are unique");
             catalogue.next_id = next_id;
             catalogue.insert(Arc::clone(&core));
             Ok((core, end))
@@ -113,7 +114,8 @@ impl Engine {
             }
             let before = catalogue.table(name).map(Arc::clone);
             let before = before.ok_or_else(|| Error::NoTable { table: name.into() })?;
-            let (id, seed) = (catalogue.next_id, self.settings.random());
+            let id = catalogue.next_id;
+            let seed = self.settings.random();
             let full = Error::CatalogueFull { most_bytes: MOST_DEFINITION_BYTES };
             let next_id = id.next().ok_or(full)?;
             let Definition { kind, schema, .. } = before.definition();

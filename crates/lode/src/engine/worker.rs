@@ -44,7 +44,8 @@ impl Worker {
         db: &Arc<Engine>,
         interval: Option<Duration>,
     ) -> std::io::Result<()> {
-        let (signal, shared) = (Arc::clone(&self.signal), Arc::clone(db));
+        let signal = Arc::clone(&self.signal);
+        let shared = Arc::clone(db);
         // An error here comes again in the operation that needs it, which returns it.
         self.spawn("lode", move || {
             let mut idleness = Idleness::default();
@@ -57,7 +58,8 @@ impl Worker {
         let Some(interval) = interval.map(|interval| interval.max(LEAST_INTERVAL)) else {
             return Ok(());
         };
-        let (signal, shared) = (Arc::clone(&self.signal), Arc::clone(db));
+        let signal = Arc::clone(&self.signal);
+        let shared = Arc::clone(db);
         self.spawn("lode sync", move || {
             let mut start = Instant::now();
             // From the start of one to the start of the next: so records written during a sync wait
@@ -87,7 +89,9 @@ impl Worker {
 
     fn spawn(&self, name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
         let handle = std::thread::Builder::new().name(name.into()).spawn(work)?;
-        locked(&self.threads).push(handle);
+        let mut threads = locked(&self.threads);
+        debug_assert!(threads.len() < 3, "there are three kinds of threads");
+        threads.push(handle);
         Ok(())
     }
 
@@ -95,6 +99,11 @@ impl Worker {
     pub(super) fn wake(&self) {
         locked(&self.signal.state).awake = true;
         self.signal.changed.notify_all();
+    }
+
+    /// Returns true if no thread is left.
+    pub(super) fn has_ended(&self) -> bool {
+        locked(&self.threads).is_empty()
     }
 
     /// Returns true if the threads are to end.

@@ -126,6 +126,8 @@ impl Slots {
         // The first word of a slot can be read whole.
         let stride = (key_end + shape.payload_size).max(8);
         let count = (PAGE_BYTES - HEADER - BEYOND) / stride;
+        debug_assert!(count > 1, "a bucket has slots for records of {stride} bytes");
+        debug_assert!(HEADER + count * stride + BEYOND <= PAGE_BYTES, "slots are in their page");
         let bits = (key_end % 8 * 8) as u32;
         let last_mask = if bits == 0 { u64::MAX } else { (1 << bits) - 1 };
         Self {
@@ -229,7 +231,8 @@ impl Slots {
     #[inline(never)]
     fn search(&self, words: Page<'_>, home: usize, key: &[u8]) -> Found {
         let probe = Probe::new(key);
-        let (mut slot, mut at) = (home, self.start_of(home));
+        let mut slot = home;
+        let mut at = self.start_of(home);
         // A reader may see anything, so the search ends after the count of slots.
         for distance in 0..MOST_TAG.min(self.count) {
             let first = words.get_at(at);
@@ -291,7 +294,8 @@ impl Slots {
             return None;
         }
         let at = self.start_of(home);
-        let (first, second) = (words.get_at(at), words.get_at(at + self.stride));
+        let first = words.get_at(at);
+        let second = words.get_at(at + self.stride);
         let is_first = first & self.first_mask == probe.first;
         let is_second = second & self.first_mask == probe.first + 1;
         let found = u32::from(is_first) | u32::from(is_second) << 1;
@@ -320,6 +324,11 @@ impl Slots {
         at: usize,
         bytes: &[u8],
     ) {
+        debug_assert!(slot < self.count, "a record is in a slot");
+        debug_assert!(
+            at + bytes.len() <= self.shape.payload_size,
+            "bytes of a payload are written"
+        );
         words.write(self.payload_at(slot) + at, bytes);
     }
 
@@ -354,6 +363,11 @@ impl Slots {
         probe: Probe<'_>,
         payload: &[u8],
     ) {
+        debug_assert!(!found.is_there, "a record is not inserted over another");
+        debug_assert!(found.slot() < self.count, "a record is put in a slot");
+        debug_assert!(found.distance < MOST_TAG as u32, "a tag has room for the distance");
+        debug_assert_eq!(self.tag(words.page_ref(), found.slot()), 0, "the slot is free");
+        debug_assert_eq!(payload.len(), self.shape.payload_size, "payloads have one size");
         let at = self.start_of(found.slot());
         words.set_at(at, probe.first + u64::from(found.distance));
         if self.key_words > 1 {
@@ -372,8 +386,11 @@ impl Slots {
     /// there.
     #[inline(never)]
     pub(super) fn remove(&self, words: &mut PageMut<'_>, slot: usize) {
+        debug_assert!(slot < self.count, "a record is removed from a slot");
+        debug_assert!(self.tag(words.page_ref(), slot) != 0, "a record is removed once");
         let end = self.start_of(self.count);
-        let (mut free, mut next) = (self.start_of(slot), self.start_of(slot));
+        let mut free = self.start_of(slot);
+        let mut next = self.start_of(slot);
         // The distance of the next slot from the free one.
         let mut behind = 0;
         for _ in 0..self.count {
@@ -385,7 +402,7 @@ impl Slots {
                 // The record's home is behind the free slot.
                 tag if tag <= behind => {}
                 _ => {
-                    self.copy(words, words.page_ref(), (next, free), first - behind);
+                    self.copy(words, words.page_ref(), next, free, first - behind);
                     (free, behind) = (next, 0);
                 }
             }
@@ -397,13 +414,9 @@ impl Slots {
     /// Copies a slot of a page to a slot of the same page or of another, with another tag, which
     /// its `first` word has.
     #[inline(always)]
-    fn copy(
-        &self,
-        words: &mut PageMut<'_>,
-        page: Page<'_>,
-        (from, to): (usize, usize),
-        first: u64,
-    ) {
+    fn copy(&self, words: &mut PageMut<'_>, page: Page<'_>, from: usize, to: usize, first: u64) {
+        debug_assert!(from.max(to) + self.stride <= PAGE_BYTES - BEYOND, "slots are in their page");
+        debug_assert!(first & TAG != 0, "the copy of a record has a tag");
         let last = page.get_at(from + self.stride - 8);
         words.set_at(to, first);
         let mut at = 8;

@@ -11,11 +11,11 @@ use std::ops::Range;
 
 use super::bucket::{Joins, Slots, Unmovable};
 use super::place::Place;
-use super::root::{self, Entry, Root, SEGMENT_BITS};
+use super::root::{self, Entry, Found, Root, SEGMENT_BITS};
 use super::shortcut::Shortcut;
 use super::{HashPlace, Page};
 use crate::error::{Error, Result};
-use crate::pager::{self, Image, Latched, PageMut, PageNumber, Pager, ReadEpoch, Space};
+use crate::pager::{self, Image, Latched, PageMut, PageNumber, Pager, ReadEpoch, Seen, Space};
 
 /// The most bits that root and segment decide by together.
 pub(super) const MOST_BITS: u32 = root::MOST_BITS + SEGMENT_BITS;
@@ -23,6 +23,8 @@ pub(super) const MOST_BITS: u32 = root::MOST_BITS + SEGMENT_BITS;
 /// The bits that tell apart the buckets into which the only bucket of a table is split: a table
 /// that outgrows a page soon outgrows two. With memory to spare, a table starts with as many.
 const FIRST_BITS: u32 = 2;
+
+const _: () = assert!(FIRST_BITS <= SEGMENT_BITS, "a segment has the first buckets");
 
 /// The buckets that a new table has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +54,7 @@ fn bucket_of(words: Page<'_>, index: usize) -> PageNumber {
 }
 
 fn set_bucket(words: &mut PageMut<'_>, index: usize, bucket: PageNumber) {
+    debug_assert!(index < 1 << SEGMENT_BITS, "a segment has {} buckets", 1 << SEGMENT_BITS);
     let shift = index % 2 * 32;
     let other = words.get(index / 2) & !(0xffff_ffff << shift);
     words.set(index / 2, other | bucket.word() << shift);
@@ -92,6 +95,125 @@ fn allocate_for_split<'p>(
     Ok(new)
 }
 
+/// Latches the segment of a found entry, if `is_right` accepts its content. Waits a while for a
+/// thread that has latched it; returns `None` if that is not enough, or the entry has changed, or
+/// the segment is not in memory.
+fn latch_segment<'p>(
+    pager: &'p Pager,
+    found: &Found<'_>,
+    is_right: &dyn Fn(Page<'_>) -> bool,
+) -> Option<Latched<'p>> {
+    const MOST_LOOKS: u32 = 1 << 10;
+    for look in 1..=MOST_LOOKS {
+        if !found.validate() {
+            return None;
+        }
+        if let Some((seen, words)) = pager.try_read(found.entry.segment) {
+            let is_right = is_right(words);
+            if let Some(segment) = pager.latch(seen) {
+                // Only a thread that has latched the segment changes its entry in the root.
+                return (is_right && found.validate()).then_some(segment);
+            }
+        }
+        if look.is_multiple_of(32) { std::thread::yield_now() } else { std::hint::spin_loop() }
+    }
+    None
+}
+
+/// A full bucket that has several entries in its segment.
+struct Full<'p> {
+    /// The segment's entry in the root.
+    found: Found<'p>,
+    /// A place of the bucket.
+    place: HashPlace,
+    seen: Seen<'p>,
+    /// The bucket's entries in the segment.
+    run: Range<usize>,
+}
+
+/// Moves half of a bucket's records to a new one; the only bucket of a table becomes four, with
+/// room for them.
+///
+/// All splits of a segment's buckets change it. So it is latched last, when the records have
+/// been copied, and only until its entries lead to the new bucket. That may wait for it, with
+/// the bucket latched: whoever holds the segment waits for nothing.
+fn halve(
+    pager: &Pager,
+    space: &Space,
+    full: &Full<'_>,
+    slots: &Slots,
+    shortcut: &Shortcut,
+    place_of: impl Fn(&[u8]) -> Place,
+) -> Result<()> {
+    let Full { found, place, seen, run } = full;
+    let entry = found.entry;
+    debug_assert!(run.len().is_power_of_two(), "a bucket's entries are a power of two");
+    debug_assert!(run.start.is_multiple_of(run.len()), "its entries have bits in common");
+    shortcut.make_room(entry.depth())?;
+    let Some(mut bucket) = pager.latch(*seen) else { return Ok(()) };
+    let is_only = entry.depth() == FIRST_BITS && run.len() == 1 << FIRST_BITS;
+    let mut new = allocate_for_split(pager, space, is_only)?;
+    let give_back = |new: Vec<Latched<'_>>| {
+        new.into_iter().for_each(|page| page.free(space, pager.epoch()));
+    };
+    let middle = run.start + run.len() / 2;
+    // The bit of a place in which the halves of the run differ, and what is above it.
+    let depth = entry.depth() - (run.len() / 2).trailing_zeros();
+    debug_assert!(depth <= entry.depth(), "no bucket is deeper than the directory");
+    let half_at = |depth: u32| {
+        let place_of = &place_of;
+        move |key: &[u8]| {
+            let place = place_of(key);
+            (place.directory.is_high(depth), place.home)
+        }
+    };
+    let plan = match slots.plan_split(bucket.words(), half_at(depth)) {
+        Ok(plan) => plan,
+        Err(why) => {
+            give_back(new);
+            return Err(Error::corrupt(format!("page {}", bucket.page()), why));
+        }
+    };
+    slots.copy_moving(&plan, bucket.words(), &mut new[0].first_content());
+    let is_led_to = |words: Page<'_>| {
+        run_of(words, run.start, entry.bits) == (run.start, run.len())
+            && bucket_of(words, run.start) == bucket.page()
+    };
+    let Some(mut segment) = latch_segment(pager, found, &is_led_to) else {
+        give_back(new);
+        return Ok(());
+    };
+    // One epoch for all changes: a reader at any moment finds all of these pages as they were,
+    // or as they become.
+    let epoch = pager.epoch();
+    new.iter_mut().for_each(|page| drop(page.change(epoch)));
+    let lead = |segment: &mut Latched<'_>, page: PageNumber, run: Range<usize>, depth: u32| {
+        let first = entry.place_of(entry.base(*place), run.start);
+        let mut words = segment.change(epoch);
+        run.for_each(|at| set_bucket(&mut words, at, page));
+        // While the bucket is latched: readers of the shortcut rely on that.
+        shortcut.set(page, first, depth);
+    };
+    lead(&mut segment, new[0].page(), middle..run.end, depth);
+    if let [second, third, fourth] = &mut new[..] {
+        slots.keep_staying(&plan, &mut bucket.change(epoch));
+        let quarter = run.len() / 4;
+        let low = (&mut bucket, third, run.start + quarter..middle);
+        let high = (second, fourth, middle + quarter..run.end);
+        for (half, new, run) in [low, high] {
+            // The records are where they belong since the first half was checked.
+            slots
+                .split(&mut half.change(epoch), &mut new.first_content(), half_at(depth + 1))
+                .map_err(|why| Error::corrupt(format!("page {}", half.page()), why))?;
+            lead(&mut segment, new.page(), run, depth + 1);
+        }
+    } else {
+        drop(segment);
+        slots.keep_staying(&plan, &mut bucket.change(epoch));
+    }
+    Ok(())
+}
+
 impl Directory {
     /// Creates a directory with empty buckets.
     pub(super) fn create(pager: &Pager, space: &Space, first: FirstBuckets) -> Result<Self> {
@@ -128,7 +250,8 @@ impl Directory {
             let entry = self.root.read_optimistic(pager, place)?.entry;
             let (_, segment) = pager.read_optimistic(entry.segment)?;
             // All buckets of the segment, without looking up the way again for each.
-            let (base, bits) = (entry.base(place), entry.bits);
+            let base = entry.base(place);
+            let bits = entry.bits;
             let mut index = 0;
             while index < 1 << bits {
                 let (first, count) = run_of(segment, index, bits);
@@ -215,45 +338,9 @@ impl Directory {
             ));
         }
         if count > 1 {
-            shortcut.make_room(entry.depth())?;
-            let Some(mut segment) = pager.latch(segment_seen) else { return Ok(()) };
-            let Some(mut bucket) = pager.latch(bucket_seen) else { return Ok(()) };
-            let is_only = entry.depth() == FIRST_BITS && count == 1 << FIRST_BITS;
-            let mut new = allocate_for_split(pager, space, is_only)?;
-            // One epoch for all changes: a reader at any moment finds all of these pages as they
-            // were, or as they become.
-            let epoch = pager.epoch();
-            let halve = |bucket: &mut Latched<'_>,
-                         segment: &mut Latched<'_>,
-                         (new, run): (&mut Latched<'_>, Range<usize>)| {
-                let middle = run.start + run.len() / 2;
-                // The bit of a place in which the halves of the run differ, and what is above it.
-                let depth = entry.depth() - (run.len() / 2).trailing_zeros();
-                let is_high = |key: &[u8]| {
-                    let place = place_of(key);
-                    (place.directory.is_high(depth), place.home)
-                };
-                let (mut low, mut high) = (bucket.change(epoch), new.first_content());
-                slots
-                    .split(&mut low, &mut high, is_high)
-                    .map_err(|why| Error::corrupt(format!("page {}", bucket.page()), why))?;
-                let (mut words, page) = (segment.change(epoch), new.page());
-                (middle..run.end).for_each(|at| set_bucket(&mut words, at, page));
-                // While the bucket is latched: readers of the shortcut rely on that.
-                shortcut.set(page, entry.place_of(entry.base(place), middle), depth);
-                Ok(())
-            };
-            let (middle, end) = (first + count / 2, first + count);
-            if let Err(error) = halve(&mut bucket, &mut segment, (&mut new[0], first..end)) {
-                new.into_iter().for_each(|page| page.free(space, epoch));
-                return Err(error);
-            }
-            if let [second, third, fourth] = &mut new[..] {
-                // The records are where they belong since the first half was checked.
-                halve(&mut bucket, &mut segment, (third, first..middle))?;
-                halve(second, &mut segment, (fourth, middle..end))?;
-            }
-            return Ok(());
+            let run = first..first + count;
+            let full = Full { found, place, seen: bucket_seen, run };
+            return halve(pager, space, &full, slots, shortcut, place_of);
         }
         let numbers = found.numbers();
         if entry.bits < SEGMENT_BITS {
@@ -262,6 +349,7 @@ impl Directory {
             let epoch = pager.epoch();
             let mut words = segment.change(epoch);
             let more = if entry.depth() == 0 { FIRST_BITS } else { 1 };
+            debug_assert!(entry.bits + more <= SEGMENT_BITS, "a segment is one page");
             for at in (0..1 << entry.bits).rev() {
                 let bucket = bucket_of(words.page_ref(), at);
                 let own = at << more..(at + 1) << more;
@@ -273,9 +361,12 @@ impl Directory {
             let Some(mut segment) = pager.latch(segment_seen) else { return Ok(()) };
             let mut new = pager.allocate(space)?;
             let epoch = pager.epoch();
-            let (low, mut high) = (segment.change(epoch), new.change(epoch));
-            let (low, half) = (low.page_ref(), 1 << (SEGMENT_BITS - 1));
+            let low = segment.change(epoch);
+            let mut high = new.change(epoch);
+            let low = low.page_ref();
+            let half = 1 << (SEGMENT_BITS - 1);
             (0..half).for_each(|at| set_bucket(&mut high, at, bucket_of(low, half + at)));
+            debug_assert_eq!(entry.bits, SEGMENT_BITS, "a full segment is halved");
             let halved = Entry { bits: entry.bits - 1, prefix: entry.prefix + 1, ..entry };
             let other = Entry { segment: new.page(), ..halved };
             let middle = numbers.start + numbers.len() / 2;
@@ -309,9 +400,12 @@ impl Directory {
         if count >= 1 << bits {
             return Ok(false);
         }
-        let (low_at, high_at) = (first & !count, first | count);
-        let as_deep = |at| run_of(segment_words, at, bits) == (at, count);
-        if !(as_deep(low_at) && as_deep(high_at)) {
+        let low_at = first & !count;
+        let high_at = first | count;
+        let are_as_deep = |words: Page<'_>| {
+            [low_at, high_at].into_iter().all(|at| run_of(words, at, bits) == (at, count))
+        };
+        if !are_as_deep(segment_words) {
             return Ok(false);
         }
         let low = pager.read_optimistic(bucket_of(segment_words, low_at));
@@ -320,14 +414,11 @@ impl Directory {
             return Ok(false);
         }
         let ((low_seen, low_words), (high_seen, high_words)) = (low?, high?);
-        if !slots.fit_together((low_words, high_words), joins) {
+        if !slots.fit_together(low_words, high_words, joins) {
             return Ok(false);
         }
-        let latched = (pager.latch(segment_seen), pager.latch(low_seen), pager.latch(high_seen));
-        let (Some(mut segment), Some(mut low), Some(high)) = latched else { return Ok(false) };
-        if !found.validate() {
-            return Ok(false);
-        }
+        let latched = (pager.latch(low_seen), pager.latch(high_seen));
+        let (Some(mut low), Some(high)) = latched else { return Ok(false) };
         // Not in the page: without room, the page stays unchanged, and need not be written.
         let mut joined = Image::of(low.words());
         match slots.join(&mut joined.words_mut(), high.words(), home_of) {
@@ -337,14 +428,25 @@ impl Directory {
                 return Err(Error::corrupt(format!("page {}", low.page()), why));
             }
         }
+        let both = || slots.records(low.words()) + slots.taken(high.words()).count();
+        debug_assert_eq!(slots.records(joined.words()), both(), "a join loses no record");
+        debug_assert!(low_at + count <= high_at, "buckets that were one are next to each other");
+        let is_right = |words: Page<'_>| {
+            are_as_deep(words)
+                && bucket_of(words, low_at) == low.page()
+                && bucket_of(words, high_at) == high.page()
+        };
+        // Last, and for a moment, as in a split.
+        let Some(mut segment) = latch_segment(pager, &found, &is_right) else { return Ok(false) };
         let epoch = pager.epoch();
-        low.change(epoch).copy_from(joined.words());
-        let (mut words, page) = (segment.change(epoch), low.page());
+        let mut words = segment.change(epoch);
+        let page = low.page();
         (high_at..high_at + count).for_each(|at| set_bucket(&mut words, at, page));
         // While both buckets are latched: readers of the shortcut rely on that.
         let depth = entry.depth() - count.trailing_zeros() - 1;
         shortcut.set(page, entry.place_of(entry.base(place), low_at), depth);
         drop(segment);
+        low.change(epoch).copy_from(joined.words());
         drop(low);
         high.free(space, epoch);
         Ok(true)

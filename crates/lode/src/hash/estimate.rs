@@ -10,7 +10,8 @@ const BUCKETS: usize = 8;
 impl Hash {
     /// Estimates the number of records at a moment, from the first buckets: keys are spread evenly.
     pub(crate) fn estimate(&self, pager: &Pager, moment: ReadEpoch) -> Result<u64> {
-        let (mut count, mut end) = (0, Some(HashPlace::FIRST));
+        let mut count = 0;
+        let mut end = Some(HashPlace::FIRST);
         for _ in 0..BUCKETS {
             let Some(place) = end else { break };
             let (bucket, next) = self.directory.read_at_epoch(pager, moment, place)?;

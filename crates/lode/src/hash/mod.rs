@@ -139,7 +139,8 @@ impl Hash {
 
     /// Copies the record's payload; returns false if the record does not exist.
     pub(crate) fn get(&self, pager: &Pager, key: &[u8], payload: &mut [u8]) -> Result<bool> {
-        let (place, probe) = (self.place(key), Probe::new(key));
+        let place = self.place(key);
+        let probe = Probe::new(key);
         loop {
             let (way, words) = self.read_optimistic(pager, place)?;
             let found = self.slots.find(words, place.home, &probe);
@@ -215,7 +216,7 @@ impl Hash {
         buckets.next = end;
         let Shape { key_size, payload_size, .. } = self.slots.shape();
         let copied = pager.at(moment, bucket, |words| {
-            batch.fill((key_size, payload_size), |bytes| self.slots.copy_all(words, bytes));
+            batch.fill(key_size, payload_size, |bytes| self.slots.copy_all(words, bytes));
         });
         copied.inspect_err(|_| batch.clear())?;
         Ok(true)
@@ -225,7 +226,8 @@ impl Hash {
     pub(crate) fn merge(&self, pager: &Pager, space: &Space, key: &[u8]) -> Result<bool> {
         /// Each join changes pages.
         const MOST_JOINS: usize = 2;
-        let (place, parts) = (self.place(key), (&self.slots, &self.shortcut));
+        let place = self.place(key);
+        let parts = (&self.slots, &self.shortcut);
         let mut joins = 0;
         while joins < MOST_JOINS {
             let (way, words) = self.read_optimistic(pager, place)?;
@@ -305,7 +307,8 @@ impl Hash {
 
     /// Counts the records at a moment, by the counts of their buckets.
     pub(crate) fn count(&self, pager: &Pager, moment: ReadEpoch) -> Result<u64> {
-        let (mut count, mut next) = (0, Some(HashPlace::FIRST));
+        let mut count = 0;
+        let mut next = Some(HashPlace::FIRST);
         while let Some(place) = next {
             let (bucket, end) = self.directory.read_at_epoch(pager, moment, place)?;
             count += pager.at(moment, bucket, |words| self.slots.records(words) as u64)?;
@@ -369,7 +372,8 @@ impl Index for Hash {
         key: &[u8],
         mut follow: impl FnMut([u8; 8]) -> T,
     ) -> Result<Option<T>> {
-        let (place, probe) = (self.place(key), Probe::new(key));
+        let place = self.place(key);
+        let probe = Probe::new(key);
         loop {
             let (way, words) = self.read_optimistic(pager, place)?;
             let followed = self.slots.find(words, place.home, &probe).map(|slot| {
@@ -396,9 +400,10 @@ impl Index for Hash {
             };
             let mut slot_mut = SlotMut::new((self, entry), bucket, home, key);
             let step = work(&mut slot_mut);
-            match context.keeps_pages() {
-                true => drop(slot_mut),
-                false => slot_mut.finish(context.pager, context.space),
+            if context.keeps_pages() {
+                drop(slot_mut)
+            } else {
+                slot_mut.finish(context.pager, context.space)
             }
             match step? {
                 Step::Done(answer) => return Ok(answer),

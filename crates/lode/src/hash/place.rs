@@ -12,6 +12,7 @@ impl HashPlace {
     /// Returns the lowest place whose highest `bits` bits are `high`. `None` if `high` has more
     /// than `bits` bits: that is after the highest place.
     pub(super) fn first_of(high: u128, bits: u32) -> Option<Self> {
+        debug_assert!(bits <= 64 && high <= 1 << bits, "a place has 64 bits");
         u64::try_from(high << (64 - bits)).ok().map(Self)
     }
 
@@ -37,6 +38,7 @@ impl HashPlace {
     /// Returns true if the last one of its highest `depth` bits is set.
     #[inline(always)]
     pub(super) fn is_high(self, depth: u32) -> bool {
+        debug_assert!((1..=64).contains(&depth), "a bucket that was split has a bit that decides");
         self.0 >> (64 - depth) & 1 == 1
     }
 }
@@ -58,6 +60,7 @@ impl Place {
         let home = ((u64::from(hash as u32) * slots as u64) >> 32) as usize;
         // u − u(1 − u)/3, about: its slope is 2/3 at 0 and 4/3 at 1.
         let third = (product >> 2) + (product >> 4) + (product >> 6);
+        debug_assert!(home < slots, "a home is a slot");
         Self { directory: HashPlace(hash - third), home }
     }
 }

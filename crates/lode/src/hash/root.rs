@@ -8,7 +8,7 @@ use std::ops::Range;
 use super::{HashPlace, Page};
 use crate::error::{Error, Result};
 use crate::pager::{
-    self, Epoch, Latched, PageMut, PageNumber, PageRef, Pager, ReadEpoch, Seen, Space,
+    self, Epoch, Latched, PAGE_WORDS, PageMut, PageNumber, PageRef, Pager, ReadEpoch, Seen, Space,
 };
 
 /// The bits that the entries of a page decide by. In unit tests there are few, so that few buckets
@@ -27,6 +27,11 @@ const ENTRIES: usize = 1;
 
 /// The entries of a part.
 const PART: usize = 1 << PART_BITS;
+
+const _: () = assert!(ENTRIES + PART <= PAGE_WORDS, "a part is a page");
+const _: () =
+    assert!(ENTRIES + (1 << (MOST_BITS - PART_BITS)) <= PAGE_WORDS, "the root is one too");
+const _: () = assert!(1 << SEGMENT_BITS <= 2 * PAGE_WORDS, "so is a segment");
 
 /// An entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +53,7 @@ impl Entry {
     }
 
     fn word(self) -> u64 {
+        debug_assert!(self.fits(MOST_BITS), "{self:?} is an entry that is read again");
         self.segment.word() | u64::from(self.bits) << 32 | u64::from(self.prefix) << 40
     }
 
@@ -124,12 +130,11 @@ enum Location {
 }
 
 fn locate(words: Page<'_>, number: usize, bits: u32) -> Location {
-    match bits <= PART_BITS {
-        true => Location::Here(Entry::read(words.get(ENTRIES + number))),
-        false => {
-            let part = PageNumber::of_word(words.get(ENTRIES + number / PART));
-            Location::There(part, ENTRIES + number % PART)
-        }
+    if bits <= PART_BITS {
+        Location::Here(Entry::read(words.get(ENTRIES + number)))
+    } else {
+        let part = PageNumber::of_word(words.get(ENTRIES + number / PART));
+        Location::There(part, ENTRIES + number % PART)
     }
 }
 
@@ -177,10 +182,11 @@ impl Root {
                 }
             };
             let found = Found { entry, bits, number, words, root, part };
-            match entry.fits(bits) {
-                true => return Ok(found),
-                false if found.validate() => return Err(self.wrong()),
-                false => {}
+            if entry.fits(bits) {
+                return Ok(found);
+            }
+            if found.validate() {
+                return Err(self.wrong());
             }
         }
     }
@@ -245,11 +251,10 @@ impl Root {
         }
         let mut pages: Vec<_> = parts.iter().map(|(_, part)| part.page()).collect();
         pages.extend([self.page, found.entry.segment]);
-        match pager::differ(&mut pages) {
-            true => Ok(Some(parts)),
-            false if found.validate() => Err(self.wrong()),
-            false => Ok(None),
+        if pager::differ(&mut pages) {
+            return Ok(Some(parts));
         }
+        if found.validate() { Err(self.wrong()) } else { Ok(None) }
     }
 
     /// Decides by one bit more, unless something has changed since an entry was found.
@@ -288,6 +293,8 @@ impl Root {
             return Ok(());
         };
         let epoch = pager.epoch();
+        debug_assert!(parts.is_empty() == (found.bits == PART_BITS), "more entries are in parts");
+        debug_assert_eq!(parts.len().max(1), 1 << (found.bits - PART_BITS), "all parts are here");
         let mut words = root.change(epoch);
         if parts.is_empty() {
             // The first parts: all entries leave the root.
@@ -314,6 +321,7 @@ impl Root {
 
 /// Doubles the first entries of a page: writes each twice.
 fn double_in_place(words: &mut PageMut<'_>, count: usize) {
+    debug_assert!(ENTRIES + 2 * count <= PAGE_WORDS, "a page has room for twice as many entries");
     for at in (0..count).rev() {
         let entry = words.get(ENTRIES + at);
         words.set(ENTRIES + 2 * at + 1, entry);
@@ -323,6 +331,7 @@ fn double_in_place(words: &mut PageMut<'_>, count: usize) {
 
 /// Fills a part with the entries of a page from one of them on, each twice.
 fn double_into(from: PageRef<'_>, first: usize, part: &mut PageMut<'_>) {
+    debug_assert!(ENTRIES + first + PART / 2 <= PAGE_WORDS, "half of a part comes from one page");
     for at in 0..PART {
         part.set(ENTRIES + at, from.get(ENTRIES + first + at / 2));
     }
@@ -341,7 +350,9 @@ pub(super) struct Held<'p> {
 impl Held<'_> {
     /// Sets entries that are stored there.
     pub(super) fn set(&mut self, epoch: Epoch, numbers: Range<usize>, entry: Entry) {
+        debug_assert!(!numbers.is_empty() && numbers.end <= 1 << MOST_BITS, "they are entries");
         if self.parts.is_empty() {
+            debug_assert!(numbers.end <= PART, "the root has the entries of one part at most");
             let mut words = self.root.change(epoch);
             return numbers.for_each(|number| words.set(ENTRIES + number, entry.word()));
         }

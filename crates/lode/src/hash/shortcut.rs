@@ -38,6 +38,8 @@ pub(super) struct Shortcut {
     turn: Mutex<()>,
 }
 
+const _: () = assert!((MOST_BITS as u64) < DOUBLING, "the mark is none of the bits");
+
 /// An entry as it was seen.
 #[derive(Clone, Copy)]
 pub(super) struct Entry<'s> {
@@ -72,7 +74,8 @@ impl Shortcut {
     /// Creates an array without buckets.
     pub(super) fn new() -> Result<Self> {
         let cells = Cells::new(1 << USUAL_BITS, false)?;
-        let (bits, changes) = (AtomicU64::new(0), AtomicU64::new(0));
+        let bits = AtomicU64::new(0);
+        let changes = AtomicU64::new(0);
         Ok(Self { bits, cells, large: OnceLock::new(), changes, turn: Mutex::default() })
     }
 
@@ -86,9 +89,10 @@ impl Shortcut {
     /// Returns the array for `bits` bits.
     #[inline(always)]
     fn cells(&self, bits: u64) -> &Cells {
-        match bits <= USUAL_BITS.into() {
-            true => &self.cells,
-            false => self.large.get().unwrap_or(&self.cells),
+        if bits <= USUAL_BITS.into() {
+            &self.cells
+        } else {
+            self.large.get().unwrap_or(&self.cells)
         }
     }
 
@@ -129,12 +133,14 @@ impl Shortcut {
         // A thread that sees a changed entry from here on sees this too.
         self.changes.fetch_add(1, Ordering::Relaxed);
         fence(Ordering::Release);
-        let (mut own, bits) = (self.bits.load(Ordering::Relaxed), u64::from(bits));
+        let mut own = self.bits.load(Ordering::Relaxed);
+        let bits = u64::from(bits);
         while own < bits {
             // A thread that sees an entry at a new place sees this too, and looks again.
             self.bits.store(own + DOUBLING, Ordering::Relaxed);
             fence(Ordering::Release);
-            let (before, after) = (self.cells(own), self.cells(own + 1));
+            let before = self.cells(own);
+            let after = self.cells(own + 1);
             for at in (0..1 << own).rev() {
                 let bucket = before.cell(at).load(Ordering::Relaxed);
                 after.cell(2 * at + 1).store(bucket, Ordering::Relaxed);
@@ -143,6 +149,8 @@ impl Shortcut {
             own += 1;
             self.bits.store(own, Ordering::Release);
         }
+        debug_assert!(own <= MOST_BITS.into(), "the array has at most 2^{MOST_BITS} entries");
+        debug_assert!(1 << own <= self.cells(own).count(), "there is room for all entries");
         let from = first.high_bits(own as u32);
         for at in from..from + (1 << (own - bits)) {
             self.cells(own).cell(at).store(bucket.word(), Ordering::Release);

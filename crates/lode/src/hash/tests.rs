@@ -42,7 +42,8 @@ impl Run {
     }
 
     fn insert(&self, hash: &Hash, id: u64) -> Result<bool> {
-        let (key, payload) = (id.to_le_bytes(), Self::payload(id));
+        let key = id.to_le_bytes();
+        let payload = Self::payload(id);
         let record = Record { key: &key, payload: &payload };
         hash.put(&self.context(), record, Put::Insert)
     }
@@ -67,7 +68,8 @@ impl Run {
 
     fn expect_at(&self, hash: &Hash, moment: ReadEpoch, ids: &[u64]) {
         let mut found = Vec::new();
-        let (mut buckets, mut batch) = (Buckets::new(), Batch::default());
+        let mut buckets = Buckets::new();
+        let mut batch = Batch::default();
         while hash.next_bucket(&self.pager, moment, &mut buckets, &mut batch) == Ok(true) {
             for at in 0..batch.len() {
                 let (key, payload) = batch.record(at);
@@ -91,7 +93,8 @@ fn a_table_grows_through_all_levels_to_its_end_and_shrinks_again() {
         let hash = run.create_with(first);
         assert_eq!(run.buckets(&hash), if first == FirstBuckets::One { 1 } else { 4 });
         run.expect(&hash, &[]);
-        let (mut ids, mut moments) = (Vec::new(), Vec::new());
+        let mut ids = Vec::new();
+        let mut moments = Vec::new();
         for id in 0.. {
             match run.insert(&hash, id) {
                 Ok(there) => assert!(!there),
@@ -206,12 +209,14 @@ fn a_gap_before_a_record_is_an_error() {
     let (way, _) = hash.read_optimistic(&run.pager, hash.place(&[0; 8])).expect("it is whole");
     let mut page = run.pager.latch(way.bucket).expect("no other thread has it");
     let mut other = run.pager.allocate(&run.space).expect("room");
-    let (mut low, mut high) = (page.change(run.pager.epoch()), other.first_content());
+    let mut low = page.change(run.pager.epoch());
+    let mut high = other.first_content();
     let tag = |words: &PageMut<'_>, slot: usize| words.get_at(SLOTS_AT + slot * STRIDE) & 0xff;
     let stays = |key: &[u8]| (false, hash.place(key).home);
     let slots = 1..hash.slots.count();
     let moved = slots.into_iter().find(|slot| tag(&low, *slot) > 1).expect("not all are at home");
-    let (before, records) = (SLOTS_AT + (moved - 1) * STRIDE, low.get(0));
+    let before = SLOTS_AT + (moved - 1) * STRIDE;
+    let records = low.get(0);
     let word = low.get_at(before);
     low.set_at(before, word & !0xff);
     low.set(0, records - 1);
@@ -250,7 +255,8 @@ fn each_record_of_a_bucket_that_is_split_is_found_in_its_half() {
             let is_high = |key: &[u8]| hash_of(key) >> 40 & 15 < seed % 16;
             let mut pages = [(); 2].map(|()| run.pager.allocate(&run.space).expect("room"));
             let [low, high] = pages.each_mut().map(|page| page.first_content());
-            let (mut low, mut high) = (low, high);
+            let mut low = low;
+            let mut high = high;
             let mut records = Vec::new();
             for id in 0..4_000u64 {
                 let key = &xxh3_64_with_seed(&id.to_le_bytes(), seed).to_le_bytes().repeat(2);
@@ -282,7 +288,9 @@ fn each_record_of_a_bucket_that_is_split_is_found_in_its_half() {
 impl Run {
     fn buckets(&self, hash: &Hash) -> usize {
         let moment = self.pager.moment();
-        let (mut buckets, mut batch, mut count) = (Buckets::new(), Batch::default(), 0);
+        let mut buckets = Buckets::new();
+        let mut batch = Batch::default();
+        let mut count = 0;
         while hash.next_bucket(&self.pager, moment, &mut buckets, &mut batch) == Ok(true) {
             count += 1;
         }
@@ -340,7 +348,9 @@ fn every_moment_of_a_table_that_grows_can_be_read() {
             let hash = newest.lock().expect("no thread panics").clone();
             let Some(hash) = hash else { continue };
             let moment = run.pager.moment();
-            let (mut buckets, mut batch, mut ids) = (Buckets::new(), Batch::default(), Vec::new());
+            let mut buckets = Buckets::new();
+            let mut batch = Batch::default();
+            let mut ids = Vec::new();
             loop {
                 match hash.next_bucket(&run.pager, moment, &mut buckets, &mut batch) {
                     Ok(true) => {}
@@ -373,17 +383,17 @@ fn a_bucket_takes_as_many_records_as_it_may_have() {
         let mut words = page.first_content();
         let payload = |id: u32| [id as u8, (id >> 8) as u8, 7];
         for id in 0..slots.most() as u32 {
-            let (key, probe) = (id.to_le_bytes(), id.to_le_bytes());
+            let key = id.to_le_bytes();
+            let probe = id.to_le_bytes();
             let probe = Probe::new(&probe);
             let found = slots.find_or_gap(words.page_ref(), home_of(&key), &probe);
-            match slots.is_too_far(found) {
-                false => slots.insert(&mut words, found, probe, &payload(id)),
-                true => {
-                    in_order += 1;
-                    let home = home_of(&key);
-                    assert!(slots.has_room_in_order(words.page_ref(), home, &home_of));
-                    slots.insert_in_order(&mut words, (home, probe), &payload(id), &home_of);
-                }
+            if slots.is_too_far(found) {
+                in_order += 1;
+                let home = home_of(&key);
+                assert!(slots.has_room_in_order(words.page_ref(), home, &home_of));
+                slots.insert_in_order(&mut words, (home, probe), &payload(id), &home_of);
+            } else {
+                slots.insert(&mut words, found, probe, &payload(id))
             }
         }
         assert_eq!(slots.check(words.page_ref(), &|key| Some(home_of(key))), Ok(()));

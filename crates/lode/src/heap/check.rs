@@ -68,7 +68,8 @@ impl Heap {
     pub(crate) fn check(
         &self,
         pager: &Pager,
-        (moment, pages): (ReadEpoch, &[PageNumber]),
+        moment: ReadEpoch,
+        pages: &[PageNumber],
         census: Option<&Census>,
         wrong: &mut dyn FnMut(String),
     ) {

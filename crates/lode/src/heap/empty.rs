@@ -19,6 +19,7 @@ impl Heap {
             return seen.validate().then_some(room);
         }
         let page = pager.latch(seen)?;
+        debug_assert!(HeapPage::new(page.words()).is_empty(), "page {number} has no record");
         self.free_space.note(number, 0);
         page.free(&self.space, pager.epoch());
         None

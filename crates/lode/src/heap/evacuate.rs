@@ -76,7 +76,8 @@ impl Evacuation<'_> {
         context: &WriteContext<'_>,
         index_key: &[u8],
     ) -> Result<()> {
-        let (heap, pager) = (self.heap, context.pager);
+        let heap = self.heap;
+        let pager = context.pager;
         for _ in 0..MOST_TRIES {
             let led = index.locate(pager, index_key, |bytes| {
                 let address = Entry::of(bytes).address;

@@ -19,6 +19,8 @@ const CATEGORIES: usize = u64::BITS as usize;
 
 const CATEGORY_WORDS: usize = PAGE_WORDS / CATEGORIES;
 
+const _: () = assert!(CATEGORIES * CATEGORY_WORDS == PAGE_WORDS, "each room has a category");
+
 /// Returns about the number of words of a page's room that records of all lengths fill.
 fn usable(room: usize) -> usize {
     room / 16 * 15
@@ -71,8 +73,11 @@ impl Default for Open {
 
 impl Open {
     fn insert(&mut self, page: PageNumber, room: usize) {
+        debug_assert!(!self.closed.contains_key(&page), "a closed page takes no records");
+        debug_assert!(room >= LEAST_ROOM, "pages with little room are left alone");
         let pages = &mut self.categories[category(room)];
-        self.places.insert(page, Place { room, at: pages.len() });
+        let before = self.places.insert(page, Place { room, at: pages.len() });
+        debug_assert!(before.is_none(), "page {page} is in one category");
         pages.push(page);
         self.filled |= 1 << category(room);
     }
@@ -80,7 +85,8 @@ impl Open {
     fn remove(&mut self, page: PageNumber) {
         let Some(Place { room, at }) = self.places.remove(&page) else { return };
         let pages = &mut self.categories[category(room)];
-        pages.swap_remove(at);
+        let removed = pages.swap_remove(at);
+        debug_assert_eq!(removed, page, "a page is at its place in its category");
         if let Some(moved) = pages.get(at).and_then(|moved| self.places.get_mut(moved)) {
             moved.at = at;
         }
@@ -98,6 +104,11 @@ impl Open {
         if let Some(page) = last.find(|page| self.places[*page].room >= room) {
             return Some(*page);
         }
+        let is_empty = self.categories[own].is_empty();
+        debug_assert!(
+            is_empty == (self.filled >> own & 1 == 0),
+            "categories with pages are marked"
+        );
         let fitting = self.filled & (u64::MAX - 1) << own;
         self.categories.get(fitting.trailing_zeros() as usize)?.last().copied()
     }
@@ -136,6 +147,7 @@ impl FreeSpaceMap {
 
     /// Lets this thread fill another page from here on.
     pub(super) fn fill(&self, page: PageNumber) {
+        debug_assert!(page.get() != NO_PAGE, "a lane fills a page of a table");
         let before = PageNumber::new(self.lane().swap(page.get(), Ordering::Relaxed));
         if before.get() != NO_PAGE && before != page {
             // Another thread of the same lane was quicker. The thread that takes the page sees how
@@ -275,14 +287,16 @@ mod tests {
     /// Pages that come, change and go, against a plain list of them.
     #[test]
     fn a_page_that_is_taken_has_room_and_nearly_the_least_of_all_that_have() {
-        let (free, mut model) = (FreeSpaceMap::default(), HashMap::new());
+        let free = FreeSpaceMap::default();
+        let mut model = HashMap::new();
         let mut random = 1u64;
         let mut below = |most: usize| {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (random >> 33) as usize % most
         };
         for _ in 0..20_000 {
-            let (number, room) = (page(1 + below(200) as u32), below(PAGE_WORDS));
+            let number = page(1 + below(200) as u32);
+            let room = below(PAGE_WORDS);
             if below(3) > 0 {
                 free.note(number, room);
                 model.remove(&number);

@@ -157,6 +157,8 @@ impl Entry {
     pub(crate) fn bytes(self) -> [u8; Self::BYTES] {
         let address =
             self.address.map_or(0, |Address { page, slot }| page.word() | u64::from(slot) << 32);
+        debug_assert!(self.address.is_none() == (address as u32 == 0), "no record is in page 0");
+        debug_assert!(self.hint.0 >> Hint::BITS == 0, "a hint leaves a bit to the mark");
         let passed = if self.is_passed { PASSED } else { 0 };
         (address | u64::from(self.hint.0) << HINT_SHIFT | passed).to_le_bytes()
     }

@@ -30,10 +30,12 @@ impl Cut {
         if size <= page::MOST_BYTES {
             return None;
         }
-        let (pieces, rest) = (size / PIECE_BYTES, size % PIECE_BYTES);
-        Some(match NUMBER * (1 + pieces) + rest <= page::MOST_BYTES {
-            true => Self { size, pieces, rest },
-            false => Self { size, pieces: pieces + 1, rest: 0 },
+        let pieces = size / PIECE_BYTES;
+        let rest = size % PIECE_BYTES;
+        Some(if NUMBER * (1 + pieces) + rest <= page::MOST_BYTES {
+            Self { size, pieces, rest }
+        } else {
+            Self { size, pieces: pieces + 1, rest: 0 }
         })
     }
 
@@ -50,6 +52,7 @@ impl Cut {
 
     /// Returns the range of the record's bytes that a piece has.
     pub(super) fn piece(self, at: usize) -> std::ops::Range<usize> {
+        debug_assert!(at < self.pieces, "the record has {} pieces", self.pieces);
         at * PIECE_BYTES..((at + 1) * PIECE_BYTES).min(self.size - self.rest)
     }
 }
@@ -85,6 +88,8 @@ pub(super) struct Written<'p> {
 impl<'p> Written<'p> {
     /// Writes the pieces of a record.
     pub(super) fn new(pager: &'p Pager, space: &Space, cut: Cut, record: &[u8]) -> Result<Self> {
+        debug_assert_eq!(record.len(), cut.size, "the cut is that of the record");
+        debug_assert!(cut.head_size() <= page::MOST_BYTES, "a head fits in a page");
         let mut head = Vec::with_capacity(cut.head_size());
         head.extend((cut.size as u32).to_le_bytes());
         let mut written = Self { pages: Vec::with_capacity(cut.pieces), head };
@@ -104,6 +109,8 @@ impl<'p> Written<'p> {
             written.head.extend(number);
         }
         written.head.extend(&record[cut.size - cut.rest..]);
+        debug_assert_eq!(written.head.len(), cut.head_size(), "a head has the rest of the record");
+        debug_assert_eq!(written.pages.len(), cut.pieces, "each piece has a page");
         Ok(written)
     }
 

@@ -159,13 +159,13 @@ impl Heap {
     fn compare_key(&self, pager: &Pager, home: &Home<'_>, key: &[u8]) -> Result<Option<bool>> {
         /// Bytes of a key that need no allocation.
         const SHORT: usize = 64;
-        let (mut short, mut long) = ([0; SHORT], Vec::new());
-        let own = match key.len() <= SHORT {
-            true => &mut short[..key.len()],
-            false => {
-                long.resize(key.len(), 0);
-                &mut long[..]
-            }
+        let mut short = [0; SHORT];
+        let mut long = Vec::new();
+        let own = if key.len() <= SHORT {
+            &mut short[..key.len()]
+        } else {
+            long.resize(key.len(), 0);
+            &mut long[..]
         };
         let Some(slot) = home.page.slot(home.address.slot.into()) else {
             return if home.seen.validate() { Err(home.address.wrong()) } else { Ok(None) };
@@ -349,7 +349,7 @@ impl Heap {
             return if seen.validate() { Err(address.wrong()) } else { Ok(false) };
         };
         if slot.is_long {
-            return self.read_long(pager, home, (slot, front), payload);
+            return self.read_long(pager, home, slot, front, payload);
         }
         page.fetch(slot, front..slot.size.max(front));
         let bytes = slot.size.checked_sub(front).and_then(|size| payload.of_size(size));
@@ -365,7 +365,8 @@ impl Heap {
         &self,
         pager: &Pager,
         home: &Home<'_>,
-        (slot, front): (Slot, usize),
+        slot: Slot,
+        front: usize,
         payload: &mut (impl Buffer + ?Sized),
     ) -> Result<bool> {
         let Some((head, cut)) = self.head_of(home, slot)? else { return Ok(false) };
@@ -440,9 +441,10 @@ impl Heap {
         let own = home.address.page;
         let cut = Cut::of_head(&head).ok_or_else(|| long::wrong_head(own))?;
         let mut pages: Vec<_> = long::pages_of(&head, cut).chain([own]).collect();
-        match pager::differ(&mut pages) && pages.iter().all(|page| self.space.has(*page)) {
-            true => Ok(Some((head, cut))),
-            false => Err(long::wrong_head(own)),
+        if pager::differ(&mut pages) && pages.iter().all(|page| self.space.has(*page)) {
+            Ok(Some((head, cut)))
+        } else {
+            Err(long::wrong_head(own))
         }
     }
 

@@ -43,6 +43,9 @@ const LINE_WORDS: usize = 8;
 /// The most words that are fetched together: no processor waits for more than some 32 lines.
 const MOST_FETCHED: usize = 32 * LINE_WORDS;
 
+const _: () = assert!(PAGE_WORDS < 1 << FIELD, "a field has any word of a page");
+const _: () = assert!(MOST_BYTES < 1 << 16, "a slot has the bytes of any record");
+
 /// A page to read.
 #[derive(Clone, Copy)]
 pub(super) struct HeapPage<'p> {
@@ -165,10 +168,7 @@ impl<'p> HeapPage<'p> {
     /// Returns the record under a number.
     #[inline]
     pub(super) fn slot(self, number: usize) -> Option<Slot> {
-        match number < self.header().slots {
-            true => Slot::read(self.words.get(SLOTS + number)),
-            false => None,
-        }
+        if number < self.header().slots { Slot::read(self.words.get(SLOTS + number)) } else { None }
     }
 
     /// Has the processor fetch a slot.
@@ -238,9 +238,10 @@ impl<'p> HeapPage<'p> {
         {
             return Err(format!("records of {used} words and {} of garbage", header.garbage));
         }
-        match (self.words.get(0) >> 56) as u8 == note_of(header.room()) {
-            true => Ok(()),
-            false => Err("what it notes on its room is wrong".into()),
+        if (self.words.get(0) >> 56) as u8 == note_of(header.room()) {
+            Ok(())
+        } else {
+            Err("what it notes on its room is wrong".into())
         }
     }
 }
@@ -252,6 +253,8 @@ impl<'p> HeapPageMut<'p> {
 
     fn set_header(&mut self, header: Header) {
         let Header { slots, records_at, garbage, free_slots } = header;
+        debug_assert!(records_at <= PAGE_WORDS, "records start in their page");
+        debug_assert!(slots <= PAGE_WORDS - SLOTS, "slots are in their page");
         let fields = [slots, records_at, garbage, free_slots].into_iter().zip(0..);
         let word =
             fields.fold(0, |word, (field, at)| word | (field as u64 & FIELD_MASK) << (at * FIELD));
@@ -265,6 +268,7 @@ impl<'p> HeapPageMut<'p> {
 
     /// Inserts a record that fits; returns its number.
     pub(super) fn insert(&mut self, bytes: &[u8], is_long: bool) -> usize {
+        debug_assert!(self.fits(bytes.len()), "a record is put where it fits");
         let mut header = self.header();
         let free = |number: &usize| self.words.get(SLOTS + number) & TAKEN == 0;
         let reused = (header.free_slots > 0).then(|| (0..header.slots).find(free)).flatten();
@@ -290,8 +294,11 @@ impl<'p> HeapPageMut<'p> {
 
     /// Replaces a record with other bytes, which fit there.
     pub(super) fn replace(&mut self, number: usize, old: Slot, bytes: &[u8], is_long: bool) {
+        debug_assert_eq!(self.slot(number), Some(old), "a record is replaced where it is");
+        debug_assert!(self.fits_over(old, bytes.len()), "a record is put where it fits");
         let slot = Slot { at: old.at, size: bytes.len(), is_long };
-        let (words, former) = (slot.words(), old.words());
+        let words = slot.words();
+        let former = old.words();
         let mut header = self.header();
         if words <= former {
             self.set_record(number, slot, bytes);
@@ -308,10 +315,13 @@ impl<'p> HeapPageMut<'p> {
 
     /// Puts a record under a number that has none.
     fn put(&mut self, header: Header, number: usize, bytes: &[u8], is_long: bool) {
-        let (mut header, words) = (header, bytes.len().div_ceil(8));
+        let mut header = header;
+        let words = bytes.len().div_ceil(8);
         if header.records_at < SLOTS + header.slots + words {
             header = self.compact(header);
         }
+        debug_assert!(number < header.slots, "a record is put under a number that is counted");
+        debug_assert!(self.taken(SLOTS + number).is_none(), "no record has the number");
         // In a forged page there may be less room than it says.
         header.records_at = header.records_at.saturating_sub(words);
         let slot = Slot { at: header.records_at, size: bytes.len(), is_long };
@@ -320,17 +330,21 @@ impl<'p> HeapPageMut<'p> {
     }
 
     fn set_record(&mut self, number: usize, slot: Slot, bytes: &[u8]) {
+        debug_assert_eq!(bytes.len(), slot.size, "a slot has the size of its record");
+        debug_assert!(slot.size <= MOST_BYTES, "longer records are cut");
         self.words.write(slot.at * 8, bytes);
         self.words.set(SLOTS + number, slot.word());
     }
 
     /// Overwrites bytes of a record, from one of them on.
     pub(super) fn write(&mut self, slot: Slot, at: usize, bytes: &[u8]) {
+        debug_assert!(at + bytes.len() <= slot.size, "bytes of the record are overwritten");
         self.words.write(slot.at * 8 + at, bytes);
     }
 
     /// Removes a record.
     pub(super) fn remove(&mut self, number: usize, old: Slot) {
+        debug_assert_eq!(self.slot(number), Some(old), "a record is removed once");
         let mut header = self.header();
         header.garbage += old.words();
         header.free_slots += 1;
@@ -344,7 +358,12 @@ impl<'p> HeapPageMut<'p> {
 
     /// Moves the records together, so that the room of removed ones can be used.
     fn compact(&mut self, header: Header) -> Header {
+        let was_sound = cfg!(debug_assertions) && self.is_counted(header);
         let moves = self.places(header).pack();
+        debug_assert!(
+            !was_sound || moves.records_at() == header.records_at + header.garbage,
+            "records that are moved together leave no garbage"
+        );
         for (words, distance) in moves.in_order().filter(|(_, distance)| *distance > 0) {
             self.words.shift(words.start, words.len(), words.start + distance);
         }
@@ -355,6 +374,14 @@ impl<'p> HeapPageMut<'p> {
             }
         }
         Header { records_at: moves.records_at(), garbage: 0, ..header }
+    }
+
+    /// Returns true if all words after the start of the records are counted. It looks at all slots.
+    fn is_counted(&self, header: Header) -> bool {
+        let numbers = SLOTS..SLOTS + header.slots;
+        let slots = numbers.filter_map(|number| self.taken(number));
+        let used: usize = slots.map(Slot::words).sum();
+        PAGE_WORDS - header.records_at == used + header.garbage
     }
 
     fn places(&self, header: Header) -> Places {

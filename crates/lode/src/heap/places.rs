@@ -26,6 +26,7 @@ impl Places {
     /// Adds the place of a record, which has no word in common with others. What is beyond the page
     /// is left out.
     pub(super) fn add(&mut self, place: Range<usize>) {
+        debug_assert!(place.start <= place.end, "a record ends after its start");
         for word in [place.start, place.end] {
             let word = word.min(PAGE_WORDS);
             self.changes[word / BITS] ^= 1 << (word % BITS);
@@ -34,7 +35,8 @@ impl Places {
 
     /// Returns the places, where adjacent ones are joined; the first one comes first.
     fn joined(&self) -> Vec<Range<usize>> {
-        let (mut joined, mut start) = (Vec::new(), None);
+        let mut joined = Vec::new();
+        let mut start = None;
         for (at, bits) in self.changes.iter().enumerate() {
             let mut left = *bits;
             while left != 0 {
@@ -64,6 +66,7 @@ impl Places {
             to = to.saturating_sub(place.len());
             *distance = to.saturating_sub(place.start);
         }
+        debug_assert!(distances.is_sorted_by(|a, b| a >= b), "records keep their order");
         Moves { changes: self.changes, before, places, distances, end: to }
     }
 }
@@ -91,7 +94,8 @@ impl Moves {
 
     /// Returns the new word of the record that was at `word`.
     pub(super) fn moved(&self, word: usize) -> usize {
-        let (at, bit) = (word.min(PAGE_WORDS) / BITS, word % BITS);
+        let at = word.min(PAGE_WORDS) / BITS;
+        let bit = word % BITS;
         let changes = self.before[at] + (self.changes[at] << (BITS - 1 - bit)).count_ones();
         // Each place before it starts with a change and ends with one.
         let place = changes as usize / 2;

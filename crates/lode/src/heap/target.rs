@@ -32,7 +32,8 @@ impl Heap {
                 }
             };
             let page = HeapPage::new(words);
-            let (fits, room) = (page.fits(size), page.room());
+            let fits = page.fits(size);
+            let room = page.room();
             match seen.validate() {
                 true if fits => {
                     if beside {
@@ -67,10 +68,12 @@ impl Heap {
         let mut page = HeapPageMut::new(new.first_content());
         page.clear();
         let room = page.room();
+        debug_assert!(page.is_empty(), "a new page has all of its room");
         drop(new);
-        match beside {
-            true => self.free_space.fill(number),
-            false => self.free_space.note(number, room),
+        if beside {
+            self.free_space.fill(number)
+        } else {
+            self.free_space.note(number, room)
         }
         Ok(())
     }

@@ -93,7 +93,8 @@ proptest! {
     fn records_whose_keys_have_the_same_digest_are_told_apart(ops in ops()) {
         let db = Database::in_memory().expect("memory");
         let table = create(&db);
-        let (mut model, mut snapshots) = (Model::new(), Vec::new());
+        let mut model = Model::new();
+        let mut snapshots = Vec::new();
         for (number, op) in (0u32..).zip(ops) {
             match op {
                 Op::Insert(id, size) | Op::Upsert(id, size) => {
@@ -206,11 +207,13 @@ fn hashed(pager: &Pager, space: &Space, shape: Shape) -> Hash {
 #[test]
 fn an_entry_that_leads_to_a_page_of_the_index_is_an_error_and_no_endless_search() {
     let pager = Pager::new(MemoryLimits::of_budget(1 << 20), None).expect("memory");
-    let (space, heap) = (Space::default(), Heap::new(Space::default(), IndexKeys::Keys));
+    let space = Space::default();
+    let heap = Heap::new(Space::default(), IndexKeys::Keys);
     let shape = Shape { key_size: 4, is_variable: false, payload_size: Entry::BYTES };
     let index = hashed(&pager, &space, shape);
     let context = WriteContext::unlogged(&pager, &space, TableId(1));
-    let (key, long) = ([1; 4], [1; 1_000]);
+    let key = [1; 4];
+    let long = [1; 1_000];
     heap.put(&index, &context, Record { key: &key, payload: &long }, Put::Insert).expect("room");
     // The bucket was the first page. The bytes at the place of a slot there make one.
     let address = Some(Address { page: space.extents()[0], slot: 0 });
@@ -262,7 +265,8 @@ fn entries_hint_at_where_their_records_were_put() {
 fn a_compaction_frees_pages_without_records_and_lets_the_others_take_some_again() {
     const COUNT: u32 = 400;
     let pager = Pager::new(MemoryLimits::of_budget(8 << 20), None).expect("memory");
-    let (space, heap) = (Space::default(), Heap::new(Space::default(), IndexKeys::Keys));
+    let space = Space::default();
+    let heap = Heap::new(Space::default(), IndexKeys::Keys);
     let shape = Shape { key_size: 4, is_variable: false, payload_size: Entry::BYTES };
     let index = hashed(&pager, &space, shape);
     let context = WriteContext::unlogged(&pager, &space, TableId(1));

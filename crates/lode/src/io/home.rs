@@ -45,9 +45,10 @@ impl Home {
     /// Fails in a process that was forked from this one.
     #[inline]
     pub(crate) fn expect_here(&self) -> Result<()> {
-        match self.is_here() {
-            true => Ok(()),
-            false => Err(Error::other("this process was forked from the one that opened it")),
+        if self.is_here() {
+            Ok(())
+        } else {
+            Err(Error::other("this process was forked from the one that opened it"))
         }
     }
 }

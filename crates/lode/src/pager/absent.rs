@@ -50,6 +50,7 @@ impl Pager {
     /// Reads an absent page from the data file, unless another thread does.
     fn fetch(&self, page: PageNumber, word: u64) -> Result<()> {
         let Some(data) = &self.data else { return Ok(()) };
+        debug_assert!(word & (LATCH | PRESENT | FREE | DIRTY) == 0, "page {page} is absent");
         let [cell, _] = self.entry(page);
         let frame = self.take_frame()?.number;
         let latched = word | LATCH;
@@ -65,6 +66,7 @@ impl Pager {
         }
         std::sync::atomic::fence(Ordering::Release);
         PageMut::new(self.frames.words(frame)).copy_in(&bytes);
+        debug_assert_eq!(cell.load(Ordering::Relaxed), latched, "only its latch was changed");
         self.pool.own(frame, page);
         let word = (word & !(VERSION - 1)).wrapping_add(VERSION);
         cell.store(word | frame.word() | PRESENT, Ordering::Release);
@@ -89,6 +91,7 @@ impl Pager {
     /// frames will do: one round to mark pages, one more to find them still marked, and some more
     /// for pages that other threads look at.
     pub(super) fn evict(&self, most_steps: u64) -> Option<FrameNumber> {
+        debug_assert!(self.data.is_some(), "a page leaves memory only if a file has it");
         for _ in 0..most_steps {
             let (frame, page) = self.pool.advance()?;
             let [cell, _] = self.entry(page);
@@ -105,6 +108,7 @@ impl Pager {
             }
             let gone = (word & !(VERSION - 1)).wrapping_add(VERSION);
             if cell.compare_exchange(word, gone, Ordering::SeqCst, Ordering::Relaxed).is_ok() {
+                debug_assert!(self.is_of_table(page), "frame {frame:?} held page {page}");
                 // A thread that does not see the new word does not see later stores to the frame.
                 std::sync::atomic::fence(Ordering::Release);
                 return Some(frame);
@@ -122,9 +126,6 @@ pub(super) fn wait_for_latch(cell: &AtomicU64) -> u64 {
             return word;
         }
         spins += 1;
-        match spins < SPINS {
-            true => std::hint::spin_loop(),
-            false => std::thread::yield_now(),
-        }
+        if spins < SPINS { std::hint::spin_loop() } else { std::thread::yield_now() }
     }
 }

@@ -57,7 +57,8 @@ fn share_of(frames: u32) -> u32 {
 
 impl Ahead {
     pub(super) fn new(memory: Memory, count: u32) -> Self {
-        let (state, changed) = (Mutex::default(), Condvar::new());
+        let state = Mutex::default();
+        let changed = Condvar::new();
         let shared = Arc::new(Shared { alarm: AtomicU32::new(FIRST), state, changed });
         Self { shared, memory, count, thread: Mutex::default(), home: Home::here() }
     }
@@ -85,6 +86,7 @@ impl Ahead {
         state.populated = state.populated.max(frame);
         let wanted = frame.saturating_add(share_of(frame)).min(self.count);
         state.wanted = state.wanted.max(wanted);
+        debug_assert!(state.wanted <= self.count, "there are {} frames", self.count);
         self.shared.changed.notify_one();
     }
 
@@ -93,7 +95,8 @@ impl Ahead {
     fn is_attended(&self) -> bool {
         let mut thread = lock(&self.thread);
         if thread.is_none() && std::thread::available_parallelism().is_ok_and(|n| n.get() > 1) {
-            let (shared, memory) = (Arc::clone(&self.shared), self.memory.clone());
+            let shared = Arc::clone(&self.shared);
+            let memory = self.memory.clone();
             let named = std::thread::Builder::new().name("lode memory".into());
             *thread = named.spawn(move || shared.attend(&memory)).ok();
         }
@@ -111,12 +114,14 @@ impl Shared {
             if state.stopped {
                 return;
             }
-            let (from, to) = (state.populated, state.wanted.min(state.populated + STEP));
+            let from = state.populated;
+            let to = state.wanted.min(state.populated + STEP);
             drop(state);
             if !memory.populate(from..to) {
                 return;
             }
             state = lock(&self.state);
+            debug_assert!(to <= state.wanted, "no more memory is asked for than is wanted");
             state.populated = state.populated.max(to);
             if state.populated >= state.wanted {
                 // The next alarm comes once half of it is in use.

@@ -41,6 +41,7 @@ impl MemoryLimits {
     pub(super) fn most_numbers(self) -> usize {
         let of_table = |bytes: u64| bytes / PART_FOR_TABLE / size_of::<[AtomicU64; 2]>() as u64;
         let numbers = self.address_bytes.map_or(u64::MAX, of_table);
+        const { assert!(LEAST_NUMBERS <= MOST_NUMBERS, "the bounds are in order") };
         numbers.clamp(LEAST_NUMBERS as u64, MOST_NUMBERS as u64) as usize
     }
 
@@ -92,6 +93,7 @@ impl Pager {
                 (self.count() / 3).min(left / 8 * 3).max(LEAST_LENT)
             }
         };
+        debug_assert!(pages <= self.count().max(LEAST_LENT), "a part of the budget is lent");
         pages * PAGE_BYTES as u64
     }
 
@@ -113,7 +115,8 @@ impl Pager {
 
     /// Takes bytes back that were [lent](Self::lend).
     pub(crate) fn take_back(&self, bytes: u64) {
-        self.lent.fetch_sub(bytes, Ordering::Relaxed);
+        let lent = self.lent.fetch_sub(bytes, Ordering::Relaxed);
+        debug_assert!(lent >= bytes, "no more is taken back than was lent");
     }
 
     /// Returns the most bytes that records written at once can have, while the memory that they
@@ -165,6 +168,7 @@ impl Pager {
             None => self.pool.used(),
         };
         let left = self.count().saturating_sub(taken + self.lent_pages());
+        debug_assert!(most <= self.count() / 2, "images have half of the budget at most");
         most.min(left)
     }
 
@@ -204,9 +208,10 @@ impl Pager {
             return Ok(self.evict(self.count() * 3));
         }
         self.bound_images();
-        match self.pool.used() + self.lent_pages() < self.count() {
-            true => Ok(None),
-            false => Err(Error::Full { budget_bytes: self.budget_bytes() }),
+        if self.pool.used() + self.lent_pages() < self.count() {
+            Ok(None)
+        } else {
+            Err(Error::Full { budget_bytes: self.budget_bytes() })
         }
     }
 
@@ -256,7 +261,8 @@ mod tests {
     #[test]
     fn a_database_that_has_all_its_pages_is_full() {
         let limits = MemoryLimits { budget_bytes: 1 << 20, address_bytes: Some(1 << 20) };
-        let (pager, space) = (pager(limits), Space::default());
+        let pager = pager(limits);
+        let space = Space::default();
         let full = Error::DatabaseFull { most_bytes: 4 << 30 };
         for _ in 0..(1 << 18) {
             space.take(&pager).expect("a number");

@@ -159,6 +159,8 @@ impl Epochs {
         let epoch = Epoch::load(&self.current, Ordering::Relaxed);
         live.snapshots.entry(epoch).or_default().count += 1;
         // An operation of the next epoch knows that this one is needed.
+        let newest = Epoch::load(&self.newest, Ordering::Relaxed);
+        debug_assert!(newest <= epoch, "no snapshot is of the future");
         epoch.next().store(&self.newest, Ordering::Relaxed);
         self.begin(epoch.next());
         ReadEpoch(epoch)
@@ -175,6 +177,7 @@ impl Epochs {
     pub(super) fn end_for_checkpoint(&self) -> ReadEpoch {
         let mut live = self.lock();
         let epoch = Epoch::load(&self.current, Ordering::Relaxed);
+        debug_assert!(live.checkpoint.is_none(), "one checkpoint at a time reads at a moment");
         live.checkpoint = Some((ReadEpoch(epoch), Vec::new()));
         epoch.next().store(&self.checkpoint, Ordering::Relaxed);
         self.begin(epoch.next());
@@ -190,7 +193,7 @@ impl Epochs {
     }
 
     fn begin(&self, epoch: Epoch) {
-        debug_assert!(self.current() < epoch, "epochs follow each other");
+        debug_assert!(self.current().next() == epoch, "epochs follow each other");
         epoch.store(&self.current, Ordering::SeqCst);
         // A writer that still found the old epoch had latched its pages before. A thread that looks
         // at them from here on sees that.
@@ -204,6 +207,7 @@ impl Epochs {
             return;
         }
         let mut live = self.lock();
+        debug_assert!(image.before <= self.current(), "no page has changed in the future");
         let mut holders = 0;
         if let Some(readers) = live.holder(image) {
             readers.images.push(image);
@@ -228,13 +232,18 @@ impl Epochs {
     pub(super) fn release(&self, moment: ReadEpoch) -> Vec<Which> {
         let mut live = self.lock();
         if let Some(count) = live.expired.get_mut(&moment.0) {
+            debug_assert!(*count > 0, "a moment is released once by each of its snapshots");
             *count -= 1;
             if *count == 0 {
                 live.expired.remove(&moment.0);
             }
             return Vec::new();
         }
-        let Some(readers) = live.snapshots.get_mut(&moment.0) else { return Vec::new() };
+        let Some(readers) = live.snapshots.get_mut(&moment.0) else {
+            debug_assert_eq!(moment, ReadEpoch::default(), "a moment is released that was taken");
+            return Vec::new();
+        };
+        debug_assert!(readers.count > 0, "a moment is released once by each of its snapshots");
         readers.count -= 1;
         if readers.count > 0 {
             return Vec::new();
@@ -247,12 +256,14 @@ impl Epochs {
     /// Has images that a moment alone held [go later](Self::drop_some): it takes no longer than to
     /// note them.
     pub(super) fn drop_later(&self, images: Vec<Which>) {
-        self.held.fetch_sub(images.len() as u64, Ordering::Relaxed);
+        let held = self.held.fetch_sub(images.len() as u64, Ordering::Relaxed);
+        debug_assert!(held >= images.len() as u64, "images that go were held");
         self.lock().dropped.extend(images);
     }
 
     fn note_newest(&self, live: &Live) {
         let newest = live.snapshots.keys().next_back().map_or(Epoch::START, |last| last.next());
+        debug_assert!(newest <= self.current(), "snapshots are of epochs that are over");
         newest.store(&self.newest, Ordering::Relaxed);
     }
 
@@ -263,7 +274,8 @@ impl Epochs {
             match live.holder(*image) {
                 Some(readers) => readers.images.push(*image),
                 None => {
-                    self.held.fetch_sub(1, Ordering::Relaxed);
+                    let held = self.held.fetch_sub(1, Ordering::Relaxed);
+                    debug_assert!(held > 0, "an image that goes was held");
                     drop(*image);
                 }
             }
@@ -281,8 +293,10 @@ impl Epochs {
     pub(super) fn release_checkpoint(&self, drop: impl FnMut(Which)) {
         let mut live = self.lock();
         Epoch::START.store(&self.checkpoint, Ordering::Relaxed);
-        self.held_by_checkpoint.store(0, Ordering::Relaxed);
+        let held = self.held_by_checkpoint.swap(0, Ordering::Relaxed);
         let images = live.checkpoint.take().map(|(_, images)| images);
+        let count = images.as_ref().map_or(0, Vec::len) as u64;
+        debug_assert_eq!(held, count, "all images of the checkpoint are counted");
         images.into_iter().flatten().for_each(drop);
     }
 
@@ -302,8 +316,11 @@ impl Epochs {
     pub(super) fn expire_oldest(&self) -> bool {
         let mut live = self.lock();
         let Some((moment, readers)) = live.snapshots.pop_first() else { return false };
-        live.expired.insert(moment, readers.count);
-        self.held.fetch_sub(readers.images.len() as u64, Ordering::Relaxed);
+        debug_assert!(readers.count > 0, "a moment is kept for its snapshots");
+        let before = live.expired.insert(moment, readers.count);
+        debug_assert!(before.is_none(), "a moment expires once");
+        let held = self.held.fetch_sub(readers.images.len() as u64, Ordering::Relaxed);
+        debug_assert!(held >= readers.images.len() as u64, "images that go were held");
         // No older snapshots that they could serve exist.
         live.dropped.extend(readers.images);
         self.note_newest(&live);

@@ -13,6 +13,9 @@ impl FrameNumber {
     /// The highest number that a word has room for.
     pub(super) const MOST: u32 = MASK as u32 - 1;
 
+    /// All bits that a word has for a number.
+    pub(super) const ALL: Self = Self(MASK as u32);
+
     #[inline(always)]
     pub(super) const fn new(number: u32) -> Self {
         Self(number)

@@ -53,6 +53,9 @@ impl Images {
 
     fn give(&self, frame: u32) {
         let mut free = lock(&self.free);
+        debug_assert!(frame < free.next, "image frame {frame} was taken before");
+        let all = free.warm.len() + free.cold.len();
+        debug_assert!(all < free.next as usize, "an image frame is given back once");
         if free.warm.len() < MOST_WARM {
             return free.warm.push(frame);
         }

@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::epochs::{Epoch, Which};
 use super::{
-    DIRTY, FREE, FrameNumber, LATCH, PageMut, PageNumber, PageRef, Pager, Space, VERSION, lock,
+    DIRTY, FREE, FrameNumber, LATCH, PRESENT, PageMut, PageNumber, PageRef, Pager, Space, VERSION,
+    lock,
 };
 
 /// A page that only the holder of this may change; unlatched when dropped.
@@ -39,6 +40,7 @@ impl<'p> Latched<'p> {
         let before = Epoch::load(stamp, Ordering::Relaxed);
         debug_assert!(before <= epoch, "page {} changed in a later epoch", self.page);
         debug_assert!(self.is_latched(), "page {} is changed without a latch", self.page);
+        debug_assert!(epoch <= self.pager.epoch(), "no epoch is in the future");
         // A reader between the two epochs would find half of the change.
         let is_first = self.is_new || !self.changed;
         debug_assert!(is_first || before == epoch, "page {} changes in two epochs", self.page);
@@ -53,8 +55,9 @@ impl<'p> Latched<'p> {
         PageMut::new(self.words)
     }
 
+    /// Returns true if the page's word is as this holder has left it.
     fn is_latched(&self) -> bool {
-        self.entry[0].load(Ordering::Relaxed) & LATCH != 0
+        self.entry[0].load(Ordering::Relaxed) == self.word | LATCH
     }
 
     /// Returns the content of a page that was just allocated, to be written for the first time.
@@ -67,9 +70,14 @@ impl<'p> Latched<'p> {
     pub(crate) fn free(mut self, space: &Space, epoch: Epoch) {
         debug_assert!(space.has(self.page), "page {} is of another table", self.page);
         self.change(epoch);
-        let (pager, page, entry, word) = (self.pager, self.page, self.entry, self.word);
+        let pager = self.pager;
+        let page = self.page;
+        let entry = self.entry;
+        let word = self.word;
+        debug_assert!(word & (PRESENT | FREE) == PRESENT, "page {page} is freed once");
         if word & DIRTY != 0 {
-            pager.dirty.fetch_sub(1, Ordering::Relaxed);
+            let dirty = pager.dirty.fetch_sub(1, Ordering::Relaxed);
+            debug_assert!(dirty > 0, "changed page {page} was counted");
         }
         if pager.data.is_some() {
             lock(&pager.freed).push((page, epoch));
@@ -88,9 +96,12 @@ impl Drop for Latched<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         let mut word = self.word;
+        debug_assert!(self.is_latched(), "page {} is unlatched once", self.page);
         if self.changed {
             if word & DIRTY == 0 {
-                self.pager.dirty.fetch_add(1, Ordering::Relaxed);
+                let dirty = self.pager.dirty.fetch_add(1, Ordering::Relaxed);
+                let frames = u64::from(self.pager.frames.count());
+                debug_assert!(dirty < frames, "each changed page has a frame");
             }
             word = word.wrapping_add(VERSION) | DIRTY;
         }

@@ -45,6 +45,7 @@ impl Frames {
 
     /// Gives back the memory of a frame that holds no page, except memory shared with others.
     pub(super) fn give_back(&self, frame: FrameNumber) {
+        debug_assert!((1..=self.count).contains(&frame.get()), "{frame:?} has memory of its own");
         let at = |index: usize| index * STRIDE * size_of::<AtomicU64>();
         self.cells.give_back(at(frame.index())..at(frame.index() + 1));
     }
@@ -88,6 +89,7 @@ impl ImageFrames {
 
     /// Gives the memory of a frame back; it is all zeros then.
     pub(super) fn give_back(&self, frame: u32) {
+        debug_assert!(frame < self.count, "image frame {frame} has memory of its own");
         let size = PAGE_WORDS * size_of::<AtomicU64>();
         self.cells.give_back(frame as usize * size..(frame as usize + 1) * size);
     }
@@ -123,7 +125,9 @@ impl Memory {
     #[cfg(all(target_os = "linux", not(miri)))]
     pub(super) fn populate(&self, frames: Range<u32>) -> bool {
         let at = |frame: u32| frame as usize * STRIDE * size_of::<AtomicU64>();
-        let (from, to) = (at(frames.start), at(frames.end));
+        let from = at(frames.start);
+        let to = at(frames.end);
+        debug_assert!(from <= to && to <= self.0.len(), "frames {frames:?} have memory");
         self.0.advise_range(memmap2::Advice::PopulateWrite, from, to - from).is_ok()
     }
 
@@ -165,6 +169,7 @@ impl Cells {
     pub(crate) fn new(count: usize, large: bool) -> Result<Self> {
         /// The size on most machines that have huge pages.
         const HUGE_PAGE_BYTES: usize = 2 << 20;
+        assert!(count > 0, "a number that is too large is taken for cell 0");
         let bytes = count * size_of::<AtomicU64>();
         // Linux starts only mappings of whole huge pages at one.
         let bytes = if large { bytes.next_multiple_of(HUGE_PAGE_BYTES) } else { bytes };

@@ -74,6 +74,18 @@ const DIRTY: u64 = 1 << 3;
 const FREE: u64 = 1 << 4;
 const VERSION: u64 = 1 << 32;
 
+const MARKS: u64 = LATCH | COOL | PRESENT | DIRTY | FREE;
+
+const _: () = assert!(
+    MARKS & FrameNumber::new(u32::MAX).word() == 0 && FrameNumber::ALL.word() & !(VERSION - 1) == 0,
+    "marks, frame and version of a page have their own bits"
+);
+const _: () = assert!(PAGE_BYTES == crate::data::SLOT_BYTES, "a page fills a slot");
+const _: () = assert!(
+    FIRST_TABLE_PAGE.get().is_multiple_of(space::EXTENT) && MOST_NUMBERS <= u32::MAX as usize,
+    "page numbers are those of whole extents"
+);
+
 /// The fewest frames: an operation needs several pages at once.
 const LEAST_FRAMES: u64 = 64;
 
@@ -159,7 +171,8 @@ impl Pager {
             }
             Some(_) => limits.most_numbers(),
         };
-        let (pool, count) = (Pool::new(frames, data.is_some()), frames);
+        let pool = Pool::new(frames, data.is_some());
+        let count = frames;
         let frames = Frames::new(frames)?;
         limits.expect_addresses(count)?;
         Ok(Self {
@@ -230,6 +243,8 @@ impl Pager {
     pub(crate) fn latch<'p>(&'p self, seen: Seen<'p>) -> Option<Latched<'p>> {
         let [cell, _] = seen.entry;
         let latched = seen.word | LATCH;
+        debug_assert!(seen.word & (LATCH | FREE) == 0, "page {} is at rest", seen.page);
+        debug_assert!(seen.word & PRESENT != 0, "page {} is in memory", seen.page);
         cell.compare_exchange(seen.word, latched, Ordering::SeqCst, Ordering::Relaxed).ok()?;
         // A thread that does not see the latch does not see later stores.
         fence(Ordering::Release);
@@ -259,6 +274,8 @@ impl Pager {
         };
         let [cell, stamp] = self.entry(page);
         let word = self.latch_absent(page);
+        debug_assert!(word & (PRESENT | DIRTY) == 0, "page {page} is not in use");
+        debug_assert!(frame != FrameNumber::default(), "frame 0 holds no page");
         let word = word & !(VERSION - 1) | frame.word() | PRESENT;
         self.pool.own(frame, page);
         // Still latched, but with its frame.
@@ -270,7 +287,9 @@ impl Pager {
         if !is_zeroed {
             PageMut::new(words).clear(0, PAGE_WORDS);
         }
-        self.epoch().store(stamp, Ordering::Release);
+        let epoch = self.epoch();
+        debug_assert!(Epoch::load(stamp, Ordering::Relaxed) <= epoch, "page {page} is of later");
+        epoch.store(stamp, Ordering::Release);
         let entry = self.entry(page);
         Ok(Latched { pager: self, page, entry, word, words, changed: true, is_new: true })
     }
@@ -294,7 +313,12 @@ impl Pager {
 
     /// Gives back the page numbers of a table that has no pages any more.
     pub(crate) fn give_extents(&self, extents: Vec<PageNumber>) {
-        lock(&self.free_extents).extend(extents);
+        let mut free = lock(&self.free_extents);
+        let end = self.next_extent.load(Ordering::Relaxed);
+        debug_assert!(extents.iter().all(|first| first.get() < end), "they were taken once");
+        free.extend(extents);
+        let count = (end - FIRST_TABLE_PAGE.get()) / space::EXTENT;
+        assert!(free.len() <= count as usize, "an extent is given back once");
     }
 
     /// Marks the extents that tables have, when a database is opened.

@@ -38,6 +38,7 @@ impl Pager {
         mut read: impl FnMut(PageRef<'_>) -> T,
     ) -> Result<T> {
         let [_, cell] = self.entry(page);
+        debug_assert!(!moment.sees(self.epoch()), "a moment is over when it is read at");
         loop {
             let stamp = Epoch::load(cell, Ordering::Acquire);
             if !moment.sees(stamp) {
@@ -61,9 +62,10 @@ impl Pager {
     /// Returns the error of a page that has changed since a moment, and has no image.
     #[cold]
     fn no_image(&self, moment: ReadEpoch, page: PageNumber) -> Error {
-        match self.epochs.is_expired(moment) {
-            true => Error::SnapshotTooOld { most_bytes: self.most_images() * PAGE_BYTES as u64 },
-            false => Error::corrupt(format!("page {page}"), "a page names it that should not"),
+        if self.epochs.is_expired(moment) {
+            Error::SnapshotTooOld { most_bytes: self.most_images() * PAGE_BYTES as u64 }
+        } else {
+            Error::corrupt(format!("page {page}"), "a page names it that should not")
         }
     }
 
@@ -77,6 +79,8 @@ impl Pager {
 
     /// Keeps an image of a page for the snapshots and the checkpoint that need it.
     pub(super) fn save(&self, which: Which, dirty: bool, image: PageImage) {
+        debug_assert!(which.page >= super::FIRST_TABLE_PAGE, "images are of tables' pages");
+        debug_assert!(which.from <= which.before, "an image is of before a change");
         self.saved.keep(&self.epochs, which, dirty, image);
         self.bound_images();
         // Images have the memory of pages that can come back.

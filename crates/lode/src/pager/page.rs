@@ -80,15 +80,17 @@ impl PageRef<'_> {
     /// with the first byte on top and zeros after them.
     #[inline(always)]
     pub(crate) fn get_bytes(&self, from: usize, count: usize) -> u64 {
-        let word = match from <= PAGE_BYTES - 8 {
-            true => unaligned::load(self.0, from),
-            false => unaligned::load_few(self.0, from, count),
+        let word = if from <= PAGE_BYTES - 8 {
+            unaligned::load(self.0, from)
+        } else {
+            unaligned::load_few(self.0, from, count)
         };
         first_bytes(word.swap_bytes(), count)
     }
 
     /// Copies all bytes out: as many as a page has.
     pub(crate) fn copy_out(&self, bytes: &mut [u8]) {
+        debug_assert_eq!(bytes.len(), PAGE_BYTES, "a page is copied whole");
         unaligned::copy_many_out(self.0, 0, bytes);
     }
 }
@@ -145,7 +147,7 @@ impl<'p> PageMut<'p> {
     /// and from places in the page, counted in bytes; nothing is copied otherwise.)
     #[inline(always)]
     pub(crate) fn copy_bytes(&mut self, page: PageRef<'_>, from: usize, to: usize, count: usize) {
-        unaligned::copy((page.0, from), (self.0.0, to), count);
+        unaligned::copy(page.0, from, self.0.0, to, count);
     }
 
     /// Moves words within the page, which may overlap. Does nothing if they are not in it.
@@ -155,11 +157,12 @@ impl<'p> PageMut<'p> {
 
     /// Copies another page's content in.
     pub(crate) fn copy_from(&mut self, other: PageRef<'_>) {
-        unaligned::copy((other.0, 0), (self.0.0, 0), PAGE_BYTES);
+        unaligned::copy(other.0, 0, self.0.0, 0, PAGE_BYTES);
     }
 
     /// Copies all bytes in.
     pub(crate) fn copy_in(&mut self, bytes: &[u8]) {
+        debug_assert_eq!(bytes.len(), PAGE_BYTES, "a page is replaced whole");
         unaligned::copy_many_in(self.0.0, 0, bytes);
     }
 

@@ -13,6 +13,7 @@ pub(super) struct Shown(AtomicU64);
 
 impl Shown {
     fn set(&self, moment: ReadEpoch) {
+        debug_assert!(self.get().is_none(), "readers pass one commit at a time");
         moment.store(&self.0);
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use super::{FrameNumber, PageNumber, lock};
+use super::{FIRST_TABLE_PAGE, FrameNumber, PageNumber, lock};
 
 /// A frame that can be used.
 pub(super) struct FreeFrame {
@@ -53,12 +53,18 @@ impl Pool {
             let number = self.next.fetch_update(Ordering::SeqCst, Ordering::Relaxed, next).ok()?;
             Some(FreeFrame { number: FrameNumber::new(number), is_zeroed: true })
         })?;
+        debug_assert!((1..=count).contains(&frame.number.get()), "frames are numbered from 1 on");
         self.used.fetch_add(1, Ordering::Relaxed);
         Some(frame)
     }
 
     pub(super) fn give(&self, frame: FrameNumber) {
-        lock(&self.free).push(frame);
+        let next = self.next.load(Ordering::Relaxed);
+        debug_assert!((1..next).contains(&frame.get()), "{frame:?} was taken before");
+        let mut free = lock(&self.free);
+        debug_assert!(free.len() + 1 < next as usize, "each frame is free once");
+        free.push(frame);
+        drop(free);
         let used = self.used.fetch_sub(1, Ordering::Relaxed);
         debug_assert!(used > 0, "{frame:?} was free already");
     }
@@ -70,6 +76,7 @@ impl Pool {
 
     /// Notes the page that a frame holds.
     pub(super) fn own(&self, frame: FrameNumber, page: PageNumber) {
+        debug_assert!(page >= FIRST_TABLE_PAGE, "page {page} is in no frame");
         if let Some(owner) = self.owners.get(frame.index()) {
             owner.store(page.get(), Ordering::SeqCst);
         }

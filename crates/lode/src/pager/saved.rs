@@ -46,12 +46,13 @@ impl Saved {
     pub(super) fn keep(&self, epochs: &Epochs, which: Which, dirty: bool, image: PageImage) {
         let image = Arc::new(image);
         epochs.hold(which, dirty, |holders| {
-            self.shard(which.page).entry(which.page).or_default().push(Kept {
-                which,
-                dirty,
-                holders,
-                image,
-            });
+            debug_assert!((1..=2).contains(&holders), "snapshots and a checkpoint hold images");
+            let mut shard = self.shard(which.page);
+            let kept = shard.entry(which.page).or_default();
+            let are_apart = || kept.iter().all(|kept| kept.which.before <= which.from);
+            debug_assert!(are_apart(), "images of page {} follow each other", which.page);
+            kept.push(Kept { which, dirty, holders, image });
+            drop(shard);
             self.count.fetch_add(1, Ordering::Relaxed);
         });
     }
@@ -111,8 +112,13 @@ impl Saved {
     /// Removes one holder from an image; returns the image if no holder is left.
     fn drop_holder(&self, which: Which) -> Option<Arc<PageImage>> {
         let mut shard = self.shard(which.page);
-        let images = shard.get_mut(&which.page)?;
-        let at = images.iter().position(|kept| kept.which == which)?;
+        let images = shard.get_mut(&which.page);
+        debug_assert!(images.is_some(), "an image is kept until no one holds it");
+        let images = images?;
+        let at = images.iter().position(|kept| kept.which == which);
+        debug_assert!(at.is_some(), "an image is kept until no one holds it");
+        let at = at?;
+        debug_assert!(images[at].holders > 0, "each holder lets go of an image once");
         images[at].holders -= 1;
         if images[at].holders > 0 {
             return None;
@@ -124,7 +130,8 @@ impl Saved {
                 shard.shrink_to_fit();
             }
         }
-        self.count.fetch_sub(1, Ordering::Relaxed);
+        let count = self.count.fetch_sub(1, Ordering::Relaxed);
+        debug_assert!(count > 0, "each image is counted");
         Some(kept.image)
     }
 
@@ -148,10 +155,12 @@ mod tests {
 
     #[test]
     fn an_image_is_kept_as_long_as_a_snapshot_or_the_checkpoint_needs_it() {
-        let (saved, epochs) = (Saved::default(), Epochs::default());
+        let saved = Saved::default();
+        let epochs = Epochs::default();
         keep(&saved, &epochs, 6, START);
         assert_eq!(saved.count(), 0, "no reader needs it");
-        let (first, second) = (epochs.end(), epochs.end());
+        let first = epochs.end();
+        let second = epochs.end();
         keep(&saved, &epochs, 7, START);
         let checkpoint = epochs.end_for_checkpoint();
         keep(&saved, &epochs, 8, START);
@@ -174,7 +183,8 @@ mod tests {
     #[test]
     fn letting_go_of_a_snapshot_takes_as_long_as_it_has_images_of_its_own() {
         const IMAGES: u32 = 1_000;
-        let (saved, epochs) = (Saved::default(), Epochs::default());
+        let saved = Saved::default();
+        let epochs = Epochs::default();
         let long = epochs.end();
         (0..IMAGES).for_each(|page| keep(&saved, &epochs, page, START));
         for page in 0..100 {
@@ -191,7 +201,8 @@ mod tests {
     #[test]
     fn images_of_a_moment_that_is_given_up_go_a_few_at_a_time() {
         const IMAGES: u32 = 1_000;
-        let (saved, epochs) = (Saved::default(), Epochs::default());
+        let saved = Saved::default();
+        let epochs = Epochs::default();
         let old = epochs.end();
         let before_new = epochs.current();
         let new = epochs.end();
@@ -212,7 +223,8 @@ mod tests {
 
     #[test]
     fn the_oldest_moments_expire_and_newer_ones_keep_what_they_need() {
-        let (saved, epochs) = (Saved::default(), Epochs::default());
+        let saved = Saved::default();
+        let epochs = Epochs::default();
         let old = epochs.end();
         (0..200).for_each(|page| keep(&saved, &epochs, page, START));
         let new = epochs.end();

@@ -103,10 +103,12 @@ impl Space {
             numbers.survey(pager)?;
         }
         if let Some(page) = numbers.free.pop() {
+            debug_assert!(numbers.has(page), "a table takes its own page numbers");
             return Ok(page);
         }
         let first = pager.take_extent()?;
-        numbers.extents.insert(first);
+        let is_new = numbers.extents.insert(first);
+        assert!(is_new, "extent {first} belongs to one table");
         numbers.free.extend(first.run(EXTENT).rev());
         numbers.free.pop();
         Ok(first)
@@ -125,8 +127,11 @@ impl Space {
     /// Gives back a number that is not in use any more; `mark` says so in its word.
     pub(super) fn give(&self, page: PageNumber, mark: impl FnOnce()) {
         let mut numbers = self.lock();
+        debug_assert!(numbers.has(page), "page {page} goes back to its own table");
         mark();
         if !numbers.unknown.contains(&extent_of(page)) {
+            let most = (numbers.extents.len() - numbers.unknown.len()) * EXTENT as usize;
+            debug_assert!(numbers.free.len() < most, "page {page} is given back once");
             numbers.free.push(page);
         }
     }
@@ -134,6 +139,8 @@ impl Space {
     /// Gives up all extents, which are not the table's any more.
     pub(crate) fn clear(&self) -> Vec<PageNumber> {
         let mut numbers = self.lock();
+        let known = numbers.extents.len() - numbers.unknown.len();
+        debug_assert_eq!(numbers.free.len(), known * EXTENT as usize, "no page is in use");
         self.found.iter().for_each(|found| found.store(0, Ordering::Relaxed));
         std::mem::take(&mut *numbers).extents.into_iter().collect()
     }
@@ -145,10 +152,15 @@ fn extent_of(page: PageNumber) -> PageNumber {
 }
 
 impl Numbers {
+    fn has(&self, page: PageNumber) -> bool {
+        page >= FIRST_TABLE_PAGE && self.extents.contains(&extent_of(page))
+    }
+
     /// Finds the free numbers of the next extent; returns false if no extent is unknown.
     fn survey(&mut self, pager: &Pager) -> Result<bool> {
         let Some(&first) = self.unknown.first() else { return Ok(false) };
-        let (mut free, mut notes) = (Vec::new(), Vec::new());
+        let mut free = Vec::new();
+        let mut notes = Vec::new();
         for page in first.run(EXTENT).rev() {
             let word = pager.entry(page)[0].load(Ordering::Acquire);
             let in_memory = word & PRESENT != 0;
@@ -166,6 +178,7 @@ impl Numbers {
                 None => free.push(page),
             }
         }
+        debug_assert!(free.len() <= EXTENT as usize, "an extent has {EXTENT} numbers");
         self.free.extend(free);
         self.notes.extend(notes);
         self.unknown.remove(&first);
@@ -177,6 +190,8 @@ impl Pager {
     /// Takes an extent; returns its first page number.
     fn take_extent(&self) -> Result<PageNumber> {
         if let Some(first) = lock(&self.free_extents).pop() {
+            let end = self.next_extent.load(Ordering::Relaxed);
+            debug_assert!(first.get() < end, "extent {first} was taken before");
             return Ok(first);
         }
         let numbers = self.entries.count() / 2;

@@ -52,12 +52,13 @@ pub(super) fn load(cells: &Cells, from: usize) -> u64 {
     unsafe { processor::load(cells, within(from, 8)) }
 }
 
-/// Loads `count` bytes, fewer than eight, as the first ones of a word; others may come after them.
+/// Loads `count` bytes, at most eight, as the first ones of a word; others may come after them.
 ///
 /// They are the last ones of the eight bytes that are loaded: the bytes before them are usually in
 /// a line of the cache that is looked at anyway.
 #[inline(always)]
 pub(super) fn load_few(cells: &Cells, from: usize, count: usize) -> u64 {
+    debug_assert!(count <= 8, "no more bytes than a word has");
     let start = within(from.saturating_add(count).saturating_sub(8), 8);
     load(cells, start) >> (from.wrapping_sub(start) % 8 * 8)
 }
@@ -66,6 +67,7 @@ pub(super) fn load_few(cells: &Cells, from: usize, count: usize) -> u64 {
 /// before.
 #[inline(always)]
 pub(super) fn copy_out<const COUNT: usize>(cells: &Cells, from: usize, bytes: &mut [u8]) {
+    debug_assert!(bytes.len() >= 8 && bytes.len().div_ceil(8) == COUNT, "its parts cover it");
     let count = bytes.len().min(COUNT * 8);
     let from = within(from, count);
     for (part, to) in bytes.as_chunks_mut().0.iter_mut().take(COUNT - 1).enumerate() {
@@ -105,6 +107,7 @@ pub(super) fn store(cells: &Cells, to: usize, word: u64) {
 /// before. The caller has the latch.
 #[inline(always)]
 pub(super) fn copy_in<const COUNT: usize>(cells: &Cells, to: usize, bytes: &[u8]) {
+    debug_assert!(bytes.len() >= 8 && bytes.len().div_ceil(8) == COUNT, "its parts cover it");
     let count = bytes.len().min(COUNT * 8);
     let to = within(to, count);
     for (part, from) in bytes.as_chunks().0.iter().take(COUNT - 1).enumerate() {
@@ -162,7 +165,7 @@ pub(super) fn copy_many_in(cells: &Cells, to: usize, bytes: &[u8]) {
 /// Copies bytes of a page, which may be this one, to others with which they do not overlap. Does
 /// nothing if they are not in the pages. The caller has the latch.
 #[inline(always)]
-pub(super) fn copy((page, from): (&Cells, usize), (cells, to): (&Cells, usize), count: usize) {
+pub(super) fn copy(page: &Cells, from: usize, cells: &Cells, to: usize, count: usize) {
     if from.max(to).saturating_add(count) > PAGE_BYTES {
         return;
     }
@@ -170,7 +173,7 @@ pub(super) fn copy((page, from): (&Cells, usize), (cells, to): (&Cells, usize), 
     if let Some(last) = count.checked_sub(PIECE) {
         for at in (0..last).step_by(PIECE).chain([last]) {
             // SAFETY: `count` bytes from both places on are in the pages.
-            unsafe { processor::copy_piece((page, from + at), (cells, to + at)) }
+            unsafe { processor::copy_piece(page, from + at, cells, to + at) }
         }
     } else if let Some(last) = count.checked_sub(8) {
         for at in (0..last).step_by(8).chain([last]) {
@@ -195,7 +198,7 @@ pub(super) fn shift(cells: &Cells, from: usize, count: usize, to: usize) {
     let rest = count % PIECE_WORDS;
     let copy_piece = |at: usize| {
         // SAFETY: `count` words from both places on are in the page, and these are of them.
-        unsafe { processor::copy_piece((cells, (from + at) * 8), (cells, (to + at) * 8)) }
+        unsafe { processor::copy_piece(cells, (from + at) * 8, cells, (to + at) * 8) }
     };
     // Words that are written over have been moved before.
     if to <= from {
@@ -300,7 +303,7 @@ mod tests {
             to in prop_oneof![1_000..1_100usize, PAGE_BYTES - 1_400..PAGE_BYTES - 1_300],
         ) {
             let (cells, mut bytes) = page();
-            copy((&cells, from), (&cells, to), count);
+            copy(&cells, from, &cells, to, count);
             if from + count <= PAGE_BYTES {
                 bytes.copy_within(from..from + count, to);
             }
@@ -328,9 +331,9 @@ mod tests {
         fn pieces_of_the_processor_and_of_words_are_the_same(from in 0..99usize, to in 0..99usize) {
             let ((cells, mut bytes), (other, _)) = (page(), page());
             bytes.copy_within(from..from + PIECE, to);
-            words::copy_piece((&cells, from), (&cells, to));
+            words::copy_piece(&cells, from, &cells, to);
             prop_assert!(bytes_of(&cells) == bytes);
-            copy((&other, from), (&other, to), PIECE);
+            copy(&other, from, &other, to, PIECE);
             prop_assert!(bytes_of(&other) == bytes);
         }
     }

@@ -66,6 +66,7 @@ impl Pager {
 
     /// Takes the pages that were freed before a moment, and forgets them.
     pub(crate) fn take_freed(&self, moment: ReadEpoch) -> Vec<PageNumber> {
+        debug_assert!(!moment.sees(self.epoch()), "pages are written as of a moment that is over");
         let mut freed = lock(&self.freed);
         let (taken, kept) = freed.drain(..).partition(|(_, epoch)| moment.sees(*epoch));
         *freed = kept;
@@ -75,11 +76,13 @@ impl Pager {
 
     /// Gives back freed pages that were [taken](Self::take_freed).
     pub(crate) fn give_freed(&self, pages: Vec<PageNumber>) {
+        debug_assert!(self.data.is_some(), "only a file forgets pages later");
         lock(&self.freed).extend(pages.into_iter().map(|page| (page, Epoch::START)));
     }
 
     /// Copies a page as it was at the moment of the checkpoint.
     pub(crate) fn copy_at(&self, moment: ReadEpoch, page: PageNumber, bytes: &mut [u8]) -> Copied {
+        debug_assert_eq!(bytes.len(), PAGE_BYTES, "a page is copied whole");
         let [cell, stamps] = self.entry(page);
         loop {
             let word = cell.load(Ordering::Acquire);
@@ -111,9 +114,12 @@ impl Pager {
     /// Notes that a page was written out with this word: if it has not changed, it can leave.
     pub(crate) fn written(&self, page: PageNumber, word: u64) {
         let [cell, _] = self.entry(page);
+        debug_assert!(word & (PRESENT | DIRTY) == PRESENT | DIRTY, "page {page} had changed");
+        debug_assert!(word & (LATCH | FREE) == 0, "page {page} was at rest");
         let clean = word & !DIRTY;
         if cell.compare_exchange(word, clean, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
-            self.dirty.fetch_sub(1, Ordering::Relaxed);
+            let dirty = self.dirty.fetch_sub(1, Ordering::Relaxed);
+            debug_assert!(dirty > 0, "changed page {page} was counted");
         }
     }
 
@@ -176,6 +182,8 @@ impl Pager {
                     let which = Which { page, from: before, before: epoch };
                     self.save(which, false, image);
                 }
+                debug_assert!(before <= epoch, "page {page} is freed in its last epoch");
+                debug_assert!(space.has(page), "page {page} is of another table");
                 epoch.store(stamp, Ordering::Release);
                 lock(&self.freed).push((page, epoch));
                 space.give(page, || {

@@ -71,7 +71,8 @@ impl KeyOrder {
     /// Makes the conversion for tables in which keys have no order and stay packed.
     pub(crate) fn packed(schema: &Schema) -> Self {
         let columns = vec![(0..schema.key_size(), Turn::Keep)];
-        let (size, is_variable) = (schema.most_key_size(), schema.is_key_variable());
+        let size = schema.most_key_size();
+        let is_variable = schema.is_key_variable();
         Self { columns, size, is_packed: true, is_variable }
     }
 
@@ -221,7 +222,8 @@ fn append_bound(kind: Type, byte: u8, length: usize, packed: &mut Vec<u8>) {
     match Turn::of(kind) {
         Turn::Delimit => packed_key::append(&vec![byte; length], packed),
         turn => {
-            let (from, cell) = (packed.len(), vec![byte; kind.size_bytes()]);
+            let from = packed.len();
+            let cell = vec![byte; kind.size_bytes()];
             packed.resize(from + cell.len(), 0);
             turn_back(turn, &cell, &mut packed[from..]);
         }
@@ -342,7 +344,8 @@ mod tests {
     /// Generates keys whose first columns are often the same.
     fn keys() -> impl Strategy<Value = Key> {
         let float = prop_oneof![Just(0.0), Just(-0.0), any::<f32>(), Just(f32::NAN)];
-        let (short, long) = (10i64.pow(18), 10i128.pow(38));
+        let short = 10i64.pow(18);
+        let long = 10i128.pow(38);
         let last = (-1..2i8, 1 - short..short, any::<i128>().prop_map(move |n| n % long));
         let rest = (any::<bool>(), any::<u16>(), any::<i32>(), -1..2i64, last);
         let front = (0..2u8, -1..2i16, float, any::<u8>(), 0..3u64, -1..2i64, any::<f64>());

@@ -241,6 +241,7 @@ impl Schema {
     /// length, the place of its end.
     #[inline]
     pub(crate) fn range_in_payload(&self, column: &Column) -> std::ops::Range<usize> {
+        debug_assert!(column.offset >= self.key_size, "column {} is of the payload", column.name);
         column.offset - self.key_size..column.range().end - self.key_size
     }
 
@@ -265,9 +266,10 @@ impl Schema {
         size_bytes: usize,
         expected_bytes: usize,
     ) -> Result<()> {
-        match size_bytes == expected_bytes {
-            true => Ok(()),
-            false => self.wrong_size(part, size_bytes, expected_bytes),
+        if size_bytes == expected_bytes {
+            Ok(())
+        } else {
+            self.wrong_size(part, size_bytes, expected_bytes)
         }
     }
 
@@ -327,15 +329,19 @@ impl Builder {
         }
         if self.name.len() > MOST_NAME_BYTES {
             // The error names the table.
-            let (table, size_bytes) = (beginning(&self.name), self.name.len());
+            let table = beginning(&self.name);
+            let size_bytes = self.name.len();
             let fault = SchemaFault::TableNameTooLong { most_bytes: MOST_NAME_BYTES, size_bytes };
             return Err(Error::InvalidSchema { table, fault });
         }
         if self.key_columns == 0 {
             return wrong(SchemaFault::NoKey);
         }
-        let (mut columns, mut offset, mut bits) = (Vec::<Column>::new(), 0, 0);
-        let (mut variable, mut names) = (Vec::new(), HashSet::new());
+        let mut columns = Vec::<Column>::new();
+        let mut offset = 0;
+        let mut bits = 0;
+        let mut variable = Vec::new();
+        let mut names = HashSet::new();
         for (name, kind, nullable) in self.columns {
             if !names.insert(name.clone()) {
                 return wrong(SchemaFault::SameName { column: name });
@@ -364,9 +370,10 @@ impl Builder {
             });
             let number = (kind.is_variable() && !is_of_key).then_some(variable.len());
             variable.extend(number.map(|_| columns.len()));
-            let size = match kind.is_variable() && is_of_key {
-                true => packed_key::LENGTH_BYTES,
-                false => kind.size_bytes(),
+            let size = if kind.is_variable() && is_of_key {
+                packed_key::LENGTH_BYTES
+            } else {
+                kind.size_bytes()
             };
             let id = ColumnId(columns.len());
             let variable = number;
@@ -390,6 +397,9 @@ impl Builder {
         let is_key_variable = columns[..key_columns].iter().any(|key| key.kind.is_variable());
         let unless = |varies: bool, size: usize| if varies { usize::MAX } else { size };
         let varies = !variable.is_empty();
+        debug_assert!(key_columns <= columns.len(), "key columns are some of all");
+        debug_assert!(key_size <= record_size, "a key is a part of its record");
+        debug_assert!(most_key_size >= key_size, "the longest key has the fixed part of any");
         Ok(Schema {
             name: self.name,
             columns,
@@ -420,7 +430,8 @@ mod tests {
 
     #[test]
     fn names_have_at_most_255_bytes_and_a_table_at_most_4096_columns() {
-        let (longest, longer) = ("ä".repeat(127) + "a", "ä".repeat(128));
+        let longest = "ä".repeat(127) + "a";
+        let longer = "ä".repeat(128);
         assert_eq!((longest.len(), longer.len()), (MOST_NAME_BYTES, MOST_NAME_BYTES + 1));
         let named = |table: &str, key: &str, column: &str| {
             Schema::build(table).key(key, Type::U8).column(column, Type::U8).finish()

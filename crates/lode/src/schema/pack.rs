@@ -26,9 +26,10 @@ impl Packer<'_> {
         let Some(column) = self.schema.columns.get(self.next) else {
             return Err(self.schema.value_count(self.schema.columns.len(), self.next + 1));
         };
-        match self.next < self.schema.key_columns {
-            true => self.push_to_key(column, value)?,
-            false => self.push_to_payload(column, value)?,
+        if self.next < self.schema.key_columns {
+            self.push_to_key(column, value)?
+        } else {
+            self.push_to_payload(column, value)?
         }
         self.next += 1;
         Ok(())
@@ -94,6 +95,7 @@ impl Schema {
             packer.push(*value)?;
         }
         packer.finish()?;
+        debug_assert!(self.expect_record(&record).is_ok(), "a packed record can be read");
         Ok(record)
     }
 
@@ -214,10 +216,7 @@ impl Schema {
     /// Refuses `given` values if that is not the number of columns.
     pub(crate) fn expect_count(&self, columns: &[Column], given: usize) -> Result<()> {
         let wanted = columns.len();
-        match wanted == given {
-            true => Ok(()),
-            false => Err(self.value_count(wanted, given)),
-        }
+        if wanted == given { Ok(()) } else { Err(self.value_count(wanted, given)) }
     }
 
     fn value_count(&self, columns: usize, values: usize) -> Error {

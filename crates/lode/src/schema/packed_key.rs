@@ -11,9 +11,12 @@ pub(super) const LENGTH_BYTES: usize = 2;
 
 /// Returns the most bytes that a key of these columns can have.
 pub(super) fn most_bytes(columns: &[Column]) -> usize {
-    let most = |column: &Column| match column.kind.is_variable() {
-        true => LENGTH_BYTES + column.kind.most_bytes(),
-        false => column.size,
+    let most = |column: &Column| {
+        if column.kind.is_variable() {
+            LENGTH_BYTES + column.kind.most_bytes()
+        } else {
+            column.size
+        }
     };
     columns.iter().map(most).sum()
 }
@@ -53,9 +56,10 @@ impl Schema {
     /// `NotPacked` when there is no whole key; `KeyTooLong`.
     #[inline]
     pub fn key_length(&self, bytes: &[u8]) -> Result<usize> {
-        match bytes.len() >= self.whole_key_size {
-            true => Ok(self.key_size),
-            false => self.any_key_length(bytes),
+        if bytes.len() >= self.whole_key_size {
+            Ok(self.key_size)
+        } else {
+            self.any_key_length(bytes)
         }
     }
 
@@ -70,10 +74,7 @@ impl Schema {
                 end += length;
             }
         }
-        match end <= bytes.len() {
-            true => Ok(end),
-            false => Err(self.no_whole_key(bytes)),
-        }
+        if end <= bytes.len() { Ok(end) } else { Err(self.no_whole_key(bytes)) }
     }
 
     #[cold]
@@ -96,10 +97,7 @@ impl Schema {
     /// Refuses bytes that are no key.
     #[inline(always)]
     pub(crate) fn expect_key(&self, key: &[u8]) -> Result<()> {
-        match key.len() == self.whole_key_size {
-            true => Ok(()),
-            false => self.expect_any_key(key),
-        }
+        if key.len() == self.whole_key_size { Ok(()) } else { self.expect_any_key(key) }
     }
 
     #[inline(never)]
@@ -111,9 +109,10 @@ impl Schema {
     /// Returns the bytes of the key of a record.
     #[inline(always)]
     pub(super) fn front_of(&self, record: &[u8]) -> usize {
-        match self.is_key_variable() {
-            false => self.key_size,
-            true => self.places_in_key(record).last().map_or(0, |(_, place)| place.end),
+        if self.is_key_variable() {
+            self.places_in_key(record).last().map_or(0, |(_, place)| place.end)
+        } else {
+            self.key_size
         }
     }
 
@@ -130,9 +129,10 @@ impl Schema {
         let mut end = 0;
         self.columns[..self.key_columns].iter().map(move |column| {
             let from = end + if column.kind.is_variable() { LENGTH_BYTES } else { 0 };
-            end = match column.kind.is_variable() {
-                true => from + length_at(record, from - LENGTH_BYTES),
-                false => from + column.size,
+            end = if column.kind.is_variable() {
+                from + length_at(record, from - LENGTH_BYTES)
+            } else {
+                from + column.size
             };
             (column, from..end)
         })

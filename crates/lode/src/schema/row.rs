@@ -246,9 +246,10 @@ impl<'r> RowRef<'r> {
         let cell = match self.parts {
             Parts::Record { key_size } => {
                 let bit = self.schema.null_bit(column);
-                match bit.is_some_and(|(at, mask)| self.bytes[key_size + at] & mask != 0) {
-                    true => None,
-                    false => Some(self.schema.bytes_after(self.bytes, key_size, column)),
+                if bit.is_some_and(|(at, mask)| self.bytes[key_size + at] & mask != 0) {
+                    None
+                } else {
+                    Some(self.schema.bytes_after(self.bytes, key_size, column))
                 }
             }
             Parts::Cells(columns) => self.cell_among(columns, at)?,
@@ -261,13 +262,12 @@ impl<'r> RowRef<'r> {
         let mut rest = self.bytes;
         for at in columns {
             let column = &self.schema.columns()[at.index()];
-            let size = match column.kind.is_variable() {
-                false => column.kind.size_bytes(),
-                true => {
-                    let (length, after) = rest.split_first_chunk::<LENGTH_BYTES>()?;
-                    rest = after;
-                    u32::from_le_bytes(*length) as usize
-                }
+            let size = if column.kind.is_variable() {
+                let (length, after) = rest.split_first_chunk::<LENGTH_BYTES>()?;
+                rest = after;
+                u32::from_le_bytes(*length) as usize
+            } else {
+                column.kind.size_bytes()
             };
             let (cell, after) = rest.split_at_checked(size)?;
             let (null, after) = after.split_at_checked(usize::from(column.nullable))?;

@@ -81,9 +81,12 @@ impl Schema {
     /// Reads a schema that was stored.
     pub(crate) fn restore(reader: &mut Reader<'_>) -> Result<Self> {
         let mut builder = Self::build(reader.text()?);
-        let (columns, key_columns) = (reader.u32()?, reader.u32()?);
+        let columns = reader.u32()?;
+        let key_columns = reader.u32()?;
         for at in 0..columns {
-            let (name, code, size) = (reader.text()?, reader.u8()?, reader.u32()?);
+            let name = reader.text()?;
+            let code = reader.u8()?;
+            let size = reader.u32()?;
             let nullable = reader.u8()? != 0;
             let Some(kind) = Type::of_code(code, size) else {
                 return Err(Error::corrupt("a schema", format!("there is no type {code}")));

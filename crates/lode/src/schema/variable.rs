@@ -48,9 +48,10 @@ impl Schema {
         front: usize,
         column: &Column,
     ) -> &'r [u8] {
-        match self.is_of_key(column) {
-            true => &record[self.place_in_key(record, column)],
-            false => self.bytes_of_payload(&record[front..], column),
+        if self.is_of_key(column) {
+            &record[self.place_in_key(record, column)]
+        } else {
+            self.bytes_of_payload(&record[front..], column)
         }
     }
 
@@ -66,27 +67,26 @@ impl Schema {
     /// Refuses bytes that are no payload of a record.
     #[inline(always)]
     pub(crate) fn expect_payload(&self, payload: &[u8]) -> Result<()> {
-        match payload.len() == self.whole_payload_size {
-            true => Ok(()),
-            false => self.expect_parts(PackedPart::Payload, payload, 0),
+        if payload.len() == self.whole_payload_size {
+            Ok(())
+        } else {
+            self.expect_parts(PackedPart::Payload, payload, 0)
         }
     }
 
     /// Refuses bytes that are no record.
     #[inline(always)]
     pub(crate) fn expect_record(&self, record: &[u8]) -> Result<()> {
-        match record.len() == self.whole_size {
-            true => Ok(()),
-            false => self.split_any(record).map(drop),
-        }
+        if record.len() == self.whole_size { Ok(()) } else { self.split_any(record).map(drop) }
     }
 
     /// Splits a packed record into key and payload.
     #[inline(always)]
     pub(crate) fn split<'r>(&self, record: &'r [u8]) -> Result<(&'r [u8], &'r [u8])> {
-        match record.len() == self.whole_size {
-            true => Ok(record.split_at(self.key_size)),
-            false => self.split_any(record),
+        if record.len() == self.whole_size {
+            Ok(record.split_at(self.key_size))
+        } else {
+            self.split_any(record)
         }
     }
 
@@ -122,41 +122,44 @@ impl Schema {
             self.expect_length(column, size)?;
             from = end;
         }
-        match from == rest {
-            true => Ok(()),
-            false => {
-                let (columns_bytes, room_bytes) = (from, rest);
-                Err(self.not_packed(PackedFault::Lengths { part, columns_bytes, room_bytes }))
-            }
+        if from == rest {
+            Ok(())
+        } else {
+            let columns_bytes = from;
+            let room_bytes = rest;
+            Err(self.not_packed(PackedFault::Lengths { part, columns_bytes, room_bytes }))
         }
     }
 
     /// Refuses a payload of `size` bytes whose columns of variable length have too many together.
     fn expect_room(&self, size: usize) -> Result<()> {
         let size = size.saturating_sub(self.payload_size());
-        match size <= MOST_VARIABLE_BYTES {
-            true => Ok(()),
-            false => Err(Error::RecordTooLong {
+        if size <= MOST_VARIABLE_BYTES {
+            Ok(())
+        } else {
+            Err(Error::RecordTooLong {
                 table: self.name.clone(),
                 most_bytes: MOST_VARIABLE_BYTES,
                 size_bytes: size,
-            }),
+            })
         }
     }
 
     /// Refuses bytes in a column of variable length if they are too many.
     pub(super) fn expect_length(&self, column: &Column, size: usize) -> Result<()> {
         let most_bytes = column.kind.most_bytes();
-        match size <= most_bytes {
-            true => Ok(()),
-            false if self.is_of_key(column) => Err(self.key_too_long(column, size)),
-            false => Err(Error::ValueTooLong {
-                table: self.name.clone(),
-                column: column.name.as_str().into(),
-                most_bytes,
-                size_bytes: size,
-            }),
+        if size <= most_bytes {
+            return Ok(());
         }
+        if self.is_of_key(column) {
+            return Err(self.key_too_long(column, size));
+        }
+        Err(Error::ValueTooLong {
+            table: self.name.clone(),
+            column: column.name.as_str().into(),
+            most_bytes,
+            size_bytes: size,
+        })
     }
 
     pub(super) fn key_too_long(&self, column: &Column, size_bytes: usize) -> Error {
@@ -208,7 +211,8 @@ impl Schema {
     ) -> Result<()> {
         let number = column.variable.expect("the column is of variable length");
         let place = self.place(record, front, number);
-        let (before, end) = (record.len(), place.start + bytes.len());
+        let before = record.len();
+        let end = place.start + bytes.len();
         let size = before - place.len() + bytes.len();
         self.expect_length(column, bytes.len())?;
         self.expect_room(size - front)?;

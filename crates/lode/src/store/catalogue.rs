@@ -68,9 +68,10 @@ impl Catalogue {
         if self.tables.contains_key(name) || self.damaged.contains_key(name) {
             return Err(Error::TableExists { table: name.into() });
         }
-        match self.definition_bytes + definition.size_bytes() <= MOST_DEFINITION_BYTES {
-            true => Ok(()),
-            false => Err(Error::CatalogueFull { most_bytes: MOST_DEFINITION_BYTES }),
+        if self.definition_bytes + definition.size_bytes() <= MOST_DEFINITION_BYTES {
+            Ok(())
+        } else {
+            Err(Error::CatalogueFull { most_bytes: MOST_DEFINITION_BYTES })
         }
     }
 
@@ -113,15 +114,15 @@ impl Catalogue {
     /// Opens the tables of a catalogue that was stored.
     pub(crate) fn restore(bytes: &[u8], pager: &Pager) -> Result<Self> {
         let mut reader = Reader::new(bytes, "the catalogue");
-        let (next_id, count) = (TableId::read(&mut reader)?, reader.u32()?);
+        let next_id = TableId::read(&mut reader)?;
+        let count = reader.u32()?;
         let mut found = Vec::new();
         for _ in 0..count {
             let definition = Definition::restore(&mut reader)?;
-            let (root, extents) = (PageNumber::new(reader.u32()?), restore_extents(&mut reader)?);
-            let heap = match definition.has_heap() {
-                true => restore_extents(&mut reader)?,
-                false => Vec::new(),
-            };
+            let root = PageNumber::new(reader.u32()?);
+            let extents = restore_extents(&mut reader)?;
+            let heap =
+                if definition.has_heap() { restore_extents(&mut reader)? } else { Vec::new() };
             found.push((definition, Location { root, extents, heap }));
         }
         let extents = found.iter().flat_map(|(_, location)| location.all_extents());

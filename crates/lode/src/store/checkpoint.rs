@@ -29,7 +29,8 @@ impl<'c> Checkpoint<'c> {
     pub(crate) fn begin(
         pager: &'c Pager,
         data: &'c DataFile,
-        (place, moment): (Place, ReadEpoch),
+        place: Place,
+        moment: ReadEpoch,
         catalogue: Vec<u8>,
     ) -> Result<Self> {
         let held = Held { pager, data };
@@ -39,6 +40,7 @@ impl<'c> Checkpoint<'c> {
         for page in writer.left() {
             new_pages += u64::from(!data.has(*page)?);
         }
+        debug_assert!(!moment.sees(held.pager.epoch()), "a checkpoint is of a moment that is over");
         data.begin_checkpoint((writer.left().len() + catalogue_pages) as u64, new_pages)?;
         Ok(Self { writer, held, place, catalogue })
     }
@@ -58,6 +60,11 @@ impl<'c> Checkpoint<'c> {
         assert!(
             start_of(&superblock).position <= self.place.position,
             "recovery begins no earlier than after the last checkpoint"
+        );
+        assert!(self.writer.left().is_empty(), "a checkpoint is published with all its pages");
+        assert!(
+            synced >= self.place.position || superblock.is_recovering,
+            "recovery begins where the log is synced"
         );
         self.held.data.publish(&self.catalogue, superblock.with_log(self.place, synced))
     }

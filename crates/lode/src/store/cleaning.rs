@@ -22,7 +22,8 @@ impl<'c> Cleaning<'c> {
     /// `DiskFull` when there is no space for `reserved` pages, these and those of the next
     /// checkpoint.
     pub(crate) fn begin(
-        (pager, data): (&'c Pager, &'c DataFile),
+        pager: &'c Pager,
+        data: &'c DataFile,
         moment: ReadEpoch,
         count: u64,
         reserved: u64,

@@ -212,7 +212,8 @@ impl Store {
         if self.is_step_by_step.load(Ordering::Relaxed) {
             return Need::Nothing;
         }
-        let (dirty, most_dirty) = (pager.dirty() + extra_pages, pager.most_dirty());
+        let dirty = pager.dirty() + extra_pages;
+        let most_dirty = pager.most_dirty();
         let log = self.log_bytes();
         if dirty >= most_dirty / 4 * 3 || log >= self.most_log_bytes() {
             Need::Now
@@ -252,7 +253,8 @@ impl Store {
         count: u64,
     ) -> Result<Cleaning<'c>> {
         self.expect_healthy()?;
-        Cleaning::begin((pager, &self.data), moment, count, pager.dirty() + MARGIN)
+        debug_assert!(self.is_making_current(), "no checkpoint is under way");
+        Cleaning::begin(pager, &self.data, moment, count, pager.dirty() + MARGIN)
     }
 
     /// Cleans some pages; returns true if there are more. An operation that changes them again has
@@ -271,7 +273,8 @@ impl Store {
         self.expect_healthy()?;
         let _turn = locked(&self.making_room);
         let forgotten = self.forgotten.load(Ordering::SeqCst);
-        let (dirty, most_dirty) = (pager.dirty(), pager.most_dirty());
+        let dirty = pager.dirty();
+        let most_dirty = pager.most_dirty();
         let images = pager.checkpoint_images();
         if dirty + images + extra_pages < self.room() {
             // Another operation has made it.
@@ -279,6 +282,7 @@ impl Store {
         }
         // Steps grow, so that a small database takes up little; up to a size, so that no operation
         // waits long for a longer file, if the thread was not quick enough.
+        debug_assert!(!self.is_read_only(), "pages change where something can be written");
         let step = (dirty / 2).clamp(LEAST_STEP, MARGIN) + extra_pages;
         let wanted = dirty + 2 * step + MARGIN;
         let with_more = images + 2 * step + MARGIN;
@@ -335,6 +339,7 @@ impl Store {
     /// `Poisoned`.
     pub(crate) fn give_back(&self, pager: &Pager) -> Result<()> {
         self.expect_healthy()?;
+        debug_assert!(self.is_making_current(), "no checkpoint is under way");
         self.reserve_anew(pager);
         self.data.give_back();
         Ok(())
@@ -343,6 +348,7 @@ impl Store {
     /// Gives back some space of the data file that nothing has needed between the last two
     /// checkpoints. The caller holds [the current superblock](Self::current).
     pub(crate) fn give_back_unneeded(&self, pager: &Pager) {
+        debug_assert!(self.is_making_current(), "no checkpoint is under way");
         let unneeded = self.data.take_unneeded();
         if unneeded > 0 {
             self.reserve_anew(pager);
@@ -370,8 +376,14 @@ impl Store {
     /// `DiskFull` when there is no space for a checkpoint with them.
     pub(crate) fn move_map(&self, pager: &Pager) -> Result<()> {
         self.expect_healthy()?;
+        debug_assert!(self.is_making_current(), "no checkpoint is under way");
         let pages = self.room().max(pager.dirty()) + MARGIN;
         self.data.rewrite_map_beyond_need(pages)
+    }
+
+    /// Returns true if a thread holds the current superblock, as the caller should.
+    fn is_making_current(&self) -> bool {
+        self.current.try_lock().is_err()
     }
 
     /// Returns the current superblock, for the caller that makes a checkpoint.
@@ -395,7 +407,13 @@ impl Store {
         current: &mut Superblock,
         is_clean: bool,
     ) -> Result<()> {
+        debug_assert!(self.is_making_current(), "one checkpoint at a time is finished");
+        let before = *current;
         let finished = self.make_current(checkpoint, current, is_clean);
+        debug_assert!(
+            *current == before || current.generation == before.generation + 1,
+            "generations count checkpoints"
+        );
         self.forget_room();
         finished
     }
@@ -417,7 +435,9 @@ impl Store {
             other => other,
         })?;
         self.expect_files()?;
-        *locked(&self.since) = start;
+        let since = &mut *locked(&self.since);
+        assert!(*since <= start, "recovery needs no segment before {since:?} again");
+        *since = start;
         // Half of the log until the next checkpoint needs no new files: for more of it, space would
         // be taken up too long.
         self.log_to_write()?.trim(start.segment, self.checkpoint_log_bytes() / 2)
@@ -432,6 +452,7 @@ impl Store {
     /// Lets others open the directory.
     pub(crate) fn unlock(&self) {
         self.data.give_up();
-        *locked(&self.lock) = None;
+        let lock = locked(&self.lock).take();
+        debug_assert!(lock.is_some(), "a directory is unlocked once");
     }
 }

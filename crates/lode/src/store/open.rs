@@ -54,9 +54,10 @@ impl Expected<'_> {
 /// Returns true if the directory has a database, or the rest of one.
 fn has_database(disk: &dyn Disk, names: &[String]) -> Result<bool> {
     let is_there = |name: &str| names.iter().any(|other| other == name);
-    match is_there(CREATING) {
-        true => Ok(is_there(DATA) && is_finished(disk)?),
-        false => Ok(is_there(DATA) || names.iter().any(|name| name.starts_with("log-"))),
+    if is_there(CREATING) {
+        Ok(is_there(DATA) && is_finished(disk)?)
+    } else {
+        Ok(is_there(DATA) || names.iter().any(|name| name.starts_with("log-")))
     }
 }
 
@@ -103,23 +104,19 @@ pub(crate) fn open(
 /// there makes files of a database first.
 fn expect_none_of_others(names: &[String]) -> Result<()> {
     let is_ours = |name: &String| name == DATA || name == CREATING || name.starts_with("log-");
-    match names.is_empty() || names.iter().any(is_ours) {
-        true => Ok(()),
-        false => Err(no_data(names)),
-    }
+    if names.is_empty() || names.iter().any(is_ours) { Ok(()) } else { Err(no_data(names)) }
 }
 
 /// Returns the error for a directory that has files, but no data file.
 pub(super) fn no_data(names: &[String]) -> Error {
-    match names.iter().any(|name| name.starts_with("log-")) {
-        true => Error::corrupt("the directory", "file data is missing, and there are log segments"),
-        false => {
-            let error = std::io::Error::new(
-                ErrorKind::DirectoryNotEmpty,
-                "the directory has other files in it; choose an empty one",
-            );
-            Error::io("create a database", &error)
-        }
+    if names.iter().any(|name| name.starts_with("log-")) {
+        Error::corrupt("the directory", "file data is missing, and there are log segments")
+    } else {
+        let error = std::io::Error::new(
+            ErrorKind::DirectoryNotEmpty,
+            "the directory has other files in it; choose an empty one",
+        );
+        Error::io("create a database", &error)
     }
 }
 
@@ -193,7 +190,7 @@ fn create(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opened
     };
     remove_synced(&*disk, CREATING)?;
     let lock = Box::new((of_data, lock));
-    let store = store(data, Some(log), settings, (superblock, since), room, lock);
+    let store = store(data, Some(log), settings, superblock, since, room, lock);
     Ok(Opened { store, pager, catalogue: Catalogue::default() })
 }
 
@@ -219,7 +216,7 @@ fn create_files(disk: &Arc<dyn Disk>, settings: &Settings) -> Result<Made> {
     let log = begin_log(disk, superblock.database, settings, after, &room)?;
     let (place, moment) = log.barrier(|| pager.checkpoint_moment());
     let catalogue = Catalogue::default().store();
-    let checkpoint = Checkpoint::begin(&pager, &data, (place, moment), catalogue)?;
+    let checkpoint = Checkpoint::begin(&pager, &data, place, moment, catalogue)?;
     let superblock = checkpoint.publish(superblock, place.position)?;
     Ok(Made { data, log, room, pager, superblock, since: place.position, of_data })
 }
@@ -231,15 +228,17 @@ fn begin_log(
     after: Replayed,
     room: &Arc<AtomicU64>,
 ) -> Result<Log> {
-    let (disk, room) = (Arc::clone(disk), Arc::clone(room));
-    Log::begin(disk, (database, settings.random()), settings.log, after, room)
+    let disk = Arc::clone(disk);
+    let room = Arc::clone(room);
+    Log::begin(disk, database, settings.random(), settings.log, after, room)
 }
 
 fn store(
     data: Arc<DataFile>,
     log: Option<Log>,
     settings: &Settings,
-    (superblock, since): (Superblock, LogPosition),
+    superblock: Superblock,
+    since: LogPosition,
     room: Arc<AtomicU64>,
     lock: Lock,
 ) -> Store {
@@ -273,7 +272,7 @@ fn recover(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opene
     let data = Arc::new(data);
     let pager = Pager::new(settings.memory(), Some(Arc::clone(&data)))?;
     let catalogue = Catalogue::restore(&catalogue, &pager)?;
-    let mut recovery = Recovery::new((&pager, &data), Access::Write, catalogue, superblock);
+    let mut recovery = Recovery::new(&pager, &data, Access::Write, catalogue, superblock);
     recovery.synced = recovery.synced.max(stock.synced());
     let replayed =
         wal::replay(&*disk, &stock, start, &mut |records, end| recovery.apply(records, end))?;
@@ -282,7 +281,7 @@ fn recover(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opene
         // Replayed records can be read. But nothing may be written that does without the log, so
         // all files stay as they are.
         let Recovery { catalogue, superblock, .. } = recovery;
-        let store = store(data, None, settings, (superblock, start.place.position), room, lock);
+        let store = store(data, None, settings, superblock, start.place.position, room, lock);
         store.poison(&error);
         return Ok(Opened { store, pager, catalogue });
     }
@@ -295,11 +294,13 @@ fn recover(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opene
     // that it existed.
     (recovery.done, _) = new.barrier(|| ());
     let since = recovery.done.position;
+    assert!(since > start.place.position, "the new segment comes after what was replayed");
     recovery.synced = since;
     let was_recovering = recovery.superblock.is_recovering;
-    match has_replayed {
-        true => recovery.checkpoint(false)?,
-        false => recovery.begin_log()?,
+    if has_replayed {
+        recovery.checkpoint(false)?
+    } else {
+        recovery.begin_log()?
     }
     if was_recovering {
         // This goes into both superblocks. The older one would do without the log that is removed
@@ -308,9 +309,10 @@ fn recover(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opene
     }
     // The replayed segments are of no use any more.
     new.trim(since.segment, 0)?;
+    assert!(!log.contains(&since.segment), "a segment has a number of its own");
     log.push(new.end().segment);
     stock.remove_others(&*disk, &log)?;
     let Recovery { catalogue, superblock, .. } = recovery;
-    let store = store(data, Some(new), settings, (superblock, since), room, lock);
+    let store = store(data, Some(new), settings, superblock, since, room, lock);
     Ok(Opened { store, pager, catalogue })
 }

@@ -27,6 +27,7 @@ impl<'w> PageWriter<'w> {
         moment: ReadEpoch,
         choose: impl FnOnce(&mut Vec<PageNumber>),
     ) -> Result<Self> {
+        debug_assert!(!moment.sees(pager.epoch()), "pages are written as of a moment that is over");
         let mut pages = pager.changed_pages();
         // Taken after that list: by now, all pages are freed that were freed before the moment.
         let mut freed = pager.take_freed(moment);
@@ -50,7 +51,8 @@ impl<'w> PageWriter<'w> {
 
     /// Writes some pages; returns true if there are more.
     pub(super) fn step(&mut self) -> Result<bool> {
-        let (mut numbers, mut words) = (Vec::new(), Vec::new());
+        let mut numbers = Vec::new();
+        let mut words = Vec::new();
         self.bytes.clear();
         while numbers.len() < STEP
             && let Some(page) = self.pages.pop()
@@ -67,6 +69,8 @@ impl<'w> PageWriter<'w> {
             }
             numbers.push(page);
         }
+        debug_assert_eq!(self.bytes.len(), numbers.len() * SLOT_BYTES, "each page is copied");
+        debug_assert!(words.len() <= numbers.len(), "pages in frames are some of those copied");
         if !numbers.is_empty() {
             self.data.write(&numbers, &self.bytes)?;
         }

@@ -33,9 +33,10 @@ pub(crate) fn open_to_read(
         return Err(refused("its creation was not finished; open it for writing once"));
     }
     if !is_there(DATA) {
-        return Err(match names.iter().any(|name| name.starts_with("log-")) {
-            true => no_data(&names),
-            false => Error::NoDatabase { directory: directory.into() },
+        return Err(if names.iter().any(|name| name.starts_with("log-")) {
+            no_data(&names)
+        } else {
+            Error::NoDatabase { directory: directory.into() }
         });
     }
     let file = disk.open(DATA).map_err(|error| Error::io("open file data", &error))?;
@@ -48,7 +49,7 @@ pub(crate) fn open_to_read(
     let stock = Stock::take(disk, superblock.database, position.segment)?;
     let pager = Pager::new(settings.memory(), Some(Arc::clone(&data)))?;
     let catalogue = Catalogue::restore(&catalogue, &pager)?;
-    let mut recovery = Recovery::new((&pager, &data), Access::Read, catalogue, superblock);
+    let mut recovery = Recovery::new(&pager, &data, Access::Read, catalogue, superblock);
     let apply = &mut |records: &[wal::LogRecord<'_>], end| recovery.apply(records, end);
     let replayed = wal::replay(disk, &stock, start, apply)?;
     let ends: u64 = replayed.segments.iter().map(|(_, end)| *end).sum();

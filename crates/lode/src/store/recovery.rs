@@ -59,7 +59,8 @@ impl<'r> Recovery<'r> {
     /// Starts a recovery into memory; with write access, also into the data file if memory is
     /// short.
     pub(super) fn new(
-        (pager, data): (&'r Pager, &'r DataFile),
+        pager: &'r Pager,
+        data: &'r DataFile,
         access: Access,
         catalogue: Catalogue,
         superblock: Superblock,
@@ -73,7 +74,8 @@ impl<'r> Recovery<'r> {
     /// Replays the records of one frame.
     pub(super) fn apply(&mut self, records: &[LogRecord<'_>], end: Place) -> Result<()> {
         // A checkpoint has all of a commit or nothing. So room is made before it, for most of them.
-        let (dirty, most_dirty) = (self.pager.dirty(), self.pager.most_dirty());
+        let dirty = self.pager.dirty();
+        let most_dirty = self.pager.most_dirty();
         let pages = |record: &LogRecord<'_>| 3 + heap::pages_for(record.size_bytes());
         let needed: u64 = records.iter().map(pages).sum();
         let is_full = dirty >= most_dirty / 2 || dirty > 0 && dirty + needed >= most_dirty;
@@ -83,7 +85,8 @@ impl<'r> Recovery<'r> {
         for record in records {
             // A commit may change more pages than before: other neighbours are in memory now. And
             // there may be less memory.
-            let (dirty, needed) = (self.pager.dirty(), pages(record));
+            let dirty = self.pager.dirty();
+            let needed = pages(record);
             if dirty > 0 && dirty + needed >= most_dirty && self.access == Access::Write {
                 self.clean(needed)?;
             }
@@ -93,6 +96,7 @@ impl<'r> Recovery<'r> {
             }
             self.apply_one(record)?;
         }
+        assert!(end.position > self.done.position, "the log is replayed forward");
         self.done = end;
         Ok(())
     }
@@ -115,12 +119,15 @@ impl<'r> Recovery<'r> {
     /// `needed` pages can change. No superblock names them before the next checkpoint, so this may
     /// be done within a frame.
     fn clean(&mut self, needed: u64) -> Result<()> {
-        let (dirty, most_dirty) = (self.pager.dirty(), self.pager.most_dirty());
+        debug_assert!(self.access == Access::Write, "a database that is read is not written");
+        let dirty = self.pager.dirty();
+        let most_dirty = self.pager.most_dirty();
         let left = (most_dirty / 4).min(most_dirty.saturating_sub(needed));
-        let (moment, count) = (self.pager.end_epoch(), dirty.saturating_sub(left));
+        let moment = self.pager.end_epoch();
+        let count = dirty.saturating_sub(left);
         // This many may change until the next call.
         let later = most_dirty / 2 + needed + MARGIN;
-        let mut cleaning = Cleaning::begin((self.pager, self.data), moment, count, count + later)?;
+        let mut cleaning = Cleaning::begin(self.pager, self.data, moment, count, count + later)?;
         while cleaning.step()? {}
         Ok(())
     }
@@ -156,7 +163,8 @@ impl<'r> Recovery<'r> {
 
     fn drop_table(&mut self, id: TableId) -> Result<()> {
         if let Some((name, (_, location, _))) = self.damaged(id) {
-            let (name, location) = (name.clone(), location.clone());
+            let name = name.clone();
+            let location = location.clone();
             location.free(self.pager);
             self.catalogue.remove(&name);
             return Ok(());
@@ -185,10 +193,11 @@ impl<'r> Recovery<'r> {
         if let Some(error) = &self.skipped {
             return Err(error.clone());
         }
+        debug_assert!(self.access == Access::Write, "a database that is read is not written");
         let moment = self.pager.checkpoint_moment();
-        let place = (self.done, moment);
+        let catalogue = self.catalogue.store();
         let mut checkpoint =
-            Checkpoint::begin(self.pager, self.data, place, self.catalogue.store())?;
+            Checkpoint::begin(self.pager, self.data, self.done, moment, catalogue)?;
         while checkpoint.step()? {}
         let next = Superblock { is_clean: false, is_recovering, ..self.superblock };
         self.superblock = checkpoint.publish(next, self.synced)?;
@@ -197,6 +206,7 @@ impl<'r> Recovery<'r> {
 
     /// Has the next recovery start where this one's log does: nothing was replayed.
     pub(super) fn begin_log(&mut self) -> Result<()> {
+        assert!(self.skipped.is_none(), "records of a damaged table stay in the log");
         let next = Superblock { is_clean: false, ..self.superblock };
         self.superblock = self.data.publish_log(next.with_log(self.done, self.synced))?;
         Ok(())

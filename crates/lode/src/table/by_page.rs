@@ -88,12 +88,13 @@ impl ByPage {
         if some.is_empty() {
             return self.error.take().map_or(Ok(false), Err);
         }
-        batch.fill((self.key_size, Entry::BYTES), |bytes| {
+        batch.fill(self.key_size, Entry::BYTES, |bytes| {
             for Item { entry, key } in some {
                 bytes.extend_from_slice(&key[..self.key_size]);
                 bytes.extend_from_slice(entry);
             }
         });
+        debug_assert_eq!(batch.len(), some.len(), "each item is in the batch");
         self.passed += some.len();
         Ok(true)
     }
@@ -119,6 +120,7 @@ impl ByPage {
     fn take_bucket(&mut self) {
         for at in 0..self.bucket.len() {
             let (key, entry) = self.bucket.record(at);
+            debug_assert!(key.len() <= KEY_BYTES, "longer keys are in the heap");
             self.key_size = key.len();
             let mut item = Item { entry: [0; Entry::BYTES], key: [0; KEY_BYTES] };
             item.entry.copy_from_slice(entry);

@@ -16,7 +16,8 @@ impl TableCore {
     pub(crate) fn check_at(
         &self,
         pager: &Pager,
-        (moment, heap_pages): (ReadEpoch, &[PageNumber]),
+        moment: ReadEpoch,
+        heap_pages: &[PageNumber],
         report: &mut dyn FnMut(String),
     ) {
         let mut is_whole = true;
@@ -25,14 +26,17 @@ impl TableCore {
             report(why);
         };
         self.index.check(pager, moment, &mut wrong);
-        let (mut census, mut whole, mut packed) = (Census::default(), Vec::new(), Vec::new());
+        let mut census = Census::default();
+        let mut whole = Vec::new();
+        let mut packed = Vec::new();
         let has_keys_to_check = self.order.is_variable() && !self.order.is_packed();
         if self.heap.is_none() && !has_keys_to_check {
             return;
         }
         let mut faults = Vec::new();
         let looked = self.index.each_readable(
-            (pager, moment),
+            pager,
+            moment,
             self.walk_readable_in(pager, Direction::Forward),
             &mut |index_key, bytes| {
                 if has_keys_to_check && let Err(error) = self.unpack_key(index_key, &mut packed) {
@@ -57,7 +61,7 @@ impl TableCore {
         );
         faults.into_iter().chain(looked.err()).for_each(|error| wrong(error.to_string()));
         let Some(heap) = &self.heap else { return };
-        heap.check(pager, (moment, heap_pages), is_whole.then_some(&census), report);
+        heap.check(pager, moment, heap_pages, is_whole.then_some(&census), report);
     }
 
     /// Refuses a payload in the heap that does not fit this table.
@@ -68,11 +72,10 @@ impl TableCore {
     /// Refuses bytes of the heap, a payload or a record with its key, if they do not fit this
     /// table.
     pub(crate) fn expect_whole(&self, heap: &Heap, whole: &[u8]) -> Result<()> {
-        match heap.has_keys() {
-            false => self.expect_stored(whole),
-            true => {
-                self.schema().expect_record(whole).map_err(|error| self.corrupt(error.to_string()))
-            }
+        if heap.has_keys() {
+            self.schema().expect_record(whole).map_err(|error| self.corrupt(error.to_string()))
+        } else {
+            self.expect_stored(whole)
         }
     }
 

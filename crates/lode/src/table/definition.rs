@@ -90,6 +90,10 @@ impl Definition {
             (true, KeyKind::Hash) if has_long_keys => Records::HeapWithKeys,
             (true, _) => Records::Heap,
         };
+        debug_assert!(
+            kind == KeyKind::Hash || records != Records::HeapWithKeys,
+            "a tree has the keys themselves"
+        );
         Self { id, kind, records, seed, schema }
     }
 
@@ -131,8 +135,11 @@ impl Definition {
             (KeyKind::Tree, _) => 4,
             (KeyKind::Hash, Records::HeapWithKeys) => 5,
         };
+        let before = writer.0.len();
         writer.u32(self.id.0).u8(kind).u64(self.seed);
         self.schema.store(writer);
+        let size = writer.0.len() - before;
+        debug_assert_eq!(size, self.size_bytes(), "a definition has as many bytes as it says");
     }
 
     /// Returns the bytes that [`store`](Self::store) writes.
@@ -141,7 +148,9 @@ impl Definition {
     }
 
     pub(crate) fn restore(reader: &mut Reader<'_>) -> Result<Self> {
-        let (id, kind, seed) = (TableId::read(reader)?, reader.u8()?, reader.u64()?);
+        let id = TableId::read(reader)?;
+        let kind = reader.u8()?;
+        let seed = reader.u64()?;
         let (kind, records) = match kind {
             1 => (KeyKind::Hash, Records::Index),
             2 => (KeyKind::Tree, Records::Index),
@@ -178,13 +187,14 @@ impl Definition {
         };
         let Shape { key_size, payload_size, .. } = self.shape();
         let size = key_size + payload_size;
-        match size <= most {
-            true => Ok(()),
-            false => Err(Error::SchemaTooLong {
+        if size <= most {
+            Ok(())
+        } else {
+            Err(Error::SchemaTooLong {
                 table: self.schema.name().into(),
                 most_bytes: most,
                 size_bytes: size,
-            }),
+            })
         }
     }
 

@@ -57,10 +57,8 @@ impl Kinds {
     pub(crate) fn create(pager: &Pager, space: &Space, definition: &Definition) -> Result<Self> {
         Ok(match definition.kind {
             KeyKind::Hash => {
-                let first = match pager.has_memory_to_spare() {
-                    true => FirstBuckets::Few,
-                    false => FirstBuckets::One,
-                };
+                let first =
+                    if pager.has_memory_to_spare() { FirstBuckets::Few } else { FirstBuckets::One };
                 let hash = Hash::create(pager, space, definition.hash_parameters(), first)?;
                 Self::Hash(Box::new(hash))
             }
@@ -196,12 +194,14 @@ impl Kinds {
     /// `fault` with the error of each page that cannot be read.
     pub(crate) fn each_readable(
         &self,
-        (pager, moment): (&Pager, ReadEpoch),
+        pager: &Pager,
+        moment: ReadEpoch,
         mut walk: Walk,
         visit: &mut dyn FnMut(&[u8], &[u8]),
         fault: &mut dyn FnMut(Error),
     ) -> Result<()> {
-        let (mut batch, wanted) = (Batch::default(), self.whole());
+        let mut batch = Batch::default();
+        let wanted = self.whole();
         loop {
             match self.next_page(pager, moment, &mut walk, &wanted, &mut batch) {
                 Ok(false) => return Ok(()),

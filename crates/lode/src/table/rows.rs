@@ -68,7 +68,9 @@ impl Rows {
         let is_of_keys = needs == Needs::Row
             && core.heap.as_ref().is_some_and(|heap| !heap.has_keys())
             && columns.as_ref().is_some_and(|columns| core.schema().are_of_key(columns));
-        let (record, whole, row) = (Vec::new(), Vec::new(), Vec::new());
+        let record = Vec::new();
+        let whole = Vec::new();
+        let row = Vec::new();
         Self { columns, pieces, is_whole, is_of_keys, record, whole, row, shown: Shown::Record }
     }
 
@@ -107,7 +109,8 @@ impl Rows {
             return true;
         }
         self.shown = Shown::Row;
-        pieces.put_together(core, batch.record(at), &mut self.record, &mut self.row).is_ok()
+        let (key, found) = batch.record(at);
+        pieces.put_together(core, key, found, &mut self.record, &mut self.row).is_ok()
     }
 
     /// Makes the row of a record of a batch; returns false if there is no record.
@@ -116,7 +119,8 @@ impl Rows {
         core: &TableCore,
         pager: &Pager,
         moment: ReadEpoch,
-        (batch, at): (&Batch, usize),
+        batch: &Batch,
+        at: usize,
     ) -> Result<bool> {
         let (key, found) = batch.record(at);
         if self.show_in_batch(core, batch, at) {
@@ -124,7 +128,7 @@ impl Rows {
         }
         if let Some(pieces) = &self.pieces {
             // The record has a fault: this returns it.
-            pieces.put_together(core, (key, found), &mut self.record, &mut self.row)?;
+            pieces.put_together(core, key, found, &mut self.record, &mut self.row)?;
         }
         match &core.heap {
             None => core.pack(key, found, &mut self.record)?,
@@ -134,12 +138,13 @@ impl Rows {
             }
             Some(heap) => {
                 core.was_there(moment)?;
-                if !core.read_found(heap, pager, (moment, found), &mut self.whole)? {
+                if !core.read_found(heap, pager, moment, found, &mut self.whole)? {
                     return Ok(false);
                 }
-                match heap.has_keys() {
-                    false => core.pack(key, &self.whole, &mut self.record)?,
-                    true => std::mem::swap(&mut self.record, &mut self.whole),
+                if heap.has_keys() {
+                    std::mem::swap(&mut self.record, &mut self.whole)
+                } else {
+                    core.pack(key, &self.whole, &mut self.record)?
                 }
             }
         }
@@ -218,7 +223,8 @@ struct Place {
 
 impl Pieces {
     fn new(core: &TableCore, wanted: &[ColumnId]) -> Self {
-        let (schema, columns) = (core.schema(), core.schema().columns());
+        let schema = core.schema();
+        let columns = core.schema().columns();
         let is_of_key = |at: &ColumnId| at.index() < schema.key_columns();
         let has_key = wanted.iter().any(is_of_key);
         let mut size = if has_key { schema.key_size() } else { 0 };
@@ -251,6 +257,7 @@ impl Pieces {
         let after = |end, Place { bytes, .. }: &Place| (bytes.start == end).then_some(bytes.end);
         let end = places.iter().try_fold(0, after);
         let is_row = !has_nulls && end == Some(size);
+        debug_assert_eq!(places.len(), wanted.len(), "each column of the row has a place");
         Self { has_key, payloads, places, is_row }
     }
 
@@ -258,7 +265,8 @@ impl Pieces {
     fn put_together(
         &self,
         core: &TableCore,
-        (key, payload): (&[u8], &[u8]),
+        key: &[u8],
+        payload: &[u8],
         copy: &mut Vec<u8>,
         row: &mut Vec<u8>,
     ) -> Result<()> {
@@ -273,6 +281,8 @@ impl Pieces {
             core.unpack_key(key, copy)?;
         }
         copy.extend_from_slice(payload);
+        let is_in = |place: &Place| place.bytes.end <= copy.len();
+        debug_assert!(self.places.iter().all(is_in), "the copy has all columns of the row");
         for Place { bytes, null } in &self.places {
             row.extend_from_slice(&copy[bytes.clone()]);
             row.extend(null.map(|(at, mask)| u8::from(copy[at] & mask != 0)));

@@ -114,10 +114,7 @@ impl TableCore {
         let decoded = self.order.decode(ordered, packed);
         let is_key = decoded.is_some()
             && (!self.schema().is_key_variable() || self.schema().expect_key(packed).is_ok());
-        match is_key {
-            true => Ok(()),
-            false => Err(self.corrupt("a key is none of its columns")),
-        }
+        if is_key { Ok(()) } else { Err(self.corrupt("a key is none of its columns")) }
     }
 
     fn bound(&self, bound: Bound<&[u8]>) -> Result<Bound<Vec<u8>>> {
@@ -163,7 +160,8 @@ impl TableCore {
         &self,
         heap: &Heap,
         pager: &Pager,
-        (moment, entry): (ReadEpoch, &[u8]),
+        moment: ReadEpoch,
+        entry: &[u8],
         whole: &mut Vec<u8>,
     ) -> Result<bool> {
         let Some(address) = Entry::of(entry_in(entry)).address else { return Ok(false) };

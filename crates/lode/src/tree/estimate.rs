@@ -8,7 +8,9 @@ impl Tree {
     /// Estimates the number of records at a moment, from the nodes on the way to a leaf in the
     /// middle, as if all others had as many entries.
     pub(crate) fn estimate(&self, pager: &Pager, moment: ReadEpoch) -> Result<u64> {
-        let (mut page, mut above, mut count) = (self.root(), usize::MAX, 1u64);
+        let mut page = self.root();
+        let mut above = usize::MAX;
+        let mut count = 1u64;
         loop {
             let (level, entries, child) = pager.at(moment, page, |words| {
                 let node = self.layout.node(words);

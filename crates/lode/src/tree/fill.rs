@@ -2,15 +2,15 @@
 
 use super::neighbours::{Beside, Moved, Side};
 use super::node::SearchKey;
-use super::{Found, Tree, share};
+use super::{Found, Share, Tree};
 use crate::error::Result;
 use crate::pager::{Pager, Space};
 
 /// The share of a node's bytes in use below which it takes entries from the next one.
-const SPARSE: (usize, usize) = (3, 4);
+const SPARSE: Share = Share { parts: 3, of: 4 };
 
 /// The share of a node's bytes in use once it has taken entries.
-const FILLED: (usize, usize) = (15, 16);
+const FILLED: Share = Share { parts: 15, of: 16 };
 
 /// A place in a level of the tree, from which compaction continues.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,10 +103,11 @@ impl Tree {
     }
 
     fn fill_found(&self, pager: &Pager, space: &Space, found: &Found<'_>) -> Result<Filled> {
-        let (upper, used) = (found.node.fences().upper, found.node.used());
+        let upper = found.node.fences().upper;
+        let used = found.node.used();
         let nothing_to_do =
             || if found.seen.validate() { Filled::Done(upper.clone()) } else { Filled::Again };
-        if used >= share(found.node.capacity(), SPARSE) {
+        if used >= SPARSE.of_bytes(found.node.capacity()) {
             return Ok(nothing_to_do());
         }
         let both = match self.beside(pager, found, Side::After)? {
@@ -114,9 +115,11 @@ impl Tree {
             Beside::None => return Ok(nothing_to_do()),
             Beside::Changed => return Ok(Filled::Again),
         };
-        let (low, high) = (both.left(self), both.right(self));
-        let room = share(low.capacity(), FILLED).saturating_sub(low.used());
+        let low = both.left(self);
+        let high = both.right(self);
+        let room = FILLED.of_bytes(low.capacity()).saturating_sub(low.used());
         let count = high.entries_within(room);
+        debug_assert!(count <= high.count(), "a node gives entries that it has");
         if count == high.count() {
             both.join(self, pager, space);
             return Ok(Filled::More);

@@ -70,6 +70,7 @@ impl Tree {
             Side::Before => (other_seen, found.seen, at),
             Side::After => (found.seen, other_seen, at + 1),
         };
+        debug_assert!(right_at > 0, "the right one of two nodes is not the first");
         let latched = (pager.latch(parent_seen), pager.latch(left_seen), pager.latch(right_seen));
         Ok(match latched {
             (Some(parent), Some(left), Some(right)) => {
@@ -89,6 +90,18 @@ impl<'p> Neighbours<'p> {
         tree.layout.node(self.right.words())
     }
 
+    /// Returns true if both nodes have no fault, and meet at one fence, as do their entries in the
+    /// parent. It looks at all of their entries.
+    fn are_sound(&self, tree: &Tree) -> bool {
+        let parent = tree.layout.node(self.parent.words());
+        let fence = self.right(tree).lower_fence();
+        self.left(tree).is_sound()
+            && self.right(tree).is_sound()
+            && parent.is_sound()
+            && self.left(tree).upper_fence() == fence
+            && fence.is_some_and(|fence| parent.key(self.right_at) == fence)
+    }
+
     /// Returns true if the parent has room for any other key between the two.
     pub(super) fn has_room_for_separator(&self, tree: &Tree) -> bool {
         tree.layout.node(self.parent.words()).has_room_for_any()
@@ -96,26 +109,49 @@ impl<'p> Neighbours<'p> {
 
     /// Moves all entries to the left node, which must have room, and frees the right one.
     pub(super) fn join(mut self, tree: &Tree, pager: &Pager, space: &Space) {
+        let were_sound = cfg!(debug_assertions) && self.are_sound(tree);
+        let count = self.left(tree).count() + self.right(tree).count();
         let epoch = pager.epoch();
+        tree.layout.node_mut(self.parent.change(epoch)).remove(self.right_at);
+        // Many threads come by the parent. So it changes first, and the two stay latched.
+        drop(self.parent);
         let high = tree.layout.node(self.right.words());
         let mut low = tree.layout.node_mut(self.left.change(epoch));
         low.set_fences(&Fences { lower: low.lower_fence(), upper: high.upper_fence() });
         low.append(high, 0..high.count());
-        tree.layout.node_mut(self.parent.change(epoch)).remove(self.right_at);
-        drop(self.parent);
+        debug_assert!(!were_sound || low.is_sound(), "a join leaves a sound node");
+        debug_assert!(!were_sound || low.count() == count, "a join loses no entry");
         self.right.free(space, epoch);
     }
 
     /// Moves the last entries of the left node, or the first ones of the right node. The nodes must
     /// have room, and keep an entry each. Returns the key from which on keys are in the right node.
     pub(super) fn shift(mut self, tree: &Tree, epoch: Epoch, entries: Moved) -> Vec<u8> {
-        let (low, high) = (self.left(tree), self.right(tree));
+        let low = self.left(tree);
+        let high = self.right(tree);
+        let were_sound = cfg!(debug_assertions) && self.are_sound(tree);
+        let total = low.count() + high.count();
+        debug_assert!(
+            !were_sound
+                || match entries {
+                    Moved::ToRight { from } => (1..low.count()).contains(&from),
+                    Moved::ToLeft { count } => (1..high.count()).contains(&count),
+                },
+            "both nodes keep an entry"
+        );
         let separator = match entries {
             Moved::ToRight { from } => low.key(from),
             Moved::ToLeft { count } => high.key(count),
         };
         let low_fences = Fences { lower: low.lower_fence(), upper: Some(separator.clone()) };
         let high_fences = Fences { lower: Some(separator.clone()), upper: high.upper_fence() };
+        let page = self.right.page();
+        let mut parent = tree.layout.node_mut(self.parent.change(epoch));
+        parent.remove(self.right_at);
+        parent.insert_child(self.right_at, &separator, page);
+        debug_assert!(!were_sound || parent.is_sound(), "a shift leaves a sound parent");
+        // As in a join.
+        drop(self.parent);
         match entries {
             Moved::ToRight { from } => {
                 let low = tree.layout.node(self.left.words());
@@ -137,10 +173,13 @@ impl<'p> Neighbours<'p> {
                 high.set_fences(&high_fences);
             }
         }
-        let page = self.right.page();
-        let mut parent = tree.layout.node_mut(self.parent.change(epoch));
-        parent.remove(self.right_at);
-        parent.insert_child(self.right_at, &separator, page);
+        let low = tree.layout.node(self.left.words());
+        let high = tree.layout.node(self.right.words());
+        debug_assert!(
+            !were_sound || low.is_sound() && high.is_sound(),
+            "a shift leaves sound nodes"
+        );
+        debug_assert!(!were_sound || low.count() + high.count() == total, "it loses no entry");
         separator
     }
 }

@@ -64,6 +64,8 @@ const CHILD_BYTES: usize = 8;
 /// The bit at which they have the size of the key.
 const SIZE_SHIFT: u32 = 32;
 
+const _: () = assert!(PAGE_WORDS * 8 <= 1 << 16, "16 bits have the place of a record");
+
 /// A node to read.
 #[derive(Clone, Copy)]
 pub(super) struct Node<'p> {
@@ -145,12 +147,11 @@ impl<'p> Node<'p> {
     #[inline(always)]
     pub(super) fn key_size(self, at: usize) -> usize {
         let most = self.layout.shape.key_size;
-        match self.layout.shape.is_variable {
-            false => most,
-            true => {
-                let shift = if self.is_leaf() { 0 } else { SIZE_SHIFT };
-                ((self.words.get_at(self.record_at(at)) >> shift & 0xffff) as usize).min(most)
-            }
+        if self.layout.shape.is_variable {
+            let shift = if self.is_leaf() { 0 } else { SIZE_SHIFT };
+            ((self.words.get_at(self.record_at(at)) >> shift & 0xffff) as usize).min(most)
+        } else {
+            most
         }
     }
 
@@ -190,9 +191,10 @@ impl<'p> Node<'p> {
     /// Returns the offset of the payload of a leaf's record, in bytes.
     #[inline(always)]
     fn payload_at(self, at: usize) -> usize {
-        let before = match self.layout.shape.is_variable {
-            false => self.layout.payload_at,
-            true => self.layout.front + self.key_size(at),
+        let before = if self.layout.shape.is_variable {
+            self.layout.front + self.key_size(at)
+        } else {
+            self.layout.payload_at
         };
         self.record_at(at) + before
     }
@@ -218,9 +220,15 @@ impl<'p> Node<'p> {
         self.words.get(ENTRIES + at) >> 16
     }
 
+    /// Returns true if the node has no fault. It looks at all entries.
+    pub(super) fn is_sound(self) -> bool {
+        self.check().is_ok()
+    }
+
     /// Returns the first fault of the node, if there is one.
     pub(super) fn check(self) -> Result<(), String> {
-        let (count, fences) = (self.count(), self.fences());
+        let count = self.count();
+        let fences = self.fences();
         let records = self.end() - self.records_at();
         let size: usize = (0..count).map(|at| self.record_size(at)).sum();
         if records != size + self.garbage() {

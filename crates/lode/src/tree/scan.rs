@@ -30,7 +30,8 @@ pub(crate) struct Range {
 impl Range {
     /// Returns true if a key is in the range.
     pub(crate) fn contains(&self, key: &[u8]) -> bool {
-        let (lower, upper) = (self.lower.as_ref(), self.upper.as_ref());
+        let lower = self.lower.as_ref();
+        let upper = self.upper.as_ref();
         (lower.map(Vec::as_slice), upper.map(Vec::as_slice)).contains(key)
     }
 
@@ -134,12 +135,11 @@ impl Leaves {
             Direction::Forward => next > start,
             Direction::Backward => next < start,
         };
-        match goes_on {
-            true => Ok(()),
-            false => {
-                let why = "the fences of its node lead back to where a scan came from";
-                Err(Error::corrupt(format!("page {leaf}"), why))
-            }
+        if goes_on {
+            Ok(())
+        } else {
+            let why = "the fences of its node lead back to where a scan came from";
+            Err(Error::corrupt(format!("page {leaf}"), why))
         }
     }
 }
@@ -200,6 +200,7 @@ impl Tree {
             pager.fetch_ends(*sibling);
         }
         leaves.expect_beyond(leaf, &start, next.as_ref())?;
+        debug_assert!(batch.len() as u64 <= leaves.left, "no more records come than are wanted");
         leaves.left -= (batch.len() as u64).min(leaves.left);
         leaves.next = next;
         Ok(true)
@@ -232,9 +233,8 @@ impl Tree {
             let children = if node.is_leaf() { 0 } else { node.count() };
             (node.level(), (0..children).map(|at| node.child(at)).collect::<Vec<_>>())
         });
-        let read = read.and_then(|(level, children)| match level < above {
-            true => Ok((level, children)),
-            false => Err(super::goes_up(page)),
+        let read = read.and_then(|(level, children)| {
+            if level < above { Ok((level, children)) } else { Err(super::goes_up(page)) }
         });
         let (level, mut children) = read.inspect_err(|_| batch.clear())?;
         if nodes.direction == Direction::Forward {
@@ -246,7 +246,8 @@ impl Tree {
 
     /// Counts the records at a moment, by the counts of their leaves.
     pub(crate) fn count(&self, pager: &Pager, moment: ReadEpoch) -> Result<u64> {
-        let (mut count, mut nodes) = (0, vec![(self.root(), usize::MAX)]);
+        let mut count = 0;
+        let mut nodes = vec![(self.root(), usize::MAX)];
         while let Some((page, above)) = nodes.pop() {
             let (level, records, children) = pager.at(moment, page, |words| {
                 let node = self.layout.node(words);

@@ -2,13 +2,13 @@
 
 use super::neighbours::{Beside, Moved, Side};
 use super::node::{Fences, Node, SearchKey};
-use super::{Found, Tree, share};
+use super::{Found, Share, Tree};
 use crate::error::Result;
 use crate::index::WriteContext;
 use crate::pager::{Image, Pager, Seen, Space};
 
 /// The least difference in room, as a share of a page, for a full leaf to give a neighbour records.
-const LEAST_DIFFERENCE: (usize, usize) = (1, 8);
+const LEAST_DIFFERENCE: Share = Share { parts: 1, of: 8 };
 
 impl Tree {
     /// Makes room in the leaf of a key, and first in the nodes above it that are full too.
@@ -46,8 +46,10 @@ impl Tree {
         }
         let Some(side) = self.emptier_side(pager, found) else { return Ok(false) };
         let Beside::Latched(both) = self.beside(pager, found, side)? else { return Ok(false) };
-        let (low, high) = (both.left(self), both.right(self));
-        let (low_size, high_size) = (low.used(), high.used());
+        let low = both.left(self);
+        let high = both.right(self);
+        let low_size = low.used();
+        let high_size = high.used();
         // About half of the difference moves.
         let (entries, moved_size) = match side {
             Side::After => {
@@ -59,7 +61,8 @@ impl Tree {
                 (Moved::ToLeft { count }, high.size_of(0..count))
             }
         };
-        let (more, less) = (low_size.max(high_size), low_size.min(high_size));
+        let more = low_size.max(high_size);
+        let less = low_size.min(high_size);
         // Where few records fill a leaf, the neighbour may be no better off afterwards.
         let is_better = moved_size > 0 && less + moved_size < more;
         if is_better && both.has_room_for_separator(self) {
@@ -82,7 +85,7 @@ impl Tree {
             Some((self.layout.node(words).used(), side))
         });
         let (least, side) = used.min_by_key(|(size, _)| *size)?;
-        let difference = share(found.node.capacity(), LEAST_DIFFERENCE);
+        let difference = LEAST_DIFFERENCE.of_bytes(found.node.capacity());
         // The sizes read count only if the parent was the same all the time.
         (seen.validate() && least + difference <= found.node.used()).then_some(side)
     }
@@ -100,6 +103,7 @@ impl Tree {
         let mut right = pager.allocate(space)?;
         let epoch = pager.epoch();
         let old = self.layout.node(left.words());
+        let was_sound = cfg!(debug_assertions) && old.is_sound();
         let count = old.count();
         // A node above the leaves always has a child.
         let cut = match (appends(old, key), old.is_leaf()) {
@@ -108,6 +112,11 @@ impl Tree {
             (false, _) => old.middle(),
         };
         let separator = if cut == count { key.to_vec() } else { old.key(cut) };
+        // Many threads come by the parent. So it changes first; the two stay latched while records
+        // move.
+        let mut node = self.layout.node_mut(parent.change(epoch));
+        node.insert_child(at + 1, &separator, right.page());
+        drop(parent);
         let mut high = self.layout.node_mut(right.change(epoch));
         high.clear(
             old.level(),
@@ -117,8 +126,12 @@ impl Tree {
         let mut low = self.layout.node_mut(left.change(epoch));
         low.take_out(cut..count);
         low.set_fences(&Fences { lower: low.lower_fence(), upper: Some(separator.clone()) });
-        let page = right.page();
-        self.layout.node_mut(parent.change(epoch)).insert_child(at + 1, &separator, page);
+        debug_assert!(!was_sound || low.is_sound(), "the low half of a split is sound");
+        debug_assert!(!was_sound || low.count() == cut, "a split loses no entry");
+        debug_assert!(
+            !was_sound || self.layout.node(right.words()).is_sound(),
+            "the high half of a split is sound"
+        );
         Ok(true)
     }
 
@@ -136,21 +149,30 @@ impl Tree {
         let epoch = pager.epoch();
         let old = Image::of(root.words());
         let old = self.layout.node(old.words());
-        let (count, level) = (old.count(), old.level());
+        let count = old.count();
+        let level = old.level();
         let cut = old.middle();
         let separator = old.key(cut);
         let low = Fences { lower: None, upper: Some(separator.clone()) };
         let high = Fences { lower: Some(separator.clone()), upper: None };
+        let was_sound = cfg!(debug_assertions) && old.is_sound();
+        debug_assert!(!was_sound || (1..count).contains(&cut), "both halves have an entry");
         let mut node = self.layout.node_mut(left.change(epoch));
         node.clear(level, &low);
         node.append(old, 0..cut);
+        debug_assert!(!was_sound || node.is_sound(), "the low half of the root is sound");
         let mut node = self.layout.node_mut(right.change(epoch));
         node.clear(level, &high);
         node.append(old, cut..count);
+        debug_assert!(!was_sound || node.is_sound(), "the high half of the root is sound");
         let mut node = self.layout.node_mut(root.change(epoch));
         node.clear(level + 1, &Fences::default());
         node.insert_child(0, &self.lowest_key(), left.page());
         node.insert_child(1, &separator, right.page());
+        debug_assert!(
+            !was_sound || node.is_sound() && node.count() == 2,
+            "a new root has two children"
+        );
         Ok(true)
     }
 }

@@ -40,7 +40,9 @@ impl Ahead {
     pub(super) fn hurry<T>(&self, wait: impl FnOnce() -> T) -> T {
         lock(&self.state).hurrying += 1;
         let waited = wait();
-        lock(&self.state).hurrying -= 1;
+        let hurrying = &mut lock(&self.state).hurrying;
+        debug_assert!(*hurrying > 0, "each thread that hurries stops once");
+        *hurrying -= 1;
         waited
     }
 

@@ -59,12 +59,16 @@ impl<'b, I: Iterator<Item = LogRecord<'b>> + Clone> Body for Together<I> {
     }
 
     fn each_part<E>(&self, take: &mut impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+        let mut size_bytes = 0;
         for record in self.records.clone() {
+            size_bytes += record.body_bytes();
             if self.kind == RecordKind::Commit {
                 take(&record.head())?;
+                size_bytes += HEAD_BYTES;
             }
             record.encode(|_, parts| parts.each_part(take))?;
         }
+        debug_assert_eq!(size_bytes, self.size_bytes, "records are the same each time");
         Ok(())
     }
 }

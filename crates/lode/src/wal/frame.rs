@@ -25,6 +25,11 @@ pub(super) fn most_bytes(bytes: usize) -> u64 {
     (HEADER_BYTES + NOTE_BYTES + bytes.next_multiple_of(8)) as u64
 }
 
+const _: () = assert!(
+    HEADER_BYTES.is_multiple_of(8) && NOTE_BYTES.is_multiple_of(8),
+    "frames start at whole words"
+);
+
 /// The part of a frame before its record. (`before` is the checksum of the frame before it.)
 #[derive(Clone, Copy)]
 pub(super) struct Head {
@@ -74,6 +79,7 @@ impl Head {
         frame.clear();
         frame.extend_from_slice(&self.header());
         self.note().iter().for_each(|note| frame.extend_from_slice(note));
+        debug_assert_eq!(frame.len(), self.size_bytes(), "a record comes after its head");
     }
 }
 
@@ -114,12 +120,18 @@ impl Short {
             at += part.len();
             Ok::<_, Infallible>(())
         });
+        debug_assert_eq!(at, SHORT_RECORD_AT + size, "a body has as many bytes as it says");
         true
     }
 
     /// Returns the whole frame, and its checksum.
     #[inline(always)]
     pub(super) fn finish(&mut self, head: &Head, salt: u32) -> (&[u8], u32) {
+        debug_assert_eq!(
+            self.end,
+            SHORT_RECORD_AT + head.size.next_multiple_of(8),
+            "the frame is filled with the record of its head"
+        );
         let from = SHORT_RECORD_AT - head.size_bytes();
         if let Some(note) = head.note() {
             self.bytes.0[from + HEADER_BYTES..][..NOTE_BYTES].copy_from_slice(&note);
@@ -164,6 +176,7 @@ pub(super) fn sum(salt: u32, frame: &[u8]) -> u32 {
 
 /// Writes the checksum into a frame.
 pub(super) fn seal(frame: &mut [u8], sum: u32) {
+    debug_assert_eq!(frame[..SUM_BYTES], [0; SUM_BYTES], "a frame is sealed once");
     frame[..SUM_BYTES].copy_from_slice(&sum.to_le_bytes());
 }
 
@@ -199,7 +212,8 @@ impl<'b> Frame<'b> {
         let size = size_of(bytes)?;
         let whole = bytes.get(..size)?;
         let word = |at: usize| u32::from_le_bytes(*whole[at..].first_chunk().expect("4 bytes"));
-        let (sum, before) = (word(0), word(4));
+        let sum = word(0);
+        let before = word(4);
         if self::sum(salt, whole) != sum {
             return None;
         }

@@ -28,6 +28,13 @@ const HEADER_BYTES: usize = 84;
 const POSITION_BYTES: usize = 16;
 const SUM_BYTES: usize = 4;
 
+const _: () = assert!(HEADER_BYTES as u64 <= PROOF_AT, "a proof does not touch a header");
+const _: () = assert!(
+    PROOF_AT as usize + POSITION_BYTES + SUM_BYTES <= BLOCK_BYTES as usize
+        && HEADERS_AT[1] + HEADER_BYTES as u64 <= FRAMES_AT,
+    "no block has both headers, or a header and frames"
+);
+
 /// The header of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
@@ -60,6 +67,7 @@ impl Header {
         writer.u32(self.after.chain);
         write_position(&mut writer, self.synced);
         writer.u64(self.size_bytes);
+        debug_assert!(writer.0.len() <= HEADER_BYTES - SUM_BYTES, "a header has room for all");
         writer.0.resize(HEADER_BYTES - SUM_BYTES, 0);
         let sum = crc32c::crc32c(&writer.0);
         writer.u32(sum);
@@ -91,10 +99,12 @@ impl Header {
         if format != FORMAT || sum != own.to_le_bytes() {
             return Ok(Copy::OfFormat(format));
         }
-        let (database, number) = (reader.u64()?, SegmentNumber::new(reader.u64()?));
+        let database = reader.u64()?;
+        let number = SegmentNumber::new(reader.u64()?);
         let salt = reader.u32()?;
         let after = Place { position: read_position(&mut reader)?, chain: reader.u32()? };
-        let (synced, size_bytes) = (read_position(&mut reader)?, reader.u64()?);
+        let synced = read_position(&mut reader)?;
+        let size_bytes = reader.u64()?;
         Ok(Copy::Whole(Self { database, number, salt, after, synced, size_bytes }, own))
     }
 }
@@ -111,6 +121,7 @@ fn read_position(reader: &mut Reader<'_>) -> Result<LogPosition> {
 pub(super) fn proof(salt: u32, synced: LogPosition) -> Vec<u8> {
     let mut writer = Writer::default();
     write_position(&mut writer, synced);
+    debug_assert_eq!(writer.0.len(), POSITION_BYTES, "a proof is a position");
     let sum = crc32c::crc32c_append(salt, &writer.0);
     writer.u32(sum);
     writer.0
@@ -160,7 +171,8 @@ pub(super) fn read(file: &dyn File, number: SegmentNumber) -> Result<Found> {
     let mut bytes = vec![0; size as usize];
     file.read_at(0, &mut bytes).map_err(failed)?;
     let part = |at: u64| bytes.get(at as usize..).unwrap_or_default();
-    let (mut whole, mut other_format) = (None, None);
+    let mut whole = None;
+    let mut other_format = None;
     for at in HEADERS_AT {
         match Header::read(part(at))? {
             // If the file has another name now, the copy that was written for this name.

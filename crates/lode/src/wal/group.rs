@@ -106,6 +106,8 @@ impl State {
 
     /// Starts a sync for all that wait and the thread that calls this. Returns their round.
     fn begin(&mut self) -> Arc<Round> {
+        debug_assert!(!matches!(self.phase, Phase::Syncing(_)), "one sync follows another");
+        debug_assert!(self.failed.is_none(), "no sync follows one that failed");
         self.phase = Phase::Syncing(self.waiting + 1);
         self.take_round()
     }
@@ -164,6 +166,7 @@ impl Group {
         state.waiting += 1;
         state.wanted = state.wanted.max(to);
         let is_first = state.phase == Phase::Idle;
+        debug_assert!(!is_first || state.waiting == 1, "a thread that waits gathers others");
         if is_first {
             state.phase = Phase::Gathering;
         }
@@ -190,6 +193,7 @@ impl Group {
         let is_next = Arc::ptr_eq(&state.round, round);
         if is_next {
             state.patience.note_wait_in_vain();
+            debug_assert!(state.waiting > 0, "the thread that leads has waited");
             state.waiting -= 1;
             state.begin();
         }
@@ -227,10 +231,13 @@ impl Group {
     fn end(&self, round: &Round, synced: LogPosition, start: Instant) {
         let ended = Instant::now();
         let mut state = lock(&self.state);
+        assert!(synced >= state.synced, "the synced log only grows");
+        debug_assert!(matches!(state.phase, Phase::Syncing(_)), "a sync ends that was started");
         state.synced = synced;
-        let (here, later) = (state.count(), state.waiting);
+        let here = state.count();
+        let later = state.waiting;
         let is_alone = state.phase == Phase::Syncing(1);
-        state.patience.note_sync((ended, ended - start), here, later);
+        state.patience.note_sync(ended, ended - start, here, later);
         let next = match state.waiting {
             0 => None,
             // These threads appended before this sync, and came after it had started.
@@ -249,6 +256,7 @@ impl Group {
     /// Fails a sync, for all and for ever.
     fn fail(&self, round: &Round, why: String) -> Result<()> {
         let mut state = lock(&self.state);
+        debug_assert!(matches!(state.phase, Phase::Syncing(_)), "a sync fails that was started");
         state.failed = Some(why);
         let next = state.take_round();
         state.phase = Phase::Idle;

@@ -24,6 +24,7 @@ impl Mark {
     /// Moves the mark forward. Only one thread at a time may do so.
     #[inline]
     pub(super) fn set(&self, position: LogPosition) {
+        debug_assert!(self.get() <= position, "a mark never goes back");
         if self.segment.load(Ordering::Relaxed) == position.segment.get() {
             return self.at.store(position.at, Ordering::Release);
         }
@@ -60,7 +61,8 @@ mod tests {
     fn a_reader_sees_a_position_that_was_set_and_no_older_one_than_it_knows_of() {
         const FRAMES: u64 = 10;
         let number = |LogPosition { segment, at }: LogPosition| segment.get() * FRAMES + at;
-        let (mark, known) = (Mark::new(LogPosition::default()), AtomicU64::new(0));
+        let mark = Mark::new(LogPosition::default());
+        let known = AtomicU64::new(0);
         std::thread::scope(|scope| {
             let moved = scope.spawn(|| {
                 for segment in 0..100_000 {

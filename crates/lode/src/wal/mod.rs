@@ -99,6 +99,11 @@ const ZEROS_BYTES: u64 = 1 << 18;
 /// Bytes of the operating system's pages, or a part of one.
 const PAGE_BYTES: u64 = 1 << 12;
 
+const _: () = assert!(
+    LEAST_SEGMENT_BYTES <= LEAST_SECOND_BYTES && LEAST_SECOND_BYTES.is_multiple_of(PAGE_BYTES),
+    "a second segment has room for frames"
+);
+
 /// Bytes of the shortest segment: its front, and as many bytes of frames.
 pub(crate) const LEAST_SEGMENT_BYTES: u64 = 2 * FRAMES_AT;
 
@@ -133,7 +138,8 @@ impl Log {
     /// durable. `random` makes the content of old segments differ from that of new ones.
     pub(crate) fn begin(
         disk: Arc<dyn Disk>,
-        (database, random): (u64, u64),
+        database: u64,
+        random: u64,
         settings: LogSettings,
         after: Replayed,
         alarm: Arc<AtomicU64>,
@@ -161,6 +167,7 @@ impl Log {
         segment.sync()?;
         let synced = disk.sync_directory();
         synced.map_err(|error| Error::io("sync the name of a new log segment", &error))?;
+        assert!(after.end.position.segment < segment.number, "numbers of segments grow");
         let start = LogPosition { segment: segment.number, at: FRAMES_AT };
         let unsynced = Mutex::new(Unsynced::new(&segment));
         let tail = Tail {
@@ -203,28 +210,34 @@ impl Log {
         let mut tail = lock(&self.tail);
         let tail = &mut *tail;
         let synced = self.synced.get();
+        debug_assert!(synced <= tail.place().position, "nothing is synced that is not written");
         let noted = (tail.noted < synced).then_some(synced);
         let head = Head { before: tail.chain, kind, size, synced: noted };
         let end = tail.at + head.frame_bytes();
         if end > tail.segment.size_bytes {
             return Ok(None);
         }
-        let written = match is_short {
-            true => tail.write_short(&head, &mut short),
-            false if size < LEAST_LONG_BYTES => tail.write(&head, body),
-            false => tail.write_long(&head, body),
+        let written = if is_short {
+            tail.write_short(&head, &mut short)
+        } else if size < LEAST_LONG_BYTES {
+            tail.write(&head, body)
+        } else {
+            tail.write_long(&head, body)
         };
         let chain = written.inspect_err(|_| tail.segment.take_back(tail.at))?;
         if let Some(noted) = noted {
             tail.noted = noted;
         }
         debug_assert!(tail.at < end, "each frame ends after the one before");
+        debug_assert!(end.is_multiple_of(8), "frames start at whole words");
+        debug_assert!(end <= tail.segment.size_bytes, "a frame ends in its segment");
         (tail.at, tail.chain, tail.is_bulk) = (end, chain, size >= LEAST_BULK_BYTES);
         if end >= tail.ask_at {
             tail.ask_at = u64::MAX;
             self.ahead.ask();
         }
         let end = tail.place().position;
+        debug_assert!(tail.noted < end, "a frame notes what was synced before it");
         self.end.set(end);
         Ok(Some((work(), end)))
     }
@@ -245,6 +258,7 @@ impl Log {
         let least_bytes = wanted + FRAMES_AT;
         let new_bytes = self.next_bytes(&turn, last_bytes).max(least_bytes);
         let next = turn.prepare(&*self.disk, least_bytes, new_bytes)?;
+        debug_assert!(next.size_bytes >= least_bytes, "the new segment has room for the record");
         self.go_on_in(next, &mut turn)
     }
 
@@ -253,6 +267,7 @@ impl Log {
     fn next_bytes(&self, turn: &Turn, last_bytes: u64) -> u64 {
         let bytes = (turn.old_bytes() + last_bytes) / 4;
         let whole = bytes.max(LEAST_SECOND_BYTES).next_multiple_of(PAGE_BYTES);
+        debug_assert!(whole.is_multiple_of(PAGE_BYTES), "segments are whole pages");
         whole.min(self.settings.most_bytes)
     }
 
@@ -301,6 +316,7 @@ impl Log {
             })?;
         }
         let mapped = segment.mapped().filter(|_| !is_bulk);
+        debug_assert_eq!(segment.number, number, "a file has the name of its segment");
         lock(&self.turn).spares.push((number, segment));
         drop(making);
         mapped.iter().for_each(|mapped| mapped.prepare());
@@ -339,6 +355,11 @@ impl Log {
     /// Makes a segment the last one.
     fn go_on_in(&self, mut next: Segment, turn: &mut Turn) -> Result<()> {
         let mut tail = lock(&self.tail);
+        assert!(next.number > tail.segment.number, "numbers of segments grow");
+        assert!(
+            turn.old.last().is_none_or(|(last, ..)| *last < tail.segment.number),
+            "segments follow each other"
+        );
         let header = turn.header(&next, self.database, tail.place(), self.synced.get());
         let chain = next.begin(&header)?;
         let end = tail.at;
@@ -347,6 +368,7 @@ impl Log {
         let full = std::mem::replace(&mut tail.segment, next);
         (tail.at, tail.chain, tail.noted) = (FRAMES_AT, chain, header.synced);
         tail.ask_at = half_of(&tail.segment);
+        debug_assert!(tail.at < tail.segment.size_bytes, "a new segment has room for frames");
         self.end.set(tail.place().position);
         drop(tail);
         full.mapped().iter().for_each(|mapped| mapped.unmap(held_from as usize..end as usize));
@@ -378,6 +400,7 @@ impl Log {
     pub(crate) fn sync(&self, to: LogPosition) -> Result<()> {
         self.group.sync(to, || {
             let end = self.sync_now()?;
+            debug_assert!(end <= self.end.get(), "nothing is synced that is not written");
             // Only the thread that leads a sync is here.
             self.synced.set(end);
             Ok(end)
@@ -408,6 +431,8 @@ impl Log {
     /// Forgets the segments before one, which recovery does not need any more. Of their files, one
     /// is kept for the next segment, and as many more as have `kept_bytes` together.
     pub(crate) fn trim(&self, first: SegmentNumber, kept_bytes: u64) -> Result<()> {
+        assert!(first <= self.end.get().segment, "the segment that is written to stays");
+        assert!(first <= self.synced.get().segment, "recovery starts where the log is synced");
         let least_bytes = LEAST_SECOND_BYTES.min(self.settings.most_bytes);
         let useless = lock(&self.turn).forget_before(first, least_bytes, kept_bytes);
         // A writer that needs a segment does not wait for that.
@@ -420,6 +445,7 @@ impl Log {
         {
             let mut tail = lock(&self.tail);
             let end = tail.at;
+            assert_eq!(tail.place().position, self.end.get(), "no frame is cut off");
             tail.segment.cut(end)?;
         }
         self.remove_spares()
@@ -445,7 +471,8 @@ impl Log {
         let turn = lock(&self.turn);
         let end = self.end.get();
         let from = turn.old.iter().filter(|(number, ..)| *number >= position.segment);
-        let (mut bytes, mut is_there) = (end.at, end.segment == position.segment);
+        let mut bytes = end.at;
+        let mut is_there = end.segment == position.segment;
         for (number, size, _) in from {
             bytes += size;
             is_there |= *number == position.segment;

@@ -81,7 +81,9 @@ impl Reader {
 
     /// Returns true if the checksum of a long frame fits.
     fn is_whole(&mut self, at: u64, size: usize) -> Result<bool> {
-        let (mut sum, mut done, mut wanted) = (self.front.header.salt, 0, 0);
+        let mut sum = self.front.header.salt;
+        let mut done = 0;
+        let mut wanted = 0;
         while done < size {
             let count = PIECE_BYTES.min(size - done);
             let piece = &self.bytes(at + done as u64, count)?[..count];
@@ -99,7 +101,9 @@ impl Reader {
 
     /// Returns the end of the synced log, as whole frames from a place on say, wherever they are.
     pub(super) fn proven(&mut self, from: u64) -> Result<LogPosition> {
-        let (salt, mut newest, mut at) = (self.front.header.salt, LogPosition::default(), from);
+        let salt = self.front.header.salt;
+        let mut newest = LogPosition::default();
+        let mut at = from;
         let number = self.number();
         while let Some(data) = self.file.next_data(at).map_err(failed(number))? {
             // Frames start at multiples of eight bytes, and so do holes.

@@ -148,7 +148,10 @@ impl<'b> LogRecord<'b> {
     /// Calls `write` with the kind and the body, in parts that come one after another.
     #[inline(always)]
     pub(crate) fn encode<T>(&self, write: impl FnOnce(RecordKind, &[&[u8]]) -> T) -> T {
-        let (front, [first, second]) = (self.front(), self.rest());
+        let front = self.front();
+        let [first, second] = self.rest();
+        let size = front.bytes().len() + first.len() + second.len();
+        debug_assert_eq!(size, self.body_bytes(), "a body has as many bytes as it says");
         write(self.kind(), &[front.bytes(), first, second])
     }
 
@@ -159,6 +162,7 @@ impl<'b> LogRecord<'b> {
 
     /// Returns the bytes before the body in a commit.
     pub(super) fn head(&self) -> [u8; HEAD_BYTES] {
+        debug_assert!(u32::try_from(self.body_bytes()).is_ok(), "a size has four bytes");
         let [a, b, c, d] = (self.body_bytes() as u32).to_le_bytes();
         [self.kind() as u8, a, b, c, d]
     }
@@ -174,7 +178,8 @@ impl<'b> LogRecord<'b> {
         let mut reader = Reader::new(body, "a commit in the log");
         let mut records = Vec::new();
         while !reader.is_empty() {
-            let (kind, body) = (RecordKind::of(reader.u8()?), reader.counted()?);
+            let kind = RecordKind::of(reader.u8()?);
+            let body = reader.counted()?;
             let kind = kind.filter(|kind| *kind != RecordKind::Commit).ok_or_else(|| {
                 Error::corrupt("a commit in the log", "it has records of no known kind")
             })?;

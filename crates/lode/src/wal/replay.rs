@@ -87,6 +87,8 @@ pub(crate) fn replay(
                 apply(&LogRecord::decode(frame.kind, frame.body)?, *end)?;
             }
             replayed.segments.push((current.number(), end.position.at));
+            let segments = &replayed.segments;
+            debug_assert!(segments.is_sorted_by(|a, b| a.0 < b.0), "segments follow each other");
         }
         // The newest of several: the others were given up when writing their headers failed. A
         // segment started before one that is part of the log, and not part of it, never will be.
@@ -96,7 +98,7 @@ pub(crate) fn replay(
         current = Some(Reader::open(disk, number, front)?);
         *end = Place { position: LogPosition { segment: number, at: FRAMES_AT }, chain: front.sum };
     }
-    expect_all_that_was_synced(disk, stock, (start, synced), current, &replayed)?;
+    expect_all_that_was_synced(disk, stock, start, synced, current, &replayed)?;
     Ok(replayed)
 }
 
@@ -110,7 +112,8 @@ fn follows(front: &super::front::Front, end: Place) -> bool {
 fn expect_all_that_was_synced(
     disk: &dyn Disk,
     stock: &Stock,
-    (start, mut synced): (Start, LogPosition),
+    start: Start,
+    mut synced: LogPosition,
     mut last: Option<Reader>,
     replayed: &Replayed,
 ) -> Result<()> {
@@ -128,23 +131,24 @@ fn expect_all_that_was_synced(
         let why = format!("it is shorter than it was made, by {missing_bytes} bytes");
         return Err(Error::corrupt(end.segment.to_string(), why));
     }
-    match synced <= end {
-        true => Ok(()),
-        false if synced.segment > end.segment && stock.front(synced.segment).is_none() => {
-            Err(lost(stock, synced.segment))
-        }
-        false => Err(Error::corrupt(
-            end.segment.to_string(),
-            format!("the record at byte {} is damaged, and it was synced once", end.at),
-        )),
+    if synced <= end {
+        return Ok(());
     }
+    if synced.segment > end.segment && stock.front(synced.segment).is_none() {
+        return Err(lost(stock, synced.segment));
+    }
+    Err(Error::corrupt(
+        end.segment.to_string(),
+        format!("the record at byte {} is damaged, and it was synced once", end.at),
+    ))
 }
 
 /// Returns the error of a segment that has no header, or no file, and is part of the log.
 fn lost(stock: &Stock, number: SegmentNumber) -> Error {
-    let why = match stock.has(number) {
-        true => "its header is not whole, and the log needs it",
-        false => "it is missing, and the log needs it",
+    let why = if stock.has(number) {
+        "its header is not whole, and the log needs it"
+    } else {
+        "it is missing, and the log needs it"
     };
     Error::corrupt(number.to_string(), why)
 }

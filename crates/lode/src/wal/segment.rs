@@ -88,6 +88,7 @@ impl Segment {
     ) -> Result<Self> {
         let name = number.file_name();
         let failed = |error| Error::io(format!("create {number}"), &error);
+        debug_assert!(!number.is_near_end(), "replay refuses higher numbers");
         let file = disk.create(&name).map_err(failed)?;
         let made = file.preallocate(0..size_bytes).and_then(|()| file.map(size_bytes as usize));
         match made {
@@ -97,7 +98,8 @@ impl Segment {
                 };
                 let is_in_place = mapped.is_some();
                 let mapped = mapped.filter(is_of_use);
-                let (file, is_overwritten) = (Arc::from(file), is_in_place && mapped.is_none());
+                let file = Arc::from(file);
+                let is_overwritten = is_in_place && mapped.is_none();
                 Ok(Self { number, salt: 0, size_bytes, file, mapped, is_overwritten })
             }
             Err(error) => {
@@ -120,6 +122,8 @@ impl Segment {
     /// it is a change of the file system's own log, for which a sync waits. Where zeros were
     /// written and synced, the syncs of frames need not.
     pub(super) fn write_zeros(&self, bytes: Range<u64>) -> Result<()> {
+        assert!(self.salt == 0, "zeros are written to a segment before its header only");
+        debug_assert!(bytes.end <= self.size_bytes, "a segment keeps its length");
         self.write_by_call(bytes.start, &vec![0; (bytes.end - bytes.start) as usize])
     }
 
@@ -131,6 +135,8 @@ impl Segment {
 
     /// Writes the header; returns its checksum.
     pub(super) fn begin(&mut self, header: &Header) -> Result<u32> {
+        assert_eq!(header.number, self.number, "a header names its segment");
+        assert_eq!(header.size_bytes, self.size_bytes, "a header says how long its file is");
         let (copies, sum) = header.copies();
         copies.iter().try_for_each(|(at, bytes)| self.write(*at, bytes))?;
         self.salt = header.salt;
@@ -140,6 +146,7 @@ impl Segment {
     /// Hands bytes to the operating system.
     #[inline]
     pub(super) fn write(&self, at: u64, bytes: &[u8]) -> Result<()> {
+        debug_assert!(at + bytes.len() as u64 <= self.size_bytes, "a segment keeps its length");
         match &self.mapped {
             Some(mapped) => {
                 mapped.write(at as usize, bytes).map_err(|error| self.not_written(&error))
@@ -168,6 +175,7 @@ impl Segment {
     /// Cuts the file off at `size_bytes`, and writes nothing after that from then on: the mapping
     /// has no file there.
     pub(super) fn cut(&mut self, size_bytes: u64) -> Result<()> {
+        assert!(size_bytes <= self.size_bytes, "a segment is cut off where it was longer");
         self.size_bytes = size_bytes;
         self.file
             .set_size(size_bytes)

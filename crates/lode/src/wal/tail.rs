@@ -41,6 +41,8 @@ impl Tail {
     #[inline(always)]
     pub(super) fn write_short(&mut self, head: &Head, short: &mut Short) -> Result<u32> {
         let (frame, sum) = short.finish(head, self.segment.salt);
+        let size = frame.len() as u64;
+        debug_assert_eq!(size, head.frame_bytes(), "a frame has as many bytes as its head says");
         self.segment.write(self.at, frame)?;
         Ok(sum)
     }
@@ -53,6 +55,8 @@ impl Tail {
             Ok::<_, Infallible>(())
         });
         self.frame.extend_from_slice(frame::padding(head.size));
+        let size = self.frame.len() as u64;
+        debug_assert_eq!(size, head.frame_bytes(), "a frame has as many bytes as its head says");
         let sum = frame::sum(self.segment.salt, &self.frame);
         frame::seal(&mut self.frame, sum);
         self.segment.write(self.at, &self.frame)?;
@@ -63,7 +67,8 @@ impl Tail {
     /// last.
     pub(super) fn write_long(&mut self, head: &Head, body: &(impl Body + ?Sized)) -> Result<u32> {
         head.begin(&mut self.frame);
-        let (size, padding) = (head.size, frame::padding(head.size));
+        let size = head.size;
+        let padding = frame::padding(head.size);
         let mut sum = frame::sum(self.segment.salt, &self.frame);
         let mut at = self.at + self.frame.len() as u64;
         let mut piece = Vec::with_capacity(PIECE_BYTES.min(size + padding.len()));
@@ -89,6 +94,8 @@ impl Tail {
         body.each_part(&mut add)?;
         add(padding)?;
         flush(&mut piece)?;
+        let end = self.at + head.frame_bytes();
+        debug_assert_eq!(at, end, "a frame has as many bytes as its head says");
         frame::seal(&mut self.frame, sum);
         self.segment.write(self.at, &self.frame)?;
         Ok(sum)

@@ -15,7 +15,7 @@ fn log(disk: &Simulated) -> Log {
     };
     let none =
         Replayed { end: Place::default(), segments: Vec::new(), next_number: SegmentNumber::FIRST };
-    Log::begin(Arc::new(disk.clone()), (1, 2), settings, none, Arc::default()).unwrap()
+    Log::begin(Arc::new(disk.clone()), 1, 2, settings, none, Arc::default()).unwrap()
 }
 
 /// Returns the disk operations for the next segment, when `percent` of the last one have frames.
@@ -80,7 +80,8 @@ fn proofs_cost_two_writes_for_each_block_of_frames_and_a_sync_for_each_segment()
         let _first_two = [0; 2].map(|_| operations_to_commit(&log, &disk, 100));
         operations_to_commit(&log, &disk, 100)
     };
-    let (mut more, mut commits) = (0, 3);
+    let mut more = 0;
+    let mut commits = 3;
     while log.end().segment == SegmentNumber::FIRST {
         let operations = operations_to_commit(&log, &disk, 100);
         if log.end().segment == SegmentNumber::FIRST {

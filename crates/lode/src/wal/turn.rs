@@ -16,8 +16,8 @@ pub(super) struct Useless {
 }
 
 impl Useless {
-    fn spare((number, spare): (SegmentNumber, Segment)) -> Self {
-        Self { number, _segment: Some(spare) }
+    fn of(spare: (SegmentNumber, Segment)) -> Self {
+        Self { number: spare.0, _segment: Some(spare.1) }
     }
 
     pub(super) fn remove(self, disk: &dyn Disk) -> Result<()> {
@@ -42,6 +42,7 @@ impl Turn {
     /// file of this one's name may exist.
     pub(super) fn take_number(&mut self) -> SegmentNumber {
         let number = self.next_number;
+        debug_assert!(self.old.iter().all(|(old, ..)| *old < number), "no number comes again");
         self.next_number = number.next();
         number
     }
@@ -85,6 +86,7 @@ impl Turn {
                 made => made?,
             },
         };
+        debug_assert!(segment.size_bytes >= least_bytes.min(new_bytes), "it is long enough");
         segment.number = number;
         Ok(segment)
     }
@@ -97,6 +99,7 @@ impl Turn {
         least_bytes: u64,
         kept_bytes: u64,
     ) -> Vec<Useless> {
+        debug_assert!(self.old.is_sorted_by(|a, b| a.0 < b.0), "segments follow each other");
         let mut useless = Vec::new();
         for (number, _, segment) in self.old.extract_if(.., |(number, ..)| *number < first) {
             match segment {
@@ -104,6 +107,7 @@ impl Turn {
                 None => useless.push(Useless { number, _segment: None }),
             }
         }
+        assert!(self.old.iter().all(|(number, ..)| *number >= first), "recovery needs the others");
         self.spares.sort_by_key(|(_, spare)| Reverse(spare.size_bytes));
         let mut bytes = 0;
         let is_kept = |(_, spare): &&(SegmentNumber, Segment)| {
@@ -112,13 +116,13 @@ impl Turn {
             spare.size_bytes >= least_bytes && (is_first || bytes <= kept_bytes)
         };
         let kept = self.spares.iter().take_while(is_kept).count();
-        useless.extend(self.spares.drain(kept..).map(Useless::spare));
+        useless.extend(self.spares.drain(kept..).map(Useless::of));
         useless
     }
 
     /// Removes the files that are kept.
     pub(super) fn remove_spares(&mut self, disk: &dyn Disk) -> Result<()> {
-        self.spares.drain(..).try_for_each(|spare| Useless::spare(spare).remove(disk))
+        self.spares.drain(..).try_for_each(|spare| Useless::of(spare).remove(disk))
     }
 
     pub(super) fn header(
@@ -131,7 +135,8 @@ impl Turn {
         // No two segments of a database have the same salt soon after each other.
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let salt = (self.random ^ self.random >> 32) as u32;
-        let (number, size_bytes) = (segment.number, segment.size_bytes);
+        let number = segment.number;
+        let size_bytes = segment.size_bytes;
         Header { database, number, salt, after, synced, size_bytes }
     }
 }

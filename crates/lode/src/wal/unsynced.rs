@@ -64,6 +64,7 @@ struct Block(SegmentNumber, u64);
 
 impl Block {
     fn before(end: LogPosition) -> Self {
+        debug_assert!(end.at >= FRAMES_AT, "the log ends after the front of a segment");
         Self(end.segment, (end.at - 1) / BLOCK_BYTES)
     }
 }
@@ -87,6 +88,7 @@ impl Unsynced {
     /// Moves to the next segment; returns the offset from which the one before is still mapped.
     pub(super) fn begin(&mut self, segment: &Segment) -> u64 {
         let last = std::mem::replace(&mut self.last, SegmentFile::of(segment));
+        assert!(last.number < self.last.number, "segments follow each other");
         self.unproven.get_or_insert_with(|| last.clone());
         self.before.push(last);
         self.names_changed = true;
@@ -96,8 +98,11 @@ impl Unsynced {
 
     /// Takes the work of a sync of all that ends at a position or before.
     pub(super) fn take(&mut self, end: LogPosition) -> ToSync {
+        assert!(end >= self.synced, "the synced log only grows");
+        debug_assert!(end.segment <= self.last.number, "the end of the log is in a segment");
         let mut files = std::mem::take(&mut self.before);
         files.push(self.last.clone());
+        debug_assert!(files.is_sorted_by(|a, b| a.number < b.number), "earlier ones come first");
         // Whole pages: the next frame is written where they end.
         let whole = end.at - end.at % PAGE_BYTES;
         let is_held = self.last.number == end.segment && self.held_from < whole;

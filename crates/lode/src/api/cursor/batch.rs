@@ -108,7 +108,9 @@ impl Cursor {
 
     /// Reads up to `most_rows` rows. Returns them, and any error that came after them.
     fn fill_batch(&mut self, most_rows: usize) -> (Option<RowBatch>, Result<()>) {
-        let (mut bytes, mut ends, shape) = (Vec::new(), Vec::new(), self.shape());
+        let mut bytes = Vec::new();
+        let mut ends = Vec::new();
+        let shape = self.shape();
         let end = loop {
             if ends.len() >= most_rows.max(1) || bytes.len() >= MOST_BATCH_BYTES {
                 break Ok(());
@@ -122,6 +124,8 @@ impl Cursor {
                 Err(error) => break Err(error),
             }
         };
+        debug_assert!(ends.last().is_none_or(|end| *end == bytes.len()), "rows fill the batch");
+        debug_assert!(ends.is_sorted(), "each row ends after the one before");
         let batch = (!ends.is_empty()).then_some((bytes, ends)).zip(shape);
         (batch.map(|((bytes, ends), shape)| RowBatch { shape, bytes, ends }), end)
     }

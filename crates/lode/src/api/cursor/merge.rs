@@ -54,6 +54,7 @@ impl Own {
 
     /// Moves past the next written record, and returns it.
     pub(super) fn pass(&mut self) -> Option<(&[u8], Option<&[u8]>)> {
+        debug_assert!(self.passed <= self.written.records.len(), "the walk ends once");
         self.passed += 1;
         let Self { written, direction, passed, .. } = self;
         let at = match direction {

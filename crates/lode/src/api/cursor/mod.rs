@@ -198,10 +198,7 @@ impl Cursor {
     /// Those of the [cursor](Self#errors).
     #[inline]
     pub fn next_row(&mut self) -> Result<Option<RowRef<'_>>> {
-        match self.advance()? {
-            false => Ok(None),
-            true => Ok(self.current_row()),
-        }
+        if self.advance()? { Ok(self.current_row()) } else { Ok(None) }
     }
 
     /// Lends the row that [`next_row`](Self::next_row) returned last again; `None` before the first
@@ -334,9 +331,10 @@ impl Plan {
             }
         };
         // A walk that continues after damage copies nothing less than records.
-        let needs = match self.damage == Damage::IsSkipped || self.written.is_some() {
-            true => Needs::Record,
-            false => Needs::Row,
+        let needs = if self.damage == Damage::IsSkipped || self.written.is_some() {
+            Needs::Record
+        } else {
+            Needs::Row
         };
         let rows = Rows::new(core, self.columns.clone(), needs);
         let own = self
@@ -409,12 +407,14 @@ impl Run {
             if plan.damage == Damage::IsSkipped && !plan.has(key) {
                 continue;
             }
-            let record = (&self.batch, at);
-            let (pager, moment) = (plan.snapshot.pager(), plan.snapshot.moment());
+            let pager = plan.snapshot.pager();
+            let moment = plan.snapshot.moment();
             if self.rows.needs_heap() {
                 core.fetch_ahead(pager, &self.batch, at, plan.direction);
             }
-            if self.rows.read(core, pager, moment, record)? && !self.is_overwritten(core)? {
+            if self.rows.read(core, pager, moment, &self.batch, at)?
+                && !self.is_overwritten(core)?
+            {
                 self.left -= 1;
                 return Ok(true);
             }
@@ -427,7 +427,8 @@ impl Run {
     fn next_page(&mut self, plan: &Plan) -> Result<bool> {
         self.passed = 0;
         self.batch.clear();
-        let (pager, moment) = (plan.snapshot.pager(), plan.snapshot.moment());
+        let pager = plan.snapshot.pager();
+        let moment = plan.snapshot.moment();
         plan.core.next_page(pager, moment, &mut self.walk, &self.wanted, &mut self.batch)
     }
 

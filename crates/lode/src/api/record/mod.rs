@@ -88,6 +88,7 @@ pub trait Record: Sized {
 #[doc(hidden)]
 pub fn misfit(row: RowRef<'_>, column: usize) -> Error {
     let column = &row.schema().columns()[column];
-    let (table, value) = (row.schema().name().into(), row.at(column.id()).shown().into());
+    let table = row.schema().name().into();
+    let value = row.at(column.id()).shown().into();
     Error::FieldMisfit { table, column: column.name.clone(), value }
 }

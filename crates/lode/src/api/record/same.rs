@@ -11,7 +11,8 @@ pub(super) fn expect_same(table: &Schema, record: &Schema) -> Result<()> {
     };
     let most = table.columns().len().max(record.columns().len());
     for at in 0..most {
-        let (in_table, in_record) = (describe(table, at), describe(record, at));
+        let in_table = describe(table, at);
+        let in_record = describe(record, at);
         if in_table != in_record {
             let number = at + 1;
             return Err(Error::OtherColumns {

@@ -87,7 +87,8 @@ struct Place {
 
 impl Transaction {
     pub(crate) fn new(db: Handle, snapshot: Option<Snapshot>) -> Self {
-        let (tables, savepoints) = (RefCell::default(), RefCell::default());
+        let tables = RefCell::default();
+        let savepoints = RefCell::default();
         let loan = RefCell::new(Loan::new(db.clone()));
         Self { db, tables, savepoints, snapshot, loan }
     }
@@ -122,12 +123,11 @@ impl Transaction {
     }
 
     pub(super) fn expect_own(&self, table: &Table) -> Result<()> {
-        match self.db.is_same(table.database()) {
-            true => Ok(()),
-            false => {
-                let table = table.schema().name().into();
-                Err(Error::OtherDatabase { table, reader: "transaction" })
-            }
+        if self.db.is_same(table.database()) {
+            Ok(())
+        } else {
+            let table = table.schema().name().into();
+            Err(Error::OtherDatabase { table, reader: "transaction" })
         }
     }
 
@@ -160,7 +160,8 @@ impl Transaction {
     /// # Errors
     /// `TxnTooLarge` when the budget has no memory for the copy.
     pub(super) fn written(&self, core: &TableCore, range: Option<&Range>) -> Result<Written> {
-        let (tables, mut loan) = (self.tables.borrow(), Loan::new(self.db.clone()));
+        let tables = self.tables.borrow();
+        let mut loan = Loan::new(self.db.clone());
         let touched = tables.iter().find(|touched| touched.core().id() == core.id());
         let records = match touched.filter(|touched| touched.written_size().records > 0) {
             Some(touched) => {
@@ -401,7 +402,8 @@ impl Commit {
     fn write_all<'c>(&'c self, order: &[Place], steps: &mut Steps<'c>) -> Result<()> {
         for place in order {
             let touched = &self.tables[place.table];
-            let (core, number) = (touched.core(), place.number);
+            let core = touched.core();
+            let number = place.number;
             if number.is_multiple_of(AHEAD) {
                 // Has the processor fetch what the next ones need at the same time, if numbers are
                 // in order.

@@ -41,16 +41,18 @@ impl Transaction {
             // Pages need not be written out, and have room for records already.
             return Ok(());
         }
-        let (pager, more_bytes) = (self.db.pager(), payload.map_or(0, <[u8]>::len));
+        let pager = self.db.pager();
+        let more_bytes = payload.map_or(0, <[u8]>::len);
         let touched = &mut tables[place.table];
         let core = Arc::clone(touched.core());
         touched.note_page(place.number, |key| core.page_of(pager, key));
         let changed: usize = tables.iter().map(Touched::changed_pages).sum();
         let written: usize = tables.iter().map(|touched| touched.written_size().bytes).sum();
         let most_bytes = usize::try_from(pager.most_written_bytes()).unwrap_or(usize::MAX);
-        match written + more_bytes <= most_bytes && changed < most_bytes / PAGE_BYTES {
-            true => Ok(()),
-            false => Err(Error::TxnTooLarge { most_bytes }),
+        if written + more_bytes <= most_bytes && changed < most_bytes / PAGE_BYTES {
+            Ok(())
+        } else {
+            Err(Error::TxnTooLarge { most_bytes })
         }
     }
 }

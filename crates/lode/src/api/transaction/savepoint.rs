@@ -83,7 +83,10 @@ impl Transaction {
     /// ```
     pub fn savepoint(&self) -> Savepoint {
         let mut savepoints = self.savepoints.borrow_mut();
-        let (number, written) = (NEXT.fetch_add(1, Ordering::Relaxed), savepoints.written.len());
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let written = savepoints.written.len();
+        let last = savepoints.kept.last().map_or(0, |last| last.written);
+        debug_assert!(last <= written, "savepoints follow each other");
         savepoints.kept.push(Kept { number, written });
         Savepoint { number }
     }
@@ -95,6 +98,7 @@ impl Transaction {
         let mut savepoints = self.savepoints.borrow_mut();
         let Some(at) = savepoints.place_of(point) else { return };
         let written = savepoints.kept[at].written;
+        debug_assert!(written <= savepoints.written.len(), "a savepoint is of the past");
         savepoints.kept.truncate(at + 1);
         let mut tables = self.tables.borrow_mut();
         for Before { place, wanted } in savepoints.written.drain(written..).rev() {

@@ -86,8 +86,11 @@ pub(super) struct Touched {
 
 impl Touched {
     pub(super) fn new(core: Arc<TableCore>) -> Self {
-        let (keys, entries, payloads) = (Vec::new(), Vec::new(), Vec::new());
-        let (numbers, sparse_above_bytes) = (HashTable::new(), LEAST_SPARSE_BYTES);
+        let keys = Vec::new();
+        let entries = Vec::new();
+        let payloads = Vec::new();
+        let numbers = HashTable::new();
+        let sparse_above_bytes = LEAST_SPARSE_BYTES;
         let written = CommitSize::default();
         let pages = HashMap::new();
         Self { core, keys, entries, numbers, payloads, sparse_above_bytes, written, pages }
@@ -125,12 +128,14 @@ impl Touched {
             let bytes = wanted.map_or(0, |piece| piece.size as usize);
             let CommitSize { records, bytes: all_bytes } = &mut self.written;
             for (sum, by) in [(records, 1), (all_bytes, bytes)] {
+                debug_assert!(is_added || *sum >= by, "what is taken off was counted");
                 *sum = if is_added { *sum + by } else { *sum - by };
             }
         }
         let was_written = self.entries[number].wanted.is_some();
         if let Some(page) = self.entries[number].page.filter(|_| was_written != wanted.is_some()) {
             let count = self.pages.entry(page).or_default();
+            debug_assert!(*count > 0 || !was_written, "a page was counted for each of its records");
             *count = if was_written { *count - 1 } else { *count + 1 };
             if *count == 0 {
                 self.pages.remove(&page);
@@ -178,6 +183,7 @@ impl Touched {
 
     /// Notes the payload of a record that is new here; returns its number.
     pub(super) fn note(&mut self, key: &[u8], seen: Option<&[u8]>) -> usize {
+        debug_assert!(self.find(key).is_none(), "a record is noted once");
         let number = self.entries.len();
         let seen = seen.map(|payload| self.keep(payload));
         self.keys.extend_from_slice(key);
@@ -196,7 +202,10 @@ impl Touched {
 
     fn keep(&mut self, payload: &[u8]) -> Piece {
         // A transaction is smaller than what 32 bits can count.
-        let (from, size) = (self.payloads.len() as u32, payload.len() as u32);
+        let end = self.payloads.len() + payload.len();
+        debug_assert!(u32::try_from(end).is_ok(), "32 bits have a place in a transaction");
+        let from = self.payloads.len() as u32;
+        let size = payload.len() as u32;
         let piece = Piece { from, size, room: size };
         self.payloads.extend_from_slice(payload);
         piece
@@ -255,6 +264,7 @@ impl Touched {
             && undone.from + undone.room == self.payloads.len() as u32
             && before.flatten().is_none_or(|before| before.from != undone.from)
         {
+            debug_assert!(undone.from as usize <= self.payloads.len(), "the last piece goes");
             self.payloads.truncate(undone.from as usize);
         }
     }
@@ -268,18 +278,21 @@ impl Touched {
         let payloads = &mut self.payloads;
         for Entry { seen, wanted, .. } in &mut self.entries {
             for piece in seen.iter_mut().chain(wanted.iter_mut().flatten()) {
-                let (from, size) = (payloads.len() as u32, piece.size);
+                let from = payloads.len() as u32;
+                let size = piece.size;
                 payloads.extend_from_slice(&old[piece.from as usize..][..size as usize]);
                 *piece = Piece { from, size, room: size };
             }
         }
+        debug_assert!(payloads.len() <= old.len(), "no more is kept than there was");
         self.sparse_above_bytes = (2 * payloads.len()).max(LEAST_SPARSE_BYTES);
     }
 
     /// Copies the writes, all or a range, in the order of keys.
     pub(super) fn written(&self, range: Option<&Range>) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
         let written = (0..self.count()).filter_map(|number| {
-            let (key, wanted) = (self.key(number), self.wanted(number)?);
+            let key = self.key(number);
+            let wanted = self.wanted(number)?;
             let is_asked_for = range.is_none_or(|range| range.contains(key));
             is_asked_for.then(|| (key.to_vec(), wanted.map(<[u8]>::to_vec)))
         });

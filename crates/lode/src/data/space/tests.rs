@@ -123,7 +123,8 @@ fn what_is_given_back_is_set_aside_again_before_pages_are_written_there() {
     };
     (0..3).for_each(|_| checkpoint(&data));
     let slots = |bytes: u64| (bytes / SLOT_BYTES as u64) as u32;
-    let (length, before) = (data.length_bytes(), slots(data.space_bytes()));
+    let length = data.length_bytes();
+    let before = slots(data.space_bytes());
     assert!(before > 2 * PAGES, "each page is there twice: {before} slots");
     data.reserve_only(64);
     data.give_back();

@@ -88,7 +88,8 @@ fn a_database_without_work_gives_space_back() {
     run.db.checkpoint().expect("space");
     let before = run.db.statistics().data_bytes;
     assert_eq!(run.wait(10), before, "too early");
-    let (after, least) = (run.wait(2), 12_500 * RECORD_BYTES as u64);
+    let after = run.wait(2);
+    let least = 12_500 * RECORD_BYTES as u64;
     assert!(after < least * 2, "{after} of {before} bytes are left");
     let log = run.db.engine().store().and_then(Store::log).expect("it is on a disk");
     assert!(log.unused_bytes() <= 64 << 10, "{} bytes of the log", log.unused_bytes());
@@ -121,7 +122,8 @@ fn it_ends_when_it_is_not_to_go_on() {
     let mut run = Run::new(&options());
     run.insert(0..50_000);
     run.wait(1);
-    let (asked, before) = (Cell::new(0), run.db.statistics().data_bytes);
+    let asked = Cell::new(0);
+    let before = run.db.statistics().data_bytes;
     run.now += LEAST_PAUSE;
     let goes_on = || {
         asked.set(asked.get() + 1);
@@ -139,7 +141,8 @@ fn it_comes_to_its_end_another_time() {
         let mut run = Run::new(&options());
         run.insert(0..50_000);
         run.wait(1);
-        let (asked, before) = (Cell::new(0), run.db.statistics().data_bytes);
+        let asked = Cell::new(0);
+        let before = run.db.statistics().data_bytes;
         let table = run.table.clone();
         run.now += LEAST_PAUSE;
         let writes = || {
@@ -248,7 +251,8 @@ fn light_writes_do_not_keep_sparse_pages() {
 fn many_looks_do_not_make_writes_light() {
     let mut run = Run::new(&options());
     run.insert(0..50_000);
-    let (before, start) = (run.db.statistics().data_bytes, run.now);
+    let before = run.db.statistics().data_bytes;
+    let start = run.now;
     for look in 0..400 {
         let first = 50_000 + look * BUSY / 10;
         run.insert(first..first + BUSY / 10);

@@ -16,7 +16,7 @@ struct Placed {
 
 /// The new slots of a bucket's records, in the order in which they are moved: from a free slot on,
 /// around the end of the page.
-struct Plan {
+pub(in crate::hash) struct Plan {
     /// The records that stay from the start on, and those that move from the end backwards.
     records: Vec<Placed>,
     stay: usize,
@@ -64,6 +64,7 @@ impl Taken {
     /// taken before it cannot be guessed, so they are not looked at one by one.
     #[inline(always)]
     fn first_free(&self, from: usize) -> usize {
+        debug_assert!(self.bits[..self.words].iter().any(|bits| *bits != u64::MAX), "one is free");
         let mut at = from / 64;
         let mut free = !self.bits[at] & u64::MAX << (from % 64);
         while free == 0 {
@@ -96,7 +97,8 @@ impl Slots {
     /// Returns true if the records of two buckets fit in one.
     pub(in crate::hash) fn fit_together(
         &self,
-        (one, other): (Page<'_>, Page<'_>),
+        one: Page<'_>,
+        other: Page<'_>,
         joins: Joins,
     ) -> bool {
         let most = match joins {
@@ -118,17 +120,35 @@ impl Slots {
         is_high: impl Fn(&[u8]) -> (bool, usize),
     ) -> Result<(), &'static str> {
         let plan = self.plan_split(low.page_ref(), is_high)?;
+        self.copy_moving(&plan, low.page_ref(), high);
+        self.keep_staying(&plan, low);
+        Ok(())
+    }
+
+    /// Copies the records that a plan moves to a page of zeros.
+    pub(in crate::hash) fn copy_moving(&self, plan: &Plan, low: Page<'_>, high: &mut PageMut<'_>) {
+        debug_assert_eq!(self.records(high.page_ref()), 0, "a new bucket has no records");
         // A free slot comes before the first record. No record moves further from its home, since
         // no more records come before it.
         let mut taken = Taken::none(self.count);
         for Placed { slot, home } in plan.moving() {
             let to = taken.first_free(home.into());
             taken.take(to);
-            let (from, at) = (self.start_of(slot.into()), self.start_of(to));
-            let first = self.tagged(low.get_at(from), home.into(), to);
-            self.copy(high, low.page_ref(), (from, at), first);
-            low.set_at(from, 0);
+            let from = self.start_of(slot.into());
+            let at = self.start_of(to);
+            self.copy(high, low, from, at, self.tagged(low.get_at(from), home.into(), to));
         }
+        self.count_records(high, |_| plan.moving().len() as u64);
+    }
+
+    /// Removes the records that a plan moves from their bucket, and closes the gaps.
+    pub(in crate::hash) fn keep_staying(&self, plan: &Plan, low: &mut PageMut<'_>) {
+        debug_assert_eq!(
+            self.records(low.page_ref()),
+            plan.staying().len() + plan.moving().len(),
+            "the bucket is as it was planned for"
+        );
+        plan.moving().for_each(|Placed { slot, .. }| low.set_at(self.start_of(slot.into()), 0));
         let mut taken = Taken::none(self.count);
         plan.staying().for_each(|Placed { slot, .. }| taken.take(slot.into()));
         for Placed { slot, home } in plan.staying() {
@@ -139,22 +159,22 @@ impl Slots {
             if self.stride > SHORT_BYTES && to == usize::from(slot) {
                 continue;
             }
-            let (from, at) = (self.start_of(slot.into()), self.start_of(to));
+            let from = self.start_of(slot.into());
+            let at = self.start_of(to);
             let first = low.get_at(from);
             // Free, before it may be taken again.
             low.set_at(from, first & !TAG);
             let page = low.page_ref();
-            self.copy(low, page, (from, at), self.tagged(first, home.into(), to));
+            self.copy(low, page, from, at, self.tagged(first, home.into(), to));
         }
-        self.count_records(high, |_| plan.moving().len() as u64);
         self.count_records(low, |_| plan.staying().len() as u64);
-        Ok(())
     }
 
     /// Returns the first word of a slot with another tag: that of a record with this home.
     #[inline(always)]
     fn tagged(&self, first: u64, home: usize, slot: usize) -> u64 {
         let distance = if slot >= home { slot - home } else { slot + self.count - home };
+        debug_assert!(distance < MOST_TAG, "a tag has room for the distance");
         first & !TAG | (HOME_TAG + distance as u64)
     }
 
@@ -162,7 +182,7 @@ impl Slots {
     ///
     /// # Errors
     /// The record that is not where it belongs.
-    fn plan_split(
+    pub(in crate::hash) fn plan_split(
         &self,
         words: Page<'_>,
         is_high: impl Fn(&[u8]) -> (bool, usize),
@@ -171,11 +191,13 @@ impl Slots {
         let start = start.ok_or("it has no free slot")?;
         let mut key = vec![0; self.shape.key_size];
         let mut records = vec![Placed::default(); self.count];
-        let (mut stay, mut move_from) = (0, self.count);
+        let mut stay = 0;
+        let mut move_from = self.count;
         // Slots before this one that are taken.
         let mut run = 0;
         let mut is_wrong = false;
-        let (mut slot, mut at) = (start, self.start_of(start));
+        let mut slot = start;
+        let mut at = self.start_of(start);
         for _ in 1..self.count {
             (slot, at) = (slot + 1, at + self.stride);
             if slot == self.count {
@@ -211,6 +233,7 @@ impl Slots {
         if found > self.most || found != self.records(words) {
             return Err("it does not have as many records as it says");
         }
+        debug_assert!(stay <= move_from, "each record stays or moves");
         Ok(Plan { records, stay, move_from })
     }
 
@@ -287,8 +310,10 @@ impl Slots {
             }
             let from = self.start_of(slot);
             let first = self.tagged(old.words().get_at(from), home, to);
-            self.copy(words, old.words(), (from, self.start_of(to)), first);
+            self.copy(words, old.words(), from, self.start_of(to), first);
         }
+        let words = words.page_ref();
+        debug_assert_eq!(self.records(words), self.records(old.words()) + 1, "one is inserted");
     }
 
     /// Inserts the records of another bucket; `home` returns the home of a key.
@@ -315,6 +340,7 @@ impl Slots {
             }
             self.insert(target, found, probe, payload);
         }
+        debug_assert!(self.records(target.page_ref()) <= self.most, "the records fit in one");
         Ok(())
     }
 }

@@ -41,7 +41,8 @@ impl Directory {
     pub(crate) fn new(path: &Path, access: Access) -> Result<Self> {
         let mut options = fs::File::options();
         let directory = options.read(true).custom_flags(OFlag::O_DIRECTORY.bits()).open(path)?;
-        let (directory, names) = (Arc::new(directory), Names::default());
+        let directory = Arc::new(directory);
+        let names = Names::default();
         Ok(Self { directory, access, home: Home::here(), names })
     }
 

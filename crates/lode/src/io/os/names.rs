@@ -143,7 +143,8 @@ fn is_gone(error: &Error) -> bool {
 }
 
 /// Returns true if any change of the directory from now on changes its time too.
-fn is_long_ago((seconds, nanos): Stamp) -> bool {
+fn is_long_ago(stamp: Stamp) -> bool {
+    let (seconds, nanos) = stamp;
     let (Ok(seconds), Ok(nanos)) = (u64::try_from(seconds), u32::try_from(nanos)) else {
         return false;
     };

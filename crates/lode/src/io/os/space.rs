@@ -16,9 +16,10 @@ use super::super::mapped::Ahead;
 pub(super) fn set_aside(file: &fs::File, size_bytes: u64, bytes: Range<u64>) -> Result<()> {
     use nix::fcntl::FallocateFlags;
 
-    match allocate(file, FallocateFlags::empty(), &bytes)? {
-        true => Ok(()),
-        false => fill(file, bytes.start.max(size_bytes), bytes.end),
+    if allocate(file, FallocateFlags::empty(), &bytes)? {
+        Ok(())
+    } else {
+        fill(file, bytes.start.max(size_bytes), bytes.end)
     }
 }
 
@@ -58,7 +59,8 @@ fn allocate(
         return Ok(true);
     }
     let offset = |at: u64| i64::try_from(at).map_err(|_| Error::from(ErrorKind::FileTooLarge));
-    let (start, size) = (offset(bytes.start)?, offset(bytes.end)? - offset(bytes.start)?);
+    let start = offset(bytes.start)?;
+    let size = offset(bytes.end)? - offset(bytes.start)?;
     loop {
         match fallocate(file, flags, start, size) {
             Ok(()) => return Ok(true),

@@ -140,7 +140,8 @@ impl Content {
 
     /// Flips a bit in all versions of the sector, so that a crash does not flip it back.
     pub(super) fn flip_bit(&mut self, bit: u64) {
-        let (at, mask) = ((bit / 8) as usize, 1 << (bit % 8));
+        let at = (bit / 8) as usize;
+        let mask = 1 << (bit % 8);
         self.bytes[at] ^= mask;
         if let Some(history) = self.sectors.get_mut(&(at / SECTOR_BYTES)) {
             history.versions_mut().for_each(|sector| sector[at % SECTOR_BYTES] ^= mask);

@@ -296,7 +296,9 @@ fn with_the_power_on_again_nothing_was_synced_or_lost_meanwhile() {
 
 #[test]
 fn all_survives_one_crash_in_four_and_nothing_another() {
-    let (mut all, mut nothing, mut others) = (0, 0, BTreeSet::new());
+    let mut all = 0;
+    let mut nothing = 0;
+    let mut others = BTreeSet::new();
     for seed in 0..1000 {
         let (disk, file) = disk_with_ones(64);
         file.write_at(0, &[2; 64 * 512]).unwrap();

@@ -17,7 +17,7 @@ use super::{Cells, PIECE};
 /// # Safety
 /// The pieces at `from` and at `to` are in their pages.
 #[inline(always)]
-pub(super) unsafe fn copy_piece((page, from): (&Cells, usize), (cells, to): (&Cells, usize)) {
+pub(super) unsafe fn copy_piece(page: &Cells, from: usize, cells: &Cells, to: usize) {
     // SAFETY: as in a load and a store.
     unsafe { copy(page.as_ptr().cast::<u8>().add(from), cells.as_ptr().cast::<u8>().add(to)) }
 }

@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering;
 use super::{Cells, PIECE};
 
 pub(super) fn load(cells: &Cells, from: usize) -> u64 {
-    let (at, shift) = (from / 8, from % 8 * 8);
+    let at = from / 8;
+    let shift = from % 8 * 8;
     let low = cells[at].load(Ordering::Relaxed) >> shift;
     match shift {
         0 => low,
@@ -15,7 +16,8 @@ pub(super) fn load(cells: &Cells, from: usize) -> u64 {
 
 /// Stores those bits of a number that are in a mask, at a place.
 fn store_bits(cells: &Cells, to: usize, number: u64, mask: u64) {
-    let (at, shift) = (to / 8, to % 8 * 8);
+    let at = to / 8;
+    let shift = to % 8 * 8;
     let put = |at: usize, number: u64, mask: u64| {
         let beside = cells[at].load(Ordering::Relaxed) & !mask;
         cells[at].store(beside | number & mask, Ordering::Relaxed);
@@ -27,9 +29,10 @@ fn store_bits(cells: &Cells, to: usize, number: u64, mask: u64) {
 }
 
 pub(super) fn store(cells: &Cells, to: usize, number: u64) {
-    match to.is_multiple_of(8) {
-        true => cells[to / 8].store(number, Ordering::Relaxed),
-        false => store_bits(cells, to, number, u64::MAX),
+    if to.is_multiple_of(8) {
+        cells[to / 8].store(number, Ordering::Relaxed)
+    } else {
+        store_bits(cells, to, number, u64::MAX)
     }
 }
 
@@ -46,7 +49,7 @@ pub(super) fn store_one(cells: &Cells, to: usize, number: u8) {
 }
 
 /// Copies a piece of one page to another, which may be the same, also where the pieces overlap.
-pub(super) fn copy_piece((page, from): (&Cells, usize), (cells, to): (&Cells, usize)) {
+pub(super) fn copy_piece(page: &Cells, from: usize, cells: &Cells, to: usize) {
     let mut piece = [0; PIECE];
     load_piece(page, from, &mut piece);
     store_piece(cells, to, &piece);

@@ -31,9 +31,10 @@ impl Node<'_> {
     pub(super) fn fence_size(self, which: u64) -> usize {
         let most = self.layout.shape.key_size;
         let shift = if which == LOWER { LOWER_SHIFT } else { UPPER_SHIFT };
-        match self.layout.shape.is_variable {
-            false => most,
-            true => ((self.words.get(1) >> shift & 0xffff) as usize).min(most),
+        if self.layout.shape.is_variable {
+            ((self.words.get(1) >> shift & 0xffff) as usize).min(most)
+        } else {
+            most
         }
     }
 

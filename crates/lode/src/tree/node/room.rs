@@ -25,7 +25,8 @@ impl Node<'_> {
 
     /// Returns the number of these keys that fit one after another.
     pub(in crate::tree) fn room_for<'k>(self, keys: impl Iterator<Item = &'k [u8]>) -> usize {
-        let (level, mut room) = (self.level(), self.room());
+        let level = self.level();
+        let mut room = self.room();
         keys.take_while(|key| {
             let taken = ENTRY_BYTES + self.layout.record_size(level, key.len());
             let left = room.checked_sub(taken);
@@ -62,7 +63,8 @@ impl Node<'_> {
         if !self.layout.shape.is_variable {
             return count / 2;
         }
-        let (half, mut size) = (self.used() / 2, 0);
+        let half = self.used() / 2;
+        let mut size = 0;
         let before = (0..count).take_while(|at| {
             size += self.size(*at);
             size <= half
@@ -85,9 +87,10 @@ impl Node<'_> {
 
     /// Returns the bytes that entries and their records take up.
     pub(in crate::tree) fn size_of(self, entries: Range<usize>) -> usize {
-        match self.layout.shape.is_variable {
-            false => entries.len() * self.size(0),
-            true => entries.map(|at| self.size(at)).sum(),
+        if self.layout.shape.is_variable {
+            entries.map(|at| self.size(at)).sum()
+        } else {
+            entries.len() * self.size(0)
         }
     }
 }

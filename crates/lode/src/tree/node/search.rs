@@ -35,12 +35,14 @@ impl Node<'_> {
     /// Interpolation Search, CACM 21(7), 1978).
     #[inline(always)]
     fn guess(self, count: usize, head: u64) -> usize {
-        let (lowest, mut highest) = (self.words.get(2), self.words.get(3));
+        let lowest = self.words.get(2);
+        let mut highest = self.words.get(3);
         if highest == HIGHEST_HEAD {
             // The last node of a level does not bound its keys.
             highest = self.head(count.saturating_sub(1));
         }
-        let (from, to) = (head.saturating_sub(lowest), highest.saturating_sub(lowest));
+        let from = head.saturating_sub(lowest);
+        let to = highest.saturating_sub(lowest);
         let guess = from.wrapping_mul(count as u64) / to.max(1);
         (guess as usize).min(count)
     }
@@ -49,10 +51,12 @@ impl Node<'_> {
     /// after it: few if the keys are spread evenly.
     #[inline(always)]
     fn bracket(self, count: usize, head: u64) -> (usize, usize) {
-        let (guess, entry) = (self.guess(count, head), head << 16);
+        let guess = self.guess(count, head);
+        let entry = head << 16;
         // The entries between these two are on their way while they are looked at.
         self.words.fetch(ENTRIES + guess);
-        let (mut low, mut high) = (guess.saturating_sub(LINE), (guess + LINE).min(count));
+        let mut low = guess.saturating_sub(LINE);
+        let mut high = (guess + LINE).min(count);
         let mut step = LINE;
         while low > 0 && !self.is_before(low - 1, entry) {
             // A wrong guess costs a few steps more.
@@ -72,26 +76,31 @@ impl Node<'_> {
     #[inline(always)]
     fn first_from(self, count: usize, head: u64) -> usize {
         let (mut low, high) = self.bracket(count, head);
-        let (mut rest, entry) = (high - low, head << 16);
+        let mut rest = high - low;
+        let entry = head << 16;
         // The half that it is in cannot be guessed: so there is no branch.
         while rest > 1 {
             let half = rest / 2;
             low += half * usize::from(self.is_before(low + half - 1, entry));
             rest -= half;
         }
+        debug_assert!(low + rest <= count, "a search stays among the entries");
         low + usize::from(rest == 1 && self.is_before(low, entry))
     }
 
     /// Returns the place of a key, or where it would be.
     #[inline(always)]
     pub(in crate::tree) fn search(self, key: SearchKey<'_>) -> Result<usize, usize> {
-        let (count, common) = (self.count(), self.common());
+        let count = self.count();
+        let common = self.common();
         let head = head_of(key, common);
         let first = self.first_from(count, head);
-        match first < count && self.head(first) == head {
-            false => Err(first),
-            true if common + HEAD_BYTES >= key.bytes().len() => Ok(first),
-            true => self.search_among(first..count, key, common),
+        if first >= count || self.head(first) != head {
+            Err(first)
+        } else if common + HEAD_BYTES >= key.bytes().len() {
+            Ok(first)
+        } else {
+            self.search_among(first..count, key, common)
         }
     }
 
@@ -103,9 +112,11 @@ impl Node<'_> {
         key: SearchKey<'_>,
         common: usize,
     ) -> Result<usize, usize> {
-        let (head, Range { start: mut low, end: count }) = (head_of(key, common), entries);
+        let head = head_of(key, common);
+        let Range { start: mut low, end: count } = entries;
         // Few have the same head, so they are searched from the first one on, in steps that double.
-        let (mut end, mut step) = (low, 1);
+        let mut end = low;
+        let mut step = 1;
         while end < count && self.head(end) == head {
             end += step;
             step *= 2;
@@ -115,9 +126,10 @@ impl Node<'_> {
         let next = key.eight_from(from);
         while low < end {
             let middle = low + (end - low) / 2;
-            let order = match self.head(middle) == head {
-                true => self.compare_rest(middle, key.bytes(), from, next),
-                false => Ordering::Greater,
+            let order = if self.head(middle) == head {
+                self.compare_rest(middle, key.bytes(), from, next)
+            } else {
+                Ordering::Greater
             };
             match order {
                 Ordering::Equal => return Ok(middle),
@@ -152,7 +164,8 @@ impl Node<'_> {
     /// `next` has the eight bytes of the other from there on, or fewer and zeros after them.
     #[inline]
     fn compare_rest(self, at: usize, key: &[u8], from: usize, next: u64) -> Ordering {
-        let (start, size) = (self.key_at(at), self.key_size(at));
+        let start = self.key_at(at);
+        let size = self.key_size(at);
         let count = key.len().min(size).saturating_sub(from).min(8);
         let own = self.words.get_bytes(start + from, count);
         match own.cmp(&first_bytes(next, count)) {
@@ -165,8 +178,10 @@ impl Node<'_> {
     /// Compares the rest of keys that share many bytes.
     #[cold]
     fn compare_far(self, at: usize, key: &[u8], from: usize) -> Ordering {
-        let (mut piece, mut from) = ([0; PIECE], from);
-        let (start, size) = (self.key_at(at), self.key_size(at));
+        let mut piece = [0; PIECE];
+        let mut from = from;
+        let start = self.key_at(at);
+        let size = self.key_size(at);
         while from < key.len().min(size) {
             let count = PIECE.min(key.len().min(size) - from);
             self.words.read(start + from, &mut piece[..count]);

@@ -42,10 +42,12 @@ fn first_of(bytes: &[u8]) -> u128 {
     if let Some(all) = bytes.first_chunk() {
         u128::from_be_bytes(*all)
     } else if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
-        let (first, last) = (u64::from_be_bytes(*first), u64::from_be_bytes(*last));
+        let first = u64::from_be_bytes(*first);
+        let last = u64::from_be_bytes(*last);
         u128::from(first) << 64 | u128::from(last) << missing_bits
     } else if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
-        let (first, last) = (u32::from_be_bytes(*first), u32::from_be_bytes(*last));
+        let first = u32::from_be_bytes(*first);
+        let last = u32::from_be_bytes(*last);
         u128::from(first) << 96 | u128::from(last) << missing_bits
     } else {
         bytes.iter().rev().fold(0, |number, byte| number >> 8 | u128::from(*byte) << 120)

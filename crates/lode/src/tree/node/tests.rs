@@ -85,7 +85,8 @@ proptest! {
         let in_low = all.range(..keys[before].clone()).count();
         let stay = all.range(..keys[after].clone()).count();
         let boundary = Some(&keys[after]);
-        let (new_low, new_high) = (fences(shape, None, boundary), fences(shape, boundary, None));
+        let new_low = fences(shape, None, boundary);
+        let new_high = fences(shape, boundary, None);
         if after < before {
             high.set_fences(&new_high);
             high.insert_from(0, *low, stay..in_low);

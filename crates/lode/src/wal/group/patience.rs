@@ -30,7 +30,8 @@ pub(super) struct Patience {
 
 impl Patience {
     pub(super) fn new() -> Self {
-        let (took, ended) = (Duration::ZERO, Instant::now());
+        let took = Duration::ZERO;
+        let ended = Instant::now();
         Self { expected: 0, took, ended, came: 0, some_wait: false, doubt: 0 }
     }
 
@@ -64,17 +65,15 @@ impl Patience {
     }
 
     /// Notes that a sync has ended with `here` threads, of which `later` had come during it.
-    pub(super) fn note_sync(
-        &mut self,
-        (ended, took): (Instant, Duration),
-        here: usize,
-        later: usize,
-    ) {
-        let doubt = match self.some_wait {
-            true => self.doubt.saturating_sub(1),
-            false if self.came < self.expected => MOST_DOUBT,
-            false => self.doubt,
+    pub(super) fn note_sync(&mut self, ended: Instant, took: Duration, here: usize, later: usize) {
+        let doubt = if self.some_wait {
+            self.doubt.saturating_sub(1)
+        } else if self.came < self.expected {
+            MOST_DOUBT
+        } else {
+            self.doubt
         };
+        debug_assert!(later < here, "one of the threads has led the sync");
         *self = Self { expected: here, took, ended, came: 0, some_wait: later > 0, doubt };
     }
 }
@@ -102,7 +101,7 @@ mod tests {
         fn sync(&mut self, here: usize, later: usize) -> Duration {
             (0..later).for_each(|_| self.come(0));
             self.now += TOOK;
-            self.patience.note_sync((self.now, TOOK), here + later, later);
+            self.patience.note_sync(self.now, TOOK, here + later, later);
             self.patience.wait()
         }
 
@@ -195,7 +194,7 @@ mod tests {
     #[test]
     fn no_wait_is_longer_than_the_longest() {
         let mut patience = Patience::new();
-        patience.note_sync((Instant::now(), Duration::from_secs(60)), 2, 0);
+        patience.note_sync(Instant::now(), Duration::from_secs(60), 2, 0);
         assert_eq!(patience.wait(), MOST_WAIT);
     }
 }

@@ -30,7 +30,8 @@ fn syncs_if_the_first_leads_to(end: u64) -> u64 {
         Ok(position(end))
     };
     std::thread::scope(|scope| {
-        let (group, sync_to) = (&group, &sync_to);
+        let group = &group;
+        let sync_to = &sync_to;
         let first = scope.spawn(move || {
             group.sync(position(1), || {
                 may_begin.recv().unwrap();
@@ -65,7 +66,9 @@ fn a_thread_that_comes_during_a_sync_that_leads_far_enough_needs_no_other() {
 fn all_sync(threads: u64, records: u64, took: Duration, pause_us: u64) {
     let group = Group::new(position(0));
     // The end of the appended log, and of the synced one. Only one sync is in progress at a time.
-    let (appended, synced, syncing) = (AtomicU64::new(0), AtomicU64::new(0), Mutex::new(()));
+    let appended = AtomicU64::new(0);
+    let synced = AtomicU64::new(0);
+    let syncing = Mutex::new(());
     let work = || {
         let _alone = syncing.try_lock().unwrap();
         let end = appended.load(Ordering::SeqCst);
@@ -75,7 +78,10 @@ fn all_sync(threads: u64, records: u64, took: Duration, pause_us: u64) {
     };
     std::thread::scope(|scope| {
         for thread in 0..threads {
-            let (group, appended, synced, work) = (&group, &appended, &synced, &work);
+            let group = &group;
+            let appended = &appended;
+            let synced = &synced;
+            let work = &work;
             scope.spawn(move || {
                 for record in 0..records {
                     let own = appended.fetch_add(1, Ordering::SeqCst) + 1;
@@ -119,7 +125,8 @@ fn all_say(end: impl FnOnce() -> Result<LogPosition> + Send) -> [Option<Result<(
         let second = scope.spawn(move || group.sync(position(2), nothing_more));
         wait_for(group, 2);
         begin.send(()).unwrap();
-        let (first, second) = (first.join().ok(), second.join().ok());
+        let first = first.join().ok();
+        let second = second.join().ok();
         [first, second, Some(group.sync(position(0), nothing_more))]
     })
 }
