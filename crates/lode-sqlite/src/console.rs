@@ -8,15 +8,17 @@ use rusqlite::{
     Batch, Connection, Error, ErrorCode, InterruptHandle, OpenFlags, Result, Statement, ffi,
 };
 
-use crate::attach::{HiddenTable, add_module};
-use crate::error::{error, of_engine};
-use crate::functions::{
-    Current, add_definitions, clear_table, create, drop_table, lock, same_name, set_current,
+use crate::attach::add_module;
+use crate::attach::attached::{Attached, HiddenTable};
+use crate::attach::functions::{
+    Current, add_definitions, clear_table, create, drop_table, lock, set_current,
 };
-use crate::guard::Guard;
-use crate::lexer::Script;
-use crate::math::add_functions;
-use crate::statement::Kind;
+use crate::attach::guard::Guard;
+use crate::error::{error, of_engine};
+use crate::language::ddl::same_name;
+use crate::language::lexer::Script;
+use crate::language::statement::Kind;
+use crate::values::math::add_functions;
 
 /// A connection of SQLite on a database of Lode, in which `CREATE TABLE` and `DROP TABLE` make and
 /// drop tables of the database, and nothing can be written that would be kept nowhere: temporary
@@ -151,10 +153,7 @@ impl Console {
         Ok(())
     }
 
-    fn define<T>(
-        &self,
-        work: impl FnOnce(&Connection, &mut crate::attach::Attached) -> Result<T>,
-    ) -> Result<T> {
+    fn define<T>(&self, work: impl FnOnce(&Connection, &mut Attached) -> Result<T>) -> Result<T> {
         let mut current = lock(&self.current);
         let none = || error(ffi::SQLITE_MISUSE, "the console has no database");
         work(&self.connection, current.as_mut().ok_or_else(none)?)

@@ -16,8 +16,9 @@ use lode::{ColumnId, Cursor, Database, KeyKind, ReadTable, RowRef, Schema, Snaps
 
 use crate::clock::Moment;
 use crate::error::{Error, Result};
+use crate::kind::Kind;
 use crate::name::MOST_NAME_BYTES;
-use crate::value::{Kind, MOST_VALUE_BYTES, ValueRef};
+use crate::value::{MOST_VALUE_BYTES, ValueRef};
 
 /// The id of an entry. None is used twice.
 pub(crate) type Id = u64;

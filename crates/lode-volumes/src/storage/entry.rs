@@ -9,8 +9,8 @@ use arc_swap::ArcSwapOption;
 
 use super::Inner;
 use super::mounts::{Access, Mounted};
-use crate::entry::Entry;
 use crate::error::{Error, Result};
+use crate::handles::entry::Entry;
 use crate::name::{child_path, expect_name};
 use crate::value::{Value, ValueRef, to_value};
 

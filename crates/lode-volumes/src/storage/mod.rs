@@ -1,21 +1,19 @@
 //! Several volumes as one: storages, mounts and priorities.
 
-mod claim;
 mod entry;
 mod mounts;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, RwLock};
 
-pub(crate) use claim::Claim;
 pub use entry::StorageEntry;
 use mounts::Mounts;
 pub use mounts::{Access, Mount};
 
 use crate::error::{Error, Result};
+use crate::handles::volume::Volume;
 use crate::lock::{read, write};
 use crate::name::{names_of, usual_path};
-use crate::volume::Volume;
 
 /// Volumes that are mounted at paths, and read and written as one tree.
 ///

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::entry::Entry;
 use crate::error::{Error, Result};
+use crate::handles::entry::Entry;
+use crate::handles::volume::Volume;
 use crate::name::{is_below, usual_path};
-use crate::volume::Volume;
 
 /// The access that a storage has to a volume.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
