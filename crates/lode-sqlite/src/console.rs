@@ -20,10 +20,9 @@ use crate::language::lexer::Script;
 use crate::language::statement::Kind;
 use crate::values::math::add_functions;
 
-/// A connection of SQLite on a database of Lode, in which `CREATE TABLE` and `DROP TABLE` make and
-/// drop tables of the database, and nothing can be written that would be kept nowhere: temporary
-/// tables are made by `CREATE TEMP TABLE`, and what SQLite would only keep in its own memory is
-/// refused.
+/// A connection of SQLite on a database of Lode. `CREATE TABLE` and `DROP TABLE` make and drop
+/// tables of the database. `CREATE TEMP TABLE` makes temporary tables; any other write that SQLite
+/// would only keep in its own memory is refused.
 ///
 /// ```
 /// use lode_sqlite::{Console, Step};
@@ -88,7 +87,7 @@ impl Console {
         lock(&self.current).iter().flat_map(|attached| attached.hidden.clone()).collect()
     }
 
-    /// Returns true if a transaction has begun and not ended.
+    /// Returns true inside a transaction.
     pub fn is_in_transaction(&self) -> bool {
         !self.connection.is_autocommit()
     }
@@ -114,10 +113,7 @@ impl Console {
         while let Some(statement) = script.next_statement() {
             self.run_one(&statement, show)?;
         }
-        match script.is_blank() {
-            true => Ok(()),
-            false => self.run_one(&script.take_rest(), show),
-        }
+        if script.is_blank() { Ok(()) } else { self.run_one(&script.take_rest(), show) }
     }
 
     fn run_one<E: From<Error>>(

@@ -9,7 +9,7 @@
 //! | change several properties at once, or none | [`Volume::update`], [`Batch`] |
 //! | read a subtree as it was at one moment | [`Snapshot`], [`EntryAt`] |
 //! | let properties expire | [`Entry::expire_property`], [`Clock`] |
-//! | be told of changes | [`Volume::watch`], [`Watch`], [`Event`] |
+//! | watch changes | [`Volume::watch`], [`Watch`], [`Event`] |
 //! | move data in and out as lines of JSON | [`EntryAt::export`], [`Volume::import`] |
 //! | read and write several volumes as one | [`Storage`], [`Mount`], [`StorageEntry`] |
 //! | know what went wrong | [`Error`] |
@@ -23,7 +23,7 @@
 //! | module | job |
 //! |---|---|
 //! | `storage/` | several volumes as one tree |
-//! | `handles/` | what users hold: volumes, entries, batches, snapshots, lists, lines of JSON |
+//! | `handles/` | volumes, entries, batches, snapshots, lists, lines of JSON |
 //! | `core/` | the operations: links, properties, expiry, removal |
 //! | `open/` | entries in memory, with their properties |
 //! | `tables.rs`, `watch.rs`, `options.rs` | records of the database; watches; options |

@@ -7,7 +7,7 @@ use lode::Durability;
 
 use crate::clock::{Clock, SystemClock};
 
-/// How to open a volume.
+/// Options for opening a volume.
 ///
 /// ```
 /// use lode_volumes::{Durability, Options};

@@ -110,7 +110,7 @@ impl Attached {
             return Some(format!("table {twin:?} has the same name to SQLite, but for the case"));
         }
         if name.len() >= 7 && name.as_bytes()[..7].eq_ignore_ascii_case(b"sqlite_") {
-            return Some("SQLite keeps names that begin with sqlite_ for itself".into());
+            return Some("SQLite keeps names that start with sqlite_ for itself".into());
         }
         let has_zero = |name: &str| name.contains('\0');
         let table = match self.session.db().table(name) {

@@ -14,7 +14,7 @@ use crate::session::directories::Directories;
 /// The database in which tables are created and dropped: that which was attached last.
 pub(crate) type Current = Arc<Mutex<Option<Attached>>>;
 
-/// Flags that keep a function out of views and triggers of a file that somebody else wrote.
+/// Flags that keep a function out of views and triggers of a file from an unknown source.
 const FLAGS: FunctionFlags = FunctionFlags::SQLITE_UTF8.union(FunctionFlags::SQLITE_DIRECTONLY);
 
 /// Locks the database that was attached last, while nothing else uses it.
@@ -54,7 +54,8 @@ pub(crate) fn add_attach(
     directories: &Arc<Directories>,
     current: &Current,
 ) -> Result<()> {
-    let (directories, current) = (Arc::clone(directories), Arc::clone(current));
+    let directories = Arc::clone(directories);
+    let current = Arc::clone(current);
     connection.create_scalar_function("lode_attach", -1, FLAGS, move |context| {
         let arguments = (0..context.len()).map(|at| context.get::<String>(at));
         let arguments = arguments.collect::<Result<Vec<_>>>()?;
@@ -105,12 +106,13 @@ fn with_current(
 }
 
 fn expect_no_transaction(connection: &Connection) -> Result<()> {
-    match connection.is_autocommit() {
-        true => Ok(()),
-        false => Err(error(
+    if connection.is_autocommit() {
+        Ok(())
+    } else {
+        Err(error(
             ffi::SQLITE_ERROR,
             "tables of Lode are created and dropped outside of transactions; commit it first",
-        )),
+        ))
     }
 }
 

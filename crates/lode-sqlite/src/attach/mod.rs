@@ -33,7 +33,8 @@ static MODULES: AtomicU64 = AtomicU64::new(0);
 /// # Errors
 /// When the connection's text is not UTF-8, and those of SQLite.
 pub fn attach(connection: &Connection, database: &Database) -> Result<Vec<HiddenTable>> {
-    let (mut attached, current) = (add_module(connection, database)?, Current::default());
+    let mut attached = add_module(connection, database)?;
+    let current = Current::default();
     attached.all(connection)?;
     let hidden = attached.hidden.clone();
     set_current(&current, attached);
@@ -69,7 +70,8 @@ pub(crate) fn add_module(connection: &Connection, database: &Database) -> Result
 /// # Errors
 /// The errors of SQLite.
 pub fn register(connection: &Connection) -> Result<()> {
-    let (directories, current) = (Arc::new(Directories::default()), Current::default());
+    let directories = Arc::new(Directories::default());
+    let current = Current::default();
     let source = Source::Directories(Arc::clone(&directories));
     connection.create_module("lode", const { &MODULE }, Some(source))?;
     add_decimals(connection)?;

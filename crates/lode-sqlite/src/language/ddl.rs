@@ -128,7 +128,8 @@ pub(crate) fn parse(text: &str) -> Result<Definition, String> {
     }
     let name = reader.name("the name of a table")?;
     reader.expect('(')?;
-    let (mut columns, mut keys) = (Vec::<Column>::new(), Vec::<String>::new());
+    let mut columns = Vec::<Column>::new();
+    let mut keys = Vec::<String>::new();
     loop {
         if reader.takes_word("PRIMARY") {
             reader.expect_word("KEY")?;
@@ -147,11 +148,13 @@ pub(crate) fn parse(text: &str) -> Result<Definition, String> {
         }
     }
     reader.expect(')')?;
-    let kind = match reader.takes_word("USING") {
-        false => KeyKind::Tree,
-        true if reader.takes_word("HASH") => KeyKind::Hash,
-        true if reader.takes_word("TREE") => KeyKind::Tree,
-        true => return Err(reader.wrong("HASH or TREE should be here")),
+    let has_kind = reader.takes_word("USING");
+    let kind = if has_kind && reader.takes_word("HASH") {
+        KeyKind::Hash
+    } else if !has_kind || reader.takes_word("TREE") {
+        KeyKind::Tree
+    } else {
+        return Err(reader.wrong("HASH or TREE should be here"));
     };
     reader.takes(';');
     if !reader.rest.is_empty() {
@@ -170,9 +173,10 @@ fn schema(name: &str, mut columns: Vec<Column>, keys: &[String]) -> Result<Schem
         builder = builder.key(&column.name, column.kind);
     }
     for column in &columns {
-        builder = match column.is_nullable {
-            true => builder.nullable(&column.name, column.kind),
-            false => builder.column(&column.name, column.kind),
+        builder = if column.is_nullable {
+            builder.nullable(&column.name, column.kind)
+        } else {
+            builder.column(&column.name, column.kind)
         };
     }
     builder.finish().map_err(|error| error.to_string())
@@ -210,9 +214,10 @@ impl<'t> Reader<'t> {
     }
 
     fn expect(&mut self, character: char) -> Result<(), String> {
-        match self.takes(character) {
-            true => Ok(()),
-            false => Err(self.wrong(&format!("{character:?} should be here"))),
+        if self.takes(character) {
+            Ok(())
+        } else {
+            Err(self.wrong(&format!("{character:?} should be here")))
         }
     }
 
@@ -241,9 +246,10 @@ impl<'t> Reader<'t> {
     }
 
     fn expect_word(&mut self, wanted: &str) -> Result<(), String> {
-        match self.takes_word(wanted) {
-            true => Ok(()),
-            false => Err(self.wrong(&format!("{wanted} should be here"))),
+        if self.takes_word(wanted) {
+            Ok(())
+        } else {
+            Err(self.wrong(&format!("{wanted} should be here")))
         }
     }
 
@@ -269,7 +275,8 @@ impl<'t> Reader<'t> {
                 return Ok(word.into());
             }
         };
-        let (mut name, mut inside) = (String::new(), &rest[open.len_utf8()..]);
+        let mut name = String::new();
+        let mut inside = &rest[open.len_utf8()..];
         loop {
             let Some((part, after)) = inside.split_once(close) else {
                 return Err(self.wrong("this name has no end"));
@@ -288,7 +295,8 @@ impl<'t> Reader<'t> {
 
     fn column(&mut self, keys: &mut Vec<String>) -> Result<Column, String> {
         let name = self.name("the name of a column")?;
-        let (kind, mut is_nullable) = (self.kind()?, true);
+        let kind = self.kind()?;
+        let mut is_nullable = true;
         loop {
             if self.takes_word("NOT") {
                 self.expect_word("NULL")?;

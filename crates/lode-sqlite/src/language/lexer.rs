@@ -312,7 +312,8 @@ mod tests {
         let whole = ["-- a;\nCREATE TABLE t(a /*;*/ INT);", " SELECT ';';"];
         let trigger = "CREATE TRIGGER x BEGIN a; b; END;";
         for size in 1..20 {
-            let (mut script, mut found) = (Script::default(), Vec::new());
+            let mut script = Script::default();
+            let mut found = Vec::new();
             for piece in text.chars().collect::<Vec<_>>().chunks(size) {
                 script.push(&piece.iter().collect::<String>());
                 found.extend(std::iter::from_fn(|| script.next_statement()));

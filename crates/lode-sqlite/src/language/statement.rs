@@ -142,10 +142,8 @@ mod tests {
 
     #[test]
     fn a_statement_is_known_by_its_words_wherever_comments_stand() {
-        let (clear, drop) = (
-            |name: &str| Kind::Clear { name: name.into() },
-            |name: &str| Kind::Drop { name: name.into() },
-        );
+        let clear = |name: &str| Kind::Clear { name: name.into() };
+        let drop = |name: &str| Kind::Drop { name: name.into() };
         for (statement, kind) in [
             ("-- a\n/* b */create /* c */ TABLE t (a INT)", Kind::Create),
             ("CREATE TABLE IF NOT EXISTS \"a b\" (a INT)", Kind::Create),

@@ -95,10 +95,6 @@ fn collation(kind: Type) -> Option<&'static str> {
     }
 }
 
-fn is_included((_, bound): (usize, Bound)) -> bool {
-    bound == Bound::Included
-}
-
 impl Conditions {
     fn of(info: &IndexInfo, schema: &Schema) -> Result<Self> {
         let keys = schema.key_columns();
@@ -163,7 +159,8 @@ impl Planned<'_> {
     ) -> Result<()> {
         let found = Conditions::of(info, self.schema)?;
         let keys = self.schema.key_columns();
-        let (mut equal, mut list) = (0, None);
+        let mut equal = 0;
+        let mut list = None;
         for (column, at) in (0..).zip(found.equal.iter().map_while(|at| *at)) {
             if is_text(self.schema.columns()[column].kind) && info.is_in_constraint(at)? {
                 if list.is_some() {
@@ -177,16 +174,14 @@ impl Planned<'_> {
             (equal, list) = (0, None);
         }
         let has_range = self.kind == KeyKind::Tree && equal < keys;
-        let (lower, upper) = match has_range {
-            true => (found.lower[equal], found.upper[equal]),
-            false => (None, None),
-        };
+        let (lower, upper) =
+            if has_range { (found.lower[equal], found.upper[equal]) } else { (None, None) };
         let mut used: Vec<usize> = found.equal[..equal].iter().flatten().copied().collect();
         used.extend(lower.iter().chain(&upper).map(|(at, _)| *at));
         let is_ordered = self.order(info, equal).filter(|_| list.is_none());
         let last = equal + usize::from(lower.or(upper).is_some());
         // SQLite passes `(a, b) > (1, 2)` on as `a >= 1`, and looks at the rows again.
-        let may_be_row = lower.is_some_and(is_included) || upper.is_some_and(is_included);
+        let may_be_row = lower.into_iter().chain(upper).any(|(_, bound)| bound == Bound::Included);
         let can_limit = used.len() == found.count
             && !may_be_row
             && (0..last).all(|column| self.is_found_exactly(column))
@@ -267,7 +262,8 @@ impl Planned<'_> {
         if self.kind == KeyKind::Hash {
             return None;
         }
-        let (mut next, mut order) = (0, None);
+        let mut next = 0;
+        let mut order = None;
         for wanted in info.order_bys() {
             let column = usize::try_from(wanted.column()).ok()?;
             if is_fixed(column) {
@@ -284,10 +280,8 @@ impl Planned<'_> {
                 // Keys are unique: columns after a whole key order nothing.
                 break;
             }
-            let direction = match wanted.is_order_by_desc() {
-                true => Order::Backward,
-                false => Order::Forward,
-            };
+            let direction =
+                if wanted.is_order_by_desc() { Order::Backward } else { Order::Forward };
             if column != next || *order.get_or_insert(direction) != direction {
                 return None;
             }
@@ -303,10 +297,11 @@ impl Planned<'_> {
         let columns = self.schema.columns().iter().enumerate();
         let wanted = columns.filter(|(at, _)| *at < self.schema.key_columns() || is_used(*at));
         let wanted: Vec<_> = wanted.map(|(_, column)| column.id()).collect();
-        let saves = match self.schema.is_variable() {
+        let saves = if self.schema.is_variable() {
             // Whole records come from the heap, unless the key is all that is wanted.
-            true => wanted.len() == self.schema.key_columns(),
-            false => true,
+            wanted.len() == self.schema.key_columns()
+        } else {
+            true
         };
         (saves && wanted.len() < self.schema.columns().len()).then_some(wanted)
     }
@@ -323,7 +318,7 @@ impl Planned<'_> {
             }
             return;
         }
-        // As if each column of the key told as many records apart as the others.
+        // Each column of the key is taken to distinguish as many records as the others.
         let share = (keys - plan.equal) as f64 / keys as f64;
         let bounds = [plan.lower, plan.upper].into_iter().flatten().count();
         let rows = (rows.powf(share) / 4f64.powi(bounds as i32)).max(1.0);
@@ -332,9 +327,9 @@ impl Planned<'_> {
             info.set_estimated_cost(4.0 + rows);
             return;
         }
-        // A column is taken to have as many values as the root of the number of records. What it
-        // costs to build the index is shared among a fifth as many look-ups, and each record that
-        // one finds is read by its key.
+        // A column is taken to have as many values as the root of the number of records. A
+        // fifth as many look-ups share the cost of building the index. Each record that one finds
+        // is read by its key.
         let root = rows.sqrt();
         let found = (root / 4f64.powi(plan.indexed.len() as i32 - 1)).max(1.0);
         info.set_estimated_rows(found as i64);
@@ -344,9 +339,12 @@ impl Planned<'_> {
     /// Describes the plan in words, for `EXPLAIN QUERY PLAN`.
     fn describe(&self, plan: &Plan) -> String {
         let name = |column: usize| &self.schema.columns()[column].name;
-        let term = |column: usize| match plan.list == Some(column) {
-            true => format!("{} IN (?)", name(column)),
-            false => format!("{}=?", name(column)),
+        let term = |column: usize| {
+            if plan.list == Some(column) {
+                format!("{} IN (?)", name(column))
+            } else {
+                format!("{}=?", name(column))
+            }
         };
         let mut terms: Vec<_> = (0..plan.equal).map(term).collect();
         let sign = |bound: Bound, sign: char| match bound {
@@ -356,9 +354,10 @@ impl Planned<'_> {
         let bounds = plan.lower.map(|bound| sign(bound, '>'));
         let bounds = bounds.into_iter().chain(plan.upper.map(|bound| sign(bound, '<')));
         terms.extend(bounds.map(|sign| format!("{}{sign}?", name(plan.equal))));
-        let mut text = match terms.is_empty() {
-            true => "all records".into(),
-            false => format!("key ({})", terms.join(" AND ")),
+        let mut text = if terms.is_empty() {
+            "all records".into()
+        } else {
+            format!("key ({})", terms.join(" AND "))
         };
         if !plan.indexed.is_empty() {
             let terms: Vec<_> =

@@ -119,7 +119,8 @@ impl Plan {
     /// The errors of packing keys.
     pub(crate) fn target(
         &self,
-        (schema, kind): (&Schema, KeyKind),
+        schema: &Schema,
+        kind: KeyKind,
         values: &[ValueRef<'_>],
     ) -> lode::Result<Target> {
         Ok(match self.find(schema, values)? {
@@ -151,7 +152,8 @@ impl Plan {
 
     /// Returns the ends of the column after those whose values are given.
     fn ends<'v>(&self, column: &Column, values: &[ValueRef<'v>]) -> Option<Ends<'v>> {
-        let (mut ends, mut values) = (Ends::ALL, values.iter());
+        let mut ends = Ends::ALL;
+        let mut values = values.iter();
         if let Some(bound) = self.lower {
             ends.raise(bound, position(column.kind, *values.next()?))?;
         }

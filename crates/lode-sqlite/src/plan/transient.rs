@@ -1,7 +1,7 @@
 //! Indexes that are built while a statement runs, for joins on columns that are no key.
 //!
-//! SQLite builds none for virtual tables. So a condition of equality on any column is taken, and
-//! the first time a cursor looks for a value it reads all records that the rest of the plan finds.
+//! SQLite builds none for virtual tables. So a condition of equality on any column is taken. The
+//! first time a cursor looks for a value, it reads all records that the rest of the plan finds.
 //! Once it looks for another value among the same records, they are indexed: each record's key,
 //! under a hash of the columns. So what looks once builds nothing, and a join reads its inner table
 //! twice at most, and then what it finds. What is found may be more than what is equal: SQLite
@@ -311,7 +311,8 @@ mod tests {
             }
             other => format!("{other:?}"),
         };
-        let (x, word) = (build(&[1], 1_000).expect("small"), build(&[2], 1_000).expect("small"));
+        let x = build(&[1], 1_000).expect("small");
+        let word = build(&[2], 1_000).expect("small");
         for (value, ids) in [
             (ValueRef::Integer(0), "ab"),
             (ValueRef::Real(1.5), "c"),

@@ -2,9 +2,9 @@
 //!
 //! - While a statement reads, there is a snapshot, which all its cursors read at. The last cursor
 //!   that is closed lets it go.
-//! - A transaction that SQLite begins with the first write is at such a snapshot: from then on,
-//!   cursors read within it. One that the user has begun is at the moment of its first statement,
-//!   also if that reads.
+//! - A transaction that SQLite starts with the first write is at such a snapshot: from then on,
+//!   cursors read within it. A transaction that the user starts is at the moment of its first
+//!   statement, also if that reads.
 //! - A statement that reads one record by its key, and a transaction that writes one, need neither:
 //!   the engine does that at once. If more comes, the snapshot is taken then, and what was read
 //!   must be the same in it.
@@ -63,7 +63,7 @@ enum Writing {
     /// No transaction.
     #[default]
     None,
-    /// A transaction that has begun, with at most one record to write.
+    /// A transaction with at most one record to write.
     Begun(Option<Box<Single>>),
     /// A transaction with several records, or what was read is not one record.
     Transaction(Transaction),
@@ -86,7 +86,7 @@ impl State {
         Ok(self.snapshot.get_or_insert_with(|| db.snapshot()))
     }
 
-    /// Returns the transaction, if one has begun: with all that is to be written.
+    /// Returns the transaction, if there is one: with all that is to be written.
     fn transaction(&mut self, db: &Database) -> Result<Option<&Transaction>> {
         if let Writing::Begun(_) = self.writing {
             let transaction = db.begin_at(self.snapshot(db)?);
@@ -142,7 +142,7 @@ impl State {
     }
 }
 
-/// Returns a number that tells a table from others.
+/// Returns a number that identifies a table.
 fn identity(table: &Table) -> usize {
     std::ptr::from_ref(table.schema()).addr()
 }
@@ -248,12 +248,12 @@ impl Session {
         }
     }
 
-    /// Returns true if a transaction has begun.
+    /// Returns true inside a transaction.
     pub(crate) fn has_begun(&self) -> bool {
         !matches!(self.state().writing, Writing::None)
     }
 
-    /// Begins the transaction, if it has not begun.
+    /// Starts a transaction, unless there is one.
     pub(crate) fn begin(&self) {
         let mut state = self.state();
         if let Writing::None = state.writing {
@@ -319,7 +319,7 @@ impl Session {
         self.write(table, |transaction| transaction.upsert(table, record).map(drop))
     }
 
-    /// Writes to a table in the transaction, which has begun.
+    /// Writes to a table in the transaction.
     pub(crate) fn write<T>(
         &self,
         table: &Table,
@@ -351,7 +351,7 @@ impl Session {
         }
     }
 
-    /// Ends the transaction, if one has begun; nothing of it happens.
+    /// Ends the transaction, if there is one; nothing of it happens.
     pub(crate) fn roll_back(&self) {
         drop(self.state().end());
     }

@@ -60,7 +60,8 @@ pub(crate) fn conflict(table: &Table) -> rusqlite::Error {
 
 impl Single {
     pub(crate) fn of(table: &Table) -> Self {
-        let (record, new) = (Vec::new(), Vec::new());
+        let record = Vec::new();
+        let new = Vec::new();
         Self { table: table.clone(), record, key_bytes: 0, is_there: false, new }
     }
 
@@ -111,9 +112,10 @@ impl Single {
     pub(crate) fn expect_same_in(&self, table: &impl ReadTable) -> Result<()> {
         let mut record = self.record[..self.key_bytes].to_vec();
         let is_there = complete(table, &mut record, &mut Vec::new())?;
-        match is_there == self.is_there && record == self.record {
-            true => Ok(()),
-            false => Err(conflict(&self.table)),
+        if is_there == self.is_there && record == self.record {
+            Ok(())
+        } else {
+            Err(conflict(&self.table))
         }
     }
 
@@ -126,12 +128,11 @@ impl Single {
 
     /// Writes what is new by itself, if the record is still as it was read.
     pub(crate) fn write(&self) -> Result<()> {
-        let written = match self.is_there {
-            false => self.table.insert(&self.new),
-            true => {
-                let (key, new) = self.new.split_at(self.key_bytes);
-                self.table.compare_and_swap(key, &self.record[self.key_bytes..], new)
-            }
+        let written = if self.is_there {
+            let (key, new) = self.new.split_at(self.key_bytes);
+            self.table.compare_and_swap(key, &self.record[self.key_bytes..], new)
+        } else {
+            self.table.insert(&self.new)
         };
         match written {
             Ok(true) => Ok(()),

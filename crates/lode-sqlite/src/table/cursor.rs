@@ -146,22 +146,23 @@ impl TableCursor {
     fn begin(&mut self, number: c_int, values: &Filters<'_>) -> Result<()> {
         let plan = self.shared.plan(number)?;
         let Shared { table, .. } = &*self.shared;
-        let shape = (table.schema(), table.key_kind());
+        let schema = table.schema();
         self.targets.clear();
         self.rows = Rows::None;
         (self.limit, self.plan) = (None, None);
-        if let Some(key) = plan.single_key(shape.0)
+        if let Some(key) = plan.single_key(schema)
             && let Some(value) = only(key.kind, values.iter().next().unwrap_or(ValueRef::Null))
         {
             // Most lookups, without a list of values.
             self.record.clear();
-            let packed = shape.0.append_key(&[value], &mut self.record);
+            let packed = schema.append_key(&[value], &mut self.record);
             packed.map_err(|cause| of_engine(&cause))?;
             return self.begin_at_key();
         }
         let given: Vec<_> = values.iter().collect();
         let add = |given: &[ValueRef<'_>], targets: &mut Vec<Target>| {
-            let target = plan.target(shape, given).map_err(|cause| of_engine(&cause))?;
+            let target = plan.target(schema, table.key_kind(), given);
+            let target = target.map_err(|cause| of_engine(&cause))?;
             // All values of a list can have the same range, where one before it is not single.
             if target != Target::Nothing && targets.last() != Some(&target) {
                 targets.push(target);
@@ -198,7 +199,8 @@ impl TableCursor {
     /// is there or worth it; all of them if not.
     fn begin_indexed(&mut self, number: c_int, plan: &Plan, values: &[ValueRef<'_>]) -> Result<()> {
         let Shared { session, table, transients, .. } = &*self.shared;
-        let (schema, moment) = (table.schema(), session.moment(table));
+        let schema = table.schema();
+        let moment = session.moment(table);
         let mut transients = transients.borrow_mut();
         let transient = transients.entry(number).or_default();
         let index = match transient.look(&self.targets, moment) {
@@ -246,12 +248,12 @@ impl TableCursor {
             return Ok(());
         };
         let walk = walk.into_inner();
-        self.rows = match walk.was_read {
-            true => Rows::Many(walk.cursor),
-            false => {
-                let (left, walk) = (session.count(table)?, RefCell::new(walk));
-                Rows::Counted(Counted { left, passed: 0, walk })
-            }
+        self.rows = if walk.was_read {
+            Rows::Many(walk.cursor)
+        } else {
+            let left = session.count(table)?;
+            let walk = RefCell::new(walk);
+            Rows::Counted(Counted { left, passed: 0, walk })
         };
         Ok(())
     }
@@ -285,10 +287,7 @@ impl TableCursor {
     /// Moves to the record whose packed key is there, if it exists.
     fn begin_at_key(&mut self) -> Result<()> {
         let Shared { session, table, .. } = &*self.shared;
-        self.rows = match session.find(table, &mut self.record)? {
-            true => Rows::One,
-            false => Rows::None,
-        };
+        self.rows = if session.find(table, &mut self.record)? { Rows::One } else { Rows::None };
         Ok(())
     }
 
@@ -315,13 +314,13 @@ impl TableCursor {
                     None => cursor,
                 };
                 let may_be_count = self.plan.as_ref().is_some_and(|plan| plan.may_be_count);
-                match cursor.next_row().map_err(|cause| of_engine(&cause))?.is_some() {
-                    true if may_be_count => {
-                        let cursor = Box::new(cursor);
-                        Rows::Unread(RefCell::new(Walk { cursor, at: 0, was_read: false }))
-                    }
-                    true => Rows::Many(Box::new(cursor)),
-                    false => Rows::None,
+                if cursor.next_row().map_err(|cause| of_engine(&cause))?.is_none() {
+                    Rows::None
+                } else if may_be_count {
+                    let cursor = Box::new(cursor);
+                    Rows::Unread(RefCell::new(Walk { cursor, at: 0, was_read: false }))
+                } else {
+                    Rows::Many(Box::new(cursor))
                 }
             }
         };
@@ -394,11 +393,10 @@ unsafe impl VTabCursor for TableCursor {
     }
 
     fn rowid(&self) -> Result<i64> {
-        match has_row_numbers(self.shared.schema()) {
-            false => {
-                Err(error(ffi::SQLITE_MISUSE, "the table has a key in the place of row numbers"))
-            }
-            true => self.shared.numbers.number(&self.key()?),
+        if has_row_numbers(self.shared.schema()) {
+            self.shared.numbers.number(&self.key()?)
+        } else {
+            Err(error(ffi::SQLITE_MISUSE, "the table has a key in the place of row numbers"))
         }
     }
 }

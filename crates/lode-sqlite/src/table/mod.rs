@@ -43,7 +43,8 @@ pub(crate) struct VirtualTable {
 /// Returns the `CREATE TABLE` that declares the columns to SQLite. Without row numbers, the key is
 /// the primary key in their place.
 fn declaration(schema: &Schema) -> String {
-    let (keys, has_numbers) = (schema.key_columns(), has_row_numbers(schema));
+    let keys = schema.key_columns();
+    let has_numbers = has_row_numbers(schema);
     let columns = schema.columns().iter().enumerate().map(|(at, column)| {
         // A NaN is NULL to SQLite.
         let may_be_null = column.nullable || is_float(column.kind);
@@ -91,7 +92,8 @@ unsafe impl VTab<'_> for VirtualTable {
             let text = String::from_utf8_lossy(bytes);
             dequote(text.trim()).into_owned()
         };
-        let (schema, name) = (quoted(&text(schema)), text(name));
+        let schema = quoted(&text(schema));
+        let name = text(name);
         let join = format!("DELETE FROM {schema}.{} WHERE 0", quoted(&name));
         let arguments: Vec<_> = arguments.iter().map(|argument| text(argument)).collect();
         // SAFETY: the connection is used only while it calls this table.
@@ -115,7 +117,8 @@ unsafe impl VTab<'_> for VirtualTable {
     }
 
     fn best_index(&self, info: &mut IndexInfo) -> Result<bool> {
-        let (schema, kind) = (self.shared.schema(), self.shared.table.key_kind());
+        let schema = self.shared.schema();
+        let kind = self.shared.table.key_kind();
         let rows = self.shared.session.about(&self.shared.table)?;
         Planned { schema, kind, rows }.plan(info, |plan| self.shared.keep(plan))?;
         Ok(true)
@@ -143,7 +146,7 @@ impl VirtualTable {
         }
     }
 
-    /// Returns true if no transaction of the user's has begun.
+    /// Returns true outside of the user's transactions.
     fn is_autocommit(&self) -> bool {
         // SAFETY: SQLite calls this table, on this connection.
         #[expect(unsafe_code)]
@@ -151,7 +154,7 @@ impl VirtualTable {
         is_autocommit != 0
     }
 
-    /// Has the session take part in the user's transaction, if one has begun, and fixes the moment
+    /// Lets the session take part in the user's transaction, if there is one, and fixes the moment
     /// that it reads at. SQLite reports the start and the end of a transaction only to tables that
     /// are written; so a statement writes to this one, and changes nothing.
     fn join(&self) {
@@ -175,10 +178,7 @@ impl VirtualTable {
     /// Keeps a savepoint. When a table joins a transaction, SQLite says which one it is in: that
     /// was made earlier, when other tables had written less, and is not to be kept as of now.
     pub(crate) fn keep(&self, number: c_int) -> Result<()> {
-        match self.shared.has_just_joined.take() {
-            true => Ok(()),
-            false => self.session().keep(number),
-        }
+        if self.shared.has_just_joined.take() { Ok(()) } else { self.session().keep(number) }
     }
 
     /// Returns the table, to be written.

@@ -71,8 +71,8 @@ unsafe extern "C" fn roll_back_to(base: *mut sqlite3_vtab, number: c_int) -> c_i
 /// database would keep the one before.
 #[expect(unsafe_code)]
 unsafe extern "C" fn refuse_to_rename(base: *mut sqlite3_vtab, _: *const c_char) -> c_int {
-    // SAFETY: SQLite calls it with a table of this module, and frees the message, which is in
-    // memory of SQLite and as long as what is copied.
+    // SAFETY: SQLite calls it with a table of this module. It frees the message, which is in its
+    // own memory, and as long as the copied text.
     unsafe {
         let text = c"tables of Lode cannot be renamed".to_bytes_with_nul();
         let copy: *mut c_char = ffi::sqlite3_malloc(text.len() as c_int).cast();

@@ -111,7 +111,8 @@ impl Shared {
             key.extend_from_slice(&known.ok_or_else(unknown)?);
             return Ok(());
         }
-        let (column, mut text) = (&schema.columns()[0], String::new());
+        let column = &schema.columns()[0];
+        let mut text = String::new();
         let value = from_sqlite(&self.name, column, row, &mut text)?;
         schema.append_key(&[value], key).map_err(|cause| of_engine(&cause))
     }

@@ -102,10 +102,8 @@ mod tests {
             for (other_at, others) in order.iter().enumerate() {
                 for (one, other) in ones.iter().flat_map(|one| others.iter().map(move |o| (one, o)))
                 {
-                    let wanted = match at == 9 && other_at == 9 {
-                        true => one.cmp(other),
-                        false => at.cmp(&other_at),
-                    };
+                    let wanted =
+                        if at == 9 && other_at == 9 { one.cmp(other) } else { at.cmp(&other_at) };
                     assert_eq!(compare(one, other), wanted, "{one:?} {other:?}");
                 }
             }

@@ -4,14 +4,14 @@
 //! | column | in SQL |
 //! |---|---|
 //! | without digits after the point, at most 18 | `INTEGER` |
-//! | of at most 15 digits | `REAL`, the nearest double, which is that of no other such decimal |
+//! | of at most 15 digits | `REAL`, the nearest double, which no other such decimal has |
 //! | of more digits | text with all digits after the point |
 //!
 //! The text has the affinity of text and the collation `decimal`: SQLite turns a number that the
-//! column is compared with into text, and compares, sorts, groups and tells apart by value.
-//! (Datatypes In SQLite, 4.2 and 7.1.) Shorter decimals are no text, since SQLite finds every text
-//! greater than every number wherever an expression has no affinity: `max(price) > 5` would be true
-//! of all. `decimal_sum`, `decimal_add`, `decimal_sub` and `decimal_mul` are exact.
+//! column is compared with into text; it compares, sorts and groups by value.
+//! (Datatypes In SQLite, 4.2 and 7.1.) Shorter decimals are no text. Where an expression has no
+//! affinity, SQLite finds every text greater than every number: `max(price) > 5` would be true of
+//! all. `decimal_sum`, `decimal_add`, `decimal_sub` and `decimal_mul` are exact.
 
 use lode::{Decimal, Type, Value};
 use rusqlite::functions::{Aggregate, Context, FunctionFlags};
@@ -22,7 +22,7 @@ use crate::error::error;
 use crate::values::collation::{COLLATION, compare, parse};
 use crate::values::number::Number;
 
-/// The most digits of which a double tells all decimals apart.
+/// The most digits with which every decimal has a double of its own.
 const MOST_REAL_DIGITS: u8 = f64::DIGITS as u8;
 
 /// The most digits of which all whole numbers fit 64 bits.

@@ -185,9 +185,10 @@ fn shown(value: ValueRef<'_>) -> String {
         ValueRef::Text(text) => {
             let text = String::from_utf8_lossy(text);
             let start: String = text.chars().take(MOST_CHARACTERS).collect();
-            match start.len() == text.len() {
-                true => format!("{start:?}"),
-                false => format!("{start:?}… of {} bytes", text.len()),
+            if start.len() == text.len() {
+                format!("{start:?}")
+            } else {
+                format!("{start:?}… of {} bytes", text.len())
             }
         }
     }

@@ -24,10 +24,7 @@ impl Number {
         }
         // Not "inf" or "nan".
         let is_plain = |byte: u8| byte.is_ascii_digit() || b"+-.eE".contains(&byte);
-        match text.bytes().all(is_plain) {
-            true => text.parse().ok().map(Self::Real),
-            false => None,
-        }
+        if text.bytes().all(is_plain) { text.parse().ok().map(Self::Real) } else { None }
     }
 
     /// Returns the whole number itself, if it is one: a real one that is whole, too.

@@ -2,8 +2,9 @@
 //!
 //! SQLite compares a column with anything: a column of whole numbers with 2.5, with text that looks
 //! like a number, or with bytes. (Datatypes In SQLite, 4.2: numbers are below text, text is below
-//! bytes; a column of numbers turns text that looks like a number into one first.) So a value is
-//! turned into two *cuts* between the values of the column: what equals it is between them.
+//! bytes; a column of numbers turns text that looks like a number into one first.)
+//!
+//! So a value becomes two *cuts* between the values of the column: what equals it is between them.
 
 use lode::{Decimal, Type, Value};
 use rusqlite::types::ValueRef;
@@ -69,10 +70,13 @@ pub(crate) fn position(kind: Type, value: ValueRef<'_>) -> Position<'_> {
         }
         (Type::Text(_) | Type::VarText(_), ValueRef::Blob(_)) => all_less(),
         (Type::Text(_) | Type::VarText(_), _) => Position::Unknown,
-        (Type::Bytes(size), ValueRef::Blob(bytes)) => match bytes.len() == size as usize {
-            true => at(Value::Bytes(bytes)),
-            false => Position::Absent,
-        },
+        (Type::Bytes(size), ValueRef::Blob(bytes)) => {
+            if bytes.len() == size as usize {
+                at(Value::Bytes(bytes))
+            } else {
+                Position::Absent
+            }
+        }
         (Type::VarBytes(most), ValueRef::Blob(bytes)) => match bytes.get(..most as usize) {
             Some(front) if bytes.len() > front.len() => after(Value::Bytes(front)),
             _ => at(Value::Bytes(bytes)),

@@ -1,8 +1,8 @@
-//! Removing properties that have expired: in the background, or when a reader comes by one.
+//! Removes properties that have expired: in the background, or when a reader finds one.
 //!
 //! Readers compare the time of a property with the present one themselves. So the sweep decides
-//! nothing; it gives room back. Whoever finds that a property has expired first sees to it that
-//! the table has a time as late as that. So it stays so after a crash too, whatever the clock says.
+//! nothing; it gives room back. A thread that finds a property expired first writes a time as late
+//! as that into the table. So the property stays expired after a crash, whatever the clock says.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
@@ -16,8 +16,8 @@ use crate::name::path_of_names;
 use crate::tables::{Id, REMOVED, ROOT, Setting, unpack_property};
 use crate::watch::{Event, What};
 
-/// The most properties that are looked up before the first of them is removed. If somebody
-/// watches, each time takes one look at all entries.
+/// The most properties that are looked up before the first of them is removed. If there
+/// are watches, each time takes one look at all entries.
 const MOST_DUE: u64 = 1 << 16;
 
 /// The most properties that are removed at once.
@@ -112,7 +112,8 @@ impl Core {
         while !due.is_empty() && !self.is_ending.load(Ordering::SeqCst) {
             let step = &due[..due.len().min(STEP_PROPERTIES)];
             let removed = self.database.transact(|transaction| {
-                let (mut removed, mut bytes) = (Vec::new(), 0);
+                let mut removed = Vec::new();
+                let mut bytes = 0;
                 for due in step {
                     if bytes >= STEP_BYTES {
                         break;
@@ -148,7 +149,8 @@ impl Core {
         bytes: &mut usize,
     ) -> lode::Result<bool> {
         let Due { when, entry, name } = due;
-        let (properties, expiries) = (&self.tables.properties, &self.tables.expiries);
+        let properties = &self.tables.properties;
+        let expiries = &self.tables.expiries;
         let key = self.tables.property_key(*entry, name)?;
         let mut payload = Vec::new();
         let found = properties.within(transaction).get_into(&key, &mut payload)?;
@@ -172,7 +174,8 @@ impl Core {
         wanted.retain(|id| !paths.contains_key(id));
         let places = self.places_of(&wanted)?;
         for id in wanted {
-            let (mut names, mut at) = (Vec::new(), id);
+            let mut names = Vec::new();
+            let mut at = id;
             while let Some((parent, name)) = places.get(&at) {
                 names.push(&name[..]);
                 at = *parent;
@@ -189,7 +192,8 @@ impl Core {
     /// once, and again for as often as an entry on the way was moved below a newer one. It ends
     /// early when the volume is closed.
     fn places_of(&self, entries: &HashSet<Id>) -> Result<HashMap<Id, (Id, Box<str>)>> {
-        let (snapshot, mut places) = (self.database.snapshot(), HashMap::new());
+        let snapshot = self.database.snapshot();
+        let mut places = HashMap::new();
         let mut wanted: HashSet<Id> = entries.iter().copied().filter(|id| *id != ROOT).collect();
         let mut has_found = true;
         while std::mem::take(&mut has_found) {
@@ -240,7 +244,8 @@ mod tests {
     fn a_sweep_looks_for_the_paths_of_all_entries_at_once() {
         const FOLDERS: u64 = 20;
         const ENTRIES: u64 = 100;
-        let (clock, hour) = (Arc::new(Wound::default()), Duration::from_secs(3600));
+        let clock = Arc::new(Wound::default());
+        let hour = Duration::from_secs(3600);
         let options = Options::new().clock(clock.clone()).sweep_interval(hour).open_entries(50);
         let volume = options.in_memory().expect("a volume");
         let mut expected = Vec::new();

@@ -1,6 +1,6 @@
-//! In memory and at level `none`, nothing is promised before the volume is closed. So a property
-//! that changes often is written to its table seldom there. Its cell is *late*, and the table
-//! catches up before anything reads it.
+//! Delays writes to tables, in memory and at level `none`: nothing is promised there before the
+//! volume is closed. The cell of a property that changes often is *late*. The table catches up
+//! before anything reads it.
 //!
 //! A change is late only if the table has the property with room for the new value. So catching up
 //! takes no more memory than the tables have.

@@ -37,7 +37,8 @@ impl Core {
         self.trim_if_over_full();
         let told = self.watchers.of(|| child_path(&self.path_of(parent), name));
         self.late.wait_at_gate();
-        let (id, version) = (self.new_id()?, self.version());
+        let id = self.new_id()?;
+        let version = self.version();
         let place = || Place { parent: Arc::clone(parent), name: name.into() };
         // No other thread can open the entry before the table has it: no change is missed.
         let node = self.registry.find_or_add(id, || Node::new_empty(id, place()));
@@ -65,14 +66,15 @@ impl Core {
 
     /// Inserts a link into the table.
     fn insert_link(&self, parent: &Node, name: &str, id: Id) -> Result<()> {
-        // Whoever unlinks the parent waits for this, or has unlinked it.
+        // A thread that unlinks the parent waits for this, or has unlinked it.
         let _linking = read(&parent.children);
         self.expect_linked(parent)?;
         parent.note_children();
         let record = self.tables.entry_record(parent.id, name, id)?;
-        match self.tables.entries.insert(&record)? {
-            true => Ok(()),
-            false => Err(Error::NameTaken { path: child_path(&parent.path(), name) }),
+        if self.tables.entries.insert(&record)? {
+            Ok(())
+        } else {
+            Err(Error::NameTaken { path: child_path(&parent.path(), name) })
         }
     }
 
@@ -149,7 +151,8 @@ impl Core {
 
     /// Moves an entry to those that are being deleted; returns false if it is not where it was.
     fn move_out(&self, parent: Id, name: &str, child: &Node, extent: Extent) -> Result<bool> {
-        let (id, key) = (child.id, self.tables.entry_key(parent, name)?);
+        let id = child.id;
+        let key = self.tables.entry_key(parent, name)?;
         let has_properties = child.may_have_properties() && self.has_properties(id)?;
         if extent == Extent::Entry && !has_properties {
             // The locks keep out a thread that renames or unlinks the entry.
@@ -172,7 +175,8 @@ impl Core {
     /// under way.
     fn mark_gone_below(&self, ancestor: &Arc<Node>) {
         loop {
-            let (mut found, mut below) = (false, Below::new(ancestor.id));
+            let mut found = false;
+            let mut below = Below::new(ancestor.id);
             for node in self.registry.all() {
                 if node.state() == State::Gone || !below.has(&node) {
                     continue;
@@ -210,7 +214,8 @@ impl Core {
         if from.id == to.id && name == new_name {
             return Ok(());
         }
-        let (entries, old) = (&self.tables.entries, self.tables.entry_key(from.id, name)?);
+        let entries = &self.tables.entries;
+        let old = self.tables.entry_key(from.id, name)?;
         let new = self.tables.entry_record(to.id, new_name, id)?;
         let moved = self.database.transact(|transaction| {
             if !transaction.insert(entries, &new)? {

@@ -3,7 +3,7 @@
 //! Locks, in the order in which a thread may take them:
 //!
 //! 1. `structure`: shared by those who unlink, alone for those who rename;
-//! 2. [`Node::children`](crate::open::node::Node): shared by those who link, alone for those who unlink;
+//! 2. [`Node::children`]: shared by those who link, alone for those who unlink;
 //! 3. the lock of a cell, of several in the order of their entries and names;
 //! 4. those inside the registry, a map of cells, and the queues of watchers.
 //!
@@ -44,7 +44,7 @@ const MOST_REMEMBERED_BYTES: usize = 1024;
 /// Attempts after which a lookup keeps others from unlinking and renaming.
 const LOOSE_ATTEMPTS: u32 = 8;
 
-/// How changes of properties reach the tables.
+/// The way of changes of properties to the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     ReadOnly,
@@ -151,9 +151,10 @@ impl Core {
     }
 
     pub(crate) fn expect_writable(&self) -> Result<()> {
-        match self.is_read_only() {
-            true => Err(Error::ReadOnly { volume: self.name.clone() }),
-            false => Ok(()),
+        if self.is_read_only() {
+            Err(Error::ReadOnly { volume: self.name.clone() })
+        } else {
+            Ok(())
         }
     }
 
@@ -228,8 +229,8 @@ impl Core {
         }
     }
 
-    /// Returns true if an entry found under a parent is still there. Whoever unlinks it from now on
-    /// finds its node.
+    /// Returns true if an entry found under a parent is still there. A thread that unlinks it from
+    /// now on finds its node.
     pub(crate) fn is_still(
         &self,
         parent: &Arc<Node>,

@@ -116,7 +116,8 @@ impl Core {
         name: &str,
         read: impl FnOnce(ValueRef<'_>) -> T,
     ) -> Result<Option<T>> {
-        let (key, mut payload) = (self.tables.property_key(node.id, name)?, Vec::new());
+        let key = self.tables.property_key(node.id, name)?;
+        let mut payload = Vec::new();
         if !self.tables.properties.get_into(&key, &mut payload)? {
             return Ok(None);
         }
@@ -137,8 +138,9 @@ impl Core {
         expect_name(name)?;
         self.trim_if_over_full();
         let (cell, growth) = node.cells.find_or_add(name, || {
-            let (key, mut payload) = (self.tables.property_key(node.id, name)?, Vec::new());
-            // Whoever changes a property has a cell for it first.
+            let key = self.tables.property_key(node.id, name)?;
+            let mut payload = Vec::new();
+            // A thread that changes a property has a cell for it first.
             if !node.may_have_properties()
                 || !self.tables.properties.get_into(&key, &mut payload)?
             {
@@ -322,9 +324,10 @@ impl Core {
             return Ok(());
         }
         let step = Step { entry: node.id, cell, wanted };
-        let written = match is_plain {
-            true => self.write_plain(&step),
-            false => self.write_steps(std::slice::from_ref(&(step, held.dirty))),
+        let written = if is_plain {
+            self.write_plain(&step)
+        } else {
+            self.write_steps(std::slice::from_ref(&(step, held.dirty)))
         };
         if let Err(error) = written {
             self.distrust_unless_late(node, cell, held);
@@ -393,7 +396,8 @@ impl Core {
                 cell.read(|content| match content {
                     Content::Kept { value, .. } if late => put(&Stored { value, expires }),
                     _ => {
-                        let (column, bytes) = (self.tables.expires_at, expires.0.to_le_bytes());
+                        let column = self.tables.expires_at;
+                        let bytes = expires.0.to_le_bytes();
                         transaction
                             .update(&self.tables.properties, &cell.key[..], column, &bytes)
                             .map(drop)

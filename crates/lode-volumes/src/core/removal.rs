@@ -1,11 +1,11 @@
-//! Deleting what was taken out of the tree.
+//! Deletes entries that were taken out of the tree.
 //!
-//! An unlink moves its entry below [`REMOVED`] in one transaction: that is when it happens. What it
-//! takes to delete the entry, and all below it, is done in steps of bounded size after that. A
-//! crash may come between two of them; the next one who opens the volume continues. No path leads
-//! to such entries, and no id is used twice, so nothing can be seen of them.
+//! An unlink moves its entry below [`REMOVED`] in one transaction: that is when it happens. Steps
+//! of bounded size then delete the entry and all below it. A crash may come between two of them;
+//! the next program that opens the volume continues. No path leads to such entries, and no id is
+//! used twice, so nothing can be seen of them.
 //!
-//! A step goes down from the entries that were taken out as far as its bounds allow, and deletes
+//! A step goes down from the entries that were taken out, as far as its bounds allow. It deletes
 //! all that it has passed in one transaction. Entries of which something is left move below
 //! [`REMOVED`]. So each entry moves once at most, and those without anything below them do not.
 
@@ -205,7 +205,8 @@ impl Core {
 
     /// Returns the first entries that were taken out and can be deleted.
     fn first_removed(&self) -> Result<Vec<Id>> {
-        let (mut first, mut all) = (Vec::new(), self.tables.children(None, REMOVED, ""));
+        let mut first = Vec::new();
+        let mut all = self.tables.children(None, REMOVED, "");
         while first.len() < STEP_RECORDS
             && let Some(row) = all.next_row()?
         {

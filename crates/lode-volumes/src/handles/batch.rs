@@ -64,12 +64,13 @@ impl<'v> Batch<'v> {
     }
 
     fn expect_own(&self, entry: &Entry) -> Result<()> {
-        match std::ptr::eq(entry.core(), self.core) {
-            true => self.core.expect_linked(entry.node()),
-            false => Err(Error::OtherVolume {
+        if std::ptr::eq(entry.core(), self.core) {
+            self.core.expect_linked(entry.node())
+        } else {
+            Err(Error::OtherVolume {
                 found: entry.core().name.clone(),
                 expected: self.core.name.clone(),
-            }),
+            })
         }
     }
 

@@ -1,4 +1,4 @@
-//! Entries: what users hold of them.
+//! Handles of entries.
 
 use std::fmt;
 use std::sync::Arc;
@@ -46,7 +46,8 @@ pub struct Entry {
 
 impl fmt::Debug for Entry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (volume, path) = (&self.core().name, self.node.path());
+        let volume = &self.core().name;
+        let path = self.node.path();
         f.debug_struct("Entry").field("volume", volume).field("path", &path).finish()
     }
 }
@@ -272,7 +273,8 @@ impl Entry {
     /// [those of every write](Self#errors).
     pub fn rename(&self, name: &str, to: &Self, new_name: &str) -> Result<()> {
         if !std::ptr::eq(self.core(), to.core()) {
-            let (found, expected) = (to.core().name.clone(), self.core().name.clone());
+            let found = to.core().name.clone();
+            let expected = self.core().name.clone();
             return Err(Error::OtherVolume { found, expected });
         }
         self.core().rename(&Move { from: &self.node, name, to: &to.node, new_name })

@@ -76,9 +76,11 @@ impl EntryAt {
 }
 
 fn export_entry(entry: &EntryAt, path: &str, lines: &mut dyn Write) -> Result<()> {
-    let (mut all, mut is_first) = (entry.properties(), true);
+    let mut all = entry.properties();
+    let mut is_first = true;
     loop {
-        let (mut properties, mut bytes) = (Map::new(), 0);
+        let mut properties = Map::new();
+        let mut bytes = 0;
         while bytes < LINE_BYTES
             && let Some(Property { name, value, expires }) = all.next_property()?
         {
@@ -147,7 +149,9 @@ impl Volume {
     /// `Stream` when `lines` cannot be read; and as [every write](crate::Entry#errors).
     pub fn import(&self, path: &str, lines: &mut dyn BufRead) -> Result<u64> {
         let mut way = Way::new(self.create_entry(path)?);
-        let (mut text, mut number, mut count) = (Vec::new(), 0, 0);
+        let mut text = Vec::new();
+        let mut number = 0;
+        let mut count = 0;
         loop {
             text.clear();
             number += 1;
@@ -166,9 +170,8 @@ impl Volume {
             let json: Json =
                 serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
             let line = parse(&json).map_err(wrong)?;
-            self.import_line(&mut way, &line).map_err(|error| match error.is_bad_input() {
-                true => wrong(error.to_string()),
-                false => error,
+            self.import_line(&mut way, &line).map_err(|error| {
+                if error.is_bad_input() { wrong(error.to_string()) } else { error }
             })?;
             count += 1;
         }
@@ -259,7 +262,8 @@ fn parse(json: &Json) -> Result<Line<'_>, String> {
 
 fn parse_property(json: &Json) -> Result<(Value, Moment), String> {
     let object = json.as_object().ok_or("it is an object with its type as name")?;
-    let (mut found, mut expires) = (None, Moment::NEVER);
+    let mut found = None;
+    let mut expires = Moment::NEVER;
     for (name, json) in object {
         if name == EXPIRES_AT {
             let micros = json.as_i64().filter(|micros| (0..i64::MAX).contains(micros));

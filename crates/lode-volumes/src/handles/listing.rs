@@ -85,7 +85,8 @@ impl Properties {
             let Some(lode::Value::Text(name)) = row.get("name") else { continue };
             let stored = self.core.unpack(row.payload(), name)?;
             if !self.core.has_expired_at(stored.expires, self.now) {
-                let (value, expires) = (stored.value.to_value(), stored.expires);
+                let value = stored.value.to_value();
+                let expires = stored.expires;
                 return Ok(Some(Property { name: name.into(), value, expires }));
             }
         }
@@ -94,18 +95,14 @@ impl Properties {
 
     /// Returns only the names.
     pub(crate) fn names(mut self) -> Result<Vec<String>> {
-        let schema_has = |row: &lode::RowRef<'_>| match (row.get("name"), row.get("expires_at")) {
-            (Some(lode::Value::Text(name)), Some(lode::Value::Timestamp(expires))) => {
-                Some((String::from(name), Moment(expires)))
-            }
-            _ => None,
-        };
         let mut names = Vec::new();
         while let Some(row) = self.cursor.next_row()? {
-            let is_there =
-                |(_, expires): &(String, Moment)| !self.core.has_expired_at(*expires, self.now);
-            let found = schema_has(&row).filter(is_there);
-            names.extend(found.map(|(name, _)| name));
+            if let Some(lode::Value::Text(name)) = row.get("name")
+                && let Some(lode::Value::Timestamp(expires)) = row.get("expires_at")
+                && !self.core.has_expired_at(Moment(expires), self.now)
+            {
+                names.push(name.into());
+            }
         }
         Ok(names)
     }

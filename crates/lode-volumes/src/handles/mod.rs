@@ -1,4 +1,4 @@
-//! What users hold of a volume: the volume itself, entries, batches, snapshots and lists.
+//! Handles for users of a volume: the volume itself, entries, batches, snapshots and lists.
 
 pub(crate) mod batch;
 pub(crate) mod entry;

@@ -70,7 +70,8 @@ impl Snapshot {
     /// # Errors
     /// `InvalidName`, and [those of reading](Self#errors).
     pub fn entry(&self, path: &str) -> Result<Option<EntryAt>> {
-        let (tables, mut id) = (&self.held.shared.tables, ROOT);
+        let tables = &self.held.shared.tables;
+        let mut id = ROOT;
         let view = tables.entries.at(&self.held.snapshot);
         for name in names_of(path)? {
             match tables.child(&view, id, name)? {
@@ -113,7 +114,8 @@ impl EntryAt {
     pub fn property(&self, name: &str) -> Result<Option<Value>> {
         use lode::ReadTable;
         crate::name::expect_name(name)?;
-        let (core, mut payload) = (&self.held().shared, Vec::new());
+        let core = &self.held().shared;
+        let mut payload = Vec::new();
         let key = core.tables.property_key(self.id, name)?;
         let view = core.tables.properties.at(&self.held().snapshot);
         if !view.get_into(&key, &mut payload)? {

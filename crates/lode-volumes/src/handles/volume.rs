@@ -1,4 +1,4 @@
-//! Volumes: what users hold of them.
+//! Handles of volumes, and how they are opened.
 
 use std::fmt;
 use std::path::Path;

@@ -223,7 +223,7 @@ impl Cells {
         bytes
     }
 
-    /// Waits until every change that has begun has ended. (A cell in which one is under way is
+    /// Waits until every change that is under way has ended. (A cell in which one is under way is
     /// never detached.)
     pub(crate) fn wait_for_changes(&self) {
         self.map.load_full().cells().for_each(|cell| drop(cell.lock()));

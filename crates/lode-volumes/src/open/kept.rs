@@ -37,9 +37,10 @@ pub(crate) enum Content<'c> {
 
 impl<'c> Content<'c> {
     pub(crate) fn of(value: ValueRef<'c>, expires: Moment) -> Self {
-        match Self::keeps(value.size_bytes()) {
-            true => Self::Kept { value, expires },
-            false => Self::InTable { expires },
+        if Self::keeps(value.size_bytes()) {
+            Self::Kept { value, expires }
+        } else {
+            Self::InTable { expires }
         }
     }
 
@@ -317,8 +318,10 @@ mod tests {
 
     #[test]
     fn a_value_may_be_read_while_another_is_lent() {
-        let (outer, inner) = (Kept::new(Content::Absent), Kept::new(Content::Absent));
-        let (first, second) = ("a".repeat(100), "b".repeat(50));
+        let outer = Kept::new(Content::Absent);
+        let inner = Kept::new(Content::Absent);
+        let first = "a".repeat(100);
+        let second = "b".repeat(50);
         outer.change(Content::of(ValueRef::Text(&first), Moment::NEVER));
         inner.change(Content::of(ValueRef::Text(&second), Moment::NEVER));
         outer.read(|content| {
@@ -344,7 +347,8 @@ mod tests {
         let kept = Kept::new(Content::Absent);
         let lengths = [3, 8, 9, 64, 700, 4000];
         let read_often = || {
-            let (mut last, mut seen) = (0, 0);
+            let mut last = 0;
+            let mut seen = 0;
             while seen < SEEN {
                 kept.read(|content| {
                     let Content::Kept { value: ValueRef::Blob(bytes), expires } = content else {

@@ -135,7 +135,8 @@ impl Node {
 
     /// Returns the entry's path.
     pub(crate) fn path(&self) -> String {
-        let (mut names, mut next) = (Vec::new(), self.place());
+        let mut names = Vec::new();
+        let mut next = self.place();
         while let Some(Place { parent, name }) = next {
             next = parent.place();
             names.push(name);
@@ -156,7 +157,8 @@ impl Below {
     }
 
     pub(crate) fn has(&mut self, node: &Arc<Node>) -> bool {
-        let (mut way, mut next) = (Vec::new(), Some(Arc::clone(node)));
+        let mut way = Vec::new();
+        let mut next = Some(Arc::clone(node));
         let is_below = loop {
             let Some(node) = next else { break false };
             if let Some(known) = self.known.get(&node.id) {

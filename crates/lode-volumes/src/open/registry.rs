@@ -76,9 +76,10 @@ impl Registry {
 
     /// Returns the node of an entry, if it is open.
     pub(crate) fn find(&self, id: Id) -> Option<Arc<Node>> {
-        match id == self.root.id {
-            true => Some(Arc::clone(&self.root)),
-            false => lock(self.shard(id)).get(&id).map(Arc::clone),
+        if id == self.root.id {
+            Some(Arc::clone(&self.root))
+        } else {
+            lock(self.shard(id)).get(&id).map(Arc::clone)
         }
     }
 
@@ -163,8 +164,10 @@ impl Registry {
             let trimmed = open.iter().chain([&self.root]).map(|node| node.cells.trim());
             self.grow(-(trimmed.sum::<usize>() as Growth));
         }
-        let (entries, bytes) = (&self.count, &self.kept_bytes);
-        let (entries, bytes) = (entries.load(Ordering::Relaxed), bytes.load(Ordering::Relaxed));
+        let entries = &self.count;
+        let bytes = &self.kept_bytes;
+        let entries = entries.load(Ordering::Relaxed);
+        let bytes = bytes.load(Ordering::Relaxed);
         self.trim_above(2 * entries, bytes.saturating_mul(2));
     }
 

@@ -107,7 +107,8 @@ impl Storage {
     /// `InvalidName`; `NoEntry` when the volume has not the entry that is to be mounted; `Claimed`;
     /// `AlreadyMounted`; and as [every operation](crate::Entry#errors).
     pub fn mount(&self, path: &str, mount: Mount<'_>) -> Result<()> {
-        let (path, mounted) = (usual_path(path)?, mount.open()?);
+        let path = usual_path(path)?;
+        let mounted = mount.open()?;
         let mut mounts = write(&self.inner.mounts);
         if mounts.find(&path, &mounted).is_some() {
             return Err(mounted.already(path));
@@ -123,7 +124,8 @@ impl Storage {
     /// # Errors
     /// `InvalidName`; `NotMounted`.
     pub fn unmount(&self, path: &str, volume: &Volume, entry: &str) -> Result<()> {
-        let (path, entry) = (usual_path(path)?, usual_path(entry)?);
+        let path = usual_path(path)?;
+        let entry = usual_path(entry)?;
         let mut mounts = write(&self.inner.mounts);
         let taken = mounts.take(&path, volume, &entry);
         let taken = taken.ok_or(Error::NotMounted { path })?;

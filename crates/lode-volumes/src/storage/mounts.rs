@@ -70,11 +70,9 @@ impl<'m> Mount<'m> {
         let entry_path = usual_path(self.entry)?;
         let top = self.volume.entry(&entry_path)?;
         let top = top.ok_or_else(|| Error::NoEntry { path: entry_path.clone() })?;
-        let access = match self.volume.is_read_only() {
-            true => Access::ReadOnly,
-            false => self.access,
-        };
-        let (volume, priority) = (self.volume.clone(), self.priority);
+        let access = if self.volume.is_read_only() { Access::ReadOnly } else { self.access };
+        let volume = self.volume.clone();
+        let priority = self.priority;
         Ok(Mounted { volume, entry_path, top, priority, access })
     }
 }
