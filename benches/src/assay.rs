@@ -1,4 +1,4 @@
-//! The same operations through Assay: driver, adapter, timed loop, checked results.
+//! Operations through Assay: driver, adapter, timed loop, checked results.
 
 use std::collections::BTreeMap;
 

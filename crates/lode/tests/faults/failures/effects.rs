@@ -7,7 +7,7 @@ use lode::{Database, Durability, Effect, Error};
 use crate::common::content::{Content, difference, options, read};
 use crate::common::tables::{TABLES, record, schema};
 
-/// A table whose records lie in a tree, and a value of its records that is new.
+/// A table whose records are in a tree, and a new value of its records.
 const TABLE: usize = 3;
 const NEW: u32 = 7_000;
 
@@ -17,7 +17,7 @@ struct Operation {
     levels: &'static [Durability],
     work: fn(&Database) -> Result<(), Error>,
     change: fn(&mut Content),
-    /// Whether a part of it can happen.
+    /// True if a part of it can happen.
     has_parts: bool,
 }
 
@@ -66,7 +66,7 @@ const OPERATIONS: [Operation; 9] = [
     Operation {
         name: "load",
         levels: ALL,
-        // More than one group: keys that come again begin another one.
+        // More than one group: keys that come again start another one.
         work: |db| {
             let groups = [100..110, 105..115, 110..120].into_iter().flat_map(records);
             db.table(TABLES[TABLE].0)?.load(groups).map(drop)
@@ -127,7 +127,7 @@ fn before(level: Durability, mapping: Mapping) -> (Simulated, Database, Content)
     (disk, db, content)
 }
 
-/// Whether all records of one content are in another, with the same values.
+/// Returns true if all records of one content are in another, with the same values.
 fn is_part_of(part: &Content, all: &Content) -> bool {
     let is_there = |at: &usize, key: &u32, value: &u32| {
         all.get(at).and_then(|records| records.get(key)) == Some(value)
@@ -243,7 +243,7 @@ fn a_commit_that_is_not_durable_says_that_it_has_happened() {
     assert_eq!(read(&db).as_ref(), Ok(&wanted));
 }
 
-/// What came of closing is what each that closes it hears.
+/// Every caller that closes the database gets the outcome of the closing.
 #[test]
 fn closing_again_returns_what_came_of_the_first_time() {
     let (disk, db, _) = before(Durability::Commit, Mapping::None);
