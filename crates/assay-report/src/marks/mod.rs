@@ -4,6 +4,7 @@
 mod legend;
 pub(crate) mod untested;
 
+use assay_core::plan::Cell;
 use assay_core::run_file::{NOTE_BLIND_WRITES, NOTE_STRONGER};
 
 use crate::blocks::{Block, Distinct, LITTLE_TIMED, Line, Rate};
@@ -196,19 +197,22 @@ impl Rate {
 /// Marks the figures of one phase of a block.
 pub(crate) struct PhaseMarks<'p> {
     phase: &'p str,
-    /// True if the plan gave engines different options.
+    /// True if the plan gave engines with one number of threads different options.
     options_differ: bool,
     most_operations: u64,
 }
 
 impl<'p> PhaseMarks<'p> {
     pub(crate) fn of(block: &Block<'_>, phase: &'p str) -> Self {
-        let mut options = block.lines.iter().map(|line| &line.cell().options);
-        let first = options.next();
+        let mut lines = block.lines.iter().map(|line| line.cell());
+        let differs = |cell: &Cell| {
+            let mut others = block.lines.iter().map(|line| line.cell());
+            others.any(|other| other.threads == cell.threads && other.options != cell.options)
+        };
         let operations = block.lines.iter().map(|line| round_operations(line, phase));
         Self {
             phase,
-            options_differ: options.any(|other| Some(other) != first),
+            options_differ: lines.any(differs),
             most_operations: operations.max().unwrap_or(0),
         }
     }

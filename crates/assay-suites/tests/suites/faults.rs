@@ -9,9 +9,9 @@ use assay_core::run_file::{Measurement, Status};
 use assay_core::tape::{Order, Population, Records, Tape};
 use assay_core::timing::{Action, Clock, Round};
 use assay_driver::{Connection, Driver, Durability, KeyKind, OpenSpec, Storage};
-use assay_suites::crossbench::latencies::Latencies;
 use assay_suites::crossbench::route::Routes;
 use assay_suites::crossbench::{CrossBench, Fill, Keys, Options};
+use assay_suites::options::MostRepeats;
 use assay_suites::{Suite, verify};
 
 use crate::engine::{Fault, Faulty};
@@ -47,18 +47,17 @@ fn first_failure(checks: Vec<verify::Check>) -> Option<String> {
     })
 }
 
+/// Rows of a cell of CrossBench.
+const ROWS: u64 = 1_000;
+
 /// How a cell of CrossBench ends.
 fn measured(fault: Fault, fill: Fill) -> Status {
     let options = Options {
-        fill,
         query: 500,
         update: 500,
         delete: 500,
-        sequential: false,
-        keys: Keys::Dense,
-        repeats: 0,
-        latencies: None,
-        clock: Clock::Stops,
+        repeats: MostRepeats { repeats: 0 },
+        ..Options::default().filled_by(fill, ROWS)
     };
     cell_of(fault, &options).0
 }
@@ -74,7 +73,7 @@ fn cell_of(fault: Fault, options: &Options) -> (Status, Measurement) {
         durability_wanted: Durability::Commit,
         key_kind: KeyKind::Tree,
         key_kind_named: false,
-        rows: 1_000,
+        rows: ROWS,
         threads: 1,
         trial: 1,
         seed: 1,
@@ -162,15 +161,12 @@ fn a_wrong_answer_voids_the_cell() {
 #[test]
 fn latencies_have_rounds_of_their_own() {
     let options = Options {
-        fill: Fill::Load,
         query: 400,
         update: 300,
         delete: 200,
-        sequential: false,
-        keys: Keys::Dense,
-        repeats: 0,
-        latencies: Some(Latencies { rate: None }),
-        clock: Clock::Stops,
+        repeats: MostRepeats { repeats: 0 },
+        latency: true,
+        ..Options::default().filled_by(Fill::Load, ROWS)
     };
     let (status, measurement) = cell_of(Fault::None, &options);
     assert_eq!(status, Status::Measured);

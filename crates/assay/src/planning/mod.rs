@@ -7,7 +7,6 @@ pub(crate) mod memory;
 pub(crate) mod plan_file;
 pub(crate) mod request;
 pub(crate) mod store_dirs;
-pub(crate) mod workloads;
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
@@ -16,7 +15,8 @@ use assay_core::plan::{Cell, OTHER_BUILD, PageCache};
 use assay_core::run_file::Status;
 use assay_core::store_dir::StoreDir;
 use assay_driver::{Driver, Durability, KeyKind, Profile, Storage};
-use assay_suites::{StoreUse, Suite, plain};
+use assay_suites::options::{Part, plain};
+use assay_suites::{StoreUse, Suite};
 use program_support::exit::{Failure, Outcome};
 
 use crate::cli::count;
@@ -127,6 +127,16 @@ pub(crate) struct Workload {
 }
 
 impl Workload {
+    /// Returns the workloads that a suite's options ask for.
+    pub(crate) fn all<S: Suite>(options: &S::Options) -> Outcome<Vec<Self>> {
+        let parts = S::parts(options.clone())?.into_iter();
+        let workload = |Part { rows, threads, options }: Part<S::Options>| Self {
+            threads,
+            ..Self::of::<S>(rows, &options)
+        };
+        Ok(parts.map(workload).collect())
+    }
+
     /// Returns a suite's workload on `rows` rows, by one thread.
     pub(crate) fn of<S: Suite>(rows: u64, options: &S::Options) -> Self {
         Self {
@@ -136,7 +146,7 @@ impl Workload {
             variant: S::variant(options),
             options: plain(options),
             calibration: S::calibration(options).map(|options| plain(&options)),
-            parameters: BTreeMap::new(),
+            parameters: S::parameters(options),
             reopens: S::store_use(options) == StoreUse::Opens,
             scans: S::scans(options),
             mounts_volumes: S::mounts_volumes(options),
