@@ -32,11 +32,6 @@ pub fn run(setup: &Setup) -> Result<Times> {
         volumes: None,
         cache_bytes: None,
         parameters: BTreeMap::new(),
-        options: profile
-            .options
-            .iter()
-            .map(|option| (option.name.into(), option.values[0].into()))
-            .collect(),
     })?;
     let rows = Population::all(setup.rows).rows();
     let birth = routes.schema().position("birth").expect("routes have a birth");

@@ -13,6 +13,7 @@ use std::time::Duration;
 use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::outcome::Outcome;
+use crate::parameter::CACHE_BYTES;
 use crate::profile::{Change, Durability, KeyKind, Profile, Reach, Storage};
 use crate::schema::Schema;
 use crate::volume::Volume;
@@ -42,28 +43,41 @@ pub struct OpenSpec {
     /// Volumes to mount at one point, if the suite works on volumes; 1 unless the driver mounts
     /// them. Otherwise it works on records.
     pub volumes: Option<u32>,
-    /// The chosen value of every option that the profile lists.
-    pub options: Vec<(String, String)>,
-    /// Given parameters, among them those that the profile lists.
+    /// The parameters that were set, as their checks return them. [`Self::with`] sets them.
     pub parameters: BTreeMap<String, String>,
 }
 
 impl OpenSpec {
-    /// Returns the value of an option.
-    ///
-    /// # Panics
-    /// If the profile does not list the option: an error of the driver's author.
-    pub fn option(&self, name: &str) -> &str {
-        self.options
-            .iter()
-            .find(|(option, _)| option == name)
-            .map(|(_, value)| value.as_str())
-            .expect("every option of the profile has a value")
+    /// Returns the description with parameters set. That of the cache becomes
+    /// [`Self::cache_bytes`].
+    #[must_use]
+    pub fn with(mut self, mut parameters: BTreeMap<String, String>) -> Self {
+        let cache_bytes = parameters.remove(CACHE_BYTES).and_then(|bytes| bytes.parse().ok());
+        self.cache_bytes = cache_bytes.or(self.cache_bytes);
+        self.parameters = parameters;
+        self
     }
 
-    /// Returns the value of a parameter, if one was given.
+    /// Returns the value of a parameter, if it was set.
     pub fn parameter(&self, name: &str) -> Option<&str> {
         self.parameters.get(name).map(String::as_str)
+    }
+
+    /// Returns true if a parameter was set to this value.
+    pub fn has(&self, name: &str, value: &str) -> bool {
+        self.parameter(name) == Some(value)
+    }
+
+    /// Returns the bytes of a parameter, if it was set.
+    ///
+    /// # Errors
+    /// If they are no number, which the parameter's check refuses.
+    pub fn bytes(&self, name: &str) -> Result<Option<u64>> {
+        let parsed = self.parameter(name).map(|text| {
+            text.parse()
+                .map_err(|_| Error::engine("open", format!("{name}: {text} is no number of bytes")))
+        });
+        parsed.transpose()
     }
 }
 

@@ -27,7 +27,7 @@ use assay_driver::machine;
 use assay_driver::schema::Schema;
 use assay_driver::{
     Cache, Concurrency, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Outcome,
-    Profile, Storage, Store, Transactions, Work,
+    Parameter, Profile, Storage, Store, Transactions, Work,
 };
 use persy::{ByteVec, Config, OpenOptions, Transaction, TransactionConfig, ValueMode};
 
@@ -53,8 +53,7 @@ static PROFILE: Profile = Profile {
     insert_rule: InsertRule::Replaces,
     delete_rule: DeleteRule::Reports,
     concurrency: Concurrency::OneWriter,
-    options: &[],
-    parameters: &[],
+    parameters: &[Parameter::CACHE_BYTES],
     keeps_data: true,
 };
 

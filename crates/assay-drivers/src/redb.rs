@@ -22,7 +22,7 @@ use assay_driver::error::{Error, Result};
 use assay_driver::schema::Schema;
 use assay_driver::{
     Cache, Concurrency, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Outcome,
-    Profile, Storage, Store, Transactions, Work,
+    Parameter, Profile, Storage, Store, Transactions, Work,
 };
 use redb::{
     Database, ReadableDatabase, ReadableTable, Table, TableDefinition, WriteTransaction, backends,
@@ -54,8 +54,7 @@ static PROFILE: Profile = Profile {
     insert_rule: InsertRule::Replaces,
     delete_rule: DeleteRule::Reports,
     concurrency: Concurrency::OneWriter,
-    options: &[],
-    parameters: &[],
+    parameters: &[Parameter::CACHE_BYTES],
     keeps_data: true,
 };
 

@@ -20,7 +20,7 @@ use assay_driver::error::{Error, Result};
 use assay_driver::schema::Schema;
 use assay_driver::{
     Cache, Concurrency, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Outcome,
-    Profile, Storage, Store, Transactions, Work,
+    Parameter, Profile, Storage, Store, Transactions, Work,
 };
 use sled::{Batch, Db, Mode};
 
@@ -44,8 +44,7 @@ static PROFILE: Profile = Profile {
     insert_rule: InsertRule::Replaces,
     delete_rule: DeleteRule::Reports,
     concurrency: Concurrency::Concurrent,
-    options: &[],
-    parameters: &[],
+    parameters: &[Parameter::CACHE_BYTES],
     keeps_data: true,
 };
 

@@ -28,7 +28,7 @@ use assay_driver::machine;
 use assay_driver::schema::Schema;
 use assay_driver::{
     Cache, Concurrency, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Outcome,
-    Profile, Storage, Store, Transactions, Work,
+    Parameter, Profile, Storage, Store, Transactions, Work,
 };
 use surrealkv::autotune::HardwareProfile;
 use surrealkv::{LSMIterator, Mode, ReadOptions, Transaction, Tree, TreeBuilder};
@@ -52,8 +52,7 @@ static PROFILE: Profile = Profile {
     insert_rule: InsertRule::Replaces,
     delete_rule: DeleteRule::Silent,
     concurrency: Concurrency::Concurrent,
-    options: &[],
-    parameters: &[],
+    parameters: &[Parameter::CACHE_BYTES],
     keeps_data: true,
 };
 

@@ -1,6 +1,7 @@
 //! The common work around a cell's phases: the store's directory and marker, opening, closing, and
 //! the account of used resources.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -443,23 +444,24 @@ pub(crate) fn spec_of(
     needs: &Needs<'_>,
     create: bool,
 ) -> OpenSpec {
-    let profile = driver.profile();
     let store_count = u64::from(stores_for(driver, needs));
-    OpenSpec {
-        dir: dir_of(cell, profile).as_ref().map(StoreDir::data).unwrap_or_default(),
+    let spec = OpenSpec {
+        dir: dir_of(cell, driver.profile()).as_ref().map(StoreDir::data).unwrap_or_default(),
         threads: needs.threads,
         // Stores that are open together share the cache.
         cache_bytes: cell.cache_bytes.map(|bytes| bytes / store_count),
         volumes: needs.volumes.map(|count| driver.volume_keys().map_or(1, |_| count)),
-        parameters: cell.engine_parameters.clone(),
+        parameters: BTreeMap::new(),
         create,
         storage: cell.storage,
         durability: cell.durability,
         key_kind: cell.key_kind,
         schema: needs.schema.clone(),
         expected_rows: needs.expected_rows,
-        options: profile.options_with(&cell.engine_options),
-    }
+    };
+    let (set, given) = (cell.engine_options.clone(), cell.engine_parameters.clone());
+    // A parameter that was set for the engine wins.
+    spec.with(given.into_iter().chain(set).collect())
 }
 
 /// Returns the number of stores of a suite.

@@ -56,7 +56,7 @@ pub(super) fn open<R: Row>(spec: &OpenSpec, remote: Option<Remote>) -> Result<Bo
     let path = Path::from_filesystem_path(&files).map_err(|e| said(&e))?;
     let options =
         DbOption::new(path, &schema).immutable_chunk_num(1).version_log_snapshot_threshold(1);
-    let buffered = spec.option("wal") == "buffered";
+    let buffered = spec.has("wal", "buffered");
     let (mut options, log) = match spec.durability {
         Durability::None if buffered => (options, "log with its default buffer of 4 KiB"),
         Durability::None => (options.disable_wal(), "disable_wal()"),

@@ -58,7 +58,7 @@ fn rows(job: &Job, driver: &dyn Driver) -> u32 {
 }
 
 fn open(job: &Job, driver: &dyn Driver, ledger: &Ledger, create: bool) -> Result<Box<dyn Store>> {
-    driver.open(&OpenSpec {
+    let spec = OpenSpec {
         dir: job.dir.clone(),
         create,
         storage: Storage::Disk,
@@ -69,7 +69,7 @@ fn open(job: &Job, driver: &dyn Driver, ledger: &Ledger, create: bool) -> Result
         threads: 1,
         cache_bytes: None,
         volumes: None,
-        options: driver.profile().options_with(&job.options),
         parameters: BTreeMap::new(),
-    })
+    };
+    driver.open(&spec.with(job.options.clone()))
 }

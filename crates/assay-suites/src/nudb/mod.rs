@@ -88,12 +88,9 @@ impl Suite for Nudb {
 
     fn run(run: CellRun<'_, Options>) -> Result<Option<Nothing>> {
         let CellRun { cell, options, driver, measurement, report } = run;
-        let ignored: Vec<_> = cell
-            .engine_parameters
-            .keys()
-            .filter(|name| !driver.profile().parameters.contains(&name.as_str()))
-            .cloned()
-            .collect();
+        let given = Self::parameters(options).into_keys();
+        let is_ignored = |name: &String| driver.profile().parameter(name).is_none();
+        let ignored: Vec<_> = given.filter(is_ignored).collect();
         let items = Items::new(options.key_size, cell.seed);
         let mut session = Session::open(cell, driver, &needs(cell, &items), measurement)?;
         session.note_clock(options.continuous.clock());

@@ -184,7 +184,6 @@ static PROFILE: Profile = Profile {
     insert_rule: InsertRule::Refuses,
     delete_rule: DeleteRule::Reports,
     concurrency: Concurrency::OneConnection,
-    options: &[],
     parameters: &[],
     keeps_data: true,
 };

@@ -31,7 +31,6 @@ fn checks(engine: &Faulty) -> Vec<verify::Check> {
         durability: Durability::Commit,
         key_kind: KeyKind::Tree,
         dir: folder.path().join("stores"),
-        options: BTreeMap::new(),
         parameters: BTreeMap::new(),
         seed: 1,
     };
@@ -197,7 +196,6 @@ fn one_by_one(fault: Fault, action: Action) -> Result<u64, String> {
         threads: 1,
         cache_bytes: None,
         volumes: None,
-        options: Vec::new(),
         parameters: BTreeMap::new(),
     };
     let store = Faulty::with(fault).open(&spec).expect("it opens");

@@ -324,7 +324,7 @@ pub(crate) struct CrashArgs {
     /// Check a copy of such an image again, and test no engine
     #[arg(long, value_name = "DIR", conflicts_with_all = ["engine", "round", "loss", "missing"])]
     pub open: Option<PathBuf>,
-    /// Choose a setting of an engine; `assay list` shows them
+    /// Set a parameter of an engine; `assay list` shows them
     #[arg(long = "set", value_name = "ENGINE.NAME=VALUE")]
     pub set: Vec<String>,
     /// Directory for the stores [default: _benchmarkdb here]

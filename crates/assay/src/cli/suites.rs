@@ -37,7 +37,7 @@ pub(crate) struct Common {
     pub page_cache: PageCacheArg,
     #[command(flatten)]
     pub memory: Memory,
-    /// Choose a setting of an engine; `assay list` shows them
+    /// Set a parameter of an engine; `assay list` shows them
     #[arg(long = "set", value_name = "ENGINE.NAME=VALUE", help_heading = ENGINES)]
     pub set: Vec<String>,
     /// Address of an S3 store, for engines that use one, such as http://127.0.0.1:9000; keys come

@@ -238,10 +238,20 @@ pub(crate) fn planned(
             "its data on {storage} is in memory, so there is no page cache to drop"
         )));
     }
-    let mut engine_parameters = workload.parameters.clone();
-    let taken = |name: &str| profile.parameters.contains(&name);
-    let given = setting.parameters.iter().filter(|(name, _)| taken(name));
-    engine_parameters.extend(given.map(|(name, value)| (name.clone(), value.clone())));
+    let engine_options = setting.settings.of(profile.id);
+    let mut engine_parameters = BTreeMap::new();
+    for (name, given) in workload.parameters.iter().chain(&setting.parameters) {
+        match profile.parameter(name).map(|parameter| parameter.check(given)) {
+            Some(Ok(value)) => drop(engine_parameters.insert(name.clone(), value)),
+            Some(Err(why)) => drop(refusal.get_or_insert(Status::Unsupported(why))),
+            None => {}
+        }
+    }
+    let of_files = |name: &&String| profile.parameter(name).is_some_and(|known| known.of_files);
+    if let Some(name) = engine_options.keys().find(of_files).filter(|_| storage == Storage::Memory)
+    {
+        refusal.get_or_insert(Status::Unsupported(format!("its {name} is for files")));
+    }
     Planned {
         cell: Cell {
             suite: workload.suite.into(),
@@ -258,7 +268,7 @@ pub(crate) fn planned(
             seed: setting.seed,
             variant: workload.variant.clone(),
             options: workload.options.clone(),
-            engine_options: setting.settings.of(profile.id),
+            engine_options,
             engine_parameters,
             cpus: setting.cpus.clone(),
             page_cache: setting.page_cache,

@@ -13,7 +13,6 @@ use assay_driver::{Durability, KeyKind, OpenSpec, Outcome, Storage, Store};
 
 fn open(id: &str, dir: &Path, endpoint: Option<&str>, create: bool) -> Result<Box<dyn Store>> {
     let driver = assay_drivers::find(id).expect("the driver is compiled in");
-    let options = driver.profile().options.iter();
     let spec = OpenSpec {
         dir: dir.to_path_buf(),
         create,
@@ -25,7 +24,6 @@ fn open(id: &str, dir: &Path, endpoint: Option<&str>, create: bool) -> Result<Bo
         threads: 1,
         cache_bytes: None,
         volumes: None,
-        options: options.map(|o| (o.name.into(), o.values[0].into())).collect(),
         parameters: endpoint
             .map(|endpoint| ("s3-endpoint".to_string(), endpoint.to_string()))
             .into_iter()
