@@ -128,6 +128,12 @@ pub trait Store: Sync {
     /// Returns the size of the store's cache.
     fn cache(&self) -> Cache;
 
+    /// Returns the ids of other processes that do the store's work. The driver started them, and
+    /// waits for them when it closes the store. Their memory, time and writes are the engine's.
+    fn processes(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
     /// Runs `work` with a connection of the calling thread. (The connection lives inside this
     /// call, so it may borrow from what lives on its stack: statements, transactions.)
     fn connect(&self, work: &mut Work<'_>) -> Result<()>;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use assay_core::crew;
 use assay_core::environment::{available_bytes, filesystem_of};
 use assay_core::plan::{Cell, PageCache};
-use assay_core::resources::{Resources, cpu_time, peak_rss_bytes, written_bytes};
+use assay_core::resources::{Resources, count_in, cpu_time, peak_rss_bytes, written_bytes};
 use assay_core::run_file::{
     Latency, Measurement, NOTE_BLIND_WRITES, NOTE_STRONGER, NotOffered, Phase, Status, Timeline,
 };
@@ -218,6 +218,7 @@ impl<'m> Session<'m> {
         let start = Instant::now();
         let stores = open_all(driver, &spec, store_count)?;
         measurement.resources.open_ns = as_ns(start.elapsed());
+        count_in(stores.iter().flat_map(|store| store.processes()));
         measurement.settings = stores[0].settings();
         if profile.keeps_data {
             measurement.settings.push(match store_count {
@@ -399,6 +400,7 @@ impl<'m> Session<'m> {
         }
         let spec = OpenSpec { create: false, ..self.spec.clone() };
         self.stores = open_all(self.driver, &spec, volumes)?;
+        count_in(self.stores.iter().flat_map(|store| store.processes()));
         Ok(())
     }
 
@@ -407,6 +409,7 @@ impl<'m> Session<'m> {
     pub(crate) fn close(mut self) -> Result<bool> {
         let start = Instant::now();
         self.stores.drain(..).try_for_each(Store::close)?;
+        count_in([]);
         self.measurement.resources.close_ns = as_ns(start.elapsed());
         account(&mut self.measurement.resources);
         self.measurement.resources.store_closed_bytes = self.measure_space();

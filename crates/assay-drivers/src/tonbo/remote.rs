@@ -108,6 +108,11 @@ impl Remote {
         }
     }
 
+    /// Returns the process of the server, if it is ours.
+    pub(super) fn server(&self) -> Option<u32> {
+        self.server.as_ref().map(Server::process)
+    }
+
     /// Ends the server, if it is ours.
     pub(super) fn close(self) -> Result<()> {
         self.server.map_or(Ok(()), Server::stop)

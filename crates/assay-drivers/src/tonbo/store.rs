@@ -171,6 +171,10 @@ impl<R: Row> Store for TonboStore<R> {
         Cache::NoSetting
     }
 
+    fn processes(&self) -> Vec<u32> {
+        self.remote.iter().filter_map(Remote::server).collect()
+    }
+
     fn connect(&self, work: &mut Work<'_>) -> Result<()> {
         let mut connection = TonboConnection::new(self);
         // Tonbo panics if its log cannot be written.
