@@ -25,4 +25,4 @@ pub use profile::{
     Change, Concurrency, DeleteRule, Durability, InsertRule, KeyKind, Profile, Reach, Storage,
     Transactions,
 };
-pub use store::{Connection, Driver, OpenSpec, Scan, Store, Work};
+pub use store::{Connection, Driver, Endpoint, OpenSpec, SERVER, Scan, Store, Work};

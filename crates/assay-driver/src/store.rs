@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::cache::Cache;
@@ -18,11 +18,58 @@ use crate::profile::{Change, Durability, KeyKind, Profile, Reach, Storage};
 use crate::schema::Schema;
 use crate::volume::Volume;
 
+/// The place of an engine's data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Endpoint {
+    /// The memory of this process.
+    Memory,
+    /// An existing directory for files.
+    Directory(PathBuf),
+    /// A server that runs already, and an existing directory for the files that stay here.
+    Server {
+        /// The server's address.
+        url: String,
+        /// The part of the server that is the store's, such as a bucket.
+        part: String,
+        /// The directory.
+        dir: PathBuf,
+    },
+}
+
+impl Endpoint {
+    /// Returns the endpoint of a store with files in a directory; none: it has none.
+    pub fn of(dir: Option<PathBuf>) -> Self {
+        dir.map_or(Self::Memory, Self::Directory)
+    }
+
+    /// Returns the endpoint with its files in a folder of its directory.
+    #[must_use]
+    pub fn within(&self, folder: &str) -> Self {
+        let mut within = self.clone();
+        match &mut within {
+            Self::Memory => {}
+            Self::Directory(dir) | Self::Server { dir, .. } => dir.push(folder),
+        }
+        within
+    }
+
+    /// Returns the directory of the store's files on this machine; in memory an empty path.
+    pub fn dir(&self) -> &Path {
+        match self {
+            Self::Memory => Path::new(""),
+            Self::Directory(dir) | Self::Server { dir, .. } => dir,
+        }
+    }
+}
+
+/// The parameters that name a server, for engines whose data may be on one.
+pub const SERVER: [&str; 2] = ["s3-endpoint", "s3-bucket"];
+
 /// The description of a store to open.
 #[derive(Clone, Debug)]
 pub struct OpenSpec {
-    /// An existing directory for the engine's files; unused in memory.
-    pub dir: PathBuf,
+    /// The place of the engine's data.
+    pub endpoint: Endpoint,
     /// True to create a store in the empty directory; false to open the existing one.
     pub create: bool,
     /// The storage mode.
@@ -49,13 +96,22 @@ pub struct OpenSpec {
 
 impl OpenSpec {
     /// Returns the description with parameters set. That of the cache becomes
-    /// [`Self::cache_bytes`].
+    /// [`Self::cache_bytes`], those of a server become [`Self::endpoint`].
     #[must_use]
     pub fn with(mut self, mut parameters: BTreeMap<String, String>) -> Self {
+        let [url, part] = SERVER.map(|name| parameters.remove(name));
+        if let (Some(url), Some(part)) = (url, part) {
+            self.endpoint = Endpoint::Server { url, part, dir: self.dir().into() };
+        }
         let cache_bytes = parameters.remove(CACHE_BYTES).and_then(|bytes| bytes.parse().ok());
         self.cache_bytes = cache_bytes.or(self.cache_bytes);
         self.parameters = parameters;
         self
+    }
+
+    /// Returns the directory of the store's files, as [`Endpoint::dir`] does.
+    pub fn dir(&self) -> &Path {
+        self.endpoint.dir()
     }
 
     /// Returns the value of a parameter, if it was set.

@@ -66,7 +66,7 @@ impl Driver for CanopyDb {
 
     fn open(&self, spec: &OpenSpec) -> Result<Box<dyn Store>> {
         let said = |e| Error::engine("open", e);
-        let mut environment = EnvOptions::new(&spec.dir);
+        let mut environment = EnvOptions::new(spec.dir());
         environment.wal_background_sync_interval =
             (spec.durability == Durability::Periodic).then_some(INTERVAL);
         if let Some(cache_bytes) = spec.cache_bytes {

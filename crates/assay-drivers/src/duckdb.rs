@@ -115,7 +115,7 @@ fn open(spec: &OpenSpec) -> duckdb::Result<duckdb::Connection> {
         }
         _ => config,
     };
-    let path: PathBuf = spec.dir.join("store.duckdb");
+    let path: PathBuf = spec.dir().join("store.duckdb");
     match (spec.storage, spec.durability) {
         (Storage::Memory, _) => {
             duckdb::Connection::open_in_memory_with_flags(config.with("temp_directory", "")?)

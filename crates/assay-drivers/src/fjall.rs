@@ -65,7 +65,7 @@ impl Driver for Fjall {
     fn open(&self, spec: &OpenSpec) -> Result<Box<dyn Store>> {
         let said = |e| Error::engine("open", e);
         let cache_bytes = spec.cache_bytes.unwrap_or_else(|| machine::usable_memory_bytes() / 4);
-        let database = SingleWriterTxDatabase::builder(&spec.dir)
+        let database = SingleWriterTxDatabase::builder(spec.dir())
             .cache_size(cache_bytes)
             .open()
             .map_err(said)?;

@@ -99,7 +99,7 @@ impl Driver for Lmdb {
                 .map_size(map_size)
                 .max_readers(spec.threads + READERS_BESIDE)
                 .flags(flags)
-                .open(&spec.dir)
+                .open(spec.dir())
         }
         .map_err(|e| Error::engine("open", e))?;
         Ok(Box::new(LmdbStore {

@@ -115,14 +115,14 @@ impl Driver for Mdbx {
         if spec.durability == Durability::Periodic {
             builder.set_sync_period(INTERVAL);
         }
-        let env = builder.open(&spec.dir).map_err(said)?;
+        let env = builder.open(spec.dir()).map_err(said)?;
         let txn = env.begin_rw_unsync().map_err(said)?;
         let database = txn.create_db(None, DatabaseFlags::empty()).map_err(said)?;
         txn.commit().map_err(said)?;
         let periodic = spec.durability == Durability::Periodic;
         if periodic && spec.create {
             // There is nothing yet that libmdbx would sync, and no commit to be taken back to.
-            let synced = File::open(spec.dir.join("mdbx.dat")).and_then(|file| file.sync_all());
+            let synced = File::open(spec.dir().join("mdbx.dat")).and_then(|file| file.sync_all());
             synced.map_err(|e| Error::engine("open", e))?;
         }
         let writer = (periodic || spec.threads > 1).then(Arc::<Mutex<()>>::default);

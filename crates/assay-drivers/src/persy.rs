@@ -78,9 +78,9 @@ impl Driver for Persy {
         });
         let database = match spec.storage {
             Storage::Memory => options.memory().map_err(|e| Error::engine("open", e))?,
-            _ => {
-                options.open(spec.dir.join("store.persy")).map_err(|e| Error::engine("open", e))?
-            }
+            _ => options
+                .open(spec.dir().join("store.persy"))
+                .map_err(|e| Error::engine("open", e))?,
         };
         Ok(Box::new(PersyStore {
             database,

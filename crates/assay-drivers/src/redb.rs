@@ -73,7 +73,7 @@ impl Driver for Redb {
 
     fn open(&self, spec: &OpenSpec) -> Result<Box<dyn Store>> {
         let said = |e: redb::DatabaseError| Error::engine("open", e);
-        let path = spec.dir.join("store.redb");
+        let path = spec.dir().join("store.redb");
         let cache_bytes = spec.cache_bytes.unwrap_or(OWN_CACHE_BYTES);
         let mut builder = Database::builder();
         builder.set_cache_size(cache_bytes as usize);

@@ -106,7 +106,7 @@ impl Driver for RocksDb {
             options.set_write_buffer_size(bytes as usize);
         }
         let families = [(DEFAULT_COLUMN_FAMILY_NAME, options.clone())];
-        let database = DB::open_cf_with_opts(&options, &spec.dir, families)
+        let database = DB::open_cf_with_opts(&options, spec.dir(), families)
             .map_err(|e| Error::engine("open", e))?;
         let database = Arc::new(database);
         let syncer = (spec.durability == Durability::Periodic).then(|| {

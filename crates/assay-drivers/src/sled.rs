@@ -65,7 +65,7 @@ impl Driver for Sled {
         let interval = (spec.durability == Durability::Periodic).then_some(FLUSH_MS);
         let cache_bytes = spec.cache_bytes.unwrap_or(OWN_CACHE_BYTES);
         let database = sled::Config::default()
-            .path(&spec.dir)
+            .path(spec.dir())
             .cache_capacity(cache_bytes)
             .mode(Mode::HighThroughput)
             .flush_every_ms(interval)
@@ -78,7 +78,7 @@ impl Driver for Sled {
         };
         Ok(Box::new(SledStore {
             database,
-            lock: spec.dir.join("db"),
+            lock: spec.dir().join("db"),
             flush: spec.durability == Durability::Commit,
             schema: spec.schema.clone(),
             settings: vec![flushing, "Mode::HighThroughput".into()],

@@ -116,7 +116,7 @@ impl Driver for Sqlite {
             _ => ["OFF", "WAL"],
         };
         let mut store = SqliteStore {
-            path: (spec.storage != Storage::Memory).then(|| spec.dir.join("store.sqlite")),
+            path: (spec.storage != Storage::Memory).then(|| spec.dir().join("store.sqlite")),
             statements: Statements::new(&spec.schema, &dialect),
             schema: spec.schema.clone(),
             pragmas,

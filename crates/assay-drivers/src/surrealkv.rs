@@ -77,7 +77,7 @@ impl Driver for SurrealKv {
             .build()
             .map_err(|e| Error::engine("start the runtime", e))?;
         let mut options = HardwareProfile { cpu_cores: cpus, total_ram_bytes: memory_bytes }
-            .tune_options(surrealkv::Options::new().with_path(spec.dir.clone()));
+            .tune_options(surrealkv::Options::new().with_path(spec.dir().to_path_buf()));
         if let Some(cache_bytes) = spec.cache_bytes {
             options = options.with_block_cache_capacity(cache_bytes);
         }

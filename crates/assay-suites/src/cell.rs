@@ -17,7 +17,8 @@ use assay_core::timing::Clock;
 use assay_driver::error::{Error, ErrorKind, Result};
 use assay_driver::schema::Schema;
 use assay_driver::{
-    Change, Concurrency, Connection, Driver, Durability, OpenSpec, Profile, Reach, Storage, Store,
+    Change, Concurrency, Connection, Driver, Durability, Endpoint, OpenSpec, Profile, Reach,
+    Storage, Store,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -449,7 +450,7 @@ pub(crate) fn spec_of(
 ) -> OpenSpec {
     let store_count = u64::from(stores_for(driver, needs));
     let spec = OpenSpec {
-        dir: dir_of(cell, driver.profile()).as_ref().map(StoreDir::data).unwrap_or_default(),
+        endpoint: Endpoint::of(dir_of(cell, driver.profile()).as_ref().map(StoreDir::data)),
         threads: needs.threads,
         // Stores that are open together share the cache.
         cache_bytes: cell.cache_bytes.map(|bytes| bytes / store_count),
@@ -486,9 +487,10 @@ pub(crate) fn open_all(
     }
     (1..=volumes)
         .map(|volume| {
-            let dir = spec.dir.join(format!("volume-{volume}"));
-            std::fs::create_dir_all(&dir).map_err(|e| Error::engine("create the volume", e))?;
-            driver.open(&OpenSpec { dir, ..spec.clone() })
+            let endpoint = spec.endpoint.within(&format!("volume-{volume}"));
+            std::fs::create_dir_all(endpoint.dir())
+                .map_err(|e| Error::engine("create the volume", e))?;
+            driver.open(&OpenSpec { endpoint, ..spec.clone() })
         })
         .collect()
 }

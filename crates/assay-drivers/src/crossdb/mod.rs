@@ -140,7 +140,7 @@ impl Driver for CrossDb {
                 let number = OPENED.fetch_add(1, Ordering::Relaxed);
                 format!("memory{number} ENGINE=MEMORY, LOCKMODE={lock_mode}")
             }
-            _ => format!("'{}' LOCKMODE={lock_mode}", quotable(&spec.dir.join("store"))?),
+            _ => format!("'{}' LOCKMODE={lock_mode}", quotable(&spec.dir().join("store"))?),
         };
         let store = CrossDbStore {
             library,

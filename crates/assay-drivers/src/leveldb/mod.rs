@@ -76,7 +76,7 @@ impl Driver for LevelDb {
     fn open(&self, spec: &OpenSpec) -> Result<Box<dyn Store>> {
         let said = |e: &dyn std::fmt::Display| Error::engine("open", e);
         let library = library().map_err(|e| said(&e))?;
-        let path = CString::new(spec.dir.as_os_str().as_bytes()).map_err(|e| said(&e))?;
+        let path = CString::new(spec.dir().as_os_str().as_bytes()).map_err(|e| said(&e))?;
         let block_size = spec.bytes(BLOCK_SIZE_NAME)?.unwrap_or(BLOCK_SIZE);
         let cache_bytes = spec.cache_bytes.unwrap_or_else(|| machine::usable_memory_bytes() / 4);
         let database = Database::open(

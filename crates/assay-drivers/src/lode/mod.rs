@@ -106,7 +106,7 @@ impl Driver for LodeDriver {
         }
         let database = match spec.storage {
             Storage::Memory => options.in_memory(),
-            Storage::Ramdisk | Storage::Disk => options.open(&spec.dir),
+            Storage::Ramdisk | Storage::Disk => options.open(spec.dir()),
         };
         let database = database.map_err(said("open"))?;
         let kind = match spec.key_kind {

@@ -147,7 +147,7 @@ impl Driver for PluginDriver {
             return Err(said("it declares something else than before".into()));
         }
         let schema = SharedSchema::new(&spec.schema)?;
-        let dir = CString::new(spec.dir.as_os_str().as_encoded_bytes())
+        let dir = CString::new(spec.dir().as_os_str().as_encoded_bytes())
             .map_err(|e| Error::engine("open", e))?;
         let parameters = SharedParameters::new(spec, &self.0.description.parameters)?;
         let level = Durability::ALL.iter().position(|level| *level == spec.durability);

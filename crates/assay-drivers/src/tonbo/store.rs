@@ -35,7 +35,7 @@ const DISORDERED: &str = "disordered";
 
 pub(super) fn open<R: Row>(spec: &OpenSpec, remote: Option<Remote>) -> Result<Box<dyn Store>> {
     let said = |e: &dyn std::fmt::Display| Error::engine("open", one_line(e));
-    let disordered = spec.dir.join(DISORDERED);
+    let disordered = spec.dir().join(DISORDERED);
     if disordered.exists() {
         return Err(said(
             &"when this store was closed, Tonbo wrote several memtables into one table without \
@@ -51,7 +51,7 @@ pub(super) fn open<R: Row>(spec: &OpenSpec, remote: Option<Remote>) -> Result<Bo
         .map_err(|e| said(&e))?;
     let layout = Layout::new(&spec.schema);
     let schema = R::schema(&layout);
-    let files = spec.dir.join("tonbo");
+    let files = spec.dir().join("tonbo");
     std::fs::create_dir_all(&files).map_err(|e| said(&e))?;
     let path = Path::from_filesystem_path(&files).map_err(|e| said(&e))?;
     let options =

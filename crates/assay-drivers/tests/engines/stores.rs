@@ -5,7 +5,7 @@ use std::path::Path;
 
 use assay_driver::error::Result;
 use assay_driver::schema::{ColumnType, Schema};
-use assay_driver::{Driver, Durability, OpenSpec, Storage, Store};
+use assay_driver::{Driver, Durability, Endpoint, OpenSpec, Storage, Store};
 
 /// Threads that work at once, each with a column of its own.
 pub const THREADS: usize = 8;
@@ -53,7 +53,7 @@ pub fn spec(
 ) -> OpenSpec {
     let profile = driver.profile();
     OpenSpec {
-        dir: dir.to_path_buf(),
+        endpoint: Endpoint::Directory(dir.to_path_buf()),
         create,
         storage,
         durability,

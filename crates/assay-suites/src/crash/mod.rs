@@ -16,7 +16,7 @@ use std::path::PathBuf;
 
 use assay_core::tape::Records;
 use assay_driver::error::Result;
-use assay_driver::{Driver, Durability, KeyKind, OpenSpec, Storage, Store};
+use assay_driver::{Driver, Durability, Endpoint, KeyKind, OpenSpec, Storage, Store};
 use serde::{Deserialize, Serialize};
 
 pub use check::check;
@@ -59,7 +59,7 @@ fn rows(job: &Job, driver: &dyn Driver) -> u32 {
 
 fn open(job: &Job, driver: &dyn Driver, ledger: &Ledger, create: bool) -> Result<Box<dyn Store>> {
     let spec = OpenSpec {
-        dir: job.dir.clone(),
+        endpoint: Endpoint::Directory(job.dir.clone()),
         create,
         storage: Storage::Disk,
         durability: job.durability,

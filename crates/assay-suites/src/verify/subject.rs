@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use assay_core::tape::Records;
 use assay_driver::error::{Error, ErrorKind, Result};
 use assay_driver::{
-    Change, Connection, DeleteRule, Driver, OpenSpec, Outcome, Profile, Storage, Store,
+    Change, Connection, DeleteRule, Driver, Endpoint, OpenSpec, Outcome, Profile, Storage, Store,
 };
 
 use super::model::Model;
@@ -47,7 +47,7 @@ impl Subject<'_> {
                 .map_err(|e| Error::engine("create", e))?;
         }
         let spec = OpenSpec {
-            dir: self.dir.clone(),
+            endpoint: Endpoint::Directory(self.dir.clone()),
             create,
             storage: self.job.storage,
             durability: self.job.durability,

@@ -8,7 +8,7 @@ use assay_core::plan::{Cell, PageCache};
 use assay_core::run_file::{Measurement, Status};
 use assay_core::tape::{Order, Population, Records, Tape};
 use assay_core::timing::{Action, Clock, Round};
-use assay_driver::{Connection, Driver, Durability, KeyKind, OpenSpec, Storage};
+use assay_driver::{Connection, Driver, Durability, Endpoint, KeyKind, OpenSpec, Storage};
 use assay_suites::crossbench::route::Routes;
 use assay_suites::crossbench::{CrossBench, Fill, Keys, Options};
 use assay_suites::options::MostRepeats;
@@ -186,7 +186,7 @@ fn one_by_one(fault: Fault, action: Action) -> Result<u64, String> {
     let routes = Routes::new(Keys::Dense, 1);
     let folder = tempfile::tempdir().expect("a temporary directory");
     let spec = OpenSpec {
-        dir: folder.path().into(),
+        endpoint: Endpoint::Directory(folder.path().into()),
         create: true,
         storage: Storage::Disk,
         durability: Durability::Commit,

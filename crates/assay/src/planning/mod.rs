@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use assay_core::plan::{Cell, OTHER_BUILD, PageCache};
 use assay_core::run_file::Status;
 use assay_core::store_dir::StoreDir;
-use assay_driver::{Driver, Durability, KeyKind, Profile, Storage};
+use assay_driver::{Driver, Durability, KeyKind, Profile, SERVER, Storage};
 use assay_suites::options::{Part, plain};
 use assay_suites::{StoreUse, Suite};
 use program_support::exit::{Failure, Outcome};
@@ -246,6 +246,13 @@ pub(crate) fn planned(
             Some(Err(why)) => drop(refusal.get_or_insert(Status::Unsupported(why))),
             None => {}
         }
+    }
+    let names =
+        |name: &&str| engine_options.contains_key(*name) || engine_parameters.contains_key(*name);
+    if SERVER.iter().filter(|name| names(name)).count() == 1 {
+        let [url, part] = SERVER;
+        let why = format!("{url} and {part} name one store; set both");
+        refusal.get_or_insert(Status::Unsupported(why));
     }
     let of_files = |name: &&String| profile.parameter(name).is_some_and(|known| known.of_files);
     if let Some(name) = engine_options.keys().find(of_files).filter(|_| storage == Storage::Memory)
