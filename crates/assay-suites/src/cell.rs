@@ -1,13 +1,14 @@
 //! The common work around a cell's phases: the store's directory and marker, opening, closing, and
 //! the account of used resources.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use assay_core::crew;
 use assay_core::environment::{available_bytes, filesystem_of};
 use assay_core::plan::{Cell, PageCache};
-use assay_core::resources::{Resources, cpu_time, peak_rss_bytes, written_bytes};
+use assay_core::resources::{Resources, count_in, cpu_time, peak_rss_bytes, written_bytes};
 use assay_core::run_file::{
     Latency, Measurement, NOTE_BLIND_WRITES, NOTE_STRONGER, NotOffered, Phase, Status, Timeline,
 };
@@ -16,7 +17,8 @@ use assay_core::timing::Clock;
 use assay_driver::error::{Error, ErrorKind, Result};
 use assay_driver::schema::Schema;
 use assay_driver::{
-    Change, Concurrency, Connection, Driver, Durability, OpenSpec, Profile, Reach, Storage, Store,
+    Change, Concurrency, Connection, Driver, Durability, Endpoint, OpenSpec, Profile, Reach,
+    Storage, Store,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -217,6 +219,7 @@ impl<'m> Session<'m> {
         let start = Instant::now();
         let stores = open_all(driver, &spec, store_count)?;
         measurement.resources.open_ns = as_ns(start.elapsed());
+        count_in(stores.iter().flat_map(|store| store.processes()));
         measurement.settings = stores[0].settings();
         if profile.keeps_data {
             measurement.settings.push(match store_count {
@@ -398,6 +401,7 @@ impl<'m> Session<'m> {
         }
         let spec = OpenSpec { create: false, ..self.spec.clone() };
         self.stores = open_all(self.driver, &spec, volumes)?;
+        count_in(self.stores.iter().flat_map(|store| store.processes()));
         Ok(())
     }
 
@@ -406,6 +410,7 @@ impl<'m> Session<'m> {
     pub(crate) fn close(mut self) -> Result<bool> {
         let start = Instant::now();
         self.stores.drain(..).try_for_each(Store::close)?;
+        count_in([]);
         self.measurement.resources.close_ns = as_ns(start.elapsed());
         account(&mut self.measurement.resources);
         self.measurement.resources.store_closed_bytes = self.measure_space();
@@ -443,23 +448,24 @@ pub(crate) fn spec_of(
     needs: &Needs<'_>,
     create: bool,
 ) -> OpenSpec {
-    let profile = driver.profile();
     let store_count = u64::from(stores_for(driver, needs));
-    OpenSpec {
-        dir: dir_of(cell, profile).as_ref().map(StoreDir::data).unwrap_or_default(),
+    let spec = OpenSpec {
+        endpoint: Endpoint::of(dir_of(cell, driver.profile()).as_ref().map(StoreDir::data)),
         threads: needs.threads,
         // Stores that are open together share the cache.
         cache_bytes: cell.cache_bytes.map(|bytes| bytes / store_count),
         volumes: needs.volumes.map(|count| driver.volume_keys().map_or(1, |_| count)),
-        parameters: cell.engine_parameters.clone(),
+        parameters: BTreeMap::new(),
         create,
         storage: cell.storage,
         durability: cell.durability,
         key_kind: cell.key_kind,
         schema: needs.schema.clone(),
         expected_rows: needs.expected_rows,
-        options: profile.options_with(&cell.engine_options),
-    }
+    };
+    let (set, given) = (cell.engine_options.clone(), cell.engine_parameters.clone());
+    // A parameter that was set for the engine wins.
+    spec.with(given.into_iter().chain(set).collect())
 }
 
 /// Returns the number of stores of a suite.
@@ -481,9 +487,10 @@ pub(crate) fn open_all(
     }
     (1..=volumes)
         .map(|volume| {
-            let dir = spec.dir.join(format!("volume-{volume}"));
-            std::fs::create_dir_all(&dir).map_err(|e| Error::engine("create the volume", e))?;
-            driver.open(&OpenSpec { dir, ..spec.clone() })
+            let endpoint = spec.endpoint.within(&format!("volume-{volume}"));
+            std::fs::create_dir_all(endpoint.dir())
+                .map_err(|e| Error::engine("create the volume", e))?;
+            driver.open(&OpenSpec { endpoint, ..spec.clone() })
         })
         .collect()
 }

@@ -12,6 +12,7 @@ pub mod crash;
 pub mod crossbench;
 mod fullest;
 pub mod nudb;
+pub mod options;
 mod phases;
 mod reopened;
 mod repeats;
@@ -22,8 +23,9 @@ pub mod tonbo;
 pub mod verify;
 pub mod ycsb;
 
+pub use options::plain;
 pub use repeats::REPEATS;
-pub use suite::{AnySuite, CALIBRATION_COUNT, StoreUse, Suite, Task, plain};
+pub use suite::{AnySuite, CALIBRATION_COUNT, StoreUse, Suite, Task};
 
 /// All suites.
 pub const ALL: [&dyn AnySuite; 7] = [

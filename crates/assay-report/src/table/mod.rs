@@ -193,11 +193,6 @@ impl Drawing<'_, '_> {
             }
             _ => {}
         }
-        let set = cell.engine_options.iter().chain(&cell.engine_parameters);
-        let set: Vec<_> = set.map(|(name, value)| format!("{name}={value}")).collect();
-        if !set.is_empty() {
-            parts.add(self.legend.note(format!("with {}", set.join(", "))));
-        }
         for note in notes {
             parts.add(self.legend.note(note.text));
         }

@@ -27,6 +27,9 @@ fn with_mark(mark: Mark) -> RunFile {
         Mark::Weaker => subject.cell.durability = Durability::None,
         Mark::Refuted => subject.refuted = Some("subject at periodic: refuted".into()),
         Mark::BlindWrites => note(&mut subject, &format!("{NOTE_BLIND_WRITES}all of them")),
+        Mark::OtherSettings => {
+            subject.cell.engine_options.insert("page_size".into(), "8192".into());
+        }
         Mark::Noted => note(&mut subject, "a note of its own"),
         Mark::FewerOperations => {
             subject.cell.options = serde_json::json!({ "insert": 10 });
@@ -60,6 +63,7 @@ fn words(mark: Mark) -> &'static str {
         Mark::Weaker => "at none, its strongest level",
         Mark::Refuted => "subject at periodic: refuted",
         Mark::BlindWrites => "blind writes: all of them",
+        Mark::OtherSettings => "with page_size=8192, not its default",
         Mark::Noted => "a note of its own",
         Mark::FewerOperations => "of fewer operations than the others",
         Mark::Disturbed => "had less than 95 % of a processor",

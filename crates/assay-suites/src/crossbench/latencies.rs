@@ -5,14 +5,13 @@ use assay_core::random::derive;
 use assay_core::tape::{Population, Tape};
 use assay_core::timing::{Action, Clock, Timed};
 use assay_driver::error::Result;
-use serde::{Deserialize, Serialize};
 
 use super::{DELETE, INSERT, Run};
 use crate::cell::Session;
 use crate::phases::{Visit, crew_visit, telling};
 
 /// The option to take latencies, and how.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Latencies {
     /// Operations per second that arrive at all threads together; none: a closed loop.
     pub rate: Option<u64>,
@@ -38,7 +37,7 @@ impl Run<'_> {
         (population, tape, count): (&Population, &Tape, u64),
         action: Action,
     ) -> Result<()> {
-        let (Some(Latencies { rate }), threads) = (self.options.latencies, self.cell.threads)
+        let (Some(Latencies { rate }), threads) = (self.options.latencies(), self.cell.threads)
         else {
             return Ok(());
         };
@@ -72,7 +71,7 @@ impl Run<'_> {
         session: &mut Session<'_>,
         visited: (&Population, &Tape, u64),
     ) -> Result<()> {
-        if self.options.latencies.is_none() {
+        if !self.options.latency {
             return Ok(());
         }
         session.marker.in_progress = true;

@@ -33,7 +33,7 @@ pub(super) fn text(run: &RunFile) -> Result<String, fmt::Error> {
     }
     writeln!(out, "{INSERT}")?;
     table(&mut out, run, &found, INSERT, "inserts")?;
-    writeln!(out, "\n{FETCH}\n{}\nitems", options.fetches)?;
+    writeln!(out, "\n{FETCH}\n{}\nitems", options.fetches())?;
     table(&mut out, run, &found, FETCH, "# db keys")?;
     Ok(out)
 }

@@ -210,18 +210,15 @@ pub(crate) fn rough(time: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use assay_core::plan::PageCache;
-    use assay_core::timing::Clock;
     use assay_driver::KeyKind;
     use assay_suites::nudb::{Nudb, Options};
-    use assay_suites::ycsb::workload::{Distribution, Workload};
     use assay_suites::ycsb::{self, Ycsb};
     use assay_suites::{Suite, plain};
 
     use super::*;
 
     fn cell(engine: &str, storage: Storage, durability: Durability) -> Cell {
-        let clock = Clock::Stops;
-        let options = Options { key_size: 64, fetches: 1_000, batch_size: None, repeats: 0, clock };
+        let options = Options { fetches: Some(1_000), ..Options::default() };
         Cell {
             suite: Nudb::ID.into(),
             revision: Nudb::REVISION,
@@ -251,15 +248,7 @@ mod tests {
 
     #[test]
     fn operations_that_are_due_at_a_rate_say_nothing_of_the_engine() {
-        let options = |rate| ycsb::Options {
-            workload: Workload::A,
-            operations: 100_000,
-            distribution: Distribution::Uniform,
-            field_count: 10,
-            field_length: 100,
-            rate,
-            repeats: 0,
-        };
+        let options = |rate| ycsb::Options { rate, ..ycsb::Options::default() };
         let ycsb = |rate| Cell {
             suite: Ycsb::ID.into(),
             revision: Ycsb::REVISION,

@@ -20,6 +20,7 @@ mod plugins;
 mod repeats;
 mod report;
 mod results;
+mod schema;
 mod site;
 mod stopped;
 mod suites;
