@@ -425,7 +425,7 @@ impl<'m> Session<'m> {
 /// Returns the marker of the stores that a cell makes, or expects.
 pub(crate) fn marker_of(cell: &Cell, engine_version: &str, needs: &Needs<'_>) -> Marker {
     Marker::new(
-        &cell.engine,
+        &cell.engine.id,
         engine_version,
         &cell.engine_options,
         &cell.suite,

@@ -81,7 +81,7 @@ impl Labels {
     pub(crate) fn label(&self, cell: &Cell) -> String {
         match self.with_storage {
             true => format!("{}-{}", cell.engine, cell.storage),
-            false => cell.engine.clone(),
+            false => cell.engine.to_string(),
         }
     }
 }

@@ -138,7 +138,7 @@ pub(crate) fn title(cell: &Cell) -> String {
     };
     let engine = match cell.calibration {
         true => "instrument (null engine)",
-        false => &cell.engine,
+        false => &cell.engine.to_string(),
     };
     let rows = match cell.rows {
         0 => String::new(),

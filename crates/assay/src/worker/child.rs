@@ -111,7 +111,7 @@ fn carry_out(job: Job, replies: &mut Replies) -> Message {
         },
         Job::Look(cell, left) => match bind(&cell.cpus) {
             Ok(()) => {
-                let driver = driver(&cell.engine);
+                let driver = driver(&cell.engine.id);
                 Message::Looked(assay_suites::cell::look(&cell, driver.as_ref(), left))
             }
             Err(why) => Message::CannotBind(why),
@@ -150,7 +150,7 @@ fn measure(cell: &Cell, replies: &mut Replies) -> Message {
             let _ = replies.send(&Message::Progress(progress.clone()));
         }
     };
-    let driver = driver(&cell.engine);
+    let driver = driver(&cell.engine.id);
     Message::Measured(Box::new(assay_suites::cell::measure(cell, driver.as_ref(), &mut report)))
 }
 

@@ -81,7 +81,7 @@ impl Job {
     /// Returns the engine that the job needs.
     fn engine(&self) -> Option<&str> {
         match self {
-            Self::Measure(cell) | Self::Look(cell, _) => Some(&cell.engine),
+            Self::Measure(cell) | Self::Look(cell, _) => Some(&cell.engine.id),
             Self::Verify(job) => Some(&job.engine),
             Self::CrashWrite(job) | Self::CrashCheck(job, _) => Some(&job.engine),
             Self::Introduce | Self::Describe(_) => None,
