@@ -7,7 +7,6 @@ use assay_core::plan::Cell;
 use assay_core::run_file::{CellResult, RunFile};
 use assay_driver::error::{Error, Result};
 
-pub mod cell;
 pub mod crash;
 pub mod crossbench;
 mod fullest;
@@ -15,7 +14,9 @@ pub mod nudb;
 mod phases;
 mod reopened;
 mod repeats;
+pub mod run;
 mod scaling;
+mod session;
 pub mod skvdb;
 mod suite;
 pub mod tonbo;
@@ -23,6 +24,7 @@ pub mod verify;
 pub mod ycsb;
 
 pub use repeats::REPEATS;
+pub use session::{Progress, Report};
 pub use suite::{AnySuite, CALIBRATION_COUNT, StoreUse, Suite, Task, plain};
 
 /// All suites.

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::cell::Report;
+use crate::session::Report;
 
 /// The most operations of a kind in the cells that show the instrument's own cost.
 pub const CALIBRATION_COUNT: u64 = 1_000_000;

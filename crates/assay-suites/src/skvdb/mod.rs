@@ -23,10 +23,10 @@ use assay_driver::volume::{Property, Volume};
 use assay_driver::{Connection, DeleteRule, Driver, InsertRule, Outcome};
 use serde::{Deserialize, Serialize};
 
-use crate::cell::{Needs, Session};
 use crate::phases::{kept, telling};
 use crate::reopened::Reopened;
 use crate::repeats::{Repeats, is_zero};
+use crate::session::{Needs, Session};
 use crate::suite::{CellLook, CellRun, Nothing, Suite};
 use adapter::RecordVolume;
 

@@ -16,10 +16,10 @@ use assay_driver::schema::{ColumnType, Schema};
 use assay_driver::{Connection, Transactions};
 use serde::{Deserialize, Serialize};
 
-use crate::cell::{Needs, Progress, Report, Session};
 use crate::phases::kept;
 use crate::reopened::Reopened;
 use crate::repeats::{Repeats, is_zero};
+use crate::session::{Needs, Progress, Report, Session};
 use crate::suite::{CellLook, CellRun, Suite};
 
 /// The id of the suite.

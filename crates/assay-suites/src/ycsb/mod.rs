@@ -25,10 +25,10 @@ use assay_driver::KeyKind;
 use assay_driver::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::cell::{Needs, Session};
 use crate::phases::{Growing, load, telling};
 use crate::reopened::Reopened;
 use crate::repeats::{Repeats, is_zero};
+use crate::session::{Needs, Session};
 use crate::suite::{CellLook, CellRun, Paced, Suite};
 use clients::{Clients, Round};
 use users::Users;

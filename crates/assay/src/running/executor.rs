@@ -13,7 +13,7 @@ use assay_core::run_file::{CellResult, Measurement, RunFile, Status};
 use assay_core::store_dir::StoreDir;
 use assay_driver::Storage;
 use assay_suites::StoreUse;
-use assay_suites::cell::{Measured, REOPENED};
+use assay_suites::run::{Measured, REOPENED};
 use jiff::Timestamp;
 use program_support::exit::{Failure, Outcome};
 use program_support::interrupt::Interrupt;
