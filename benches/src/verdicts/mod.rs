@@ -122,7 +122,9 @@ fn row(design: Design, trials: u32, runs: &[RunFile]) -> Row {
     let of = |engine: Engine| -> Vec<Comparison> {
         match design {
             Design::InTurns => {
-                let of_run = |run| compare::engines(&first_trials(run, trials), BASE.id, engine.id);
+                let of_run = |run| {
+                    compare::engines(&first_trials(run, trials), &BASE.id.into(), &engine.id.into())
+                };
                 runs.iter().map(of_run).collect()
             }
             // One program is compared with itself by what is the same engine, later.
@@ -235,7 +237,7 @@ fn phases(runs: &[RunFile]) -> Vec<String> {
 }
 
 fn trial_rates(run: &RunFile, engine: &str, phase: &str) -> Vec<f64> {
-    let of_engine = run.results().filter(|result| result.cell.engine == engine);
+    let of_engine = run.results().filter(|result| result.cell.engine == engine.into());
     of_engine.filter_map(|result| result.measurement.phase(phase)?.trial_rate()).collect()
 }
 
@@ -248,7 +250,7 @@ fn first_trials(run: &RunFile, trials: u32) -> RunFile {
 
 /// The run with one of its engines alone, under the name of the base.
 fn only(mut run: RunFile, engine: Engine) -> RunFile {
-    run.cells.retain(|result| result.cell.engine == engine.id);
+    run.cells.retain(|result| result.cell.engine == engine.id.into());
     for result in &mut run.cells {
         result.cell.engine = BASE.id.into();
     }

@@ -7,7 +7,6 @@ use assay_core::plan::Cell;
 use assay_core::run_file::{CellResult, RunFile};
 use assay_driver::error::{Error, Result};
 
-pub mod cell;
 pub mod crash;
 pub mod crossbench;
 mod fullest;
@@ -16,7 +15,9 @@ pub mod options;
 mod phases;
 mod reopened;
 mod repeats;
+pub mod run;
 mod scaling;
+mod session;
 pub mod skvdb;
 mod suite;
 pub mod tonbo;
@@ -25,6 +26,7 @@ pub mod ycsb;
 
 pub use options::plain;
 pub use repeats::REPEATS;
+pub use session::{Progress, Report};
 pub use suite::{AnySuite, CALIBRATION_COUNT, StoreUse, Suite, Task};
 
 /// All suites.
@@ -83,7 +85,7 @@ impl Labels {
     pub(crate) fn label(&self, cell: &Cell) -> String {
         match self.with_storage {
             true => format!("{}-{}", cell.engine, cell.storage),
-            false => cell.engine.clone(),
+            false => cell.engine.to_string(),
         }
     }
 }

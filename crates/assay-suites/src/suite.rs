@@ -16,8 +16,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::cell::Report;
 use crate::options::{self, Part, plain};
+use crate::session::Report;
 
 /// The most operations of a kind in the cells that show the instrument's own cost.
 pub const CALIBRATION_COUNT: u64 = 1_000_000;

@@ -150,7 +150,7 @@ impl Marked {
 pub fn of_line(line: &Line<'_>) -> Vec<Marked> {
     let cell = line.cell();
     let mut marks = Distinct::default();
-    if cell.is_of_own_engine() {
+    if cell.engine.is_own() {
         marks.add(Marked::own_engine());
     }
     let (wanted, level) = (cell.durability_wanted, cell.durability);

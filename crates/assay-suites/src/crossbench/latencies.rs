@@ -7,8 +7,8 @@ use assay_core::timing::{Action, Clock, Timed};
 use assay_driver::error::Result;
 
 use super::{DELETE, INSERT, Run};
-use crate::cell::Session;
-use crate::phases::{Visit, crew_visit, telling};
+use crate::phases::{Crew, Visit, crew_visit, telling};
+use crate::session::Session;
 
 /// The option to take latencies, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,10 +53,11 @@ impl Run<'_> {
         };
         let mut told = telling(self.report, phase, (1, 1), visit.count, threads);
         let seed = derive(derive(self.cell.seed, "arrivals"), phase);
-        let crew = crew_visit(session, threads, &visit, &mut told, &|round, thread| {
-            let of_thread = |rate| Arrivals::new(rate, (thread, threads), seed);
-            round.one_by_one(action, Stopwatch::new(1, rate.map(of_thread)))
-        })?;
+        let crew =
+            crew_visit(&mut Crew::Fresh(session, threads), &visit, &mut told, &|round, thread| {
+                let of_thread = |rate| Arrivals::new(rate, (thread, threads), seed);
+                round.one_by_one(action, Stopwatch::new(1, rate.map(of_thread)))
+            })?;
         let (timed, stopwatches): (Vec<_>, Vec<_>) = crew.into_iter().unzip();
         let (timed, _) = Timed::of_crew(timed);
         if let Some(taken) = summary(stopwatches, &[phase]) {

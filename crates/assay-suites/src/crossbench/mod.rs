@@ -14,21 +14,20 @@ mod survival;
 use std::fmt;
 
 use assay_core::chart::LineChart;
-use assay_core::crew::{Pace, Spans};
 use assay_core::plan::{Cell, PageCache};
 use assay_core::random::{derive, mix};
 use assay_core::run_file::{Phase, RunFile};
-use assay_core::tape::{Order, Population, Records, Tape, TapeHash};
+use assay_core::tape::{Order, Population, Records, Tape};
 use assay_core::timing::{Action, Round, Timed};
 use assay_driver::error::{Error, Result};
 use assay_driver::schema::Schema;
-use assay_driver::{Change, Connection, Transactions};
+use assay_driver::{Change, Transactions};
 use program_support::exit::{Failure, Outcome};
 
-use crate::cell::{Needs, Progress, Report, Session};
 use crate::options::{Part, Threads};
-use crate::phases::{Growing, LOAD, Visit, clock_in_words, crew_round, kept, telling};
+use crate::phases::{Crew, Growing, LOAD, Visit, clock_in_words, crew_round, telling};
 use crate::repeats::Repeats;
+use crate::session::{Needs, Report, Session};
 use crate::suite::{CALIBRATION_COUNT, CellLook, CellRun, StoreUse, Suite};
 pub use options::{Fill, Keys, Options};
 use route::Routes;
@@ -374,14 +373,8 @@ impl Run<'_> {
         })
     }
 
-    /// Returns true if each round of a phase needs new connections: for several threads, and for a
-    /// store that is closed before each round.
-    fn has_rounds_apart(&self, plan: &Plan) -> bool {
-        let is_cooled = self.cell.page_cache == PageCache::Cold && plan.seeds.len() > 1;
-        (self.cell.threads > 1 && plan.name != LOAD) || is_cooled
-    }
-
-    /// Runs the rounds of a phase, by one thread on one connection.
+    /// Runs the rounds of a phase, by one crew: one thread keeps its connection, unless the store is
+    /// closed before each round, to drop its page cache.
     fn rounds(
         &mut self,
         session: &mut Session<'_>,
@@ -389,93 +382,36 @@ impl Run<'_> {
         population: &Population,
         work: &Work<'_>,
     ) -> Result<()> {
+        let threads = if plan.name == LOAD { 1 } else { self.cell.threads };
+        let is_cooled = self.cell.page_cache == PageCache::Cold && plan.seeds.len() > 1;
         let rows = population.rows();
-        if self.has_rounds_apart(plan) {
-            return self.rounds_apart(session, plan, population, work);
-        }
-        let mut repeats = plan.repeats(self);
-        let (routes, check, report) = (&self.routes, self.check, &mut *self.report);
-        let clock = self.options.continuous.clock();
-        session.phase(|connection: &mut dyn Connection| {
-            let mut phase = Phase {
-                name: plan.name.into(),
-                published_top: plan.published_top,
-                threads: 1,
-                ..Phase::default()
-            };
-            let mut tape_hash = TapeHash::default();
-            for (seed, number) in plan.seeds.iter().zip(1..) {
-                let tape = Tape::new(plan.order, *seed, population.live());
-                let mut progress = Progress {
-                    phase: plan.name.into(),
-                    round: number,
-                    rounds: plan.seeds.len(),
-                    done: 0,
-                    total: plan.count,
-                };
-                let (timed, taken) = repeats.least_disturbed(|attempt| {
-                    let round = Round {
-                        connection: &mut *connection,
-                        pace: &mut Pace::alone(),
-                        records: routes,
-                        rows: &rows,
-                        tape: &tape,
-                        positions: 0..plan.count,
-                        clock,
-                        check,
-                        progress: &mut |done| {
-                            progress.done = done;
-                            report(&progress);
-                        },
-                    };
-                    let timed = work(round, number_of(number, attempt))?;
-                    let taken = Spans::taken(std::slice::from_ref(&timed.spans));
-                    Ok((timed, taken))
-                })?;
-                tape_hash.add(timed.tape.value());
-                phase.checked += timed.checked;
-                phase.rounds.push(kept(timed.operations, taken));
-            }
-            phase.tape_hash = format!("{:016x}", tape_hash.value());
-            phase.repeats = repeats.done();
-            Ok(phase)
-        })
-    }
-
-    /// Runs the rounds of a phase, shared out to the threads of the cell, each on new connections.
-    /// The page cache of a cold cell is dropped before each of them.
-    fn rounds_apart(
-        &mut self,
-        session: &mut Session<'_>,
-        plan: &Plan,
-        population: &Population,
-        work: &Work<'_>,
-    ) -> Result<()> {
-        let threads = self.cell.threads;
         let mut phase = Growing::new(plan.name, threads);
         let mut repeats = plan.repeats(self);
-        for (seed, number) in plan.seeds.iter().zip(1..) {
-            let visit = Visit {
-                records: &self.routes,
-                rows: &population.rows(),
-                tape: &Tape::new(plan.order, *seed, population.live()),
-                count: plan.count,
-                multiple_of: 1,
-                clock: self.options.continuous.clock(),
-                check: self.check,
-            };
-            if number > 1 {
-                session.cool()?;
+        Crew::of(session, threads, !is_cooled, &mut |crew| {
+            for (seed, number) in plan.seeds.iter().zip(1..) {
+                if number > 1 {
+                    crew.cool()?;
+                }
+                let visit = Visit {
+                    records: &self.routes,
+                    rows: &rows,
+                    tape: &Tape::new(plan.order, *seed, population.live()),
+                    count: plan.count,
+                    multiple_of: 1,
+                    clock: self.options.continuous.clock(),
+                    check: self.check,
+                };
+                let of = (number, plan.seeds.len());
+                let mut told = telling(self.report, plan.name, of, plan.count, threads);
+                let (timed, taken) = repeats.least_disturbed(|attempt| {
+                    crew_round(crew, &visit, &mut told, &|round| {
+                        work(round, number_of(number, attempt))
+                    })
+                })?;
+                phase.round(&timed, taken);
             }
-            let of = (number, plan.seeds.len());
-            let mut told = telling(self.report, plan.name, of, plan.count, threads);
-            let (timed, taken) = repeats.least_disturbed(|attempt| {
-                crew_round(session, threads, &visit, &mut told, &|round| {
-                    work(round, number_of(number, attempt))
-                })
-            })?;
-            phase.round(&timed, taken);
-        }
+            Ok(())
+        })?;
         let published_top = plan.published_top;
         session.keep(Phase { published_top, ..phase.done_with(&repeats) });
         Ok(())

@@ -22,11 +22,11 @@ use assay_core::tape::{Order, Population, Records, Tape};
 use assay_driver::error::Result;
 use program_support::exit::Outcome;
 
-use crate::cell::{Needs, Report, Session};
 use crate::options::Part;
-use crate::phases::{Growing, Offset, Visit, clock_in_words, crew_round, telling};
+use crate::phases::{Crew, Growing, Offset, Visit, clock_in_words, crew_round, telling};
 use crate::reopened::Reopened;
 use crate::repeats::Repeats;
+use crate::session::{Needs, Report, Session};
 use crate::suite::{CALIBRATION_COUNT, CellLook, CellRun, Nothing, Suite};
 use items::Items;
 pub use options::Options;
@@ -202,7 +202,7 @@ impl Bench<'_> {
     /// Inserts the items of a batch in the order of their numbers; their keys are random.
     fn insert(
         &self,
-        session: &Session<'_>,
+        session: &mut Session<'_>,
         phase: &mut Growing,
         (batch, batches): (usize, usize),
         count: u64,
@@ -220,7 +220,9 @@ impl Bench<'_> {
         };
         let mut told = telling(report, INSERT, (batch + 1, batches), count, 1);
         let (timed, taken) =
-            crew_round(session, 1, &visit, &mut told, &|round| round.inserts(false))?;
+            crew_round(&mut Crew::Fresh(session, 1), &visit, &mut told, &|round| {
+                round.inserts(false)
+            })?;
         phase.round(&timed, taken);
         Ok(())
     }
@@ -249,7 +251,9 @@ impl Bench<'_> {
         let (timed, taken) = fetches.repeats.least_disturbed(|_| {
             // The engine's remaining work for its inserts is not part of the fetches' time.
             session.reopen()?;
-            crew_round(session, 1, &visit, &mut told, &|round| round.queries(None))
+            crew_round(&mut Crew::Fresh(session, 1), &visit, &mut told, &|round| {
+                round.queries(None)
+            })
         })?;
         fetches.phase.round(&timed, taken);
         Ok(())

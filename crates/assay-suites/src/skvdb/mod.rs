@@ -25,11 +25,11 @@ use clap::Args;
 use program_support::exit;
 use serde::Serialize;
 
-use crate::cell::{Needs, Session};
 use crate::options::{MostRepeats, Part, Threads, count, defaults};
 use crate::phases::{kept, telling};
 use crate::reopened::Reopened;
 use crate::repeats::Repeats;
+use crate::session::{Needs, Session};
 use crate::suite::{CellLook, CellRun, Nothing, Suite};
 use adapter::RecordVolume;
 

@@ -18,11 +18,11 @@ use clap::Args;
 use program_support::exit::Outcome;
 use serde::{Deserialize, Serialize};
 
-use crate::cell::{Needs, Progress, Report, Session};
 use crate::options::{MostRepeats, Part, count, defaults};
 use crate::phases::kept;
 use crate::reopened::Reopened;
 use crate::repeats::Repeats;
+use crate::session::{Needs, Progress, Report, Session};
 use crate::suite::{CellLook, CellRun, Suite};
 
 /// The id of the suite.

@@ -24,11 +24,11 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use super::customers::{Customers, Numbering};
 use super::tbl::Table;
 use super::write::{MOST_ROWS, phase_name};
-use crate::cell::{Needs, Session};
 use crate::options::{MostRepeats, Part, Threads, count, defaults};
 use crate::phases::{Growing, load, telling};
 use crate::reopened::Reopened;
 use crate::repeats::Repeats;
+use crate::session::{Needs, Session};
 use crate::suite::{CellLook, CellRun, Nothing, StoreUse, Suite};
 
 /// The id of the suite.

@@ -17,10 +17,10 @@ use program_support::exit::{Failure, Outcome};
 use serde::{Deserialize, Serialize};
 
 use super::customers::{Customers, Numbering};
-use crate::cell::{Needs, Report, Session};
 use crate::options::{Continuous, Part, Threads, count, defaults};
-use crate::phases::{Growing, Offset, Visit, clock_in_words, crew_round, telling};
+use crate::phases::{Crew, Growing, Offset, Visit, clock_in_words, crew_round, telling};
 use crate::reopened::Reopened;
+use crate::session::{Needs, Report, Session};
 use crate::suite::{CellLook, CellRun, Suite};
 
 /// The id of the suite.
@@ -264,8 +264,9 @@ impl Bench<'_, '_> {
             self.session.cool()?;
         }
         let mut told = telling(report, name, (1, 1), count, threads);
-        let (timed, taken) = crew_round(&self.session, threads, &visit, &mut told, work)
-            .map_err(|error| named(name, &error))?;
+        let (timed, taken) =
+            crew_round(&mut Crew::Fresh(&mut self.session, threads), &visit, &mut told, work)
+                .map_err(|error| named(name, &error))?;
         let mut phase = Growing::new(name, threads);
         phase.round(&timed, taken);
         self.session.keep(phase.done());
@@ -287,7 +288,9 @@ impl Bench<'_, '_> {
         };
         let mut told = telling(report, name, (1, 1), count, 1);
         let (timed, taken) =
-            crew_round(&self.session, 1, &visit, &mut told, &|round| round.deletes())?;
+            crew_round(&mut Crew::Fresh(&mut self.session, 1), &visit, &mut told, &|round| {
+                round.deletes()
+            })?;
         let mut phase = Growing::new(name, 1);
         phase.round(&timed, taken);
         self.session.keep(phase.done());

@@ -16,7 +16,7 @@ use super::Options;
 use super::choice::Chooser;
 use super::users::Users;
 use super::workload::{Kind, Operation, Operations, Seen};
-use crate::cell::Session;
+use crate::session::Session;
 
 /// The bytes of records and results of the operations that are prepared at a time.
 const BATCH_BYTES: usize = 256 * 1024;

@@ -27,11 +27,11 @@ use assay_driver::error::{Error, Result};
 use program_support::exit::Outcome;
 use serde::{Deserialize, Serialize};
 
-use crate::cell::{Needs, Session};
 use crate::options::Part;
 use crate::phases::{Growing, load, telling};
 use crate::reopened::Reopened;
 use crate::repeats::Repeats;
+use crate::session::{Needs, Session};
 use crate::suite::{CellLook, CellRun, Paced, Suite};
 use clients::{Clients, Round};
 pub use options::Options;

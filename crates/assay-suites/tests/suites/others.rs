@@ -143,7 +143,7 @@ fn crossbench_options() -> crossbench::Options {
 
 /// How a cell ends on an engine.
 pub fn measured(cell: &Cell, engine: &Faulty) -> (Status, Measurement) {
-    measured_and_seen(cell, engine, &|left| cell::look(left.0, engine, left.1))
+    measured_and_seen(cell, engine, &|left| run::look(left.0, engine, left.1))
 }
 
 /// How a cell ends on an engine whose store is looked at so.
@@ -155,7 +155,7 @@ fn measured_and_seen(
     let folder = tempfile::tempdir().expect("a temporary directory");
     let cell = Cell { dir: Some(folder.path().join("faulty-disk")), ..cell.clone() };
     let Measured { mut status, mut measurement, mut left } =
-        cell::measure(&cell, engine, &mut |_| ());
+        run::measure(&cell, engine, &mut |_| ());
     while let Some(before) = left.take() {
         let looked = look((&cell, before));
         (status, left) = (looked.status, looked.left);
@@ -290,7 +290,7 @@ fn what_only_the_process_remembers_is_not_kept() {
     cells.push(("crossbench, emptied".into(), small(crossbench::ID, 3_000, plain(&emptied))));
     for (name, cell) in cells {
         // Each process has another memory.
-        let look = &|(cell, left): (&Cell, _)| cell::look(cell, &Faulty::with(Fault::None), left);
+        let look = &|(cell, left): (&Cell, _)| run::look(cell, &Faulty::with(Fault::None), left);
         let (status, _) = measured_and_seen(&cell, &Faulty::with(Fault::None), look);
         let Status::Wrong(why) = status else { panic!("{name}: {status:?}") };
         assert!(why.starts_with("after the store was closed and opened again: "), "{name}: {why}");

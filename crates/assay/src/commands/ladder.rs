@@ -133,14 +133,14 @@ fn sections(run: &RunFile) -> Outcome {
             continue;
         }
         print(&format!("{title}\n{}\n", published::header()))?;
-        let mut engines: Vec<&str> = Vec::new();
+        let mut engines = Vec::new();
         for result in &of_section {
-            if !engines.contains(&result.cell.engine.as_str()) {
+            if !engines.contains(&&result.cell.engine) {
                 engines.push(&result.cell.engine);
             }
         }
         for engine in engines {
-            for result in of_section.iter().filter(|result| result.cell.engine == engine) {
+            for result in of_section.iter().filter(|result| result.cell.engine == *engine) {
                 let row = published::text(result, show);
                 print(&row.expect("text can be written to memory"))?;
             }

@@ -152,7 +152,7 @@ fn guess(cell: &Cell, sync: Option<Duration>) -> Duration {
 /// Returns true if the engine waits for the disk at each commit: its level says so, or the engine
 /// does more than its level.
 fn syncs_each_commit(cell: &Cell) -> bool {
-    let driver = assay_drivers::find(cell.engine_id());
+    let driver = assay_drivers::find(&cell.engine.id);
     let stronger = driver.and_then(|driver| driver.stronger(cell.durability));
     cell.durability == Durability::Commit || stronger.is_some()
 }
@@ -167,7 +167,7 @@ fn may_be_run(path: &Path) -> bool {
 }
 
 fn keys(cell: &Cell) -> [Key; 2] {
-    let engine = || cell.engine_id().to_string();
+    let engine = || cell.engine.id.clone();
     [(Some(cell.suite.clone()), engine(), cell.storage), (None, engine(), cell.storage)]
 }
 

@@ -11,7 +11,8 @@ pub(crate) mod store_dirs;
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
-use assay_core::plan::{Cell, OTHER_BUILD, PageCache};
+use assay_core::engine::{EngineRef, WhichBuild};
+use assay_core::plan::{Cell, PageCache};
 use assay_core::run_file::Status;
 use assay_core::store_dir::StoreDir;
 use assay_driver::{Driver, Durability, KeyKind, Profile, SERVER, Storage};
@@ -263,7 +264,7 @@ pub(crate) fn planned(
         cell: Cell {
             suite: workload.suite.into(),
             revision: revision(workload.suite),
-            engine: profile.id.into(),
+            engine: EngineRef::of_this_build(profile.id),
             storage,
             durability,
             durability_wanted,
@@ -343,11 +344,11 @@ pub(crate) fn plan(
     Ok(plan)
 }
 
-/// Returns a cell for another build, with another engine name and another store directory.
+/// Returns a cell for the other build, with another store directory.
 fn by_other_build(planned: &Planned, store_dirs: &StoreDirs) -> Planned {
-    let engine = format!("{}{OTHER_BUILD}", planned.cell.engine);
+    let engine = planned.cell.engine.of(WhichBuild::Other);
     let has_dir = planned.cell.dir.is_some();
-    let dir = store_dirs.store(&engine, planned.cell.storage).filter(|_| has_dir);
+    let dir = store_dirs.store(&engine.to_string(), planned.cell.storage).filter(|_| has_dir);
     let cell = Cell { engine, dir, ..planned.cell.clone() };
     Planned { cell, refusal: planned.refusal.clone() }
 }

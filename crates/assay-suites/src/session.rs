@@ -1,16 +1,15 @@
-//! The common work around a cell's phases: the store's directory and marker, opening, closing, and
-//! the account of used resources.
+//! The stores that a cell's phases work on: their directory and marker, opening, closing, and the
+//! account of used resources.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use assay_core::crew;
-use assay_core::environment::{available_bytes, filesystem_of};
+use assay_core::environment::filesystem_of;
 use assay_core::plan::{Cell, PageCache};
 use assay_core::resources::{Resources, count_in, cpu_time, peak_rss_bytes, written_bytes};
 use assay_core::run_file::{
-    Latency, Measurement, NOTE_BLIND_WRITES, NOTE_STRONGER, NotOffered, Phase, Status, Timeline,
+    Latency, Measurement, NOTE_BLIND_WRITES, NOTE_STRONGER, NotOffered, Phase, Timeline,
 };
 use assay_core::store_dir::{Marker, StoreDir, StoreDirError};
 use assay_core::timing::Clock;
@@ -21,9 +20,6 @@ use assay_driver::{
     Storage, Store,
 };
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
-
-use crate::fullest::Fullest;
 
 /// The progress of a cell.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,115 +39,18 @@ pub struct Progress {
 /// A function that takes progress.
 pub type Report<'r> = dyn FnMut(&Progress) + 'r;
 
-/// The report of a process that measured a cell.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct Measured {
-    /// The outcome of the measuring.
-    pub status: Status,
-    /// The measurement.
-    pub measurement: Measurement,
-    /// The value that another process needs to [`look`] at the store; absent if no store is left.
-    pub left: Option<Value>,
-}
-
-/// The report of a process that looked at a cell's store.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct Looked {
-    /// The outcome of the look.
-    pub status: Status,
-    /// The number of answers that were compared.
-    pub compared: u64,
-    /// The value that one more process needs to look again; absent if no store is left.
-    pub left: Option<Value>,
-}
-
-/// Measures a cell with the suite that it names.
-pub fn measure(cell: &Cell, driver: &dyn Driver, report: &mut Report<'_>) -> Measured {
-    let mut measurement =
-        Measurement { engine_name: driver.profile().name.into(), ..Measurement::default() };
-    match driver.version() {
-        Ok(version) => measurement.engine_version = version,
-        Err(why) => {
-            return Measured { status: Status::Unavailable(why), measurement, left: None };
-        }
-    }
-    let task = crate::task(cell);
-    let mut fullest = Fullest::of(dir_of(cell, driver.profile()));
-    let watched = &mut |progress: &Progress| {
-        fullest.look();
-        report(progress);
-    };
-    let result = task.and_then(|task| task.run(driver, &mut measurement, watched));
-    let resources = &mut measurement.resources;
-    resources.store_peak_bytes = fullest.or_more(resources.store_peak_bytes);
-    if result.is_err() {
-        // The store is accounted for when it is closed, which did not happen.
-        account(resources);
-    }
-    let (status, left) = match result {
-        Ok(left) => (Status::Measured, left),
-        Err(error) => (status_of(cell, &error), None),
-    };
-    Measured { status, measurement, left }
-}
-
-/// The start of an error about a store that another process opened.
-pub const REOPENED: &str = "after the store was closed and opened again";
-
-/// Looks at the store that a cell's measuring left, in another process.
-pub fn look(cell: &Cell, driver: &dyn Driver, left: Value) -> Looked {
-    match crate::task(cell).and_then(|task| task.look(driver, left)) {
-        Ok((compared, left)) => Looked { status: Status::Measured, compared, left },
-        Err(error) => {
-            let said = format!("{REOPENED}: {error}");
-            let status = status_of(cell, &Error::new(error.kind(), said));
-            Looked { status, compared: 0, left: None }
-        }
-    }
-}
-
-/// Returns how a cell ends because of an error.
-fn status_of(cell: &Cell, error: &Error) -> Status {
-    match error.kind() {
-        ErrorKind::Unsupported => Status::Unsupported(error.to_string()),
-        ErrorKind::WrongAnswer => Status::Wrong(error.to_string()),
-        ErrorKind::Full | ErrorKind::Engine => Status::Failed(match cell.dir.as_deref() {
-            // Not every engine passes on why a write failed.
-            Some(dir) if error.kind() == ErrorKind::Full || is_nearly_full(dir) => {
-                format!("{error}; {}", no_space(dir))
-            }
-            _ => error.to_string(),
-        }),
-        ErrorKind::GivenUp => Status::Failed(error.to_string()),
-    }
-}
-
 /// Returns the directory of a cell's stores; none in memory.
 pub(crate) fn dir_of(cell: &Cell, profile: &Profile) -> Option<StoreDir> {
     cell.dir.clone().filter(|_| profile.keeps_data).map(StoreDir::new)
 }
 
 /// Writes the resources that this process has used so far.
-fn account(resources: &mut Resources) {
+pub(crate) fn account(resources: &mut Resources) {
     let (user, system) = cpu_time();
     resources.cpu_user_ns = as_ns(user);
     resources.cpu_system_ns = as_ns(system);
     resources.peak_rss_bytes = peak_rss_bytes();
     resources.written_bytes = written_bytes();
-}
-
-/// The free bytes below which a file system counts as full.
-const LITTLE_BYTES: u64 = 1 << 20;
-
-fn is_nearly_full(dir: &Path) -> bool {
-    available_bytes(dir).is_some_and(|free| free < LITTLE_BYTES)
-}
-
-fn no_space(dir: &Path) -> String {
-    format!(
-        "the file system of {} is full: free some space, or choose another --dir or fewer rows",
-        dir.display()
-    )
 }
 
 /// The stores that a suite's cell works on.
@@ -266,13 +165,21 @@ impl<'m> Session<'m> {
     ) -> Result<()> {
         let mut work = Some(work);
         let mut phase = None;
-        self.stores[0].connect(&mut |connection| {
+        self.connected(&mut |connection| {
             let work = work.take().expect("a store runs its work once");
             phase = Some(work(connection)?);
             Ok(())
         })?;
         phase.into_iter().for_each(|phase| self.keep(phase));
         Ok(())
+    }
+
+    /// Runs work on a connection to the store, which stays open until the end of the work.
+    pub(crate) fn connected(
+        &self,
+        work: &mut dyn FnMut(&mut dyn Connection) -> Result<()>,
+    ) -> Result<()> {
+        self.stores[0].connect(work)
     }
 
     /// Runs a duty on `threads` threads at once, each with a connection to every store.
@@ -430,7 +337,7 @@ impl<'m> Session<'m> {
 /// Returns the marker of the stores that a cell makes, or expects.
 pub(crate) fn marker_of(cell: &Cell, engine_version: &str, needs: &Needs<'_>) -> Marker {
     Marker::new(
-        &cell.engine,
+        &cell.engine.id,
         engine_version,
         &cell.engine_options,
         &cell.suite,
