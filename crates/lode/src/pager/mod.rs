@@ -241,10 +241,10 @@ impl Pager {
     /// Latches a page if it is still as it was seen.
     #[inline(always)]
     pub(crate) fn latch<'p>(&'p self, seen: Seen<'p>) -> Option<Latched<'p>> {
-        let [cell, _] = seen.entry;
-        let latched = seen.word | LATCH;
         debug_assert!(seen.word & (LATCH | FREE) == 0, "page {} is at rest", seen.page);
         debug_assert!(seen.word & PRESENT != 0, "page {} is in memory", seen.page);
+        let [cell, _] = seen.entry;
+        let latched = seen.word | LATCH;
         cell.compare_exchange(seen.word, latched, Ordering::SeqCst, Ordering::Relaxed).ok()?;
         // A thread that does not see the latch does not see later stores.
         fence(Ordering::Release);
@@ -288,7 +288,10 @@ impl Pager {
             PageMut::new(words).clear(0, PAGE_WORDS);
         }
         let epoch = self.epoch();
-        debug_assert!(Epoch::load(stamp, Ordering::Relaxed) <= epoch, "page {page} is of later");
+        debug_assert!(
+            Epoch::load(stamp, Ordering::Relaxed) <= epoch,
+            "page {page} has no later change"
+        );
         epoch.store(stamp, Ordering::Release);
         let entry = self.entry(page);
         Ok(Latched { pager: self, page, entry, word, words, changed: true, is_new: true })
