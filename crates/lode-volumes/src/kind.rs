@@ -53,9 +53,9 @@ kinds! {
     F32 = 9 "f32",
     /// IEEE 754, 8 bytes.
     F64 = 10 "f64",
-    /// UTF-8 of at most [`MOST_VALUE_BYTES`].
+    /// UTF-8 of at most [`MOST_VALUE_BYTES`](crate::MOST_VALUE_BYTES).
     Text = 11 "text",
-    /// Bytes, at most [`MOST_VALUE_BYTES`].
+    /// Bytes, at most [`MOST_VALUE_BYTES`](crate::MOST_VALUE_BYTES).
     Blob = 12 "blob",
 }
 
