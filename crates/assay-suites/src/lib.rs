@@ -24,7 +24,6 @@ pub mod verify;
 pub mod ycsb;
 
 pub use options::plain;
-pub use repeats::REPEATS;
 pub use suite::{AnySuite, CALIBRATION_COUNT, StoreUse, Suite, Task};
 
 /// All suites.
