@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use crate::parameter::MOST_BYTES;
+/// The most bytes that a processor of today can address.
+pub const MOST_BYTES: u64 = 1 << 52;
 
 /// An engine's own cache, next to the system's page cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

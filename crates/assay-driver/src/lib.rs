@@ -18,9 +18,9 @@ pub mod schema;
 mod store;
 pub mod volume;
 
-pub use cache::{Cache, binary_size, parse_size};
+pub use cache::{Cache, MOST_BYTES, binary_size, parse_size};
 pub use outcome::Outcome;
-pub use parameter::{MOST_BYTES, Parameter, Values};
+pub use parameter::{Parameter, Values};
 pub use profile::{
     Change, Concurrency, DeleteRule, Durability, InsertRule, KeyKind, Profile, Reach, Storage,
     Transactions,

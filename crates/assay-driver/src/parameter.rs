@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::cache::{binary_size, parse_size};
+use crate::cache::{MOST_BYTES, binary_size, parse_size};
 
 /// A parameter of an engine.
 #[derive(Clone, Copy, Debug)]
@@ -111,9 +111,6 @@ impl Parameter {
         in_range.ok_or_else(|| format!("{} is {}", self.name, self.values))
     }
 }
-
-/// The most bytes that a processor of today can address.
-pub const MOST_BYTES: u64 = 1 << 52;
 
 fn bytes_between(value: &str, least: u64, most: u64) -> Option<String> {
     let bytes = parse_size(value).ok().filter(|bytes| (least..=most).contains(bytes))?;

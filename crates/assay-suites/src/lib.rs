@@ -25,7 +25,6 @@ pub mod verify;
 pub mod ycsb;
 
 pub use options::plain;
-pub use repeats::REPEATS;
 pub use session::{Progress, Report};
 pub use suite::{AnySuite, CALIBRATION_COUNT, StoreUse, Suite, Task};
 

@@ -12,9 +12,6 @@ use assay_driver::error::Result;
 
 use crate::options::MostRepeats;
 
-/// The default maximum of repeats of a phase's disturbed rounds.
-pub const REPEATS: u32 = 5;
-
 /// The number of a phase's repeats: the maximum, and those done.
 #[derive(Debug)]
 pub(crate) struct Repeats {

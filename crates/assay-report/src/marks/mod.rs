@@ -220,9 +220,9 @@ pub(crate) struct PhaseMarks<'p> {
 
 impl<'p> PhaseMarks<'p> {
     pub(crate) fn of(block: &Block<'_>, phase: &'p str) -> Self {
-        let mut lines = block.lines.iter().map(|line| line.cell());
+        let mut lines = block.lines.iter().map(Line::cell);
         let differs = |cell: &Cell| {
-            let mut others = block.lines.iter().map(|line| line.cell());
+            let mut others = block.lines.iter().map(Line::cell);
             others.any(|other| other.threads == cell.threads && other.options != cell.options)
         };
         let operations = block.lines.iter().map(|line| round_operations(line, phase));

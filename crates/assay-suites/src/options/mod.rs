@@ -135,7 +135,7 @@ pub struct MostRepeats {
     /// Most rounds of a phase to repeat because other processes took the worker's processor; rounds
     /// that fill or empty a store, or have a cold page cache, are never repeated
     #[arg(long, value_name = "COUNT", value_parser = count::parse_repeats,
-          default_value_t = crate::REPEATS, help_heading = MEASURING)]
+          default_value = "5", help_heading = MEASURING)]
     pub repeats: u32,
 }
 

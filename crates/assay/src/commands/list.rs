@@ -56,7 +56,7 @@ struct Listed {
     transactions: Transactions,
     insert_rule: InsertRule,
     concurrency: Concurrency,
-    settings: Vec<Setting>,
+    parameters: Vec<Shown>,
 }
 
 #[derive(Serialize)]
@@ -68,7 +68,7 @@ struct Levels {
 /// A parameter of an engine. Its values are words, of which the first is the default, or a range in
 /// words.
 #[derive(Serialize)]
-struct Setting {
+struct Shown {
     name: &'static str,
     values: &'static [&'static str],
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -112,8 +112,8 @@ impl Listing {
     /// Returns the listing as text for people, in 80 columns.
     fn text(&self) -> String {
         let engines = self.engines.iter().map(|engine| [engine.id.to_string(), engine.text()]);
-        let settings = self.engines.iter().flat_map(|engine| {
-            engine.settings.iter().map(|setting| [engine.id.to_string(), setting.text(engine.id)])
+        let parameters = self.engines.iter().flat_map(|engine| {
+            engine.parameters.iter().map(|shown| [engine.id.to_string(), shown.text(engine.id)])
         });
         let unavailable = self.engines.iter().filter_map(|engine| {
             let why = engine.not_available.as_ref()?;
@@ -132,7 +132,7 @@ impl Listing {
         });
         let sections = [
             ("", engines.collect::<Vec<_>>()),
-            ("\n settings (the first word is the default)\n", settings.collect()),
+            ("\n parameters (the first word is the default)\n", parameters.collect()),
             ("\n not here\n", unavailable.chain(not_built).collect()),
             ("\n not in this build\n", features.collect()),
         ];
@@ -166,7 +166,7 @@ impl Listed {
             transactions: profile.transactions,
             insert_rule: profile.insert_rule,
             concurrency: profile.concurrency,
-            settings: profile.parameters.iter().map(Setting::of).collect(),
+            parameters: profile.parameters.iter().map(Shown::of).collect(),
         }
     }
 
@@ -208,7 +208,7 @@ impl Listed {
     }
 }
 
-impl Setting {
+impl Shown {
     fn of(parameter: &Parameter) -> Self {
         let default = match parameter.values {
             Values::Words(words) => words.first().copied(),

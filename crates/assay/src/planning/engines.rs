@@ -123,7 +123,7 @@ impl Settings {
                 text.split_once('=').and_then(|(path, value)| Some((path.split_once('.')?, value)));
             let Some(((engine, name), value)) = parsed else {
                 return Err(Failure::Usage(format!(
-                    "--set {text}: write it as ENGINE.NAME=VALUE; assay list shows the settings"
+                    "--set {text}: write it as ENGINE.NAME=VALUE; assay list shows the parameters"
                 )));
             };
             let driver = named(&[engine.to_string()])?.remove(0);
@@ -135,7 +135,7 @@ impl Settings {
                     false => format!("it has {}", known.join(", ")),
                 };
                 return Err(Failure::Usage(format!(
-                    "--set {text}: {engine} has no setting {name}; {there}"
+                    "--set {text}: {engine} has no parameter {name}; {there}"
                 )));
             };
             let value = parameter

@@ -281,7 +281,7 @@ fn the_list_is_there_for_programs() {
     let found = sqlite(&listing);
     assert!(found["version"].is_string() && found["not_available"].is_null(), "{found}");
     assert_eq!(found["key_kinds"], serde_json::json!(["tree"]));
-    let rowid = &found["settings"][0];
+    let rowid = &found["parameters"][0];
     assert_eq!((&rowid["name"], rowid["values"][0].is_string()), (&"rowid".into(), true));
     let others = listing["not_in_this_build"].as_array().expect("an array");
     assert!(others.iter().any(|engine| engine["id"] == "duckdb"), "{listing}");

@@ -12,6 +12,7 @@ mod libraries;
 mod machine;
 mod memory;
 mod options;
+mod parameters;
 mod peers;
 mod plans;
 mod plugin_build;
