@@ -1,5 +1,5 @@
 //! Prints what the instrument costs: the null engine's nanoseconds an operation, and the C++
-//! containers through Assay beside plain loops. `ratio` is plain time over Assay's time: 1 and
+//! containers through Assay, against plain loops. `ratio` is plain time over Assay's time: 1 and
 //! more means that Assay is not slower.
 //!
 //! `cargo bench -p assay-benches` takes about two minutes; a number of trials as argument

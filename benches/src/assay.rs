@@ -1,4 +1,4 @@
-//! The same operations through Assay: driver, adapter, timed loop, checked results.
+//! Operations through Assay: driver, adapter, timed loop, checked results.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use assay_core::crew::{Pace, Spans};
 use assay_core::tape::{Population, Records};
 use assay_core::timing::{Clock, Round, Timed};
 use assay_driver::error::Result;
-use assay_driver::{Durability, OpenSpec, Storage};
+use assay_driver::{Durability, Endpoint, OpenSpec, Storage};
 use assay_suites::crossbench::Keys;
 use assay_suites::crossbench::route::Routes;
 
@@ -21,7 +21,7 @@ pub fn run(setup: &Setup) -> Result<Times> {
     let routes = Routes::new(Keys::Dense, SEED);
     let profile = driver.profile();
     let store = driver.open(&OpenSpec {
-        dir: std::path::PathBuf::new(),
+        endpoint: Endpoint::Memory,
         create: true,
         storage: Storage::Memory,
         durability: Durability::None,
@@ -32,11 +32,6 @@ pub fn run(setup: &Setup) -> Result<Times> {
         volumes: None,
         cache_bytes: None,
         parameters: BTreeMap::new(),
-        options: profile
-            .options
-            .iter()
-            .map(|option| (option.name.into(), option.values[0].into()))
-            .collect(),
     })?;
     let rows = Population::all(setup.rows).rows();
     let birth = routes.schema().position("birth").expect("routes have a birth");

@@ -1,7 +1,7 @@
-//! What Assay itself costs: the C++ containers through Assay beside plain hand-written loops
+//! Measures the cost of Assay: the C++ containers through Assay, against plain hand-written loops
 //! over the same containers ([`plain`] and [`assay`]), on the same keys.
 //!
-//! How often its verdicts are right is another measurement: [`verdicts`].
+//! Another measurement counts how often its verdicts are right: [`verdicts`].
 //!
 //! `cargo bench -p assay-benches` prints the ratios. Each measurement runs in a process of its
 //! own, so that both find a fresh heap; the two take turns.
@@ -16,7 +16,7 @@ use assay_core::tape::{Order, Tape};
 /// The four operations, in the order in which times are given.
 pub const OPERATIONS: [&str; 4] = ["insert", "query", "update", "delete"];
 
-/// What is measured.
+/// A measured operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
     /// `stl-map` or `stl-hashmap` (or `null`, through Assay only).

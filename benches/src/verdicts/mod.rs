@@ -1,4 +1,4 @@
-//! How often `assay compare` is right: what it says of runs of one program, and of runs of
+//! Counts how often `assay compare` is right: its verdicts on runs of one program, and on runs of
 //! programs that are slower by a known share.
 //!
 //! A run has four engines that take turns: the example plugin twice as it is ([`BASE`], [`SAME`]),
@@ -16,13 +16,13 @@ use assay_report::compare::{self, Comparison, Design, LEVEL, Line, Quantity, Sta
 
 /// The engine as it is.
 pub const BASE: Engine = Engine { id: "slowed-a", percent: 0 };
-/// The same again.
+/// The second copy of the plugin.
 pub const SAME: Engine = Engine { id: "slowed-b", percent: 0 };
-/// It with operations that take more time.
+/// Copies of the plugin whose operations take more time.
 pub const SLOWED: [Engine; 2] =
     [Engine { id: "slowed-c", percent: 5 }, Engine { id: "slowed-d", percent: 8 }];
 
-/// How many trials of each run are looked at.
+/// The numbers of trials of each run that are looked at.
 pub const TRIALS: [u32; 3] = [3, 5, 10];
 
 /// A slowed engine.
@@ -30,14 +30,14 @@ pub const TRIALS: [u32; 3] = [3, 5, 10];
 pub struct Engine {
     /// Its name.
     pub id: &'static str,
-    /// How much more time its operations take.
+    /// The additional time of its operations, in percent.
     pub percent: u32,
 }
 
-/// How many of some are something.
+/// A number of hits among a number of cases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// Those that are.
+    /// The number of cases that are hits.
     pub hits: usize,
     /// All of them.
     pub of: usize,
@@ -61,7 +61,7 @@ impl fmt::Display for Count {
     }
 }
 
-/// How often a slowdown was found, of rates with several rounds a trial.
+/// The share of slowdowns found, of rates with several rounds a trial.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Found {
     /// By the median of rounds.
@@ -72,10 +72,10 @@ pub struct Found {
     pub by_either: Count,
 }
 
-/// What comparisons of a design said, with a number of trials.
+/// The verdicts of a design's comparisons, with a number of trials.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// How the trials belong together.
+    /// The design of the comparisons.
     pub design: Design,
     /// Trials of each side.
     pub trials: u32,
@@ -87,7 +87,7 @@ pub struct Row {
     pub found: [Found; 2],
 }
 
-/// How often the interval of a rate held the median of all trials of all runs.
+/// The share of intervals of a rate that held the median of all trials of all runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Coverage {
     /// Trials of a run.
@@ -96,7 +96,7 @@ pub struct Coverage {
     pub held: Count,
 }
 
-/// What came out of some runs.
+/// The results of some runs.
 #[derive(Clone, Debug)]
 pub struct Verdicts {
     /// By design and trials.
@@ -122,7 +122,9 @@ fn row(design: Design, trials: u32, runs: &[RunFile]) -> Row {
     let of = |engine: Engine| -> Vec<Comparison> {
         match design {
             Design::InTurns => {
-                let of_run = |run| compare::engines(&first_trials(run, trials), BASE.id, engine.id);
+                let of_run = |run| {
+                    compare::engines(&first_trials(run, trials), &BASE.id.into(), &engine.id.into())
+                };
                 runs.iter().map(of_run).collect()
             }
             // One program is compared with itself by what is the same engine, later.
@@ -202,7 +204,7 @@ fn long_run(engine: &str, runs: &[RunFile]) -> f64 {
     median(&ratios).unwrap_or(f64::NAN)
 }
 
-/// The same trials in other runs, by chance: what drifted from run to run is then in all of them.
+/// Puts trials into other runs, by chance: what drifted from run to run is then in all of them.
 /// Engines that took turns in a trial stay together.
 pub fn shuffled(runs: &[RunFile], seed: u64) -> Vec<RunFile> {
     let numbers: BTreeSet<_> =
@@ -235,7 +237,7 @@ fn phases(runs: &[RunFile]) -> Vec<String> {
 }
 
 fn trial_rates(run: &RunFile, engine: &str, phase: &str) -> Vec<f64> {
-    let of_engine = run.results().filter(|result| result.cell.engine == engine);
+    let of_engine = run.results().filter(|result| result.cell.engine == engine.into());
     of_engine.filter_map(|result| result.measurement.phase(phase)?.trial_rate()).collect()
 }
 
@@ -248,7 +250,7 @@ fn first_trials(run: &RunFile, trials: u32) -> RunFile {
 
 /// The run with one of its engines alone, under the name of the base.
 fn only(mut run: RunFile, engine: Engine) -> RunFile {
-    run.cells.retain(|result| result.cell.engine == engine.id);
+    run.cells.retain(|result| result.cell.engine == engine.id.into());
     for result in &mut run.cells {
         result.cell.engine = BASE.id.into();
     }

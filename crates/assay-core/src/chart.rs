@@ -1,5 +1,7 @@
 //! Pictures as data: a suite's charts of a run, for views that know no suite.
 
+use crate::engine::EngineRef;
+
 /// Lines over a common axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LineChart {
@@ -36,8 +38,8 @@ pub enum Axes {
 pub struct Line {
     /// The line's name in the legend.
     pub label: String,
-    /// The line's engine, which decides its colour; empty if it has none.
-    pub engine: String,
+    /// The line's engine, which decides its colour, if it has one.
+    pub engine: Option<EngineRef>,
     /// The line's points, ascending.
     pub points: Vec<(f64, f64)>,
 }

@@ -12,6 +12,7 @@ pub mod chart;
 pub mod crew;
 pub mod doctor;
 pub mod durability;
+pub mod engine;
 pub mod environment;
 pub mod estimate;
 mod gzip;

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use assay_driver::{Durability, KeyKind, Storage};
 use serde::{Deserialize, Serialize};
 
+use crate::engine::{EngineRef, WhichBuild};
+
 /// The state of the page cache, for the store's files, when a round after the filling starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -24,8 +26,8 @@ pub struct Cell {
     pub suite: String,
     /// The suite's revision: figures of another one are of other operations.
     pub revision: u32,
-    /// The engine's id.
-    pub engine: String,
+    /// The engine, and the build that measures it.
+    pub engine: EngineRef,
     /// The storage mode.
     pub storage: Storage,
     /// The level at which the engine runs.
@@ -72,12 +74,6 @@ pub struct Cell {
     pub calibration: bool,
 }
 
-/// The ending of an engine's id if another build measured it (`assay run --against`).
-pub const OTHER_BUILD: &str = "@other";
-
-/// The id of the engine that the authors of this instrument wrote themselves.
-pub const OWN_ENGINE: &str = "lode";
-
 /// The key of a workload; see [`Cell::same_workload`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct WorkloadKey<'c> {
@@ -122,21 +118,6 @@ impl Cell {
         }
     }
 
-    /// Returns true if another build measures the cell: its engine ends with [`OTHER_BUILD`].
-    pub fn is_of_other_build(&self) -> bool {
-        self.engine.ends_with(OTHER_BUILD)
-    }
-
-    /// Returns the engine's id as drivers have it, without the ending of another build.
-    pub fn engine_id(&self) -> &str {
-        self.engine.strip_suffix(OTHER_BUILD).unwrap_or(&self.engine)
-    }
-
-    /// Returns true if the cell's engine is by the authors of this instrument.
-    pub fn is_of_own_engine(&self) -> bool {
-        self.engine_id() == OWN_ENGINE
-    }
-
     /// Returns true if two cells are trials of the same thing.
     pub fn same_but_trial(&self, other: &Self) -> bool {
         self.line() == other.line()
@@ -144,8 +125,11 @@ impl Cell {
 
     /// Returns true if two cells are trials of the same thing, by any builds.
     pub fn same_but_trial_and_build(&self, other: &Self) -> bool {
-        let of_any_build =
-            |cell: &Self| Self { engine: cell.engine_id().into(), dir: None, ..cell.clone() };
+        let of_any_build = |cell: &Self| Self {
+            engine: cell.engine.of(WhichBuild::This),
+            dir: None,
+            ..cell.clone()
+        };
         of_any_build(self).same_but_trial(&of_any_build(other))
     }
 
@@ -199,10 +183,9 @@ mod tests {
     }
 
     #[test]
-    fn another_build_of_an_engine_is_another_engine_that_takes_turns_with_it() {
-        let (one, other) = (cell("lmdb", 1), cell("lmdb@other", 2));
-        assert_eq!((one.engine_id(), other.engine_id()), ("lmdb", "lmdb"));
-        assert_eq!((one.is_of_other_build(), other.is_of_other_build()), (false, true));
+    fn another_build_of_an_engine_takes_turns_with_it() {
+        let one = cell("lmdb", 1);
+        let other = cell("lmdb@other", 2);
         assert!(one.same_workload(&other) && !one.same_but_trial(&other));
         assert!(one.same_but_trial_and_build(&other));
         assert!(!one.same_but_trial_and_build(&cell("sqlite@other", 1)));

@@ -55,7 +55,7 @@ pub struct RunFile {
     pub cells: Vec<CellResult>,
 }
 
-/// Another build. Its cells have engines whose names end with [`crate::plan::OTHER_BUILD`].
+/// The build of the cells whose engines are of [`WhichBuild::Other`](crate::engine::WhichBuild).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OtherBuild {
     /// The file.
@@ -108,6 +108,13 @@ pub struct CellResult {
     pub held: Option<Holding>,
     /// The worker's report.
     pub measurement: Measurement,
+}
+
+impl CellResult {
+    /// Returns the engine's name in published tables, with the ending of its build.
+    pub fn published_name(&self) -> String {
+        format!("{}{}", self.measurement.engine_name, self.cell.engine.build)
+    }
 }
 
 /// The outcome of a cell.

@@ -131,7 +131,7 @@ fn of_result(result: &mut CellResult) {
 
 fn of_cell(cell: &mut Cell) {
     text(&mut cell.suite);
-    text(&mut cell.engine);
+    text(&mut cell.engine.id);
     text(&mut cell.variant);
     value(&mut cell.options);
     map(&mut cell.engine_options);

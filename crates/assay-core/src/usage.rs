@@ -11,8 +11,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use nix::sys::resource::{Usage as Counters, UsageWho, getrusage};
-use nix::sys::time::TimeVal;
 use serde::{Deserialize, Serialize};
+
+use crate::resources::cpu_time;
 
 /// A round that lacked more than this share of its wall time is disturbed.
 pub const LACK_MOST: f64 = 0.05;
@@ -23,7 +24,7 @@ pub const LACK_MOST: f64 = 0.05;
 pub struct Usage {
     /// From the first thread's start to the last one's end.
     pub wall_ns: u64,
-    /// Processor time of the whole process, the engine's own threads included.
+    /// Processor time of the whole process, the engine's own threads and other processes included.
     pub cpu_ns: u64,
     /// Time in which a thread of the round was ready and had no processor: the mean over them.
     pub waited_ns: u64,
@@ -144,15 +145,10 @@ fn as_ns(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Returns the processor time of this process so far.
+/// Returns the processor time of this process, and of the engine's others, so far.
 fn process_cpu() -> Duration {
-    let as_duration = |time: TimeVal| {
-        Duration::from_secs(time.tv_sec().max(0) as u64)
-            + Duration::from_micros(time.tv_usec().max(0) as u64)
-    };
-    getrusage(UsageWho::RUSAGE_SELF)
-        .map(|usage| as_duration(usage.user_time()) + as_duration(usage.system_time()))
-        .unwrap_or_default()
+    let (user, system) = cpu_time();
+    user + system
 }
 
 /// Returns the time that the calling thread was ready without a processor, since its start; none if

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// The most bytes that a processor of today can address.
+pub const MOST_BYTES: u64 = 1 << 52;
+
 /// An engine's own cache, next to the system's page cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cache {
@@ -47,9 +50,35 @@ pub fn binary_size(size_bytes: u64) -> String {
     }
 }
 
+/// Reads a size in bytes; k, m, g and t are KiB, MiB, GiB and TiB, in either case.
+///
+/// # Errors
+/// If the text is no size, or is too large for any machine.
+pub fn parse_size(text: &str) -> Result<u64, String> {
+    let units = [('k', 10), ('m', 20), ('g', 30), ('t', 40)];
+    let last = text.chars().last().map(|last| last.to_ascii_lowercase());
+    let unit = units.into_iter().find(|(letter, _)| Some(*letter) == last);
+    let (digits, shift) = unit.map_or((text, 0), |(_, shift)| (&text[..text.len() - 1], shift));
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err("not a size; write digits with m or g behind them, such as 256m".into());
+    }
+    let bytes = digits.parse::<u64>().ok().and_then(|count| count.checked_mul(1 << shift));
+    bytes.filter(|&bytes| bytes <= MOST_BYTES).ok_or_else(|| "too large for any machine".into())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_are_in_units_of_1024() {
+        let sizes = ["4096", "512k", "256m", "256M", "1g", "2T"].map(parse_size);
+        let bytes = [4096, 512 << 10, 256 << 20, 256 << 20, 1 << 30, 2 << 40];
+        assert_eq!(sizes, bytes.map(Ok));
+        for bad in ["", "m", "-1", "1.5g", "1gb", "many", "1µ", "99999999999t", "5000t"] {
+            assert!(parse_size(bad).is_err(), "{bad}");
+        }
+    }
 
     #[test]
     fn a_cache_is_described_with_its_size_and_its_setting() {

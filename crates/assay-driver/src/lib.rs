@@ -12,15 +12,17 @@ pub mod control_group;
 pub mod error;
 pub mod machine;
 mod outcome;
+mod parameter;
 mod profile;
 pub mod schema;
 mod store;
 pub mod volume;
 
-pub use cache::{Cache, binary_size};
+pub use cache::{Cache, MOST_BYTES, binary_size, parse_size};
 pub use outcome::Outcome;
+pub use parameter::{Parameter, Values};
 pub use profile::{
-    Change, Concurrency, DeleteRule, Durability, EngineOption, InsertRule, KeyKind, Profile, Reach,
-    Storage, Transactions,
+    Change, Concurrency, DeleteRule, Durability, InsertRule, KeyKind, Profile, Reach, Storage,
+    Transactions,
 };
-pub use store::{Connection, Driver, OpenSpec, Scan, Store, Work};
+pub use store::{Connection, Driver, Endpoint, OpenSpec, SERVER, Scan, Store, Work};

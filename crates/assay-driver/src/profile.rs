@@ -1,9 +1,10 @@
 //! An engine's declaration of its storage modes, promises and features.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+
+use crate::parameter::Parameter;
 
 macro_rules! named {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $text:literal,)+ }) => {
@@ -124,19 +125,6 @@ pub enum Reach {
     Server,
 }
 
-/// A setting of an engine that the user may choose with `--set ENGINE.NAME=VALUE`.
-#[derive(Clone, Copy, Debug)]
-pub struct EngineOption {
-    /// The option's name.
-    pub name: &'static str,
-    /// The option's values, the default first.
-    pub values: &'static [&'static str],
-    /// The option's effect, in one line.
-    pub about: &'static str,
-    /// The value that the published driver had, for `--as-published`.
-    pub as_published: Option<&'static str>,
-}
-
 /// An engine's declaration about itself.
 #[derive(Clone, Debug)]
 pub struct Profile {
@@ -160,10 +148,8 @@ pub struct Profile {
     pub delete_rule: DeleteRule,
     /// The number of connections that can work at once.
     pub concurrency: Concurrency,
-    /// Settings that the user may choose.
-    pub options: &'static [EngineOption],
-    /// Parameters with free values that the engine takes: `block_size` and the like.
-    pub parameters: &'static [&'static str],
+    /// The parameters that a user may set.
+    pub parameters: &'static [Parameter],
     /// False for `null`, whose results cannot be checked.
     pub keeps_data: bool,
 }
@@ -198,12 +184,9 @@ impl Profile {
         }
     }
 
-    /// Returns a value for every option: the chosen one, or the default.
-    pub fn options_with(&self, chosen: &BTreeMap<String, String>) -> Vec<(String, String)> {
-        let value = |option: &EngineOption| {
-            chosen.get(option.name).map_or(option.values[0], String::as_str).to_string()
-        };
-        self.options.iter().map(|option| (option.name.to_string(), value(option))).collect()
+    /// Returns the parameter with this name, if the engine has it.
+    pub fn parameter(&self, name: &str) -> Option<&'static Parameter> {
+        self.parameters.iter().find(|parameter| parameter.name == name)
     }
 
     /// Returns true if stores of a storage mode can be closed and opened again.

@@ -7,21 +7,69 @@
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::cache::Cache;
 use crate::error::{Error, Result};
 use crate::outcome::Outcome;
+use crate::parameter::CACHE_BYTES;
 use crate::profile::{Change, Durability, KeyKind, Profile, Reach, Storage};
 use crate::schema::Schema;
 use crate::volume::Volume;
 
+/// The place of an engine's data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Endpoint {
+    /// The memory of this process.
+    Memory,
+    /// An existing directory for files.
+    Directory(PathBuf),
+    /// A server that runs already, and an existing directory for the files that stay here.
+    Server {
+        /// The server's address.
+        url: String,
+        /// The part of the server that is the store's, such as a bucket.
+        part: String,
+        /// The directory.
+        dir: PathBuf,
+    },
+}
+
+impl Endpoint {
+    /// Returns the endpoint of a store with files in a directory; none: it has none.
+    pub fn of(dir: Option<PathBuf>) -> Self {
+        dir.map_or(Self::Memory, Self::Directory)
+    }
+
+    /// Returns the endpoint with its files in a folder of its directory.
+    #[must_use]
+    pub fn within(&self, folder: &str) -> Self {
+        let mut within = self.clone();
+        match &mut within {
+            Self::Memory => {}
+            Self::Directory(dir) | Self::Server { dir, .. } => dir.push(folder),
+        }
+        within
+    }
+
+    /// Returns the directory of the store's files on this machine; in memory an empty path.
+    pub fn dir(&self) -> &Path {
+        match self {
+            Self::Memory => Path::new(""),
+            Self::Directory(dir) | Self::Server { dir, .. } => dir,
+        }
+    }
+}
+
+/// The parameters that name a server, for engines whose data may be on one.
+pub const SERVER: [&str; 2] = ["s3-endpoint", "s3-bucket"];
+
 /// The description of a store to open.
 #[derive(Clone, Debug)]
 pub struct OpenSpec {
-    /// An existing directory for the engine's files; unused in memory.
-    pub dir: PathBuf,
+    /// The place of the engine's data.
+    pub endpoint: Endpoint,
     /// True to create a store in the empty directory; false to open the existing one.
     pub create: bool,
     /// The storage mode.
@@ -42,28 +90,50 @@ pub struct OpenSpec {
     /// Volumes to mount at one point, if the suite works on volumes; 1 unless the driver mounts
     /// them. Otherwise it works on records.
     pub volumes: Option<u32>,
-    /// The chosen value of every option that the profile lists.
-    pub options: Vec<(String, String)>,
-    /// Given parameters, among them those that the profile lists.
+    /// The parameters that were set, as their checks return them. [`Self::with`] sets them.
     pub parameters: BTreeMap<String, String>,
 }
 
 impl OpenSpec {
-    /// Returns the value of an option.
-    ///
-    /// # Panics
-    /// If the profile does not list the option: an error of the driver's author.
-    pub fn option(&self, name: &str) -> &str {
-        self.options
-            .iter()
-            .find(|(option, _)| option == name)
-            .map(|(_, value)| value.as_str())
-            .expect("every option of the profile has a value")
+    /// Returns the description with parameters set. That of the cache becomes
+    /// [`Self::cache_bytes`], those of a server become [`Self::endpoint`].
+    #[must_use]
+    pub fn with(mut self, mut parameters: BTreeMap<String, String>) -> Self {
+        let [url, part] = SERVER.map(|name| parameters.remove(name));
+        if let (Some(url), Some(part)) = (url, part) {
+            self.endpoint = Endpoint::Server { url, part, dir: self.dir().into() };
+        }
+        let cache_bytes = parameters.remove(CACHE_BYTES).and_then(|bytes| bytes.parse().ok());
+        self.cache_bytes = cache_bytes.or(self.cache_bytes);
+        self.parameters = parameters;
+        self
     }
 
-    /// Returns the value of a parameter, if one was given.
+    /// Returns the directory of the store's files, as [`Endpoint::dir`] does.
+    pub fn dir(&self) -> &Path {
+        self.endpoint.dir()
+    }
+
+    /// Returns the value of a parameter, if it was set.
     pub fn parameter(&self, name: &str) -> Option<&str> {
         self.parameters.get(name).map(String::as_str)
+    }
+
+    /// Returns true if a parameter was set to this value.
+    pub fn has(&self, name: &str, value: &str) -> bool {
+        self.parameter(name) == Some(value)
+    }
+
+    /// Returns the bytes of a parameter, if it was set.
+    ///
+    /// # Errors
+    /// If they are no number, which the parameter's check refuses.
+    pub fn bytes(&self, name: &str) -> Result<Option<u64>> {
+        let parsed = self.parameter(name).map(|text| {
+            text.parse()
+                .map_err(|_| Error::engine("open", format!("{name}: {text} is no number of bytes")))
+        });
+        parsed.transpose()
     }
 }
 
@@ -113,6 +183,12 @@ pub trait Store: Sync {
 
     /// Returns the size of the store's cache.
     fn cache(&self) -> Cache;
+
+    /// Returns the ids of other processes that do the store's work. The driver started them, and
+    /// waits for them when it closes the store. Their memory, time and writes are the engine's.
+    fn processes(&self) -> Vec<u32> {
+        Vec::new()
+    }
 
     /// Runs `work` with a connection of the calling thread. (The connection lives inside this
     /// call, so it may borrow from what lives on its stack: statements, transactions.)

@@ -22,7 +22,7 @@ use assay_driver::error::{Error, Result};
 use assay_driver::schema::Schema;
 use assay_driver::{
     Cache, Concurrency, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Outcome,
-    Profile, Storage, Store, Transactions, Work,
+    Parameter, Profile, Storage, Store, Transactions, Work,
 };
 use canopydb::{Database, DbOptions, EnvOptions, ReadTransaction, Tree, WriteTransaction};
 use self_cell::self_cell;
@@ -47,8 +47,7 @@ static PROFILE: Profile = Profile {
     insert_rule: InsertRule::Replaces,
     delete_rule: DeleteRule::Reports,
     concurrency: Concurrency::OneWriter,
-    options: &[],
-    parameters: &[],
+    parameters: &[Parameter::CACHE_BYTES],
     keeps_data: true,
 };
 
@@ -67,7 +66,7 @@ impl Driver for CanopyDb {
 
     fn open(&self, spec: &OpenSpec) -> Result<Box<dyn Store>> {
         let said = |e| Error::engine("open", e);
-        let mut environment = EnvOptions::new(&spec.dir);
+        let mut environment = EnvOptions::new(spec.dir());
         environment.wal_background_sync_interval =
             (spec.durability == Durability::Periodic).then_some(INTERVAL);
         if let Some(cache_bytes) = spec.cache_bytes {

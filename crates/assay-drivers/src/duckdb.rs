@@ -35,7 +35,7 @@ use assay_driver::error::{Error, Result};
 use assay_driver::schema::{Column, ColumnType, Schema, Value, write_bytes, write_integer};
 use assay_driver::{
     Cache, Concurrency, Connection, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec,
-    Outcome, Profile, Scan, Storage, Store, Transactions, Work,
+    Outcome, Parameter, Profile, Scan, Storage, Store, Transactions, Work,
 };
 use duckdb::types::{ToSqlOutput, ValueRef};
 use duckdb::{Config, Row, Statement};
@@ -61,8 +61,7 @@ static PROFILE: Profile = Profile {
     insert_rule: InsertRule::Refuses,
     delete_rule: DeleteRule::Reports,
     concurrency: Concurrency::OneWriter,
-    options: &[],
-    parameters: &[],
+    parameters: &[Parameter::CACHE_BYTES],
     keeps_data: true,
 };
 
@@ -116,7 +115,7 @@ fn open(spec: &OpenSpec) -> duckdb::Result<duckdb::Connection> {
         }
         _ => config,
     };
-    let path: PathBuf = spec.dir.join("store.duckdb");
+    let path: PathBuf = spec.dir().join("store.duckdb");
     match (spec.storage, spec.durability) {
         (Storage::Memory, _) => {
             duckdb::Connection::open_in_memory_with_flags(config.with("temp_directory", "")?)

@@ -20,7 +20,7 @@ use assay_driver::machine;
 use assay_driver::schema::Schema;
 use assay_driver::{
     Cache, Concurrency, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Outcome,
-    Profile, Storage, Store, Transactions, Work,
+    Parameter, Profile, Storage, Store, Transactions, Work,
 };
 use fjall::{
     KeyspaceCreateOptions, PersistMode, Readable, SingleWriterTxDatabase, SingleWriterTxKeyspace,
@@ -45,8 +45,7 @@ static PROFILE: Profile = Profile {
     insert_rule: InsertRule::Replaces,
     delete_rule: DeleteRule::Silent,
     concurrency: Concurrency::Concurrent,
-    options: &[],
-    parameters: &[],
+    parameters: &[Parameter::CACHE_BYTES],
     keeps_data: true,
 };
 
@@ -66,7 +65,7 @@ impl Driver for Fjall {
     fn open(&self, spec: &OpenSpec) -> Result<Box<dyn Store>> {
         let said = |e| Error::engine("open", e);
         let cache_bytes = spec.cache_bytes.unwrap_or_else(|| machine::usable_memory_bytes() / 4);
-        let database = SingleWriterTxDatabase::builder(&spec.dir)
+        let database = SingleWriterTxDatabase::builder(spec.dir())
             .cache_size(cache_bytes)
             .open()
             .map_err(said)?;

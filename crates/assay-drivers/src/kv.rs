@@ -257,17 +257,3 @@ pub(crate) fn successor(key: &[u8]) -> Vec<u8> {
     key.push(0);
     key
 }
-
-/// Returns a number of bytes that was given as a parameter, or the driver's default.
-#[cfg(any(feature = "leveldb", feature = "rocksdb"))]
-pub(crate) fn bytes_parameter(
-    spec: &assay_driver::OpenSpec,
-    name: &str,
-    own: usize,
-) -> Result<usize> {
-    let Some(text) = spec.parameter(name) else {
-        return Ok(own);
-    };
-    text.parse()
-        .map_err(|_| Error::engine("open", format!("{name}: {text} is not a number of bytes")))
-}

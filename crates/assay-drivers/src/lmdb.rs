@@ -25,7 +25,7 @@ use assay_driver::error::{Error, Result};
 use assay_driver::schema::{KeyOrder, Schema};
 use assay_driver::{
     Cache, Concurrency, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Outcome,
-    Profile, Storage, Store, Transactions, Work,
+    Parameter, Profile, Storage, Store, Transactions, Work,
 };
 use heed::types::Bytes;
 use heed::{
@@ -53,8 +53,12 @@ static PROFILE: Profile = Profile {
     insert_rule: InsertRule::Refuses,
     delete_rule: DeleteRule::Reports,
     concurrency: Concurrency::OneWriter,
-    options: &[],
-    parameters: &[],
+    parameters: &[Parameter::bytes(
+        "map_bytes",
+        (1 << 20, 1 << 46),
+        "eight times the records",
+        "the map's bytes, which are the most that a store can have",
+    )],
     keeps_data: true,
 };
 
@@ -87,7 +91,7 @@ impl Driver for Lmdb {
             Durability::Periodic => EnvFlags::NO_META_SYNC,
             _ => EnvFlags::NO_SYNC | EnvFlags::WRITE_MAP | EnvFlags::MAP_ASYNC,
         };
-        let map_size = map_size_bytes(spec);
+        let map_size = map_size_bytes(spec)?;
         // SAFETY: no other environment of this process or another has these files open: the
         // directory belongs to this worker. The flags trade durability, as their level says.
         let env = unsafe {
@@ -95,7 +99,7 @@ impl Driver for Lmdb {
                 .map_size(map_size)
                 .max_readers(spec.threads + READERS_BESIDE)
                 .flags(flags)
-                .open(&spec.dir)
+                .open(spec.dir())
         }
         .map_err(|e| Error::engine("open", e))?;
         Ok(Box::new(LmdbStore {
@@ -118,9 +122,12 @@ const READERS_BESIDE: u32 = 126;
 
 /// Returns room for every record eight times over (half-filled pages, copies of pages that a commit
 /// leaves until it may use them again), and a gigabyte.
-fn map_size_bytes(spec: &OpenSpec) -> usize {
+fn map_size_bytes(spec: &OpenSpec) -> Result<usize> {
+    if let Some(bytes) = spec.bytes("map_bytes")? {
+        return Ok(bytes.next_multiple_of(1 << 16) as usize);
+    }
     let records = spec.expected_rows as usize * (spec.schema.record_size() + 32);
-    (records * 8 + (1 << 30)).next_multiple_of(1 << 20)
+    Ok((records * 8 + (1 << 30)).next_multiple_of(1 << 20))
 }
 
 struct LmdbStore {

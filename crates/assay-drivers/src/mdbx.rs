@@ -34,7 +34,7 @@ use assay_driver::error::{Error, Result};
 use assay_driver::schema::{KeyOrder, Schema};
 use assay_driver::{
     Cache, Concurrency, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Outcome,
-    Profile, Storage, Store, Transactions, Work,
+    Parameter, Profile, Storage, Store, Transactions, Work,
 };
 use signet_libmdbx::sys::{EnvironmentKind, PageSize};
 use signet_libmdbx::tx::Tx;
@@ -67,8 +67,12 @@ static PROFILE: Profile = Profile {
     insert_rule: InsertRule::Refuses,
     delete_rule: DeleteRule::Reports,
     concurrency: Concurrency::OneWriter,
-    options: &[],
-    parameters: &[],
+    parameters: &[Parameter::bytes(
+        "map_bytes",
+        (1 << 20, 1 << 46),
+        "eight times the records",
+        "the map's bytes, which are the most that a store can have",
+    )],
     keeps_data: true,
 };
 
@@ -95,7 +99,7 @@ impl Driver for Mdbx {
             Durability::Periodic => (SyncMode::SafeNoSync, EnvironmentKind::Default),
             _ => (SyncMode::UtterlyNoSync, EnvironmentKind::WriteMap),
         };
-        let map_size = map_size_bytes(spec);
+        let map_size = map_size_bytes(spec)?;
         let mut builder = Environment::builder();
         builder
             .set_geometry(Geometry {
@@ -111,14 +115,14 @@ impl Driver for Mdbx {
         if spec.durability == Durability::Periodic {
             builder.set_sync_period(INTERVAL);
         }
-        let env = builder.open(&spec.dir).map_err(said)?;
+        let env = builder.open(spec.dir()).map_err(said)?;
         let txn = env.begin_rw_unsync().map_err(said)?;
         let database = txn.create_db(None, DatabaseFlags::empty()).map_err(said)?;
         txn.commit().map_err(said)?;
         let periodic = spec.durability == Durability::Periodic;
         if periodic && spec.create {
             // There is nothing yet that libmdbx would sync, and no commit to be taken back to.
-            let synced = File::open(spec.dir.join("mdbx.dat")).and_then(|file| file.sync_all());
+            let synced = File::open(spec.dir().join("mdbx.dat")).and_then(|file| file.sync_all());
             synced.map_err(|e| Error::engine("open", e))?;
         }
         let writer = (periodic || spec.threads > 1).then(Arc::<Mutex<()>>::default);
@@ -158,9 +162,12 @@ impl Driver for Mdbx {
 
 /// Returns room for every record eight times over, and a gigabyte: for half-filled pages, for pages
 /// that wait for a sync, and for copies of pages that a commit leaves until it may use them again.
-fn map_size_bytes(spec: &OpenSpec) -> usize {
+fn map_size_bytes(spec: &OpenSpec) -> Result<usize> {
+    if let Some(bytes) = spec.bytes("map_bytes")? {
+        return Ok(bytes.next_multiple_of(1 << 16) as usize);
+    }
     let records = spec.expected_rows as usize * (spec.schema.record_size() + 32);
-    (records * 8 + (1 << 30)).next_multiple_of(1 << 20)
+    Ok((records * 8 + (1 << 30)).next_multiple_of(1 << 20))
 }
 
 /// Takes the turn to write or to sync. A writer that panicked leaves nothing behind: its

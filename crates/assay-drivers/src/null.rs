@@ -27,7 +27,6 @@ static PROFILE: Profile = Profile {
     insert_rule: InsertRule::Replaces,
     delete_rule: DeleteRule::Silent,
     concurrency: Concurrency::Concurrent,
-    options: &[],
     parameters: &[],
     keeps_data: false,
 };

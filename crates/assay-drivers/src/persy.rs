@@ -27,7 +27,7 @@ use assay_driver::machine;
 use assay_driver::schema::Schema;
 use assay_driver::{
     Cache, Concurrency, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Outcome,
-    Profile, Storage, Store, Transactions, Work,
+    Parameter, Profile, Storage, Store, Transactions, Work,
 };
 use persy::{ByteVec, Config, OpenOptions, Transaction, TransactionConfig, ValueMode};
 
@@ -53,8 +53,7 @@ static PROFILE: Profile = Profile {
     insert_rule: InsertRule::Replaces,
     delete_rule: DeleteRule::Reports,
     concurrency: Concurrency::OneWriter,
-    options: &[],
-    parameters: &[],
+    parameters: &[Parameter::CACHE_BYTES],
     keeps_data: true,
 };
 
@@ -79,9 +78,9 @@ impl Driver for Persy {
         });
         let database = match spec.storage {
             Storage::Memory => options.memory().map_err(|e| Error::engine("open", e))?,
-            _ => {
-                options.open(spec.dir.join("store.persy")).map_err(|e| Error::engine("open", e))?
-            }
+            _ => options
+                .open(spec.dir().join("store.persy"))
+                .map_err(|e| Error::engine("open", e))?,
         };
         Ok(Box::new(PersyStore {
             database,

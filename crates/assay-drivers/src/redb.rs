@@ -22,7 +22,7 @@ use assay_driver::error::{Error, Result};
 use assay_driver::schema::Schema;
 use assay_driver::{
     Cache, Concurrency, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Outcome,
-    Profile, Storage, Store, Transactions, Work,
+    Parameter, Profile, Storage, Store, Transactions, Work,
 };
 use redb::{
     Database, ReadableDatabase, ReadableTable, Table, TableDefinition, WriteTransaction, backends,
@@ -54,8 +54,7 @@ static PROFILE: Profile = Profile {
     insert_rule: InsertRule::Replaces,
     delete_rule: DeleteRule::Reports,
     concurrency: Concurrency::OneWriter,
-    options: &[],
-    parameters: &[],
+    parameters: &[Parameter::CACHE_BYTES],
     keeps_data: true,
 };
 
@@ -74,7 +73,7 @@ impl Driver for Redb {
 
     fn open(&self, spec: &OpenSpec) -> Result<Box<dyn Store>> {
         let said = |e: redb::DatabaseError| Error::engine("open", e);
-        let path = spec.dir.join("store.redb");
+        let path = spec.dir().join("store.redb");
         let cache_bytes = spec.cache_bytes.unwrap_or(OWN_CACHE_BYTES);
         let mut builder = Database::builder();
         builder.set_cache_size(cache_bytes as usize);

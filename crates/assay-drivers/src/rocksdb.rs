@@ -31,7 +31,7 @@ use assay_driver::machine;
 use assay_driver::schema::Schema;
 use assay_driver::{
     Cache, Concurrency, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Outcome,
-    Profile, Storage, Store, Transactions, Work,
+    Parameter, Profile, Storage, Store, Transactions, Work,
 };
 use rocksdb::{
     BlockBasedOptions, Cache as BlockCache, ColumnFamily, DB, DBCompressionType,
@@ -39,14 +39,16 @@ use rocksdb::{
 };
 
 use crate::key_locks::KeyLocks;
-use crate::kv::{Handle, KvConnection, bytes_parameter, successor};
+use crate::kv::{Handle, KvConnection, successor};
 use crate::ticker::{INTERVAL, Ticker};
 
 pub(crate) struct RocksDb;
 
 const LEVELS: &[Durability] =
     &[Durability::None, Durability::Process, Durability::Periodic, Durability::Commit];
-const BLOCK_SIZE: usize = 16 << 10;
+const BLOCK_SIZE: u64 = 16 << 10;
+const BLOCK_SIZE_NAME: &str = "block_size";
+const WRITE_BUFFER: &str = "write_buffer_bytes";
 const BYTES_PER_SYNC: u64 = 1 << 20;
 const BLOOM_BITS: f64 = 10.0;
 
@@ -61,8 +63,21 @@ static PROFILE: Profile = Profile {
     insert_rule: InsertRule::Replaces,
     delete_rule: DeleteRule::Silent,
     concurrency: Concurrency::Concurrent,
-    options: &[],
-    parameters: &["block_size"],
+    parameters: &[
+        Parameter::CACHE_BYTES,
+        Parameter::bytes(BLOCK_SIZE_NAME, (1 << 10, 1 << 30), "16k", "bytes of a block"),
+        Parameter::bytes(
+            WRITE_BUFFER,
+            (64 << 10, 64 << 30),
+            "64m",
+            "bytes that are collected in memory before they become a file",
+        ),
+        Parameter::words(
+            "compression",
+            &["lz4+zstd", "lz4", "zstd", "none"],
+            "of files; lz4+zstd: zstd in the lowest level, lz4 in the others",
+        ),
+    ],
     keeps_data: true,
 };
 
@@ -84,10 +99,14 @@ impl Driver for RocksDb {
     fn open(&self, spec: &OpenSpec) -> Result<Box<dyn Store>> {
         let cpus = machine::usable_cpus().len();
         let cache_bytes = spec.cache_bytes.unwrap_or_else(|| machine::usable_memory_bytes() / 3);
-        let block_size = bytes_parameter(spec, "block_size", BLOCK_SIZE)?;
-        let options = options(spec, cpus, cache_bytes as usize, block_size);
+        let block_size = spec.bytes(BLOCK_SIZE_NAME)?.unwrap_or(BLOCK_SIZE);
+        let write_buffer_bytes = spec.bytes(WRITE_BUFFER)?;
+        let mut options = options(spec, cpus, cache_bytes as usize, block_size as usize);
+        if let Some(bytes) = write_buffer_bytes {
+            options.set_write_buffer_size(bytes as usize);
+        }
         let families = [(DEFAULT_COLUMN_FAMILY_NAME, options.clone())];
-        let database = DB::open_cf_with_opts(&options, &spec.dir, families)
+        let database = DB::open_cf_with_opts(&options, spec.dir(), families)
             .map_err(|e| Error::engine("open", e))?;
         let database = Arc::new(database);
         let syncer = (spec.durability == Durability::Periodic).then(|| {
@@ -102,7 +121,7 @@ impl Driver for RocksDb {
             durability: spec.durability,
             cache: Cache::Size { size_bytes: cache_bytes, setting: "HyperClockCache" },
             schema: spec.schema.clone(),
-            settings: vec![
+            settings: [
                 match spec.durability {
                     Durability::Commit => "WriteOptions::sync".into(),
                     Durability::Periodic => {
@@ -115,10 +134,13 @@ impl Driver for RocksDb {
                 format!("bloom filter {BLOOM_BITS} bits"),
                 "cache_index_and_filter_blocks".into(),
                 "pin_l0_filter_and_index_blocks_in_cache".into(),
-                "LZ4, bottommost ZSTD".into(),
+                compression(spec).0.into(),
                 format!("bytes_per_sync {BYTES_PER_SYNC}"),
                 format!("max_background_jobs {}", background_jobs(cpus)),
-            ],
+            ]
+            .into_iter()
+            .chain(write_buffer_bytes.map(|bytes| format!("write_buffer_size {bytes}")))
+            .collect(),
             syncer,
         }))
     }
@@ -127,6 +149,17 @@ impl Driver for RocksDb {
 /// Returns the number of processors, but at least the default: a flush and a compaction.
 fn background_jobs(cpus: usize) -> i32 {
     i32::try_from(cpus).unwrap_or(i32::MAX).max(2)
+}
+
+/// Returns the compression of files, in words, of upper levels and of the lowest.
+fn compression(spec: &OpenSpec) -> (&'static str, [DBCompressionType; 2]) {
+    use DBCompressionType::{Lz4, None, Zstd};
+    match spec.parameter("compression") {
+        Some("lz4") => ("LZ4", [Lz4, Lz4]),
+        Some("zstd") => ("ZSTD", [Zstd, Zstd]),
+        Some("none") => ("no compression", [None, None]),
+        _ => ("LZ4, bottommost ZSTD", [Lz4, Zstd]),
+    }
 }
 
 fn options(spec: &OpenSpec, cpus: usize, cache_bytes: usize, block_size: usize) -> Options {
@@ -139,8 +172,9 @@ fn options(spec: &OpenSpec, cpus: usize, cache_bytes: usize, block_size: usize) 
     let mut options = Options::default();
     options.create_if_missing(spec.create);
     options.set_block_based_table_factory(&table);
-    options.set_compression_type(DBCompressionType::Lz4);
-    options.set_bottommost_compression_type(DBCompressionType::Zstd);
+    let (_, [upper, lowest]) = compression(spec);
+    options.set_compression_type(upper);
+    options.set_bottommost_compression_type(lowest);
     options.set_level_compaction_dynamic_level_bytes(true);
     options.set_bytes_per_sync(BYTES_PER_SYNC);
     options.set_max_background_jobs(background_jobs(cpus));

@@ -20,7 +20,7 @@ use assay_driver::error::{Error, Result};
 use assay_driver::schema::Schema;
 use assay_driver::{
     Cache, Concurrency, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Outcome,
-    Profile, Storage, Store, Transactions, Work,
+    Parameter, Profile, Storage, Store, Transactions, Work,
 };
 use sled::{Batch, Db, Mode};
 
@@ -44,8 +44,7 @@ static PROFILE: Profile = Profile {
     insert_rule: InsertRule::Replaces,
     delete_rule: DeleteRule::Reports,
     concurrency: Concurrency::Concurrent,
-    options: &[],
-    parameters: &[],
+    parameters: &[Parameter::CACHE_BYTES],
     keeps_data: true,
 };
 
@@ -66,7 +65,7 @@ impl Driver for Sled {
         let interval = (spec.durability == Durability::Periodic).then_some(FLUSH_MS);
         let cache_bytes = spec.cache_bytes.unwrap_or(OWN_CACHE_BYTES);
         let database = sled::Config::default()
-            .path(&spec.dir)
+            .path(spec.dir())
             .cache_capacity(cache_bytes)
             .mode(Mode::HighThroughput)
             .flush_every_ms(interval)
@@ -79,7 +78,7 @@ impl Driver for Sled {
         };
         Ok(Box::new(SledStore {
             database,
-            lock: spec.dir.join("db"),
+            lock: spec.dir().join("db"),
             flush: spec.durability == Durability::Commit,
             schema: spec.schema.clone(),
             settings: vec![flushing, "Mode::HighThroughput".into()],

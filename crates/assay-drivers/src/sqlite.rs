@@ -25,8 +25,8 @@ use std::sync::{Mutex, PoisonError};
 use assay_driver::error::{Error, Result};
 use assay_driver::schema::{Column, ColumnType, Schema, Value, write_bytes, write_integer};
 use assay_driver::{
-    Cache, Concurrency, Connection, DeleteRule, Driver, Durability, EngineOption, InsertRule,
-    KeyKind, OpenSpec, Outcome, Profile, Scan, Storage, Store, Transactions, Work,
+    Cache, Concurrency, Connection, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec,
+    Outcome, Parameter, Profile, Scan, Storage, Store, Transactions, Values, Work,
 };
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{ErrorCode, Row, Statement};
@@ -34,6 +34,10 @@ use rusqlite::{ErrorCode, Row, Statement};
 use crate::sql::{Dialect, Statements, Turns, changed, each_row, scan_statement};
 
 pub(crate) struct Sqlite;
+
+/// The parameters that are pragmas, by their names.
+const PRAGMAS: [&str; 2] = ["page_size", MMAP_SIZE];
+const MMAP_SIZE: &str = "mmap_size";
 
 const FILE_LEVELS: &[Durability] = &[Durability::Process, Durability::Periodic, Durability::Commit];
 
@@ -52,13 +56,33 @@ static PROFILE: Profile = Profile {
     insert_rule: InsertRule::Refuses,
     delete_rule: DeleteRule::Reports,
     concurrency: Concurrency::OneWriter,
-    options: &[EngineOption {
-        name: "rowid",
-        values: &["no", "yes"],
-        about: "yes: a table with a rowid, two B-trees, as published; no: WITHOUT ROWID",
-        as_published: Some("yes"),
-    }],
-    parameters: &[],
+    parameters: &[
+        Parameter {
+            as_published: Some("yes"),
+            ..Parameter::words(
+                "rowid",
+                &["no", "yes"],
+                "yes: a table with a rowid, two B-trees, as published; no: WITHOUT ROWID",
+            )
+        },
+        Parameter::CACHE_BYTES,
+        Parameter {
+            name: "page_size",
+            values: Values::PowerOfTwo { least: 512, most: 64 << 10, default: "4096" },
+            about: "PRAGMA page_size, of a new store",
+            as_published: None,
+            of_files: false,
+        },
+        Parameter {
+            of_files: true,
+            ..Parameter::bytes(
+                MMAP_SIZE,
+                (0, i32::MAX as u64),
+                "0",
+                "PRAGMA mmap_size: the most bytes of the file that are read through a map",
+            )
+        },
+    ],
     keeps_data: true,
 };
 
@@ -83,10 +107,7 @@ impl Driver for Sqlite {
             type_name,
             key_type_name: type_name,
             column_suffix: " NOT NULL",
-            table_suffix: match spec.option("rowid") {
-                "yes" => "",
-                _ => " WITHOUT ROWID",
-            },
+            table_suffix: if spec.has("rowid", "yes") { "" } else { " WITHOUT ROWID" },
         };
         let pragmas = match (spec.storage, spec.durability) {
             (Storage::Memory, _) => ["OFF", "OFF"],
@@ -95,10 +116,11 @@ impl Driver for Sqlite {
             _ => ["OFF", "WAL"],
         };
         let mut store = SqliteStore {
-            path: (spec.storage != Storage::Memory).then(|| spec.dir.join("store.sqlite")),
+            path: (spec.storage != Storage::Memory).then(|| spec.dir().join("store.sqlite")),
             statements: Statements::new(&spec.schema, &dialect),
             schema: spec.schema.clone(),
             pragmas,
+            set: set_pragmas(spec)?,
             cache: cache(spec),
             connections: u64::from(spec.threads.max(1)),
             writing: (spec.threads > 1).then(|| Mutex::new(())),
@@ -110,13 +132,19 @@ impl Driver for Sqlite {
             .execute_batch(&store.statements.create)
             .and_then(|()| first.execute_batch("PRAGMA optimize"))
             .map_err(said("create the table"))?;
-        store.settings = settings(&first, dialect.table_suffix)?;
+        store.settings = settings(&first, dialect.table_suffix, &store.set)?;
         if store.writing.is_some() {
             store.settings.push("writers take turns by a mutex".into());
         }
         *store.first.get_mut().unwrap_or_else(PoisonError::into_inner) = Some(first);
         Ok(Box::new(store))
     }
+}
+
+/// Returns the pragmas that were set as parameters, with their values.
+fn set_pragmas(spec: &OpenSpec) -> Result<Vec<(&'static str, u64)>> {
+    let set = PRAGMAS.into_iter().map(|name| Ok(spec.bytes(name)?.map(|bytes| (name, bytes))));
+    set.filter_map(Result::transpose).collect()
 }
 
 /// Returns the size of the caches of all connections together.
@@ -134,7 +162,11 @@ fn cache_kib(size_bytes: u64) -> i64 {
 }
 
 /// Returns the settings as SQLite itself reports them.
-fn settings(connection: &rusqlite::Connection, table_suffix: &str) -> Result<Vec<String>> {
+fn settings(
+    connection: &rusqlite::Connection,
+    table_suffix: &str,
+    set: &[(&'static str, u64)],
+) -> Result<Vec<String>> {
     let ask = |pragma: &str| {
         connection
             .pragma_query_value(None, pragma, |row| {
@@ -149,7 +181,7 @@ fn settings(connection: &rusqlite::Connection, table_suffix: &str) -> Result<Vec
         let at = number.parse::<usize>().unwrap_or(usize::MAX);
         names.get(at).map_or(number, ToString::to_string)
     };
-    Ok(vec![
+    let mut settings = vec![
         format!(
             "PRAGMA synchronous = {}",
             name(&["OFF", "NORMAL", "FULL", "EXTRA"], ask("synchronous")?)
@@ -162,7 +194,11 @@ fn settings(connection: &rusqlite::Connection, table_suffix: &str) -> Result<Vec
             "" => "table with a rowid (two B-trees)".into(),
             suffix => suffix.to_string(),
         },
-    ])
+    ];
+    for (name, _) in set {
+        settings.push(format!("PRAGMA {name} = {}", ask(name)?));
+    }
+    Ok(settings)
 }
 
 fn type_name(kind: ColumnType) -> String {
@@ -180,6 +216,8 @@ struct SqliteStore {
     statements: Statements,
     schema: Schema,
     pragmas: [&'static str; 2],
+    /// Pragmas that were set as parameters.
+    set: Vec<(&'static str, u64)>,
     cache: Cache,
     /// The number of connections that work at once.
     connections: u64,
@@ -198,8 +236,10 @@ impl SqliteStore {
         }
         .map_err(said("open"))?;
         let [synchronous, journal_mode] = self.pragmas;
-        connection
-            .pragma_update(None, "synchronous", synchronous)
+        // The size of pages is that of an empty file only.
+        let mut set = self.set.iter();
+        set.try_for_each(|(name, bytes)| connection.pragma_update(None, name, *bytes as i64))
+            .and_then(|()| connection.pragma_update(None, "synchronous", synchronous))
             .and_then(|()| connection.pragma_update(None, "journal_mode", journal_mode))
             .and_then(|()| connection.pragma_update(None, "temp_store", "memory"))
             .and_then(|()| match self.cache {

@@ -28,7 +28,7 @@ use assay_driver::machine;
 use assay_driver::schema::Schema;
 use assay_driver::{
     Cache, Concurrency, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Outcome,
-    Profile, Storage, Store, Transactions, Work,
+    Parameter, Profile, Storage, Store, Transactions, Work,
 };
 use surrealkv::autotune::HardwareProfile;
 use surrealkv::{LSMIterator, Mode, ReadOptions, Transaction, Tree, TreeBuilder};
@@ -52,8 +52,7 @@ static PROFILE: Profile = Profile {
     insert_rule: InsertRule::Replaces,
     delete_rule: DeleteRule::Silent,
     concurrency: Concurrency::Concurrent,
-    options: &[],
-    parameters: &[],
+    parameters: &[Parameter::CACHE_BYTES],
     keeps_data: true,
 };
 
@@ -78,7 +77,7 @@ impl Driver for SurrealKv {
             .build()
             .map_err(|e| Error::engine("start the runtime", e))?;
         let mut options = HardwareProfile { cpu_cores: cpus, total_ram_bytes: memory_bytes }
-            .tune_options(surrealkv::Options::new().with_path(spec.dir.clone()));
+            .tune_options(surrealkv::Options::new().with_path(spec.dir().to_path_buf()));
         if let Some(cache_bytes) = spec.cache_bytes {
             options = options.with_block_cache_capacity(cache_bytes);
         }

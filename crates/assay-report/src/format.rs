@@ -77,7 +77,7 @@ fn scaled(mut value: f64, step: f64, units: &[&str]) -> String {
 
 /// Returns the engine's name with its chosen settings.
 pub(crate) fn engine(cell: &Cell) -> String {
-    let mut engine = cell.engine.clone();
+    let mut engine = cell.engine.to_string();
     for (name, value) in cell.engine_options.iter().chain(&cell.engine_parameters) {
         engine += &format!(" {name}={value}");
     }

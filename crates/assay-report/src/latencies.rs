@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use assay_core::chart::{Axes, Line, LineChart};
+use assay_core::engine::EngineRef;
 use assay_core::run_file::{CellResult, Interval, Latency, RunFile, Status, Timeline};
 use assay_core::stats::median;
 
@@ -15,9 +16,9 @@ pub struct Taken {
     /// Suite, storage mode and variant.
     pub work: String,
     /// The engine, with the number of threads if there were several.
-    pub engine: String,
-    /// The engine's id.
-    pub id: String,
+    pub label: String,
+    /// The engine.
+    pub engine: EngineRef,
     /// The kind of operation.
     pub operation: String,
     /// Shares of the operations, each with its greatest latency, the median over trials: from the
@@ -105,8 +106,8 @@ pub fn over_trials(run: &RunFile) -> Vec<Taken> {
         all.extend(by_kind(&measured).into_iter().map(|(_, trials)| {
             Taken {
                 work: work(line.trials[0]),
-                engine: engine(line.trials[0]),
-                id: line.cell().engine.clone(),
+                label: engine(line.trials[0]),
+                engine: line.cell().engine.clone(),
                 percentiles_ns: curve(&trials, &tenths_of_nines())
                     .into_iter()
                     .map(|point| (point.share, point.ns))
@@ -169,7 +170,7 @@ fn over(trials: &[&Latency]) -> Option<Latency> {
 pub fn charts<'r>(runs: impl IntoIterator<Item = &'r RunFile> + Clone) -> Vec<LineChart> {
     let mut charts = Charts::default();
     for taken in runs.clone().into_iter().flat_map(over_trials) {
-        let Taken { work, engine, id, operation, percentiles_ns } = taken;
+        let Taken { work, label, engine, operation, percentiles_ns } = taken;
         // 90 % is one nine, 99 % are two.
         let point = |(share, ns): (f64, f64)| (-(1.0 - share).log10(), ns / 1000.0);
         let points = percentiles_ns.into_iter().map(point);
@@ -181,7 +182,7 @@ pub fn charts<'r>(runs: impl IntoIterator<Item = &'r RunFile> + Clone) -> Vec<Li
             y_label: "microseconds",
             axes: Axes::Nines,
         };
-        charts.add(&sort, Line { label: engine, engine: id, points: points.collect() });
+        charts.add(&sort, Line { label, engine: Some(engine), points: points.collect() });
     }
     for result in runs.into_iter().flat_map(first_trials) {
         for phase in &result.measurement.phases {
@@ -206,8 +207,11 @@ pub fn charts<'r>(runs: impl IntoIterator<Item = &'r RunFile> + Clone) -> Vec<Li
                 y_label: "microseconds",
                 axes: Axes::LogarithmicUpward,
             };
-            let id = &result.cell.engine;
-            let line = |points| Line { label: engine(result), engine: id.clone(), points };
+            let line = |points| Line {
+                label: engine(result),
+                engine: Some(result.cell.engine.clone()),
+                points,
+            };
             charts.add(&throughput, line(throughput_points(timeline)));
             charts.add(&rare, line(p99_points(timeline)));
         }
@@ -285,7 +289,7 @@ fn work(result: &CellResult) -> String {
 
 fn engine(result: &CellResult) -> String {
     match result.cell.threads {
-        1 => result.cell.engine.clone(),
+        1 => result.cell.engine.to_string(),
         threads => format!("{}, {threads} threads", result.cell.engine),
     }
 }

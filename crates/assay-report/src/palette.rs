@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use assay_core::engine::EngineRef;
 use assay_core::run_file::RunFile;
 
 /// Colours on white, as red, green and blue. Each differs from the others, and from the paper, also
@@ -52,11 +53,13 @@ impl Look {
 }
 
 /// Returns the looks of all engines, in the order of the runs.
-pub(crate) fn looks<'r>(runs: impl IntoIterator<Item = &'r RunFile>) -> HashMap<&'r str, Look> {
+pub(crate) fn looks<'r>(
+    runs: impl IntoIterator<Item = &'r RunFile>,
+) -> HashMap<&'r EngineRef, Look> {
     let mut looks = HashMap::new();
     for result in runs.into_iter().flat_map(RunFile::results) {
         let next = looks.len();
-        looks.entry(result.cell.engine.as_str()).or_insert_with(|| Look::of(next));
+        looks.entry(&result.cell.engine).or_insert_with(|| Look::of(next));
     }
     looks
 }

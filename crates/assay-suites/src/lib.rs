@@ -7,23 +7,26 @@ use assay_core::plan::Cell;
 use assay_core::run_file::{CellResult, RunFile};
 use assay_driver::error::{Error, Result};
 
-pub mod cell;
 pub mod crash;
 pub mod crossbench;
 mod fullest;
 pub mod nudb;
+pub mod options;
 mod phases;
 mod reopened;
 mod repeats;
+pub mod run;
 mod scaling;
+mod session;
 pub mod skvdb;
 mod suite;
 pub mod tonbo;
 pub mod verify;
 pub mod ycsb;
 
-pub use repeats::REPEATS;
-pub use suite::{AnySuite, CALIBRATION_COUNT, StoreUse, Suite, Task, plain};
+pub use options::plain;
+pub use session::{Progress, Report};
+pub use suite::{AnySuite, CALIBRATION_COUNT, StoreUse, Suite, Task};
 
 /// All suites.
 pub const ALL: [&dyn AnySuite; 7] = [
@@ -81,7 +84,7 @@ impl Labels {
     pub(crate) fn label(&self, cell: &Cell) -> String {
         match self.with_storage {
             true => format!("{}-{}", cell.engine, cell.storage),
-            false => cell.engine.clone(),
+            false => cell.engine.to_string(),
         }
     }
 }

@@ -1,16 +1,16 @@
 //! Phases of a run file, made of the rounds of a crew.
 
-use assay_core::crew::{Pace, Taken, share};
+use assay_core::crew::{Connections, Duty, Pace, Taken, share};
 use assay_core::plan::Cell;
 use assay_core::random::derive;
 use assay_core::run_file::{self, Phase};
 use assay_core::tape::{Order, Population, Records, Rows, Tape, TapeHash};
 use assay_core::timing::{Clock, Round, Timed};
 use assay_driver::error::Result;
-use assay_driver::{Connection, Driver, Transactions};
+use assay_driver::{Driver, Transactions};
 
-use crate::cell::{Progress, Report, Session, as_ns};
 use crate::repeats::Repeats;
+use crate::session::{Progress, Report, Session, as_ns};
 
 /// Returns a round in the form of the run file.
 pub(crate) fn kept(operations: u64, taken: Taken) -> run_file::Round {
@@ -81,29 +81,81 @@ pub(crate) struct Visit<'v, R> {
     pub(crate) check: bool,
 }
 
-/// Runs a round, shared out to `threads` threads.
+/// The threads that carry out a round, and their connections.
+pub(crate) enum Crew<'c, 's, 'm> {
+    /// The calling thread, on connections that it keeps for the rounds of a phase.
+    Kept(Connections<'c, 's>),
+    /// This number of threads, each on connections that it opens for each round.
+    Fresh(&'c mut Session<'m>, u32),
+}
+
+impl<'m> Crew<'_, '_, 'm> {
+    /// Runs the rounds of a phase on `threads` threads; one thread may keep its connection.
+    pub(crate) fn of(
+        session: &mut Session<'m>,
+        threads: u32,
+        keeps_connection: bool,
+        rounds: &mut dyn FnMut(&mut Crew<'_, '_, 'm>) -> Result<()>,
+    ) -> Result<()> {
+        if threads == 1 && keeps_connection {
+            return session.connected(&mut |connection| rounds(&mut Crew::Kept(&mut [connection])));
+        }
+        rounds(&mut Crew::Fresh(session, threads))
+    }
+
+    /// Cools a cold store before the next round; a store with connections is a warm one.
+    pub(crate) fn cool(&mut self) -> Result<()> {
+        match self {
+            Self::Kept(_) => Ok(()),
+            Self::Fresh(session, _) => session.cool(),
+        }
+    }
+
+    /// Returns the number of threads.
+    fn threads(&self) -> u32 {
+        match self {
+            Self::Kept(_) => 1,
+            Self::Fresh(_, threads) => *threads,
+        }
+    }
+
+    /// Runs a duty on all threads at once.
+    fn run<T: Send>(
+        &mut self,
+        progress: &mut dyn FnMut(u64),
+        duty: &Duty<'_, T>,
+    ) -> Result<Vec<T>> {
+        match self {
+            Self::Kept(connections) => {
+                Ok(vec![duty(0, &mut Pace::alone(), connections, progress)?])
+            }
+            Self::Fresh(session, threads) => session.crew(*threads, progress, duty),
+        }
+    }
+}
+
+/// Runs a round, shared out to the threads of a crew.
 pub(crate) fn crew_round<R: Records + Sync>(
-    session: &Session<'_>,
-    threads: u32,
+    crew: &mut Crew<'_, '_, '_>,
     visit: &Visit<'_, R>,
     progress: &mut dyn FnMut(u64),
     work: &(dyn Fn(Round<'_, '_, R>) -> Result<Timed> + Sync),
 ) -> Result<(Timed, Taken)> {
-    let crew = crew_visit(session, threads, visit, progress, &|round, _| work(round))?;
-    Ok(Timed::of_crew(crew))
+    let all = crew_visit(crew, visit, progress, &|round, _| work(round))?;
+    Ok(Timed::of_crew(all))
 }
 
 /// Runs a round of work that knows the number of its thread; returns each thread's result.
 pub(crate) fn crew_visit<R: Records + Sync, T: Send>(
-    session: &Session<'_>,
-    threads: u32,
+    crew: &mut Crew<'_, '_, '_>,
     visit: &Visit<'_, R>,
     progress: &mut dyn FnMut(u64),
     work: &(dyn Fn(Round<'_, '_, R>, usize) -> Result<T> + Sync),
 ) -> Result<Vec<T>> {
+    let threads = crew.threads();
     let duty = |number: usize,
                 pace: &mut Pace<'_>,
-                connections: &mut [&mut dyn Connection],
+                connections: Connections<'_, '_>,
                 progress: &mut dyn FnMut(u64)| {
         let shares = share(visit.count.div_ceil(visit.multiple_of), threads, number);
         let limit = |share: u64| (share * visit.multiple_of).min(visit.count);
@@ -120,7 +172,7 @@ pub(crate) fn crew_visit<R: Records + Sync, T: Send>(
         };
         work(round, number)
     };
-    session.crew(threads, progress, &duty)
+    crew.run(progress, &duty)
 }
 
 /// Returns the words for a cell's clock at the end of its variant.
@@ -156,7 +208,9 @@ pub(crate) fn load<R: Records + Sync>(
     };
     let mut told = telling(report, LOAD, (1, 1), cell.rows, 1);
     let (timed, taken) =
-        crew_round(session, 1, &visit, &mut told, &|round| match profile.transactions {
+        crew_round(&mut Crew::Fresh(session, 1), &visit, &mut told, &|round| match profile
+            .transactions
+        {
             Transactions::None => round.inserts(false),
             _ => round.batches(batch),
         })?;

@@ -7,7 +7,7 @@ use assay_core::store_dir::{Marker, StoreDir};
 use assay_driver::error::Result;
 use assay_driver::{Driver, Store};
 
-use crate::cell::{Needs, dir_of, marker_of, open_all, spec_of, store_error, stores_for};
+use crate::session::{Needs, dir_of, marker_of, open_all, spec_of, store_error, stores_for};
 
 /// A function that checks stores, by a connection to each; returns the number of answers.
 pub(crate) type Look<'l> = dyn Fn(Connections<'_, '_>) -> Result<u64> + Sync + 'l;

@@ -10,13 +10,7 @@ use assay_core::plan::{Cell, PageCache};
 use assay_core::usage::Usage;
 use assay_driver::error::Result;
 
-/// The default maximum of repeats of a phase's disturbed rounds.
-pub const REPEATS: u32 = 5;
-
-/// Returns true if the count is 0, for options that a cell leaves out then.
-pub(crate) fn is_zero(count: &u32) -> bool {
-    *count == 0
-}
+use crate::options::MostRepeats;
 
 /// The number of a phase's repeats: the maximum, and those done.
 #[derive(Debug)]
@@ -28,9 +22,9 @@ pub(crate) struct Repeats {
 impl Repeats {
     /// Returns the repeats of a phase that may have `most`. A cold cell has none, because the first
     /// attempt has warmed the page cache.
-    pub(crate) fn at_most(most: u32, cell: &Cell) -> Self {
+    pub(crate) fn at_most(most: MostRepeats, cell: &Cell) -> Self {
         match cell.page_cache {
-            PageCache::Warm => Self { most, done: 0 },
+            PageCache::Warm => Self { most: most.repeats, done: 0 },
             PageCache::Cold => Self::none(),
         }
     }

@@ -63,7 +63,7 @@ fn lines(labelled: &Labels, workload: &[&CellResult], phase: &str) -> Vec<Line> 
         let label = labelled.label(&result.cell);
         let at = *places.entry(label.clone()).or_insert(lines.len());
         if at == lines.len() {
-            let engine = result.cell.engine.clone();
+            let engine = Some(result.cell.engine.clone());
             lines.push((Line { label, engine, points: Vec::new() }, BTreeMap::new()));
         }
         lines[at].1.entry(result.cell.threads).or_default().extend(found.trial_rate());

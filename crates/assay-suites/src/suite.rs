@@ -1,6 +1,7 @@
 //! Suites. A [`Suite`] has a type for its options. [`AnySuite`] and [`Task`] are for callers that
 //! do not know the type: they read a cell's options once, here and nowhere else.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -8,12 +9,15 @@ use assay_core::chart::{LineChart, Sheet};
 use assay_core::plan::Cell;
 use assay_core::run_file::{CellResult, Measurement, RunFile, Status};
 use assay_driver::Driver;
-use assay_driver::error::{Error, Result};
+use assay_driver::error::{Error, ErrorKind, Result};
+use clap::Args;
+use program_support::exit::Outcome;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::cell::Report;
+use crate::options::{self, Part, plain};
+use crate::session::Report;
 
 /// The most operations of a kind in the cells that show the instrument's own cost.
 pub const CALIBRATION_COUNT: u64 = 1_000_000;
@@ -69,8 +73,8 @@ pub struct CellRun<'c, O> {
 /// The workload of a published benchmark. The implementing type stands for the suite, and has no
 /// values.
 pub trait Suite: Sync + 'static {
-    /// The options of a cell of this suite.
-    type Options: Serialize + DeserializeOwned + 'static;
+    /// The options of this suite: what a command asks for, and a cell's share of it.
+    type Options: Args + Serialize + Clone + 'static;
 
     /// The suite's id.
     const ID: &'static str;
@@ -88,6 +92,20 @@ pub trait Suite: Sync + 'static {
     /// True if the suite's project publishes bars, so that ours stay bars however far apart engines
     /// are.
     const PUBLISHES_BARS: bool = false;
+
+    /// Options with which a run takes less time.
+    const SHORTER: &'static str;
+
+    /// Returns each cell's part of a command's options.
+    ///
+    /// # Errors
+    /// If options contradict each other, or a file that they name cannot be read.
+    fn parts(options: Self::Options) -> Outcome<Vec<Part<Self::Options>>>;
+
+    /// Returns the parameters that the options have for engines, by name.
+    fn parameters(_: &Self::Options) -> BTreeMap<String, String> {
+        BTreeMap::new()
+    }
 
     /// Returns in words how cells with these options differ from others.
     fn variant(options: &Self::Options) -> String;
@@ -152,15 +170,10 @@ pub trait Suite: Sync + 'static {
     }
 }
 
-/// Returns options in the form of cells.
-pub fn plain(options: &impl Serialize) -> Value {
-    serde_json::to_value(options).expect("options are plain data")
-}
-
 /// Returns the options of a cell of this suite.
 pub(crate) fn options<S: Suite>(cell: &Cell) -> Result<S::Options> {
-    S::Options::deserialize(&cell.options)
-        .map_err(|why| Error::engine("read the options of the cell", why))
+    options::read(&cell.options)
+        .map_err(|why| Error::new(ErrorKind::Engine, format!("options of the cell: {why}")))
 }
 
 /// Returns the results of a suite in a run, without those of engines that cannot do it; with their

@@ -2,12 +2,13 @@
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use assay_core::durability::Verdicts;
 use assay_core::run_file::{RunFile, RunFileError};
 use program_support::exit::{Failure, Outcome};
+pub(crate) use program_support::given_file::check_readable;
 use program_support::output::say;
 use program_support::whole_file;
 
@@ -79,22 +80,6 @@ fn can_write(path: &Path, missing: Missing) -> Result<(), String> {
         Ok(_) => {}
     }
     can_make_files(folder).map_err(|e| e.to_string())
-}
-
-/// Checks that a file can be read. Its end is not looked for: a device may have none.
-pub(crate) fn check_readable(path: &Path, option: &str) -> Outcome {
-    let refused = |why: String| {
-        let shown = path.display();
-        Err(Failure::Refused(format!("{shown}: {why}; name another file with {option}")))
-    };
-    match fs::metadata(path).map(|found| found.file_type()) {
-        Err(error) => refused(error.to_string()),
-        Ok(kind) if kind.is_dir() => refused("is a directory".into()),
-        Ok(kind) if kind.is_char_device() || kind.is_block_device() => {
-            refused("is a device, which may have no end".into())
-        }
-        Ok(_) => Ok(()),
-    }
 }
 
 /// Reads run files. Files of verdicts are left out, with a note: they are in the same folder, and

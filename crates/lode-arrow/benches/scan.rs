@@ -1,5 +1,5 @@
-//! How fast tables are read as record batches by one thread, in MB/s of the rows' own bytes, beside
-//! reading a Parquet file of the same rows into the same batches.
+//! Measures how fast one thread reads tables as record batches, in MB/s of the rows' own bytes. The
+//! other side reads a Parquet file of the same rows into the same batches.
 //!
 //! `cargo bench -p lodedb-arrow` measures ten million rows; `LODE_ROWS` says how many else. Run
 //! as a test, it does a thousand. `tests/python/scan.py` measures DuckDB on the file
@@ -14,7 +14,7 @@ use lode_arrow::{
     Compression, FileFormat, FileReader, FileWriter, ReadOptions, Scan, WriteOptions,
 };
 
-/// Each is measured this often; the fastest counts.
+/// The rounds of each measurement; the fastest counts.
 const ROUNDS: usize = 5;
 
 fn main() {
@@ -41,11 +41,12 @@ fn main() {
             let reader = FileReader::open(FileFormat::Parquet, file, &ReadOptions::default());
             reader.expect("a file").map(|batch| count(&batch)).sum()
         });
-        let rate = |(found, seconds): (u64, f64)| {
-            assert_eq!(found, rows, "every row is read");
-            size_bytes as f64 / 1e6 / seconds
+        let rate = |fastest: (u64, f64)| {
+            assert_eq!(fastest.0, rows, "every row is read");
+            size_bytes as f64 / 1e6 / fastest.1
         };
-        let (lode, file) = (rate(lode), rate(file));
+        let lode = rate(lode);
+        let file = rate(file);
         println!(
             "{name:13} {:4} bytes a row: Lode {lode:6.0}, Parquet by the parquet crate {file:6.0}, \
              ratio {:.2}",
@@ -86,11 +87,11 @@ fn of_any_length() -> Schema {
     schema.column("name", Type::VarText(100)).column("paid", Type::Bool).finish().expect("a schema")
 }
 
-/// In which order rows come into the table.
+/// The order in which rows come into the table.
 #[derive(Clone, Copy)]
 enum Order {
     ByKey,
-    /// In none, so that those whose keys follow each other lie apart.
+    /// No order: rows whose keys follow each other are stored apart.
     Scattered,
 }
 

@@ -41,7 +41,8 @@ pub fn append(
     if_there: IfThere,
 ) -> Result<Appended> {
     let mut packer = Packer::new(table.schema(), batch.schema())?;
-    let (transaction, mut done) = (db.begin(), Appended::default());
+    let transaction = db.begin();
+    let mut done = Appended::default();
     packer.pack(batch, &mut |row, record| {
         let (was_there, count) = match if_there {
             IfThere::Replace => (transaction.upsert(table, record)?, &mut done.replaced),

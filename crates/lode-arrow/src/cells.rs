@@ -93,17 +93,19 @@ fn integer(number: i128, kind: Type) -> Result<Value<'static>, Misfit> {
         Type::U8 | Type::U16 | Type::U32 | Type::U64 => {
             let number = u64::try_from(number).map_err(misfit)?;
             let bits = kind.size_bytes() * 8;
-            match bits == 64 || number >> bits == 0 {
-                true => Ok(Value::Unsigned(number)),
-                false => Err(Misfit(number.to_string())),
+            if bits == 64 || number >> bits == 0 {
+                Ok(Value::Unsigned(number))
+            } else {
+                Err(Misfit(number.to_string()))
             }
         }
         _ => {
             let signed = i64::try_from(number).map_err(misfit)?;
             let spare = 64 - kind.size_bytes() * 8;
-            match signed << spare >> spare == signed {
-                true => Ok(Value::Signed(signed)),
-                false => Err(Misfit(number.to_string())),
+            if signed << spare >> spare == signed {
+                Ok(Value::Signed(signed))
+            } else {
+                Err(Misfit(number.to_string()))
             }
         }
     }
@@ -132,9 +134,10 @@ fn moment(time_ns: i128, rounds: bool) -> Result<Value<'static>, Misfit> {
 /// Returns nanoseconds as microseconds, if these hold them exactly. If it `rounds`, they are the
 /// nearest ones, and of two that are as near the later.
 pub(crate) fn microseconds(time_ns: i128, rounds: bool) -> Option<i64> {
-    match time_ns % 1_000 == 0 || rounds {
-        true => i64::try_from((time_ns + 500).div_euclid(1_000)).ok(),
-        false => None,
+    if time_ns % 1_000 == 0 || rounds {
+        i64::try_from((time_ns + 500).div_euclid(1_000)).ok()
+    } else {
+        None
     }
 }
 
@@ -185,8 +188,8 @@ fn scale_of(found: &DataType) -> Option<i8> {
 /// The decimals of an array of a type whose numbers fit 128 bits.
 macro_rules! decimals {
     ($array:expr, $kind:ty, $scale:expr) => {{
-        let (values, scale) =
-            ($array.as_primitive::<$kind>().values(), u8::try_from(*$scale).ok()?);
+        let values = $array.as_primitive::<$kind>().values();
+        let scale = u8::try_from(*$scale).ok()?;
         Values::Decimals(Box::new(move |row| {
             let number = i128::from(values[row]);
             Decimal::new(number, scale).ok_or_else(|| format!("{number} ÷ 10^{scale}"))

@@ -81,7 +81,7 @@ impl Block {
         for place in places {
             let mut from = *place as usize;
             let size = size.unwrap_or_else(|| {
-                let length = bytes[from..].first_chunk().expect("a cell begins with its length");
+                let length = bytes[from..].first_chunk().expect("a cell starts with its length");
                 from += LENGTH_BYTES;
                 u32::from_le_bytes(*length) as usize
             });

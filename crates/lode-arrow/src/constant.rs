@@ -68,7 +68,9 @@ pub(crate) fn is_said(text: &str, number: f64) -> bool {
 fn days(text: &str) -> Option<i32> {
     let mut parts = text.splitn(3, '-');
     let mut part = |most_digits| digits(parts.next()?, most_digits);
-    let (year, month, day) = (part(4)?, part(2)?, part(2)?);
+    let year = part(4)?;
+    let month = part(2)?;
+    let day = part(2)?;
     let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     let days = match month {
         2 => 28 + i64::from(is_leap),
@@ -81,7 +83,8 @@ fn days(text: &str) -> Option<i32> {
     // Years start in March, so that the day that some have more comes last.
     let year = year - i64::from(month <= 2);
     let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    let (era, year) = (year.div_euclid(400), year.rem_euclid(400));
+    let era = year.div_euclid(400);
+    let year = year.rem_euclid(400);
     let day_of_era = year * 365 + year / 4 - year / 100 + day_of_year;
     i32::try_from(era * 146_097 + day_of_era - 719_468).ok()
 }

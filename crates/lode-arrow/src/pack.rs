@@ -124,19 +124,17 @@ impl Packer {
 fn source(column: &Column, found: &ArrowSchema) -> Result<Option<usize>> {
     let mut fields = found.fields().iter();
     let Some(at) = fields.position(|field| *field.name() == column.name) else {
-        return match column.nullable {
-            true => Ok(None),
-            false => Err(no_column(&column.name, found)),
-        };
+        return if column.nullable { Ok(None) } else { Err(no_column(&column.name, found)) };
     };
     let kind = found.field(at).data_type();
-    match takes(column.kind, kind) {
-        true => Ok(Some(at)),
-        false => Err(Error::TypeMisfit {
+    if takes(column.kind, kind) {
+        Ok(Some(at))
+    } else {
+        Err(Error::TypeMisfit {
             column: column.name.as_str().into(),
             found: Box::new(kind.clone()),
             kind: column.kind,
-        }),
+        })
     }
 }
 

@@ -79,9 +79,10 @@ pub fn lode_schema(table: &str, schema: &ArrowSchema, keys: &[String]) -> Result
     }
     for field in schema.fields().iter().filter(|field| !is_in_key(field)) {
         let kind = lode_type(field, MOST_VARIABLE_BYTES as u32)?;
-        builder = match field.is_nullable() {
-            true => builder.nullable(field.name(), kind),
-            false => builder.column(field.name(), kind),
+        builder = if field.is_nullable() {
+            builder.nullable(field.name(), kind)
+        } else {
+            builder.column(field.name(), kind)
         };
     }
     Ok(builder.finish()?)
@@ -101,7 +102,7 @@ pub(crate) fn no_column(name: &str, schema: &ArrowSchema) -> Error {
     Error::NoColumn { column: name.into(), columns: columns.join(", ").into() }
 }
 
-/// Refuses two columns of one name: they could not be told apart.
+/// Refuses two columns of one name: no lookup could distinguish them.
 pub(crate) fn expect_distinct(schema: &ArrowSchema) -> Result<()> {
     let mut names = HashSet::new();
     match schema.fields().iter().find(|field| !names.insert(field.name())) {

@@ -27,7 +27,7 @@ fn table(rows: u64) -> (Database, Table, Schema) {
     (db, table, schema)
 }
 
-/// The most bytes that `work` has allocated at a time, beside those that were there before.
+/// Returns the most bytes that `work` has allocated at a time, without those from before.
 fn peak_bytes(work: impl FnOnce()) -> usize {
     ALLOCATOR.reset_peak_usage();
     let before = ALLOCATOR.current_usage();
@@ -72,7 +72,8 @@ fn peaks(rows: u64) -> Vec<(FileFormat, [usize; 2])> {
 
 #[test]
 fn ten_times_the_rows_take_no_more_memory() {
-    let (few, many) = (peaks(40_000), peaks(400_000));
+    let few = peaks(40_000);
+    let many = peaks(400_000);
     for ((format, few), (_, many)) in few.into_iter().zip(many) {
         for (doing, few, many) in [("writing", few[0], many[0]), ("reading", few[1], many[1])] {
             let bound = few + few / 2;

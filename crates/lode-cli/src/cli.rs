@@ -38,13 +38,13 @@ pub(crate) struct CommandLine {
     #[arg(long, global = true, value_name = "BYTES", value_parser = bytes,
           allow_negative_numbers = true)]
     memory: Option<u64>,
-    /// What to do.
+    /// The action.
     #[command(subcommand)]
     pub command: Command,
 }
 
 impl CommandLine {
-    /// How databases are opened.
+    /// Options for opening databases.
     pub(crate) fn options(&self) -> Options {
         self.memory.map_or_else(Options::new, |bytes| Options::new().memory_bytes(bytes))
     }
@@ -137,7 +137,7 @@ pub(crate) struct StatArgs {
     pub format: Format,
 }
 
-/// How statistics are shown.
+/// The format of statistics.
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum Format {
     /// A table
@@ -274,7 +274,7 @@ pub(crate) fn parse() -> Result<CommandLine, Failure> {
     })
 }
 
-/// What is wrong with a command line, in one line.
+/// Describes the fault of a command line, in one line.
 fn one_line(error: &clap::Error) -> String {
     use clap::error::ErrorKind;
     if let ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand =

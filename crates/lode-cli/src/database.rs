@@ -120,9 +120,10 @@ impl Opened {
     /// Returns a table whose records are to be read; fails if it is not whole.
     pub(crate) fn whole_table(&self, name: &str) -> Outcome<Table> {
         let mut left = self.unfinished.iter().filter(|left| left.is_new);
-        match left.any(|left| left.table == name) {
-            true => Err(Failure::Wrong(format!("table {name} cannot be read; import it again"))),
-            false => self.table(name),
+        if left.any(|left| left.table == name) {
+            Err(Failure::Wrong(format!("table {name} cannot be read; import it again")))
+        } else {
+            self.table(name)
         }
     }
 

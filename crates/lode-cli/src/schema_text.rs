@@ -32,19 +32,19 @@ pub(crate) fn print(schema: &Schema) -> String {
 
 /// Returns a name as it is if it is plain, and otherwise as a JSON string.
 pub(crate) fn name(name: &str) -> String {
-    match !name.is_empty() && name.chars().all(is_plain) {
-        true => name.into(),
-        false => {
-            let mut text = String::new();
-            for character in serde_json::Value::from(name).to_string().chars() {
-                match is_hidden(character) {
-                    // Hidden characters are all below U+10000.
-                    true => text += &format!("\\u{:04x}", u32::from(character)),
-                    false => text.push(character),
-                }
+    if !name.is_empty() && name.chars().all(is_plain) {
+        name.into()
+    } else {
+        let mut text = String::new();
+        for character in serde_json::Value::from(name).to_string().chars() {
+            if is_hidden(character) {
+                // Hidden characters are all below U+10000.
+                text += &format!("\\u{:04x}", u32::from(character))
+            } else {
+                text.push(character)
             }
-            text
         }
+        text
     }
 }
 

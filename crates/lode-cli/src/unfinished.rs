@@ -10,7 +10,7 @@ pub(crate) const NOTE: &str = "unfinished import";
 /// The most bytes of a table's name that are noted, as a key can have them.
 const MOST_NAME_BYTES: u32 = 1022;
 
-/// An import that was begun and not ended.
+/// An import that was started and not ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Unfinished {
     /// The table's name; empty if nothing was written yet.

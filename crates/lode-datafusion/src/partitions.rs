@@ -65,7 +65,8 @@ fn starts(
     let (Some(first), Some(last)) = (number(cursor())?, number(cursor().rev())?) else {
         return Ok(Vec::new());
     };
-    let (span, parts) = (last - first + 1, i128::from(parts));
+    let span = last - first + 1;
+    let parts = i128::from(parts);
     let mut numbers: Vec<_> = (1..parts).map(|part| first + span * part / parts).collect();
     numbers.dedup();
     let starts = numbers.into_iter().filter(|number| *number > first).map(|number| {

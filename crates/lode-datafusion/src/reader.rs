@@ -123,10 +123,11 @@ impl Reader {
 
     fn scan_range(&self, range: KeyRange) -> Result<Batches> {
         let scan = self.scan()?;
-        Ok(match range == KeyRange::ALL {
+        Ok(if range == KeyRange::ALL {
             // Hashed keys have no other range.
-            true => scan.read(),
-            false => scan.packed_keys(range.lower, range.upper).read(),
+            scan.read()
+        } else {
+            scan.packed_keys(range.lower, range.upper).read()
         })
     }
 

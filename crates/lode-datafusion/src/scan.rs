@@ -58,7 +58,8 @@ pub(crate) struct Found {
 impl LodeScan {
     /// Makes a scan of the columns of `schema`, which are some of the table's.
     pub(crate) fn new(
-        (table, snapshot): (Table, Snapshot),
+        table: Table,
+        snapshot: Snapshot,
         schema: &SchemaRef,
         found: Found,
         limit: Option<usize>,
@@ -104,7 +105,8 @@ fn order(table: &Table, from: usize, read: &SchemaRef) -> Vec<PhysicalSortExpr> 
 
 impl DisplayAs for LodeScan {
     fn fmt_as(&self, kind: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (name, columns) = (self.table.schema().name(), self.columns.join(", "));
+        let name = self.table.schema().name();
+        let columns = self.columns.join(", ");
         let limit = self.limit.map(|rows| rows.to_string());
         if let DisplayFormatType::TreeRender = kind {
             writeln!(f, "table={name}")?;
@@ -150,20 +152,14 @@ impl ExecutionPlan for LodeScan {
         children: Vec<Arc<dyn ExecutionPlan>>,
         _: ReplaceChildrenOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        match children.is_empty() {
-            true => Ok(self),
-            false => internal_err!("a LodeScan has no children"),
-        }
+        if children.is_empty() { Ok(self) } else { internal_err!("a LodeScan has no children") }
     }
 
     fn with_new_children(
         self: Arc<Self>,
         children: Vec<Arc<dyn ExecutionPlan>>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        match children.is_empty() {
-            true => Ok(self),
-            false => internal_err!("a LodeScan has no children"),
-        }
+        if children.is_empty() { Ok(self) } else { internal_err!("a LodeScan has no children") }
     }
 
     fn execute(

@@ -65,7 +65,8 @@ impl LodeTable {
     pub fn new(db: &Database, name: &str) -> lode::Result<Self> {
         let table = db.table(name)?;
         let constraints = Constraints::new_unverified(primary_key(table.schema()));
-        let (db, schema) = (db.clone(), arrow_schema(table.schema()));
+        let db = db.clone();
+        let schema = arrow_schema(table.schema());
         Ok(Self { db, table, schema, constraints, snapshot: None })
     }
 
@@ -88,7 +89,8 @@ impl LodeTable {
         filters: &[Expr],
         most_parts: usize,
     ) -> lode::Result<Found> {
-        let (table, schema) = (&self.table, self.table.schema());
+        let table = &self.table;
+        let schema = self.table.schema();
         let pushdown = Pushdown::of(filters, schema, table.key_kind());
         let rows = pushdown.estimate(table.at(snapshot).len_estimate()?);
         let division = Division { most_parts, rows };
@@ -151,7 +153,8 @@ impl TableProvider for LodeTable {
         let options = state.config();
         let is_short = limit.is_some_and(|rows| rows <= options.batch_size());
         let most_parts = if is_short { 1 } else { options.target_partitions() };
-        let (table, filters) = (self.clone(), filters.to_vec());
+        let table = self.clone();
+        let filters = filters.to_vec();
         let task = SpawnedTask::spawn_blocking(move || {
             let snapshot = match &table.snapshot {
                 Some(snapshot) => snapshot.clone(),
@@ -164,14 +167,15 @@ impl TableProvider for LodeTable {
             Ok(planned) => planned?,
             Err(error) => return Err(DataFusionError::ExecutionJoin(Box::new(error))),
         };
-        Ok(Arc::new(LodeScan::new((self.table.clone(), snapshot), &schema, found, limit)))
+        Ok(Arc::new(LodeScan::new(self.table.clone(), snapshot, &schema, found, limit)))
     }
 
     fn supports_filters_pushdown(
         &self,
         filters: &[&Expr],
     ) -> Result<Vec<TableProviderFilterPushDown>> {
-        let (schema, kind) = (self.table.schema(), self.table.key_kind());
+        let schema = self.table.schema();
+        let kind = self.table.key_kind();
         Ok(filters.iter().map(|filter| Pushdown::support(filter, schema, kind)).collect())
     }
 

@@ -1,5 +1,5 @@
-//! Checkpoints of the log: all actions that count up to a version ("Checkpoints" in the protocol),
-//! in one Parquet file, in several, or in a file of any name that may list others, the sidecars.
+//! Checkpoints of the log: all actions that count up to a version ("Checkpoints" in the protocol).
+//! They are in one Parquet file, in several, or in a file that may list others, the sidecars.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -61,7 +61,8 @@ fn form_of(name: &str) -> Option<(u64, Form)> {
     let form = match rest[..] {
         ["checkpoint", "parquet"] => Form::Classic,
         ["checkpoint", part, parts, "parquet"] => {
-            let (part, parts) = (number_of(part, 10)?, number_of(parts, 10)?);
+            let part = number_of(part, 10)?;
+            let parts = number_of(parts, 10)?;
             (1..=parts).contains(&part).then_some(Form::Parts(u32::try_from(parts).ok()?))?
         }
         ["checkpoint", id, "parquet" | "json"] if id.len() == UUID_LENGTH => Form::Named(id.into()),
@@ -82,7 +83,8 @@ pub(crate) fn read(
     checkpoint: &Checkpoint,
     take: &mut dyn FnMut(Action),
 ) -> Result<()> {
-    let (mut sidecars, mut said) = (Vec::new(), None);
+    let mut sidecars = Vec::new();
+    let mut said = None;
     for name in &checkpoint.parts {
         each_action(files, name, &mut |mut action| {
             said = action.checkpoint_metadata.take().or(said.take());

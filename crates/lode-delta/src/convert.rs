@@ -12,7 +12,7 @@ use arrow_schema::{ArrowError, DataType};
 
 /// The conversion of a column of a file into one of the table.
 enum Way {
-    /// No conversion: whoever packs records takes all layouts of such values.
+    /// No conversion: the packer of records takes all layouts of such values.
     AsItIs,
     /// Integers of at most 32 bits as floats.
     Float,

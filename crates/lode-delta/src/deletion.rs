@@ -113,7 +113,8 @@ fn inline(vector: &DeletionVector) -> Result<Vec<u8>, String> {
 /// Returns the bytes of a vector in a file, which have their size before them and their checksum
 /// after them.
 fn stored(files: &Files, spot: &Spot, vector: &DeletionVector) -> Result<Result<Vec<u8>, String>> {
-    let (at, size) = (u64::from(vector.offset.unwrap_or(0)), u64::from(vector.size_in_bytes));
+    let at = u64::from(vector.offset.unwrap_or(0));
+    let size = u64::from(vector.size_in_bytes);
     let end = at + NUMBER_BYTES + size + NUMBER_BYTES;
     let (Some(version), Some(found)) =
         (files.read_range(spot, 0..1)?, files.read_range(spot, at..end)?)

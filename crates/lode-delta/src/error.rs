@@ -73,7 +73,7 @@ pub enum Error {
     },
     /// A version that another writer committed first.
     #[error(
-        "{place}: another writer committed version {version} meanwhile; nothing was written, run \
+        "{place}: another writer committed version {version} first; nothing was written, run \
          the export again"
     )]
     Conflict {

@@ -50,13 +50,12 @@ pub struct Exported {
 }
 
 /// Writes what a scan returns as a new version of a Delta table, which replaces the one before. If
-/// there is no table, it is made. `stop` is told how many rows there were, and says whether to
-/// stop.
+/// there is no table, it is made. `stop` gets the number of rows so far, and returns true to stop.
 ///
 /// The files of versions before stay, for readers of these versions, until the table is vacuumed.
 ///
 /// # Errors
-/// Nothing was written then, and what was begun is removed, but for `Unknown`: `OtherSchema`,
+/// Nothing was written then, and an unfinished export is removed, but for `Unknown`: `OtherSchema`,
 /// `Unsupported` when the table asks more of a writer; `Conflict`; `Interrupted`; `Store`; `Arrow`.
 pub fn export<T: ReadTable>(
     location: &Location,
@@ -99,7 +98,8 @@ impl Export {
             before.expect_replaceable(&place)?;
             let found = schema::parse(&before.schema, &place)?;
             if found.fields() != stored.fields() {
-                let (found, wanted) = (schema::words(&found), schema::words(&stored));
+                let found = schema::words(&found);
+                let wanted = schema::words(&stored);
                 return Err(Error::OtherSchema { place, found, wanted });
             }
         }
@@ -124,7 +124,8 @@ impl Export {
         let actions = self.actions(&name, before, &stored);
         self.commit(version, &actions)?;
         let sizes = self.added.iter().map(|file| file.size as u64);
-        let (files, size_bytes) = (self.added.len(), sizes.sum());
+        let files = self.added.len();
+        let size_bytes = sizes.sum();
         Ok(Exported { version, rows: batches.rows(), files, size_bytes })
     }
 
@@ -200,7 +201,8 @@ impl Export {
             serde_json::to_writer(&mut entry, action).expect("actions are JSON");
             entry.push(b'\n');
         }
-        let (name, place) = (entry_name(version), self.files.place());
+        let name = entry_name(version);
+        let place = self.files.place();
         let failed = match self.files.create(&name, &entry)? {
             Created::Now => return Ok(()),
             Created::WasThere => None,
@@ -218,7 +220,7 @@ impl Export {
         }
     }
 
-    /// Removes what was begun.
+    /// Removes an unfinished export.
     fn remove(&self) {
         let names: Vec<_> = self.added.iter().map(|file| file.path.clone()).collect();
         self.files.remove(&names);
@@ -259,9 +261,13 @@ impl DataFile {
 /// maps with is random for each process, and differs for each of them.
 fn random_id() -> String {
     let bits = || RandomState::new().build_hasher().finish();
-    let (high, low) = (bits(), bits());
-    let (time, more, version) = (high >> 32, high >> 16 & 0xffff, high & 0xfff);
-    let (variant, node) = (low >> 48 & 0x3fff | 0x8000, low & 0xffff_ffff_ffff);
+    let high = bits();
+    let low = bits();
+    let time = high >> 32;
+    let more = high >> 16 & 0xffff;
+    let version = high & 0xfff;
+    let variant = low >> 48 & 0x3fff | 0x8000;
+    let node = low & 0xffff_ffff_ffff;
     format!("{time:08x}-{more:04x}-4{version:03x}-{variant:04x}-{node:012x}")
 }
 

@@ -31,10 +31,10 @@
 //! # Why not a crate for Delta
 //!
 //! The few actions of the protocol that this needs are written here, on `object_store` and
-//! `parquet`. `deltalake-core` 1.1 was weighed: without its `datafusion` feature it has 347
-//! packages against 237 here, needs a newer compiler (1.95) than this workspace promises (1.92),
-//! and does far more than this: merges, vacuums, constraints, catalogues. The source for all of it
-//! is "Delta Transaction Log Protocol", `PROTOCOL.md` of the project delta-io/delta.
+//! `parquet`. `deltalake-core` 1.1 was weighed. Without its `datafusion` feature it has 347
+//! packages against 237 here, and needs a newer compiler (1.95) than this workspace promises
+//! (1.92). It does far more than this: merges, vacuums, constraints, catalogues. The source for all
+//! of it is "Delta Transaction Log Protocol", `PROTOCOL.md` of the project delta-io/delta.
 //!
 //! The tables written here need reader version 1 and writer version 2, which every engine has. Of
 //! what other tables need, deletion vectors, column mapping, wider types and checkpoints of all

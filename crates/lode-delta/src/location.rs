@@ -129,9 +129,10 @@ impl Location {
 
     /// Refuses what is there and is no folder.
     fn expect_folder(&self, folder: &FilePath) -> Result<()> {
-        match folder.exists() && !folder.is_dir() {
-            true => Err(wrong(&self.shown, "this is a file; name the folder of a table")),
-            false => Ok(()),
+        if folder.exists() && !folder.is_dir() {
+            Err(wrong(&self.shown, "this is a file; name the folder of a table"))
+        } else {
+            Ok(())
         }
     }
 
@@ -227,7 +228,7 @@ mod s3 {
             }
             let builder = AmazonS3Builder::from_env().with_bucket_name(bucket);
             let endpoint = builder.get_config_value(&AmazonS3ConfigKey::Endpoint);
-            // Whoever writes http means it.
+            // An http written out is meant.
             let is_plain = endpoint.is_some_and(|endpoint| endpoint.starts_with("http://"));
             let client = ClientOptions::new()
                 .with_allow_http(is_plain)

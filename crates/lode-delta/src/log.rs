@@ -65,9 +65,10 @@ pub(crate) fn newest(files: &Files) -> Result<Option<Version>> {
     let checkpoint = checkpoint::newest(&names);
     let Some(newest) = entries.last().copied().max(checkpoint.as_ref().map(|found| found.version))
     else {
-        return match names.is_empty() {
-            true => Ok(None),
-            false => Err(files.damaged("its log has neither an entry nor a whole checkpoint")),
+        return if names.is_empty() {
+            Ok(None)
+        } else {
+            Err(files.damaged("its log has neither an entry nor a whole checkpoint"))
         };
     };
     if let Some(last) = last.filter(|last| *last > newest) {
@@ -120,7 +121,8 @@ fn expect_legal(actions: &[Action]) -> Result<(), String> {
             return Err(format!("it has {count} actions {kind}"));
         }
     }
-    let (mut added, mut removed) = (BTreeMap::new(), BTreeSet::new());
+    let mut added = BTreeMap::new();
+    let mut removed = BTreeSet::new();
     for action in actions {
         if let Some(add) = &action.add
             && added.insert(&add.path, add.key()).is_some()

@@ -151,7 +151,8 @@ impl DeltaTable {
 
     /// Completes a batch of the file with all columns of the table, without rows that are deleted.
     fn complete(&self, batch: &RecordBatch, file: &mut DataFile<'_>) -> Result<RecordBatch> {
-        let (mut fields, mut columns) = (Vec::new(), Vec::new());
+        let mut fields = Vec::new();
+        let mut columns = Vec::new();
         for (field, source) in self.columns.schema.fields().iter().zip(&file.sources) {
             let wanted = field.data_type();
             let array = match source {
@@ -194,9 +195,10 @@ impl DeltaTable {
     ) -> Result<ArrayRef> {
         // Bytes are there as the text that they are.
         if *field.data_type() == DataType::Binary {
-            return match text.contains(char::REPLACEMENT_CHARACTER) {
-                true => Err(self.no_value(field, text, file)),
-                false => Ok(Arc::new(BinaryArray::from_iter_values(vec![text; rows]))),
+            return if text.contains(char::REPLACEMENT_CHARACTER) {
+                Err(self.no_value(field, text, file))
+            } else {
+                Ok(Arc::new(BinaryArray::from_iter_values(vec![text; rows])))
             };
         }
         let array = constant_array(field.data_type(), text, rows);
@@ -204,7 +206,9 @@ impl DeltaTable {
     }
 
     fn no_value(&self, field: &Field, text: &str, file: &DataFile<'_>) -> Error {
-        let (path, name, kind) = (file.path, field.name(), field.data_type());
+        let path = file.path;
+        let name = field.name();
+        let kind = field.data_type();
         Error::Unsupported {
             place: self.files.place(),
             what: format!("the value {text:?} of column {name} ({kind}) for file {path}").into(),

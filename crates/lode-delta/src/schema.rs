@@ -198,7 +198,7 @@ impl Columns {
         let stored = schema.fields.iter().map(|field| names_in_files(field, mapping));
         let stored: Vec<_> =
             stored.collect::<Result<_, _>>().map_err(|why: String| damaged(&why))?;
-        // The case of their letters does not tell columns apart.
+        // Columns do not differ by the case of their letters alone.
         let names = schema.fields.iter().map(|field| field.name.to_lowercase());
         expect_distinct(names).map_err(|name| damaged(&format!("column {name} is there twice")))?;
         let names = stored.iter().map(|column| column.name.clone());
@@ -279,7 +279,8 @@ fn strange_change(field: &StructField) -> Option<String> {
     let word = |change: &serde_json::Value, key: &str| Some(change.get(key)?.as_str()?.to_string());
     let strange = changes.iter().find(|change| {
         let types = || {
-            let (before, after) = (word(change, "fromType")?, word(change, "toType")?);
+            let before = word(change, "fromType")?;
+            let after = word(change, "toType")?;
             Some((type_of(&before)?, type_of(&after)?))
         };
         types().is_none_or(|(before, after)| !converts(&before, &after))

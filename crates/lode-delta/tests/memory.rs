@@ -8,7 +8,7 @@ use peak_alloc::PeakAlloc;
 #[global_allocator]
 static ALLOCATOR: PeakAlloc = PeakAlloc;
 
-/// The most bytes that `work` has allocated at a time, beside those that were there before.
+/// Returns the most bytes that `work` has allocated at a time, without those from before.
 fn peak_bytes(work: impl FnOnce()) -> usize {
     ALLOCATOR.reset_peak_usage();
     let before = ALLOCATOR.current_usage();
@@ -47,7 +47,8 @@ fn peaks(rows: u64) -> [usize; 2] {
 
 #[test]
 fn ten_times_the_rows_take_no_more_memory() {
-    let (few, many) = (peaks(40_000), peaks(400_000));
+    let few = peaks(40_000);
+    let many = peaks(400_000);
     for ((doing, few), many) in ["writing", "reading"].into_iter().zip(few).zip(many) {
         let bound = few + few / 2;
         assert!(many < bound, "{doing}: {few} bytes for few rows, {many} for many");

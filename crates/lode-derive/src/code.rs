@@ -99,13 +99,14 @@ fn read(at: usize, column: &Column) -> TokenStream {
         }
         .ok_or_else(|| ::lode::misfit(row, #at))?
     };
-    match is_nullable {
-        false => quote!(#field: #found),
-        true => quote! {
+    if *is_nullable {
+        quote! {
             #field: match row.at(columns[#at].id()) {
                 ::lode::Value::Null => ::core::option::Option::None,
                 _ => ::core::option::Option::Some(#found),
             }
-        },
+        }
+    } else {
+        quote!(#field: #found)
     }
 }

@@ -74,7 +74,8 @@ impl Column {
             Some(name) => name.value(),
             None => ident.unraw().to_string(),
         };
-        let (is_nullable, is_key) = (inside.is_some(), said.key.is_some());
+        let is_nullable = inside.is_some();
+        let is_key = said.key.is_some();
         Ok(Self { field: ident, name, kind, is_nullable, is_key })
     }
 }

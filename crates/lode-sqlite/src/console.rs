@@ -8,20 +8,21 @@ use rusqlite::{
     Batch, Connection, Error, ErrorCode, InterruptHandle, OpenFlags, Result, Statement, ffi,
 };
 
-use crate::attach::{HiddenTable, add_module};
-use crate::error::{error, of_engine};
-use crate::functions::{
-    Current, add_definitions, clear_table, create, drop_table, lock, same_name, set_current,
+use crate::attach::add_module;
+use crate::attach::attached::{Attached, HiddenTable};
+use crate::attach::functions::{
+    Current, add_definitions, clear_table, create, drop_table, lock, set_current,
 };
-use crate::guard::Guard;
-use crate::lexer::Script;
-use crate::math::add_functions;
-use crate::statement::Kind;
+use crate::attach::guard::Guard;
+use crate::error::{error, of_engine};
+use crate::language::ddl::same_name;
+use crate::language::lexer::Script;
+use crate::language::statement::Kind;
+use crate::values::math::add_functions;
 
-/// A connection of SQLite on a database of Lode, in which `CREATE TABLE` and `DROP TABLE` make and
-/// drop tables of the database, and nothing can be written that would be kept nowhere: temporary
-/// tables are made by `CREATE TEMP TABLE`, and what SQLite would only keep in its own memory is
-/// refused.
+/// A connection of SQLite on a database of Lode. `CREATE TABLE` and `DROP TABLE` make and drop
+/// tables of the database. `CREATE TEMP TABLE` makes temporary tables; any other write that SQLite
+/// would only keep in its own memory is refused.
 ///
 /// ```
 /// use lode_sqlite::{Console, Step};
@@ -86,7 +87,7 @@ impl Console {
         lock(&self.current).iter().flat_map(|attached| attached.hidden.clone()).collect()
     }
 
-    /// Returns true if a transaction has begun and not ended.
+    /// Returns true inside a transaction.
     pub fn is_in_transaction(&self) -> bool {
         !self.connection.is_autocommit()
     }
@@ -112,10 +113,7 @@ impl Console {
         while let Some(statement) = script.next_statement() {
             self.run_one(&statement, show)?;
         }
-        match script.is_blank() {
-            true => Ok(()),
-            false => self.run_one(&script.take_rest(), show),
-        }
+        if script.is_blank() { Ok(()) } else { self.run_one(&script.take_rest(), show) }
     }
 
     fn run_one<E: From<Error>>(
@@ -151,10 +149,7 @@ impl Console {
         Ok(())
     }
 
-    fn define<T>(
-        &self,
-        work: impl FnOnce(&Connection, &mut crate::attach::Attached) -> Result<T>,
-    ) -> Result<T> {
+    fn define<T>(&self, work: impl FnOnce(&Connection, &mut Attached) -> Result<T>) -> Result<T> {
         let mut current = lock(&self.current);
         let none = || error(ffi::SQLITE_MISUSE, "the console has no database");
         work(&self.connection, current.as_mut().ok_or_else(none)?)

@@ -24,39 +24,33 @@
 //! # How it works
 //! - A table is a virtual table. Its columns have SQLite's types by the types that they have in
 //!   Lode; `docs/sql.md` has the list, and what does not fit.
-//! - Conditions on the key are carried out by Lode (`plan`, `range`), all others by SQLite.
-//! - A transaction of SQLite that writes is one of Lode, at a snapshot (`session`).
+//! - Lode carries out conditions on the key (`plan/`); SQLite carries out all others.
+//! - A transaction of SQLite that writes is one of Lode, at a snapshot (`session/`).
+//!
+//! Each module imports only modules that stand below it:
+//!
+//! | module | job |
+//! |---|---|
+//! | `console.rs` | a connection for shells and scripts |
+//! | `attach/` | what programs call: tables made visible, functions, the guard of a console |
+//! | `table/` | a virtual table as SQLite calls it: cursors, writes, the module |
+//! | `session/` | what a connection reads and writes, and the directories it opens |
+//! | `plan/` | conditions as ranges of keys, and indexes for joins |
+//! | `values/` | values of SQLite and of Lode, their order and their decimals |
+//! | `language/`, `error.rs` | the text of statements; errors |
 
 #![warn(unreachable_pub)]
 
 mod attach;
-mod collation;
-mod confined;
 mod console;
-mod cursor;
-mod ddl;
-mod decimal;
-mod directories;
 mod error;
-mod functions;
-mod guard;
-mod lexer;
-mod math;
-mod module;
-mod number;
+mod language;
 mod plan;
-mod position;
-mod range;
-mod rows;
 mod session;
-mod single;
-mod source;
-mod statement;
 mod table;
-mod transient;
 mod values;
-mod write;
 
-pub use attach::{HiddenTable, attach, create_statement, register};
+pub use attach::attached::HiddenTable;
+pub use attach::{attach, create_statement, register};
 pub use console::{Console, Step};
-pub use lexer::{Script, is_complete};
+pub use language::lexer::{Script, is_complete};

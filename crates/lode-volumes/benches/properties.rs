@@ -1,8 +1,8 @@
-//! What it costs to set and to read the properties of an open entry, in nanoseconds:
-//! `cargo bench -p lodedb-volumes --bench properties`. Beside it is a hash table behind a lock,
-//! which keeps nothing: what a program has that needs no volume. `LODE_OPERATION` (`set`, `read`,
-//! `remove`) and `LODE_WHERE` (`map`, `memory`, `process`) choose one for a profiler, `LODE_ROUNDS`
-//! says how often each property is used. Without them, each is done, a little.
+//! Measures setting and reading properties of an open entry, in nanoseconds: `cargo bench -p
+//! lodedb-volumes --bench properties`. The other side is a hash table behind a lock, which keeps
+//! nothing: what a program has that needs no volume. `LODE_OPERATION` (`set`, `read`, `remove`) and
+//! `LODE_WHERE` (`map`, `memory`, `process`) choose one for a profiler, `LODE_ROUNDS` says how
+//! often each property is used. Without them, each is done, a little.
 
 use std::collections::HashMap;
 use std::hint::black_box;
@@ -24,7 +24,7 @@ fn properties() -> [(&'static str, Value); 7] {
     ]
 }
 
-/// Where properties are kept.
+/// The place of properties.
 enum Place {
     Map(RwLock<HashMap<Box<str>, Value>>),
     Volume(Entry),
@@ -79,7 +79,7 @@ enum Operation {
 impl Operation {
     const ALL: [Self; 3] = [Self::Set, Self::Read, Self::Remove];
 
-    fn run(self, place: &Place, (name, value): (&str, ValueRef<'_>)) -> Result<()> {
+    fn run(self, place: &Place, name: &str, value: ValueRef<'_>) -> Result<()> {
         match self {
             Self::Set => place.set(name, value),
             Self::Read => place.read(name),
@@ -99,7 +99,7 @@ fn measure(operation: Operation, place: &Place, rounds: u64) -> Result<f64> {
     let start = Instant::now();
     for _ in 0..rounds {
         for (name, value) in &properties {
-            operation.run(place, (name, value.as_ref()))?;
+            operation.run(place, name, value.as_ref())?;
         }
     }
     Ok(start.elapsed().as_nanos() as f64 / (rounds * properties.len() as u64).max(1) as f64)

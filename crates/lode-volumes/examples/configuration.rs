@@ -3,7 +3,7 @@
 
 use lode_volumes::{Access, Mount, Options, Result, Storage, StorageEntry, Volume};
 
-/// What a program is installed with.
+/// The settings that a program is installed with.
 const DEFAULTS: &str = r#"
 {"path":"/ui","properties":{"theme":{"text":"light"},"scale":{"f64":1.0}}}
 {"path":"/ui/toolbar","properties":{"visible":{"u8":1}}}

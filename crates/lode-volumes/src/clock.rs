@@ -1,10 +1,11 @@
 //! Time, as expiry sees it: it never goes back.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::error::{Error, Result};
+use crate::lock::lock;
 
 /// A source of the time.
 ///
@@ -100,5 +101,32 @@ impl Time {
             return Moment(latest);
         }
         Moment(now.max(self.latest.fetch_max(now, Ordering::SeqCst)))
+    }
+}
+
+/// The latest time that a volume has seen, as far as its table has it.
+pub(crate) struct KeptTime {
+    micros: AtomicI64,
+    /// A lock that is held while a later time is written.
+    change: Mutex<()>,
+}
+
+impl KeptTime {
+    pub(crate) fn new(kept: Moment) -> Self {
+        Self { micros: AtomicI64::new(kept.0), change: Mutex::default() }
+    }
+
+    pub(crate) fn has(&self, moment: Moment) -> bool {
+        moment.0 <= self.micros.load(Ordering::SeqCst)
+    }
+
+    /// Waits until no other thread writes a later time.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, ()> {
+        lock(&self.change)
+    }
+
+    /// Notes the time that the table has; by the holder of the lock.
+    pub(crate) fn set(&self, moment: Moment) {
+        self.micros.store(moment.0, Ordering::SeqCst);
     }
 }

@@ -1,8 +1,9 @@
 //! The errors of volumes, and what the caller can do about them.
 
 use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
+
+use crate::kind::Kind;
 
 /// The result of an operation that can fail.
 ///
@@ -90,9 +91,9 @@ pub enum Error {
     #[error("the value is of type {found}, not {wanted}")]
     OtherKind {
         /// The type of the value.
-        found: crate::Kind,
+        found: Kind,
         /// The wanted type.
-        wanted: crate::Kind,
+        wanted: Kind,
     },
     /// An expiry that is too far away: properties can expire within some 290,000 years only.
     #[error("{seconds} seconds from now is later than a property can expire; leave the expiry out")]
@@ -272,9 +273,4 @@ impl Error {
     pub(crate) fn stream(what: &'static str, source: io::Error) -> Self {
         Self::Stream { what, source: Arc::new(source) }
     }
-}
-
-/// Returns the name of a volume in a directory.
-pub(crate) fn volume_name(directory: &std::path::Path) -> String {
-    PathBuf::from(directory).display().to_string()
 }

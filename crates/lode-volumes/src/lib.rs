@@ -9,7 +9,7 @@
 //! | change several properties at once, or none | [`Volume::update`], [`Batch`] |
 //! | read a subtree as it was at one moment | [`Snapshot`], [`EntryAt`] |
 //! | let properties expire | [`Entry::expire_property`], [`Clock`] |
-//! | be told of changes | [`Volume::watch`], [`Watch`], [`Event`] |
+//! | watch changes | [`Volume::watch`], [`Watch`], [`Event`] |
 //! | move data in and out as lines of JSON | [`EntryAt::export`], [`Volume::import`] |
 //! | read and write several volumes as one | [`Storage`], [`Mount`], [`StorageEntry`] |
 //! | know what went wrong | [`Error`] |
@@ -17,6 +17,18 @@
 //! Each change of a property is an operation of the database below, as durable as the volume's
 //! [`Durability`] says. An entry that is open is one object in memory, whatever the number of its
 //! handles: its properties are read there, without a lookup in a table.
+//!
+//! Each module imports only modules that stand below it:
+//!
+//! | module | job |
+//! |---|---|
+//! | `storage/` | several volumes as one tree |
+//! | `handles/` | volumes, entries, batches, snapshots, lists, lines of JSON |
+//! | `core/` | the operations: links, properties, expiry, removal |
+//! | `open/` | entries in memory, with their properties |
+//! | `tables.rs`, `watch.rs`, `options.rs` | records of the database; watches; options |
+//! | `value.rs`, `name.rs`, `clock.rs` | typed values, names and paths, time |
+//! | `error.rs`, `kind.rs`, `lock.rs` | errors, types of values, locks |
 //!
 //! ```
 //! use lode_volumes::{Value, Volume};
@@ -46,44 +58,33 @@ struct Readme;
 /// The version of this crate.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-mod batch;
-mod cells;
 mod clock;
 mod core;
 #[cfg(test)]
 mod counted;
-mod entry;
 mod error;
-mod expiry;
-mod json;
-mod kept;
-mod late;
-mod links;
-mod listing;
+mod handles;
+mod kind;
 mod lock;
 mod name;
-mod node;
+mod open;
 mod options;
-mod properties;
-mod registry;
-mod removal;
-mod snapshot;
 mod storage;
 mod tables;
 mod value;
-mod volume;
 mod watch;
 
-pub use batch::Batch;
 pub use clock::Clock;
-pub use entry::{Entry, EntryBatch};
 pub use error::{Error, NameFault, Result};
-pub use listing::{Links, Properties};
+pub use handles::batch::{Batch, EntryBatch};
+pub use handles::entry::Entry;
+pub use handles::listing::{Links, Properties};
+pub use handles::snapshot::{EntryAt, Snapshot, Walk};
+pub use handles::volume::Volume;
+pub use kind::Kind;
 pub use lode::Durability;
 pub use name::{MOST_NAME_BYTES, expect_path};
 pub use options::Options;
-pub use snapshot::{EntryAt, Snapshot, Walk};
 pub use storage::{Access, Mount, Storage, StorageEntry};
-pub use value::{Kind, MOST_VALUE_BYTES, Value, ValueRef};
-pub use volume::Volume;
+pub use value::{MOST_VALUE_BYTES, Value, ValueRef};
 pub use watch::{Event, Watch, Watching, What};

@@ -1,17 +1,13 @@
 //! The options with which a volume is opened.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use lode::Durability;
 
 use crate::clock::{Clock, SystemClock};
-use crate::core::Core;
-use crate::error::{Result, volume_name};
-use crate::volume::Volume;
 
-/// How to open a volume.
+/// Options for opening a volume.
 ///
 /// ```
 /// use lode_volumes::{Durability, Options};
@@ -29,7 +25,7 @@ use crate::volume::Volume;
 /// ```
 #[derive(Clone)]
 pub struct Options {
-    database: lode::Options,
+    pub(crate) database: lode::Options,
     pub(crate) durability: Durability,
     pub(crate) name: Option<String>,
     pub(crate) clock: Option<Arc<dyn Clock>>,
@@ -116,46 +112,7 @@ impl Options {
         self.clock.clone().unwrap_or_else(|| Arc::new(SystemClock::new()))
     }
 
-    fn lode(&self) -> lode::Options {
+    pub(crate) fn lode(&self) -> lode::Options {
         self.database.clone().durability(self.durability)
-    }
-
-    /// Makes a volume that lives as long as its handles.
-    ///
-    /// # Errors
-    /// As [`lode::Options::in_memory`].
-    pub fn in_memory(&self) -> Result<Volume> {
-        let database = self.lode().in_memory()?;
-        let options = Self { durability: Durability::None, ..self.clone() };
-        Volume::new(Core::writable(database, "memory".into(), &options)?, &options)
-    }
-
-    /// Opens the volume in a directory; makes one if the directory is not there or empty.
-    ///
-    /// # Errors
-    /// `NotAVolume` when there is a database of another kind; `Layout`; and as
-    /// [`lode::Options::open`].
-    pub fn open(&self, path: impl AsRef<Path>) -> Result<Volume> {
-        let database = self.lode().open(path.as_ref())?;
-        Volume::new(Core::writable(database, volume_name(path.as_ref()), self)?, self)
-    }
-
-    /// Opens the volume in a directory, which has to be there.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open), and [`lode::Error::NoDatabase`] when the directory has none.
-    pub fn open_existing(&self, path: impl AsRef<Path>) -> Result<Volume> {
-        let database = self.lode().open_existing(path.as_ref())?;
-        Volume::new(Core::writable(database, volume_name(path.as_ref()), self)?, self)
-    }
-
-    /// Opens the volume in a directory, to read it only. Any number of users may have it open so at
-    /// the same time, if none has it open for writing.
-    ///
-    /// # Errors
-    /// `NotAVolume`, `Layout`; and as [`lode::Options::open_read_only`].
-    pub fn open_read_only(&self, path: impl AsRef<Path>) -> Result<Volume> {
-        let database = self.lode().open_read_only(path.as_ref())?;
-        Volume::new(Core::read_only(database, volume_name(path.as_ref()), self)?, self)
     }
 }

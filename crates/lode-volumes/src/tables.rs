@@ -16,8 +16,9 @@ use lode::{ColumnId, Cursor, Database, KeyKind, ReadTable, RowRef, Schema, Snaps
 
 use crate::clock::Moment;
 use crate::error::{Error, Result};
+use crate::kind::Kind;
 use crate::name::MOST_NAME_BYTES;
-use crate::value::{Kind, MOST_VALUE_BYTES, ValueRef};
+use crate::value::{MOST_VALUE_BYTES, ValueRef};
 
 /// The id of an entry. None is used twice.
 pub(crate) type Id = u64;
@@ -145,7 +146,9 @@ impl Tables {
     fn of(database: &Database) -> lode::Result<Self> {
         let [entries, properties, expiries, settings] =
             [ENTRIES, PROPERTIES, EXPIRIES, SETTINGS].map(|name| database.table(name));
-        let (entries, properties, settings) = (entries?, properties?, settings?);
+        let entries = entries?;
+        let properties = properties?;
+        let settings = settings?;
         Ok(Self {
             child: entries.schema().column("id")?,
             expires_at: properties.schema().column("expires_at")?,
@@ -267,7 +270,8 @@ fn range(table: &Table, at: Option<&Snapshot>, entry: Id, from: &str) -> Cursor 
         });
     // Names that come from here are no longer than a key can be.
     let (lower, upper) = bounds.unwrap_or_default();
-    let (lower, upper) = (Bound::Included(&lower[..]), Bound::Included(&upper[..]));
+    let lower = Bound::Included(&lower[..]);
+    let upper = Bound::Included(&upper[..]);
     match at {
         None => table.range_packed(lower, upper),
         Some(snapshot) => table.at(snapshot).range_packed(lower, upper),

@@ -1,4 +1,4 @@
-//! Telling others of changes below a path.
+//! Reports changes below a path to those who watch it.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::lock::lock;
 use crate::name::is_below;
 
-/// The most events that wait for whoever watches; later ones are counted only.
+/// The most events that wait for a watch; later ones are counted only.
 const MOST_WAITING: usize = 1 << 16;
 
 /// A change of an entry.
@@ -31,7 +31,7 @@ const MOST_WAITING: usize = 1 << 16;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// The entry, when the change began.
+    /// The entry, when the change started.
     pub path: Box<str>,
     /// The change of the entry.
     pub what: What,
@@ -97,9 +97,10 @@ struct State {
 impl Queue {
     fn push(&self, event: Event) {
         let mut state = lock(&self.state);
-        match state.events.len() < MOST_WAITING && state.missed == 0 {
-            true => state.events.push_back(event),
-            false => state.missed += 1,
+        if state.events.len() < MOST_WAITING && state.missed == 0 {
+            state.events.push_back(event)
+        } else {
+            state.missed += 1
         }
         self.changed.notify_one();
     }
@@ -139,7 +140,7 @@ impl State {
     }
 }
 
-/// The event of one operation: none, if nothing was watched when it began.
+/// The event of one operation: none, if nothing was watched when it started.
 pub(crate) struct Told<'w> {
     watchers: &'w Watchers,
     path: Option<String>,

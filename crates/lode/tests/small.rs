@@ -19,7 +19,7 @@ const IDS: u32 = if cfg!(miri) { 16 } else { 100 };
 /// Sixty-four pages, the fewest that there can be.
 const MEMORY_BYTES: u64 = 64 * 16 * 1024;
 
-/// Records that lie in the index, and records that lie in the heap, some in several pages.
+/// Returns schemas of records in the index, and of records in the heap, some in several pages.
 fn schemas() -> [Schema; 2] {
     let short = Schema::build("short").key("id", Type::U32).column("number", Type::U64);
     let long = Schema::build("long").key("id", Type::U32).column("data", Type::VarBytes(40_000));

@@ -1,10 +1,12 @@
 //! Files that a user names, read whole and with a bound: the name may be of a device without an
 //! end, or of a file that does not fit into memory.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
+
+use crate::exit::{Failure, Outcome};
 
 /// Reads a file of at most `most_bytes`.
 ///
@@ -35,6 +37,25 @@ pub fn read_text(path: &Path, most_bytes: u64) -> io::Result<String> {
     let content = read(path, most_bytes)?;
     String::from_utf8(content)
         .map_err(|e| io::Error::new(io::ErrorKind::InvalidData, format!("not UTF-8: {e}")))
+}
+
+/// Checks that a file can be read. Its end is not looked for: a device may have none.
+///
+/// # Errors
+/// If there is none, or it is a directory or a device.
+pub fn check_readable(path: &Path, option: &str) -> Outcome {
+    let refused = |why: String| {
+        let shown = path.display();
+        Err(Failure::Refused(format!("{shown}: {why}; name another file with {option}")))
+    };
+    match fs::metadata(path).map(|found| found.file_type()) {
+        Err(error) => refused(error.to_string()),
+        Ok(kind) if kind.is_dir() => refused("is a directory".into()),
+        Ok(kind) if kind.is_char_device() || kind.is_block_device() => {
+            refused("is a device, which may have no end".into())
+        }
+        Ok(_) => Ok(()),
+    }
 }
 
 #[cfg(test)]

@@ -44,14 +44,14 @@ use std::sync::{Mutex, PoisonError};
 use assay_driver::error::{Error, Result};
 use assay_driver::schema::{ColumnType, Schema};
 use assay_driver::{
-    Cache, Concurrency, Connection, DeleteRule, Driver, Durability, EngineOption, InsertRule,
-    KeyKind, OpenSpec, Outcome, Profile, Storage, Store, Transactions, Work,
+    Cache, Concurrency, Connection, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec,
+    Outcome, Parameter, Profile, Storage, Store, Transactions, Work,
 };
 
 use crate::sql::{Dialect, Statements, changed};
 use library::{CrossDbLibrary, Handle, Interface, library, text};
 use lookup::Lookup;
-use statement::{Inserted, Parameter, Prepared, c_text, checked};
+use statement::{Inserted, Parameter as Bound, Prepared, c_text, checked};
 use version::Version;
 
 pub(crate) struct CrossDb;
@@ -71,13 +71,14 @@ static PROFILE: Profile = Profile {
     insert_rule: InsertRule::Refuses,
     delete_rule: DeleteRule::Reports,
     concurrency: Concurrency::OneConnection,
-    options: &[EngineOption {
-        name: "lockmode",
-        values: &["thread", "nolock"],
-        about: "the lock around each statement: among threads, CrossDB's default, or none",
+    parameters: &[Parameter {
         as_published: Some("thread"),
+        ..Parameter::words(
+            "lockmode",
+            &["thread", "nolock"],
+            "the lock around each statement: among threads, CrossDB's default, or none",
+        )
     }],
-    parameters: &[],
     keeps_data: true,
 };
 
@@ -133,13 +134,13 @@ impl Driver for CrossDb {
     fn open(&self, spec: &OpenSpec) -> Result<Box<dyn Store>> {
         let library = library().map_err(Error::unsupported)?;
         refuse_columns(&spec.schema)?;
-        let lock_mode = spec.option("lockmode").to_uppercase();
+        let lock_mode = spec.parameter("lockmode").unwrap_or("thread").to_uppercase();
         let database = match spec.storage {
             Storage::Memory => {
                 let number = OPENED.fetch_add(1, Ordering::Relaxed);
                 format!("memory{number} ENGINE=MEMORY, LOCKMODE={lock_mode}")
             }
-            _ => format!("'{}' LOCKMODE={lock_mode}", quotable(&spec.dir.join("store"))?),
+            _ => format!("'{}' LOCKMODE={lock_mode}", quotable(&spec.dir().join("store"))?),
         };
         let store = CrossDbStore {
             library,
@@ -265,7 +266,7 @@ impl Store for CrossDbStore {
         let connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         let (library, schema) = (self.library, &self.schema);
         let prepare = |sql: &str, parameters| Prepared::new(library, connection.0, sql, parameters);
-        let key = || schema.key_columns().iter().map(Parameter::of_column);
+        let key = || schema.key_columns().iter().map(Bound::of_column);
         let updates = self.statements.updates.iter().zip(schema.payload_columns());
         work(&mut CrossDbConnection {
             library,
@@ -273,12 +274,12 @@ impl Store for CrossDbStore {
             schema,
             insert: prepare(
                 &self.statements.insert,
-                schema.columns().iter().map(Parameter::of_column).collect(),
+                schema.columns().iter().map(Bound::of_column).collect(),
             )?,
             lookup: Lookup::new(library, connection.0, &self.statements.select, schema)?,
             updates: updates
                 .map(|(sql, column)| {
-                    let value = [Parameter::of_value(column)].into_iter();
+                    let value = [Bound::of_value(column)].into_iter();
                     prepare(sql, value.chain(key()).collect())
                 })
                 .collect::<Result<_>>()?,

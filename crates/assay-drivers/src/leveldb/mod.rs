@@ -28,18 +28,19 @@ use assay_driver::machine;
 use assay_driver::schema::Schema;
 use assay_driver::{
     Cache, Concurrency, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Outcome,
-    Profile, Storage, Store, Transactions, Work,
+    Parameter, Profile, Storage, Store, Transactions, Work,
 };
 use library::library;
 use objects::{Batch, Database, Entries, ReadOptions, WriteOptions};
 
 use crate::key_locks::KeyLocks;
-use crate::kv::{Handle, KvConnection, bytes_parameter, successor};
+use crate::kv::{Handle, KvConnection, successor};
 
 pub(crate) struct LevelDb;
 
 const LEVELS: &[Durability] = &[Durability::Process, Durability::Commit];
-const BLOCK_SIZE: usize = 4 << 10;
+const BLOCK_SIZE: u64 = 4 << 10;
+const BLOCK_SIZE_NAME: &str = "block_size";
 const BLOOM_BITS: i32 = 10;
 
 static PROFILE: Profile = Profile {
@@ -53,8 +54,10 @@ static PROFILE: Profile = Profile {
     insert_rule: InsertRule::Replaces,
     delete_rule: DeleteRule::Silent,
     concurrency: Concurrency::Concurrent,
-    options: &[],
-    parameters: &["block_size"],
+    parameters: &[
+        Parameter::CACHE_BYTES,
+        Parameter::bytes(BLOCK_SIZE_NAME, (1 << 10, 4 << 20), "4k", "bytes of a block"),
+    ],
     keeps_data: true,
 };
 
@@ -73,15 +76,15 @@ impl Driver for LevelDb {
     fn open(&self, spec: &OpenSpec) -> Result<Box<dyn Store>> {
         let said = |e: &dyn std::fmt::Display| Error::engine("open", e);
         let library = library().map_err(|e| said(&e))?;
-        let path = CString::new(spec.dir.as_os_str().as_bytes()).map_err(|e| said(&e))?;
-        let block_size = bytes_parameter(spec, "block_size", BLOCK_SIZE)?;
+        let path = CString::new(spec.dir().as_os_str().as_bytes()).map_err(|e| said(&e))?;
+        let block_size = spec.bytes(BLOCK_SIZE_NAME)?.unwrap_or(BLOCK_SIZE);
         let cache_bytes = spec.cache_bytes.unwrap_or_else(|| machine::usable_memory_bytes() / 4);
         let database = Database::open(
             library,
             &path,
             spec.create,
             cache_bytes as usize,
-            block_size,
+            block_size as usize,
             BLOOM_BITS,
         )
         .map_err(|e| said(&e))?;

@@ -20,8 +20,8 @@ use std::time::Duration;
 use assay_driver::error::{Error, ErrorKind, Result};
 use assay_driver::schema::{ColumnType, Schema, var_bytes};
 use assay_driver::{
-    Cache, Concurrency, Connection, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec,
-    Outcome, Profile, Scan, Storage, Store, Transactions, Work,
+    Cache, Concurrency, Connection, DeleteRule, Driver, Durability, InsertRule, KeyKind,
+    MOST_BYTES, OpenSpec, Outcome, Parameter, Profile, Scan, Storage, Store, Transactions, Work,
 };
 use lode::{Database, Options, ReadTable, Table, Transaction};
 use packing::{Packing, ScannedRows, own_bytes};
@@ -43,8 +43,34 @@ static PROFILE: Profile = Profile {
     insert_rule: InsertRule::Refuses,
     delete_rule: DeleteRule::Reports,
     concurrency: Concurrency::Concurrent,
-    options: &[],
-    parameters: &[],
+    parameters: &[
+        Parameter::CACHE_BYTES,
+        Parameter {
+            of_files: true,
+            ..Parameter::bytes(
+                "log_bytes",
+                (64 << 10, MOST_BYTES),
+                "1g",
+                "the log's length at which a checkpoint starts",
+            )
+        },
+        Parameter {
+            of_files: true,
+            ..Parameter::words(
+                "map_log",
+                &["yes", "no"],
+                "yes: the log is written through a map; no: by calls of the system",
+            )
+        },
+        Parameter {
+            of_files: true,
+            ..Parameter::words(
+                "compact_when_idle",
+                &["yes", "no"],
+                "yes: sparse pages are filled while nothing else is done",
+            )
+        },
+    ],
     keeps_data: true,
 };
 
@@ -74,13 +100,13 @@ impl Driver for LodeDriver {
     }
 
     fn open(&self, spec: &OpenSpec) -> Result<Box<dyn Store>> {
-        let options = options_of(spec);
+        let options = options_of(spec)?;
         if let Some(count) = spec.volumes {
             return volumes::open(spec, options, count);
         }
         let database = match spec.storage {
             Storage::Memory => options.in_memory(),
-            Storage::Ramdisk | Storage::Disk => options.open(&spec.dir),
+            Storage::Ramdisk | Storage::Disk => options.open(spec.dir()),
         };
         let database = database.map_err(said("open"))?;
         let kind = match spec.key_kind {
@@ -124,14 +150,20 @@ fn level_of(level: Durability) -> lode::Durability {
     }
 }
 
-fn options_of(spec: &OpenSpec) -> Options {
-    let options = Options::new().durability(level_of(spec.durability));
-    match cache_of(spec) {
+fn options_of(spec: &OpenSpec) -> Result<Options> {
+    let mut options = Options::new()
+        .durability(level_of(spec.durability))
+        .map_log(!spec.has("map_log", "no"))
+        .compact_when_idle(!spec.has("compact_when_idle", "no"));
+    if let Some(bytes) = spec.bytes("log_bytes")? {
+        options = options.log_bytes(bytes);
+    }
+    Ok(match cache_of(spec) {
         Cache::Size { size_bytes, .. } => {
             options.memory_bytes(size_bytes / u64::from(spec.volumes.unwrap_or(1).max(1)))
         }
         _ => options,
-    }
+    })
 }
 
 /// Returns the most bytes for the pages of all databases of a store.
@@ -148,7 +180,9 @@ fn settings_of(spec: &OpenSpec) -> Vec<String> {
     match spec.storage {
         Storage::Memory => Vec::new(),
         Storage::Ramdisk | Storage::Disk => {
-            vec![format!("durability {:?}", level_of(spec.durability))]
+            let level = format!("durability {:?}", level_of(spec.durability));
+            let set = spec.parameters.iter().map(|(name, value)| format!("{name} {value}"));
+            [level].into_iter().chain(set).collect()
         }
     }
 }

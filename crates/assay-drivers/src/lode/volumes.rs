@@ -18,7 +18,9 @@ pub(super) fn open(spec: &OpenSpec, database: lode::Options, count: u32) -> Resu
         let options = options.clone().name(format!("volume {number}"));
         let volume = match spec.storage {
             Place::Memory => options.in_memory(),
-            Place::Ramdisk | Place::Disk => options.open(spec.dir.join(format!("volume-{number}"))),
+            Place::Ramdisk | Place::Disk => {
+                options.open(spec.dir().join(format!("volume-{number}")))
+            }
         };
         let volume = volume.map_err(said("open a volume"))?;
         let mount = Mount::new(&volume).priority(-(number as i32));

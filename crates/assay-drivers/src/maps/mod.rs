@@ -39,7 +39,6 @@ impl MapDriver {
                 insert_rule: InsertRule::Refuses,
                 delete_rule: DeleteRule::Reports,
                 concurrency: Concurrency::OneWriter,
-                options: &[],
                 parameters: &[],
                 keeps_data: true,
             },

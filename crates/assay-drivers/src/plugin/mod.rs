@@ -21,7 +21,7 @@ use std::time::Duration;
 use assay_driver::error::{Error, Result};
 use assay_driver::schema::{ColumnType, Schema};
 use assay_driver::{
-    Cache, Change, Driver, Durability, KeyKind, OpenSpec, Profile, Storage, Store, Work,
+    Cache, Change, Driver, Durability, KeyKind, OpenSpec, Parameter, Profile, Storage, Store, Work,
 };
 
 use abi::{
@@ -88,7 +88,11 @@ pub(crate) fn drivers() -> Vec<Box<dyn Driver>> {
 
 fn profile(description: &Description) -> Profile {
     let text = |text: &str| -> &'static str { Box::leak(text.to_string().into_boxed_str()) };
-    let parameters: Vec<_> = description.parameters.iter().map(|name| text(name)).collect();
+    let parameters = description.parameters.iter().map(|name| match name.as_str() {
+        CACHE_BYTES => Parameter::CACHE_BYTES,
+        name => Parameter::text(text(name), "a parameter of the plugin"),
+    });
+    let parameters: Vec<_> = parameters.collect();
     let levels: Vec<(Storage, &'static [Durability])> = description
         .levels
         .iter()
@@ -105,7 +109,6 @@ fn profile(description: &Description) -> Profile {
         insert_rule: description.insert_rule,
         delete_rule: description.delete_rule,
         concurrency: description.concurrency,
-        options: &[],
         parameters: Box::leak(parameters.into_boxed_slice()),
         keeps_data: true,
     }
@@ -144,7 +147,7 @@ impl Driver for PluginDriver {
             return Err(said("it declares something else than before".into()));
         }
         let schema = SharedSchema::new(&spec.schema)?;
-        let dir = CString::new(spec.dir.as_os_str().as_encoded_bytes())
+        let dir = CString::new(spec.dir().as_os_str().as_encoded_bytes())
             .map_err(|e| Error::engine("open", e))?;
         let parameters = SharedParameters::new(spec, &self.0.description.parameters)?;
         let level = Durability::ALL.iter().position(|level| *level == spec.durability);
@@ -204,7 +207,6 @@ impl SharedParameters {
         let (mut c, mut texts) = (Vec::new(), Vec::new());
         let budget = spec.cache_bytes.map(|bytes| (CACHE_BYTES.into(), bytes.to_string()));
         let mut given: BTreeMap<String, String> = budget.into_iter().collect();
-        // A parameter given by name wins.
         given.extend(spec.parameters.clone());
         for (name, value) in given.iter().filter(|(name, _)| taken.contains(name)) {
             let (name, value) = (text(name)?, text(value)?);
@@ -217,7 +219,7 @@ impl SharedParameters {
 
 /// Returns the size of a plugin's cache, if it takes a budget.
 fn cache(spec: &OpenSpec, taken: &[String]) -> Cache {
-    match spec.parameter(CACHE_BYTES).map_or(spec.cache_bytes, |given| given.parse().ok()) {
+    match spec.cache_bytes {
         _ if !taken.iter().any(|name| name == CACHE_BYTES) => Cache::NoSetting,
         Some(size_bytes) => Cache::Size { size_bytes, setting: CACHE_BYTES },
         None => Cache::Default,

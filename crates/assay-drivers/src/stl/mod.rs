@@ -25,8 +25,8 @@ use std::sync::{PoisonError, RwLock};
 use assay_driver::error::Result;
 use assay_driver::schema::{KeyOrder, Schema};
 use assay_driver::{
-    Cache, Concurrency, Connection, DeleteRule, Driver, Durability, EngineOption, InsertRule,
-    KeyKind, OpenSpec, Profile, Storage, Store, Transactions, Work,
+    Cache, Concurrency, Connection, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec,
+    Parameter, Profile, Storage, Store, Transactions, Work,
 };
 
 use crate::word_key::WordKey;
@@ -54,23 +54,27 @@ impl Stl {
                 "STL hashmap",
                 "C++ std::unordered_map",
                 &[KeyKind::Hash],
-                &[EngineOption {
-                    name: "hash",
-                    values: &["identity", "mixing"],
-                    about: "the hash of a key: the key itself, as published, or a mixing one",
-                    as_published: Some("identity"),
-                }],
+                &[HASH],
             ),
         }
     }
 }
+
+const HASH: Parameter = Parameter {
+    as_published: Some("identity"),
+    ..Parameter::words(
+        "hash",
+        &["identity", "mixing"],
+        "the hash of a key: the key itself, as published, or a mixing one",
+    )
+};
 
 fn profile(
     id: &'static str,
     name: &'static str,
     about: &'static str,
     key_kinds: &'static [KeyKind],
-    options: &'static [EngineOption],
+    parameters: &'static [Parameter],
 ) -> Profile {
     Profile {
         id,
@@ -83,8 +87,7 @@ fn profile(
         insert_rule: InsertRule::Refuses,
         delete_rule: DeleteRule::Reports,
         concurrency: Concurrency::OneWriter,
-        options,
-        parameters: &[],
+        parameters,
         keeps_data: true,
     }
 }
@@ -104,7 +107,7 @@ impl Driver for Stl {
         let ordered = spec.key_kind == KeyKind::Tree;
         let kind = match ordered {
             true => 0,
-            false if spec.option("hash") == "identity" => 1,
+            false if !spec.has("hash", "mixing") => 1,
             false => 2,
         };
         let words = spec.schema.payload_size() / 8;
@@ -119,7 +122,7 @@ impl Driver for Stl {
         let name = match (ordered, &table) {
             (true, _) => "std::map".to_string(),
             (false, Table::Words(..)) => {
-                format!("std::unordered_map, {} hash", spec.option("hash"))
+                format!("std::unordered_map, {} hash", spec.parameter("hash").unwrap_or("identity"))
             }
             (false, Table::Bytes(..)) => "std::unordered_map, std::hash".to_string(),
         };

@@ -48,8 +48,8 @@ mod store;
 
 use assay_driver::error::Result;
 use assay_driver::{
-    Concurrency, DeleteRule, Driver, Durability, EngineOption, InsertRule, KeyKind, OpenSpec,
-    Profile, Reach, Storage, Store, Transactions,
+    Concurrency, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Parameter, Profile,
+    Reach, Storage, Store, Transactions,
 };
 use tonbo::record::DynRecord;
 
@@ -77,6 +77,12 @@ impl Tonbo {
 
 const LEVELS: &[Durability] = &[Durability::None, Durability::Process];
 
+const WAL: Parameter = Parameter::words(
+    "wal",
+    &["off", "buffered"],
+    "the log at level none: off, or with its default buffer, which a kill loses",
+);
+
 static LOCAL: Profile = Profile {
     id: "tonbo",
     name: "Tonbo",
@@ -88,13 +94,7 @@ static LOCAL: Profile = Profile {
     insert_rule: InsertRule::Replaces,
     delete_rule: DeleteRule::Silent,
     concurrency: Concurrency::Concurrent,
-    options: &[EngineOption {
-        name: "wal",
-        values: &["off", "buffered"],
-        about: "the log at level none: off, or with its default buffer, which a kill loses",
-        as_published: None,
-    }],
-    parameters: &[],
+    parameters: &[WAL],
     keeps_data: true,
 };
 
@@ -102,7 +102,11 @@ static S3: Profile = Profile {
     id: "tonbo-s3",
     name: "Tonbo S3",
     about: "log-structured merge tree of Parquet files in an S3 store",
-    parameters: &["s3-endpoint", "s3-bucket"],
+    parameters: &[
+        WAL,
+        Parameter::text("s3-endpoint", "as --s3-endpoint, for this engine alone"),
+        Parameter::text("s3-bucket", "as --s3-bucket, for this engine alone"),
+    ],
     ..LOCAL
 };
 

@@ -3,8 +3,8 @@
 use std::fmt::Display;
 use std::time::Duration;
 
-use assay_driver::OpenSpec;
 use assay_driver::error::{Error, Result};
+use assay_driver::{Endpoint, OpenSpec};
 use futures_util::StreamExt;
 use tonbo::DbOption;
 use tonbo::option::{AwsCredential, ExceedsMaxLevel, FsOptions, Path};
@@ -34,16 +34,16 @@ pub(super) struct Remote {
 }
 
 impl Remote {
-    /// Opens the store that the parameters name, or starts a server over the store's directory.
+    /// Opens the store on the server that the endpoint names, or starts one over its directory.
     pub(super) fn new(spec: &OpenSpec) -> Result<Self> {
-        let bucket = spec.parameter("s3-bucket").unwrap_or(BUCKET).to_string();
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let (endpoint, server) = match spec.parameter("s3-endpoint") {
-            Some(endpoint) => (endpoint.to_string(), None),
-            None => {
-                let server = Server::start(&spec.dir.join("s3"), &bucket)?;
-                (server.endpoint(), Some(server))
+        let (endpoint, bucket, server) = match &spec.endpoint {
+            Endpoint::Server { url, part, .. } => (url.clone(), part.clone(), None),
+            Endpoint::Directory(dir) => {
+                let server = Server::start(&dir.join("s3"), BUCKET)?;
+                (server.endpoint(), BUCKET.into(), Some(server))
             }
+            Endpoint::Memory => return Err(Error::unsupported("an S3 store in memory")),
         };
         // Our own server asks for no credentials, so requests to it are not signed.
         let key = variable("AWS_ACCESS_KEY_ID").zip(variable("AWS_SECRET_ACCESS_KEY"));
@@ -106,6 +106,11 @@ impl Remote {
             Some(_) => format!("tables of all levels in bucket {}, own server", self.bucket),
             None => format!("tables of all levels in {}/{}", self.endpoint, self.bucket),
         }
+    }
+
+    /// Returns the process of the server, if it is ours.
+    pub(super) fn server(&self) -> Option<u32> {
+        self.server.as_ref().map(Server::process)
     }
 
     /// Ends the server, if it is ours.

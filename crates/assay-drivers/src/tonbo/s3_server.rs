@@ -60,6 +60,11 @@ impl Server {
         format!("http://{}:{}", Ipv4Addr::LOCALHOST, self.port)
     }
 
+    /// Returns the id of the server's process.
+    pub(super) fn process(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Ends the server.
     pub(super) fn stop(mut self) -> Result<()> {
         self.end().map_err(|e| Error::engine("end the S3 server", e))

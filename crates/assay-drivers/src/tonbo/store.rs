@@ -35,7 +35,7 @@ const DISORDERED: &str = "disordered";
 
 pub(super) fn open<R: Row>(spec: &OpenSpec, remote: Option<Remote>) -> Result<Box<dyn Store>> {
     let said = |e: &dyn std::fmt::Display| Error::engine("open", one_line(e));
-    let disordered = spec.dir.join(DISORDERED);
+    let disordered = spec.dir().join(DISORDERED);
     if disordered.exists() {
         return Err(said(
             &"when this store was closed, Tonbo wrote several memtables into one table without \
@@ -51,12 +51,12 @@ pub(super) fn open<R: Row>(spec: &OpenSpec, remote: Option<Remote>) -> Result<Bo
         .map_err(|e| said(&e))?;
     let layout = Layout::new(&spec.schema);
     let schema = R::schema(&layout);
-    let files = spec.dir.join("tonbo");
+    let files = spec.dir().join("tonbo");
     std::fs::create_dir_all(&files).map_err(|e| said(&e))?;
     let path = Path::from_filesystem_path(&files).map_err(|e| said(&e))?;
     let options =
         DbOption::new(path, &schema).immutable_chunk_num(1).version_log_snapshot_threshold(1);
-    let buffered = spec.option("wal") == "buffered";
+    let buffered = spec.has("wal", "buffered");
     let (mut options, log) = match spec.durability {
         Durability::None if buffered => (options, "log with its default buffer of 4 KiB"),
         Durability::None => (options.disable_wal(), "disable_wal()"),
@@ -169,6 +169,10 @@ impl<R: Row> Store for TonboStore<R> {
 
     fn cache(&self) -> Cache {
         Cache::NoSetting
+    }
+
+    fn processes(&self) -> Vec<u32> {
+        self.remote.iter().filter_map(Remote::server).collect()
     }
 
     fn connect(&self, work: &mut Work<'_>) -> Result<()> {

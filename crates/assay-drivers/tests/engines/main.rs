@@ -3,5 +3,6 @@
 
 mod caches;
 mod killed;
+mod parameters;
 mod stores;
 mod threads;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use assay_driver::error::Result;
 use assay_driver::schema::{ColumnType, Schema};
-use assay_driver::{Driver, Durability, OpenSpec, Storage, Store};
+use assay_driver::{Driver, Durability, Endpoint, OpenSpec, Storage, Store};
 
 /// Threads that work at once, each with a column of its own.
 pub const THREADS: usize = 8;
@@ -52,9 +52,8 @@ pub fn spec(
     create: bool,
 ) -> OpenSpec {
     let profile = driver.profile();
-    let defaults = profile.options.iter().map(|o| (o.name.to_string(), o.values[0].to_string()));
     OpenSpec {
-        dir: dir.to_path_buf(),
+        endpoint: Endpoint::Directory(dir.to_path_buf()),
         create,
         storage,
         durability,
@@ -64,13 +63,12 @@ pub fn spec(
         threads: THREADS as u32,
         cache_bytes: None,
         volumes: None,
-        options: defaults.collect(),
         parameters: BTreeMap::new(),
     }
 }
 
 /// The engines that a test can drive: not those that need a server, which is the program itself.
 pub fn drivers() -> impl Iterator<Item = Box<dyn Driver>> {
-    let needs_none = |driver: &dyn Driver| !driver.profile().parameters.contains(&"s3-endpoint");
+    let needs_none = |driver: &dyn Driver| driver.profile().parameter("s3-endpoint").is_none();
     assay_drivers::all().into_iter().filter(move |driver| needs_none(driver.as_ref()))
 }

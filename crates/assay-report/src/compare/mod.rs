@@ -12,6 +12,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::hash::Hash;
 
+use assay_core::engine::EngineRef;
 use assay_core::holm;
 use assay_core::plan::{Cell, WorkloadKey};
 use assay_core::ratio::{Pair, Ratio};
@@ -129,12 +130,12 @@ fn first_of_each<'g, 'r, K: Eq + Hash>(
 }
 
 /// Compares an engine with another one in the same run.
-pub fn engines(run: &RunFile, base: &str, new: &str) -> Comparison {
+pub fn engines(run: &RunFile, base: &EngineRef, new: &EngineRef) -> Comparison {
     let mut comparison = Comparing::new(Design::InTurns);
     let groups = trials(run);
-    let others: Vec<_> = groups.iter().filter(|g| g[0].cell.engine == new).cloned().collect();
+    let others: Vec<_> = groups.iter().filter(|g| g[0].cell.engine == *new).cloned().collect();
     let others = first_of_each(&others, same_workload);
-    for group in groups.iter().filter(|group| group[0].cell.engine == base) {
+    for group in groups.iter().filter(|group| group[0].cell.engine == *base) {
         let cell = &group[0].cell;
         match others.get(&same_workload(cell)) {
             Some(other) => comparison.add(group, other),
@@ -151,7 +152,7 @@ pub fn builds(run: &RunFile) -> Option<Comparison> {
     let mut comparison = Comparing::new(Design::InTurns);
     comparison.notes.add(format!("base: the other build, {}", baseline.words()));
     let (of_other, ours): (Vec<_>, Vec<_>) =
-        trials(run).into_iter().partition(|group| group[0].cell.is_of_other_build());
+        trials(run).into_iter().partition(|group| group[0].cell.engine.is_of_other_build());
     let ours = first_of_each(&ours, same_of_builds);
     for group in &of_other {
         let cell = &group[0].cell;
@@ -162,7 +163,7 @@ pub fn builds(run: &RunFile) -> Option<Comparison> {
         let version = |side: &[&CellResult]| whole(side).measurement.engine_version.clone();
         let (before, after) = (version(group), version(other));
         if before != after && !before.is_empty() && !after.is_empty() {
-            let id = cell.engine_id();
+            let id = &cell.engine.id;
             comparison.notes.add(format!("{id} {after} here, {before} in the other build"));
         }
         comparison.add(group, other);
@@ -172,7 +173,7 @@ pub fn builds(run: &RunFile) -> Option<Comparison> {
 
 /// Returns the part of a cell that two builds of an engine have in common.
 fn same_of_builds(cell: &Cell) -> impl Eq + Hash + use<'_> {
-    (cell.engine_id(), cell.workload(), cell.threads, cell.key_kind)
+    (&cell.engine.id, cell.workload(), cell.threads, cell.key_kind)
 }
 
 /// Returns the part of a cell that two compared engines have in common.
@@ -329,7 +330,7 @@ impl Comparing {
         self.lines.push(Line {
             work: work(first),
             engine: match first.engine == second.engine {
-                true => first.engine.clone(),
+                true => first.engine.to_string(),
                 false => format!("{} : {}", second.engine, first.engine),
             },
             quantity,

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use assay_core::chart::{Axes, LineChart};
+use assay_core::engine::EngineRef;
 use assay_core::plan::Cell;
 use assay_driver::KeyKind;
 use serde::Serialize;
@@ -104,15 +105,15 @@ pub(super) struct Places {
     texts: HashMap<String, usize>,
     text_data: Vec<String>,
     /// The engines that a suite measured with keys of both kinds: each kind is a column.
-    of_both_kinds: HashSet<(String, String)>,
+    of_both_kinds: HashSet<(String, EngineRef)>,
     /// The looks in use, those of engines without settings first.
     looks: HashSet<Look>,
     /// The engines that have a column.
-    seen: HashSet<String>,
+    seen: HashSet<EngineRef>,
 }
 
 impl Places {
-    pub(super) fn engine(&mut self, cell: &Cell, looks: &HashMap<&str, Look>) -> usize {
+    pub(super) fn engine(&mut self, cell: &Cell, looks: &HashMap<&EngineRef, Look>) -> usize {
         let of_any_keys = crate::format::engine(cell);
         let mut name = of_any_keys.clone();
         if self.of_both_kinds.contains(&(cell.suite.clone(), cell.engine.clone())) {
@@ -124,23 +125,23 @@ impl Places {
         if let Some(place) = self.engines.get(&name) {
             return *place;
         }
-        let base = looks.get(cell.engine.as_str()).copied().unwrap_or_default();
+        let base = looks.get(&cell.engine).copied().unwrap_or_default();
         let Look { colour, mark } = self.look(&cell.engine, base, looks);
-        let is_own = cell.is_of_own_engine();
+        let is_own = cell.engine.is_own();
         let place = self.engine_data.len();
         self.engines.insert(name.clone(), place);
-        let id = cell.engine.clone();
+        let id = cell.engine.to_string();
         self.engine_data.push(EngineData { name, id, of_any_keys, is_own, colour, mark });
         place
     }
 
     /// Returns the look of an engine's next column: its own, and for other settings or keys its
     /// colour with a mark that no engine has.
-    fn look(&mut self, engine: &str, base: Look, looks: &HashMap<&str, Look>) -> Look {
+    fn look(&mut self, engine: &EngineRef, base: Look, looks: &HashMap<&EngineRef, Look>) -> Look {
         if self.looks.is_empty() {
             self.looks.extend(looks.values().copied());
         }
-        if self.seen.insert(engine.into()) {
+        if self.seen.insert(engine.clone()) {
             return base;
         }
         let with = |mark| Look { mark, ..base };
@@ -191,7 +192,7 @@ fn suites(parts: &[Part], about: About<'_>) -> BTreeMap<String, &'static str> {
 }
 
 /// Returns the suites and engines with keys of both kinds.
-fn of_both_kinds(parts: &[Part]) -> HashSet<(String, String)> {
+fn of_both_kinds(parts: &[Part]) -> HashSet<(String, EngineRef)> {
     let mut first = HashMap::new();
     let mut both = HashSet::new();
     for result in parts.iter().flat_map(|part| part.run.results()) {

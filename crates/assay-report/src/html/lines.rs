@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use assay_core::engine::EngineRef;
 use assay_core::estimate::Bounds;
 use assay_core::plan::PageCache;
 use assay_core::run_file::{Latency, NO_TIME, Phase, RunFile, Status};
@@ -130,7 +131,7 @@ pub(super) fn of_run(
     run: &RunFile,
     at: usize,
     places: &mut Places,
-    looks: &HashMap<&str, Look>,
+    looks: &HashMap<&EngineRef, Look>,
 ) -> Vec<LineData> {
     let mut lines = Vec::new();
     for block in blocks(run) {
@@ -151,7 +152,7 @@ fn of_line(
     marks: &AllMarks<'_>,
     run: usize,
     places: &mut Places,
-    looks: &HashMap<&str, Look>,
+    looks: &HashMap<&EngineRef, Look>,
 ) -> LineData {
     let cell = line.cell();
     let measurement = &line.trials[0].measurement;

@@ -4,6 +4,7 @@
 mod legend;
 pub(crate) mod untested;
 
+use assay_core::plan::Cell;
 use assay_core::run_file::{NOTE_BLIND_WRITES, NOTE_STRONGER};
 
 use crate::blocks::{Block, Distinct, LITTLE_TIMED, Line, Rate};
@@ -23,6 +24,8 @@ pub enum Mark {
     Refuted,
     /// The engine's writes do not check that the key exists.
     BlindWrites,
+    /// Parameters of the engine were set, so it is not as its authors recommend.
+    OtherSettings,
     /// The driver or the suite noted something else.
     Noted,
     /// The figure is of fewer operations than those of other engines.
@@ -35,12 +38,13 @@ pub enum Mark {
 
 impl Mark {
     /// All marks, those of engines first.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::OwnEngine,
         Self::Stronger,
         Self::Weaker,
         Self::Refuted,
         Self::BlindWrites,
+        Self::OtherSettings,
         Self::Noted,
         Self::FewerOperations,
         Self::Disturbed,
@@ -56,6 +60,7 @@ impl Mark {
             Self::Weaker => "▼",
             Self::Refuted => "†",
             Self::BlindWrites => "○",
+            Self::OtherSettings => "◇",
             Self::Noted => "§",
             Self::FewerOperations => "‡",
             Self::Disturbed => "!",
@@ -71,6 +76,7 @@ impl Mark {
             Self::Weaker => "weaker",
             Self::Refuted => "refuted",
             Self::BlindWrites => "blind_writes",
+            Self::OtherSettings => "other_settings",
             Self::Noted => "noted",
             Self::FewerOperations => "fewer_operations",
             Self::Disturbed => "disturbed",
@@ -86,6 +92,7 @@ impl Mark {
             Self::Weaker => "weaker",
             Self::Refuted => "refuted",
             Self::BlindWrites => "blind writes",
+            Self::OtherSettings => "other settings",
             Self::Noted => "noted",
             Self::FewerOperations => "fewer operations",
             Self::Disturbed => "disturbed",
@@ -143,7 +150,7 @@ impl Marked {
 pub fn of_line(line: &Line<'_>) -> Vec<Marked> {
     let cell = line.cell();
     let mut marks = Distinct::default();
-    if cell.is_of_own_engine() {
+    if cell.engine.is_own() {
         marks.add(Marked::own_engine());
     }
     let (wanted, level) = (cell.durability_wanted, cell.durability);
@@ -162,8 +169,18 @@ pub fn of_line(line: &Line<'_>) -> Vec<Marked> {
         marks.add(Marked::new(Mark::Refuted, why));
     }
     of_notes(Mark::BlindWrites).for_each(|note| marks.add(Marked::new(Mark::BlindWrites, *note)));
+    if let Some(set) = set_parameters(cell) {
+        marks.add(Marked::new(Mark::OtherSettings, format!("with {set}, not its default")));
+    }
     of_notes(Mark::Noted).for_each(|note| marks.add(Marked::new(Mark::Noted, *note)));
     marks.in_order
+}
+
+/// Returns the parameters of an engine that were set, in words; none if none was.
+fn set_parameters(cell: &Cell) -> Option<String> {
+    let set = cell.engine_options.iter().chain(&cell.engine_parameters);
+    let set: Vec<_> = set.map(|(name, value)| format!("{name}={value}")).collect();
+    (!set.is_empty()).then(|| set.join(", "))
 }
 
 /// Returns the mark that a driver's or a suite's note stands for.
@@ -196,19 +213,22 @@ impl Rate {
 /// Marks the figures of one phase of a block.
 pub(crate) struct PhaseMarks<'p> {
     phase: &'p str,
-    /// True if the plan gave engines different options.
+    /// True if the plan gave engines with one number of threads different options.
     options_differ: bool,
     most_operations: u64,
 }
 
 impl<'p> PhaseMarks<'p> {
     pub(crate) fn of(block: &Block<'_>, phase: &'p str) -> Self {
-        let mut options = block.lines.iter().map(|line| &line.cell().options);
-        let first = options.next();
+        let mut lines = block.lines.iter().map(Line::cell);
+        let differs = |cell: &Cell| {
+            let mut others = block.lines.iter().map(Line::cell);
+            others.any(|other| other.threads == cell.threads && other.options != cell.options)
+        };
         let operations = block.lines.iter().map(|line| round_operations(line, phase));
         Self {
             phase,
-            options_differ: options.any(|other| Some(other) != first),
+            options_differ: lines.any(differs),
             most_operations: operations.max().unwrap_or(0),
         }
     }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use assay_core::chart::{Axes, Line, LineChart};
+use assay_core::engine::EngineRef;
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::element::DashedPathElement;
@@ -25,9 +26,9 @@ pub(super) struct Charts<'c> {
     pub(super) title: &'c str,
     pub(super) charts: &'c [LineChart],
     /// The looks of engines.
-    pub(super) looks: &'c HashMap<String, Look>,
+    pub(super) looks: &'c HashMap<&'c EngineRef, Look>,
     /// The texts of engines' marks, by their ids.
-    pub(super) says: &'c HashMap<String, String>,
+    pub(super) says: &'c HashMap<&'c EngineRef, String>,
     /// True if both axes are logarithmic, whatever the charts say.
     pub(super) are_logarithmic: bool,
 }
@@ -43,10 +44,14 @@ impl Charts<'_> {
 
     /// Returns each line's look: its engine's. Lines of one engine differ in their marks.
     fn looks_of<'l>(&self, chart: &'l LineChart) -> Vec<(&'l Line, Look)> {
-        let mut seen: HashMap<&str, usize> = HashMap::new();
+        let mut seen: HashMap<&EngineRef, usize> = HashMap::new();
         let look = |(at, line): (usize, &'l Line)| {
-            let Some(look) = self.looks.get(&line.engine) else { return (line, Look::of(at)) };
-            let before = seen.entry(&line.engine).or_default();
+            let known = line.engine.as_ref().and_then(|engine| {
+                let (engine, look) = self.looks.get_key_value(engine)?;
+                Some((*engine, look))
+            });
+            let Some((engine, look)) = known else { return (line, Look::of(at)) };
+            let before = seen.entry(engine).or_default();
             *before += 1;
             (line, Look { mark: look.mark + *before - 1, ..*look })
         };
@@ -56,7 +61,8 @@ impl Charts<'_> {
     fn head(&self) -> Head {
         let mut keys: Vec<Key> = Vec::new();
         for (line, look) in self.charts.iter().flat_map(|chart| self.looks_of(chart)) {
-            let says = self.says.get(&line.engine).map_or("", String::as_str);
+            let says = line.engine.as_ref().and_then(|engine| self.says.get(engine));
+            let says = says.map_or("", String::as_str);
             let key = Key { sign: Sign::Line(look), label: line.label.clone() + says };
             if !keys.contains(&key) {
                 keys.push(key);

@@ -20,6 +20,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use assay_core::chart::{LineChart, Sheet};
+use assay_core::engine::EngineRef;
 use assay_core::estimate::Spread;
 use assay_core::plan::{Cell, PageCache};
 use assay_core::run_file::RunFile;
@@ -201,8 +202,9 @@ pub fn draw_lines(
     }
     at_most(charts.len() + sheets.len())?;
     font::register();
-    let looks = looks(runs).into_iter().map(|(engine, look)| (engine.to_string(), look)).collect();
-    let (says, are_logarithmic) = (marked_engines(runs), place.is_logarithmic);
+    let looks = looks(runs);
+    let says = marked_engines(runs);
+    let are_logarithmic = place.is_logarithmic;
     let charts_of =
         |title, charts| Charts { title, charts, looks: &looks, says: &says, are_logarithmic };
     let mut paths = Vec::new();
@@ -256,7 +258,7 @@ impl<'b> Key<'b> {
 }
 
 /// Sorts blocks into pictures: those of a suite, a storage mode and a class of sizes.
-fn pictures(blocks: &[Block<'_>], looks: &HashMap<&str, Look>) -> Vec<Picture> {
+fn pictures(blocks: &[Block<'_>], looks: &HashMap<&EngineRef, Look>) -> Vec<Picture> {
     let mut keys = Distinct::default();
     let mut of_key: HashMap<Key<'_>, Vec<&Block<'_>>> = HashMap::new();
     for block in blocks {
@@ -306,7 +308,7 @@ struct Titled {
 
 fn picture(
     blocks: &[&Block<'_>],
-    looks: &HashMap<&str, Look>,
+    looks: &HashMap<&EngineRef, Look>,
     Titled { suite, title, name }: Titled,
 ) -> Option<Picture> {
     let (mut lines, mut phases) = (Distinct::default(), Distinct::default());
@@ -325,7 +327,7 @@ fn picture(
                 };
                 bars.push(Bar {
                     label: text::short(&cell.engine) + &threads,
-                    look: looks.get(cell.engine.as_str()).copied().unwrap_or_default(),
+                    look: looks.get(&cell.engine).copied().unwrap_or_default(),
                 });
             }
         }
@@ -363,11 +365,11 @@ fn picture(
     (!bars.is_empty() && !panels.is_empty()).then_some(Picture { suite, title, name, bars, panels })
 }
 
-/// Returns the short texts of the marks of engines, in parentheses, by their ids.
-fn marked_engines(runs: &[RunFile]) -> HashMap<String, String> {
-    let mut words: HashMap<String, Distinct<String>> = HashMap::new();
+/// Returns the short texts of the marks of engines, in parentheses, by engine.
+fn marked_engines(runs: &[RunFile]) -> HashMap<&EngineRef, String> {
+    let mut words: HashMap<&EngineRef, Distinct<String>> = HashMap::new();
     for line in runs.iter().flat_map(blocks).flat_map(|block| block.lines) {
-        let of_engine = words.entry(line.cell().engine.clone()).or_default();
+        let of_engine = words.entry(&line.trials[0].cell.engine).or_default();
         marks::of_line(&line).iter().for_each(|mark| of_engine.add(text::short(mark.short())));
     }
     words.into_iter().map(|(engine, words)| (engine, in_parentheses(&words))).collect()
@@ -409,7 +411,7 @@ fn figure(line: Option<&&Line<'_>>, phase: &str) -> Figure {
 }
 
 /// Returns the key by which lines belong to one bar.
-fn bar_of<'b>(line: &Line<'b>) -> (&'b str, u32) {
+fn bar_of<'b>(line: &Line<'b>) -> (&'b EngineRef, u32) {
     let cell = &line.trials[0].cell;
     (&cell.engine, cell.threads)
 }

@@ -1,12 +1,15 @@
 //! Texts in pictures, where there is little room.
 
+use std::fmt::Display;
+
 /// The most characters of a label, which is cut beyond them.
 const MOST_CHARACTERS: usize = 60;
 
 /// Returns a label that has room in a legend.
-pub(super) fn short(text: &str) -> String {
+pub(super) fn short(text: impl Display) -> String {
+    let text = text.to_string();
     match text.char_indices().nth(MOST_CHARACTERS) {
-        None => text.to_string(),
+        None => text,
         Some((end, _)) => format!("{}…", &text[..end]),
     }
 }

@@ -2,6 +2,7 @@
 //! line is wrapped.
 
 use std::borrow::Cow;
+use std::fmt::Display;
 
 use console::{Alignment, Style, measure_text_width, pad_str, truncate_str};
 use program_support::printable;
@@ -134,8 +135,8 @@ fn draw_line<'c>(
 }
 
 /// Returns a text for a grid: one line of at most `width` columns, without commands.
-pub(super) fn shown(text: &str, width: usize) -> String {
-    let safe = left_to_right(&printable::line(text)).into_owned();
+pub(super) fn shown(text: impl Display, width: usize) -> String {
+    let safe = left_to_right(&printable::line(&text.to_string())).into_owned();
     truncate_str(&safe, width, "…").into_owned()
 }
 

@@ -1,5 +1,6 @@
 //! Latencies by kind of operation and engine, in the order of the table above.
 
+use assay_core::engine::EngineRef;
 use assay_core::run_file::{Latency, Status};
 
 use super::NAME_WIDTH;
@@ -12,7 +13,7 @@ use crate::latencies::{of_trials, percentiles};
 /// A latency of an engine, over its trials.
 struct Taken<'r> {
     operation: String,
-    engine: &'r str,
+    engine: &'r EngineRef,
     threads: u32,
     latency: Latency,
 }

@@ -10,7 +10,8 @@ mod ranking;
 use std::collections::{HashMap, HashSet};
 
 use assay_core::doctor::{Finding, Gravity};
-use assay_core::plan::{Cell, OTHER_BUILD, PageCache};
+use assay_core::engine::{EngineRef, WhichBuild};
+use assay_core::plan::{Cell, PageCache};
 use assay_core::run_file::{NO_TIME, RunFile, Status};
 use assay_driver::{Durability, Storage};
 use console::Style;
@@ -58,7 +59,12 @@ pub fn render(run: &RunFile, view: View) -> String {
     }
     if let Some(baseline) = &run.baseline {
         out.push('\n');
-        paragraph(&mut out, &[format!("{OTHER_BUILD}: {}", baseline.words())], "", view.width);
+        paragraph(
+            &mut out,
+            &[format!("{}: {}", WhichBuild::Other, baseline.words())],
+            "",
+            view.width,
+        );
     }
     match view.details {
         true => details::of_run(&mut out, run, view.width),
@@ -75,11 +81,11 @@ struct Known<'r> {
 
 /// The engines that did the same work in another storage mode.
 #[derive(Default)]
-struct Elsewhere<'r>(HashMap<(&'r str, u64, &'r str), Distinct<&'r str>>);
+struct Elsewhere<'r>(HashMap<(&'r str, u64, &'r str), Distinct<&'r EngineRef>>);
 
 impl<'r> Elsewhere<'r> {
     fn of(blocks: &'r [Block<'r>]) -> Self {
-        let mut engines: HashMap<_, Distinct<&str>> = HashMap::new();
+        let mut engines: HashMap<_, Distinct<&EngineRef>> = HashMap::new();
         for block in blocks {
             let of_work = engines.entry(Self::key(block.cell)).or_default();
             block.lines.iter().for_each(|line| of_work.add(&line.cell().engine));
@@ -92,8 +98,8 @@ impl<'r> Elsewhere<'r> {
     }
 
     /// Returns the engines that have no line in a block.
-    fn without_line_in(&self, block: &Block<'_>) -> Vec<&'r str> {
-        let here: HashSet<_> = block.lines.iter().map(|line| line.cell().engine.as_str()).collect();
+    fn without_line_in(&self, block: &Block<'_>) -> Vec<&'r EngineRef> {
+        let here: HashSet<_> = block.lines.iter().map(|line| &line.cell().engine).collect();
         let all = self.0.get(&Self::key(block.cell));
         let all = all.into_iter().flat_map(|engines| &engines.in_order);
         all.copied().filter(|engine| !here.contains(engine)).collect()
@@ -192,11 +198,6 @@ impl Drawing<'_, '_> {
                 parts.add(format!("killed {}", self.legend.note(why.clone())));
             }
             _ => {}
-        }
-        let set = cell.engine_options.iter().chain(&cell.engine_parameters);
-        let set: Vec<_> = set.map(|(name, value)| format!("{name}={value}")).collect();
-        if !set.is_empty() {
-            parts.add(self.legend.note(format!("with {}", set.join(", "))));
         }
         for note in notes {
             parts.add(self.legend.note(note.text));
@@ -381,7 +382,7 @@ fn has_several_threads(block: &Block<'_>) -> bool {
 
 /// Adds the engines that are not in the table, with the reason if it is known.
 fn not_measured(out: &mut String, block: &Block<'_>, elsewhere: &Elsewhere<'_>, width: usize) {
-    let mut by_reason: Vec<(Option<&str>, Distinct<&str>)> = Vec::new();
+    let mut by_reason: Vec<(Option<&str>, Distinct<&EngineRef>)> = Vec::new();
     let mut positions = HashMap::new();
     let mut add = |why, engine| {
         let at = *positions.entry(why).or_insert(by_reason.len());
@@ -392,7 +393,7 @@ fn not_measured(out: &mut String, block: &Block<'_>, elsewhere: &Elsewhere<'_>, 
     };
     for line in block.lines.iter().filter(|line| is_absent(line)) {
         if let Some(Status::Unsupported(why) | Status::Unavailable(why)) = line.trouble() {
-            add(Some(why.as_str()), line.cell().engine.as_str());
+            add(Some(why.as_str()), &line.cell().engine);
         }
     }
     elsewhere.without_line_in(block).into_iter().for_each(|engine| add(None, engine));

@@ -307,6 +307,12 @@ const MARKS = {
     words: "blind writes: they do not look",
     plant: (run) => note(run, "sqlite", "blind writes: they do not look"),
   },
+  "◇": {
+    words: "with page_size=8192, not its default",
+    plant: (run) => run.cells.forEach(({ cell }) => {
+      if (cell.engine === "sqlite") cell.engine_options.page_size = "8192";
+    }),
+  },
   "§": { words: "something else", plant: (run) => note(run, "sqlite", "something else") },
 };
 

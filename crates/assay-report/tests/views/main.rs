@@ -99,7 +99,8 @@ fn trials_of_an_engine_are_one_line() {
     let run = run();
     let blocks = blocks::blocks(&run);
     assert_eq!(blocks.len(), 1);
-    let engines: Vec<_> = blocks[0].lines.iter().map(|line| &line.cell().engine).collect();
+    let engines: Vec<_> =
+        blocks[0].lines.iter().map(|line| line.cell().engine.id.as_str()).collect();
     assert_eq!(engines, ["quick", "careful", "lost", "liar", "absent"]);
     let insert = blocks[0].lines[0].rate("insert").expect("it was measured");
     // The two trials' rates are 1,000,000 and 333,333 a second.
@@ -193,7 +194,7 @@ fn a_round_without_time_has_no_rate_anywhere() {
 fn a_wrong_answer_has_no_figure_anywhere() {
     let run = run();
     let blocks = blocks::blocks(&run);
-    let liar = blocks[0].lines.iter().find(|l| l.cell().engine == "liar").expect("a line");
+    let liar = blocks[0].lines.iter().find(|l| l.cell().engine.id == "liar").expect("a line");
     assert_eq!(liar.rate("query"), None);
     let text = render(&run, table::DETAILED);
     let line = text.lines().find(|line| line.contains("liar")).expect("its line");
@@ -253,7 +254,7 @@ fn pictures_show_what_was_measured_and_nothing_else() {
 fn a_picture_of_nothing_is_an_error_and_no_file() {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let mut empty = run();
-    empty.cells.retain(|result| result.cell.engine == "liar" || result.cell.calibration);
+    empty.cells.retain(|result| result.cell.engine.id == "liar" || result.cell.calibration);
     let error = draw(&[empty], folder.path(), BARS).expect_err("nothing to draw");
     assert!(error.to_string().contains("nothing to draw"), "{error}");
     assert_eq!(std::fs::read_dir(folder.path()).expect("folder").count(), 0);
@@ -454,7 +455,7 @@ fn engines_of_one_run_are_compared_trial_by_trial() {
     // Both are slowed by what happens to the machine, the second is always a tenth slower.
     let mut run = trials_of("quick", &[1000, 2000, 4000, 8000, 16000]);
     run.cells.extend(trials_of("careful", &[1100, 2200, 4400, 8800, 17600]).cells);
-    let comparison = compare::engines(&run, "quick", "careful");
+    let comparison = compare::engines(&run, &"quick".into(), &"careful".into());
     let Bounds { low, high } = comparison.lines[0].ratio.test.expect("five trials").interval;
     assert!(low > 0.90 && high < 0.92, "{comparison:?}");
     assert_eq!(comparison.lines[0].engine, "careful : quick");
@@ -468,10 +469,10 @@ fn large_runs_are_shown() {
     let count = if long { 60_000 } else { 6_000 };
     let shapes: [fn(u32, &mut Cell); 4] = [
         |number, cell| cell.rows = u64::from(number),
-        |number, cell| cell.engine = format!("engine-{number}"),
+        |number, cell| cell.engine = format!("engine-{number}").into(),
         |number, cell| cell.trial = number,
         |number, cell| {
-            cell.engine = format!("engine-{}", number % 20);
+            cell.engine = format!("engine-{}", number % 20).into();
             cell.variant = format!("variant {}", number / 20 % 30);
             cell.trial = 1 + number / 600;
         },
@@ -496,7 +497,7 @@ fn large_runs_are_shown() {
         let folder = tempfile::tempdir().expect("a temporary directory");
         let paths = draw(std::slice::from_ref(&large), folder.path(), BARS).expect("pictures");
         assert!(!paths.is_empty());
-        let own = compare::engines(&large, "engine-1", "engine-2");
+        let own = compare::engines(&large, &"engine-1".into(), &"engine-2".into());
         assert!(compare::render(&own, 80).is_ok());
     }
 }

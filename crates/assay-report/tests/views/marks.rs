@@ -2,7 +2,8 @@
 
 use assay_core::chart::{Axes, Line, LineChart};
 use assay_core::durability::{Holding, Verdicts};
-use assay_core::plan::{Cell, OWN_ENGINE};
+use assay_core::engine::OWN_ENGINE;
+use assay_core::plan::Cell;
 use assay_core::run_file::{CellResult, NOTE_BLIND_WRITES, NOTE_STRONGER, RunFile, Status};
 use assay_core::usage::Usage;
 use assay_driver::{Durability, Storage};
@@ -27,6 +28,9 @@ fn with_mark(mark: Mark) -> RunFile {
         Mark::Weaker => subject.cell.durability = Durability::None,
         Mark::Refuted => subject.refuted = Some("subject at periodic: refuted".into()),
         Mark::BlindWrites => note(&mut subject, &format!("{NOTE_BLIND_WRITES}all of them")),
+        Mark::OtherSettings => {
+            subject.cell.engine_options.insert("page_size".into(), "8192".into());
+        }
         Mark::Noted => note(&mut subject, "a note of its own"),
         Mark::FewerOperations => {
             subject.cell.options = serde_json::json!({ "insert": 10 });
@@ -60,6 +64,7 @@ fn words(mark: Mark) -> &'static str {
         Mark::Weaker => "at none, its strongest level",
         Mark::Refuted => "subject at periodic: refuted",
         Mark::BlindWrites => "blind writes: all of them",
+        Mark::OtherSettings => "with page_size=8192, not its default",
         Mark::Noted => "a note of its own",
         Mark::FewerOperations => "of fewer operations than the others",
         Mark::Disturbed => "had less than 95 % of a processor",
@@ -174,7 +179,7 @@ fn line_charts_say_every_mark_of_engines() {
     for mark in Mark::ALL.into_iter().filter(|mark| !mark.is_of_figures()) {
         let run = with_mark(mark);
         let (engine, points) = (run.cells[0].cell.engine.clone(), vec![(1.0, 1.0), (2.0, 2.0)]);
-        let line = Line { label: engine.clone(), engine, points };
+        let line = Line { label: engine.to_string(), engine: Some(engine), points };
         let chart = LineChart {
             name: "chart".into(),
             title: "chart".into(),
@@ -202,7 +207,7 @@ fn every_view_names_engines_whose_level_no_crash_test_has_looked_at() {
     };
     let with = |storage, untested: &[&str]| {
         let mut cells = vec![of("one", storage), of("two", storage), of("three", storage)];
-        for result in cells.iter_mut().filter(|of| untested.contains(&of.cell.engine.as_str())) {
+        for result in cells.iter_mut().filter(|of| untested.contains(&of.cell.engine.id.as_str())) {
             result.held = None;
         }
         RunFile { cells, planned_cells: 3, ..run() }

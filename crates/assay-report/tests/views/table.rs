@@ -54,11 +54,11 @@ fn levels_that_no_crash_test_has_looked_at_are_named() {
     };
     let said = "no crash test has looked at the level of ";
     assert!(told(&run).contains(&format!("{said}any engine here")), "{}", told(&run));
-    for cell in run.cells.iter_mut().filter(|result| result.cell.engine == "quick") {
+    for cell in run.cells.iter_mut().filter(|result| result.cell.engine.id == "quick") {
         cell.held = Some(Holding { words: "it held".into(), most: 0.1 });
     }
     assert!(told(&run).contains(&format!("{said}careful (assay crash does)")), "{}", told(&run));
-    for cell in run.cells.iter_mut().filter(|result| result.cell.engine == "careful") {
+    for cell in run.cells.iter_mut().filter(|result| result.cell.engine.id == "careful") {
         cell.refuted = Some("it lost commits".into());
     }
     assert!(!told(&run).contains(said), "{}", told(&run));
@@ -251,7 +251,7 @@ fn no_line_is_wider_than_the_terminal() {
     for result in &mut run.cells {
         let more = (0..9).map(|at| phase(&format!("{} {at}", names[at % 3]), 1, &[123]));
         result.measurement.phases.extend(more);
-        result.cell.engine += "-with-a-name-of-very-many-letters-1234567890-数据库";
+        result.cell.engine.id += "-with-a-name-of-very-many-letters-1234567890-数据库";
         result.measurement.notes.push("a note of several words ".repeat(9));
     }
     let mut blocks = Vec::new();

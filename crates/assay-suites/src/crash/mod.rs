@@ -16,7 +16,7 @@ use std::path::PathBuf;
 
 use assay_core::tape::Records;
 use assay_driver::error::Result;
-use assay_driver::{Driver, Durability, KeyKind, OpenSpec, Storage, Store};
+use assay_driver::{Driver, Durability, Endpoint, KeyKind, OpenSpec, Storage, Store};
 use serde::{Deserialize, Serialize};
 
 pub use check::check;
@@ -58,8 +58,8 @@ fn rows(job: &Job, driver: &dyn Driver) -> u32 {
 }
 
 fn open(job: &Job, driver: &dyn Driver, ledger: &Ledger, create: bool) -> Result<Box<dyn Store>> {
-    driver.open(&OpenSpec {
-        dir: job.dir.clone(),
+    let spec = OpenSpec {
+        endpoint: Endpoint::Directory(job.dir.clone()),
         create,
         storage: Storage::Disk,
         durability: job.durability,
@@ -69,7 +69,7 @@ fn open(job: &Job, driver: &dyn Driver, ledger: &Ledger, create: bool) -> Result
         threads: 1,
         cache_bytes: None,
         volumes: None,
-        options: driver.profile().options_with(&job.options),
         parameters: BTreeMap::new(),
-    })
+    };
+    driver.open(&spec.with(job.options.clone()))
 }

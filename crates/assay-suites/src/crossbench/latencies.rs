@@ -5,14 +5,13 @@ use assay_core::random::derive;
 use assay_core::tape::{Population, Tape};
 use assay_core::timing::{Action, Clock, Timed};
 use assay_driver::error::Result;
-use serde::{Deserialize, Serialize};
 
 use super::{DELETE, INSERT, Run};
-use crate::cell::Session;
-use crate::phases::{Visit, crew_visit, telling};
+use crate::phases::{Crew, Visit, crew_visit, telling};
+use crate::session::Session;
 
 /// The option to take latencies, and how.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Latencies {
     /// Operations per second that arrive at all threads together; none: a closed loop.
     pub rate: Option<u64>,
@@ -38,7 +37,7 @@ impl Run<'_> {
         (population, tape, count): (&Population, &Tape, u64),
         action: Action,
     ) -> Result<()> {
-        let (Some(Latencies { rate }), threads) = (self.options.latencies, self.cell.threads)
+        let (Some(Latencies { rate }), threads) = (self.options.latencies(), self.cell.threads)
         else {
             return Ok(());
         };
@@ -54,10 +53,11 @@ impl Run<'_> {
         };
         let mut told = telling(self.report, phase, (1, 1), visit.count, threads);
         let seed = derive(derive(self.cell.seed, "arrivals"), phase);
-        let crew = crew_visit(session, threads, &visit, &mut told, &|round, thread| {
-            let of_thread = |rate| Arrivals::new(rate, (thread, threads), seed);
-            round.one_by_one(action, Stopwatch::new(1, rate.map(of_thread)))
-        })?;
+        let crew =
+            crew_visit(&mut Crew::Fresh(session, threads), &visit, &mut told, &|round, thread| {
+                let of_thread = |rate| Arrivals::new(rate, (thread, threads), seed);
+                round.one_by_one(action, Stopwatch::new(1, rate.map(of_thread)))
+            })?;
         let (timed, stopwatches): (Vec<_>, Vec<_>) = crew.into_iter().unzip();
         let (timed, _) = Timed::of_crew(timed);
         if let Some(taken) = summary(stopwatches, &[phase]) {
@@ -72,7 +72,7 @@ impl Run<'_> {
         session: &mut Session<'_>,
         visited: (&Population, &Tape, u64),
     ) -> Result<()> {
-        if self.options.latencies.is_none() {
+        if !self.options.latency {
             return Ok(());
         }
         session.marker.in_progress = true;

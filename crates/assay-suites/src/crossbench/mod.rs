@@ -6,6 +6,7 @@
 
 pub mod ladder;
 pub mod latencies;
+mod options;
 pub mod published;
 pub mod route;
 mod survival;
@@ -13,22 +14,22 @@ mod survival;
 use std::fmt;
 
 use assay_core::chart::LineChart;
-use assay_core::crew::{Pace, Spans};
 use assay_core::plan::{Cell, PageCache};
 use assay_core::random::{derive, mix};
 use assay_core::run_file::{Phase, RunFile};
-use assay_core::tape::{Order, Population, Records, Tape, TapeHash};
-use assay_core::timing::{Action, Clock, Round, Timed};
+use assay_core::tape::{Order, Population, Records, Tape};
+use assay_core::timing::{Action, Round, Timed};
 use assay_driver::error::{Error, Result};
 use assay_driver::schema::Schema;
-use assay_driver::{Change, Connection, Transactions};
-use serde::{Deserialize, Serialize};
+use assay_driver::{Change, Transactions};
+use program_support::exit::{Failure, Outcome};
 
-use crate::cell::{Needs, Progress, Report, Session};
-use crate::phases::{Growing, LOAD, Visit, clock_in_words, crew_round, kept, telling};
-use crate::repeats::{Repeats, is_zero};
+use crate::options::{Part, Threads};
+use crate::phases::{Crew, Growing, LOAD, Visit, clock_in_words, crew_round, telling};
+use crate::repeats::Repeats;
+use crate::session::{Needs, Report, Session};
 use crate::suite::{CALIBRATION_COUNT, CellLook, CellRun, StoreUse, Suite};
-use latencies::Latencies;
+pub use options::{Fill, Keys, Options};
 use route::Routes;
 use survival::{Deleted, Left};
 
@@ -48,65 +49,6 @@ const DELETE: &str = "delete";
 
 /// The number of rounds of query and of update.
 const ROUNDS: usize = 10;
-
-/// The keys of the routes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Keys {
-    /// Consecutive prefixes from 10.1.1.0 upward, as published. They flatter hashes that leave
-    /// integers as they are.
-    Dense,
-    /// Prefixes spread over the whole 32-bit range, as many as the dense ones.
-    Sparse,
-}
-
-/// Writes the name for variants and the markers of stores: the words must never change.
-impl fmt::Display for Keys {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Dense => "dense keys",
-            Self::Sparse => "sparse keys",
-        })
-    }
-}
-
-/// The way in which the store gets its rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Fill {
-    /// One transaction a row.
-    Insert,
-    /// One transaction for all.
-    Load,
-    /// The rows exist from an earlier run.
-    Open,
-}
-
-/// The options of a cell of this suite: the published ones.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Options {
-    /// The way in which the store gets its rows.
-    pub fill: Fill,
-    /// Lookups in each round; none for 0.
-    pub query: u64,
-    /// Updates in each round; none for 0.
-    pub update: u64,
-    /// Rows deleted at the end, at most all; none for 0.
-    pub delete: u64,
-    /// True if rows are visited in order instead of at random.
-    pub sequential: bool,
-    /// The keys of the routes.
-    pub keys: Keys,
-    /// The most repeats of disturbed rounds of the queries, and of the updates.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub repeats: u32,
-    /// The option to take latencies too.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub latencies: Option<Latencies>,
-    /// The clock, which may stop within a round for the instrument's work.
-    #[serde(default, skip_serializing_if = "Clock::stops")]
-    pub clock: Clock,
-}
 
 /// Bytes of a route.
 const RECORD_BYTES: u64 = 34;
@@ -142,12 +84,41 @@ impl Suite for CrossBench {
     // The published name of the suite describes its cells.
     const SHOWS_VARIANT: bool = false;
     const PUBLISHES_BARS: bool = true;
+    const SHORTER: &'static str = "-i 100k -q 100k -u 20k";
+
+    fn parts(options: Options) -> Outcome<Vec<Part<Options>>> {
+        let (fill, rows) = options.filled();
+        if rows == 0 {
+            return Err(Failure::Usage(
+                "-r 0 leaves nothing to measure; it is for -H, which prints the header".into(),
+            ));
+        }
+        if rows > MOST_ROWS {
+            return Err(Failure::Usage(format!(
+                "{rows} rows are more than there are different keys ({MOST_ROWS})"
+            )));
+        }
+        let counts = Threads::each(&options.threads);
+        if fill == Fill::Open && counts.len() > 1 {
+            return Err(Failure::Usage(
+                "-r opens the one store that is there, so there can be one number of threads"
+                    .into(),
+            ));
+        }
+        let options = options.filled_by(fill, rows);
+        let part = |threads| Part {
+            rows,
+            threads,
+            options: Options { threads: vec![Threads::one(threads)], ..options.clone() },
+        };
+        Ok(counts.into_iter().map(part).collect())
+    }
 
     fn variant(options: &Options) -> String {
         let access = if options.sequential { "sequential" } else { "random" };
         let latencies =
-            options.latencies.map_or_else(String::new, |l| format!(", {}", l.variant()));
-        let clock = clock_in_words(options.clock);
+            options.latencies().map_or_else(String::new, |l| format!(", {}", l.variant()));
+        let clock = clock_in_words(options.continuous.clock());
         format!("{access} access, {}{latencies}{clock}", options.keys)
     }
 
@@ -155,12 +126,11 @@ impl Suite for CrossBench {
         let CellRun { cell, options, driver, measurement, report } = run;
         let routes = Routes::new(options.keys, cell.seed);
         let schema = routes.schema().clone();
-        let keep = options.fill == Fill::Open;
+        let keep = options.filled().0 == Fill::Open;
         let needs = Needs { keep, ..needs(cell, options, &schema) };
         let mut session = Session::open(cell, driver, &needs, measurement)?;
-        session.note_clock(options.clock);
-        let run =
-            Run { cell, options: *options, routes, check: driver.profile().keeps_data, report };
+        session.note_clock(options.continuous.clock());
+        let run = Run { cell, options, routes, check: driver.profile().keeps_data, report };
         run.phases(session)
     }
 
@@ -169,8 +139,8 @@ impl Suite for CrossBench {
     }
 
     fn operations(cell: &Cell, options: &Options) -> Option<u64> {
-        let filled = if options.fill == Fill::Open { 0 } else { cell.rows };
-        let more = u64::from(options.latencies.is_some());
+        let filled = if options.filled().0 == Fill::Open { 0 } else { cell.rows };
+        let more = u64::from(options.latency);
         let rounds =
             options.query.saturating_add(options.update).saturating_mul(ROUNDS as u64 + more);
         let deleted = options.delete.min(cell.rows).saturating_mul(1 + 2 * more);
@@ -178,7 +148,7 @@ impl Suite for CrossBench {
     }
 
     fn commits(cell: &Cell, options: &Options) -> Option<u64> {
-        let filled = match options.fill {
+        let filled = match options.filled().0 {
             Fill::Insert => cell.rows,
             Fill::Load => 1,
             Fill::Open => 0,
@@ -192,23 +162,22 @@ impl Suite for CrossBench {
     }
 
     fn store_use(options: &Options) -> StoreUse {
-        match options.fill {
+        match options.filled().0 {
             Fill::Insert | Fill::Load => StoreUse::Makes,
             Fill::Open => StoreUse::Opens,
         }
     }
 
     fn calibration(options: &Options) -> Option<Options> {
+        let (fill, rows) = options.filled();
+        let fill = if fill == Fill::Load { Fill::Load } else { Fill::Insert };
         Some(Options {
-            fill: match options.fill {
-                Fill::Load => Fill::Load,
-                Fill::Insert | Fill::Open => Fill::Insert,
-            },
             query: options.query.min(CALIBRATION_COUNT),
             update: options.update.min(CALIBRATION_COUNT),
             delete: options.delete.min(CALIBRATION_COUNT),
-            latencies: None,
-            ..*options
+            latency: false,
+            rate: None,
+            ..options.clone().filled_by(fill, rows)
         })
     }
 
@@ -231,7 +200,7 @@ fn number_of(round: usize, attempt: u32) -> u32 {
 
 struct Run<'r> {
     cell: &'r Cell,
-    options: Options,
+    options: &'r Options,
     routes: Routes,
     check: bool,
     report: &'r mut Report<'r>,
@@ -318,7 +287,7 @@ impl Run<'_> {
     /// Inserts or loads all rows, or takes the existing ones.
     fn fill(&mut self, session: &mut Session<'_>, plan: Plan) -> Result<()> {
         let all = Population::all(self.cell.rows);
-        if self.options.fill == Fill::Open {
+        if self.options.filled().0 == Fill::Open {
             if !self.check {
                 session.marker.population = all;
             }
@@ -334,7 +303,7 @@ impl Run<'_> {
             }
             return Ok(());
         }
-        let load = self.options.fill == Fill::Load;
+        let load = self.options.filled().0 == Fill::Load;
         let plan = Plan { name: if load { LOAD } else { plan.name }, ..plan };
         let at_once = load && session.profile().transactions != Transactions::None;
         if load && !at_once {
@@ -369,7 +338,7 @@ impl Run<'_> {
         session.settle()?;
         let population = session.marker.population.clone();
         self.rounds(session, &plan, &population, &|round, number| round.updates(birth, number))?;
-        let version = number_of(ROUNDS, self.options.repeats) + 1;
+        let version = number_of(ROUNDS, self.options.repeats.repeats) + 1;
         self.add_latencies(session, &plan, Action::Update { column: birth, version })
     }
 
@@ -404,14 +373,8 @@ impl Run<'_> {
         })
     }
 
-    /// Returns true if each round of a phase needs new connections: for several threads, and for a
-    /// store that is closed before each round.
-    fn has_rounds_apart(&self, plan: &Plan) -> bool {
-        let is_cooled = self.cell.page_cache == PageCache::Cold && plan.seeds.len() > 1;
-        (self.cell.threads > 1 && plan.name != LOAD) || is_cooled
-    }
-
-    /// Runs the rounds of a phase, by one thread on one connection.
+    /// Runs the rounds of a phase, by one crew: one thread keeps its connection, unless the store is
+    /// closed before each round, to drop its page cache.
     fn rounds(
         &mut self,
         session: &mut Session<'_>,
@@ -419,93 +382,36 @@ impl Run<'_> {
         population: &Population,
         work: &Work<'_>,
     ) -> Result<()> {
+        let threads = if plan.name == LOAD { 1 } else { self.cell.threads };
+        let is_cooled = self.cell.page_cache == PageCache::Cold && plan.seeds.len() > 1;
         let rows = population.rows();
-        if self.has_rounds_apart(plan) {
-            return self.rounds_apart(session, plan, population, work);
-        }
-        let mut repeats = plan.repeats(self);
-        let (routes, check, report) = (&self.routes, self.check, &mut *self.report);
-        let clock = self.options.clock;
-        session.phase(|connection: &mut dyn Connection| {
-            let mut phase = Phase {
-                name: plan.name.into(),
-                published_top: plan.published_top,
-                threads: 1,
-                ..Phase::default()
-            };
-            let mut tape_hash = TapeHash::default();
-            for (seed, number) in plan.seeds.iter().zip(1..) {
-                let tape = Tape::new(plan.order, *seed, population.live());
-                let mut progress = Progress {
-                    phase: plan.name.into(),
-                    round: number,
-                    rounds: plan.seeds.len(),
-                    done: 0,
-                    total: plan.count,
-                };
-                let (timed, taken) = repeats.least_disturbed(|attempt| {
-                    let round = Round {
-                        connection: &mut *connection,
-                        pace: &mut Pace::alone(),
-                        records: routes,
-                        rows: &rows,
-                        tape: &tape,
-                        positions: 0..plan.count,
-                        clock,
-                        check,
-                        progress: &mut |done| {
-                            progress.done = done;
-                            report(&progress);
-                        },
-                    };
-                    let timed = work(round, number_of(number, attempt))?;
-                    let taken = Spans::taken(std::slice::from_ref(&timed.spans));
-                    Ok((timed, taken))
-                })?;
-                tape_hash.add(timed.tape.value());
-                phase.checked += timed.checked;
-                phase.rounds.push(kept(timed.operations, taken));
-            }
-            phase.tape_hash = format!("{:016x}", tape_hash.value());
-            phase.repeats = repeats.done();
-            Ok(phase)
-        })
-    }
-
-    /// Runs the rounds of a phase, shared out to the threads of the cell, each on new connections.
-    /// The page cache of a cold cell is dropped before each of them.
-    fn rounds_apart(
-        &mut self,
-        session: &mut Session<'_>,
-        plan: &Plan,
-        population: &Population,
-        work: &Work<'_>,
-    ) -> Result<()> {
-        let threads = self.cell.threads;
         let mut phase = Growing::new(plan.name, threads);
         let mut repeats = plan.repeats(self);
-        for (seed, number) in plan.seeds.iter().zip(1..) {
-            let visit = Visit {
-                records: &self.routes,
-                rows: &population.rows(),
-                tape: &Tape::new(plan.order, *seed, population.live()),
-                count: plan.count,
-                multiple_of: 1,
-                clock: self.options.clock,
-                check: self.check,
-            };
-            if number > 1 {
-                session.cool()?;
+        Crew::of(session, threads, !is_cooled, &mut |crew| {
+            for (seed, number) in plan.seeds.iter().zip(1..) {
+                if number > 1 {
+                    crew.cool()?;
+                }
+                let visit = Visit {
+                    records: &self.routes,
+                    rows: &rows,
+                    tape: &Tape::new(plan.order, *seed, population.live()),
+                    count: plan.count,
+                    multiple_of: 1,
+                    clock: self.options.continuous.clock(),
+                    check: self.check,
+                };
+                let of = (number, plan.seeds.len());
+                let mut told = telling(self.report, plan.name, of, plan.count, threads);
+                let (timed, taken) = repeats.least_disturbed(|attempt| {
+                    crew_round(crew, &visit, &mut told, &|round| {
+                        work(round, number_of(number, attempt))
+                    })
+                })?;
+                phase.round(&timed, taken);
             }
-            let of = (number, plan.seeds.len());
-            let mut told = telling(self.report, plan.name, of, plan.count, threads);
-            let (timed, taken) = repeats.least_disturbed(|attempt| {
-                crew_round(session, threads, &visit, &mut told, &|round| {
-                    work(round, number_of(number, attempt))
-                })
-            })?;
-            phase.round(&timed, taken);
-        }
+            Ok(())
+        })?;
         let published_top = plan.published_top;
         session.keep(Phase { published_top, ..phase.done_with(&repeats) });
         Ok(())

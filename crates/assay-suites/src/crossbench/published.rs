@@ -47,7 +47,7 @@ pub fn text(result: &CellResult, show: Show) -> Result<String, fmt::Error> {
         Storage::Ramdisk => "RAMDISK",
         Storage::Disk => "ONDISK",
     };
-    let name = &result.measurement.engine_name;
+    let name = result.published_name();
     if !show.quiet && !result.measurement.phases.is_empty() {
         let location = match &cell.dir {
             Some(dir) => dir.display().to_string(),
@@ -107,7 +107,7 @@ fn row(result: &CellResult) -> String {
         mean_of_top(&rates, phase.published_top).map_or(0, |rate| rate as u64).to_string()
     };
     columns([
-        result.measurement.engine_name.clone(),
+        result.published_name(),
         result.cell.rows.to_string(),
         published(&[INSERT, LOAD]),
         published(&[QUERY]),

@@ -6,8 +6,10 @@
 //! `docs/suites/nudb.md` says where this departs from the original and why.
 
 mod items;
+mod options;
 pub mod published;
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use assay_core::chart::LineChart;
@@ -17,16 +19,17 @@ use assay_core::random::{derive, mix};
 use assay_core::run_file::{Phase, RunFile};
 use assay_core::sample::{Expected, compare, sample};
 use assay_core::tape::{Order, Population, Records, Tape};
-use assay_core::timing::Clock;
 use assay_driver::error::Result;
-use serde::{Deserialize, Serialize};
+use program_support::exit::Outcome;
 
-use crate::cell::{Needs, Report, Session};
-use crate::phases::{Growing, Offset, Visit, clock_in_words, crew_round, telling};
+use crate::options::Part;
+use crate::phases::{Crew, Growing, Offset, Visit, clock_in_words, crew_round, telling};
 use crate::reopened::Reopened;
-use crate::repeats::{Repeats, is_zero};
+use crate::repeats::Repeats;
+use crate::session::{Needs, Report, Session};
 use crate::suite::{CALIBRATION_COUNT, CellLook, CellRun, Nothing, Suite};
 use items::Items;
+pub use options::Options;
 
 /// The id of the suite.
 pub const ID: &str = "nudb";
@@ -37,26 +40,6 @@ pub struct Nudb;
 /// The phases, after which the published tables are named.
 const INSERT: &str = "insert";
 const FETCH: &str = "fetch";
-
-/// The most bytes of a key.
-pub const MOST_KEY_BYTES: u32 = 64 * 1024;
-
-/// The options of a cell of this suite.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Options {
-    /// Bytes of a key.
-    pub key_size: u32,
-    /// The number of items fetched after all inserts; in batch mode, in each batch.
-    pub fetches: u64,
-    /// The number of items inserted in each batch; absent: all at once.
-    pub batch_size: Option<u64>,
-    /// The most repeats of disturbed rounds of fetches.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub repeats: u32,
-    /// The clock, which may stop within a round for the instrument's work.
-    #[serde(default, skip_serializing_if = "Clock::stops")]
-    pub clock: Clock,
-}
 
 /// The mean bytes of a value, which has 250 to 750.
 const MEAN_VALUE_BYTES: u64 = 500;
@@ -85,24 +68,32 @@ impl Suite for Nudb {
     const ID: &'static str = ID;
     const ABOUT: &'static str = "inserts records of a key and a value, then fetches some of them";
     const REVISION: u32 = 3;
+    const SHORTER: &'static str = "--inserts 10k --fetches 10k";
+
+    fn parts(options: Options) -> Outcome<Vec<Part<Options>>> {
+        options.parts()
+    }
+
+    fn parameters(options: &Options) -> BTreeMap<String, String> {
+        let block_size = options.block_size.map(|size| ("block_size".into(), size.to_string()));
+        let load_factor = options.load_factor.map(|of| ("load_factor".into(), of.to_string()));
+        block_size.into_iter().chain(load_factor).collect()
+    }
 
     fn variant(options: &Options) -> String {
-        let (size, clock) = (options.key_size, clock_in_words(options.clock));
+        let (size, clock) = (options.key_size, clock_in_words(options.continuous.clock()));
         let batches = options.batch_size.map(|size| format!(", batches of {size}"));
         format!("keys of {size} bytes{}{clock}", batches.unwrap_or_default())
     }
 
     fn run(run: CellRun<'_, Options>) -> Result<Option<Nothing>> {
         let CellRun { cell, options, driver, measurement, report } = run;
-        let ignored: Vec<_> = cell
-            .engine_parameters
-            .keys()
-            .filter(|name| !driver.profile().parameters.contains(&name.as_str()))
-            .cloned()
-            .collect();
+        let given = Self::parameters(options).into_keys();
+        let is_ignored = |name: &String| driver.profile().parameter(name).is_none();
+        let ignored: Vec<_> = given.filter(is_ignored).collect();
         let items = Items::new(options.key_size, cell.seed);
         let mut session = Session::open(cell, driver, &needs(cell, &items), measurement)?;
-        session.note_clock(options.clock);
+        session.note_clock(options.continuous.clock());
         if !ignored.is_empty() {
             session.note(format!(
                 "ignored, since the engine has no such setting: {}",
@@ -133,7 +124,7 @@ impl Suite for Nudb {
 
     fn operations(cell: &Cell, options: &Options) -> Option<u64> {
         let batches = options.batch_size.map_or(1, |size| cell.rows / size);
-        Some(cell.rows.saturating_add(options.fetches.saturating_mul(batches)))
+        Some(cell.rows.saturating_add(options.fetches().saturating_mul(batches)))
     }
 
     fn commits(cell: &Cell, _: &Options) -> Option<u64> {
@@ -145,7 +136,7 @@ impl Suite for Nudb {
     }
 
     fn calibration(options: &Options) -> Option<Options> {
-        Some(Options { fetches: options.fetches.min(CALIBRATION_COUNT), ..options.clone() })
+        Some(Options { fetches: Some(options.fetches().min(CALIBRATION_COUNT)), ..options.clone() })
     }
 
     fn published(run: &RunFile, _: &str) -> std::result::Result<String, fmt::Error> {
@@ -211,7 +202,7 @@ impl Bench<'_> {
     /// Inserts the items of a batch in the order of their numbers; their keys are random.
     fn insert(
         &self,
-        session: &Session<'_>,
+        session: &mut Session<'_>,
         phase: &mut Growing,
         (batch, batches): (usize, usize),
         count: u64,
@@ -224,12 +215,14 @@ impl Bench<'_> {
             tape: &Tape::new(Order::Sequential, 0, count),
             count,
             multiple_of: 1,
-            clock: self.options.clock,
+            clock: self.options.continuous.clock(),
             check: self.check,
         };
         let mut told = telling(report, INSERT, (batch + 1, batches), count, 1);
         let (timed, taken) =
-            crew_round(session, 1, &visit, &mut told, &|round| round.inserts(false))?;
+            crew_round(&mut Crew::Fresh(session, 1), &visit, &mut told, &|round| {
+                round.inserts(false)
+            })?;
         phase.round(&timed, taken);
         Ok(())
     }
@@ -243,7 +236,7 @@ impl Bench<'_> {
         held: u64,
         report: &mut Report<'_>,
     ) -> Result<()> {
-        let count = self.options.fetches;
+        let count = self.options.fetches();
         let seed = mix(derive(self.cell.seed, FETCH), batch as u64);
         let visit = Visit {
             records: self.items,
@@ -251,14 +244,16 @@ impl Bench<'_> {
             tape: &Tape::new(Order::Draws, seed, held),
             count,
             multiple_of: 1,
-            clock: self.options.clock,
+            clock: self.options.continuous.clock(),
             check: self.check,
         };
         let mut told = telling(report, FETCH, (batch + 1, batches), count, 1);
         let (timed, taken) = fetches.repeats.least_disturbed(|_| {
             // The engine's remaining work for its inserts is not part of the fetches' time.
             session.reopen()?;
-            crew_round(session, 1, &visit, &mut told, &|round| round.queries(None))
+            crew_round(&mut Crew::Fresh(session, 1), &visit, &mut told, &|round| {
+                round.queries(None)
+            })
         })?;
         fetches.phase.round(&timed, taken);
         Ok(())

@@ -33,7 +33,7 @@ pub(super) fn text(run: &RunFile) -> Result<String, fmt::Error> {
     }
     writeln!(out, "{INSERT}")?;
     table(&mut out, run, &found, INSERT, "inserts")?;
-    writeln!(out, "\n{FETCH}\n{}\nitems", options.fetches)?;
+    writeln!(out, "\n{FETCH}\n{}\nitems", options.fetches())?;
     table(&mut out, run, &found, FETCH, "# db keys")?;
     Ok(out)
 }
@@ -164,13 +164,13 @@ pub(super) fn charts(run: &RunFile) -> Vec<LineChart> {
     let chart = |phase: &str, title: &str| {
         let lines = engines(run, &found).into_iter().filter_map(|engine| {
             let mut points: Vec<(f64, f64)> = Vec::new();
-            let mut id = String::new();
+            let mut id = None;
             for (result, options) in &found {
                 if labels.label(&result.cell) != engine || result.cell.trial != 1 {
                     continue;
                 }
                 let Some(measured) = result.measurement.phase(phase) else { continue };
-                id.clone_from(&result.cell.engine);
+                id = Some(result.cell.engine.clone());
                 match options.as_ref().and_then(|options| options.batch_size) {
                     Some(size) => points
                         .extend(curve(measured, size).filter_map(|(x, y)| Some((x as f64, y?)))),

@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 
 use assay_core::chart::{Axes, Line, LineChart, Sheet};
-use assay_core::plan::Cell;
-use assay_core::run_file::RunFile;
+use assay_core::run_file::{CellResult, RunFile};
 
-use super::published::{Found, Rates, TABLES, engines, found, picture_name, table};
+use super::published::{Rates, TABLES, engines, found, picture_name, table};
+use crate::Labels;
 
 pub(super) fn charts(run: &RunFile) -> Vec<LineChart> {
     let (mut charts, found) = (Vec::new(), found(run));
@@ -16,7 +16,7 @@ pub(super) fn charts(run: &RunFile) -> Vec<LineChart> {
             let table = table(run, &found, &engine, published.phase);
             let line = |at: usize, entries: u32| Line {
                 label: super::entries_in_words(entries),
-                engine: String::new(),
+                engine: None,
                 points: table
                     .rows
                     .iter()
@@ -40,6 +40,7 @@ pub(super) fn charts(run: &RunFile) -> Vec<LineChart> {
 pub(super) fn over_engines(run: &RunFile) -> Option<Sheet> {
     let found = found(run);
     let engines = engines(run, &found);
+    let labels = Labels::of(run);
     let mut charts = Vec::new();
     for (published, number) in TABLES.iter().zip(1..) {
         let tables: Vec<_> =
@@ -53,7 +54,9 @@ pub(super) fn over_engines(run: &RunFile) -> Option<Sheet> {
                     .rows
                     .iter()
                     .filter_map(|(threads, rates)| Some((f64::from(*threads), rates[at]?)));
-                let (label, engine) = (engine.clone(), id(&found, engine));
+                let of_label = |result: &&CellResult| labels.label(&result.cell) == *engine;
+                let result = found.iter().map(|(result, _)| *result).find(of_label);
+                let (label, engine) = (engine.clone(), result.map(|r| r.cell.engine.clone()));
                 Some(Line { label, engine, points: points.collect() })
             };
             let lines: Vec<_> = engines.iter().zip(&tables).filter_map(line).collect();
@@ -77,15 +80,4 @@ pub(super) fn over_engines(run: &RunFile) -> Option<Sheet> {
         title: "skvdb: all engines".into(),
         charts,
     })
-}
-
-/// Returns the id of the engine that has this label.
-fn id(found: &[Found<'_>], label: &str) -> String {
-    let mut cells = found.iter().map(|(result, _)| &result.cell);
-    let is_of = |cell: &&Cell| {
-        label.strip_prefix(cell.engine.as_str()).is_some_and(|rest| {
-            rest.is_empty() || rest.strip_prefix('-') == Some(cell.storage.to_string().as_str())
-        })
-    };
-    cells.find(is_of).map_or_else(String::new, |cell| cell.engine.clone())
 }

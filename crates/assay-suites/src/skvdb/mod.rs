@@ -21,12 +21,15 @@ use assay_driver::error::{Error, ErrorKind, Result};
 use assay_driver::schema::Schema;
 use assay_driver::volume::{Property, Volume};
 use assay_driver::{Connection, DeleteRule, Driver, InsertRule, Outcome};
-use serde::{Deserialize, Serialize};
+use clap::Args;
+use program_support::exit;
+use serde::Serialize;
 
-use crate::cell::{Needs, Session};
+use crate::options::{MostRepeats, Part, Threads, count, defaults};
 use crate::phases::{kept, telling};
 use crate::reopened::Reopened;
-use crate::repeats::{Repeats, is_zero};
+use crate::repeats::Repeats;
+use crate::session::{Needs, Session};
 use crate::suite::{CellLook, CellRun, Nothing, Suite};
 use adapter::RecordVolume;
 
@@ -36,18 +39,39 @@ pub const ID: &str = "skvdb";
 /// The suite.
 pub struct Skvdb;
 
-/// The options of a cell of this suite.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// The options of this suite.
+#[derive(Args, Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Options {
-    /// The number of operations of each thread in each phase on properties.
+    /// Numbers of threads, separated by commas; 2-16 means all from 2 to 16
+    #[arg(short, long, value_name = "THREADS", value_delimiter = ',', default_value = "2-16")]
+    pub threads: Vec<Threads>,
+    /// Numbers of volumes mounted at one point, separated by commas
+    #[arg(long, value_name = "COUNT", value_delimiter = ',', default_value = "3,2,1",
+          value_parser = count::between::<u32>(1, 16))]
+    pub entries: Vec<u32>,
+    /// Operations of each thread in each phase on properties
+    #[arg(long, value_name = "COUNT", value_parser = count::parse_positive, default_value = "20k")]
     pub operations: u64,
-    /// The number of children that each thread links and unlinks.
+    /// Child records that each thread links and unlinks; none for 0
+    #[arg(long, value_name = "COUNT", value_parser = count::parse, default_value = "1k")]
     pub children: u64,
-    /// The number of volumes mounted at one point: the published "entries".
-    pub entries: u32,
-    /// The most repeats of a disturbed phase that writes or reads.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub repeats: u32,
+    /// The repeats of disturbed rounds.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub repeats: MostRepeats,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        defaults()
+    }
+}
+
+impl Options {
+    /// Returns the number of volumes mounted at one point in a cell: the published "entries".
+    fn entries(&self) -> u32 {
+        self.entries.first().copied().unwrap_or(1)
+    }
 }
 
 /// Returns a number of entries in words.
@@ -113,7 +137,7 @@ fn needs<'s>(cell: &Cell, options: &Options, schema: &'s Schema) -> Needs<'s> {
         expected_rows: u64::from(cell.threads) * (options.operations + options.children)
             + 2 * PROPERTIES,
         threads: cell.threads,
-        volumes: Some(options.entries),
+        volumes: Some(options.entries()),
     }
 }
 
@@ -125,9 +149,22 @@ impl Suite for Skvdb {
     const ABOUT: &'static str =
         "reads, writes and removes properties of records, and links records, by several threads";
     const REVISION: u32 = 3;
+    const SHORTER: &'static str = "--threads 2,16";
+
+    fn parts(options: Options) -> exit::Outcome<Vec<Part<Options>>> {
+        let mut parts = Vec::new();
+        for &entries in &options.entries {
+            for threads in Threads::each(&options.threads) {
+                let (entries, counts) = (vec![entries], vec![Threads::one(threads)]);
+                let options = Options { entries, threads: counts, ..options.clone() };
+                parts.push(Part { rows: options.operations, threads, options });
+            }
+        }
+        Ok(parts)
+    }
 
     fn variant(options: &Options) -> String {
-        entries_in_words(options.entries)
+        entries_in_words(options.entries())
     }
 
     fn run(run: CellRun<'_, Options>) -> Result<Option<Nothing>> {
@@ -193,7 +230,7 @@ impl Suite for Skvdb {
 
     fn operations(cell: &Cell, options: &Options) -> Option<u64> {
         let each = options.operations.saturating_mul(6).saturating_add(options.children * 2);
-        Some(each.saturating_mul(u64::from(cell.threads) * u64::from(options.entries)))
+        Some(each.saturating_mul(u64::from(cell.threads) * u64::from(options.entries())))
     }
 
     fn commits(cell: &Cell, options: &Options) -> Option<u64> {

@@ -79,7 +79,7 @@ pub(super) fn engines(run: &RunFile, found: &[Found<'_>]) -> Vec<String> {
 pub(super) fn table(run: &RunFile, found: &[Found<'_>], engine: &str, phase: &str) -> Rates {
     let labels = crate::Labels::of(run);
     let of_engine = || found.iter().filter(|(result, _)| labels.label(&result.cell) == engine);
-    let entries = |options: &Option<Options>| options.as_ref().map(|options| options.entries);
+    let entries = |options: &Option<Options>| options.as_ref().map(Options::entries);
     let mut columns: Vec<u32> = of_engine().filter_map(|(_, options)| entries(options)).collect();
     columns.sort_unstable_by(|a, b| b.cmp(a));
     columns.dedup();

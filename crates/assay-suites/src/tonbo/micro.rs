@@ -14,12 +14,15 @@ use assay_core::tape::Records;
 use assay_driver::error::{Error, ErrorKind, Result};
 use assay_driver::schema::{ColumnType, Schema};
 use assay_driver::{Connection, Transactions};
+use clap::Args;
+use program_support::exit::Outcome;
 use serde::{Deserialize, Serialize};
 
-use crate::cell::{Needs, Progress, Report, Session};
+use crate::options::{MostRepeats, Part, count, defaults};
 use crate::phases::kept;
 use crate::reopened::Reopened;
-use crate::repeats::{Repeats, is_zero};
+use crate::repeats::Repeats;
+use crate::session::{Needs, Progress, Report, Session};
 use crate::suite::{CellLook, CellRun, Suite};
 
 /// The id of the suite.
@@ -28,27 +31,40 @@ pub const ID: &str = "tonbo-micro";
 /// The suite.
 pub struct TonboMicro;
 
-/// The options of a cell of this suite.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// The options of this suite.
+#[derive(Args, Clone, Debug, PartialEq, Serialize)]
 pub struct Options {
-    /// The numbers of writes in a transaction: a phase for each.
+    /// Writes in a transaction, separated by commas
+    #[arg(long, value_name = "COUNT", value_delimiter = ',', default_value = "1,16,128",
+          value_parser = count::parse_positive)]
     pub batches: Vec<u64>,
-    /// Milliseconds of writing before anything is sampled.
-    pub warm_up_ms: u64,
-    /// Approximate milliseconds of all samples together.
-    pub measurement_ms: u64,
-    /// The number of samples.
+    /// Seconds of writing before anything is sampled
+    #[arg(long, value_name = "SECONDS", default_value = "3", value_parser = count::parse_scale)]
+    pub warm_up: f64,
+    /// Seconds of all samples together, about
+    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = count::parse_scale)]
+    pub measurement: f64,
+    /// Number of samples
+    #[arg(long, value_name = "COUNT", default_value = "100",
+          value_parser = count::between::<u64>(10, 10_000))]
     pub samples: u64,
-    /// The most repeats of disturbed samples of a phase.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub repeats: u32,
+    /// The repeats of disturbed rounds.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub repeats: MostRepeats,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        defaults()
+    }
 }
 
 impl Options {
     /// Returns more records than any engine writes in that time: a million a second, twice over.
     fn most_rows(&self) -> u64 {
-        let time_ms = self.warm_up_ms + self.measurement_ms;
-        time_ms * 2_000 * self.batches.len() as u64
+        let time_s = self.warm_up + self.measurement;
+        (time_s * 2e6) as u64 * self.batches.len() as u64
     }
 }
 
@@ -119,9 +135,14 @@ impl Suite for TonboMicro {
     const ID: &'static str = ID;
     const ABOUT: &'static str = "commits transactions of a few writes";
     const REVISION: u32 = 2;
+    const SHORTER: &'static str = "--measurement 1";
+
+    fn parts(options: Options) -> Outcome<Vec<Part<Options>>> {
+        Ok(vec![Part::of(0, options)])
+    }
 
     fn variant(options: &Options) -> String {
-        format!("{} samples in about {} ms", options.samples, options.measurement_ms)
+        format!("{} samples in about {} s", options.samples, options.measurement)
     }
 
     fn run(run: CellRun<'_, Options>) -> Result<Option<Left>> {
@@ -207,7 +228,7 @@ impl Bench<'_> {
         let samples = self.options.samples;
         // The sum 1 + 2 + … + `samples`, in units of d.
         let steps = samples * (samples + 1) / 2;
-        let step = self.options.measurement_ms as f64 * 1e6 / (each * steps as f64);
+        let step = self.options.measurement * 1e9 / (each * steps as f64);
         let step = (step.ceil() as u64).max(1);
         let mut phase =
             Phase { name: name.clone(), published_top: 1, threads: 1, ..Phase::default() };
@@ -237,7 +258,7 @@ impl Bench<'_> {
     /// Writes for the time of the warm-up, twice as much each time; returns the time of an
     /// iteration in nanoseconds.
     fn warm_up(&mut self, size: u64, connection: &mut dyn Connection) -> Result<f64> {
-        let enough = Duration::from_millis(self.options.warm_up_ms);
+        let enough = Duration::from_secs_f64(self.options.warm_up);
         let started = Instant::now();
         let (mut iterations, mut done, mut spent) = (1, 0u64, Duration::ZERO);
         loop {

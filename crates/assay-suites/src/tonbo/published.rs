@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Write};
 
+use assay_core::engine::EngineRef;
 use assay_core::run_file::{CellResult, NO_TIME, Phase, RunFile, Status};
 use assay_core::slope::{Sample, outliers, slope};
 use assay_core::stats::median;
@@ -30,9 +31,9 @@ pub(super) fn times(run: &RunFile) -> Result<String, fmt::Error> {
 }
 
 fn table(out: &mut String, results: &[&CellResult]) -> fmt::Result {
-    let mut engines: Vec<&str> = Vec::new();
+    let mut engines: Vec<&EngineRef> = Vec::new();
     for result in results {
-        if !engines.contains(&result.cell.engine.as_str()) {
+        if !engines.contains(&&result.cell.engine) {
             engines.push(&result.cell.engine);
         }
     }
@@ -46,10 +47,10 @@ fn table(out: &mut String, results: &[&CellResult]) -> fmt::Result {
             }
         }
     }
-    let cell = |engine: &str, (name, round): (&str, usize)| {
+    let cell = |engine: &EngineRef, (name, round): (&str, usize)| {
         let times: Vec<_> = results
             .iter()
-            .filter(|r| r.cell.engine == engine && !matches!(r.status, Status::Wrong(_)))
+            .filter(|r| r.cell.engine == *engine && !matches!(r.status, Status::Wrong(_)))
             .filter_map(|r| r.measurement.phase(name)?.rounds.get(round))
             .map(|round| round.time_ns as f64 / 1e6)
             .collect();
@@ -61,7 +62,7 @@ fn table(out: &mut String, results: &[&CellResult]) -> fmt::Result {
         .map(|engine| {
             let cells: Vec<_> = lines.iter().map(|&line| cell(engine, line)).collect();
             let widest = cells.iter().map(|c| c.chars().count()).max().unwrap_or(0);
-            (widest.max(engine.len()), cells)
+            (widest.max(engine.to_string().len()), cells)
         })
         .collect();
     let rule = |of: char, left: char, last: char| {
@@ -96,7 +97,7 @@ pub(super) fn estimates(run: &RunFile) -> Result<String, fmt::Error> {
     let with_storage = crate::has_several_storages(run);
     for result in run.results() {
         for phase in &result.measurement.phases {
-            let engine = &result.measurement.engine_name;
+            let engine = result.published_name();
             let storage = match with_storage {
                 true => format!("-{}", result.cell.storage),
                 false => String::new(),

@@ -15,16 +15,20 @@ use assay_core::timing::Timed;
 use assay_driver::error::{Error, ErrorKind, Result};
 use assay_driver::schema::Schema;
 use assay_driver::{Connection, Scan};
-use serde::{Deserialize, Serialize};
+use clap::Args;
+use program_support::exit::{Failure, Outcome};
+use program_support::given_file;
+use serde::Serialize;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::customers::{Customers, Numbering};
 use super::tbl::Table;
-use super::write::phase_name;
-use crate::cell::{Needs, Session};
+use super::write::{MOST_ROWS, phase_name};
+use crate::options::{MostRepeats, Part, Threads, count, defaults};
 use crate::phases::{Growing, load, telling};
 use crate::reopened::Reopened;
-use crate::repeats::{Repeats, is_zero};
+use crate::repeats::Repeats;
+use crate::session::{Needs, Session};
 use crate::suite::{CellLook, CellRun, Nothing, StoreUse, Suite};
 
 /// The id of the suite.
@@ -33,22 +37,65 @@ pub const ID: &str = "tonbo-read";
 /// The suite.
 pub struct TonboRead;
 
-/// The options of a cell of this suite.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Records to load, where the published bench has a hundred times as many.
+const RECORDS: u64 = 400_000;
+
+/// The options of this suite.
+#[derive(Args, Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Options {
-    /// The number of ranges that a phase scans.
-    pub ranges: u64,
-    /// The number of records in a range.
-    pub range_size: u64,
-    /// The numbers of threads for the last phases.
-    pub threads: Vec<u32>,
-    /// A file with the records; absent: random ones.
+    /// Records to load [default: 400k; the published bench has 40m]
+    #[arg(long, value_name = "COUNT", value_parser = count::parse_positive, conflicts_with = "tbl")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub records: Option<u64>,
+    /// Load the customers in this file, a TPC-H customer.tbl, instead of random ones
+    #[arg(long, value_name = "FILE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tbl: Option<PathBuf>,
-    /// True if an existing store with these records is taken, and left in its place.
+    /// Random ranges in each phase
+    #[arg(long, value_name = "COUNT", value_parser = count::parse_positive, default_value = "200")]
+    pub ranges: u64,
+    /// Records in a range; the published bench scans 200k
+    #[arg(long, value_name = "COUNT", value_parser = count::parse_positive, default_value = "2k")]
+    pub range_size: u64,
+    /// Numbers of threads of the last phases, separated by commas
+    #[arg(short, long, value_name = "THREADS", value_delimiter = ',', default_value = "4,8,16,32")]
+    pub threads: Vec<Threads>,
+    /// Leave the loaded store in its directory; the next run with --keep and the same records opens
+    /// it
+    #[arg(long)]
     pub keep: bool,
-    /// The most repeats of disturbed rounds of a phase.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub repeats: u32,
+    /// The repeats of disturbed rounds.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub repeats: MostRepeats,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        defaults()
+    }
+}
+
+impl Options {
+    /// Returns these options with the number of records to load and the path of their file.
+    fn settled(self) -> Outcome<(u64, Self)> {
+        let Some(path) = &self.tbl else {
+            let rows = self.records.unwrap_or(RECORDS);
+            return Ok((rows, Self { records: Some(rows), ..self }));
+        };
+        given_file::check_readable(path, "--tbl")?;
+        let table = Table::read(path).map_err(|error| Failure::Refused(error.to_string()))?;
+        let whole = path
+            .canonicalize()
+            .map_err(|error| Failure::Refused(format!("{}: {error}", path.display())))?;
+        if whole.to_str().is_none() {
+            return Err(Failure::Usage(format!(
+                "--tbl {}: not UTF-8, so a run file could not name it; choose another name",
+                whole.display()
+            )));
+        }
+        Ok((table.rows(), Self { tbl: Some(whole), ..self }))
+    }
 }
 
 /// The column that projected reads return.
@@ -61,6 +108,25 @@ impl Suite for TonboRead {
     const ID: &'static str = ID;
     const ABOUT: &'static str = "reads ranges of records, whole and in part";
     const REVISION: u32 = 3;
+    const SHORTER: &'static str = "--records 40k";
+
+    fn parts(options: Options) -> Outcome<Vec<Part<Options>>> {
+        let (rows, options) = options.settled()?;
+        if rows > MOST_ROWS {
+            return Err(Failure::Usage(format!(
+                "{rows} records are more than there are keys ({MOST_ROWS})"
+            )));
+        }
+        if options.range_size > rows {
+            return Err(Failure::Usage(format!(
+                "a range of {} records is more than the {rows} that there are; choose a smaller \
+                 --range-size",
+                options.range_size
+            )));
+        }
+        let threads = Threads::apart(&options.threads);
+        Ok(vec![Part::of(rows, Options { threads, ..options })])
+    }
 
     fn variant(options: &Options) -> String {
         let of = match &options.tbl {
@@ -98,7 +164,7 @@ impl Suite for TonboRead {
     }
 
     fn operations(cell: &Cell, options: &Options) -> Option<u64> {
-        let scans = 4 + options.threads.len() as u64;
+        let scans = 4 + Threads::each(&options.threads).len() as u64;
         Some(cell.rows.saturating_add((options.ranges * options.range_size).saturating_mul(scans)))
     }
 
@@ -150,7 +216,7 @@ fn needs<'r, R: Records>(
         records: identity,
         keep: false,
         expected_rows: cell.rows,
-        threads: options.threads.iter().copied().max().unwrap_or(1),
+        threads: Threads::each(&options.threads).into_iter().max().unwrap_or(1),
         volumes: None,
     }
 }
@@ -205,7 +271,7 @@ fn read<R: Records + Sync>(
     let (all, one) = ("random range reads", "random range projection reads");
     let mut phases: Vec<(String, &[usize], u32, usize)> =
         vec![(all.into(), &whole, 1, 2), (one.into(), &projected, 1, 2)];
-    for &threads in &options.threads {
+    for threads in Threads::each(&options.threads) {
         phases.push((phase_name(one, threads), &projected, threads, 1));
     }
     for (at, (name, columns, threads, rounds)) in phases.iter().enumerate() {

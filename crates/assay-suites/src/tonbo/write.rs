@@ -12,12 +12,15 @@ use assay_core::tape::{Order, Population, Records, Tape};
 use assay_core::timing::{Clock, Round, Timed};
 use assay_driver::error::{Error, ErrorKind, Result};
 use assay_driver::{Change, Transactions};
+use clap::Args;
+use program_support::exit::{Failure, Outcome};
 use serde::{Deserialize, Serialize};
 
 use super::customers::{Customers, Numbering};
-use crate::cell::{Needs, Report, Session};
-use crate::phases::{Growing, Offset, Visit, clock_in_words, crew_round, telling};
+use crate::options::{Continuous, Part, Threads, count, defaults};
+use crate::phases::{Crew, Growing, Offset, Visit, clock_in_words, crew_round, telling};
 use crate::reopened::Reopened;
+use crate::session::{Needs, Report, Session};
 use crate::suite::{CellLook, CellRun, Suite};
 
 /// The id of the suite.
@@ -26,50 +29,71 @@ pub const ID: &str = "tonbo-write";
 /// The suite.
 pub struct TonboWrite;
 
-/// The options of a cell of this suite.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// The options of this suite.
+#[derive(Args, Clone, Debug, PartialEq, Serialize)]
 pub struct Options {
-    /// The number of records loaded in one transaction.
-    pub bulk: u64,
-    /// The number of records written one by one, by each number of threads.
-    pub individual: u64,
-    /// The number of transactions, by each number of threads.
-    pub batches: u64,
-    /// The number of records in a transaction.
-    pub batch_size: u64,
-    /// The number of records removed at the end.
-    pub removals: u64,
-    /// The numbers of threads.
-    pub threads: Vec<u32>,
-    /// The clock, which may stop within a round for the instrument's work.
-    #[serde(default, skip_serializing_if = "Clock::stops")]
-    pub clock: Clock,
+    /// Multiply the published counts (500,000 loaded, 500,000 written one by one and 5,000 batches
+    /// of 100 for each number of threads, 250,000 removed) by this
+    #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = count::parse_scale)]
+    pub scale: f64,
+    /// Numbers of threads, separated by commas
+    #[arg(short, long, value_name = "THREADS", value_delimiter = ',', default_value = "1,4,8")]
+    pub threads: Vec<Threads>,
+    /// The clock.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub continuous: Continuous,
 }
 
+impl Default for Options {
+    fn default() -> Self {
+        defaults()
+    }
+}
+
+/// The number of records in a transaction.
+const BATCH_SIZE: u64 = 100;
+
 impl Options {
-    /// Returns the published counts times `scale`, at least one of each.
-    pub fn scaled(scale: f64, threads: Vec<u32>) -> Self {
-        let times = |count: f64| ((count * scale).round() as u64).max(1);
-        Self {
-            bulk: times(500_000.0),
-            individual: times(500_000.0),
-            batches: times(5_000.0),
-            batch_size: 100,
-            removals: times(250_000.0),
-            threads,
-            clock: Clock::Stops,
-        }
+    /// Returns a published count times the scale, at least one.
+    fn scaled(&self, count: u64) -> u64 {
+        ((count as f64 * self.scale).round() as u64).max(1)
+    }
+
+    /// Returns the number of records loaded in one transaction.
+    fn bulk(&self) -> u64 {
+        self.scaled(500_000)
+    }
+
+    /// Returns the number of records written one by one, by each number of threads.
+    fn individual(&self) -> u64 {
+        self.scaled(500_000)
+    }
+
+    /// Returns the number of transactions, by each number of threads.
+    fn batches(&self) -> u64 {
+        self.scaled(5_000)
+    }
+
+    /// Returns the number of records removed at the end.
+    fn removals(&self) -> u64 {
+        self.scaled(250_000)
+    }
+
+    /// Returns the numbers of threads.
+    fn threads(&self) -> Vec<u32> {
+        Threads::each(&self.threads)
     }
 
     /// Returns the number of records in the store at its fullest.
     pub fn rows(&self) -> u64 {
-        let each = self.individual + self.batches * self.batch_size;
-        self.bulk + each * self.threads.len() as u64
+        let each = self.individual() + self.batches() * BATCH_SIZE;
+        self.bulk() + each * self.threads().len() as u64
     }
 }
 
 /// The most records: the number of keys.
-pub const MOST_ROWS: u64 = super::customers::MOST_ROWS;
+pub(super) const MOST_ROWS: u64 = super::customers::MOST_ROWS;
 
 /// The phase that removes records.
 const REMOVALS: &str = "removals";
@@ -96,7 +120,7 @@ fn needs<'c>(cell: &Cell, options: &Options, customers: &'c Customers) -> Needs<
         records: String::new(),
         keep: false,
         expected_rows: cell.rows,
-        threads: options.threads.iter().copied().max().unwrap_or(1),
+        threads: options.threads().into_iter().max().unwrap_or(1),
         volumes: None,
     }
 }
@@ -109,10 +133,23 @@ impl Suite for TonboWrite {
     const ABOUT: &'static str =
         "loads records, then writes and removes them one by one and in batches";
     const REVISION: u32 = 2;
+    const SHORTER: &'static str = "--scale 0.01";
+
+    fn parts(options: Options) -> Outcome<Vec<Part<Options>>> {
+        let rows = options.rows();
+        if rows > MOST_ROWS {
+            return Err(Failure::Usage(format!(
+                "{rows} records are more than there are keys ({MOST_ROWS}); choose a smaller \
+                 --scale"
+            )));
+        }
+        let threads = Threads::apart(&options.threads);
+        Ok(vec![Part::of(rows, Options { threads, ..options })])
+    }
 
     fn variant(options: &Options) -> String {
-        let Options { individual, batches, .. } = options;
-        let clock = clock_in_words(options.clock);
+        let (individual, batches) = (options.individual(), options.batches());
+        let clock = clock_in_words(options.continuous.clock());
         format!("{individual} individual writes, {batches} batches{clock}")
     }
 
@@ -123,8 +160,8 @@ impl Suite for TonboWrite {
         let transactions = driver.profile().transactions != Transactions::None;
         let check = driver.profile().keeps_data;
         let mut session = Session::open(cell, driver, &needs, measurement)?;
-        session.note_clock(options.clock);
-        let clock = options.clock;
+        let clock = options.continuous.clock();
+        session.note_clock(clock);
         let mut bench = Bench { session, customers: &customers, clock, check, written: 0 };
 
         if !transactions {
@@ -134,19 +171,19 @@ impl Suite for TonboWrite {
                     .into(),
             );
         }
-        bench.write("bulk load", options.bulk, 1, 1, report, &|r| r.inserts(transactions))?;
-        for &threads in &options.threads {
+        bench.write("bulk load", options.bulk(), 1, 1, report, &|r| r.inserts(transactions))?;
+        for threads in options.threads() {
             let name = phase_name("individual writes", threads);
-            bench.write(&name, options.individual, 1, threads, report, &|r| r.inserts(false))?;
+            bench.write(&name, options.individual(), 1, threads, report, &|r| r.inserts(false))?;
         }
-        for &threads in options.threads.iter().filter(|_| transactions) {
-            let (name, size) = (phase_name("batch writes", threads), options.batch_size);
-            let count = options.batches * size;
-            bench.write(&name, count, size, threads, report, &|r| r.batches(size))?;
+        for threads in options.threads().into_iter().filter(|_| transactions) {
+            let name = phase_name("batch writes", threads);
+            let count = options.batches() * BATCH_SIZE;
+            bench.write(&name, count, BATCH_SIZE, threads, report, &|r| r.batches(BATCH_SIZE))?;
         }
         let (mut removed, seed) = (0, derive(cell.seed, REMOVALS));
         if bench.session.offers(Change::Delete, REMOVALS) {
-            removed = options.removals.min(bench.written);
+            removed = options.removals().min(bench.written);
             bench.remove(removed, seed, report)?;
         }
         let Bench { session, written, .. } = bench;
@@ -173,12 +210,13 @@ impl Suite for TonboWrite {
     }
 
     fn operations(_: &Cell, options: &Options) -> Option<u64> {
-        Some(options.rows() + options.removals)
+        Some(options.rows() + options.removals())
     }
 
     fn commits(_: &Cell, options: &Options) -> Option<u64> {
-        let each = options.individual.saturating_add(options.batches);
-        Some(each.saturating_mul(options.threads.len() as u64).saturating_add(options.removals))
+        let each = options.individual().saturating_add(options.batches());
+        let written = each.saturating_mul(options.threads().len() as u64);
+        Some(written.saturating_add(options.removals()))
     }
 
     fn record_bytes(_: &Options) -> u64 {
@@ -226,8 +264,9 @@ impl Bench<'_, '_> {
             self.session.cool()?;
         }
         let mut told = telling(report, name, (1, 1), count, threads);
-        let (timed, taken) = crew_round(&self.session, threads, &visit, &mut told, work)
-            .map_err(|error| named(name, &error))?;
+        let (timed, taken) =
+            crew_round(&mut Crew::Fresh(&mut self.session, threads), &visit, &mut told, work)
+                .map_err(|error| named(name, &error))?;
         let mut phase = Growing::new(name, threads);
         phase.round(&timed, taken);
         self.session.keep(phase.done());
@@ -249,7 +288,9 @@ impl Bench<'_, '_> {
         };
         let mut told = telling(report, name, (1, 1), count, 1);
         let (timed, taken) =
-            crew_round(&self.session, 1, &visit, &mut told, &|round| round.deletes())?;
+            crew_round(&mut Crew::Fresh(&mut self.session, 1), &visit, &mut told, &|round| {
+                round.deletes()
+            })?;
         let mut phase = Growing::new(name, 1);
         phase.round(&timed, taken);
         self.session.keep(phase.done());

@@ -34,9 +34,7 @@ pub struct Job {
     pub key_kind: KeyKind,
     /// An empty directory for the stores.
     pub dir: PathBuf,
-    /// Settings of the engine that differ from their defaults.
-    pub options: BTreeMap<String, String>,
-    /// Parameters of the engine.
+    /// Parameters of the engine that are set.
     pub parameters: BTreeMap<String, String>,
     /// The seed of the random operations.
     pub seed: u64,

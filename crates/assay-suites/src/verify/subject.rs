@@ -1,11 +1,12 @@
 //! The subject of the checks, and their actions: open its store, write and read rows, compare.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use assay_core::tape::Records;
 use assay_driver::error::{Error, ErrorKind, Result};
 use assay_driver::{
-    Change, Connection, DeleteRule, Driver, OpenSpec, Outcome, Profile, Storage, Store,
+    Change, Connection, DeleteRule, Driver, Endpoint, OpenSpec, Outcome, Profile, Storage, Store,
 };
 
 use super::model::Model;
@@ -45,8 +46,8 @@ impl Subject<'_> {
                 .and_then(|()| std::fs::create_dir_all(&self.dir))
                 .map_err(|e| Error::engine("create", e))?;
         }
-        self.driver.open(&OpenSpec {
-            dir: self.dir.clone(),
+        let spec = OpenSpec {
+            endpoint: Endpoint::Directory(self.dir.clone()),
             create,
             storage: self.job.storage,
             durability: self.job.durability,
@@ -56,9 +57,9 @@ impl Subject<'_> {
             threads,
             cache_bytes: None,
             volumes: None,
-            parameters: self.job.parameters.clone(),
-            options: self.profile.options_with(&self.job.options),
-        })
+            parameters: BTreeMap::new(),
+        };
+        self.driver.open(&spec.with(self.job.parameters.clone()))
     }
 
     pub(super) fn key(&self, row: u64) -> Vec<u8> {

@@ -16,7 +16,7 @@ use super::Options;
 use super::choice::Chooser;
 use super::users::Users;
 use super::workload::{Kind, Operation, Operations, Seen};
-use crate::cell::Session;
+use crate::session::Session;
 
 /// The bytes of records and results of the operations that are prepared at a time.
 const BATCH_BYTES: usize = 256 * 1024;
@@ -107,8 +107,8 @@ struct Batch {
 
 impl<'c> Clients<'c> {
     pub(super) fn new(users: &'c Users, options: &Options, cell: &Cell, check: bool) -> Self {
-        let inserts = options.workload.expected_inserts(options.operations);
-        let chooser = Chooser::new(options.distribution, cell.rows, inserts, 0);
+        let inserts = options.workload().expected_inserts(options.operations);
+        let chooser = Chooser::new(options.distribution(), cell.rows, inserts, 0);
         let seed = derive(cell.seed, "operations");
         Self {
             users,
@@ -116,7 +116,7 @@ impl<'c> Clients<'c> {
             most: options.operations,
             rate: options.rate,
             arrivals: derive(cell.seed, "arrivals"),
-            attempts: 1 + options.repeats,
+            attempts: 1 + options.repeats.repeats,
             rounds: [0, 1].map(|round| Operations::new(options, &chooser, mix(seed, round))),
             check,
         }

@@ -7,6 +7,7 @@
 mod check;
 mod choice;
 mod clients;
+mod options;
 mod published;
 mod users;
 pub mod workload;
@@ -23,16 +24,19 @@ use assay_core::run_file::RunFile;
 use assay_core::tape::Records;
 use assay_driver::KeyKind;
 use assay_driver::error::{Error, Result};
+use program_support::exit::Outcome;
 use serde::{Deserialize, Serialize};
 
-use crate::cell::{Needs, Session};
+use crate::options::Part;
 use crate::phases::{Growing, load, telling};
 use crate::reopened::Reopened;
-use crate::repeats::{Repeats, is_zero};
+use crate::repeats::Repeats;
+use crate::session::{Needs, Session};
 use crate::suite::{CellLook, CellRun, Paced, Suite};
 use clients::{Clients, Round};
+pub use options::Options;
 use users::Users;
-use workload::{Distribution, Kind, Workload};
+use workload::{Kind, Workload};
 
 /// The id of the suite.
 pub const ID: &str = "ycsb";
@@ -40,33 +44,9 @@ pub const ID: &str = "ycsb";
 /// The suite.
 pub struct Ycsb;
 
-/// The fewest bytes of a field: it contains the number of the operation that wrote it.
-pub const LEAST_FIELD_BYTES: u32 = users::STAMP_SIZE as u32;
-
-/// The options of a cell of this suite.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Options {
-    /// The workload, of the six.
-    pub workload: Workload,
-    /// The number of operations of all threads together, in each of the two rounds.
-    pub operations: u64,
-    /// The distribution by which the operations' records are chosen.
-    pub distribution: Distribution,
-    /// The number of fields of a record.
-    pub field_count: u32,
-    /// Bytes of a field.
-    pub field_length: u32,
-    /// Operations per second that arrive in the round for the latencies; none: a closed loop.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rate: Option<u64>,
-    /// The most repeats of the round for the throughput while it is disturbed.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub repeats: u32,
-}
-
 /// Returns the approximate cost of an operation in reads: a scan is fifty.
 fn weight(options: &Options) -> u64 {
-    if options.workload == Workload::E { 50 } else { 1 }
+    if options.workload() == Workload::E { 50 } else { 1 }
 }
 
 /// The number of times that a cell repeated its round for the throughput.
@@ -95,14 +75,19 @@ impl Suite for Ycsb {
     const ABOUT: &'static str =
         "reads, updates, inserts and scans records, of which some are asked for far more often";
     const REVISION: u32 = 3;
+    const SHORTER: &'static str = "--records 10k --operations 10k";
+
+    fn parts(options: Options) -> Outcome<Vec<Part<Options>>> {
+        Ok(options.parts())
+    }
 
     fn variant(options: &Options) -> String {
         let rate =
             options.rate.map(|rate| format!(" · latencies at {rate} random arrivals a second"));
         format!(
             "workload {} · {} · {} fields of {} bytes{}",
-            options.workload,
-            options.distribution,
+            options.workload(),
+            options.distribution(),
             options.field_count,
             options.field_length,
             rate.unwrap_or_default()
@@ -111,12 +96,13 @@ impl Suite for Ycsb {
 
     fn run(run: CellRun<'_, Options>) -> Result<Option<Left>> {
         let CellRun { cell, options, driver, measurement, report } = run;
-        if options.workload == Workload::E && cell.key_kind == KeyKind::Hash {
+        if options.workload() == Workload::E && cell.key_kind == KeyKind::Hash {
             return Err(Error::unsupported("ordered scans, which workload E consists of"));
         }
-        if let Some(change) = driver.lacks().iter().find(|&&change| options.workload.needs(change))
+        if let Some(change) =
+            driver.lacks().iter().find(|&&change| options.workload().needs(change))
         {
-            let workload = options.workload;
+            let workload = options.workload();
             return Err(Error::unsupported(format!(
                 "workload {workload} needs an {change}, and the engine has none"
             )));
@@ -131,7 +117,7 @@ impl Suite for Ycsb {
         let clients = Clients::new(&users, options, cell, check);
         let mut told = telling(report, "run", (1, 2), options.operations, cell.threads);
         // An insert can be done only once.
-        let mut repeats = match options.workload.inserts() {
+        let mut repeats = match options.workload().inserts() {
             true => Repeats::none(),
             false => Repeats::at_most(options.repeats, cell),
         };
@@ -193,7 +179,7 @@ impl Suite for Ycsb {
     fn commits(_: &Cell, options: &Options) -> Option<u64> {
         // Records are loaded in few transactions. Of the operations of both rounds, reads and scans
         // commit nothing.
-        let percent = match options.workload {
+        let percent = match options.workload() {
             Workload::A | Workload::F => 50,
             Workload::B | Workload::D | Workload::E => 5,
             Workload::C => 0,
@@ -206,7 +192,7 @@ impl Suite for Ycsb {
     }
 
     fn scans(options: &Options) -> bool {
-        options.workload == Workload::E
+        options.workload() == Workload::E
     }
 
     fn calibration(options: &Options) -> Option<Options> {

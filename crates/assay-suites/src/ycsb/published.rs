@@ -22,7 +22,7 @@ pub(super) fn text(run: &RunFile) -> Result<String, fmt::Error> {
             out,
             "{} workload{} {} records {} threads",
             cell.engine,
-            options.workload.to_string().to_lowercase(),
+            options.workload().to_string().to_lowercase(),
             cell.rows,
             cell.threads
         )?;

@@ -124,19 +124,10 @@ impl Records for Users {
 
 #[cfg(test)]
 mod tests {
-    use super::super::workload::{Distribution, Workload};
     use super::*;
 
     fn users() -> Users {
-        let options = super::super::Options {
-            workload: Workload::A,
-            operations: 500,
-            distribution: Distribution::Zipfian,
-            field_count: 10,
-            field_length: 100,
-            rate: None,
-            repeats: 0,
-        };
+        let options = super::super::Options { operations: 500, ..Default::default() };
         Users::new(1_000, &options, 1)
     }
 

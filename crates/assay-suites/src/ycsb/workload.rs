@@ -4,12 +4,12 @@ use std::fmt;
 
 use assay_core::random::{draw, mix};
 use assay_driver::Change;
-use serde::{Deserialize, Serialize};
 
 use super::choice::{Chooser, Chosen};
+use crate::options::words;
 
 /// A core workload of YCSB.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Workload {
     /// Half reads, half updates.
     A,
@@ -25,10 +25,9 @@ pub enum Workload {
     F,
 }
 
-impl Workload {
-    /// All six workloads.
-    pub const ALL: [Self; 6] = [Self::A, Self::B, Self::C, Self::D, Self::E, Self::F];
+words!(Workload { A = "a", B = "b", C = "c", D = "d", E = "e", F = "f", });
 
+impl Workload {
     /// Returns the default distribution of the workload.
     pub fn distribution(self) -> Distribution {
         match self {
@@ -75,8 +74,7 @@ impl fmt::Display for Workload {
 }
 
 /// The distribution by which records are chosen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Distribution {
     /// A few records are chosen much more often than others; which ones, is random.
     Zipfian,
@@ -85,6 +83,8 @@ pub enum Distribution {
     /// Records are chosen the more often, the later they were inserted.
     Latest,
 }
+
+words!(Distribution { Zipfian = "zipfian", Uniform = "uniform", Latest = "latest", });
 
 impl fmt::Display for Distribution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -192,7 +192,7 @@ impl Operations {
     /// Returns the operations of a round with this seed, with a chooser that any round may have.
     pub(super) fn new(options: &super::Options, chooser: &Chooser, seed: u64) -> Self {
         Self {
-            workload: options.workload,
+            workload: options.workload(),
             chooser: chooser.with_seed(mix(seed, 1)),
             fields: options.field_count,
             seed,

@@ -184,7 +184,6 @@ static PROFILE: Profile = Profile {
     insert_rule: InsertRule::Refuses,
     delete_rule: DeleteRule::Reports,
     concurrency: Concurrency::OneConnection,
-    options: &[],
     parameters: &[],
     keeps_data: true,
 };
@@ -209,18 +208,18 @@ impl Driver for Faulty {
     fn open(&self, spec: &OpenSpec) -> Result<Box<dyn Store>> {
         let content = match spec.create {
             true => Content::new(),
-            false => lock(&self.disk).get(&spec.dir).cloned().unwrap_or_default(),
+            false => lock(&self.disk).get(spec.dir()).cloned().unwrap_or_default(),
         };
         self.opened.fetch_add(1, Ordering::Relaxed);
         if self.files == Files::Page {
-            write(&spec.dir, 4_096);
+            write(spec.dir(), 4_096);
         }
         Ok(Box::new(FaultyStore {
             files: self.files,
             inserts: AtomicU64::new(0),
             fault: self.fault,
             schema: spec.schema.clone(),
-            dir: spec.dir.clone(),
+            dir: spec.dir().to_path_buf(),
             disk: Arc::clone(&self.disk),
             content: Mutex::new(content),
             tape: Arc::clone(&self.tape),

@@ -8,10 +8,10 @@ use assay_core::plan::{Cell, PageCache};
 use assay_core::run_file::{Measurement, Status};
 use assay_core::tape::{Order, Population, Records, Tape};
 use assay_core::timing::{Action, Clock, Round};
-use assay_driver::{Connection, Driver, Durability, KeyKind, OpenSpec, Storage};
-use assay_suites::crossbench::latencies::Latencies;
+use assay_driver::{Connection, Driver, Durability, Endpoint, KeyKind, OpenSpec, Storage};
 use assay_suites::crossbench::route::Routes;
 use assay_suites::crossbench::{CrossBench, Fill, Keys, Options};
+use assay_suites::options::MostRepeats;
 use assay_suites::{Suite, verify};
 
 use crate::engine::{Fault, Faulty};
@@ -31,7 +31,6 @@ fn checks(engine: &Faulty) -> Vec<verify::Check> {
         durability: Durability::Commit,
         key_kind: KeyKind::Tree,
         dir: folder.path().join("stores"),
-        options: BTreeMap::new(),
         parameters: BTreeMap::new(),
         seed: 1,
     };
@@ -47,18 +46,17 @@ fn first_failure(checks: Vec<verify::Check>) -> Option<String> {
     })
 }
 
+/// Rows of a cell of CrossBench.
+const ROWS: u64 = 1_000;
+
 /// How a cell of CrossBench ends.
 fn measured(fault: Fault, fill: Fill) -> Status {
     let options = Options {
-        fill,
         query: 500,
         update: 500,
         delete: 500,
-        sequential: false,
-        keys: Keys::Dense,
-        repeats: 0,
-        latencies: None,
-        clock: Clock::Stops,
+        repeats: MostRepeats { repeats: 0 },
+        ..Options::default().filled_by(fill, ROWS)
     };
     cell_of(fault, &options).0
 }
@@ -74,7 +72,7 @@ fn cell_of(fault: Fault, options: &Options) -> (Status, Measurement) {
         durability_wanted: Durability::Commit,
         key_kind: KeyKind::Tree,
         key_kind_named: false,
-        rows: 1_000,
+        rows: ROWS,
         threads: 1,
         trial: 1,
         seed: 1,
@@ -162,15 +160,12 @@ fn a_wrong_answer_voids_the_cell() {
 #[test]
 fn latencies_have_rounds_of_their_own() {
     let options = Options {
-        fill: Fill::Load,
         query: 400,
         update: 300,
         delete: 200,
-        sequential: false,
-        keys: Keys::Dense,
-        repeats: 0,
-        latencies: Some(Latencies { rate: None }),
-        clock: Clock::Stops,
+        repeats: MostRepeats { repeats: 0 },
+        latency: true,
+        ..Options::default().filled_by(Fill::Load, ROWS)
     };
     let (status, measurement) = cell_of(Fault::None, &options);
     assert_eq!(status, Status::Measured);
@@ -191,7 +186,7 @@ fn one_by_one(fault: Fault, action: Action) -> Result<u64, String> {
     let routes = Routes::new(Keys::Dense, 1);
     let folder = tempfile::tempdir().expect("a temporary directory");
     let spec = OpenSpec {
-        dir: folder.path().into(),
+        endpoint: Endpoint::Directory(folder.path().into()),
         create: true,
         storage: Storage::Disk,
         durability: Durability::Commit,
@@ -201,7 +196,6 @@ fn one_by_one(fault: Fault, action: Action) -> Result<u64, String> {
         threads: 1,
         cache_bytes: None,
         volumes: None,
-        options: Vec::new(),
         parameters: BTreeMap::new(),
     };
     let store = Faulty::with(fault).open(&spec).expect("it opens");

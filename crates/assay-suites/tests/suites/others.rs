@@ -8,9 +8,11 @@ use assay_core::run_file::{Measurement, Status};
 use assay_core::timing::Clock;
 use assay_driver::{Durability, KeyKind, Storage};
 use assay_suites::cell::{self, Looked, Measured};
+use assay_suites::options::{Continuous, MostRepeats, Threads};
 use assay_suites::tonbo::{micro, read, write};
 use assay_suites::ycsb::workload::Workload;
 use assay_suites::{crossbench, nudb, plain, skvdb, ycsb};
+use clap::ValueEnum;
 use serde_json::Value;
 
 use crate::engine::{Fault, Faulty, Files, LARGE_BYTES, RECORDED};
@@ -44,30 +46,44 @@ fn small(suite: &str, rows: u64, options: serde_json::Value) -> Cell {
     }
 }
 
+/// No round is repeated, so that an engine sees each operation once.
+const ONCE: MostRepeats = MostRepeats { repeats: 0 };
+
+fn nudb_options(batch_size: Option<u64>) -> nudb::Options {
+    nudb::Options { fetches: Some(2_000), batch_size, repeats: ONCE, ..Default::default() }
+}
+
 fn nudb(batch_size: Option<u64>) -> Cell {
-    let options =
-        nudb::Options { key_size: 64, fetches: 2_000, batch_size, repeats: 0, clock: Clock::Stops };
-    small(nudb::ID, 8_000, plain(&options))
+    small(nudb::ID, 8_000, plain(&nudb_options(batch_size)))
 }
 
 fn skvdb() -> Cell {
-    let options = skvdb::Options { operations: 1_400, children: 50, entries: 2, repeats: 0 };
+    let options = skvdb::Options {
+        operations: 1_400,
+        children: 50,
+        entries: vec![2],
+        repeats: ONCE,
+        ..Default::default()
+    };
     small(skvdb::ID, 1_400, plain(&options))
 }
 
 fn tonbo_write() -> Cell {
-    let options = write::Options::scaled(0.005, vec![1]);
+    let options = write_options();
     small(write::ID, options.rows(), plain(&options))
+}
+
+fn write_options() -> write::Options {
+    write::Options { scale: 0.005, threads: vec![Threads::one(1)], ..Default::default() }
 }
 
 fn tonbo_read() -> Cell {
     let options = read::Options {
         ranges: 400,
         range_size: 10,
-        threads: vec![1],
-        tbl: None,
-        keep: false,
-        repeats: 0,
+        threads: vec![Threads::one(1)],
+        repeats: ONCE,
+        ..Default::default()
     };
     small(read::ID, 4_000, plain(&options))
 }
@@ -79,29 +95,34 @@ fn tonbo_micro() -> Cell {
     const SAMPLES: u64 = 16;
     const { assert!(SAMPLES * (SAMPLES + 1) / 2 * BATCH > RECORDED) };
     let batches = vec![BATCH, 1];
-    let options =
-        micro::Options { batches, warm_up_ms: 1, measurement_ms: 1, samples: SAMPLES, repeats: 0 };
+    let options = micro::Options {
+        batches,
+        warm_up: 0.001,
+        measurement: 0.001,
+        samples: SAMPLES,
+        repeats: ONCE,
+    };
     small(micro::ID, 0, plain(&options))
 }
 
 fn ycsb(workload: Workload) -> Cell {
     let options = ycsb::Options {
-        workload,
+        workload: vec![workload],
         operations: 3_000,
-        distribution: workload.distribution(),
         field_count: 4,
         field_length: 20,
-        rate: None,
-        repeats: 0,
+        repeats: ONCE,
+        ..Default::default()
     };
     small(ycsb::ID, 2_000, plain(&options))
 }
 
 /// Cells of the suites that have a clock which never stops.
 pub fn of_clock(clock: Clock) -> [Cell; 3] {
-    let crossbench = crossbench::Options { clock, ..crossbench_options() };
-    let nudb = nudb::Options { key_size: 64, fetches: 2_000, batch_size: None, repeats: 0, clock };
-    let write = write::Options { clock, ..write::Options::scaled(0.005, vec![1]) };
+    let continuous = Continuous { continuous: clock == Clock::Continuous };
+    let crossbench = crossbench::Options { continuous, ..crossbench_options() };
+    let nudb = nudb::Options { continuous, ..nudb_options(None) };
+    let write = write::Options { continuous, ..write_options() };
     [
         small(crossbench::ID, 3_000, plain(&crossbench)),
         small(nudb::ID, 8_000, plain(&nudb)),
@@ -111,21 +132,18 @@ pub fn of_clock(clock: Clock) -> [Cell; 3] {
 
 fn crossbench_options() -> crossbench::Options {
     crossbench::Options {
-        fill: crossbench::Fill::Insert,
         query: 300,
         update: 300,
         delete: 1_000,
-        sequential: false,
         keys: crossbench::Keys::Sparse,
-        repeats: 0,
-        latencies: None,
-        clock: Clock::Stops,
+        repeats: ONCE,
+        ..Default::default()
     }
 }
 
 /// How a cell ends on an engine.
 pub fn measured(cell: &Cell, engine: &Faulty) -> (Status, Measurement) {
-    measured_and_seen(cell, engine, &|left| cell::look(left.0, engine, left.1))
+    measured_and_seen(cell, engine, &|left| run::look(left.0, engine, left.1))
 }
 
 /// How a cell ends on an engine whose store is looked at so.
@@ -137,7 +155,7 @@ fn measured_and_seen(
     let folder = tempfile::tempdir().expect("a temporary directory");
     let cell = Cell { dir: Some(folder.path().join("faulty-disk")), ..cell.clone() };
     let Measured { mut status, mut measurement, mut left } =
-        cell::measure(&cell, engine, &mut |_| ());
+        run::measure(&cell, engine, &mut |_| ());
     while let Some(before) = left.take() {
         let looked = look((&cell, before));
         (status, left) = (looked.status, looked.left);
@@ -156,7 +174,11 @@ fn all() -> Vec<(String, Cell)> {
         named("tonbo-read", tonbo_read()),
         named("tonbo-micro", tonbo_micro()),
     ];
-    cells.extend(Workload::ALL.map(|workload| (format!("ycsb {workload}"), ycsb(workload))));
+    cells.extend(
+        Workload::value_variants()
+            .iter()
+            .map(|&workload| (format!("ycsb {workload}"), ycsb(workload))),
+    );
     cells
 }
 
@@ -268,7 +290,7 @@ fn what_only_the_process_remembers_is_not_kept() {
     cells.push(("crossbench, emptied".into(), small(crossbench::ID, 3_000, plain(&emptied))));
     for (name, cell) in cells {
         // Each process has another memory.
-        let look = &|(cell, left): (&Cell, _)| cell::look(cell, &Faulty::with(Fault::None), left);
+        let look = &|(cell, left): (&Cell, _)| run::look(cell, &Faulty::with(Fault::None), left);
         let (status, _) = measured_and_seen(&cell, &Faulty::with(Fault::None), look);
         let Status::Wrong(why) = status else { panic!("{name}: {status:?}") };
         assert!(why.starts_with("after the store was closed and opened again: "), "{name}: {why}");
@@ -337,7 +359,13 @@ fn an_engines_error_ends_every_suite_in_its_own_words() {
 #[test]
 fn every_mounted_volume_is_read() {
     let operations = |entries| {
-        let options = skvdb::Options { operations: 70, children: 0, entries, repeats: 0 };
+        let options = skvdb::Options {
+            operations: 70,
+            children: 0,
+            entries: vec![entries],
+            repeats: ONCE,
+            ..Default::default()
+        };
         let engine = Faulty::with(Fault::None);
         let cell = small(skvdb::ID, 70, plain(&options));
         assert_eq!(measured(&cell, &engine).0, Status::Measured, "{entries} entries");
@@ -364,7 +392,7 @@ fn options_of_another_suite_are_an_error_and_no_panic() {
     let foreign = small(nudb::ID, 100, skvdb().options);
     assert!(assay_suites::task(&foreign).is_err());
     let (status, measurement) = measured(&foreign, &Faulty::with(Fault::None));
-    let names_the_option = matches!(&status, Status::Failed(why) if why.contains("key_size"));
+    let names_the_option = matches!(&status, Status::Failed(why) if why.contains("--children"));
     assert!(names_the_option && measurement.phases.is_empty(), "{status:?}");
     let unknown = small("nosuch", 100, skvdb().options);
     let (status, _) = measured(&unknown, &Faulty::with(Fault::None));

@@ -1,41 +1,9 @@
-//! Numbers on the command line: counts as CrossBench takes them (`500`, `10k`, `1M`), sizes,
-//! shares, threads.
+//! Numbers on the command line besides those of suites: seeds, processors, times, percentages.
 
 use std::collections::HashSet;
 use std::time::Duration;
 
-/// Reads a count; k or K is a thousand, m or M a million.
-pub(crate) fn parse(text: &str) -> Result<u64, String> {
-    let (digits, factor) = match text.char_indices().last() {
-        Some((at, 'k' | 'K')) => (&text[..at], 1_000),
-        Some((at, 'm' | 'M')) => (&text[..at], 1_000_000),
-        _ => (text, 1),
-    };
-    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err("not a count; write digits, with k for thousands or m for millions".into());
-    }
-    digits
-        .parse::<u64>()
-        .ok()
-        .and_then(|number| number.checked_mul(factor))
-        .filter(|&count| count <= MOST)
-        .ok_or_else(|| "too large; a count has to be at most 1000000m".into())
-}
-
-/// No machine counts further in a lifetime of its disk.
-const MOST: u64 = 1_000_000_000_000;
-
-/// Reads a count between two others.
-pub(crate) fn between<T: TryFrom<u64>>(
-    least: u64,
-    most: u64,
-) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static {
-    move |text| {
-        let count = parse(text)?;
-        let found = (least..=most).contains(&count).then(|| T::try_from(count).ok()).flatten();
-        found.ok_or_else(|| format!("must be between {least} and {most}"))
-    }
-}
+pub(crate) use assay_suites::options::count::{between, parse_positive};
 
 /// Reads a seed: any whole number of 64 bits.
 pub(crate) fn parse_seed(text: &str) -> Result<u64, String> {
@@ -76,14 +44,6 @@ pub(crate) fn each_cpu(ranges: &[Cpus]) -> Vec<usize> {
     all.filter(|&cpu| known.insert(cpu)).collect()
 }
 
-/// Reads a count that may not be zero.
-pub(crate) fn parse_positive(text: &str) -> Result<u64, String> {
-    match parse(text)? {
-        0 => Err("must be at least 1".into()),
-        count => Ok(count),
-    }
-}
-
 /// Reads a number of seconds that something may take.
 pub(crate) fn parse_seconds(text: &str) -> Result<u64, String> {
     match parse_positive(text)? {
@@ -114,16 +74,6 @@ pub(crate) fn parse_time(text: &str) -> Result<Duration, String> {
 /// Some thirty years, which can be added to any time.
 const MOST_SECONDS: u64 = 1_000_000_000;
 
-/// Reads operations a second.
-pub(crate) fn parse_rate(text: &str) -> Result<u64, String> {
-    match parse_positive(text)? {
-        rate if rate <= MOST_RATE => Ok(rate),
-        _ => Err("no engine is that fast; a rate can be at most 1000m operations a second".into()),
-    }
-}
-
-const MOST_RATE: u64 = 1_000_000_000;
-
 /// Reads a number of trials.
 pub(crate) fn parse_trials(text: &str) -> Result<u32, String> {
     match parse_positive(text)? {
@@ -134,51 +84,6 @@ pub(crate) fn parse_trials(text: &str) -> Result<u32, String> {
 
 const MOST_TRIALS: u64 = 10_000;
 
-/// Reads a number of rounds that may be done again.
-pub(crate) fn parse_repeats(text: &str) -> Result<u32, String> {
-    match parse(text)? {
-        count if count <= MOST_REPEATS => Ok(count as u32),
-        _ => Err(format!("there can be at most {MOST_REPEATS} of them")),
-    }
-}
-
-const MOST_REPEATS: u64 = 1_000;
-
-/// Reads a number of records of YCSB, whose distribution of the latest has a term for each.
-pub(crate) fn parse_records(text: &str) -> Result<u64, String> {
-    match parse_positive(text)? {
-        count if count <= MOST_RECORDS => Ok(count),
-        _ => Err("too large; there can be at most 1000m records".into()),
-    }
-}
-
-const MOST_RECORDS: u64 = 1_000_000_000;
-
-/// Reads the size of a key in bytes.
-pub(crate) fn parse_key_size(text: &str) -> Result<u32, String> {
-    let most = assay_suites::nudb::MOST_KEY_BYTES;
-    match parse(text)? {
-        size @ 1.. if size <= u64::from(most) => Ok(size as u32),
-        _ => Err(format!("a key has 1 to {most} bytes")),
-    }
-}
-
-/// Reads a share: above 0, at most 1.
-pub(crate) fn parse_share(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(share) if share > 0.0 && share <= 1.0 => Ok(share),
-        _ => Err("must be a number above 0 and at most 1".into()),
-    }
-}
-
-/// Reads a factor or a number of seconds: above 0, at most a million.
-pub(crate) fn parse_scale(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(scale) if scale > 0.0 && scale <= 1e6 => Ok(scale),
-        _ => Err("must be a number above 0 and at most a million".into()),
-    }
-}
-
 /// Reads a percentage, with its sign or without: above 0, below 100; returns the share.
 pub(crate) fn parse_percent(text: &str) -> Result<f64, String> {
     match text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>() {
@@ -187,58 +92,9 @@ pub(crate) fn parse_percent(text: &str) -> Result<f64, String> {
     }
 }
 
-/// The most threads.
-const MOST_THREADS: u64 = 256;
-
-/// Numbers of threads, from the first to the last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Threads {
-    first: u32,
-    last: u32,
-}
-
-/// Reads a number of threads, or a range of them.
-pub(crate) fn parse_threads(text: &str) -> Result<Threads, String> {
-    let (first, last) = text.split_once('-').unwrap_or((text, text));
-    match (parse(first)?, parse(last)?) {
-        (first @ 1.., last) if first <= last && last <= MOST_THREADS => {
-            Ok(Threads { first: first as u32, last: last as u32 })
-        }
-        _ => Err(format!("threads are 1 to {MOST_THREADS}, a range is like 2-16")),
-    }
-}
-
-/// Every number once, in the order named.
-pub(crate) fn each_thread_count(ranges: &[Threads]) -> Vec<u32> {
-    let mut counts = Vec::new();
-    for count in ranges.iter().flat_map(|range| range.first..=range.last) {
-        if !counts.contains(&count) {
-            counts.push(count);
-        }
-    }
-    counts
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn units_multiply() {
-        assert_eq!(parse("0"), Ok(0));
-        assert_eq!(parse("500"), Ok(500));
-        assert_eq!((parse("10k"), parse("10K")), (Ok(10_000), Ok(10_000)));
-        assert_eq!((parse("2m"), parse("2M")), (Ok(2_000_000), Ok(2_000_000)));
-    }
-
-    #[test]
-    fn threads_are_numbers_and_ranges() {
-        let ranges = ["2-4", "3", "16"].map(|text| parse_threads(text).expect("threads"));
-        assert_eq!(each_thread_count(&ranges), [2, 3, 4, 16]);
-        for text in ["0", "257", "4-2", "1-", "x", "1-2-3", "0-2"] {
-            assert!(parse_threads(text).is_err(), "{text}");
-        }
-    }
 
     #[test]
     fn processors_are_numbers_and_ranges() {
@@ -257,31 +113,5 @@ mod tests {
         for text in ["", "30", "m", "0m", "-1m", "1.5h", "1d", "1é", "9999999999h"] {
             assert!(parse_time(text).is_err(), "{text}");
         }
-    }
-
-    #[test]
-    fn sizes_and_shares_have_bounds() {
-        assert_eq!((parse_key_size("64"), parse_key_size("65536")), (Ok(64), Ok(65_536)));
-        for text in ["0", "65537", "x", ""] {
-            assert!(parse_key_size(text).is_err(), "{text}");
-        }
-        assert_eq!(parse_share("0.5"), Ok(0.5));
-        for text in ["0", "1.1", "-1", "NaN", "half"] {
-            assert!(parse_share(text).is_err(), "{text}");
-        }
-        assert!(parse_scale("0").is_err() && parse_scale("inf").is_err());
-    }
-
-    #[test]
-    fn what_is_no_count_is_refused() {
-        for text in ["", "k", "-1", "1.5m", "ten", "1 k", "1kk", "１k"] {
-            assert!(parse(text).is_err(), "{text}");
-        }
-        assert_eq!(parse("1000000m"), Ok(MOST));
-        assert!(parse("1000000000001").is_err());
-        assert!(parse("18446744073709551616").is_err());
-        assert!(parse("18446744073709552k").is_err());
-        assert!(parse_records("1001m").is_err());
-        assert!(parse_positive("0").is_err());
     }
 }

@@ -1,11 +1,11 @@
 //! Help in groups: the headings of options, and the commands by what one wants to do.
 
+/// How often, where and how long is measured.
+pub(crate) use assay_suites::options::MEASURING;
 use clap::Command;
 
 /// Which engines, and how they are set up.
 pub(crate) const ENGINES: &str = "Engines";
-/// How often, where and how long is measured.
-pub(crate) const MEASURING: &str = "Measuring";
 /// What is printed and written.
 pub(crate) const OUTPUT: &str = "Output";
 /// Engines in shared libraries.

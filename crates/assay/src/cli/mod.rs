@@ -16,6 +16,8 @@ mod values;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use assay_suites::tonbo::{micro, read, write};
+use assay_suites::{skvdb, ycsb};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
@@ -133,19 +135,37 @@ pub(crate) struct TourArgs {
 #[derive(Subcommand)]
 pub(crate) enum RunSuite {
     /// CrossBench: insert or load, query, update and delete routes
+    #[command(
+        override_usage = "assay run crossbench [OPTIONS]",
+        after_help = "\
+Counts take k or K (thousand) and m or M (million).
+
+Examples:
+  assay run crossbench -i 100k -q 100k -u 100k   a quick look at every engine, on a RAM disk
+  assay run crossbench -s m,r,d -e sqlite,lmdb    two engines in all storage modes
+  assay run crossbench -i 10k -q 0 -u 0 -d 0      leave a store with 10k rows
+  assay run crossbench -r 10k -q 100k -u 0 -d 0   query the store that is there"
+    )]
     Crossbench(Box<CrossbenchArgs>),
     /// NuDB's bench: insert random items, fetch them; or both in batches, as the store grows
+    #[command(
+        override_usage = "assay run nudb [OPTIONS]",
+        after_help = "\
+Examples:
+  assay run nudb --inserts 100k 1m --fetches 100k --dbs lmdb redb
+  assay run nudb --num-batches 10 --raw-out curve.csv   ten batches of 20000 items"
+    )]
     Nudb(Box<NudbArgs>),
     /// SKVDB's tables: threads write and read properties of records on mounted volumes
-    Skvdb(Box<SkvdbArgs>),
+    Skvdb(Box<SuiteArgs<skvdb::Options>>),
     /// Tonbo's write bench: bulk load, individual and batch writes, removals
-    TonboWrite(Box<TonboWriteArgs>),
+    TonboWrite(Box<SuiteArgs<write::Options>>),
     /// Tonbo's read bench: random ranges, whole and with one column
-    TonboRead(Box<TonboReadArgs>),
+    TonboRead(Box<SuiteArgs<read::Options>>),
     /// Tonbo's criterion bench: writes of 256 bytes, 1, 16 and 128 in a transaction
-    TonboMicro(Box<TonboMicroArgs>),
+    TonboMicro(Box<SuiteArgs<micro::Options>>),
     /// YCSB's core workloads A to F
-    Ycsb(Box<YcsbArgs>),
+    Ycsb(Box<SuiteArgs<ycsb::Options>>),
 }
 
 #[derive(Subcommand)]
@@ -304,7 +324,7 @@ pub(crate) struct CrashArgs {
     /// Check a copy of such an image again, and test no engine
     #[arg(long, value_name = "DIR", conflicts_with_all = ["engine", "round", "loss", "missing"])]
     pub open: Option<PathBuf>,
-    /// Choose a setting of an engine; `assay list` shows them
+    /// Set a parameter of an engine; `assay list` shows them
     #[arg(long = "set", value_name = "ENGINE.NAME=VALUE")]
     pub set: Vec<String>,
     /// Directory for the stores [default: _benchmarkdb here]

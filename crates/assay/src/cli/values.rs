@@ -4,7 +4,6 @@ use assay_core::durability::Crash;
 use assay_core::plan::PageCache;
 use assay_driver::{Durability, KeyKind, Storage};
 use assay_powercut::Directories;
-use assay_suites::crossbench::Keys;
 use clap::ValueEnum;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -50,21 +49,6 @@ impl KeyArg {
             Self::Default => None,
             Self::Hash => Some(KeyKind::Hash),
             Self::Tree => Some(KeyKind::Tree),
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum KeysArg {
-    Dense,
-    Sparse,
-}
-
-impl KeysArg {
-    pub(crate) fn keys(self) -> Keys {
-        match self {
-            Self::Dense => Keys::Dense,
-            Self::Sparse => Keys::Sparse,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use assay_core::engine::EngineRef;
 use assay_core::estimate::TRIALS_LEAST;
 use assay_core::run_file::RunFile;
 use assay_report::compare::{self, Comparison};
@@ -18,8 +19,8 @@ pub(crate) fn compare(args: &CompareArgs) -> Outcome {
         (None, Some((base, new))) => {
             let run = load(&args.base)?;
             // These are the names as the run file's are shown.
-            let (base, new) = (&*printable::line(base), &*printable::line(new));
-            for engine in [base, new] {
+            let [base, new] = [base, new].map(|name| EngineRef::from(&*printable::line(name)));
+            for engine in [&base, &new] {
                 if !run.results().any(|result| result.cell.engine == *engine) {
                     return Err(Failure::Usage(format!(
                         "{}: there is no engine {engine} in this run",
@@ -27,7 +28,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Outcome {
                     )));
                 }
             }
-            compare::engines(&run, base, new)
+            compare::engines(&run, &base, &new)
         }
         (None, None) => compare::builds(&load(&args.base)?).ok_or_else(|| {
             Failure::Usage(format!(

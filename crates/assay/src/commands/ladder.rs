@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use assay_core::run_file::{CellResult, RunFile, Status};
-use assay_core::timing::Clock;
 use assay_driver::Driver;
 use assay_suites::crossbench::ladder::{LOOPS, ROWS, SECTIONS, Script};
 use assay_suites::crossbench::published::{self, Show};
 use assay_suites::crossbench::{CrossBench, Fill, Options};
+use assay_suites::options::MostRepeats;
 use program_support::exit::{Failure, Outcome};
 use program_support::interrupt::Interrupt;
 use program_support::output::print;
@@ -85,15 +85,12 @@ fn plan(args: &LadderArgs, setting: &Setting, store_dirs: &StoreDirs) -> Vec<Pla
         let options = |driver: &dyn Driver, storage| {
             let counts = Script::of(driver.profile()).counts(storage, rows);
             Options {
-                fill: Fill::Insert,
                 query: counts.query,
                 update: counts.update,
                 delete: rows,
-                sequential: false,
-                keys: args.keys.keys(),
-                repeats: 0,
-                clock: Clock::Stops,
-                latencies: None,
+                keys: args.keys,
+                repeats: MostRepeats { repeats: 0 },
+                ..Options::default().filled_by(Fill::Insert, rows)
             }
         };
         let first = options(setting.engines[0].as_ref(), SECTIONS[0].0);
@@ -136,14 +133,14 @@ fn sections(run: &RunFile) -> Outcome {
             continue;
         }
         print(&format!("{title}\n{}\n", published::header()))?;
-        let mut engines: Vec<&str> = Vec::new();
+        let mut engines = Vec::new();
         for result in &of_section {
-            if !engines.contains(&result.cell.engine.as_str()) {
+            if !engines.contains(&&result.cell.engine) {
                 engines.push(&result.cell.engine);
             }
         }
         for engine in engines {
-            for result in of_section.iter().filter(|result| result.cell.engine == engine) {
+            for result in of_section.iter().filter(|result| result.cell.engine == *engine) {
                 let row = published::text(result, show);
                 print(&row.expect("text can be written to memory"))?;
             }

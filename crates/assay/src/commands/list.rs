@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use assay_driver::{Concurrency, Driver, EngineOption, InsertRule, Transactions};
+use assay_driver::{Concurrency, Driver, InsertRule, Parameter, Transactions, Values};
 use comfy_table::{ContentArrangement, Table, presets};
 use program_support::exit::Outcome;
 use program_support::output::{print, say};
@@ -56,7 +56,7 @@ struct Listed {
     transactions: Transactions,
     insert_rule: InsertRule,
     concurrency: Concurrency,
-    settings: Vec<Setting>,
+    parameters: Vec<Shown>,
 }
 
 #[derive(Serialize)]
@@ -65,11 +65,16 @@ struct Levels {
     levels: Vec<String>,
 }
 
-/// A setting of an engine; the first value is the default.
+/// A parameter of an engine. Its values are words, of which the first is the default, or a range in
+/// words.
 #[derive(Serialize)]
-struct Setting {
+struct Shown {
     name: &'static str,
     values: &'static [&'static str],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    range: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    default: Option<&'static str>,
     about: &'static str,
 }
 
@@ -107,8 +112,8 @@ impl Listing {
     /// Returns the listing as text for people, in 80 columns.
     fn text(&self) -> String {
         let engines = self.engines.iter().map(|engine| [engine.id.to_string(), engine.text()]);
-        let settings = self.engines.iter().flat_map(|engine| {
-            engine.settings.iter().map(|setting| [engine.id.to_string(), setting.text(engine.id)])
+        let parameters = self.engines.iter().flat_map(|engine| {
+            engine.parameters.iter().map(|shown| [engine.id.to_string(), shown.text(engine.id)])
         });
         let unavailable = self.engines.iter().filter_map(|engine| {
             let why = engine.not_available.as_ref()?;
@@ -127,7 +132,7 @@ impl Listing {
         });
         let sections = [
             ("", engines.collect::<Vec<_>>()),
-            ("\n settings (the first value is the default)\n", settings.collect()),
+            ("\n parameters (the first word is the default)\n", parameters.collect()),
             ("\n not here\n", unavailable.chain(not_built).collect()),
             ("\n not in this build\n", features.collect()),
         ];
@@ -161,7 +166,7 @@ impl Listed {
             transactions: profile.transactions,
             insert_rule: profile.insert_rule,
             concurrency: profile.concurrency,
-            settings: profile.options.iter().map(Setting::of).collect(),
+            parameters: profile.parameters.iter().map(Shown::of).collect(),
         }
     }
 
@@ -203,13 +208,27 @@ impl Listed {
     }
 }
 
-impl Setting {
-    fn of(option: &EngineOption) -> Self {
-        Self { name: option.name, values: option.values, about: option.about }
+impl Shown {
+    fn of(parameter: &Parameter) -> Self {
+        let default = match parameter.values {
+            Values::Words(words) => words.first().copied(),
+            Values::Bytes { default, .. } | Values::PowerOfTwo { default, .. } => Some(default),
+            Values::Text => None,
+        };
+        let values = parameter.word_list();
+        let range = values.is_empty().then(|| parameter.values.to_string());
+        Self { name: parameter.name, values, range, default, about: parameter.about }
     }
 
     fn text(&self, engine: &str) -> String {
-        format!("--set {engine}.{}={}\n{}", self.name, self.values.join("|"), self.about)
+        let (name, about) = (self.name, self.about);
+        match (&self.range, self.default) {
+            (None, _) => format!("--set {engine}.{name}={}\n{about}", self.values.join("|")),
+            (Some(range), Some(default)) => {
+                format!("--set {engine}.{name}=BYTES\n{about}; {range} [default: {default}]")
+            }
+            (Some(_), None) => format!("--set {engine}.{name}=TEXT\n{about}"),
+        }
     }
 }
 

@@ -39,7 +39,7 @@ pub(crate) fn run(suite: &RunSuite) -> Outcome {
 
 /// Runs CrossBench, which has options for its printed output.
 fn crossbench(args: &CrossbenchArgs) -> Outcome {
-    if args.rows == Some(0) && args.header {
+    if args.options.rows == Some(0) && args.header {
         return print(&(published::header() + "\n"));
     }
     let show = Show { quiet: args.quiet, header_off: args.header };
@@ -64,18 +64,12 @@ fn crossbench(args: &CrossbenchArgs) -> Outcome {
 
 /// Runs NuDB's bench, which may write a second file.
 fn nudb(args: &NudbArgs) -> Outcome {
-    if args.raw_out.is_some() && args.batch_size.is_none() {
-        // clap does not check an option's requirements if another option excludes them.
-        return Err(Failure::Usage(
-            "--raw_out is for batches; add --batch_size, or leave it out".into(),
-        ));
-    }
     if let Some(path) = &args.raw_out {
-        files::check_other(path, "--raw_out")?;
+        files::check_other(path, "--raw-out")?;
         let output = args.measure.common.output.as_ref();
         let same = output.is_some_and(|output| files::is_same(output, path));
         if same {
-            return Err(Failure::Usage("--raw_out and --output name the same file".into()));
+            return Err(Failure::Usage("--raw-out and --output name the same file".into()));
         }
     }
     let (run, result) = plainly(&Request::nudb(args)?)?;
@@ -83,7 +77,7 @@ fn nudb(args: &NudbArgs) -> Outcome {
         let raw = nudb::published::raw(&run).expect("text can be written to memory");
         whole_file::write(path, raw.as_bytes()).map_err(|e| {
             let shown = path.display();
-            Failure::Refused(format!("{shown}: {e}; choose another file with --raw_out"))
+            Failure::Refused(format!("{shown}: {e}; choose another file with --raw-out"))
         })?;
     }
     result

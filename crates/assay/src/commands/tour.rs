@@ -5,10 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use assay_core::run_file::Status;
-use assay_core::timing::Clock;
 use assay_driver::{Driver, Durability, Storage};
-use assay_suites::REPEATS;
-use assay_suites::crossbench::{CrossBench, Fill, Keys, Options};
+use assay_suites::crossbench::{CrossBench, Fill, Options};
 use program_support::exit::{Failure, Outcome};
 use program_support::interrupt::Interrupt;
 use program_support::output::print;
@@ -145,15 +143,10 @@ impl Pace {
 fn workload(pace: Pace) -> Workload {
     let of_slow = |count| if pace == Pace::Fewer { count / SLOW } else { count };
     let options = Options {
-        fill: Fill::Insert,
         query: QUERIES,
         update: of_slow(UPDATES),
         delete: of_slow(ROWS),
-        sequential: false,
-        keys: Keys::Dense,
-        latencies: None,
-        repeats: REPEATS,
-        clock: Clock::Stops,
+        ..Options::default().filled_by(Fill::Insert, ROWS)
     };
     Workload::of::<CrossBench>(ROWS, &options)
 }

@@ -41,7 +41,7 @@ pub(crate) fn verify(args: &VerifyArgs) -> Outcome {
             let why = "skipped: it has no such storage mode or level";
             table.add_row([driver.profile().id, &storage.to_string(), "", "", "", why]);
         }
-        for (storage, durability, key_kind, options) in variants {
+        for (storage, durability, key_kind, parameters) in variants {
             let job = verify::Job {
                 engine: driver.profile().id.into(),
                 storage,
@@ -50,8 +50,7 @@ pub(crate) fn verify(args: &VerifyArgs) -> Outcome {
                 dir: store_dirs
                     .store(&format!("verify-{}", driver.profile().id), storage)
                     .unwrap_or_default(),
-                options,
-                parameters: BTreeMap::new(),
+                parameters,
                 seed: args.seed,
             };
             say(&format!("verifying {} on {storage} at {durability}, {key_kind} keys", job.engine));
@@ -61,7 +60,8 @@ pub(crate) fn verify(args: &VerifyArgs) -> Outcome {
             if let Some(why) = &ending.failure {
                 failures.push(format!("{} on {storage}: {why}", job.engine));
             }
-            let settings: Vec<_> = job.options.iter().map(|(n, v)| format!("\n{n}={v}")).collect();
+            let settings: Vec<_> =
+                job.parameters.iter().map(|(n, v)| format!("\n{n}={v}")).collect();
             table.add_row([
                 job.engine + &settings.concat(),
                 storage.to_string(),
@@ -115,10 +115,12 @@ fn variants(driver: &dyn Driver, args: &VerifyArgs, modes: &[Storage]) -> Vec<Va
         for level in levels {
             for &key in profile.key_kinds {
                 variants.push((storage, level, key, BTreeMap::new()));
-                for option in profile.options {
-                    variants.extend(option.values[1..].iter().map(|&value| {
-                        let options = BTreeMap::from([(option.name.into(), value.into())]);
-                        (storage, level, key, options)
+                let in_memory = storage == Storage::Memory;
+                let set = profile.parameters.iter().filter(|set| !(in_memory && set.of_files));
+                for parameter in set {
+                    variants.extend(parameter.word_list().iter().skip(1).map(|&value| {
+                        let set = BTreeMap::from([(parameter.name.into(), value.into())]);
+                        (storage, level, key, set)
                     }));
                 }
             }

@@ -8,7 +8,7 @@ use assay_core::plan::Cell;
 use assay_core::run_file::{CellResult, Status};
 use assay_report::format::{quantity, row_count};
 use assay_suites::AnySuite;
-use assay_suites::cell::Progress;
+use assay_suites::Progress;
 use indicatif::{ProgressBar, ProgressStyle};
 use program_support::output::say;
 use program_support::printable;
@@ -138,7 +138,7 @@ pub(crate) fn title(cell: &Cell) -> String {
     };
     let engine = match cell.calibration {
         true => "instrument (null engine)",
-        false => &cell.engine,
+        false => &cell.engine.to_string(),
     };
     let rows = match cell.rows {
         0 => String::new(),

@@ -109,10 +109,11 @@ impl Settings {
         if as_published {
             for driver in assay_drivers::all() {
                 let profile = driver.profile();
-                for option in profile.options {
-                    let differs = option.as_published.filter(|&v| v != option.values[0]);
+                for parameter in profile.parameters {
+                    let default = parameter.word_list().first().copied();
+                    let differs = parameter.as_published.filter(|&value| Some(value) != default);
                     if let Some(value) = differs {
-                        settings.insert(profile.id, option.name, value);
+                        settings.insert(profile.id, parameter.name, value.into());
                     }
                 }
             }
@@ -122,35 +123,31 @@ impl Settings {
                 text.split_once('=').and_then(|(path, value)| Some((path.split_once('.')?, value)));
             let Some(((engine, name), value)) = parsed else {
                 return Err(Failure::Usage(format!(
-                    "--set {text}: write it as ENGINE.NAME=VALUE; assay list shows the settings"
+                    "--set {text}: write it as ENGINE.NAME=VALUE; assay list shows the parameters"
                 )));
             };
             let driver = named(&[engine.to_string()])?.remove(0);
-            let options = driver.profile().options;
-            let Some(option) = options.iter().find(|option| option.name == name) else {
-                let known: Vec<_> = options.iter().map(|option| option.name).collect();
+            let Some(parameter) = driver.profile().parameter(name) else {
+                let known = driver.profile().parameters.iter().map(|known| known.name);
+                let known: Vec<_> = known.collect();
                 let there = match known.is_empty() {
                     true => "it has none".to_string(),
                     false => format!("it has {}", known.join(", ")),
                 };
                 return Err(Failure::Usage(format!(
-                    "--set {text}: {engine} has no setting {name}; {there}"
+                    "--set {text}: {engine} has no parameter {name}; {there}"
                 )));
             };
-            if !option.values.contains(&value) {
-                return Err(Failure::Usage(format!(
-                    "--set {text}: {engine}.{name} is one of {}",
-                    option.values.join(", ")
-                )));
-            }
+            let value = parameter
+                .check(value)
+                .map_err(|why| Failure::Usage(format!("--set {text}: {engine}.{why}")))?;
             settings.insert(engine, name, value);
         }
         Ok(settings)
     }
 
-    fn insert(&mut self, engine: &str, name: &str, value: &str) {
-        let of_engine = self.0.entry(engine.into()).or_default();
-        of_engine.insert(name.into(), value.into());
+    fn insert(&mut self, engine: &str, name: &str, value: String) {
+        self.0.entry(engine.into()).or_default().insert(name.into(), value);
     }
 
     /// Returns the settings chosen for an engine.
@@ -190,7 +187,17 @@ mod tests {
         let parse = |text: &str| Settings::parse(&[text.to_string()], false);
         let good = parse("sqlite.rowid=yes").expect("it exists");
         assert_eq!(good.of("sqlite")["rowid"], "yes");
-        for bad in ["sqlite", "sqlite.rowid", "nosuch.x=1", "sqlite.nosuch=1", "sqlite.rowid=7"] {
+        let pages = parse("sqlite.page_size=8k").expect("a power of two");
+        assert_eq!(pages.of("sqlite")["page_size"], "8192", "as every driver gets bytes");
+        for bad in [
+            "sqlite",
+            "sqlite.rowid",
+            "nosuch.x=1",
+            "sqlite.nosuch=1",
+            "sqlite.rowid=7",
+            "sqlite.page_size=1000",
+            "sqlite.cache_bytes=1k",
+        ] {
             assert!(matches!(parse(bad), Err(Failure::Usage(_))), "{bad}");
         }
     }

@@ -152,7 +152,7 @@ fn guess(cell: &Cell, sync: Option<Duration>) -> Duration {
 /// Returns true if the engine waits for the disk at each commit: its level says so, or the engine
 /// does more than its level.
 fn syncs_each_commit(cell: &Cell) -> bool {
-    let driver = assay_drivers::find(cell.engine_id());
+    let driver = assay_drivers::find(&cell.engine.id);
     let stronger = driver.and_then(|driver| driver.stronger(cell.durability));
     cell.durability == Durability::Commit || stronger.is_some()
 }
@@ -167,7 +167,7 @@ fn may_be_run(path: &Path) -> bool {
 }
 
 fn keys(cell: &Cell) -> [Key; 2] {
-    let engine = || cell.engine_id().to_string();
+    let engine = || cell.engine.id.clone();
     [(Some(cell.suite.clone()), engine(), cell.storage), (None, engine(), cell.storage)]
 }
 
@@ -210,18 +210,15 @@ pub(crate) fn rough(time: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use assay_core::plan::PageCache;
-    use assay_core::timing::Clock;
     use assay_driver::KeyKind;
     use assay_suites::nudb::{Nudb, Options};
-    use assay_suites::ycsb::workload::{Distribution, Workload};
     use assay_suites::ycsb::{self, Ycsb};
     use assay_suites::{Suite, plain};
 
     use super::*;
 
     fn cell(engine: &str, storage: Storage, durability: Durability) -> Cell {
-        let clock = Clock::Stops;
-        let options = Options { key_size: 64, fetches: 1_000, batch_size: None, repeats: 0, clock };
+        let options = Options { fetches: Some(1_000), ..Options::default() };
         Cell {
             suite: Nudb::ID.into(),
             revision: Nudb::REVISION,
@@ -251,15 +248,7 @@ mod tests {
 
     #[test]
     fn operations_that_are_due_at_a_rate_say_nothing_of_the_engine() {
-        let options = |rate| ycsb::Options {
-            workload: Workload::A,
-            operations: 100_000,
-            distribution: Distribution::Uniform,
-            field_count: 10,
-            field_length: 100,
-            rate,
-            repeats: 0,
-        };
+        let options = |rate| ycsb::Options { rate, ..ycsb::Options::default() };
         let ycsb = |rate| Cell {
             suite: Ycsb::ID.into(),
             revision: Ycsb::REVISION,

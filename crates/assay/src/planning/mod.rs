@@ -7,16 +7,17 @@ pub(crate) mod memory;
 pub(crate) mod plan_file;
 pub(crate) mod request;
 pub(crate) mod store_dirs;
-pub(crate) mod workloads;
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
-use assay_core::plan::{Cell, OTHER_BUILD, PageCache};
+use assay_core::engine::{EngineRef, WhichBuild};
+use assay_core::plan::{Cell, PageCache};
 use assay_core::run_file::Status;
 use assay_core::store_dir::StoreDir;
-use assay_driver::{Driver, Durability, KeyKind, Profile, Storage};
-use assay_suites::{StoreUse, Suite, plain};
+use assay_driver::{Driver, Durability, KeyKind, Profile, SERVER, Storage};
+use assay_suites::options::{Part, plain};
+use assay_suites::{StoreUse, Suite};
 use program_support::exit::{Failure, Outcome};
 
 use crate::cli::count;
@@ -127,6 +128,16 @@ pub(crate) struct Workload {
 }
 
 impl Workload {
+    /// Returns the workloads that a suite's options ask for.
+    pub(crate) fn all<S: Suite>(options: &S::Options) -> Outcome<Vec<Self>> {
+        let parts = S::parts(options.clone())?.into_iter();
+        let workload = |Part { rows, threads, options }: Part<S::Options>| Self {
+            threads,
+            ..Self::of::<S>(rows, &options)
+        };
+        Ok(parts.map(workload).collect())
+    }
+
     /// Returns a suite's workload on `rows` rows, by one thread.
     pub(crate) fn of<S: Suite>(rows: u64, options: &S::Options) -> Self {
         Self {
@@ -136,7 +147,7 @@ impl Workload {
             variant: S::variant(options),
             options: plain(options),
             calibration: S::calibration(options).map(|options| plain(&options)),
-            parameters: BTreeMap::new(),
+            parameters: S::parameters(options),
             reopens: S::store_use(options) == StoreUse::Opens,
             scans: S::scans(options),
             mounts_volumes: S::mounts_volumes(options),
@@ -228,15 +239,32 @@ pub(crate) fn planned(
             "its data on {storage} is in memory, so there is no page cache to drop"
         )));
     }
-    let mut engine_parameters = workload.parameters.clone();
-    let taken = |name: &str| profile.parameters.contains(&name);
-    let given = setting.parameters.iter().filter(|(name, _)| taken(name));
-    engine_parameters.extend(given.map(|(name, value)| (name.clone(), value.clone())));
+    let engine_options = setting.settings.of(profile.id);
+    let mut engine_parameters = BTreeMap::new();
+    for (name, given) in workload.parameters.iter().chain(&setting.parameters) {
+        match profile.parameter(name).map(|parameter| parameter.check(given)) {
+            Some(Ok(value)) => drop(engine_parameters.insert(name.clone(), value)),
+            Some(Err(why)) => drop(refusal.get_or_insert(Status::Unsupported(why))),
+            None => {}
+        }
+    }
+    let names =
+        |name: &&str| engine_options.contains_key(*name) || engine_parameters.contains_key(*name);
+    if SERVER.iter().filter(|name| names(name)).count() == 1 {
+        let [url, part] = SERVER;
+        let why = format!("{url} and {part} name one store; set both");
+        refusal.get_or_insert(Status::Unsupported(why));
+    }
+    let of_files = |name: &&String| profile.parameter(name).is_some_and(|known| known.of_files);
+    if let Some(name) = engine_options.keys().find(of_files).filter(|_| storage == Storage::Memory)
+    {
+        refusal.get_or_insert(Status::Unsupported(format!("its {name} is for files")));
+    }
     Planned {
         cell: Cell {
             suite: workload.suite.into(),
             revision: revision(workload.suite),
-            engine: profile.id.into(),
+            engine: EngineRef::of_this_build(profile.id),
             storage,
             durability,
             durability_wanted,
@@ -248,7 +276,7 @@ pub(crate) fn planned(
             seed: setting.seed,
             variant: workload.variant.clone(),
             options: workload.options.clone(),
-            engine_options: setting.settings.of(profile.id),
+            engine_options,
             engine_parameters,
             cpus: setting.cpus.clone(),
             page_cache: setting.page_cache,
@@ -316,11 +344,11 @@ pub(crate) fn plan(
     Ok(plan)
 }
 
-/// Returns a cell for another build, with another engine name and another store directory.
+/// Returns a cell for the other build, with another store directory.
 fn by_other_build(planned: &Planned, store_dirs: &StoreDirs) -> Planned {
-    let engine = format!("{}{OTHER_BUILD}", planned.cell.engine);
+    let engine = planned.cell.engine.of(WhichBuild::Other);
     let has_dir = planned.cell.dir.is_some();
-    let dir = store_dirs.store(&engine, planned.cell.storage).filter(|_| has_dir);
+    let dir = store_dirs.store(&engine.to_string(), planned.cell.storage).filter(|_| has_dir);
     let cell = Cell { engine, dir, ..planned.cell.clone() };
     Planned { cell, refusal: planned.refusal.clone() }
 }

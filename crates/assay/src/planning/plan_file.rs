@@ -7,10 +7,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use assay_suites::options::add_words;
 use program_support::exit::{Failure, Outcome};
 use program_support::{given_file, printable};
 use serde::Deserialize;
-use toml::Value;
+use serde_json::Value;
 
 use crate::cli::count;
 use crate::cli::{self, CrashArgs, RunSuite};
@@ -23,17 +24,8 @@ const MOST_BYTES: u64 = 16 << 20;
 const OF_THE_PLAN: [&str; 4] = ["dir", "timeout", "output", "runs"];
 
 /// Options that have no meaning in a plan.
-const REFUSED: [&str; 9] = [
-    "quiet",
-    "header",
-    "verify",
-    "format",
-    "raw_out",
-    "raw-out",
-    "until-ci",
-    "max-trials",
-    "against",
-];
+const REFUSED: [&str; 8] =
+    ["quiet", "header", "verify", "format", "raw-out", "until-ci", "max-trials", "against"];
 
 /// Options of crash tests that have no meaning in a plan.
 const REFUSED_OF_CRASH: [&str; 7] = ["output", "round", "at", "loss", "missing", "open", "dir"];
@@ -219,37 +211,11 @@ fn read_run(
         if OF_THE_PLAN.contains(&name.as_str()) {
             return Err(of_suite(format!("{name} is for the whole plan; write it above the runs")));
         }
-        if REFUSED.contains(&name.as_str()) {
+        if REFUSED.contains(&name.replace('_', "-").as_str()) {
             return Err(of_suite(format!("{name} has no meaning in a plan; leave it out")));
         }
         add_words(&mut words, name, value).map_err(of_suite)?;
     }
     let run = cli::parse_suite(&words).map_err(of_suite)?;
     Ok((run, words))
-}
-
-/// Adds an option in the form of a command line.
-fn add_words(words: &mut Vec<String>, name: &str, value: &Value) -> Result<(), String> {
-    match value {
-        Value::Boolean(true) => words.push(format!("--{name}")),
-        Value::Boolean(false) => {}
-        Value::String(text) => words.push(format!("--{name}={text}")),
-        Value::Integer(number) => words.push(format!("--{name}={number}")),
-        // The number stays as written: with a fraction it is no count.
-        Value::Float(number) => words.push(format!("--{name}={number:?}")),
-        Value::Array(values) => {
-            for value in values {
-                match value {
-                    Value::Array(_) | Value::Boolean(_) => {
-                        return Err(format!("{name}: a list has texts or numbers"));
-                    }
-                    value => add_words(words, name, value)?,
-                }
-            }
-        }
-        Value::Table(_) | Value::Datetime(_) => {
-            return Err(format!("{name}: not a text, a number, true, false or a list"));
-        }
-    }
-    Ok(())
 }

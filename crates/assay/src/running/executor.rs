@@ -6,13 +6,14 @@ use std::time::{Duration, Instant};
 
 use assay_core::doctor::{self, Facts};
 use assay_core::durability::{Level, Verdicts};
+use assay_core::engine::WhichBuild;
 use assay_core::environment::Environment;
-use assay_core::plan::{Cell, OTHER_BUILD};
+use assay_core::plan::Cell;
 use assay_core::run_file::{CellResult, Measurement, RunFile, Status};
 use assay_core::store_dir::StoreDir;
 use assay_driver::Storage;
 use assay_suites::StoreUse;
-use assay_suites::cell::{Measured, REOPENED};
+use assay_suites::run::{Measured, REOPENED};
 use jiff::Timestamp;
 use program_support::exit::{Failure, Outcome};
 use program_support::interrupt::Interrupt;
@@ -109,13 +110,14 @@ impl Execution<'_> {
     fn measure(&mut self, cell: &Cell, left: &[&Cell]) -> Outcome<CellResult> {
         self.display.begin(cell, left);
         let (started, start) = (Timestamp::now(), Instant::now());
-        let engine = cell.engine_id().to_string();
+        // To its worker, the other build is its own.
+        let engine = cell.engine.of(WhichBuild::This);
         let own = Box::new(Cell { engine, ..cell.clone() });
         let end = self.carry_out_job(cell, left, &Job::Measure(own.clone()));
         let (mut status, mut measurement, mut remains) = match end {
             End::Replied(Message::Measured(measured)) => {
                 let Measured { status, measurement, left } = *measured;
-                (status, named(cell, measurement), left)
+                (status, measurement, left)
             }
             other => (self.failed(cell, other)?, no_measurement(cell), None),
         };
@@ -147,7 +149,7 @@ impl Execution<'_> {
     /// Has a worker do a job of a cell.
     fn carry_out_job(&mut self, cell: &Cell, left: &[&Cell], job: &Job) -> End {
         let display = &mut *self.display;
-        let other = self.baseline.filter(|_| cell.is_of_other_build());
+        let other = self.baseline.filter(|_| cell.engine.is_of_other_build());
         parent::carry_out(
             Order { job, program: other.map_or(Program::This, Baseline::program) },
             Patience::with_cells(self.timeout),
@@ -173,17 +175,6 @@ impl Execution<'_> {
     }
 }
 
-/// Returns a measurement whose engine has the name of its build.
-fn named(cell: &Cell, measurement: Measurement) -> Measurement {
-    match cell.is_of_other_build() {
-        true => Measurement {
-            engine_name: measurement.engine_name.clone() + OTHER_BUILD,
-            ..measurement
-        },
-        false => measurement,
-    }
-}
-
 fn refused(cell: &Cell, status: Status) -> CellResult {
     CellResult {
         cell: cell.clone(),
@@ -197,16 +188,15 @@ fn refused(cell: &Cell, status: Status) -> CellResult {
 }
 
 fn no_measurement(cell: &Cell) -> Measurement {
-    let driver = assay_drivers::find(cell.engine_id());
+    let driver = assay_drivers::find(&cell.engine.id);
     let profile = driver.as_ref().map(|driver| driver.profile());
     let version = driver.as_ref().and_then(|driver| driver.version().ok());
-    let measurement = Measurement {
-        engine_name: profile.map_or(cell.engine_id().into(), |profile| profile.name.into()),
+    Measurement {
+        engine_name: profile.map_or(cell.engine.id.clone(), |profile| profile.name.into()),
         // The version of another build's engine is not known here.
-        engine_version: version.filter(|_| !cell.is_of_other_build()).unwrap_or_default(),
+        engine_version: version.filter(|_| !cell.engine.is_of_other_build()).unwrap_or_default(),
         ..Measurement::default()
-    };
-    named(cell, measurement)
+    }
 }
 
 /// Returns a result with the findings of crash tests on the level of its cell, if there are any.
@@ -216,7 +206,7 @@ fn with_crash_tests(verdicts: &Verdicts, result: CellResult) -> CellResult {
         return result;
     }
     let level = Level {
-        engine: cell.engine_id(),
+        engine: &cell.engine.id,
         engine_version: &result.measurement.engine_version,
         engine_options: &cell.engine_options,
         durability: cell.durability,

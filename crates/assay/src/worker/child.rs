@@ -11,7 +11,7 @@ use assay_core::crew;
 use assay_core::plan::Cell;
 use assay_core::usage;
 use assay_drivers::plugin;
-use assay_suites::cell::Progress;
+use assay_suites::Progress;
 use assay_suites::crash;
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
@@ -111,8 +111,8 @@ fn carry_out(job: Job, replies: &mut Replies) -> Message {
         },
         Job::Look(cell, left) => match bind(&cell.cpus) {
             Ok(()) => {
-                let driver = driver(&cell.engine);
-                Message::Looked(assay_suites::cell::look(&cell, driver.as_ref(), left))
+                let driver = driver(&cell.engine.id);
+                Message::Looked(assay_suites::run::look(&cell, driver.as_ref(), left))
             }
             Err(why) => Message::CannotBind(why),
         },
@@ -150,8 +150,8 @@ fn measure(cell: &Cell, replies: &mut Replies) -> Message {
             let _ = replies.send(&Message::Progress(progress.clone()));
         }
     };
-    let driver = driver(&cell.engine);
-    Message::Measured(Box::new(assay_suites::cell::measure(cell, driver.as_ref(), &mut report)))
+    let driver = driver(&cell.engine.id);
+    Message::Measured(Box::new(assay_suites::run::measure(cell, driver.as_ref(), &mut report)))
 }
 
 fn driver(id: &str) -> Box<dyn assay_driver::Driver> {

@@ -19,8 +19,9 @@ use assay_core::durability::Found;
 use assay_core::environment::Build;
 use assay_core::plan::Cell;
 use assay_drivers::plugin::Description;
-use assay_suites::cell::{Looked, Measured, Progress};
+use assay_suites::Progress;
 use assay_suites::crash;
+use assay_suites::run::{Looked, Measured};
 use assay_suites::verify;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -81,7 +82,7 @@ impl Job {
     /// Returns the engine that the job needs.
     fn engine(&self) -> Option<&str> {
         match self {
-            Self::Measure(cell) | Self::Look(cell, _) => Some(&cell.engine),
+            Self::Measure(cell) | Self::Look(cell, _) => Some(&cell.engine.id),
             Self::Verify(job) => Some(&job.engine),
             Self::CrashWrite(job) | Self::CrashCheck(job, _) => Some(&job.engine),
             Self::Introduce | Self::Describe(_) => None,

@@ -91,8 +91,8 @@ fn what_is_asked_for_twice_is_measured_once() {
 #[test]
 fn options_that_exclude_each_other_are_refused() {
     let bench = Bench::new();
-    bench.refuses("run nudb --raw_out x.csv", 2, &["--raw_out", "--batch_size"]);
-    bench.refuses("run nudb --inserts 10 --num_batches 1", 2, &["--inserts", "--num_batches"]);
+    bench.refuses("run nudb --raw_out x.csv", 2, &["--raw-out", "--batch-size"]);
+    bench.refuses("run nudb --inserts 10 --num_batches 1", 2, &["--inserts", "--num-batches"]);
     bench.refuses(
         "run nudb --batch_size 10 --num_batches 1 --raw_out x --output x",
         2,

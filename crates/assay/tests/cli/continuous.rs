@@ -26,7 +26,7 @@ fn suites_whose_operations_can_be_prepared_have_it() {
         assert!(ended.told().contains("continuous"), "{what}");
         for result in results(&bench) {
             assert_eq!(result["status"]["outcome"], "measured", "{what}");
-            assert_eq!(result["cell"]["options"]["clock"], "continuous", "{what}");
+            assert_eq!(result["cell"]["options"]["continuous"], true, "{what}");
             let variant = result["cell"]["variant"].as_str().expect("a variant");
             assert!(variant.ends_with(", continuous"), "{variant}");
             let notes = result["measurement"]["notes"].as_array().expect("notes");
@@ -41,7 +41,7 @@ fn cells_of_both_clocks_are_not_taken_for_each_other() {
     let bench = Bench::new();
     let line = "run crossbench -s m -e btreemap -i 2k -q 2k -u 2k -d 2k";
     bench.succeeds(&format!("{line} -o run.json"));
-    assert_eq!(results(&bench)[0]["cell"]["options"]["clock"], Value::Null);
+    assert_eq!(results(&bench)[0]["cell"]["options"]["continuous"], false);
     bench.succeeds(&format!("{line} --continuous -o continuous.json"));
     bench.refuses("compare run.json continuous.json", 3, &["nothing to compare", "only in the"]);
 }

@@ -281,7 +281,7 @@ fn the_list_is_there_for_programs() {
     let found = sqlite(&listing);
     assert!(found["version"].is_string() && found["not_available"].is_null(), "{found}");
     assert_eq!(found["key_kinds"], serde_json::json!(["tree"]));
-    let rowid = &found["settings"][0];
+    let rowid = &found["parameters"][0];
     assert_eq!((&rowid["name"], rowid["values"][0].is_string()), (&"rowid".into(), true));
     let others = listing["not_in_this_build"].as_array().expect("an array");
     assert!(others.iter().any(|engine| engine["id"] == "duckdb"), "{listing}");
@@ -383,4 +383,19 @@ fn rows_that_stay_are_those_that_were_there_before_latencies_were_taken() {
     bench.succeeds(&format!("run crossbench {engines} -i 500 -q 0 -u 0 -d 100 --latency"));
     bench.succeeds(&format!("run crossbench {engines} -r 400 -q 300 -u 0 -d 400 --latency"));
     bench.has_no_stores();
+}
+
+/// Runs of one seed can be compared as long as their operations have these hashes.
+#[test]
+fn a_seed_names_its_operations_by_one_thread_and_by_two() {
+    let bench = Bench::new();
+    bench
+        .succeeds("run crossbench -s m -e btreemap -t 1,2 -i 5k -d 5k -q 50k -u 2k -o run.json -Q");
+    let run = bench.run_file("run.json");
+    let hash = |threads: u64| {
+        let is_of = |cell: &&serde_json::Value| cell["cell"]["threads"] == threads;
+        let cell = run["cells"].as_array().expect("cells").iter().find(is_of).expect("a cell");
+        cell["measurement"]["phases"][1]["tape_hash"].clone()
+    };
+    assert_eq!([hash(1), hash(2)], ["3117be8a4752c1ae", "d976f6f50f42789d"]);
 }

@@ -23,9 +23,9 @@ const NUMBERS: [(&str, &[&str]); 13] = [
     ("run crossbench -s m -e btreemap", &["--until-ci", "--plugin-timeout"]),
     (
         "run nudb -s m -e btreemap",
-        &["--inserts", "--fetches", "--key_size", "--block_size", "--load_factor", "--batch_size"],
+        &["--inserts", "--fetches", "--key-size", "--block-size", "--load-factor", "--batch-size"],
     ),
-    ("run nudb -s m -e btreemap --batch_size 10", &["--num_batches"]),
+    ("run nudb -s m -e btreemap --batch_size 10", &["--num-batches"]),
     ("run skvdb -s m -e btreemap", &["-t", "--entries", "--operations", "--children"]),
     ("run tonbo-write -s m -e btreemap", &["--scale", "-t"]),
     ("run tonbo-read -s m -e btreemap", &["--records", "--ranges", "--range-size", "-t"]),
@@ -77,7 +77,7 @@ fn numbers_say_what_they_can_be() {
     );
     bench.refuses("run ycsb --until-ci 5% --max-trials 1", 2, &["--max-trials 1", "needs 7"]);
     bench.refuses("run ycsb --until-ci 5% --trials 40", 2, &["--trials 40", "--max-trials"]);
-    bench.refuses("run nudb --inserts 10 --raw_out x.csv", 2, &["--raw_out", "--batch_size"]);
+    bench.refuses("run nudb --inserts 10 --raw_out x.csv", 2, &["--raw-out", "--batch-size"]);
     assert_eq!(bench.list(), [""; 0]);
 }
 

@@ -65,7 +65,7 @@ fn skvdb_keeps_what_it_claims() {
     let of_skvdb: Vec<_> = cells.filter(|cell| cell["cell"]["engine"] == "skvdb").collect();
     assert_eq!(of_skvdb.len(), 6, "two numbers of threads, three of entries");
     for cell in of_skvdb {
-        let entries = cell["cell"]["options"]["entries"].as_u64().expect("a number");
+        let entries = cell["cell"]["options"]["entries"][0].as_u64().expect("a number");
         let plural = if entries == 1 { "" } else { "s" };
         let mounted = format!("{entries} volume{plural} mounted at /");
         assert_eq!(cell["measurement"]["settings"][0], mounted.as_str(), "natively: {cell}");

@@ -307,6 +307,10 @@ fn parameters_reach_the_plugins_that_name_them() {
     assert_eq!(measurement["settings"][2], "cache_bytes = 67108864", "{measurement}");
     assert_eq!(measurement["settings"][3], "cache: 64 MiB (cache_bytes)", "{measurement}");
     assert_eq!(measurement["settings"].as_array().map(Vec::len), Some(4), "{measurement}");
+    bench.succeeds(&format!("{run} --set volumes.block_size=256 --plugin libvolumes.so"));
+    let set = bench.run_file("run.json")["cells"][1].clone();
+    assert_eq!(set["cell"]["engine_options"]["block_size"], "256", "{set}");
+    assert_eq!(set["measurement"]["settings"][1], "block_size = 256", "{set}");
     let note = measurement["notes"][0].as_str().unwrap_or_default();
     assert!(note.contains("load_factor") && !note.contains("block_size"), "{note}");
 }

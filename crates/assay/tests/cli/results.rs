@@ -54,7 +54,7 @@ fn other_files_do_not_replace_measurements() {
     ] {
         bench.refuses(&format!("report run.json -o {name}"), 3, &[name, what, "--output"]);
         bench.refuses(&format!("generate customer -r 10 -o {name}"), 3, &[what, "--output"]);
-        bench.refuses(&format!("{nudb} --raw_out {name}"), 3, &[what, "--raw_out"]);
+        bench.refuses(&format!("{nudb} --raw_out {name}"), 3, &[what, "--raw-out"]);
     }
     assert!(before == contents(), "they are as they were");
     fs::write(bench.path().join("page.html"), "an earlier page").expect("a file");

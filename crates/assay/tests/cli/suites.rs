@@ -124,7 +124,7 @@ fn lode_runs_skvdb_on_volumes_of_its_own() {
         assert_eq!(cell["cell"]["key_kind"], "tree", "the tables of volumes are trees");
         assert_eq!(measurement["phases"].as_array().map(Vec::len), Some(7), "{cell}");
         let settings = measurement["settings"].to_string();
-        let volumes = match cell["cell"]["options"]["entries"].as_u64() {
+        let volumes = match cell["cell"]["options"]["entries"][0].as_u64() {
             Some(3) => "3 volumes of lode-volumes at one point",
             _ => "1 volume of lode-volumes",
         };
@@ -152,7 +152,8 @@ fn tonbo_write_prints_the_published_table() {
 fn tonbo_read_keeps_its_store_and_takes_it_again() {
     let bench = Bench::new();
     bench.succeeds("generate customer --rows 500 -o customer.tbl");
-    let line = "run tonbo-read -e sqlite,lmdb --tbl customer.tbl --ranges 8 --range-size 50 -t 2";
+    let line = "run tonbo-read -e sqlite,lmdb --tbl customer.tbl --keep --ranges 8 \
+                --range-size 50 -t 2";
     let first = bench.succeeds(&format!("{line} {THERE}"));
     assert!(first.stdout.contains("load/s") && first.stdout.contains("stores left"));
     let table = bench.succeeds("show run.json --format published").stdout;
@@ -274,7 +275,7 @@ fn lists_sizes_and_threads_that_are_none_are_refused() {
     bench.refuses("run nudb --fetches 0", 2, &["at least 1"]);
     bench.refuses("run nudb --key_size 0", 2, &["a key has 1 to 65536 bytes"]);
     bench.refuses("run nudb --key_size 65537", 2, &["a key has 1 to 65536 bytes"]);
-    bench.refuses("run nudb --key_size 1 --inserts 257", 2, &["257 items", "(256)", "--key_size"]);
+    bench.refuses("run nudb --key_size 1 --inserts 257", 2, &["257 items", "(256)", "--key-size"]);
     bench.refuses("run nudb --load_factor 1.5", 2, &["at most 1"]);
     bench.refuses("run nudb --dbs nosuch", 2, &["no engine nosuch", "lmdb"]);
     bench.refuses("run skvdb -t 0", 2, &["threads are 1 to 256"]);
@@ -306,7 +307,7 @@ fn tbl_files_that_are_none_are_refused_by_line() {
     bench.refuses(run, 3, &["bad.tbl", "no customers", "assay generate customer"]);
     bench.refuses("generate customer -o /proc/x/y", 3, &["/proc/x/y"]);
     bench.refuses("generate customer -r 0", 2, &["at least 1"]);
-    bench.refuses("run nudb --batch_size 10 --raw_out /proc/x", 3, &["/proc", "--raw_out"]);
+    bench.refuses("run nudb --batch_size 10 --raw_out /proc/x", 3, &["/proc", "--raw-out"]);
 }
 
 #[test]

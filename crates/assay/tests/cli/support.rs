@@ -29,7 +29,7 @@ pub fn engines_on_disk() -> Vec<&'static str> {
 }
 
 fn ids(is_wanted: fn(&dyn Driver) -> bool) -> Vec<&'static str> {
-    let needs_no_server = |profile: &Profile| !profile.parameters.contains(&"s3-endpoint");
+    let needs_no_server = |profile: &Profile| profile.parameter("s3-endpoint").is_none();
     let drivers = assay_drivers::all().into_iter();
     let tried = drivers
         .filter(|driver| driver.profile().keeps_data)

@@ -9,13 +9,17 @@ use std::process::{Command, Stdio};
 
 use assay_driver::error::Result;
 use assay_driver::schema::{ColumnType, Schema};
-use assay_driver::{Durability, KeyKind, OpenSpec, Outcome, Storage, Store};
+use assay_driver::{Durability, Endpoint, KeyKind, OpenSpec, Outcome, Storage, Store};
 
 fn open(id: &str, dir: &Path, endpoint: Option<&str>, create: bool) -> Result<Box<dyn Store>> {
     let driver = assay_drivers::find(id).expect("the driver is compiled in");
-    let options = driver.profile().options.iter();
     let spec = OpenSpec {
-        dir: dir.to_path_buf(),
+        endpoint: match endpoint {
+            Some(url) => {
+                Endpoint::Server { url: url.into(), part: "assay".into(), dir: dir.to_path_buf() }
+            }
+            None => Endpoint::Directory(dir.to_path_buf()),
+        },
         create,
         storage: Storage::Disk,
         durability: Durability::None,
@@ -25,11 +29,7 @@ fn open(id: &str, dir: &Path, endpoint: Option<&str>, create: bool) -> Result<Bo
         threads: 1,
         cache_bytes: None,
         volumes: None,
-        options: options.map(|o| (o.name.into(), o.values[0].into())).collect(),
-        parameters: endpoint
-            .map(|endpoint| ("s3-endpoint".to_string(), endpoint.to_string()))
-            .into_iter()
-            .collect::<BTreeMap<_, _>>(),
+        parameters: BTreeMap::new(),
     };
     driver.open(&spec)
 }

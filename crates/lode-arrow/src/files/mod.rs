@@ -242,7 +242,7 @@ impl Default for ReadOptions {
     }
 }
 
-/// Reads the record batches of a file of some format. Columns are told apart by their names, so a
+/// Reads the record batches of a file of some format. Columns are matched by their names, so a
 /// file with two of one name is refused.
 ///
 /// # Errors
@@ -286,7 +286,8 @@ impl FileReader {
             }
             FileFormat::Ipc => {
                 let reader = ipc::Reader::new(file)?;
-                let (mut schema, mut places) = (reader.schema(), None);
+                let mut schema = reader.schema();
+                let mut places = None;
                 if let Some(wanted) = &options.columns {
                     let found = self::places(wanted, names_of(&schema))?;
                     schema = Arc::new(schema.project(&found)?);
@@ -298,7 +299,8 @@ impl FileReader {
             FileFormat::Csv => {
                 let schema = options.schema.as_ref().ok_or(Error::NeedsSchema)?;
                 let reader = csv::Reader::new(file, schema, options)?;
-                let (schema, state) = (reader.schema(), ReaderState::Csv(Box::new(reader)));
+                let schema = reader.schema();
+                let state = ReaderState::Csv(Box::new(reader));
                 Self { schema, rows: None, places: None, field_ids: Vec::new(), state }
             }
         })

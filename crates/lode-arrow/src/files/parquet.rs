@@ -132,15 +132,13 @@ fn with_wide_moments(metadata: &ArrowReaderMetadata) -> Option<SchemaRef> {
     if !columns.iter().any(is_wide) {
         return None;
     }
-    let fields =
-        metadata.schema().fields().iter().zip(columns).map(|(field, column)| {
-            match is_wide(column) {
-                true => {
-                    let kind = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
-                    Arc::new(field.as_ref().clone().with_data_type(kind))
-                }
-                false => Arc::clone(field),
-            }
-        });
+    let fields = metadata.schema().fields().iter().zip(columns).map(|(field, column)| {
+        if is_wide(column) {
+            let kind = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
+            Arc::new(field.as_ref().clone().with_data_type(kind))
+        } else {
+            Arc::clone(field)
+        }
+    });
     Some(Arc::new(Schema::new(fields.collect::<Vec<_>>())))
 }

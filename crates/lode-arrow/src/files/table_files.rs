@@ -257,9 +257,10 @@ impl Walk<'_> {
     }
 
     fn failed(&self, path: &Path, error: &io::Error) -> Error {
-        match path == self.folder {
-            true => io::Error::new(error.kind(), error.to_string()).into(),
-            false => io::Error::new(error.kind(), format!("{}: {error}", self.within(path))).into(),
+        if path == self.folder {
+            io::Error::new(error.kind(), error.to_string()).into()
+        } else {
+            io::Error::new(error.kind(), format!("{}: {error}", self.within(path))).into()
         }
     }
 }
@@ -269,7 +270,8 @@ impl PartitionValue {
     fn of(folder: &Path) -> Option<Self> {
         let (column, text) = folder.file_name()?.to_str()?.split_once('=')?;
         let decoded = |text| Some(percent_decode_str(text).decode_utf8().ok()?.into_owned());
-        let (column, text) = (decoded(column)?, decoded(text)?);
+        let column = decoded(column)?;
+        let text = decoded(text)?;
         let text = Some(text).filter(|text| text != NULL);
         Some(Self { column, text }).filter(|value| !value.column.is_empty())
     }
@@ -374,9 +376,10 @@ impl Iterator for TableRows {
 
     fn next(&mut self) -> Option<Result<RecordBatch>> {
         let batch = self.reader.next()?;
-        Some(match self.constants.is_empty() && self.order.is_none() {
-            true => batch,
-            false => batch.and_then(|batch| self.complete(&batch)),
+        Some(if self.constants.is_empty() && self.order.is_none() {
+            batch
+        } else {
+            batch.and_then(|batch| self.complete(&batch))
         })
     }
 }

@@ -17,7 +17,7 @@ use lode_arrow::{
 
 use crate::support::database;
 
-/// What a nullable column of a type has after an array was appended, or why it was not.
+/// Returns the values of a nullable column after an array was appended, or the refusal.
 fn appended(kind: Type, array: ArrayRef) -> Result<Vec<String>, Error> {
     let db = database();
     let schema = Schema::build("t").key("id", Type::U64).nullable("value", kind).finish();
@@ -177,7 +177,8 @@ fn times_are_rounded_to_microseconds_on_request() {
     let batch = RecordBatch::try_from_iter([("at", array)]).expect("a batch");
     let packed = |rounds| {
         let packer = Packer::new(&schema, batch.schema()).expect("it fits");
-        let (mut packer, mut all) = (packer.rounds_times(rounds), Vec::new());
+        let mut packer = packer.rounds_times(rounds);
+        let mut all = Vec::new();
         let put = &mut |_, record: &[u8]| {
             all.push(i64::from_le_bytes(record.try_into().expect("eight bytes")));
             Ok::<(), Error>(())

@@ -1,4 +1,4 @@
-//! What goes through a file comes back bit by bit.
+//! Checks that values go through a file unchanged, bit by bit.
 
 use lode::{KeyKind, Schema, Type, Value};
 use lode_arrow::{FileFormat, FileReader, ReadOptions, WriteOptions, lode_schema};

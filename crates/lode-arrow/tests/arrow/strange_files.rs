@@ -128,7 +128,8 @@ fn a_dictionary_that_replaces_another_is_refused() {
     let blocks = |blocks: Option<flatbuffers::Vector<'_, Block>>| -> Vec<Block> {
         blocks.iter().flatten().copied().collect()
     };
-    let (dictionaries, batches) = (blocks(footer.dictionaries()), blocks(footer.recordBatches()));
+    let dictionaries = blocks(footer.dictionaries());
+    let batches = blocks(footer.recordBatches());
     let twice = [&dictionaries[..], &dictionaries].concat();
     let mut builder = FlatBufferBuilder::new();
     let mut tracker = arrow_ipc::writer::DictionaryTracker::new(true);
@@ -179,8 +180,8 @@ fn page(checksum: u32) -> Vec<u8> {
 
 const VALUE: [u8; 4] = 7i32.to_le_bytes();
 
-/// The members of the footer after the schema: so many rows, and a group of one row whose column
-/// begins with `chunk`.
+/// Returns the members of the footer after the schema: the number of rows, and a group of one row
+/// whose column starts with `chunk`.
 fn group(rows: u8, chunk: &[u8], page_bytes: usize) -> Vec<u8> {
     let size = (page_bytes * 2) as u8;
     let column: &[u8] = &[

@@ -9,10 +9,10 @@ use lode_arrow::{
     append, arrow_schema,
 };
 
-/// All formats.
+/// The formats.
 pub const FORMATS: [FileFormat; 3] = [FileFormat::Parquet, FileFormat::Ipc, FileFormat::Csv];
 
-/// Every type.
+/// The types of columns.
 pub const TYPES: [Type; 16] = [
     Type::U8,
     Type::U16,
@@ -89,7 +89,7 @@ pub fn read_back(schema: &Schema, kind: KeyKind, format: FileFormat, file: File)
     copy
 }
 
-/// What comes back of records by way of a file of each format and compression.
+/// Writes records to a file of each format and compression, and returns them as read again.
 pub fn through_files(schema: &Schema, kind: KeyKind, all: &[Vec<u8>]) {
     let (_db, original) = table(schema, kind, all);
     let wanted = records(&original);

@@ -50,7 +50,7 @@ pub(crate) struct ExportArgs {
     /// At most this many records
     #[arg(long, value_name = "RECORDS")]
     pub limit: Option<u64>,
-    /// How values are compressed [default: zstd for Parquet, snappy for Delta,
+    /// Compression of values [default: zstd for Parquet, snappy for Delta,
     /// none for others]
     #[arg(long, value_enum)]
     pub compression: Option<Codec>,
@@ -133,12 +133,12 @@ pub(crate) struct ImportArgs {
     pub round: bool,
     #[command(flatten)]
     pub csv: CsvArgs,
-    /// How a table that is created finds its records [default: tree]
+    /// Index of a table that is created [default: tree]
     #[arg(long, value_enum)]
     pub kind: Option<Kind>,
 }
 
-/// What CSV looks like.
+/// Options for CSV.
 #[derive(Args)]
 #[command(next_help_heading = "CSV")]
 pub(crate) struct CsvArgs {
@@ -176,7 +176,7 @@ impl From<Format> for FileFormat {
     }
 }
 
-/// How values are compressed.
+/// The compression of values.
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum Codec {
     /// Not at all

@@ -21,10 +21,10 @@ Examples:
 pub(crate) struct SqlArgs {
     /// The directory of the database
     pub dir: PathBuf,
-    /// Statements, with semicolons between them, or a command that begins with a dot
+    /// Statements, with semicolons between them, or a command that starts with a dot
     /// [default: standard input]
     pub query: Option<String>,
-    /// How rows are shown
+    /// Format of rows
     #[arg(long, value_enum, default_value_t = RowFormat::Table)]
     pub format: RowFormat,
     /// Open the database to read it only; others can read it at the same time
@@ -35,7 +35,7 @@ pub(crate) struct SqlArgs {
     pub create: bool,
 }
 
-/// How rows are shown.
+/// The format of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RowFormat {
     /// A table

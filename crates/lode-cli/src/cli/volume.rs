@@ -48,7 +48,7 @@ Examples:
   lode volume get settings /app/ui
   lode volume tree settings --properties")]
 pub(crate) struct VolumeArgs {
-    /// What to do.
+    /// The action.
     #[command(subcommand)]
     pub command: VolumeCommand,
 }
@@ -66,7 +66,7 @@ pub(crate) struct LsArgs {
     /// The entry
     #[arg(default_value = "/")]
     pub path: String,
-    /// Only names that begin with this
+    /// Only names that start with this
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub prefix: String,
 }
@@ -173,7 +173,7 @@ pub(crate) struct ExpireArgs {
     pub when: Deadline,
 }
 
-/// When a property is to expire.
+/// The time at which a property expires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Deadline {
     After(Duration),
@@ -221,10 +221,10 @@ pub(crate) struct WatchArgs {
 /// The options of `lode volume export`.
 #[derive(Args)]
 #[command(after_help = "\
-Each line is an object with the path of an entry, which begins at PATH, and its properties: \
+Each line is an object with the path of an entry, which starts at PATH, and its properties: \
 {\"path\":\"/ui\",\"properties\":{\"scale\":{\"f64\":1.5}}}. Blobs are hexadecimal digits; \
-\"expires_at\" beside a value is in microseconds since the beginning of 1970. A file is written \
-under a temporary name beside it, and renamed when it is whole.
+\"expires_at\" next to a value is in microseconds since the start of 1970. A file is written \
+under a temporary name next to it, and renamed when it is whole.
 
 Example:
   lode volume export settings /app -o app.jsonl")]
@@ -234,7 +234,7 @@ pub(crate) struct ExportArgs {
     /// The entry
     #[arg(default_value = "/")]
     pub path: String,
-    /// Where the lines go [default: standard output]
+    /// Destination of the lines [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
@@ -251,9 +251,9 @@ Example:
 pub(crate) struct ImportArgs {
     /// The directory of the volume
     pub dir: PathBuf,
-    /// The entry that the paths of the lines begin at; it is linked if it is not there
+    /// The entry at which the paths of the lines start; it is linked if it is missing
     pub path: String,
-    /// Where the lines come from [default: standard input]
+    /// Source of the lines [default: standard input]
     pub file: Option<PathBuf>,
 }
 

@@ -116,7 +116,9 @@ impl<'b> Batch<'b> {
         source: String,
         unit: Unit,
     ) -> Self {
-        let (records, waiting, loaded) = (Vec::new(), Vec::new(), Loaded::default());
+        let records = Vec::new();
+        let waiting = Vec::new();
+        let loaded = Loaded::default();
         let most = MOST_RECORDS;
         let sources = vec![source];
         Self { opened, table, if_there, sources, unit, records, waiting, most, loaded }
@@ -151,7 +153,8 @@ impl<'b> Batch<'b> {
     /// for that. If it fails nothing waits any more, and those before the one that it fails at are
     /// written.
     pub(super) fn write(&mut self) -> Outcome {
-        let (records, waiting) = (take(&mut self.records), take(&mut self.waiting));
+        let records = take(&mut self.records);
+        let waiting = take(&mut self.waiting);
         let end_of = |count: usize| count.checked_sub(1).map_or(0, |last| waiting[last].end);
         let mut from = 0;
         while from < waiting.len() {

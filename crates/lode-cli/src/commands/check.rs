@@ -33,7 +33,8 @@ pub(crate) fn check(args: &CheckArgs, options: &Options) -> Outcome {
 
 /// Returns a line for each table without faults, and what keeps a table from being counted.
 fn whole_tables(opened: &Opened, faults: &[Fault]) -> (String, Vec<String>) {
-    let (mut lines, mut unread) = (String::new(), Vec::new());
+    let mut lines = String::new();
+    let mut unread = Vec::new();
     let snapshot = opened.db.snapshot();
     for name in opened.db.table_names() {
         if faults.iter().any(|fault| fault.table.as_ref() == Some(&name)) {

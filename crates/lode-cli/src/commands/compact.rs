@@ -14,7 +14,8 @@ pub(crate) fn compact(args: &CompactArgs, options: &Options) -> Outcome {
     let compacted = progress::during("compacting", || opened.db.compact());
     let compacted = compacted.map_err(|error| opened.failure(&error));
     let said = compacted.and_then(|compacted| {
-        let (before, after) = (compacted.before.data_bytes, compacted.after.data_bytes);
+        let before = compacted.before.data_bytes;
+        let after = compacted.after.data_bytes;
         print(&format!("data: {before} bytes before, {after} after\n"))
     });
     opened.close_after(said)

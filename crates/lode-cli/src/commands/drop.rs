@@ -19,9 +19,10 @@ pub(crate) fn drop_table(args: &DropArgs, options: &Options) -> Outcome {
 
 fn dropped(opened: &Opened, name: &str) -> Outcome {
     // A damaged table cannot be counted, but can be dropped.
-    let count = match opened.db.table_names().iter().any(|other| other == name) {
-        true => opened.db.table(name).and_then(|table| table.len()).ok(),
-        false => return opened.table(name).map(drop),
+    let count = if opened.db.table_names().iter().any(|other| other == name) {
+        opened.db.table(name).and_then(|table| table.len()).ok()
+    } else {
+        return opened.table(name).map(drop);
     };
     let done = progress::during("dropping", || opened.db.drop_table(name));
     done.map_err(|error| opened.failure(&error))?;

@@ -64,16 +64,20 @@ fn to_file(opened: &Opened, table: &Table, target: &Destination) -> Outcome {
     let mut read = Ok(Dumped::default());
     let written = target.write_with(&mut |out| {
         read = write_all(table, &mut progress, &|| noted.came(), out)?;
-        match read.is_ok() && !noted.came() {
-            true => Ok(()),
+        if read.is_ok() && !noted.came() {
+            Ok(())
+        } else {
             // The output so far is not the wanted one.
-            false => Err(io::Error::other("it is not whole")),
+            Err(io::Error::other("it is not whole"))
         }
     });
     let read = Ok(read.map_err(|error| opened.failure(&error))?);
-    written.map_err(|error| match noted.came() {
-        true => Failure::Interrupted("interrupted; the file was not written".into()),
-        false => Failure::Refused(format!("{}: {error}", target.name())),
+    written.map_err(|error| {
+        if noted.came() {
+            Failure::Interrupted("interrupted; the file was not written".into())
+        } else {
+            Failure::Refused(format!("{}: {error}", target.name()))
+        }
     })?;
     whole(opened, table, read)
 }
@@ -103,8 +107,10 @@ fn write_all(
     out: &mut dyn Write,
 ) -> io::Result<Result<Dumped, Error>> {
     let writer = Writer::new(table.schema());
-    let (mut line, mut records) = (Vec::new(), 0);
-    let (mut faults, mut known) = (Vec::new(), HashSet::new());
+    let mut line = Vec::new();
+    let mut records = 0;
+    let mut faults = Vec::new();
+    let mut known = HashSet::new();
     let mut cursor = table.iter().skip_damaged();
     let read = loop {
         match cursor.next() {

@@ -22,6 +22,7 @@ pub(crate) fn schema(args: &SchemaArgs, options: &Options) -> Outcome {
 
 fn line(opened: &Opened, name: &str) -> Outcome<String> {
     let table = opened.table(name)?;
-    let (kind, columns) = (kind_word(table.key_kind()), schema_text::print(table.schema()));
+    let kind = kind_word(table.key_kind());
+    let columns = schema_text::print(table.schema());
     Ok(format!("{}\t{kind}\t{columns}\n", schema_text::name(name)))
 }

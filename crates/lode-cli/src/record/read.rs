@@ -41,9 +41,10 @@ pub(crate) fn read(schema: &Schema, line: &str) -> Result<Vec<u8>, Fault> {
             Fault { at: place(name) + at, why }
         })?;
         // Most lines have the columns in the order of the schema.
-        let at = match columns.get(order).is_some_and(|column| column.name == text) {
-            true => Some(order),
-            false => schema.column(&text).ok().map(ColumnId::index),
+        let at = if columns.get(order).is_some_and(|column| column.name == text) {
+            Some(order)
+        } else {
+            schema.column(&text).ok().map(ColumnId::index)
         };
         let Some(at) = at else {
             let columns: Vec<_> = columns.iter().map(|column| &column.name[..]).collect();
@@ -60,12 +61,14 @@ pub(crate) fn read(schema: &Schema, line: &str) -> Result<Vec<u8>, Fault> {
                 .set(&mut record, column, Value::Null)
                 .map_err(|error| misfit(error.to_string()))?,
             "null" => return Err(misfit(format!("column {text} cannot be null"))),
-            _ => match column.kind.is_variable() {
-                false => fill(column, value.get(), &mut record[column.range()]),
-                true => of_variable(column, value.get()).map(|bytes| variable[at] = bytes),
+            _ => if column.kind.is_variable() {
+                of_variable(column, value.get()).map(|bytes| variable[at] = bytes)
+            } else {
+                fill(column, value.get(), &mut record[column.range()])
             }
             .map_err(|why| {
-                let (kind, value) = (column.kind, shown(value.get()));
+                let kind = column.kind;
+                let value = shown(value.get());
                 let because = why.map_or(String::new(), |why| format!(": {why}"));
                 misfit(format!("column {text} ({kind}) cannot hold {value}{because}"))
             })?,
@@ -86,7 +89,8 @@ pub(crate) fn read(schema: &Schema, line: &str) -> Result<Vec<u8>, Fault> {
 /// Makes a packed record whose columns of variable length have these bytes; `fixed` is one where
 /// they are empty.
 fn with_variable(schema: &Schema, fixed: &[u8], variable: &[Vec<u8>]) -> Vec<u8> {
-    let (mut record, columns) = (Vec::new(), schema.columns());
+    let mut record = Vec::new();
+    let columns = schema.columns();
     for (column, bytes) in columns.iter().zip(variable).take(schema.key_columns()) {
         if column.kind.is_variable() {
             record.extend_from_slice(&(bytes.len() as u16).to_le_bytes());
@@ -145,9 +149,10 @@ fn fill(column: &Column, value: &str, cell: &mut [u8]) -> Result<(), Why> {
             put(cell, &number.to_le_bytes(), number << unused >> unused == number)
         }
         Type::Decimal { precision, scale } => {
-            let number: Decimal = match value.starts_with('"') {
-                true => string(value)?.parse().map_err(|_| None)?,
-                false => number(value)?,
+            let number: Decimal = if value.starts_with('"') {
+                string(value)?.parse().map_err(|_| None)?
+            } else {
+                number(value)?
             };
             let unscaled = number.rescaled(precision, scale).ok_or(None)?;
             put(cell, &unscaled.to_le_bytes(), true)
@@ -187,9 +192,10 @@ fn of_variable(column: &Column, value: &str) -> Result<Vec<u8>, Why> {
         Type::VarBytes(_) => return Err(Some(WRITE_HEX.into())),
         _ => return Err(Some("this version of lode does not know the type".into())),
     };
-    match bytes.len() <= most as usize {
-        true => Ok(bytes),
-        false => Err(Some(format!("it has {}", in_bytes(bytes.len())))),
+    if bytes.len() <= most as usize {
+        Ok(bytes)
+    } else {
+        Err(Some(format!("it has {}", in_bytes(bytes.len()))))
     }
 }
 
@@ -238,9 +244,10 @@ fn float<T: FromStr + Copy>(
 }
 
 fn string(value: &str) -> Result<String, Why> {
-    match value.starts_with('"') {
-        true => serde_json::from_str(value).map_err(|error| Some(broken(&error).why)),
-        false => Err(None),
+    if value.starts_with('"') {
+        serde_json::from_str(value).map_err(|error| Some(broken(&error).why))
+    } else {
+        Err(None)
     }
 }
 

@@ -1,4 +1,4 @@
-//! What can be wrong with a command line and with the place that it names: one line on standard
+//! Checks faults of a command line and of the place that it names: one line on standard
 //! error, the documented status, nothing changed.
 
 use std::fs;
@@ -10,7 +10,7 @@ use lode::{KeyKind, Schema, Type};
 
 use crate::support::{ANIMALS, Bench, close, content, end, expect_refusal, expect_success, start};
 
-/// Every command that needs a database, as it is said of this directory.
+/// Returns the commands that need a database, with this directory.
 fn commands(dir: &str) -> Vec<Vec<&str>> {
     vec![
         vec!["check", dir],
@@ -90,7 +90,8 @@ fn a_database_that_may_not_be_opened_is_refused() {
     fs::create_dir(bench.path("hidden")).expect("a directory");
     // The superuser may do everything, so another user tries, with a program within that user's
     // reach.
-    let (folder, program) = (bench.path("."), bench.path("lode-copy"));
+    let folder = bench.path(".");
+    let program = bench.path("lode-copy");
     fs::copy(env!("CARGO_BIN_EXE_lode"), &program).expect("a copy");
     fs::set_permissions(&folder, PermissionsExt::from_mode(0o755)).expect("mode");
     fs::set_permissions(bench.path("hidden"), PermissionsExt::from_mode(0o000)).expect("mode");

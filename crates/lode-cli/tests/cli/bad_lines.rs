@@ -29,7 +29,7 @@ fn with(name: &str, value: &str) -> String {
     format!("{{{}}}", members.join(","))
 }
 
-/// Where that value begins, in characters.
+/// The start of that value, in characters.
 fn place_of(name: &str) -> usize {
     let mark = with(name, "@");
     mark.find('@').expect("it is there") + 1

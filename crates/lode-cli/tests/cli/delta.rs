@@ -125,7 +125,8 @@ fn a_table_that_is_damaged_is_refused_before_anything_is_imported() {
     fs::write(&path, &content[..content.len() / 2]).expect("it is written");
     let args = ["import", "new", "animal", "--delta", "farm"];
     let damaged = "farm: the Delta table is damaged";
-    let (half, whole) = (content.len() / 2, content.len());
+    let half = content.len() / 2;
+    let whole = content.len();
     let why = format!("it has {half} bytes and not {whole}");
     bench.refuses(&args, 1, &format!("{damaged}: file {file}: {why}"));
     fs::remove_file(&path).expect("it is there");
@@ -218,7 +219,8 @@ fn a_reader_sees_a_whole_version_whenever_the_writer_is_killed() {
     let begun = std::time::Instant::now();
     bench.succeeds(&["export", "db", "number", "--delta", "out"]);
     let whole = begun.elapsed();
-    let (mut versions, mut rows) = (BTreeSet::from([0]), 30_000);
+    let mut versions = BTreeSet::from([0]);
+    let mut rows = 30_000;
     for (round, share) in moments(22).take(KILLS).enumerate() {
         let db = ["half", "db"][round % 2];
         let wanted = [15_000, 30_000][round % 2];
@@ -229,9 +231,10 @@ fn a_reader_sees_a_whole_version_whenever_the_writer_is_killed() {
         let table = open(&bench, "out").expect("there is a whole version");
         let found = rows_of(&table);
         assert_eq!(table.rows(), Some(found as u64));
-        match versions.insert(table.version()) {
-            true => rows = wanted,
-            false => assert_eq!(found, rows, "nothing was committed in round {round}"),
+        if versions.insert(table.version()) {
+            rows = wanted
+        } else {
+            assert_eq!(found, rows, "nothing was committed in round {round}")
         }
         assert_eq!(found, rows, "round {round}");
     }

@@ -1,4 +1,4 @@
-//! What the commands say about databases that are all right.
+//! Checks what the commands print about sound databases.
 
 use lode::KeyKind;
 
@@ -31,7 +31,8 @@ fn statistics_are_for_people_and_for_programs() {
     let size = |name: &str| {
         std::fs::metadata(bench.path("zoo").join(name)).expect("the file is there").len()
     };
-    let (data, log) = (size("data"), bench.list("zoo").pop().expect("a segment"));
+    let data = size("data");
+    let log = bench.list("zoo").pop().expect("a segment");
     let log_bytes = size(&log);
 
     let json = bench.succeeds(&["stat", "zoo", "--format", "json"]);

@@ -60,7 +60,7 @@ fn a_dump_goes_to_no_other_place() {
 
 /// Starts a dump of `size_bytes` and stops the process while it has written less than half of the
 /// new file. On a busy machine a dump may be further before this process sees it; then another one
-/// is begun.
+/// is started.
 fn stopped_dump(bench: &Bench, args: &[&str], size_bytes: u64) -> (Child, Pid) {
     const MOST_ATTEMPTS: usize = 100;
     let new_file = || {

@@ -1,4 +1,4 @@
-//! What loading does with records that are there, with lines that are wrong, and with little
+//! Loads records that are there already, lines that are wrong, and more than fits little
 //! memory.
 
 use crate::support::{ANIMALS, Bench};

@@ -1,4 +1,4 @@
-//! What was dumped and loaded is what was there.
+//! Checks that a dump, loaded again, has the same records.
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
@@ -7,7 +7,7 @@ use lode::{Database, KeyKind, ReadTable, Schema, Type, Value};
 
 use crate::support::{Bench, close, end, start};
 
-/// Every type, as it is and nullable.
+/// Returns the types of columns, each also nullable.
 fn schema() -> Schema {
     Schema::build("all")
         .key("at", Type::I64)
@@ -180,7 +180,8 @@ fn a_dump_can_be_piped_into_another_database() {
     let load = start(load.stdin(dump.stdout.take().expect("it is piped")));
     assert_eq!(end(load).stdout, "10000 records loaded\n");
     assert_eq!(end(dump).code, Some(0));
-    let (first, second) = (bench.open("first"), bench.open("second"));
+    let first = bench.open("first");
+    let second = bench.open("second");
     assert_eq!(records(&first, "number"), records(&second, "number"));
 }
 
@@ -192,7 +193,7 @@ fn a_dump_that_is_piped_into_the_same_database_is_refused_and_makes_nothing() {
     let mut load = bench.command(&["load", "zoo", "copy", "--schema", "id:u64 key, square:u64"]);
     let mut load = start(load.stdin(Stdio::piped()));
     let pipe = load.stdin.take().expect("it is piped");
-    // The one that loads has begun before, and waits.
+    // The loading process has started before, and waits.
     std::thread::sleep(std::time::Duration::from_millis(50));
     let dump = start(bench.command(&["dump", "zoo", "number"]).stdout(pipe));
     let ended = end(load);
@@ -242,6 +243,7 @@ fn records_of_variable_length_come_back() {
     let load = ["load", "second", "long", "--replace"];
     let replaced = "301 records loaded, 301 of them replaced others\n";
     assert_eq!(bench.feeds(&load, &dumped), replaced);
-    let (first, second) = (bench.open("first"), bench.open("second"));
+    let first = bench.open("first");
+    let second = bench.open("second");
     assert_eq!(records(&first, "long"), records(&second, "long"));
 }

@@ -13,10 +13,10 @@ use nix::unistd::Pid;
 
 use crate::support::{Bench, start};
 
-/// How often an interrupt is sent while one is wanted.
+/// The time between two interrupts while one is wanted.
 const PACE: Duration = Duration::from_millis(20);
 
-/// What a terminal shows, piece by piece, until its program has ended.
+/// Reads the output of a terminal, piece by piece, until its program has ended.
 fn shown(mut terminal: File) -> Receiver<String> {
     let (sender, receiver) = channel();
     thread::spawn(move || {
@@ -39,21 +39,22 @@ fn shown(mut terminal: File) -> Receiver<String> {
     receiver
 }
 
-/// How long the test waits for what may never be shown.
+/// The longest wait for a text that may never be shown.
 const PATIENCE: Duration = Duration::from_mins(5);
 
-/// What is shown when the shell begins to read: then it asks the terminal to mark what is pasted.
+/// The text with which the shell starts to read: it asks the terminal to mark pasted text.
 const READY: &str = "\u{1b}[?2004h";
 
-/// What a terminal has shown and no one has waited for yet.
+/// The text that a terminal has shown and no test has waited for yet.
 struct Screen {
     pieces: Receiver<String>,
     text: String,
 }
 
 impl Screen {
-    /// Waits until a text is shown, and forgets all up to its end; calls `meanwhile` now and then.
-    fn wait_for(&mut self, wanted: &str, meanwhile: impl Fn()) {
+    /// Waits until a text is shown, and forgets all up to its end; calls `while_waiting` now and
+    /// then.
+    fn wait_for(&mut self, wanted: &str, while_waiting: impl Fn()) {
         let start = Instant::now();
         loop {
             if let Some(at) = self.text.find(wanted) {
@@ -63,7 +64,7 @@ impl Screen {
             assert!(start.elapsed() < PATIENCE, "no {wanted:?} in {:?}", self.text);
             match self.pieces.recv_timeout(PACE) {
                 Ok(piece) => self.text.push_str(&piece),
-                Err(RecvTimeoutError::Timeout) => meanwhile(),
+                Err(RecvTimeoutError::Timeout) => while_waiting(),
                 Err(RecvTimeoutError::Disconnected) => panic!("no {wanted:?} in {:?}", self.text),
             }
         }

@@ -12,7 +12,7 @@ pub struct Bench {
     folder: tempfile::TempDir,
 }
 
-/// How a command ended.
+/// The end of a command: status and output.
 #[derive(Debug)]
 pub struct Ended {
     pub code: Option<i32>,
@@ -93,7 +93,7 @@ impl Bench {
         expect_success(args, self.lode(args))
     }
 
-    /// The same, of one that reads something.
+    /// Runs a command that reads `input` and must succeed, and returns what it prints.
     pub fn feeds(&self, args: &[&str], input: &str) -> String {
         expect_success(args, self.feed(args, input))
     }
@@ -103,7 +103,7 @@ impl Bench {
         expect_refusal(args, &self.lode(args), code, line);
     }
 
-    /// The same, of one that reads something.
+    /// Runs a command that reads `input` and must end with this status and line.
     pub fn refuses_input(&self, args: &[&str], input: &str, code: i32, line: &str) {
         expect_refusal(args, &self.feed(args, input), code, line);
     }
@@ -130,7 +130,7 @@ impl Bench {
 }
 
 /// A process that is being started has all that is open here until it is another program: also the
-/// lock of a database, which would not be free yet when it is closed here meanwhile.
+/// lock of a database, which would stay taken after it is closed here.
 static STARTING: Mutex<()> = Mutex::new(());
 
 /// Starts a command.
@@ -155,7 +155,7 @@ pub fn end(child: Child) -> Ended {
     }
 }
 
-/// What a command printed that ended well and had nothing to say.
+/// Returns what a command printed that ended well, without a message.
 pub fn expect_success(args: &[&str], ended: Ended) -> String {
     assert_eq!((ended.code, &ended.stderr[..]), (Some(0), ""), "{args:?}: {}", ended.stdout);
     ended.stdout
@@ -167,7 +167,7 @@ pub fn expect_refusal(args: &[&str], ended: &Ended, code: i32, line: &str) {
     assert_eq!(ended.code, Some(code), "{args:?}: {line}");
 }
 
-/// What a directory holds, name by name and byte by byte.
+/// Returns the files of a directory, with their bytes.
 pub fn content(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let entries = std::fs::read_dir(folder).expect("the directory is there");
     let mut all: Vec<_> = entries

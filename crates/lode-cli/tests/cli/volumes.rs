@@ -14,7 +14,7 @@ fn with_settings() -> Bench {
     bench
 }
 
-/// Every command that needs a volume, as it is said of this directory.
+/// Returns the commands that need a volume, with this directory.
 fn commands(dir: &str) -> [Vec<&str>; 9] {
     let volume = |args: &[&'static str]| -> Vec<&str> {
         let (command, rest) = args.split_first().expect("a command");

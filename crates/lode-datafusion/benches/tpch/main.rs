@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::prelude::{SessionConfig, SessionContext};
 
-/// Each is measured this often, in turn with the other; the fastest counts.
+/// The rounds of each query, in turn with the other side; the fastest counts.
 const ROUNDS: usize = 5;
 
 fn main() {
@@ -41,7 +41,9 @@ async fn measure() {
     let parquet = sides::over_parquet(folder.path(), config).await.expect("files");
 
     println!("query    rows      Lode   Parquet  ratio");
-    let (mut all_lode, mut all_parquet, mut logs) = (0.0, 0.0, 0.0);
+    let mut all_lode = 0.0;
+    let mut all_parquet = 0.0;
+    let mut logs = 0.0;
     for (number, query) in queries::queries(scale) {
         let mut fastest = [Duration::MAX; 2];
         let mut answers = [Vec::new(), Vec::new()];
@@ -58,7 +60,8 @@ async fn measure() {
             published::compare(number, &over_lode);
         }
         let [lode_ms, parquet_ms] = fastest.map(|time| time.as_secs_f64() * 1e3);
-        let (rows, ratio) = (over_lode.len(), parquet_ms / lode_ms);
+        let rows = over_lode.len();
+        let ratio = parquet_ms / lode_ms;
         println!("{number:5} {rows:7} {lode_ms:9.1} {parquet_ms:9.1} {ratio:6.2}");
         (all_lode, all_parquet) = (all_lode + lode_ms, all_parquet + parquet_ms);
         logs += ratio.ln();

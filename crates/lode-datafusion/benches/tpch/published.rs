@@ -31,7 +31,7 @@ fn cell(value: &str) -> String {
     value.strip_suffix("T00:00:00Z").unwrap_or(value).to_string()
 }
 
-/// Whether two values are the same, to two digits after the point if they have one.
+/// Returns true if two values are the same, to two digits after the point if they have one.
 fn is_same(found: &str, wanted: &str) -> bool {
     match (found.parse::<f64>(), wanted.parse::<f64>()) {
         (Ok(found), Ok(wanted)) => (found - wanted).abs() <= 0.01,

@@ -32,10 +32,13 @@ impl Condition {
             Expr::BinaryExpr(BinaryExpr { left, op: Operator::Or, right }) => {
                 Self::of_either(left, right, schema)
             }
-            Expr::BinaryExpr(BinaryExpr { left, op, right }) => match key_column(left, schema) {
-                Some(found) => Self::of_comparison(found, *op, right),
-                None => Self::of_comparison(key_column(right, schema)?, op.swap()?, left),
-            },
+            Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
+                if let Some((at, column)) = key_column(left, schema) {
+                    return Self::of_comparison(at, column, *op, right);
+                }
+                let (at, column) = key_column(right, schema)?;
+                Self::of_comparison(at, column, op.swap()?, left)
+            }
             Expr::Between(Between { expr, negated: false, low, high }) => {
                 let (at, column) = key_column(expr, schema)?;
                 let lower = Bound::Included(literal(low, column)?);
@@ -53,7 +56,7 @@ impl Condition {
         }
     }
 
-    fn of_comparison((at, column): (usize, &Column), op: Operator, other: &Expr) -> Option<Self> {
+    fn of_comparison(at: usize, column: &Column, op: Operator, other: &Expr) -> Option<Self> {
         let other = literal(other, column)?;
         let (lower, upper) = match op {
             Operator::Eq => {
@@ -71,7 +74,8 @@ impl Condition {
     /// Joins the values of two conditions on the same column: DataFusion writes short lists like
     /// that.
     fn of_either(left: &Expr, right: &Expr, schema: &Schema) -> Option<Self> {
-        let (left, right) = (Self::of(left, schema)?, Self::of(right, schema)?);
+        let left = Self::of(left, schema)?;
+        let right = Self::of(right, schema)?;
         match (left.wanted, right.wanted) {
             (Wanted::OneOf(mut values), Wanted::OneOf(others)) if left.column == right.column => {
                 values.extend(others);

@@ -120,9 +120,10 @@ impl<'s> Pushdown<'s> {
         if self.is_nothing {
             return 0;
         }
-        let (mut found, keys) = (rows as f64, self.schema.key_columns() as f64);
+        let mut found = rows as f64;
+        let keys = self.schema.key_columns() as f64;
         for allowed in &self.used {
-            // As if each column of the key told as many records apart as the others.
+            // Each column of the key is taken to distinguish as many records as the others.
             found = match allowed {
                 Allowed::List(values) => {
                     found / (rows as f64).powf(1.0 / keys) * values.len() as f64
@@ -147,7 +148,8 @@ impl fmt::Display for Pushdown<'_> {
 /// Returns the usable conditions where keys are in order: lists of the first columns, and what is
 /// allowed of the one after them; and of how many columns that is found exactly.
 fn in_order(all: Vec<Allowed>) -> (Vec<Allowed>, usize) {
-    let (mut used, mut targets) = (Vec::new(), 1);
+    let mut used = Vec::new();
+    let mut targets = 1;
     for allowed in all {
         match &allowed {
             Allowed::List(values) if targets * values.len().max(1) <= MOST_TARGETS => {

@@ -19,7 +19,8 @@ struct Both {
 
 static BOTH: LazyLock<Both> = LazyLock::new(|| {
     let db = database();
-    let (lode, memory) = (over_lode(&db), over_memory(&db));
+    let lode = over_lode(&db);
+    let memory = over_memory(&db);
     Both { runtime: runtime(), lode, memory, _db: db }
 });
 
@@ -50,7 +51,7 @@ fn literal(kind: Type) -> BoxedStrategy<String> {
 }
 
 /// A condition on a column.
-fn condition((name, kind): (&'static str, Type)) -> BoxedStrategy<String> {
+fn condition(name: &'static str, kind: Type) -> BoxedStrategy<String> {
     let comparison = (select(vec!["=", "<", "<=", ">", ">=", "<>"]), literal(kind));
     let list = proptest::collection::vec(literal(kind), 1..5);
     let range = (literal(kind), literal(kind));
@@ -71,19 +72,21 @@ fn condition((name, kind): (&'static str, Type)) -> BoxedStrategy<String> {
     .boxed()
 }
 
-/// What comes after `SELECT`: the table with conditions; and the most rows, if not all.
+/// Returns the text after `SELECT`: the table with conditions; and the most rows, if not all.
 fn query() -> impl Strategy<Value = (String, Option<usize>)> {
     select(TABLES.to_vec()).prop_flat_map(|(table, columns)| {
-        let conditions = select(columns.to_vec()).prop_flat_map(condition);
+        let conditions =
+            select(columns.to_vec()).prop_flat_map(|(name, kind)| condition(name, kind));
         let conditions = proptest::collection::vec(conditions, 0..4);
         let names = columns.iter().map(|(name, _)| *name).collect::<Vec<_>>();
         let limit = prop_oneof![3 => Just(None), 1 => (0..30usize).prop_map(Some)];
         (subsequence(names, 0..=columns.len()), conditions, limit).prop_map(
             move |(names, conditions, limit)| {
                 let shown = if names.is_empty() { "1".to_string() } else { names.join(", ") };
-                let conditions = match conditions.is_empty() {
-                    true => String::new(),
-                    false => format!(" WHERE {}", conditions.join(" AND ")),
+                let conditions = if conditions.is_empty() {
+                    String::new()
+                } else {
+                    format!(" WHERE {}", conditions.join(" AND "))
                 };
                 (format!("SELECT {shown} FROM {table}{conditions}"), limit)
             },
@@ -133,11 +136,12 @@ fn rows_come_in_the_order_of_keys_without_sorting() {
 fn a_condition_that_is_always_true_takes_no_other_with_it() {
     let Both { runtime, lode, memory, .. } = &*BOTH;
     let query = "SELECT name FROM flag WHERE is_set IN (true, false) AND name > ''";
-    let (found, wanted) = (rows(runtime, lode, query), rows(runtime, memory, query));
+    let found = rows(runtime, lode, query);
+    let wanted = rows(runtime, memory, query);
     assert_eq!((found.len(), wanted.len()), (8, 8));
 }
 
-/// Both zeros are in the key of `sample`: two keys in Lode, and one value here.
+/// Finds both zeros in the key of `sample`: two keys in Lode, and one value here.
 #[test]
 fn a_key_of_floats_makes_no_group_needless() {
     let Both { runtime, lode, memory, .. } = &*BOTH;
@@ -157,7 +161,8 @@ fn a_key_of_floats_makes_no_group_needless() {
 #[test]
 fn parts_have_each_record_once() {
     const RECORDS: u64 = 60_000;
-    let (db, runtime) = (Database::in_memory().expect("memory"), runtime());
+    let db = Database::in_memory().expect("memory");
+    let runtime = runtime();
     let schema = Schema::build("number").key("id", Type::U64).column("twice", Type::U64);
     let schema = schema.finish().expect("a schema");
     let numbers = db.create_table(&schema, KeyKind::Tree).expect("a table");

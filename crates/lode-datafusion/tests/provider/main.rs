@@ -1,4 +1,4 @@
-//! What queries find in tables of Lode, and how.
+//! Checks what queries find in tables of Lode, and how.
 
 mod answers;
 mod moments;

@@ -1,4 +1,4 @@
-//! Of which moment rows are.
+//! Checks the moment at which rows are read.
 
 use std::sync::Arc;
 
@@ -17,7 +17,8 @@ fn insert(db: &Database, caller: i64) {
 
 #[test]
 fn a_query_finds_what_was_there_when_it_was_planned() {
-    let (db, runtime) = (database(), runtime());
+    let db = database();
+    let runtime = runtime();
     let context = over_lode(&db);
     let planned = runtime.block_on(async {
         context.sql("SELECT caller FROM call").await?.create_physical_plan().await
@@ -33,7 +34,8 @@ fn a_query_finds_what_was_there_when_it_was_planned() {
 
 #[test]
 fn a_schema_has_the_tables_that_are_there_and_one_of_a_snapshot_their_rows() {
-    let (db, runtime) = (database(), runtime());
+    let db = database();
+    let runtime = runtime();
     let context = over_lode(&db);
     let catalog = context.catalog("datafusion").expect("a catalog");
     let add = |name: &str, schema| catalog.register_schema(name, Arc::new(schema)).expect("room");
@@ -56,7 +58,8 @@ fn a_schema_has_the_tables_that_are_there_and_one_of_a_snapshot_their_rows() {
 
 #[test]
 fn a_table_at_a_snapshot_is_read_after_it_was_dropped() {
-    let (db, runtime) = (database(), runtime());
+    let db = database();
+    let runtime = runtime();
     let kept = LodeTable::new(&db, "call").expect("a table").at(db.snapshot());
     db.drop_table("call").expect("it is there");
     let context = SessionContext::new();

@@ -1,4 +1,4 @@
-//! What is pushed down, as `EXPLAIN` says it.
+//! Checks what is pushed down, as `EXPLAIN` says it.
 
 use crate::support::{database, over_lode, plan, runtime};
 
@@ -60,7 +60,8 @@ fn a_long_list_is_read_from_its_first_value_to_its_last() {
 
 #[test]
 fn only_the_columns_the_rows_and_the_parts_that_are_needed_are_read() {
-    let (runtime, context) = (runtime(), over_lode(&database()));
+    let runtime = runtime();
+    let context = over_lode(&database());
     for (query, scan) in [
         ("SELECT time FROM call", "table=call, columns=[time], partitions=3"),
         ("SELECT seconds, caller FROM call", "columns=[caller, seconds], partitions=3"),

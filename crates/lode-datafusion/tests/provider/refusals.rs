@@ -1,4 +1,4 @@
-//! What is refused, and what goes wrong: in one line that says what to do.
+//! Checks refusals and faults: one line each, which says what to do.
 
 use lode::ReadTable;
 
@@ -6,7 +6,8 @@ use crate::support::{answer, database, over_lode, rows, runtime};
 
 #[test]
 fn writing_is_refused() {
-    let (db, runtime) = (database(), runtime());
+    let db = database();
+    let runtime = runtime();
     let context = over_lode(&db);
     let before = rows(&runtime, &context, "SELECT * FROM item ORDER BY id");
     for (statement, wanted) in [
@@ -27,7 +28,8 @@ fn writing_is_refused() {
 
 #[test]
 fn tables_of_a_schema_are_neither_created_nor_dropped() {
-    let (db, runtime) = (database(), runtime());
+    let db = database();
+    let runtime = runtime();
     let context = over_lode(&db);
     let schema = std::sync::Arc::new(lode_datafusion::LodeSchema::new(db.clone()));
     let catalog = context.catalog("datafusion").expect("a catalog");
@@ -50,7 +52,8 @@ fn tables_of_a_schema_are_neither_created_nor_dropped() {
 
 #[test]
 fn a_table_that_was_dropped_is_an_error() {
-    let (db, runtime) = (database(), runtime());
+    let db = database();
+    let runtime = runtime();
     let context = over_lode(&db);
     db.drop_table("item").expect("it is there");
     let refused = answer(&runtime, &context, "SELECT * FROM item").expect_err("it was dropped");

@@ -25,7 +25,7 @@ pub const TABLES: [(&str, &[(&str, Type)]); 6] = [
     ("item", &[("id", Type::I64), ("name", Type::VarText(9)), ("seconds", Type::I64)]),
 ];
 
-/// Values of text columns: some that begin like others, and one that is not in any row.
+/// Values of text columns: some are prefixes of others, and one is not in any row.
 pub const WORDS: [&str; 6] = ["", "a", "aa", "ab", "b", "zz"];
 
 /// A database with all tables. The key of `item` is its first column, that of the others the first
@@ -36,10 +36,8 @@ pub fn database() -> Database {
         let mut schema = Schema::build(name);
         let keys = if name == "item" { 1 } else { 2 };
         for (at, (column, kind)) in columns.iter().enumerate() {
-            schema = match at < keys {
-                true => schema.key(column, *kind),
-                false => schema.nullable(column, *kind),
-            };
+            schema =
+                if at < keys { schema.key(column, *kind) } else { schema.nullable(column, *kind) };
         }
         let kind = if matches!(name, "pair" | "item") { KeyKind::Hash } else { KeyKind::Tree };
         let table = db.create_table(&schema.finish().expect("a schema"), kind).expect("a table");
@@ -106,7 +104,7 @@ pub fn runtime() -> Runtime {
     builder.worker_threads(1).max_blocking_threads(1).build().expect("a runtime")
 }
 
-/// What a query returns.
+/// Returns the rows of a query.
 pub fn answer(
     runtime: &Runtime,
     context: &SessionContext,
@@ -124,7 +122,7 @@ pub fn rows(runtime: &Runtime, context: &SessionContext, query: &str) -> Vec<Str
     lines.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
 }
 
-/// How a query is carried out, as `EXPLAIN` says it.
+/// Returns the plan of a query, as `EXPLAIN` says it.
 pub fn plan(runtime: &Runtime, context: &SessionContext, query: &str) -> String {
     let answer = answer(runtime, context, &format!("EXPLAIN {query}")).expect("a plan");
     pretty_format_batches(&answer).expect("words").to_string()

@@ -27,7 +27,7 @@ pub struct TableOf {
     lines: fn(f64) -> Box<dyn Iterator<Item = String>>,
 }
 
-/// What the values of a column are.
+/// The kind of values of a column.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Number,

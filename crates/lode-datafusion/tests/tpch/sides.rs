@@ -1,4 +1,4 @@
-//! The same queries over both: tables of Lode, and Parquet files.
+//! Runs queries over tables of Lode and over Parquet files.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -10,7 +10,7 @@ const FEATURE: &[&str] = &["v2Checkpoint"];
 const NAMED: &str = "00000000000000000001.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11";
 const CLASSIC: &str = "00000000000000000001.checkpoint";
 
-/// A table whose log has entry 1 only, and the actions that its checkpoint begins with.
+/// Returns a table whose log has entry 1 only, and the first actions of its checkpoint.
 fn cleaned(features: &[&str]) -> (Bench, Value, Value, Vec<Value>) {
     let (bench, a, b) = Bench::with_two_files();
     bench.entry(1, &[json!({ "commitInfo": { "operation": "WRITE" } })]);
@@ -27,9 +27,10 @@ fn sidecar(path: &str, size: u64) -> Value {
 
 /// Writes a checkpoint as Parquet or as lines.
 fn write(bench: &Bench, name: &str, actions: &[Value]) {
-    match name.ends_with(".json") {
-        true => bench.write(&format!("_delta_log/{name}"), lines(actions)),
-        false => drop(bench.checkpoint(name, actions)),
+    if name.ends_with(".json") {
+        bench.write(&format!("_delta_log/{name}"), lines(actions))
+    } else {
+        bench.checkpoint(name, actions);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Deletion vectors, and files that are told apart by them.
+//! Checks deletion vectors, and files that differ only by them.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,8 @@ const FEATURE: &[&str] = &["deletionVectors"];
 
 /// A file of deletion vectors; returns it, and where each of them is.
 fn vector_file(vectors: &[&[u64]]) -> (Vec<u8>, Vec<usize>) {
-    let (mut content, mut places) = (vec![1], Vec::new());
+    let mut content = vec![1];
+    let mut places = Vec::new();
     for rows in vectors {
         let bytes = vector_bytes(rows);
         places.push(content.len());

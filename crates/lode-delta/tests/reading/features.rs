@@ -1,4 +1,4 @@
-//! What a table asks of its readers and of its writers.
+//! Checks the features that a table asks of its readers and writers.
 
 use std::slice;
 

@@ -1,4 +1,4 @@
-//! Entries of the log that contradict each other, and the files beside them.
+//! Checks entries of the log that contradict each other, and files next to them.
 
 use std::slice;
 

@@ -33,7 +33,8 @@ impl Bench {
     /// returns it, and the actions that add them.
     pub fn with_two_files() -> (Self, Value, Value) {
         let bench = Self::new();
-        let (a, b) = (bench.ids_file("a", &[1, 2, 3]), bench.ids_file("b", &[4, 5]));
+        let a = bench.ids_file("a", &[1, 2, 3]);
+        let b = bench.ids_file("b", &[4, 5]);
         (bench, a, b)
     }
 
@@ -156,7 +157,7 @@ pub fn protocol(features: &[&str]) -> Value {
     }
 }
 
-/// What a table looks like. A schema is an array of fields.
+/// The metadata of a table. A schema is an array of fields.
 pub fn metadata(fields: &Value) -> Value {
     let schema = json!({ "type": "struct", "fields": fields }).to_string();
     json!({ "metaData": {

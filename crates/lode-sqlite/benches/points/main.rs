@@ -1,12 +1,12 @@
 //! Single records by SQL, in tables of Lode and in SQLite's own, taking turns: `cargo bench -p
 //! lodedb-sqlite -- [ROWS…]`. Each line is an operation by a prepared statement, in nanoseconds of
 //! the fastest of five rounds, and how many times as fast Lode is. In memory, the last column is a
-//! virtual table that does as little as one can ([`array`]): what lies between it and SQLite's own
-//! is the price of SQLite's interface. Run by the tests, the sizes are tiny.
+//! virtual table that does as little as one can ([`array`]): the difference between it and SQLite's
+//! own is the price of SQLite's interface. Run by the tests, the sizes are tiny.
 //!
 //! In a directory (that which `LODE_DIRECTORY` names, or in the one for temporary files) both sync
-//! each commit, and then neither does: Lode at `Commit` beside SQLite with a write-ahead log and
-//! `synchronous=FULL`, and `Process` beside `synchronous=OFF`.
+//! each commit, and then neither does: Lode at `Commit` against SQLite with a write-ahead log and
+//! `synchronous=FULL`, and `Process` against `synchronous=OFF`.
 
 mod array;
 
@@ -16,13 +16,13 @@ use std::time::Instant;
 use lode::{Database, Durability, KeyKind, Options, Schema, Type};
 use rusqlite::{Connection, params};
 
-/// What is measured of each table.
+/// The operations measured on each table.
 const OPERATIONS: [&str; 4] = ["insert", "select", "update", "scan of 1k rows"];
 
 /// Turns of each kind of table.
 const ROUNDS: usize = 5;
 
-/// Where tables lie, and what a commit waits for.
+/// The place of tables, and what a commit waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Memory,
@@ -30,7 +30,7 @@ enum Place {
     DiskSynced,
 }
 
-/// How much is done.
+/// The amount of work.
 struct Load {
     rows: u64,
     lookups: u64,
@@ -103,7 +103,7 @@ fn measure(connection: &Connection, load: &Load, place: Place) -> [f64; 4] {
     let mut sum = 0;
     let start = Instant::now();
     for number in 0..load.lookups {
-        let mut rows = select.query(params![key(number, load.rows)]).expect("it begins");
+        let mut rows = select.query(params![key(number, load.rows)]).expect("it starts");
         let row = rows.next().expect("it can be read").expect("it is there");
         sum += row.get::<_, i64>(0).expect("a number");
         assert!(!row.get_ref(1).expect("a text").as_bytes().expect("a text").is_empty());

@@ -12,7 +12,7 @@ const OLDEST: c_int = 3_038_000;
 /// SQLite 3.40.0, whose last function is `sqlite3_value_encoding`.
 const WITH_VALUE_ENCODING: c_int = 3_040_000;
 
-/// What SQLite calls when the extension is loaded.
+/// Registers the extension; SQLite calls this when it loads it.
 ///
 /// # Safety
 /// Only SQLite calls it, with what it passes to extensions.
@@ -36,10 +36,11 @@ pub unsafe extern "C" fn sqlite3_extension_init(
         }
         return ffi::SQLITE_ERROR;
     }
-    let routines = match version < ffi::SQLITE_VERSION_NUMBER {
+    let routines = if version < ffi::SQLITE_VERSION_NUMBER {
         // SAFETY: the table is of this version.
-        true => unsafe { lengthened(routines, version) },
-        false => routines,
+        unsafe { lengthened(routines, version) }
+    } else {
+        routines
     };
     // SAFETY: these are SQLite's arguments.
     unsafe { Connection::extension_init2(connection, message, routines, begin) }
@@ -52,9 +53,10 @@ pub unsafe extern "C" fn sqlite3_extension_init(
 /// # Safety
 /// The table is that of SQLite of this version.
 unsafe fn lengthened(routines: *const Routines, version: c_int) -> *mut Routines {
-    let bytes = match version < WITH_VALUE_ENCODING {
-        true => offset_of!(Routines, deserialize),
-        false => offset_of!(Routines, is_interrupted),
+    let bytes = if version < WITH_VALUE_ENCODING {
+        offset_of!(Routines, deserialize)
+    } else {
+        offset_of!(Routines, is_interrupted)
     };
     // SAFETY: a table without functions is one of zeros.
     let mut copy: Box<Routines> = Box::new(unsafe { std::mem::zeroed() });

@@ -87,9 +87,10 @@ pub fn any_for(column: &Column, random: &mut Random) -> String {
 fn column(table: (&str, &Table), random: &mut Random) -> String {
     let columns = table.1.schema.columns();
     // Mostly of the key, where there is most to go wrong.
-    let column = match random.percent(60) {
-        true => random.below(table.1.schema.key_columns()),
-        false => random.below(columns.len()),
+    let column = if random.percent(60) {
+        random.below(table.1.schema.key_columns())
+    } else {
+        random.below(columns.len())
     };
     format!("{}.{}", table.0, columns[column].name)
 }
@@ -97,25 +98,25 @@ fn column(table: (&str, &Table), random: &mut Random) -> String {
 /// A condition on the rows of a table.
 pub fn condition(table: (&str, &Table), depth: usize, random: &mut Random) -> String {
     if depth > 0 && random.percent(55) {
-        let (one, other) =
-            (condition(table, depth - 1, random), condition(table, depth - 1, random));
+        let one = condition(table, depth - 1, random);
+        let other = condition(table, depth - 1, random);
         return match random.below(10) {
             0..6 => format!("({one} AND {other})"),
             6..9 => format!("({one} OR {other})"),
             _ => format!("NOT ({one} AND {other})"),
         };
     }
-    let at = match random.percent(60) {
-        true => random.below(table.1.schema.key_columns()),
-        false => random.below(table.1.schema.columns().len()),
+    let at = if random.percent(60) {
+        random.below(table.1.schema.key_columns())
+    } else {
+        random.below(table.1.schema.columns().len())
     };
     let found = &table.1.schema.columns()[at];
     let left = format!("{}.{}", table.0, found.name);
-    let mut value = || match random.percent(70) {
-        true => fitting(found, random),
-        false => any(random),
-    };
-    let (first, second, third) = (value(), value(), value());
+    let mut value = || if random.percent(70) { fitting(found, random) } else { any(random) };
+    let first = value();
+    let second = value();
+    let third = value();
     match random.below(26) {
         0..6 => format!("{left} = {first}"),
         6..11 => format!("{left} {} {first}", random.one_of(&["<", "<=", ">", ">="])),

@@ -1,6 +1,6 @@
 //! Statements of any kind, whose answers over tables of Lode are those of SQLite's own tables.
 //!
-//! `LODE_SQL_STATEMENTS` says how many; `LODE_SQL_SEED` where the seeds begin. What differs is
+//! `LODE_SQL_STATEMENTS` says how many; `LODE_SQL_SEED` gives the first seed. What differs is
 //! shown with its seed, and all that came before it.
 
 mod expression;
@@ -25,7 +25,8 @@ fn run(seed: u64) -> Result<(u64, u64), String> {
     let mut random = Random::new(seed);
     let tables: Vec<_> = ["t", "u", "v"].iter().map(|name| Table::any(name, &mut random)).collect();
     let mut twins = Twins::new(&tables, seed.is_multiple_of(16));
-    let (mut with_rows, mut failed) = (0, 0);
+    let mut with_rows = 0;
+    let mut failed = 0;
     for _ in 0..STATEMENTS_A_SEED {
         let statement = match random.below(20) {
             0 => twins.transaction(&mut random),
@@ -45,7 +46,9 @@ fn run(seed: u64) -> Result<(u64, u64), String> {
 fn answers_are_those_of_sqlite() {
     let statements = number("LODE_SQL_STATEMENTS", 10_000);
     let first = number("LODE_SQL_SEED", 0);
-    let (mut with_rows, mut failed, mut differences) = (0, 0, Vec::new());
+    let mut with_rows = 0;
+    let mut failed = 0;
+    let mut differences = Vec::new();
     for seed in first..first + statements.div_ceil(STATEMENTS_A_SEED) {
         match run(seed) {
             Ok((rows, wrong)) => (with_rows, failed) = (with_rows + rows, failed + wrong),

@@ -47,7 +47,7 @@ const TYPES: [Type; 16] = [
     Type::VarBytes(9),
 ];
 
-/// Whether sums of some values are exact in any order.
+/// Returns true if sums of some values are exact in any order.
 pub fn is_small_whole(kind: Type) -> bool {
     matches!(kind, Type::U8 | Type::U16 | Type::U32 | Type::I8 | Type::I16 | Type::I32 | Type::Bool)
 }
@@ -61,17 +61,19 @@ impl Table {
             builder = builder.key(&format!("k{at}"), *random.one_of(&KEY_TYPES));
         }
         for at in 0..others {
-            let (column, kind) = (format!("c{at}"), *random.one_of(&TYPES));
-            builder = match random.percent(60) {
-                true => builder.nullable(&column, kind),
-                false => builder.column(&column, kind),
+            let column = format!("c{at}");
+            let kind = *random.one_of(&TYPES);
+            builder = if random.percent(60) {
+                builder.nullable(&column, kind)
+            } else {
+                builder.column(&column, kind)
             };
         }
         let kind = *random.one_of(&[KeyKind::Hash, KeyKind::Tree, KeyKind::Tree]);
         Self { name: name.into(), schema: builder.finish().expect("a schema"), kind }
     }
 
-    /// The same table for SQLite.
+    /// Returns the statement that makes this table in SQLite.
     pub fn declaration(&self) -> String {
         let columns = self.schema.columns().iter().map(|column| {
             let name = &column.name;

@@ -18,9 +18,10 @@ impl Statement {
 
 /// ` WHERE …`, or nothing.
 fn filter(table: (&str, &Table), random: &mut Random) -> String {
-    match random.percent(85) {
-        true => format!(" WHERE {}", condition(table, 2, random)),
-        false => String::new(),
+    if random.percent(85) {
+        format!(" WHERE {}", condition(table, 2, random))
+    } else {
+        String::new()
     }
 }
 
@@ -60,8 +61,11 @@ fn some_columns(name: &str, table: &Table, random: &mut Random) -> String {
 
 /// A query.
 pub fn query(tables: &[Table], random: &mut Random) -> Statement {
-    let (one, other) = (random.one_of(tables), random.one_of(tables));
-    let (name, a, b) = (&one.name, ("a", one), ("b", other));
+    let one = random.one_of(tables);
+    let other = random.one_of(tables);
+    let name = &one.name;
+    let a = ("a", one);
+    let b = ("b", other);
     let key = |table: &Table, random: &mut Random| random.one_of(&table.keys()).to_string();
     match random.below(18) {
         16.. => {
@@ -82,7 +86,8 @@ pub fn query(tables: &[Table], random: &mut Random) -> Statement {
         0..5 => {
             let columns = some_columns("a", one, random);
             let condition = filter(a, random);
-            let (order, limit) = (order("a", one, random), limit(random));
+            let order = order("a", one, random);
+            let limit = limit(random);
             Statement {
                 text: format!("SELECT {columns} FROM {name} a{condition} ORDER BY {order}{limit}"),
                 is_ordered: true,
@@ -91,7 +96,8 @@ pub fn query(tables: &[Table], random: &mut Random) -> Statement {
         5 => {
             // Part of the key in order: so the values of that are.
             let first = key(one, random);
-            let (condition, limit) = (filter(a, random), limit(random));
+            let condition = filter(a, random);
+            let limit = limit(random);
             Statement {
                 text: format!(
                     "SELECT a.{first} FROM {name} a{condition} ORDER BY a.{first}{limit}"
@@ -108,9 +114,12 @@ pub fn query(tables: &[Table], random: &mut Random) -> Statement {
         7 => {
             let columns = one.schema.columns().iter();
             let sums: Vec<_> = columns
-                .map(|column| match is_small_whole(column.kind) {
-                    true => format!("sum(a.{0}), count(a.{0})", column.name),
-                    false => format!("min(a.{0}), max(a.{0})", column.name),
+                .map(|column| {
+                    if is_small_whole(column.kind) {
+                        format!("sum(a.{0}), count(a.{0})", column.name)
+                    } else {
+                        format!("min(a.{0}), max(a.{0})", column.name)
+                    }
                 })
                 .collect();
             Statement::unordered(format!(
@@ -148,7 +157,8 @@ pub fn query(tables: &[Table], random: &mut Random) -> Statement {
             ))
         }
         12 => {
-            let (left, right) = (key(one, random), random.one_of(&names(other)).to_string());
+            let left = key(one, random);
+            let right = random.one_of(&names(other)).to_string();
             let condition = condition(b, 1, random);
             Statement::unordered(format!(
                 "SELECT a.* FROM {name} a WHERE a.{left} {}IN (SELECT b.{right} FROM {} b WHERE \
@@ -158,7 +168,8 @@ pub fn query(tables: &[Table], random: &mut Random) -> Statement {
             ))
         }
         13 => {
-            let (left, right) = (random.one_of(&names(one)).to_string(), key(other, random));
+            let left = random.one_of(&names(one)).to_string();
+            let right = key(other, random);
             Statement::unordered(format!(
                 "SELECT a.{left}, (SELECT count(*) FROM {0} b WHERE b.{right} <= a.{left}) FROM \
                  {name} a WHERE {1}EXISTS (SELECT 1 FROM {0} b WHERE b.{right} = a.{left})",
@@ -167,8 +178,10 @@ pub fn query(tables: &[Table], random: &mut Random) -> Statement {
             ))
         }
         14 => {
-            let (left, right) = (random.one_of(&names(one)).to_string(), key(other, random));
-            let (condition, second) = (condition(a, 1, random), filter(b, random));
+            let left = random.one_of(&names(one)).to_string();
+            let right = key(other, random);
+            let condition = condition(a, 1, random);
+            let second = filter(b, random);
             Statement::unordered(format!(
                 "SELECT a.{left} FROM {name} a WHERE {condition} {} SELECT b.{right} FROM {} \
                  b{second}",
@@ -192,7 +205,8 @@ pub fn query(tables: &[Table], random: &mut Random) -> Statement {
 /// A statement that writes.
 pub fn write(tables: &[Table], random: &mut Random) -> Statement {
     let table = random.one_of(tables);
-    let (name, columns) = (&table.name, table.schema.columns());
+    let name = &table.name;
+    let columns = table.schema.columns();
     let conflict = *random.one_of(&["", "", "", " OR REPLACE", " OR IGNORE"]);
     Statement::unordered(match random.below(12) {
         0..6 => {
@@ -205,9 +219,8 @@ pub fn write(tables: &[Table], random: &mut Random) -> Statement {
         }
         6 => {
             // What may not fit; so one row, and nothing that ignores.
-            let values = columns.iter().map(|column| match random.percent(15) {
-                true => any_for(column, random),
-                false => fitting(column, random),
+            let values = columns.iter().map(|column| {
+                if random.percent(15) { any_for(column, random) } else { fitting(column, random) }
             });
             format!("INSERT INTO {name} VALUES ({})", values.collect::<Vec<_>>().join(", "))
         }
@@ -216,9 +229,12 @@ pub fn write(tables: &[Table], random: &mut Random) -> Statement {
             let Some(first) = columns.iter().find(|column| is_small_whole(column.kind)) else {
                 return write(&tables[..1], random);
             };
-            let chosen = columns.iter().map(|column| match column.name == first.name {
-                true => format!("{} + {}", column.name, random.below(5)),
-                false => column.name.clone(),
+            let chosen = columns.iter().map(|column| {
+                if column.name == first.name {
+                    format!("{} + {}", column.name, random.below(5))
+                } else {
+                    column.name.clone()
+                }
             });
             let chosen = chosen.collect::<Vec<_>>().join(", ");
             let order = order(name, table, random);
@@ -234,9 +250,10 @@ pub fn write(tables: &[Table], random: &mut Random) -> Statement {
                 return write(&tables[..1], random);
             }
             let column = random.one_of(others);
-            let value = match is_small_whole(column.kind) && random.percent(40) {
-                true => format!("{} + {}", column.name, random.below(9)),
-                false => fitting(column, random),
+            let value = if is_small_whole(column.kind) && random.percent(40) {
+                format!("{} + {}", column.name, random.below(9))
+            } else {
+                fitting(column, random)
             };
             format!("UPDATE {name} SET {} = {value}{}", column.name, filter((name, table), random))
         }

@@ -19,7 +19,7 @@ pub struct Twins {
     _directory: Option<tempfile::TempDir>,
 }
 
-/// What came of a statement: rows, or SQLite's code.
+/// The outcome of a statement: rows, or SQLite's code.
 type Answer = Result<Vec<Vec<Value>>, (i32, String)>;
 
 /// Values in an order in which different ones are not the same.
@@ -58,7 +58,8 @@ impl Twins {
         };
         let db = db.expect("it opens");
         let open = || Connection::open_in_memory().expect("a connection");
-        let (lode, sqlite) = (open(), open());
+        let lode = open();
+        let sqlite = open();
         for table in tables {
             db.create_table(&table.schema, table.kind).expect("a table");
             sqlite.execute_batch(&table.declaration()).expect("a table");
@@ -75,11 +76,10 @@ impl Twins {
         }
     }
 
-    /// Begins, ends, or goes back in a transaction.
+    /// Starts, ends, or rolls back a transaction.
     pub fn transaction(&mut self, random: &mut Random) -> Statement {
-        let words: &[&str] = match self.is_in_transaction {
-            false => &["BEGIN", "BEGIN", "BEGIN IMMEDIATE", "SAVEPOINT a"],
-            true => &[
+        let words: &[&str] = if self.is_in_transaction {
+            &[
                 "COMMIT",
                 "COMMIT",
                 "ROLLBACK",
@@ -90,7 +90,9 @@ impl Twins {
                 "ROLLBACK TO b",
                 "RELEASE a",
                 "RELEASE b",
-            ],
+            ]
+        } else {
+            &["BEGIN", "BEGIN", "BEGIN IMMEDIATE", "SAVEPOINT a"]
         };
         Statement { text: (*random.one_of(words)).into(), is_ordered: true }
     }
@@ -102,7 +104,8 @@ impl Twins {
     pub fn run(&mut self, statement: &Statement) -> Result<Result<usize, ()>, String> {
         let Statement { text, is_ordered } = statement;
         self.log.push(text.clone());
-        let (lode, sqlite) = (answer(&self.lode, text), answer(&self.sqlite, text));
+        let lode = answer(&self.lode, text);
+        let sqlite = answer(&self.sqlite, text);
         self.is_in_transaction = !self.sqlite.is_autocommit();
         let (found, expected) = match (&lode, &sqlite) {
             (Ok(found), Ok(expected)) => (shown(found, *is_ordered), shown(expected, *is_ordered)),
@@ -114,7 +117,8 @@ impl Twins {
         let counts_differ = is_counted && self.lode.changes() != self.sqlite.changes();
         if found != expected || counts_differ {
             let changes = (self.lode.changes(), self.sqlite.changes());
-            let (found, expected) = (found.join("\n  "), expected.join("\n  "));
+            let found = found.join("\n  ");
+            let expected = expected.join("\n  ");
             return Err(self.differs(&format!("{text} -- changes {changes:?}"), &found, &expected));
         }
         Ok(Ok(found.len()))
@@ -138,9 +142,6 @@ impl Twins {
             let _ = self.run(&Statement { text, is_ordered: false })?;
         }
         let report = self.db.check().expect("it is open");
-        match report.faults.is_empty() {
-            true => Ok(()),
-            false => Err(format!("{:?}", report.faults)),
-        }
+        if report.faults.is_empty() { Ok(()) } else { Err(format!("{:?}", report.faults)) }
     }
 }

@@ -9,7 +9,7 @@ fn console() -> (Database, Console) {
     (db, console)
 }
 
-/// What statements show: rows with bars between the values, and how many were changed.
+/// Returns what statements show: rows with bars between the values, and the rows changed.
 fn run(console: &Console, text: &str) -> Result<Vec<String>, String> {
     let mut shown = Vec::new();
     let done = console.run::<rusqlite::Error>(text, &mut |step| {

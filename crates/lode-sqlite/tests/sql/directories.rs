@@ -19,7 +19,8 @@ fn a_directory_is_made_used_by_several_connections_and_closed_by_the_last() {
     let folder = tempfile::tempdir().expect("a directory");
     let dir = folder.path().join("it's");
     let name = dir.to_str().expect("text").replace('\'', "''");
-    let (one, other) = (registered(), registered());
+    let one = registered();
+    let other = registered();
     let attach = format!("SELECT lode_attach('{name}')");
     assert!(refusal(&one, &attach).1.contains("No such file or directory"));
     assert_eq!(rows(&one, &format!("SELECT lode_attach('{name}', 'create')")), ["0"]);
@@ -47,7 +48,8 @@ fn a_directory_is_made_used_by_several_connections_and_closed_by_the_last() {
 #[test]
 fn a_table_is_found_by_a_file_of_sqlite_and_only_read_where_that_is() {
     let folder = tempfile::tempdir().expect("a directory");
-    let (dir, file) = (folder.path().join("db"), folder.path().join("file.db"));
+    let dir = folder.path().join("db");
+    let file = folder.path().join("file.db");
     let writer = Connection::open(&file).expect("a file");
     lode_sqlite::register(&writer).expect("the module");
     let dir = dir.to_str().expect("text");
@@ -96,8 +98,8 @@ fn what_is_wrong_with_a_directory_or_a_table_is_said() {
     assert_eq!(said("SELECT lode_drop('t')").1, "there is no table t; create it");
     let why = "tables of Lode are created and dropped outside of transactions; commit it first";
     assert_eq!(said(&format!("BEGIN; {CREATE}")).1, why);
-    connection.execute_batch("ROLLBACK").expect("it had begun");
+    connection.execute_batch("ROLLBACK").expect("a transaction");
     let (_, why) = said("SELECT lode_create('CREATE TABLE sqlite_t (a U8 PRIMARY KEY)')");
-    assert!(why.contains("SQLite keeps names that begin with sqlite_ for itself"), "{why}");
+    assert!(why.contains("SQLite keeps names that start with sqlite_ for itself"), "{why}");
     assert_eq!(said("SELECT lode_drop('sqlite_t')").1, "there is no table sqlite_t; create it");
 }

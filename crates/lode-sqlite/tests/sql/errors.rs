@@ -1,4 +1,4 @@
-//! What is wrong is said in a line, with SQLite's codes.
+//! Checks that errors are one line, with SQLite's codes.
 
 use crate::support::{connect, database, refusal, rows};
 use lode::{Database, KeyKind, Schema, Type};

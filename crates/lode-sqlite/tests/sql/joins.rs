@@ -125,7 +125,7 @@ fn an_index_is_of_what_there_is_when_it_is_looked_in() {
         .execute_batch("UPDATE a SET x = (SELECT count(*) FROM b WHERE y = a.x) WHERE id < 4")
         .expect("rows");
     assert_eq!(rows(&connection, "SELECT x FROM a ORDER BY id LIMIT 4"), ["13", "2", "2", "4"]);
-    connection.execute_batch("ROLLBACK").expect("it had begun");
+    connection.execute_batch("ROLLBACK").expect("a transaction");
     assert_eq!(rows(&connection, pairs), [ROWS.to_string()]);
 }
 

@@ -1,4 +1,4 @@
-//! What SQL does over tables of Lode.
+//! Runs SQL over tables of Lode.
 
 mod answers;
 mod console;

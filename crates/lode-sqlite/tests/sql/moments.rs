@@ -5,7 +5,7 @@ use rusqlite::{Connection, ffi};
 
 use crate::support::{connect, database, refusal, rows};
 
-/// What a statement says: `ok`, its rows, or that the transaction cannot go on.
+/// Returns the answer to a statement: `ok`, its rows, or that the transaction cannot continue.
 fn say(connection: &Connection, statement: &str) -> Result<String, i32> {
     if statement.starts_with("SELECT") {
         return Ok(rows(connection, statement).join(","));
@@ -36,12 +36,14 @@ fn no_update_is_lost_in_any_order_of_two_sessions() {
         "SELECT cents FROM account ORDER BY cents LIMIT 1",
     ];
     for read in reads {
-        let (mut failed, mut done) = (0, 0);
+        let mut failed = 0;
+        let mut done = 0;
         for order in orders(4, 4) {
             let db = database();
             let sessions = [connect(&db), connect(&db)];
             sessions[0].execute_batch("INSERT INTO account VALUES (1, 100)").expect("a row");
-            let (mut next, mut seen) = ([0; 2], [0; 2]);
+            let mut next = [0; 2];
+            let mut seen = [0; 2];
             let mut commits = 0;
             for session in order {
                 let connection = &sessions[session];
@@ -75,11 +77,13 @@ fn no_update_is_lost_in_any_order_of_two_sessions() {
 #[test]
 fn statements_of_a_transaction_see_one_moment_and_the_next_transaction_another() {
     let db = database();
-    let (one, other) = (connect(&db), connect(&db));
-    let (account, word) = ("SELECT count(*) FROM account", "SELECT count(*) FROM word");
+    let one = connect(&db);
+    let other = connect(&db);
+    let account = "SELECT count(*) FROM account";
+    let word = "SELECT count(*) FROM word";
     for begin in ["BEGIN", "SAVEPOINT a"] {
         one.execute_batch("DELETE FROM account; DELETE FROM word").expect("rows");
-        one.execute_batch(begin).expect("it begins");
+        one.execute_batch(begin).expect("it starts");
         assert_eq!(rows(&one, account), ["0"]);
         other
             .execute_batch("INSERT INTO account VALUES (1, 1); INSERT INTO word VALUES ('a', 1)")
@@ -93,15 +97,16 @@ fn statements_of_a_transaction_see_one_moment_and_the_next_transaction_another()
         assert_eq!((rows(&one, account), rows(&one, word)), (vec!["0".into()], vec!["0".into()]));
         one.execute_batch("COMMIT; BEGIN").expect("nothing was written");
         assert_eq!((rows(&one, account), rows(&one, word)), (vec!["1".into()], vec!["1".into()]));
-        one.execute_batch("ROLLBACK").expect("it had begun");
+        one.execute_batch("ROLLBACK").expect("a transaction");
     }
 }
 
 #[test]
 fn an_insert_after_a_read_is_refused_if_another_writer_was_quicker() {
     let db = database();
-    let (one, other) = (connect(&db), connect(&db));
-    one.execute_batch("BEGIN").expect("it begins");
+    let one = connect(&db);
+    let other = connect(&db);
+    one.execute_batch("BEGIN").expect("it starts");
     assert!(rows(&one, "SELECT * FROM account WHERE id = 7").is_empty());
     other.execute_batch("INSERT INTO account VALUES (7, 1)").expect("a row");
     let inserted = one.execute_batch("INSERT INTO account VALUES (7, 2)");
@@ -124,7 +129,7 @@ fn a_transaction_of_what_is_only_read_can_be_committed() {
     let connection = Connection::open_in_memory().expect("a connection");
     lode_sqlite::register(&connection).expect("the module");
     rows(&connection, &format!("SELECT lode_attach('{dir}', 'read_only')"));
-    connection.execute_batch("BEGIN").expect("it begins");
+    connection.execute_batch("BEGIN").expect("it starts");
     assert_eq!(rows(&connection, "SELECT count(*) FROM t"), ["0"]);
     assert_eq!(refusal(&connection, "INSERT INTO t VALUES (1)").0, ffi::SQLITE_READONLY);
     connection.execute_batch("COMMIT; PRAGMA query_only = 1; BEGIN").expect("nothing was written");

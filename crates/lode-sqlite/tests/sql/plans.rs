@@ -1,4 +1,4 @@
-//! What Lode does of a statement, as `EXPLAIN QUERY PLAN` says it.
+//! Checks the part of a statement that Lode carries out, as `EXPLAIN QUERY PLAN` says it.
 
 use lode::Database;
 

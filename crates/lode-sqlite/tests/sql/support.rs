@@ -41,7 +41,7 @@ pub fn rows(connection: &Connection, query: &str) -> Vec<String> {
         });
         texts.collect::<rusqlite::Result<Vec<String>>>().map(|texts| texts.join("|"))
     });
-    rows.expect("it begins").map(|row| row.expect("a row")).collect()
+    rows.expect("it starts").map(|row| row.expect("a row")).collect()
 }
 
 /// SQLite's extended code and the line that it says when a statement fails.

@@ -8,7 +8,8 @@ use rusqlite::{Connection, ErrorCode, ffi};
 #[test]
 fn a_transaction_sees_what_it_wrote_and_others_see_it_when_it_is_committed() {
     let db = database();
-    let (one, other) = (connect(&db), connect(&db));
+    let one = connect(&db);
+    let other = connect(&db);
     let all = "SELECT * FROM account ORDER BY id";
     one.execute_batch("BEGIN; INSERT INTO account VALUES (1, 10), (2, 20)").expect("rows");
     one.execute_batch("UPDATE account SET cents = cents + 1 WHERE id = 2").expect("a row");
@@ -25,7 +26,8 @@ fn a_transaction_sees_what_it_wrote_and_others_see_it_when_it_is_committed() {
 #[test]
 fn a_conflict_is_busy_and_nothing_of_the_transaction_happens() {
     let db = database();
-    let (one, other) = (connect(&db), connect(&db));
+    let one = connect(&db);
+    let other = connect(&db);
     one.execute_batch("INSERT INTO account VALUES (1, 10), (2, 20)").expect("rows");
     one.execute_batch(
         "BEGIN; UPDATE account SET cents = 11 WHERE id = 1; INSERT INTO word VALUES ('a', 1)",
@@ -81,7 +83,8 @@ fn what_another_writer_was_quicker_with_is_not_dropped_from_a_transaction() {
 #[test]
 fn an_update_is_of_what_the_statement_read() {
     let db = database();
-    let (one, account) = (connect(&db), db.table("account").expect("a table"));
+    let one = connect(&db);
+    let account = db.table("account").expect("a table");
     one.execute_batch("INSERT INTO account VALUES (1, 10)").expect("a row");
     one.execute_batch("BEGIN; UPDATE account SET cents = cents + 1").expect("a row");
     // Another writer, between the statement and its commit.
@@ -147,7 +150,7 @@ fn a_statement_reads_one_moment() {
              WHERE c.id = a.id) FROM account a",
         )
         .expect("a query");
-    let mut query = statement.query([]).expect("it begins");
+    let mut query = statement.query([]).expect("it starts");
     let mut count = 0;
     while let Some(row) = query.next().expect("a row") {
         let found: (i64, i64, i64) =
@@ -245,7 +248,7 @@ fn writers_on_several_threads_lose_nothing() {
             Err(error) => {
                 assert_eq!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy), "{error}");
                 if !connection.is_autocommit() {
-                    connection.execute_batch("ROLLBACK").expect("it had begun");
+                    connection.execute_batch("ROLLBACK").expect("a transaction");
                 }
             }
         }
@@ -256,11 +259,13 @@ fn writers_on_several_threads_lose_nothing() {
             scope.spawn(move || {
                 let connection = connect(db);
                 for turn in 0..TURNS {
-                    let (from, to) = ((thread + turn) % ACCOUNTS, (turn * 3 + 1) % ACCOUNTS);
+                    let from = (thread + turn) % ACCOUNTS;
+                    let to = (turn * 3 + 1) % ACCOUNTS;
                     let add = |id: u64, cents: i64| {
                         format!("UPDATE account SET cents = cents + {cents} WHERE id = {id};")
                     };
-                    let (take, give) = (add(from, -7), add(to, 7));
+                    let take = add(from, -7);
+                    let give = add(to, 7);
                     insist(&connection, &format!("BEGIN; {take} {give} COMMIT"));
                     insist(&connection, &add(from, 1));
                 }

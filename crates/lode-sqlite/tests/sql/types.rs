@@ -1,4 +1,4 @@
-//! What values become on the way to SQLite and back.
+//! Checks values on the way to SQLite and back.
 
 use crate::support::{connect, refusal, rows};
 use lode::{Database, KeyKind, ReadTable, Schema, Type, Value};

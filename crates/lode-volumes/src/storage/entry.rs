@@ -9,8 +9,8 @@ use arc_swap::ArcSwapOption;
 
 use super::Inner;
 use super::mounts::{Access, Mounted};
-use crate::entry::Entry;
 use crate::error::{Error, Result};
+use crate::handles::entry::Entry;
 use crate::name::{child_path, expect_name};
 use crate::value::{Value, ValueRef, to_value};
 
@@ -121,9 +121,10 @@ impl StorageEntry {
     }
 
     fn expect_mounts(&self) -> Result<()> {
-        match self.storage.version() == self.version {
-            true => Ok(()),
-            false => Err(Error::MountsChanged { path: self.path.clone() }),
+        if self.storage.version() == self.version {
+            Ok(())
+        } else {
+            Err(Error::MountsChanged { path: self.path.clone() })
         }
     }
 
@@ -143,17 +144,16 @@ impl StorageEntry {
         for part in &*self.parts {
             entries.extend(part.entry()?);
         }
-        match entries.is_empty() {
-            true => Err(Error::Gone { path: self.path.clone() }),
-            false => Ok(entries),
-        }
+        if entries.is_empty() { Err(Error::Gone { path: self.path.clone() }) } else { Ok(entries) }
     }
 
     /// Does something in every volume that is mounted for writing; returns true if one of them
     /// returned true.
     fn write_all(&self, work: impl Fn(&Part) -> Result<bool>) -> Result<bool> {
         self.expect_mounts()?;
-        let (mut any, mut is_writable, mut failed) = (false, false, Vec::new());
+        let mut any = false;
+        let mut is_writable = false;
+        let mut failed = Vec::new();
         for (at, part) in self.parts.iter().enumerate().filter(|(_, part)| part.is_writable()) {
             is_writable = true;
             match work(part) {
@@ -178,18 +178,15 @@ impl StorageEntry {
             // Nothing has changed, and there is only one reason.
             ([], [_]) => failed.remove(0).1,
             _ => {
-                let named = |(at, error): (usize, Error)| (self.parts[at].name(), error);
-                Error::Partial { written, failed: failed.into_iter().map(named).collect() }
+                let failed = failed.into_iter().map(|(at, error)| (self.parts[at].name(), error));
+                Error::Partial { written, failed: failed.collect() }
             }
         }
     }
 
     /// Refuses an entry that no volume has, so that a write does not bring it back.
     fn expect_there(&self) -> Result<()> {
-        match self.is_there()? {
-            true => Ok(()),
-            false => Err(Error::Gone { path: self.path.clone() }),
-        }
+        if self.is_there()? { Ok(()) } else { Err(Error::Gone { path: self.path.clone() }) }
     }
 
     /// Makes the entry in every volume that is mounted for writing.
@@ -228,7 +225,8 @@ impl StorageEntry {
         read: impl FnOnce(ValueRef<'_>) -> T,
     ) -> Result<Option<T>> {
         self.expect_mounts()?;
-        let (mut read, mut is_there) = (Some(read), false);
+        let mut read = Some(read);
+        let mut is_there = false;
         for part in &*self.parts {
             let found = part.read(name, &mut read)?;
             match found {
@@ -237,10 +235,7 @@ impl StorageEntry {
                 Found::NoEntry => {}
             }
         }
-        match is_there {
-            true => Ok(None),
-            false => Err(Error::Gone { path: self.path.clone() }),
-        }
+        if is_there { Ok(None) } else { Err(Error::Gone { path: self.path.clone() }) }
     }
 
     /// Returns true if a volume has the property.
@@ -373,7 +368,8 @@ impl StorageEntry {
     fn expect_unlinkable(&self, name: &str, kept: impl Fn(&Entry) -> Result<bool>) -> Result<()> {
         expect_name(name)?;
         self.expect_mounts()?;
-        let (mut is_there, path) = (false, child_path(&self.path, name));
+        let mut is_there = false;
+        let path = child_path(&self.path, name);
         for part in &*self.parts {
             let Some(entry) = part.entry()? else { continue };
             let Some(child) = entry.entry(name)? else { continue };

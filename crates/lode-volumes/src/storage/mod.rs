@@ -1,21 +1,19 @@
 //! Several volumes as one: storages, mounts and priorities.
 
-mod claim;
 mod entry;
 mod mounts;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, RwLock};
 
-pub(crate) use claim::Claim;
 pub use entry::StorageEntry;
 use mounts::Mounts;
 pub use mounts::{Access, Mount};
 
 use crate::error::{Error, Result};
+use crate::handles::volume::Volume;
 use crate::lock::{read, write};
 use crate::name::{names_of, usual_path};
-use crate::volume::Volume;
 
 /// Volumes that are mounted at paths, and read and written as one tree.
 ///
@@ -109,7 +107,8 @@ impl Storage {
     /// `InvalidName`; `NoEntry` when the volume has not the entry that is to be mounted; `Claimed`;
     /// `AlreadyMounted`; and as [every operation](crate::Entry#errors).
     pub fn mount(&self, path: &str, mount: Mount<'_>) -> Result<()> {
-        let (path, mounted) = (usual_path(path)?, mount.open()?);
+        let path = usual_path(path)?;
+        let mounted = mount.open()?;
         let mut mounts = write(&self.inner.mounts);
         if mounts.find(&path, &mounted).is_some() {
             return Err(mounted.already(path));
@@ -125,7 +124,8 @@ impl Storage {
     /// # Errors
     /// `InvalidName`; `NotMounted`.
     pub fn unmount(&self, path: &str, volume: &Volume, entry: &str) -> Result<()> {
-        let (path, entry) = (usual_path(path)?, usual_path(entry)?);
+        let path = usual_path(path)?;
+        let entry = usual_path(entry)?;
         let mut mounts = write(&self.inner.mounts);
         let taken = mounts.take(&path, volume, &entry);
         let taken = taken.ok_or(Error::NotMounted { path })?;

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::entry::Entry;
 use crate::error::{Error, Result};
+use crate::handles::entry::Entry;
+use crate::handles::volume::Volume;
 use crate::name::{is_below, usual_path};
-use crate::volume::Volume;
 
 /// The access that a storage has to a volume.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,11 +70,9 @@ impl<'m> Mount<'m> {
         let entry_path = usual_path(self.entry)?;
         let top = self.volume.entry(&entry_path)?;
         let top = top.ok_or_else(|| Error::NoEntry { path: entry_path.clone() })?;
-        let access = match self.volume.is_read_only() {
-            true => Access::ReadOnly,
-            false => self.access,
-        };
-        let (volume, priority) = (self.volume.clone(), self.priority);
+        let access = if self.volume.is_read_only() { Access::ReadOnly } else { self.access };
+        let volume = self.volume.clone();
+        let priority = self.priority;
         Ok(Mounted { volume, entry_path, top, priority, access })
     }
 }

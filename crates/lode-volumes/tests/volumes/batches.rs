@@ -8,8 +8,8 @@ use super::support::{Draw, Wound, exported};
 #[test]
 fn an_error_leaves_everything_as_it_was() {
     let volume = Volume::in_memory().expect("a volume");
-    let (a, b) =
-        (volume.create_entry("/a").expect("a path"), volume.create_entry("/b").expect("a path"));
+    let a = volume.create_entry("/a").expect("a path");
+    let b = volume.create_entry("/b").expect("a path");
     a.set("x", 1u8).expect("it is set");
     let before = exported(&volume);
     let stopped: Result<(), String> = volume
@@ -87,11 +87,13 @@ fn batches_happen_as_a_whole() {
         std::thread::scope(|scope| {
             let movers: Vec<_> = (0..4)
                 .map(|seed| {
-                    let (volume, accounts) = (&volume, &accounts);
+                    let volume = &volume;
+                    let accounts = &accounts;
                     scope.spawn(move || {
                         let mut draw = Draw(seed);
                         for _ in 0..300 {
-                            let (from, to) = (draw.of(accounts), draw.of(accounts));
+                            let from = draw.of(accounts);
+                            let to = draw.of(accounts);
                             let cents = draw.below(50) as i64;
                             volume
                                 .update(|batch| {

@@ -15,8 +15,8 @@ fn options(clock: &std::sync::Arc<Wound>) -> Options {
 fn is_there(volume: &Volume, name: &str) -> bool {
     let root = volume.root();
     let here = root.has_property(name).expect("a name");
-    let (entry, names) =
-        (volume.snapshot().expect("one").root(), root.property_names().expect("names"));
+    let entry = volume.snapshot().expect("one").root();
+    let names = root.property_names().expect("names");
     assert_eq!(entry.property(name).expect("a name").is_some(), here);
     assert_eq!(names.iter().any(|other| other == name), here);
     assert_eq!(entry.properties().any(|it| it.expect("a property").0 == name), here);
@@ -107,7 +107,7 @@ const WAYS: [Way; 14] = [
     ("sweep", |volume| volume.sweep().expect("a sweep") != 1),
 ];
 
-/// As after a crash: nothing of the closing was written.
+/// Copies a volume as after a crash: nothing of the closing was written.
 #[test]
 fn what_a_reader_has_seen_expire_is_gone_after_a_crash_too() {
     for (way, reads) in WAYS {
@@ -217,7 +217,8 @@ fn long_values_expire_too() {
     let folder = tempfile::tempdir().expect("a folder");
     let clock = Wound::at(1_000);
     let volume = options(&clock).open(folder.path()).expect("a volume");
-    let (root, long) = (volume.root(), vec![7; 1 << 20]);
+    let root = volume.root();
+    let long = vec![7; 1 << 20];
     root.set("x", &long).expect("it is set");
     root.expire_property("x", MINUTE).expect("a name");
     assert!(root.property("x").expect("a name") == Some(Value::Blob(long.into())));

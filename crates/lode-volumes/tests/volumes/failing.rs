@@ -90,9 +90,8 @@ fn a_full_volume_is_named_and_stays_as_it_was() {
         let storage = mounted(&volumes);
         let root = storage.entry("/").expect("a path").expect("an entry");
         let bytes = vec![5; 100_000];
-        let (name, full) = (["a", "b", "c"][failing], |error: &Error| {
-            matches!(error, Error::Database(lode::Error::Full { .. }))
-        });
+        let name = ["a", "b", "c"][failing];
+        let full = |error: &Error| matches!(error, Error::Database(lode::Error::Full { .. }));
         let mut count = 0;
         let refused = loop {
             match root.set(&count.to_string(), &bytes) {
@@ -124,9 +123,10 @@ fn a_read_only_volume_takes_no_writes_and_stops_none() {
     for failing in 0..3 {
         let open = |at: usize| {
             let options = Options::new().name(["a", "b", "c"][at]);
-            match at == failing {
-                true => options.open_read_only(folders[at].path()).expect("a volume"),
-                false => options.open(folders[at].path()).expect("a volume"),
+            if at == failing {
+                options.open_read_only(folders[at].path()).expect("a volume")
+            } else {
+                options.open(folders[at].path()).expect("a volume")
             }
         };
         let volumes: [_; 3] = std::array::from_fn(open);

@@ -1,5 +1,5 @@
-//! A process that may not make its files longer fills a volume: what it was told has happened is
-//! there afterwards, and the volume goes on once there is room.
+//! A process that may not make its files longer fills a volume. Every change that succeeded is
+//! there afterwards, and the volume continues once there is room.
 
 use std::io::{ErrorKind, Write};
 use std::process::Command;
@@ -13,7 +13,7 @@ const LEVEL: &str = "LODE_VOLUMES_FULL_LEVEL";
 
 const LEVELS: [Durability; 2] = [Durability::Process, Durability::Commit];
 
-/// What the shell counts the limit of a file's length in.
+/// The unit in which the shell counts the limit of a file's length.
 const BLOCK_BYTES: usize = 512;
 
 fn options(level: Durability) -> Options {

@@ -26,12 +26,12 @@ fn options(level: Durability) -> Options {
     Options::new().database(database).durability(level).clock(Wound::at(1_000))
 }
 
-/// One step of the history, which depends on its number and on what is there.
+/// Takes one step of the history, which depends on its number and on what is there.
 fn step(volume: &Volume, number: u64) {
     step_in_parts(volume, number, &mut || ());
 }
 
-/// The same; calls `look` after each entry on a path.
+/// Takes a step, and calls `look` after each entry on a path.
 fn step_in_parts(volume: &Volume, number: u64, look: &mut dyn FnMut()) {
     let mut draw = Draw(number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let path: String = (0..draw.below(4)).map(|_| format!("/{}", draw.name())).collect();
@@ -128,7 +128,8 @@ fn killed_after(directory: &Path, level: usize, from: u64, steps: u64) -> u64 {
 fn kill_again_and_again(level: usize) {
     let folder = tempfile::tempdir().expect("a folder");
     let model = options(Durability::None).in_memory().expect("a volume");
-    let (mut ended, mut draw) = (0, Draw(level as u64));
+    let mut ended = 0;
+    let mut draw = Draw(level as u64);
     for _ in 0..12 {
         let before = ended;
         ended = killed_after(folder.path(), level, before, 1 + draw.below(150));
@@ -184,7 +185,7 @@ fn at_level_none_a_volume_is_left() {
     }
 }
 
-/// What takes many steps is killed between them, also while it goes on after a kill.
+/// Kills operations of many steps between them, also while one continues after a kill.
 #[test]
 fn a_large_removal_goes_on_after_each_kill() {
     const REMOVAL: &str = "LODE_VOLUMES_KILLED_REMOVAL";

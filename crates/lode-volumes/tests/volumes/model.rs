@@ -1,4 +1,4 @@
-//! Random operations on one to three volumes that are mounted at one path, beside plain maps.
+//! Random operations on one to three volumes that are mounted at one path, and on plain maps.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -189,7 +189,7 @@ impl Bench {
                 }
             }
             Step::RenameIn(at, path, name, to, new_name) => {
-                self.rename(at % self.volumes.len(), (path, name), (to, new_name));
+                self.rename(at % self.volumes.len(), [path, name], [to, new_name]);
             }
             Step::UnlinkAllIn(at, path, name) => {
                 let at = at % self.volumes.len();
@@ -201,7 +201,8 @@ impl Bench {
             }
             Step::BatchIn(at, path, seed) => {
                 let at = at % self.volumes.len();
-                let (volume, tree) = (&self.volumes[at], &mut self.trees[at]);
+                let volume = &self.volumes[at];
+                let tree = &mut self.trees[at];
                 let Some(entry) = volume.entry(path).expect("a path") else { return };
                 let batch = volume.update(|batch| {
                     batch.set(&entry, "a", &value(*seed))?;
@@ -256,11 +257,15 @@ impl Bench {
         }
     }
 
-    fn rename(&mut self, at: usize, (path, name): (&str, &str), (to, new_name): (&str, &str)) {
-        let (volume, tree) = (&self.volumes[at], &mut self.trees[at]);
+    fn rename(&mut self, at: usize, from: [&str; 2], to: [&str; 2]) {
+        let [path, name] = from;
+        let [to, new_name] = to;
+        let volume = &self.volumes[at];
+        let tree = &mut self.trees[at];
         let from = volume.entry(path).expect("a path");
         let Some((from, target)) = from.zip(volume.entry(to).expect("a path")) else { return };
-        let (old, new) = (below(path, name), below(to, new_name));
+        let old = below(path, name);
+        let new = below(to, new_name);
         match from.rename(name, &target, new_name) {
             Ok(()) if old == new => {}
             Ok(()) => {
@@ -279,10 +284,11 @@ impl Bench {
         }
     }
 
-    /// What the storage has of a path: of each property the first, and the children of all.
+    /// Checks what the storage has of a path: of each property the first, and the children of all.
     fn read(&self, path: &str) {
         let Some(entry) = self.entry(path) else { return };
-        let (mut properties, mut links) = (BTreeMap::new(), BTreeSet::new());
+        let mut properties = BTreeMap::new();
+        let mut links = BTreeSet::new();
         for tree in &self.trees {
             for (name, value) in tree.get(path).into_iter().flatten() {
                 properties.entry(name.clone()).or_insert_with(|| value.clone());

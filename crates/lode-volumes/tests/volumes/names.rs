@@ -11,7 +11,8 @@ fn fault<T>(outcome: lode_volumes::Result<T>) -> NameFault {
 #[test]
 fn what_is_no_name_is_refused_everywhere() {
     let volume = Volume::in_memory().expect("a volume");
-    let (root, long) = (volume.root(), "x".repeat(MOST_NAME_BYTES + 1));
+    let root = volume.root();
+    let long = "x".repeat(MOST_NAME_BYTES + 1);
     let too_long = NameFault::TooLong { size_bytes: 256, most_bytes: 255 };
     let wrong = [
         ("", NameFault::Empty),

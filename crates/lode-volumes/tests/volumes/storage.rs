@@ -37,7 +37,8 @@ fn the_highest_priority_that_has_a_property_is_read() {
 
 #[test]
 fn of_the_same_priority_the_first_mounted_is_first() {
-    let (first, second) = (volume("first"), volume("second"));
+    let first = volume("first");
+    let second = volume("second");
     let storage = Storage::new();
     for volume in [&first, &second] {
         storage.mount("/", Mount::new(volume)).expect("it is mounted");
@@ -49,7 +50,8 @@ fn of_the_same_priority_the_first_mounted_is_first() {
 
 #[test]
 fn the_longest_path_counts() {
-    let (outer, inner) = (volume("outer"), volume("inner"));
+    let outer = volume("outer");
+    let inner = volume("inner");
     outer.create_entry("/a/b").expect("a path").set("x", "outer").expect("it is set");
     inner.create_entry("/deep/c").expect("a path").set("x", "inner").expect("it is set");
     let storage = Storage::new();
@@ -68,7 +70,8 @@ fn the_longest_path_counts() {
 
 #[test]
 fn mounts_are_refused_that_cannot_be() {
-    let (a, storage) = (volume("a"), Storage::new());
+    let a = volume("a");
+    let storage = Storage::new();
     assert!(matches!(storage.entry("/"), Err(Error::NotMounted { path }) if path == "/"));
     let missing = storage.mount("/", Mount::new(&a).entry("/none"));
     assert!(matches!(missing, Err(Error::NoEntry { path }) if path == "/none"));
@@ -90,7 +93,9 @@ fn mounts_are_refused_that_cannot_be() {
 
 #[test]
 fn an_entry_notices_that_mounts_have_changed() {
-    let (a, b, storage) = (volume("a"), volume("b"), Storage::new());
+    let a = volume("a");
+    let b = volume("b");
+    let storage = Storage::new();
     storage.mount("/", Mount::new(&a)).expect("it is mounted");
     let root = storage.entry("/").expect("a path").expect("an entry");
     storage.mount("/", Mount::new(&b)).expect("it is mounted");
@@ -103,7 +108,9 @@ fn an_entry_notices_that_mounts_have_changed() {
 
 #[test]
 fn links_are_those_of_all_volumes() {
-    let (a, b, storage) = (volume("a"), volume("b"), Storage::new());
+    let a = volume("a");
+    let b = volume("b");
+    let storage = Storage::new();
     storage.mount("/", Mount::new(&a).priority(1)).expect("it is mounted");
     storage.mount("/", Mount::new(&b)).expect("it is mounted");
     for (volume, name) in [(&a, "both"), (&b, "both"), (&a, "a"), (&b, "b")] {
@@ -124,7 +131,9 @@ fn links_are_those_of_all_volumes() {
 
 #[test]
 fn a_write_makes_what_a_volume_has_not() {
-    let (a, b, storage) = (volume("a"), volume("b"), Storage::new());
+    let a = volume("a");
+    let b = volume("b");
+    let storage = Storage::new();
     storage.mount("/", Mount::new(&a)).expect("it is mounted");
     storage.mount("/", Mount::new(&b)).expect("it is mounted");
     b.create_entry("/x/y").expect("a path");
@@ -147,7 +156,9 @@ fn a_write_makes_what_a_volume_has_not() {
 
 #[test]
 fn what_is_read_only_shows_through() {
-    let (user, defaults, storage) = (volume("user"), volume("defaults"), Storage::new());
+    let user = volume("user");
+    let defaults = volume("defaults");
+    let storage = Storage::new();
     let ui = defaults.create_entry("/ui/font").expect("a path");
     ui.set("size", 10u8).expect("it is set");
     storage.mount("/", Mount::new(&user).priority(1)).expect("it is mounted");

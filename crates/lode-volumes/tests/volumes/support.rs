@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Helpers of the tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -80,7 +80,8 @@ pub fn expect_consistent(directory: &Path) {
         children.entry(number(row.get("parent"))).or_default().push(number(row.get("id")));
     }
     assert_eq!(children.get(&0), None, "nothing is left of what was unlinked");
-    let (mut linked, mut next) = (BTreeSet::new(), vec![1]);
+    let mut linked = BTreeSet::new();
+    let mut next = vec![1];
     while let Some(id) = next.pop() {
         assert!(linked.insert(id), "entry {id} is linked twice");
         next.extend(children.remove(&id).unwrap_or_default());

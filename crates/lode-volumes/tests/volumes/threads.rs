@@ -8,7 +8,7 @@ use super::support::{Draw, Wound, expect_consistent, exported};
 
 const THREADS: u64 = 8;
 
-/// What a thread may meet: others unlink what it holds.
+/// Accepts the errors that a thread may meet: others unlink what it holds.
 fn expect_known<T>(outcome: lode_volumes::Result<T>) -> Option<T> {
     match outcome {
         Ok(done) => Some(done),
@@ -23,7 +23,7 @@ fn expect_known<T>(outcome: lode_volumes::Result<T>) -> Option<T> {
     }
 }
 
-/// What only this thread sets is what it has set last, or gone with its entry.
+/// Checks a property that only this thread sets: as it has set it last, or gone with its entry.
 fn own_property(entry: &Entry, name: &str, draw: &mut Draw) {
     let value = draw.below(1_000);
     if expect_known(entry.set(name, value)).is_none() {
@@ -53,7 +53,8 @@ fn own_property(entry: &Entry, name: &str, draw: &mut Draw) {
 }
 
 fn work(volume: &Volume, thread: u64, steps: u64) {
-    let (mut draw, name) = (Draw(thread), format!("thread{thread}"));
+    let mut draw = Draw(thread);
+    let name = format!("thread{thread}");
     let mut held = vec![volume.root()];
     for _ in 0..steps {
         let entry = draw.of(&held).clone();

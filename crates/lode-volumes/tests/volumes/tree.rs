@@ -69,7 +69,8 @@ impl IsThere for lode_volumes::Entry {
 fn renamed_entries_keep_what_they_have() {
     let volume = Volume::in_memory().expect("a volume");
     let c = volume.create_entry("/a/b/c").expect("a path");
-    let (d, root) = (volume.create_entry("/d").expect("a path"), volume.root());
+    let d = volume.create_entry("/d").expect("a path");
+    let root = volume.root();
     c.set("x", 1u8).expect("it is set");
     let a = volume.entry("/a").expect("a path").expect("an entry");
     a.rename("b", &d, "e").expect("it is free");
@@ -96,8 +97,8 @@ fn renamed_entries_keep_what_they_have() {
 #[test]
 fn handles_of_one_entry_are_one_entry() {
     let volume = Volume::in_memory().expect("a volume");
-    let (one, other) =
-        (volume.create_entry("/a").expect("a path"), volume.create_entry("a/").expect("a path"));
+    let one = volume.create_entry("/a").expect("a path");
+    let other = volume.create_entry("a/").expect("a path");
     one.set("x", 1u8).expect("it is set");
     assert_eq!(other.property("x").expect("a name"), Some(Value::U8(1)));
     assert!(other.remove_property("x").expect("a name"));
@@ -166,7 +167,8 @@ fn a_snapshot_stays_what_it_was() {
     let volume = Volume::in_memory().expect("a volume");
     let a = volume.create_entry("/a/b").expect("a path");
     a.set("x", 1u8).expect("it is set");
-    let (before, text) = (volume.snapshot().expect("a snapshot"), exported(&volume));
+    let before = volume.snapshot().expect("a snapshot");
+    let text = exported(&volume);
     for number in 2..200u8 {
         a.set("x", number).expect("it is set");
         let now = volume.snapshot().expect("a snapshot").entry("/a/b").expect("a path");

@@ -39,7 +39,7 @@ fn extremes() -> Vec<Value> {
     ]
 }
 
-/// The same bits: a NaN is not equal to itself.
+/// Compares values by their bits: a NaN is not equal to itself.
 fn expect_same(one: &Value, other: &Value) {
     match (one, other) {
         (Value::F32(one), Value::F32(other)) => assert_eq!(one.to_bits(), other.to_bits()),

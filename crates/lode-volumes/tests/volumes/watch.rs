@@ -98,11 +98,12 @@ fn a_callback_may_use_the_volume_and_ends_when_it_is_dropped() {
 #[test]
 fn who_does_not_listen_is_told_how_much_was_missed() {
     let volume = Volume::in_memory().expect("a volume");
-    let (watch, root) = (volume.watch("/").expect("a path"), volume.root());
+    let watch = volume.watch("/").expect("a path");
+    let root = volume.root();
     for _ in 0..(1 << 16) + 10 {
         root.set("x", 1u8).expect("it is set");
     }
-    // There is room again, but what came later is not told before what was missed.
+    // There is room again, but a later event is not reported before the missed ones.
     assert_eq!(watch.try_next(), Some(set("/", "x")));
     root.set("y", 1u8).expect("it is set");
     let all: Vec<_> = std::iter::from_fn(|| watch.try_next()).collect();

@@ -261,12 +261,12 @@ impl Slots {
     /// Gives back a slot that was taken and that nothing on the disk names.
     pub(super) fn give_back(&mut self, SlotNumber(slot): SlotNumber) {
         assert!(!has_superblock(SlotNumber(slot)), "superblocks keep their slots");
+        assert!(self.needed[word(slot)] & bit(slot) == 0, "a checkpoint needs slot {slot}");
         debug_assert!(!self.is_hole(slot), "a hole is not in use");
         let at = slot as usize / 64;
         let bit = 1 << (slot % 64);
         if self.used[at] & bit != 0 {
             self.used[at] &= !bit;
-            self.needed[at] &= !bit;
             self.free += 1;
         }
     }
@@ -298,6 +298,7 @@ impl Slots {
     /// Frees the released slots: the checkpoint that does not need them is current.
     pub(super) fn settle(&mut self) {
         for slot in std::mem::take(&mut self.released) {
+            self.needed[word(slot.0)] &= !bit(slot.0);
             self.give_back(slot);
         }
         debug_assert!(self.is_sound(), "each slot is in one state");
@@ -397,7 +398,8 @@ mod tests {
         slots.settle();
         assert_eq!(slots.take().ok(), Some(SlotNumber(70)));
         assert!(slots.take().is_err());
-        slots.give_back(SlotNumber(199));
+        slots.release(Ref { slot: SlotNumber(199), ..Ref::default() });
+        slots.settle();
         assert_eq!(slots.last_used(), 199);
         slots.truncate(199);
         assert!(slots.take().is_err());

@@ -288,7 +288,10 @@ impl Pager {
             PageMut::new(words).clear(0, PAGE_WORDS);
         }
         let epoch = self.epoch();
-        debug_assert!(Epoch::load(stamp, Ordering::Relaxed) <= epoch, "page {page} is of later");
+        debug_assert!(
+            Epoch::load(stamp, Ordering::Relaxed) <= epoch,
+            "page {page} has no later change"
+        );
         epoch.store(stamp, Ordering::Release);
         let entry = self.entry(page);
         Ok(Latched { pager: self, page, entry, word, words, changed: true, is_new: true })

@@ -434,7 +434,11 @@ impl Log {
         assert!(first <= self.end.get().segment, "the segment that is written to stays");
         assert!(first <= self.synced.get().segment, "recovery starts where the log is synced");
         let least_bytes = LEAST_SECOND_BYTES.min(self.settings.most_bytes);
-        let useless = lock(&self.turn).forget_before(first, least_bytes, kept_bytes);
+        let mut turn = lock(&self.turn);
+        let useless = turn.forget_before(first, least_bytes, kept_bytes);
+        let is_there = turn.old.iter().any(|(number, ..)| *number == first);
+        assert!(is_there || first == self.end.get().segment, "{first} is needed by recovery");
+        drop(turn);
         // A writer that needs a segment does not wait for that.
         useless.into_iter().try_for_each(|useless| useless.remove(&*self.disk))
     }

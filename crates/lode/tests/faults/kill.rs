@@ -1,10 +1,10 @@
-//! A process that is killed in the middle of its work: what it had acknowledged is there.
+//! Kills a process in the middle of its work: every acknowledged change is there.
 //!
 //! The test runs itself again as a child. The child works on a directory of the real file system
 //! with two threads, and says through a pipe what it has done. After some of that it is killed. The
 //! directory goes from round to round, with so little memory and log that pages leave and
-//! checkpoints are made meanwhile. `LODE_KILLS=n` asks for `n` rounds, `LODE_SEED=n` begins with
-//! another seed.
+//! checkpoints are made while it works. `LODE_KILLS=n` asks for `n` rounds, `LODE_SEED=n` starts
+//! with another seed.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -24,7 +24,7 @@ const THREADS: u64 = 2;
 /// Keys of a thread in each table.
 const KEYS: u64 = 700;
 
-/// What a step writes into records: they are its own from then on.
+/// Returns the record that a step writes: it is its own from then on.
 fn record(key: u64, step: u64) -> Vec<u8> {
     let rest = (0..100).flat_map(|at| (step.wrapping_mul(0x9e37_79b9) ^ at).to_le_bytes());
     key.to_le_bytes().into_iter().chain(step.to_le_bytes()).chain(rest).collect()
@@ -33,7 +33,7 @@ fn record(key: u64, step: u64) -> Vec<u8> {
 /// A record of one of the two tables is there with what its step wrote, or is not.
 type Wanted = (usize, u64, bool);
 
-/// What a step of a thread does: all of it at once. A thread writes to its own keys only.
+/// Returns the writes of a thread's step, which happen at once. A thread has its own keys.
 fn writes(thread: u64, step: u64) -> Vec<Wanted> {
     let random = |at: u64| mix(mix(step * THREADS + thread) + at);
     let count = if random(0).is_multiple_of(4) { 2 + random(1) % 6 } else { 1 };

@@ -1,5 +1,5 @@
-//! What Lode promises when something goes wrong: crashes, kills, damaged files, disks that fail or
-//! fill up, many threads at once, and what other processes do to its files.
+//! Checks Lode's promises when something goes wrong: crashes, kills, damaged files, disks that fail
+//! or fill up, many threads at once, and what other processes do to its files.
 
 mod common;
 mod damage;

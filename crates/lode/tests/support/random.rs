@@ -1,9 +1,9 @@
 //! Numbers in no order that follow from others.
 
-/// How far apart the numbers of a sequence are before they are mixed.
+/// The distance of the numbers of a sequence before they are mixed.
 pub const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// What SplitMix64 returns from the state `number`; no two numbers have the same. (Steele, Lea,
+/// Mixes a number as SplitMix64 does its state; no two numbers give one result. (Steele, Lea,
 /// Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014.)
 pub fn mix(number: u64) -> u64 {
     let mut z = number.wrapping_add(STEP);

@@ -44,7 +44,7 @@ pub fn each_row(mut cursor: Cursor, visit: &mut dyn FnMut(&[u8]) -> Result<bool>
     Ok(())
 }
 
-/// What the record with a key has after it.
+/// Returns the payload of the record with a key.
 pub fn payload_of(view: &impl ReadTable, key: impl Key) -> Result<Option<Vec<u8>>> {
     Ok(view.get(key)?.map(|row| row.payload().to_vec()))
 }

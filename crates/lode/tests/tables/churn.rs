@@ -41,7 +41,7 @@ fn a_load_that_changes_few_pages_gives_the_space_of_others_back() {
         let live_bytes = RECORDS * REST_BYTES as u64;
         assert!(before.data_bytes > live_bytes * 3 / 2, "{before:?}");
         let log_bytes = |db: &Database| db.statistics().log_bytes;
-        // A few of them do: so many times that half of what is left, each time, is all.
+        // A few of them do: half of what is left, each time, soon is all.
         let (mut checkpoints, mut last_log_bytes) = (0, log_bytes(&db));
         while checkpoints < 12 {
             change(&db, &table, 100, 200);

@@ -10,7 +10,7 @@ use lode::{
 
 const KINDS: [KeyKind; 2] = [KeyKind::Hash, KeyKind::Tree];
 
-/// Records that lie in the index, and records that lie in the heap.
+/// Returns schemas of records in the index, and of records in the heap.
 fn schemas() -> [Schema; 2] {
     [Type::Bytes(4), Type::VarBytes(40_000)].map(|data| {
         let schema = Schema::build("t").key("id", Type::U16).column("data", data);
@@ -44,7 +44,7 @@ fn parts_of(row: &Row) -> (u16, u8) {
 
 type Model = BTreeMap<u16, u8>;
 
-/// What a view has, by its cursors; in order if it has one.
+/// Returns the records of a view, by its cursors; in order if it has one.
 fn all_of(view: &impl ReadTable) -> Vec<(u16, u8)> {
     let mut all: Vec<_> = view.iter().map(|row| parts_of(&row.expect("it can be read"))).collect();
     if view.table().key_kind() == KeyKind::Hash {
@@ -75,7 +75,7 @@ fn expect(view: &impl ReadTable, model: &Model) {
     }
 }
 
-/// Writes in a transaction, over what is there and beside it.
+/// Writes in a transaction, over records that are there and between them.
 fn write(transaction: &Transaction, table: &Table, model: &mut Model, seed: u16) {
     for at in 0..60 {
         let id = at * 37 % 400 + seed % 5;

@@ -242,7 +242,7 @@ fn the_room_of_records_that_shrank_is_used() {
 /// that were joined, and those of tables that were dropped.
 #[test]
 fn the_places_of_freed_pages_are_free_after_a_checkpoint() {
-    /// What the page map and the catalogue may differ by.
+    /// The bytes by which the page map and the catalogue may differ.
     const FEW_BYTES: u64 = 8 << 14;
     let folder = tempfile::tempdir().expect("a directory");
     let options = Options::new().durability(Durability::Process).memory_bytes(16 << 20);

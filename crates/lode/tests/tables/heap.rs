@@ -1,4 +1,4 @@
-//! What was once wrong in the heap, and what it promises of pages.
+//! Checks earlier faults of the heap, and its promises about pages.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -71,7 +71,7 @@ fn a_commit_without_room_leaves_all_records_in_full_memory() {
     }
 }
 
-/// What has no room is refused at the statement, and nothing of it happens.
+/// Refuses a record without room at the statement; nothing of it happens.
 #[test]
 fn a_commit_without_room_leaves_all_records_in_a_directory() {
     for kind in [KeyKind::Hash, KeyKind::Tree] {

@@ -10,7 +10,7 @@ fn schema(payload: u32) -> Schema {
     build.column("rest", Type::Bytes(payload)).finish().expect("a schema")
 }
 
-/// The same number for each key, and another for another.
+/// Returns a number of a key and a version; others have other numbers.
 fn value(id: u64, version: u64) -> u64 {
     (id ^ version << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
@@ -228,7 +228,7 @@ fn tables_are_created_found_and_dropped() {
     assert_eq!(db.statistics().page_bytes, 0);
 }
 
-/// Keys that begin alike, so that what an entry holds of them is the same for many.
+/// Uses keys with one prefix, so that many entries hold the same bytes of them.
 #[test]
 fn long_keys_that_begin_alike() {
     for front in ["", "user", "a-front-longer-than-an-entry-holds/"] {

@@ -103,7 +103,7 @@ fn rows(db: &Database, kind: KeyKind) -> (lode::Table, impl Fn(u32, u8) -> Vec<u
     (table, record)
 }
 
-/// What a database holds of its budget: pages, what they were for snapshots, and transactions.
+/// Checks the parts of a database's budget: pages, their images for snapshots, and transactions.
 fn expect_within_budget(db: &Database) {
     /// Images of a snapshot that may be there however little memory is left, and those that have
     /// expired and go with the next ones.
@@ -113,7 +113,7 @@ fn expect_within_budget(db: &Database) {
     assert!(all_bytes <= BUDGET_BYTES + SLACK_BYTES, "{held:?}");
 }
 
-/// A hundred snapshots are kept while all pages change, and transactions are held beside them.
+/// A hundred snapshots are kept while all pages change, and transactions are held with them.
 #[test]
 fn pages_snapshots_and_transactions_have_one_budget() {
     for kind in [KeyKind::Hash, KeyKind::Tree] {

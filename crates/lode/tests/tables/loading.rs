@@ -149,7 +149,7 @@ fn of_what_is_written_together_nothing_is_there_if_one_is_no_record_or_there_is_
     }
 }
 
-/// However few bytes they have beside their keys.
+/// Counts keys in the bytes written together, however little comes after them.
 #[test]
 fn no_more_is_written_together_than_by_a_transaction() {
     let db = Database::in_memory().expect("memory");
@@ -162,7 +162,7 @@ fn no_more_is_written_together_than_by_a_transaction() {
     assert_eq!(table.len(), Ok(0));
 }
 
-/// What does not fit into memory is not tried again and again, since the pages that it changed and
+/// A load that does not fit into memory is not tried again and again: the pages that it changed and
 /// put back were its own.
 #[test]
 fn what_has_no_room_is_soon_refused() {

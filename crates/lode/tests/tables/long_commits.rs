@@ -196,7 +196,7 @@ fn a_commit_of_long_records_comes_back_with_less_memory() {
     }
 }
 
-/// Where a commit has deleted a record, full leaves are split, and take two pages. When it is
+/// If a commit has deleted a record, full leaves are split, and take two pages. When it is
 /// replayed, leaves that have become full give records to both neighbours first, which makes four.
 #[test]
 fn a_commit_comes_back_that_changes_more_pages_when_it_is_replayed() {

@@ -1,4 +1,4 @@
-//! What tables do: their operations, their columns and records, and how they grow and shrink.
+//! Checks tables: their operations, their columns and records, and how they grow and shrink.
 
 mod churn;
 mod clearing;

@@ -1,4 +1,4 @@
-//! What scans say of columns that can be null, and of tables that were dropped.
+//! Scans columns that can be null, and tables that were dropped.
 
 use std::ops::Bound;
 

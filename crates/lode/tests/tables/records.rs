@@ -45,7 +45,7 @@ struct Everything {
     no_hash: Option<[u8; 2]>,
 }
 
-/// The same, by hand.
+/// Builds the schema of the derived record by hand.
 fn everything_schema() -> Schema {
     Schema::build("everything")
         .key("id", Type::U64)

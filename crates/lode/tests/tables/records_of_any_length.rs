@@ -27,7 +27,7 @@ struct Note {
     mark: String,
 }
 
-/// The same, by hand.
+/// Builds the schema of the derived record by hand.
 fn schema() -> Schema {
     let most = MOST_VARIABLE_BYTES as u32;
     Schema::build("note")

@@ -15,7 +15,7 @@ fn bytes(db: &Database, kind: KeyKind) -> Table {
     db.create_table(&schema.finish().expect("a schema"), kind).expect("a table")
 }
 
-/// What there is, wherever it is read.
+/// Returns the records of a table or a view.
 fn contents(bytes: &impl ReadTable) -> Contents {
     let rows = bytes.iter().map(|row| row.expect("it can be read").into_bytes());
     rows.map(|row| (row[0], row[1])).collect()

@@ -7,7 +7,7 @@ use crate::random::mix;
 use crate::reading::{check, each_row, payload_of};
 use lode::{Database, Durability, Error, KeyKind, Options, ReadTable, Schema, Table, Type, Value};
 
-/// Tables of both kinds with records beside their keys, and in a heap.
+/// Tables of both kinds with records in the index, and in a heap.
 const TABLES: [(KeyKind, u32); 4] =
     [(KeyKind::Hash, 20), (KeyKind::Hash, 300), (KeyKind::Tree, 20), (KeyKind::Tree, 1_500)];
 
@@ -205,7 +205,7 @@ fn all_kinds(db: &Database) -> Vec<Table> {
     kinds.into_iter().map(make).collect()
 }
 
-/// Whether a record is one of the half that is deleted in a turn.
+/// Returns true if a record is one of the half that is deleted in a turn.
 fn goes(id: u64, turn: u32) -> bool {
     mix(id) >> (40 + turn) & 1 == 0
 }

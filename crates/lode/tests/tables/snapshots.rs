@@ -1,4 +1,4 @@
-//! What snapshots cost: memory that is bounded and given back, and nothing for writers.
+//! Checks the cost of snapshots: memory that is bounded and given back, and nothing for writers.
 
 use crate::reading::{check, each_row, nth};
 use lode::{Database, Error, KeyKind, Options, ReadTable, Schema, Table, Type, Value};
@@ -92,7 +92,7 @@ fn a_snapshot_that_fits_is_right_however_often_the_table_changes_after_it() {
             for id in 0..2_000u64 {
                 small.update(id.to_le_bytes(), nth(1), &[round]).expect("room");
             }
-            // Short ones come and go meanwhile.
+            // Short ones come and go.
             drop(db.snapshot());
         }
         assert_eq!(read(&snapshot, &small, 7), Ok(2_000));
@@ -113,7 +113,7 @@ fn resident_bytes() -> u64 {
     (kib_of("VmRSS:") - kib_of("RssFile:")) << 10
 }
 
-/// What the process below says.
+/// The variable that marks the process of the test below.
 #[cfg(target_os = "linux")]
 const ALONE: &str = "LODE_TEST_ALONE";
 
@@ -189,7 +189,7 @@ fn a_commit_goes_on_beside_the_images_of_a_snapshot() {
     });
 }
 
-/// Its pages may be those of a table that was dropped meanwhile: no record of that is taken for one
+/// Its pages may be those of a table that was dropped: no record of that is taken for one
 /// of its own.
 #[test]
 fn a_table_is_not_there_at_a_moment_before_it_was_created() {

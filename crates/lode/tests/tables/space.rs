@@ -1,4 +1,4 @@
-//! How much space a small database takes up on a disk.
+//! Checks the space of a small database on a disk.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;

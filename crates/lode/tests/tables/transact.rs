@@ -7,7 +7,7 @@ use lode::{
     Value,
 };
 
-/// What a closure may return besides an error of the database.
+/// An error that a closure may return, other than one of the database.
 #[derive(Debug, PartialEq)]
 enum Refused {
     /// The sum of all accounts is not what it has to be.

@@ -1,4 +1,4 @@
-//! What a transaction sees of what it wrote.
+//! Checks what a transaction sees of its own writes.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;

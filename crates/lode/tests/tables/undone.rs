@@ -9,7 +9,7 @@ const COUNT: u64 = 300;
 /// A record that is there before. In a tree, it comes last.
 const THERE: u64 = u64::MAX;
 
-/// What a table keeps at most, whatever it had: its first buckets, or a root, and pages that are
+/// The most bytes that an emptied table keeps: its first buckets, or a root, and pages that are
 /// being filled.
 const MOST_LEFT_BYTES: u64 = 24 << 14;
 
@@ -23,7 +23,7 @@ fn record(table: &Table, id: u64, value: u8) -> Vec<u8> {
     table.schema().pack(&[Value::Unsigned(id), Value::Bytes(&[value; 1_000])]).expect("it fits")
 }
 
-/// Calls `work` with one record and a table of each kind: with records beside their keys and in a
+/// Calls `work` with one record and a table of each kind: with records in the index and in a
 /// heap, in memory and in a directory.
 fn each_table(memory_bytes: u64, work: &dyn Fn(&Database, &Table)) {
     for kind in [KeyKind::Hash, KeyKind::Tree] {
@@ -92,7 +92,7 @@ fn what_has_no_room_leaves_no_pages() {
         }
         for round in 0..5 {
             let records = (1..=600).map(|at| record(table, round * 10_000 + at, 3));
-            // In a directory, less memory can be held beside pages.
+            // In a directory, less memory can be held besides pages.
             match table.insert_all(records) {
                 Err(Error::Full { .. }) => {}
                 Err(Error::TxnTooLarge { .. }) => assert!(db.statistics().data_bytes > 0),
@@ -103,7 +103,7 @@ fn what_has_no_room_leaves_no_pages() {
     });
 }
 
-/// What a commit has deleted has its room still when it is put back, though no page is left.
+/// Puts back what a commit has deleted: it has its room still, though no page is left.
 #[test]
 fn what_conflicts_is_put_back_where_memory_is_full() {
     for kind in [KeyKind::Hash, KeyKind::Tree] {
@@ -245,7 +245,7 @@ fn what_conflicts_reads_no_pages_that_it_has_not_changed() {
     };
     let db = options.open(directory.path()).expect("a new database");
     let table = table(&db, KeyKind::Tree, Type::VarBytes(40_000));
-    // One small record in each page, beside others that fill it, and are deleted.
+    // One small record in each page, with others that fill it, and are deleted.
     for page in 0..PAGES {
         assert_eq!(table.insert(&small(&table, page)), Ok(true));
         (0..4).for_each(|at| {

@@ -3,11 +3,10 @@
 use std::path::PathBuf;
 
 use assay_core::run_file::CellResult;
-use assay_core::timing::Clock;
 use assay_driver::{KeyKind, Storage};
 use assay_suites::crossbench;
 use assay_suites::crossbench::published::{Show, text};
-use assay_suites::crossbench::{Fill, Keys, Options};
+use assay_suites::crossbench::{Fill, Options};
 
 use super::{cell, phase, published, result, run};
 
@@ -17,19 +16,7 @@ const QUERIES_US: [u64; 10] =
     [231_543, 244_874, 240_435, 223_147, 221_954, 243_468, 240_375, 240_878, 229_140, 237_540];
 
 fn options(fill: Fill) -> Options {
-    let (query, update, delete) = (1_000_000, 1_000_000, 1_000_000);
-    let keys = Keys::Dense;
-    Options {
-        fill,
-        query,
-        update,
-        delete,
-        sequential: false,
-        keys,
-        repeats: 0,
-        latencies: None,
-        clock: Clock::Stops,
-    }
+    Options::default().filled_by(fill, 1_000_000)
 }
 
 /// The cell of the published sample.

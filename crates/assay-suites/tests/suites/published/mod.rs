@@ -12,9 +12,8 @@ use std::collections::BTreeMap;
 use assay_core::environment::{Build, Environment};
 use assay_core::plan::{Cell, PageCache};
 use assay_core::run_file::{CellResult, Measurement, Phase, Round, RunFile, Status};
-use assay_core::timing::Clock;
 use assay_driver::{Durability, KeyKind, Storage};
-use assay_suites::ycsb::workload::{Distribution, Workload};
+use assay_suites::ycsb::workload::Workload;
 
 fn cell(suite: &str, engine: &str, rows: u64, options: &impl serde::Serialize) -> Cell {
     Cell {
@@ -81,44 +80,17 @@ fn published(run: &RunFile) -> String {
 fn no_published_form_makes_a_rate_of_no_time() {
     use assay_suites::{crossbench, nudb, skvdb, ycsb};
 
-    let options = ycsb::Options {
-        workload: Workload::C,
-        operations: 1,
-        distribution: Distribution::Zipfian,
-        field_count: 1,
-        field_length: 7,
-        rate: None,
-        repeats: 0,
-    };
+    let options = ycsb::Options { workload: vec![Workload::C], ..Default::default() };
     let cell_of = |suite: &str| match suite {
         skvdb::ID => {
-            let options = skvdb::Options { operations: 10, children: 0, entries: 1, repeats: 0 };
+            let options = skvdb::Options { entries: vec![1], ..Default::default() };
             (cell(suite, "quick", 10, &options), "write, one record")
         }
         nudb::ID => {
-            let options = nudb::Options {
-                key_size: 64,
-                fetches: 100,
-                batch_size: Some(100),
-                repeats: 0,
-                clock: Clock::Stops,
-            };
+            let options = nudb::Options { batch_size: Some(100), ..Default::default() };
             (cell(suite, "quick", 100, &options), "fetch")
         }
-        crossbench::ID => {
-            let options = crossbench::Options {
-                fill: crossbench::Fill::Insert,
-                query: 0,
-                update: 0,
-                delete: 0,
-                sequential: false,
-                keys: crossbench::Keys::Dense,
-                repeats: 0,
-                latencies: None,
-                clock: Clock::Stops,
-            };
-            (cell(suite, "quick", 10, &options), "insert")
-        }
+        crossbench::ID => (cell(suite, "quick", 10, &crossbench::Options::default()), "insert"),
         _ => (cell(suite, "quick", 10, &options), "run"),
     };
     for suite in [crossbench::ID, nudb::ID, skvdb::ID, ycsb::ID] {

@@ -1,20 +1,13 @@
 //! The tables and the raw rows of NuDB's bench.
 
 use assay_core::run_file::{CellResult, Phase, Round, RunFile};
-use assay_core::timing::Clock;
 use assay_suites::nudb;
 use assay_suites::nudb::Options;
 
 use super::{cell, phase, published, result, run};
 
 fn result_of(engine: &str, rows: u64, batch: Option<u64>, phases: Vec<Phase>) -> CellResult {
-    let options = Options {
-        key_size: 64,
-        fetches: 1_000_000,
-        batch_size: batch,
-        repeats: 0,
-        clock: Clock::Stops,
-    };
+    let options = Options { fetches: Some(1_000_000), batch_size: batch, ..Options::default() };
     result(cell(nudb::ID, engine, rows, &options), engine, phases)
 }
 

@@ -10,8 +10,11 @@ fn skvdb_prints_its_tables_with_their_pictures() {
     let mut cells = Vec::new();
     for (threads, rates) in [(2, [71_000, 88_000, 385_000]), (10, [26_000, 30_000, 62_000])] {
         for (entries, rate) in [3, 2, 1].into_iter().zip(rates) {
-            let options =
-                skvdb::Options { operations: 1_000_000, children: 0, entries, repeats: 0 };
+            let options = skvdb::Options {
+                operations: 1_000_000,
+                entries: vec![entries],
+                ..Default::default()
+            };
             let mut cell = cell(skvdb::ID, "skvdb", 1_000_000, &options);
             cell.threads = threads;
             let names = ["write, one record", "read, one record"];

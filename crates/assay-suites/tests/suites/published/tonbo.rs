@@ -1,6 +1,7 @@
 //! The tables of Tonbo's benches.
 
 use assay_core::run_file::{Phase, Round};
+use assay_suites::options::Threads;
 use assay_suites::tonbo::{micro, read, write};
 
 use super::{cell, phase, published, result, run};
@@ -10,10 +11,8 @@ fn read_has_the_eight_published_lines() {
     let options = read::Options {
         ranges: 1,
         range_size: 1,
-        threads: vec![4],
-        tbl: None,
-        keep: false,
-        repeats: 0,
+        threads: vec![Threads::one(4)],
+        ..Default::default()
     };
     let result_of = |engine: &str, read_ms: [u64; 2], projected_ms: [u64; 3]| {
         let us = |ms: &[u64]| ms.iter().map(|ms| ms * 1_000).collect::<Vec<_>>();
@@ -50,7 +49,7 @@ fn read_has_the_eight_published_lines() {
 
 #[test]
 fn write_keeps_its_bulk_load() {
-    let options = write::Options::scaled(1.0, vec![1]);
+    let options = write::Options { threads: vec![Threads::one(1)], ..Default::default() };
     let of = |engine: &str, load_ms: u64, removals_ms: u64| {
         let phases = vec![
             phase("bulk load", 1, &[load_ms * 1_000], 1),
@@ -73,13 +72,7 @@ fn write_keeps_its_bulk_load() {
 
 #[test]
 fn micro_prints_what_criterion_prints() {
-    let options = micro::Options {
-        batches: vec![16],
-        warm_up_ms: 1,
-        measurement_ms: 1,
-        samples: 100,
-        repeats: 0,
-    };
+    let options = micro::Options { batches: vec![16], ..Default::default() };
     let result_of = |engine: &str, name: &str, iteration_ns: u64| {
         let rounds = (1..=100).map(|operations| Round {
             operations,

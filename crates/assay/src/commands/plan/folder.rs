@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use assay_core::engine::EngineRef;
 use assay_core::run_file::RunFile;
 use assay_driver::Storage;
 use program_support::exit::{Failure, Outcome};
@@ -37,7 +38,7 @@ struct Part {
     done: Vec<bool>,
     /// Engines that were added since the run became whole, if the run cannot continue. They are not
     /// in the plan.
-    without: BTreeSet<String>,
+    without: BTreeSet<EngineRef>,
 }
 
 impl Part {
@@ -74,7 +75,7 @@ fn newcomers(
     run: &RunFile,
     plan: &[Planned],
     is_done: impl Fn(&Planned) -> bool,
-) -> Option<BTreeSet<String>> {
+) -> Option<BTreeSet<EngineRef>> {
     let measured: HashSet<_> = run.cells.iter().map(|result| &result.cell.engine).collect();
     let mut left = plan.iter().filter(|planned| !is_done(planned)).map(|p| &p.cell.engine);
     let was_whole = run.cells.len() == run.planned_cells;
@@ -193,7 +194,7 @@ fn overview(names: &[String], requests: &[Request], parts: &[Part], estimate: &E
     for (name, Part { without, .. }) in
         names.iter().zip(parts).filter(|(_, p)| !p.without.is_empty())
     {
-        let engines: Vec<_> = without.iter().map(String::as_str).collect();
+        let engines: Vec<_> = without.iter().map(ToString::to_string).collect();
         let _ = writeln!(text, " {name} was measured without {}", engines.join(", "));
     }
     text

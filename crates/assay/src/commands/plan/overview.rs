@@ -35,7 +35,7 @@ pub(super) fn text(sections: &[Section<'_>], estimate: &Estimate) -> String {
         let left = plan.iter().enumerate().filter(|(at, planned)| {
             is_left(*at) && planned.refusal.is_none() && !planned.cell.calibration
         });
-        let engines: HashSet<_> = measured().map(|cell| cell.engine.as_str()).collect();
+        let engines: HashSet<_> = measured().map(|cell| &cell.engine).collect();
         let forecast = estimate.forecast(left.map(|(_, planned)| &planned.cell), None);
         whole.time += forecast.time;
         whole.guessed += forecast.guessed;

@@ -47,7 +47,7 @@ impl Line {
 enum Place {
     /// At the start of a field.
     Start,
-    /// In a field without quotes.
+    /// Inside a field without quotes.
     Plain,
     /// Between quotes.
     Quoted,
@@ -103,7 +103,8 @@ impl<R: BufRead> Lines<R> {
 
     /// Reads a line; returns false at the end of the input.
     fn read(&mut self, line: &mut Line) -> Result<bool> {
-        let (mut place, mut is_some) = (Place::Start, false);
+        let mut place = Place::Start;
+        let mut is_some = false;
         loop {
             let buffer = self.input.fill_buf().map_err(damage)?;
             if buffer.is_empty() {
@@ -142,7 +143,7 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// Tells a damaged compressed file from one that cannot be read.
+/// Distinguishes a damaged compressed file from one that cannot be read.
 fn damage(error: io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::InvalidData => Error::Format(error.to_string().into()),

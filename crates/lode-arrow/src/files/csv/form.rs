@@ -49,7 +49,7 @@ impl CsvForm {
         }
     }
 
-    /// Checks whether fields can be told apart by the delimiter and nulls by their words.
+    /// Checks that the delimiter separates fields, and that words for null differ from values.
     ///
     /// # Errors
     /// The fault, in words.

@@ -54,7 +54,8 @@ impl Guesses {
     pub(crate) fn look_at(&mut self, batch: &RecordBatch) {
         for (field, array) in batch.schema_ref().fields().iter().zip(batch.columns()) {
             let place = self.place(field.name());
-            let (guess, rounds_times) = (&mut self.columns[place], self.rounds_times);
+            let guess = &mut self.columns[place];
+            let rounds_times = self.rounds_times;
             if guess.known.is_none() {
                 let texts = array.as_string::<i32>().iter().flatten();
                 texts.for_each(|text| guess.look_at(text, rounds_times));

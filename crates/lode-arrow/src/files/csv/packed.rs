@@ -20,7 +20,8 @@ const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 pub(super) fn unpacked(file: File) -> Result<Box<dyn BufRead + Send>> {
     let mut input = BufReader::new(file);
     let front = input.fill_buf()?;
-    let (is_gzip, is_zstd) = (front.starts_with(&GZIP), front.starts_with(&ZSTD));
+    let is_gzip = front.starts_with(&GZIP);
+    let is_zstd = front.starts_with(&ZSTD);
     Ok(match (is_gzip, is_zstd) {
         (true, _) => Box::new(BufReader::new(Unpacked(MultiGzDecoder::new(input)))),
         (_, true) => {

@@ -84,7 +84,8 @@ impl Reader {
 
     /// Reads the next lines; `None` at the end.
     pub(crate) fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
-        let (mut lines, mut size) = (Vec::new(), 0);
+        let mut lines = Vec::new();
+        let mut size = 0;
         while lines.len() < self.batch_rows && size < MOST_BATCH_BYTES {
             let mut line = Line::default();
             let is_there = match self.width {
@@ -94,11 +95,13 @@ impl Reader {
             if !is_there {
                 break;
             }
-            let (found, wanted) = (line.len(), self.width);
+            let found = line.len();
+            let wanted = self.width;
             if found != wanted {
-                return Err(line.wrong(match self.csv.has_header {
-                    true => format!("it has {found} fields and the header {wanted}"),
-                    false => format!("it has {found} fields, and there are {wanted} columns"),
+                return Err(line.wrong(if self.csv.has_header {
+                    format!("it has {found} fields and the header {wanted}")
+                } else {
+                    format!("it has {found} fields, and there are {wanted} columns")
                 }));
             }
             size += (0..found).map(|at| line.field(at).bytes.len()).sum::<usize>();
@@ -109,7 +112,8 @@ impl Reader {
         }
         let fields = self.schema.fields().iter().zip(&self.places);
         let arrays = fields.map(|(field, &at)| {
-            let (csv, rounds_times) = (&self.csv, self.rounds_times);
+            let csv = &self.csv;
+            let rounds_times = self.rounds_times;
             Cells { lines: &lines, at, field, csv, rounds_times }.array()
         });
         let arrays = arrays.collect::<Result<Vec<_>>>()?;
@@ -196,7 +200,8 @@ impl Cells<'_> {
                 Arc::new(moments.with_timezone_opt(zone.clone()))
             }
             DataType::Decimal128(precision, scale) => {
-                let (digits, after) = (*precision, *scale as u8);
+                let digits = *precision;
+                let after = *scale as u8;
                 let read = |field| parsed::<Decimal>(field)?.rescaled(digits, after);
                 let numbers: PrimitiveArray<Decimal128Type> =
                     self.values(read)?.into_iter().collect();

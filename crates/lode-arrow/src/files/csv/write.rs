@@ -60,7 +60,8 @@ impl<W: Write> Writer<W> {
 
     /// Writes the rows of a batch.
     pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        let (columns, style) = (batch.schema(), self.style.clone());
+        let columns = batch.schema();
+        let style = self.style.clone();
         let columns = columns.fields().iter().zip(batch.columns());
         let columns = columns.map(|(field, array)| {
             form_of(array, &style, self.iso_times).ok_or_else(|| Error::NoType {
@@ -72,9 +73,10 @@ impl<W: Write> Writer<W> {
         for row in 0..batch.num_rows() {
             for (at, (array, form)) in batch.columns().iter().zip(&columns).enumerate() {
                 style.separate(&mut self.lines, at);
-                match array.is_valid(row) {
-                    true => form(&mut self.lines, row),
-                    false => self.lines.extend_from_slice(&style.null),
+                if array.is_valid(row) {
+                    form(&mut self.lines, row)
+                } else {
+                    self.lines.extend_from_slice(&style.null)
                 }
             }
             self.lines.push(b'\n');

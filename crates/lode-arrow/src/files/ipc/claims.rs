@@ -22,8 +22,8 @@ const MOST_RATIO_LZ4: u64 = 255;
 const MOST_RATIO_ZSTD: u64 = (128 << 10) / 4;
 
 /// Refuses a block whose buffers say that they become larger than they can, or than there is memory
-/// for. `metadata` is the message, and `body` what it describes. Whatever else is wrong with the
-/// block is found by whoever decodes it.
+/// for. `metadata` is the message, and `body` what it describes. Decoding finds every other
+/// fault of the block.
 pub(super) fn expect_possible(metadata: &[u8], body: &[u8]) -> Result<()> {
     let Some(batch) = batch_of(metadata) else { return Ok(()) };
     let most_ratio = match batch.compression().map(|compression| compression.codec()) {
@@ -49,9 +49,10 @@ pub(super) fn expect_possible(metadata: &[u8], body: &[u8]) -> Result<()> {
 
 /// Returns the message of a block, if it can be read.
 pub(super) fn message_of(metadata: &[u8]) -> Option<Message<'_>> {
-    let skipped = match metadata.starts_with(&CONTINUATION) {
-        true => CONTINUATION.len() + LENGTH_BYTES,
-        false => LENGTH_BYTES,
+    let skipped = if metadata.starts_with(&CONTINUATION) {
+        CONTINUATION.len() + LENGTH_BYTES
+    } else {
+        LENGTH_BYTES
     };
     root_as_message(metadata.get(skipped..)?).ok()
 }

@@ -123,7 +123,7 @@ impl Reader {
     }
 
     fn bytes_of(&mut self, block: &Block) -> Result<Buffer> {
-        let outside = || Error::Format("a batch lies outside of the file".into());
+        let outside = || Error::Format("a batch is outside of the file".into());
         let at = u64::try_from(block.offset()).map_err(|_| outside())?;
         let metadata = u64::try_from(block.metaDataLength()).map_err(|_| outside())?;
         let body = u64::try_from(block.bodyLength()).map_err(|_| outside())?;

@@ -24,7 +24,8 @@ impl TableFiles {
     ) -> Result<SchemaRef, (usize, Error)> {
         let schema = Some(Arc::new(Schema::empty()));
         let options = ReadOptions { schema, ..options.clone() };
-        let (mut guesses, mut rows) = (Guesses::new(options.rounds_times), 0);
+        let mut guesses = Guesses::new(options.rounds_times);
+        let mut rows = 0;
         for place in 0..self.files.len() {
             let failed = |error| (place, error);
             let reader = self.open(place, &options).map_err(failed)?;

@@ -17,16 +17,18 @@ use crate::progress::Progress;
 pub(super) fn location(text: &str, dir: &Path) -> Outcome<Location> {
     let location = Location::parse(text).map_err(|error| failure(None, &error))?;
     let is_inside = |folder: &Path| {
-        let (folder, dir) = (std::path::absolute(folder), dir.canonicalize());
+        let folder = std::path::absolute(folder);
+        let dir = dir.canonicalize();
         let known = folder.iter().flat_map(|folder| folder.ancestors());
         let known = known.filter_map(|part| part.canonicalize().ok()).next();
         matches!((known, dir), (Some(known), Ok(dir)) if known.starts_with(&dir))
     };
-    match location.folder().is_some_and(is_inside) {
-        true => Err(Failure::Usage(format!(
+    if location.folder().is_some_and(is_inside) {
+        Err(Failure::Usage(format!(
             "{text}: this is inside the database; choose another directory"
-        ))),
-        false => Ok(location),
+        )))
+    } else {
+        Ok(location)
     }
 }
 

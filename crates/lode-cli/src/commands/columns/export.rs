@@ -83,7 +83,8 @@ fn write_options(args: &ExportArgs, file: &Path, format: FileFormat) -> Outcome<
         ("--iso-times", args.iso_times, FileFormat::Csv),
     ] {
         if is_said && format != needed {
-            let (needed, format) = (needed.name(), format.name());
+            let needed = needed.name();
+            let format = format.name();
             return Err(Failure::Usage(format!("{option} is for {needed}; this is {format}")));
         }
     }

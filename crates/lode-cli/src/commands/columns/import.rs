@@ -95,9 +95,10 @@ impl Job<'_> {
             return Ok(schema);
         }
         let first = self.source.first();
-        let found = match self.source.has_types() {
-            true => first.open(None, None)?.schema,
-            false => self.source.guess_schema(self.noted)?,
+        let found = if self.source.has_types() {
+            first.open(None, None)?.schema
+        } else {
+            self.source.guess_schema(self.noted)?
         };
         let schema = match self.keys {
             Keys::Named(names) => lode_schema(&self.args.table, &found, names),
@@ -236,10 +237,7 @@ impl Job<'_> {
             })?;
             count.at(before + packer.rows(), self.source, reader.rows);
         }
-        match self.noted.came() {
-            true => Err(Failure::Interrupted("interrupted".into())),
-            false => Ok(()),
-        }
+        if self.noted.came() { Err(Failure::Interrupted("interrupted".into())) } else { Ok(()) }
     }
 }
 
@@ -285,10 +283,7 @@ impl From<lode_arrow::Error> for Stop {
 
 /// Removes a database that was made for nothing. What cannot be removed is an empty database.
 fn remove_new(dir: &Path, existed: bool) {
-    let _ = match existed {
-        false => std::fs::remove_dir_all(dir),
-        true => remove_files(dir),
-    };
+    let _ = if existed { remove_files(dir) } else { std::fs::remove_dir_all(dir) };
 }
 
 fn remove_files(dir: &Path) -> std::io::Result<()> {

@@ -103,13 +103,12 @@ impl Numbers {
         let from = self.first.checked_add(before);
         let to = from.and_then(|from| from.checked_add(rows));
         let (Some(from), Some(to)) = (from, to) else { return Err(self.overflow()) };
-        let numbers: ArrayRef = match is_unsigned(self.kind) {
-            true => Arc::new(UInt64Array::from_iter_values(from..to)),
-            false => {
-                let signed = |number: u64| i64::try_from(number).ok();
-                let numbers = (from..to).map(signed).collect::<Option<Vec<_>>>();
-                Arc::new(Int64Array::from(numbers.ok_or_else(|| self.overflow())?))
-            }
+        let numbers: ArrayRef = if is_unsigned(self.kind) {
+            Arc::new(UInt64Array::from_iter_values(from..to))
+        } else {
+            let signed = |number: u64| i64::try_from(number).ok();
+            let numbers = (from..to).map(signed).collect::<Option<Vec<_>>>();
+            Arc::new(Int64Array::from(numbers.ok_or_else(|| self.overflow())?))
         };
         let field = Arc::new(Field::new(&self.column, numbers.data_type().clone(), false));
         let schema = batch.schema();

@@ -113,10 +113,7 @@ impl Source {
         }
         let schema = files.guess_schema(options, &mut |_| noted.came());
         let schema = schema.map_err(|(place, error)| failure(None, &names[place], &error))?;
-        match noted.came() {
-            true => Err(Failure::Interrupted("interrupted".into())),
-            false => Ok(schema),
-        }
+        if noted.came() { Err(Failure::Interrupted("interrupted".into())) } else { Ok(schema) }
     }
 
     /// Returns all of the source's parts, at least one.
@@ -198,8 +195,8 @@ impl<'s> Part<'s> {
         }
     }
 
-    /// Starts to read the part. `wanted` has the types of the columns of CSV, and if the CSV has no
-    /// header, the columns, but for one whose values are `made` for the rows.
+    /// Starts to read the part. `wanted` has the types of the columns of CSV. If the CSV has no
+    /// header, it also has the columns, without one whose values are `made` for the rows.
     pub(super) fn open(self, wanted: Option<&Schema>, made: Option<&str>) -> Outcome<Rows<'s>> {
         match self.source {
             Source::Delta { table, .. } => Ok(Rows {

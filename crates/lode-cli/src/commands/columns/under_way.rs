@@ -8,11 +8,12 @@ use crate::unfinished::{NOTE, schema};
 
 /// Refuses to import into the table that says which import is under way.
 pub(super) fn expect_other(table: &str) -> Outcome {
-    match table == NOTE {
-        true => Err(Failure::Usage(format!(
+    if table == NOTE {
+        Err(Failure::Usage(format!(
             "table {NOTE} says which import is under way; choose another name"
-        ))),
-        false => Ok(()),
+        )))
+    } else {
+        Ok(())
     }
 }
 

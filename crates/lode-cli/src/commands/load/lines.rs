@@ -34,7 +34,8 @@ impl Lines {
     /// Opens the lines of a file, or of standard input.
     pub(super) fn of(file: Option<&Path>) -> Outcome<Self> {
         let Some(path) = file else {
-            let (name, reader) = ("standard input".into(), Box::new(io::stdin().lock()));
+            let name = "standard input".into();
+            let reader = Box::new(io::stdin().lock());
             return Ok(Self::new(name, reader, Progress::of_records("loading"), false));
         };
         let name = path.display().to_string();
@@ -43,9 +44,10 @@ impl Lines {
         if found.is_dir() {
             return Err(Failure::Refused(format!("{name}: this is a directory; name a file")));
         }
-        let progress = match found.is_file() {
-            true => Progress::of_bytes("loading", found.len()),
-            false => Progress::of_records("loading"),
+        let progress = if found.is_file() {
+            Progress::of_bytes("loading", found.len())
+        } else {
+            Progress::of_records("loading")
         };
         Ok(Self::new(name, Box::new(BufReader::new(file)), progress, found.is_file()))
     }

@@ -30,7 +30,8 @@ impl Command {
     /// The fault, in a line.
     pub(super) fn parse(line: &str) -> Result<Self, String> {
         let mut words = line.split_whitespace();
-        let (name, argument) = (words.next().unwrap_or_default(), words.next());
+        let name = words.next().unwrap_or_default();
+        let argument = words.next();
         if let Some(more) = words.next() {
             return Err(format!("{name}: {more:?} is too much; see .help"));
         }

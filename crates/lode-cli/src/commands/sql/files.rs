@@ -118,7 +118,8 @@ fn bytes_in_hex(bytes: &[u8]) -> String {
 fn values(table: &Table, row: RowRef<'_>) -> Result<String, String> {
     let values = table.schema().columns().iter().map(|column| {
         let cannot = |what: &str| {
-            let (table, column) = (table.schema().name(), &column.name);
+            let table = table.schema().name();
+            let column = &column.name;
             Err(format!("{table}.{column} is {what}, which SQL cannot write; use lode dump"))
         };
         match row.at(column.id()) {

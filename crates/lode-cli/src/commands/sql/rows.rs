@@ -80,8 +80,7 @@ pub(super) fn show(statement: &mut Statement<'_>, format: RowFormat) -> Result<(
 type Next<'n> = dyn FnMut(&mut dyn FnMut(&Row<'_>) -> io::Result<()>) -> io::Result<bool> + 'n;
 
 fn cells(columns: &[Column], row: &Row<'_>) -> impl Iterator<Item = Option<String>> {
-    let cell = |(at, column): (usize, &Column)| column.text(row.get_ref(at).ok()?);
-    columns.iter().enumerate().map(cell)
+    columns.iter().enumerate().map(|(at, column)| column.text(row.get_ref(at).ok()?))
 }
 
 fn tables(columns: &[Column], next: &mut Next<'_>) -> Outcome {
@@ -119,7 +118,8 @@ fn laid_out(cells: &[String], columns: usize) -> String {
     }
     let mut text = String::new();
     for line in cells.chunks(columns) {
-        let (start, mut gap) = (text.len(), 1);
+        let start = text.len();
+        let mut gap = 1;
         for (cell, width) in line.iter().zip(&widths) {
             text.extend(std::iter::repeat_n(' ', gap));
             text += cell;
@@ -138,9 +138,10 @@ fn csv_record(out: &mut dyn Write, cells: impl Iterator<Item = Option<String>>) 
             out.write_all(b",")?;
         }
         let Some(cell) = cell else { continue };
-        match cell.is_empty() || cell.contains([',', '"', '\n', '\r']) {
-            true => write!(out, "\"{}\"", cell.replace('"', "\"\""))?,
-            false => out.write_all(cell.as_bytes())?,
+        if cell.is_empty() || cell.contains([',', '"', '\n', '\r']) {
+            write!(out, "\"{}\"", cell.replace('"', "\"\""))?
+        } else {
+            out.write_all(cell.as_bytes())?
         }
     }
     out.write_all(b"\n")

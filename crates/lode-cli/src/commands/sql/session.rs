@@ -1,4 +1,4 @@
-//! A console, and what a user has told it so far.
+//! A console, and the settings that its user has changed.
 
 use std::time::Instant;
 
@@ -125,9 +125,10 @@ impl Session {
             Step::Changed(_) | Step::Compacted(_) => Ok(()),
         });
         shown.map_err(|Why(why)| why)?;
-        match self.is_timed {
-            true => tell(&format!("{:.3} ms\n", start.elapsed().as_secs_f64() * 1e3)),
-            false => Ok(()),
+        if self.is_timed {
+            tell(&format!("{:.3} ms\n", start.elapsed().as_secs_f64() * 1e3))
+        } else {
+            Ok(())
         }
     }
 
@@ -137,19 +138,20 @@ impl Session {
         self.console.interrupt_handle()
     }
 
-    /// Returns true if a transaction has begun.
+    /// Returns true inside a transaction.
     pub(super) fn is_in_transaction(&self) -> bool {
         self.console.is_in_transaction()
     }
 
-    /// Ends it, if all that was begun has been committed.
+    /// Ends it, unless a transaction is not committed.
     pub(super) fn end(&self) -> Outcome {
-        match self.is_in_transaction() {
-            false => Ok(()),
-            true => Err(Failure::Wrong(
+        if self.is_in_transaction() {
+            Err(Failure::Wrong(
                 "the transaction was not committed, so nothing of it happened; end it with COMMIT"
                     .into(),
-            )),
+            ))
+        } else {
+            Ok(())
         }
     }
 }

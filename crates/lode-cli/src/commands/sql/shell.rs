@@ -74,10 +74,7 @@ impl Validator for Words {
     fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
         let text = context.input().trim();
         let is_whole = text.is_empty() || text.starts_with('.') || lode_sqlite::is_complete(text);
-        Ok(match is_whole {
-            true => ValidationResult::Valid(None),
-            false => ValidationResult::Incomplete,
-        })
+        Ok(if is_whole { ValidationResult::Valid(None) } else { ValidationResult::Incomplete })
     }
 }
 

@@ -56,9 +56,10 @@ fn number<N: FromStr>(kind: Kind, text: &str) -> Result<N, String> {
 fn float<N: FromStr + Into<f64> + Copy>(kind: Kind, text: &str) -> Result<N, String> {
     let number: N = number(kind, text)?;
     let is_beyond = number.into().is_infinite() && text.bytes().any(|byte| byte.is_ascii_digit());
-    match is_beyond {
-        true => Err(format!("{text:?} is no {kind}; write a number that fits")),
-        false => Ok(number),
+    if is_beyond {
+        Err(format!("{text:?} is no {kind}; write a number that fits"))
+    } else {
+        Ok(number)
     }
 }
 
@@ -106,9 +107,10 @@ pub(crate) fn rm(args: &RmArgs, options: &Options) -> Outcome {
 
 fn rm_property(args: &RmArgs, name: &str, opened: &Opened) -> Outcome {
     let removed = opened.entry(&args.path)?.remove_property(name);
-    match removed.map_err(|error| opened.failure(&error))? {
-        true => Ok(()),
-        false => Err(opened.no_property(&args.path, name)),
+    if removed.map_err(|error| opened.failure(&error))? {
+        Ok(())
+    } else {
+        Err(opened.no_property(&args.path, name))
     }
 }
 
@@ -116,10 +118,7 @@ fn rm_entry(args: &RmArgs, opened: &Opened) -> Outcome {
     let (above, name) = split(&args.path)
         .ok_or_else(|| opened.usage("the root cannot be removed; name an entry below it"))?;
     let parent = opened.entry(above)?;
-    let removed = match args.recursive {
-        true => parent.unlink_all(name),
-        false => parent.unlink(name),
-    };
+    let removed = if args.recursive { parent.unlink_all(name) } else { parent.unlink(name) };
     removed.map_err(|error| match error {
         lode_volumes::Error::NotEmpty { path } => {
             opened.usage(&format!("entry {path} has children; --recursive removes them, too"))
@@ -168,9 +167,10 @@ pub(crate) fn expire(args: &ExpireArgs, options: &Options) -> Outcome {
             Deadline::After(after) => entry.expire_property(&args.name, after),
             Deadline::Never => entry.cancel_expiration(&args.name),
         };
-        match found.map_err(|error| opened.failure(&error))? {
-            true => Ok(()),
-            false => Err(opened.no_property(&args.path, &args.name)),
+        if found.map_err(|error| opened.failure(&error))? {
+            Ok(())
+        } else {
+            Err(opened.no_property(&args.path, &args.name))
         }
     });
     opened.close_after(changed)

@@ -39,10 +39,11 @@ fn to_file(opened: &Opened, entry: &EntryAt, target: &Destination) -> Outcome {
     let mut read = Ok(());
     let written = target.write_with(&mut |out| {
         read = to_stream(entry.export(out))?;
-        match read.is_ok() {
-            true => Ok(()),
+        if read.is_ok() {
+            Ok(())
+        } else {
             // The output so far is not the wanted one.
-            false => Err(io::Error::other("it is not whole")),
+            Err(io::Error::other("it is not whole"))
         }
     });
     read.map_err(|error| opened.failure(&error))?;

@@ -16,9 +16,12 @@ pub(crate) fn import(args: &ImportArgs, options: &Options) -> Outcome {
         None => (Box::new(std::io::stdin().lock()), "standard input".into()),
         Some(path) => {
             let shown = path.display().to_string();
-            let opened = File::open(path).and_then(|file| match file.metadata()?.is_dir() {
-                true => Err(std::io::ErrorKind::IsADirectory.into()),
-                false => Ok(file),
+            let opened = File::open(path).and_then(|file| {
+                if file.metadata()?.is_dir() {
+                    Err(std::io::ErrorKind::IsADirectory.into())
+                } else {
+                    Ok(file)
+                }
             });
             let file = opened.map_err(|error| Failure::Refused(format!("{shown}: {error}")))?;
             (Box::new(BufReader::new(file)), shown)

@@ -47,7 +47,7 @@ impl Opened {
 
     /// Opens a volume that is there, to write to it.
     fn to_write(dir: &Path, options: &Options) -> Outcome<Self> {
-        // Whoever opens it for writing makes a volume of an empty database.
+        // Opening it for writing makes a volume of an empty database.
         Self::to_read(dir, options)?.close_after(Ok(()))?;
         Self::opened_by(dir, || options.open_existing(dir))
     }

@@ -112,8 +112,10 @@ fn show(
         for property in entry.properties() {
             match property {
                 Ok((name, value)) => {
-                    let (kind, value) = (value.kind(), value.to_string());
-                    let (name, value) = (printable::line(&name), printable::line(&value));
+                    let kind = value.kind();
+                    let value = value.to_string();
+                    let name = printable::line(&name);
+                    let value = printable::line(&value);
                     writeln!(out, "{indent}  .{name} = {value} ({kind})")?;
                 }
                 Err(error) => return Ok(Err(error)),

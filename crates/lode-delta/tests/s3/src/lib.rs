@@ -23,10 +23,10 @@ use tokio::net::TcpListener;
 pub const KEY: &str = "AKIALODE";
 pub const SECRET: &str = "lode-secret";
 
-/// What is done before an object is written.
+/// An action before an object is written.
 type Hook = Box<dyn FnOnce() + Send>;
 
-/// How the server fails.
+/// The faults of the server.
 #[derive(Default)]
 pub struct Faults {
     /// After this many objects were written, writing fails.
@@ -91,7 +91,7 @@ pub fn start(root: &Path) -> io::Result<Server> {
     Ok(Server { port, faults })
 }
 
-/// What answers requests.
+/// The service that answers requests.
 #[derive(Clone)]
 struct Store {
     service: S3Service,
@@ -123,8 +123,8 @@ impl Store {
         self.service.call(request.map(Body::from)).await
     }
 
-    /// Whether a name is that of a folder below a bucket: there is no such object, which s3s-fs
-    /// takes for a fault of its own.
+    /// Returns true if a name is that of a folder below a bucket: no such object exists, which
+    /// s3s-fs takes for a fault of its own.
     fn is_folder(&self, path: &str) -> bool {
         let name = path.trim_matches('/');
         name.contains('/') && !name.contains("..") && self.root.join(name).is_dir()

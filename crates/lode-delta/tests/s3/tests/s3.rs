@@ -62,14 +62,14 @@ impl Bench {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// What is in the buckets: object by object, with their bytes.
+    /// Returns the objects in the buckets, with their bytes.
     fn objects(&self) -> BTreeMap<PathBuf, Vec<u8>> {
         let mut found = BTreeMap::new();
         collect(&self.path("buckets/farm"), &mut found);
         found
     }
 
-    /// The table of the bucket, which lies in the server's folder as it is.
+    /// The table of the bucket, which is in the server's folder as it is.
     fn table(&self) -> DeltaTable {
         let folder = self.path("buckets/farm/number");
         let location = Location::parse(folder.to_str().expect("a plain name")).expect("a folder");
@@ -80,11 +80,10 @@ impl Bench {
 fn collect(folder: &Path, found: &mut BTreeMap<PathBuf, Vec<u8>>) {
     for entry in fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
-        match path.is_dir() {
-            true => collect(&path, found),
-            false => {
-                found.insert(path.clone(), fs::read(&path).unwrap_or_default());
-            }
+        if path.is_dir() {
+            collect(&path, found)
+        } else {
+            found.insert(path.clone(), fs::read(&path).unwrap_or_default());
         }
     }
 }
@@ -192,7 +191,7 @@ fn of_two_writers_the_second_is_refused() {
         fs::create_dir_all(there.parent().expect("a folder")).expect("the log");
         fs::write(&there, others).expect("the entry");
     });
-    let why = "another writer committed version 0 meanwhile; nothing was written, run the export \
+    let why = "another writer committed version 0 first; nothing was written, run the export \
                again";
     refused(bench.command(&EXPORT), 3, &format!("s3://farm/number: {why}"));
     let left = bench.objects();
@@ -200,10 +199,10 @@ fn of_two_writers_the_second_is_refused() {
     assert_eq!(left, [(entry.as_path(), others.as_bytes())]);
 }
 
-/// When an export is ended.
+/// The moment at which an export is ended.
 #[derive(Clone, Copy)]
 enum Moment {
-    /// When it asks for an object to be written: number 0 is the file, 1 the entry of the log.
+    /// The request that writes an object: number 0 is the file, 1 the entry of the log.
     AtPut(u64),
     /// At any time, by a seed.
     AnyTime,
@@ -253,10 +252,12 @@ fn a_reader_sees_a_whole_version_whenever_the_writer_is_killed() {
     bench.succeeds(&EXPORT);
     let whole = begun.elapsed();
     // What was seen of each version. The server may still carry out a request of a process that is
-    // killed. So the newest version may have been begun some rounds ago.
-    let (mut seen, mut state) = (BTreeMap::from([(0, ROWS[0])]), 22u64);
+    // killed. So the newest version may have been started some rounds ago.
+    let mut seen = BTreeMap::from([(0, ROWS[0])]);
+    let mut state = 22u64;
     for round in 0..ROUNDS {
-        let (db, moment) = (["half", "db"][round % 2], MOMENTS[round % MOMENTS.len()]);
+        let db = ["half", "db"][round % 2];
+        let moment = MOMENTS[round % MOMENTS.len()];
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963);
         let share = (state >> 11) as f64 / (1u64 << 53) as f64;
         let mut succeeded = export_killed(&bench, db, moment, whole.mul_f64(share));
@@ -265,7 +266,8 @@ fn a_reader_sees_a_whole_version_whenever_the_writer_is_killed() {
             succeeded = export_killed(&bench, db, moment, whole);
         }
         let table = bench.table();
-        let (version, rows) = (table.version(), rows_of(&table));
+        let version = table.version();
+        let rows = rows_of(&table);
         assert_eq!((table.rows(), ROWS.contains(&rows)), (Some(rows), true), "round {round}");
         let newest = seen.last_key_value().map_or(0, |(newest, _)| *newest);
         assert!(newest <= version, "round {round}: version {version} after {newest}");

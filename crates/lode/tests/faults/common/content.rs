@@ -1,4 +1,4 @@
-//! What a small database has, read in full.
+//! The content of a small database, read in full.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,14 +7,14 @@ use lode::{Database, Durability, Error, Options, ReadTable};
 
 use super::tables::{TABLES, record, schema};
 
-/// What is in a database: the tables that there are, and values under their keys.
+/// The content of a database: its tables, and values under their keys.
 pub type Content = BTreeMap<usize, BTreeMap<u32, u32>>;
 
 fn word(bytes: &[u8]) -> u32 {
     u32::from_le_bytes(*bytes.first_chunk().expect("four bytes"))
 }
 
-/// What one table has.
+/// Returns the content of one table.
 pub fn read_table(db: &Database, at: usize) -> Result<BTreeMap<u32, u32>, Error> {
     let table = db.table(TABLES[at].0)?;
     assert_eq!(table.key_kind(), TABLES[at].1);

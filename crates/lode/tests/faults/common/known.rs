@@ -13,7 +13,7 @@ pub struct Known {
     pub disk: Simulated,
     pub db: Option<Database>,
     pub content: Content,
-    /// What there was before and after each operation since the last checkpoint.
+    /// The contents before and after each operation since the last checkpoint.
     pub states: Vec<Content>,
 }
 

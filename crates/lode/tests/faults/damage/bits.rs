@@ -22,10 +22,10 @@ fn flips() -> u64 {
     effort("LODE_FLIPS", 300, 2_000)
 }
 
-/// Where the copies of superblocks begin.
+/// The starts of the copies of superblocks.
 pub const SUPERBLOCKS_AT: [usize; 4] = [0, 16_384, 8 * 16_384, 9 * 16_384];
 
-/// Where recovery begins to read the log: a segment's file, and a place in it.
+/// Returns where recovery starts to read the log: a segment's file, and a place in it.
 pub fn recovery_begins(disk: &Simulated) -> (String, usize) {
     let data = disk.file_bytes("data").expect("it is there");
     let number = |at: usize| u64::from_le_bytes(*data[at..].first_chunk().expect("8 bytes"));

@@ -15,13 +15,13 @@ use crate::common::known::Known;
 use crate::common::on_all::on_all;
 use crate::common::tables::{TABLES, record, schema};
 
-/// What a disk loses at once.
+/// The bytes that a disk loses at once.
 const BLOCK_BYTES: usize = 4096;
 
-/// How far apart the lengths are that files are cut off at.
+/// The distance of the lengths at which files are cut off.
 const CUT_BYTES: usize = 2500;
 
-/// What is lost.
+/// A loss.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Loss {
     Block(String, usize),
@@ -102,7 +102,7 @@ fn newest(disk: &Simulated, count: usize) -> Vec<String> {
     names[names.len().saturating_sub(count)..].to_vec()
 }
 
-/// Short and long records, so that some frames lie in several blocks, and blocks have several
+/// Puts short and long records: some frames are in several blocks, and some blocks have several
 /// frames.
 fn put(known: &mut Known, step: u32) {
     match step % 8 {

@@ -53,7 +53,7 @@ fn missing_and_empty_files_are_no_empty_database() {
     assert_eq!(judge(&without_log, &[last]), Ok(Outcome::Content(0)));
 }
 
-/// What was written after it was opened again counts, though the segment before it is not needed.
+/// Writes after an opening count, though the segment before them is not needed.
 #[test]
 fn a_closed_log_that_is_missing_hides_nothing_that_came_after_it() {
     let mut known = Known::small(7);
@@ -110,7 +110,7 @@ fn a_log_of_several_segments_misses_none() {
     }
     known.kill();
     let states: Vec<&Content> = known.states.iter().rev().collect();
-    // Those before the one in which recovery begins are kept for later ones.
+    // Segments before the one in which recovery starts are kept for later ones.
     let data = known.disk.file_bytes("data").expect("it is there");
     let number_at = |at: usize| u64::from_le_bytes(*data[at..].first_chunk().expect("8 bytes"));
     let first = super::bits::SUPERBLOCKS_AT.map(|at| number_at(at + 64)).into_iter().max();

@@ -1,4 +1,4 @@
-//! Files that somebody has written on purpose.
+//! Files that were forged.
 
 use crate::reading::check;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,7 +8,7 @@ use crate::common::content::read;
 use crate::common::known::Known;
 use crate::common::on_all::on_all;
 
-/// Numbers that somebody may have written into a file on purpose.
+/// Numbers of a forged file.
 const ODD: [u64; 9] = [0, 1, 2, 3, 1 << 16, 1 << 31, u32::MAX as u64, u64::MAX / 2, u64::MAX];
 
 /// Superblocks whose checksums are right, but which say something odd.

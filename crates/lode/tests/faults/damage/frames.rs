@@ -8,7 +8,7 @@ use crate::common::content::Content;
 use crate::common::known::Known;
 use crate::common::on_all::on_all;
 
-/// Where the frames since the last checkpoint are in the segment that they begin in.
+/// Returns the places of the frames since the last checkpoint, in their first segment.
 fn frames(disk: &Simulated, (segment, mut at): (&str, usize)) -> Vec<std::ops::Range<usize>> {
     let log = disk.file_bytes(segment).expect("it is there");
     let mut frames = Vec::new();

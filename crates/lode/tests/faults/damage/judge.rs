@@ -1,4 +1,4 @@
-//! What a damaged disk gives, and whether it may.
+//! Judges the content of a damaged disk.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,10 +11,10 @@ use super::open;
 use crate::common::content::{Content, difference, read_table, tables_of};
 use crate::common::tables::{TABLES, record};
 
-/// What a damaged disk gives.
+/// The outcome of opening a damaged disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It cannot be opened.
+    /// A refusal to open it.
     Refused,
     /// One of the contents that are allowed.
     Content(usize),
@@ -22,7 +22,7 @@ pub enum Outcome {
     Part(BTreeSet<usize>),
 }
 
-/// What is wrong with what a damaged disk gives, if it is not one of the contents.
+/// Returns the fault of a damaged disk's content, if it is not one of those allowed.
 pub fn judge(disk: &Simulated, allowed: &[&Content]) -> Result<Outcome, String> {
     let work = || -> Result<Outcome, String> {
         let db = match open(disk, 99) {

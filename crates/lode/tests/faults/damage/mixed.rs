@@ -1,4 +1,4 @@
-//! Files of several databases in one directory, files that nobody knows, and files of another
+//! Files of several databases in one directory, unknown files, and files of another
 //! format: opening is refused, and nothing is removed or changed.
 
 use lode::simulation::{self, Simulated};

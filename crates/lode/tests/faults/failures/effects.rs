@@ -7,7 +7,7 @@ use lode::{Database, Durability, Effect, Error};
 use crate::common::content::{Content, difference, options, read};
 use crate::common::tables::{TABLES, record, schema};
 
-/// A table whose records lie in a tree, and a value of its records that is new.
+/// A table whose records are in a tree, and a new value of its records.
 const TABLE: usize = 3;
 const NEW: u32 = 7_000;
 
@@ -204,7 +204,7 @@ fn a_commit_that_is_not_durable_says_that_it_has_happened() {
     assert_eq!(read(&db).as_ref(), Ok(&wanted));
 }
 
-/// What came of closing is what each that closes it hears.
+/// Every caller that closes the database gets the outcome of the closing.
 #[test]
 fn closing_again_returns_what_came_of_the_first_time() {
     let (disk, db, _) = before(Durability::Commit, Mapping::None);

@@ -122,7 +122,7 @@ fn compaction_that_finds_no_space_leaves_checkpoints_theirs() {
         known.create(1);
         (0..2_400).for_each(|key| known.put(1, key, key));
         known.checkpoint();
-        // What is written again lies farther and farther behind, up to the end of the file.
+        // Each rewrite is farther behind, up to the end of the file.
         for round in 0..rounds {
             (0..30).for_each(|at| known.put(1, (at * 8 + round * 240) % 2_400, round));
             known.checkpoint();
@@ -259,7 +259,7 @@ fn new_pages_that_change_during_a_checkpoint_leave_space_for_the_next_one() {
     }
 }
 
-/// What another process may have open by then stays as long as it is.
+/// A file that another process may have open by then keeps its length.
 #[test]
 fn a_write_after_closing_makes_no_file_longer() {
     let mut known = Known::small(22);

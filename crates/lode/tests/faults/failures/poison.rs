@@ -70,8 +70,8 @@ fn after_a_failed_sync(at: u64) -> Option<(Known, u64)> {
     Some((known, now - start))
 }
 
-/// What a failed sync has lost is still in the operating system's memory, where the next one to
-/// open the database finds it. (`DESIGN.md`, Opening: it writes the superblock again before it
+/// Bytes that a failed sync has lost are still in the operating system's memory. The next one to
+/// open the database finds them. (`DESIGN.md`, Opening: it writes the superblock again before it
 /// uses a place that the one on the disk needs.)
 #[test]
 fn a_failed_sync_and_a_crash_in_the_next_life_lose_nothing() {

@@ -13,9 +13,9 @@ use crate::common::tables::{TABLES, record, schema};
 pub struct Work {
     pub disk: Simulated,
     db: Option<Database>,
-    /// What was acknowledged.
+    /// The acknowledged content.
     content: Content,
-    /// What else may come back: what was under way when the database was poisoned.
+    /// The content that may come back, too: with the change that was under way at the poisoning.
     perhaps: Option<Content>,
 }
 
@@ -43,7 +43,7 @@ impl Work {
         panic!("it cannot be opened, though only one thing failed");
     }
 
-    /// What there is. If reading fails, it does so once.
+    /// Returns the content. If reading fails, it does so once.
     fn look(&self) -> Content {
         let found = read(self.db());
         found.or_else(|_| read(self.db())).expect("only one thing fails")

@@ -20,20 +20,20 @@ pub struct Run {
     pub(super) level: Durability,
     pub(super) db: Option<Database>,
     pub(super) model: Model,
-    /// What there was after each operation since the last that is promised, and whether a
+    /// The contents after each operation since the last that is promised, and whether a
     /// checkpoint could have been made there.
     pub(super) states: Vec<(Model, bool)>,
-    /// How often that was.
+    /// The number of times that contents were promised.
     pub(super) promises: u64,
     pub(super) keys: u64,
     pub(super) next_value: u32,
     /// From which operation on the power is off.
     pub(super) power_off_at: Option<u64>,
-    /// Whether the power was off since the database was open last.
+    /// True if the power was off since the database was open last.
     pub(super) has_crashed: bool,
 }
 
-/// What has come of something.
+/// The outcome of an operation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum End {
     Well,
@@ -107,7 +107,7 @@ impl Run {
                 self.states.push((wanted, true));
                 End::Over
             }
-            // More than there is memory for at once: nothing has happened, and all goes on.
+            // More than there is memory for at once: nothing has happened, and the run continues.
             Err(Error::TxnTooLarge { .. }) => End::Well,
             // It did not happen; but if the power went off, it may have. Or it has, and is not
             // durable.
@@ -120,7 +120,7 @@ impl Run {
         }
     }
 
-    /// The same, for a table that was created or dropped.
+    /// Notes the outcome of creating or dropping a table.
     pub(super) fn settle_tables<T>(&mut self, result: Result<T, Error>, wanted: Model) -> End {
         let end = self.settle(result, wanted);
         self.mark();
@@ -130,7 +130,7 @@ impl Run {
         end
     }
 
-    /// Opens the database, whatever happens meanwhile, and compares it with what may be.
+    /// Opens the database, whatever happens in between, and compares it with the possible contents.
     pub(super) fn open(&mut self) {
         for attempt in 0.. {
             if attempt < 3 && self.random.one_in(3) {

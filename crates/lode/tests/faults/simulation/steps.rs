@@ -1,4 +1,4 @@
-//! What is done in a run.
+//! The steps of a run.
 
 use std::collections::BTreeMap;
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::reading::each_row;
 use lode::{Database, Error, KeyKind, ReadTable, Schema, Type, Value};
 
-/// What a table's records have after key and value: a fixed number of bytes, or any number of them.
+/// The rest of a table's records after key and value: a fixed number of bytes, or any number.
 #[derive(Clone, Copy)]
 pub enum Rest {
     Fixed(u32),
@@ -24,7 +24,7 @@ pub const TABLES: [(&str, KeyKind, Rest); 8] = [
     ("names", KeyKind::Tree, Rest::Fixed(60)),
 ];
 
-/// Those whose keys are of variable length.
+/// The number of a table with keys of variable length.
 pub const WORDS: usize = 6;
 pub const NAMES: usize = 7;
 pub const MOST_NAME_BYTES: u32 = 300;
@@ -40,14 +40,14 @@ pub const REST: usize = 2;
 /// The most bytes of a rest.
 pub const MOST_REST_BYTES: u32 = 60_000;
 
-/// How much may have changed before operations beside a checkpoint stop: the least memory has room
+/// The most changed bytes before operations during a checkpoint stop: the least memory has room
 /// for 40 changed pages.
 pub const MOST_CHANGED_BYTES: u64 = 28 * 16_384;
 
 /// The value of a record, and the number that its other bytes are made of.
 pub type Entry = (u32, u32);
 
-/// What is in the database: records under keys, of the tables that there are.
+/// The content of the database: records under keys, of each table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Model {
     pub tables: BTreeSet<usize>,
@@ -73,7 +73,7 @@ pub fn schema(table: usize) -> Schema {
         .expect("a schema")
 }
 
-/// How long a rest of any length is: mostly short, seldom longer than a page.
+/// Returns the length of a rest of any length: mostly short, seldom longer than a page.
 pub fn size_of_any(seed: u32) -> u32 {
     let random = seed.wrapping_mul(0x9e37_79b1) >> 8;
     let most = match random % 40 {
@@ -84,7 +84,7 @@ pub fn size_of_any(seed: u32) -> u32 {
     4 + random / 40 % (most - 4)
 }
 
-/// Bytes that begin with the number that they are made of.
+/// Returns bytes that start with the number from which they are made.
 pub fn rest(table: usize, seed: u32) -> Vec<u8> {
     let size = match TABLES[table].2 {
         Rest::Fixed(size) => size,
@@ -95,7 +95,7 @@ pub fn rest(table: usize, seed: u32) -> Vec<u8> {
     seed.to_le_bytes().into_iter().chain(others).collect()
 }
 
-/// What the column of a key has: it begins with its number.
+/// Returns the column of a key: it starts with its number.
 pub fn key_cell(table: usize, key: u32) -> Vec<u8> {
     let mut cell = key.to_le_bytes().to_vec();
     match table {
@@ -127,7 +127,7 @@ pub fn record(table: usize, key: u32, value: u32) -> Vec<u8> {
     schema(table).pack(&values).expect("they fit")
 }
 
-/// What a record of a new value is.
+/// Returns the record of a new value.
 pub fn entry(value: u32) -> Entry {
     (value, value)
 }
@@ -149,7 +149,7 @@ pub fn parts_of(table: usize, bytes: &[u8]) -> (u32, Entry) {
     (key, (value_of(payload), seed))
 }
 
-/// What the database has.
+/// Returns the content of the database.
 pub fn read(db: &Database) -> Result<Model, Error> {
     let mut model = Model::default();
     let snapshot = db.snapshot();

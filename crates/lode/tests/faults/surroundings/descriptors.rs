@@ -1,5 +1,5 @@
 //! The process has few descriptors for a time: what could not be done is said, and is not done;
-//! then everything goes on.
+//! then everything continues.
 
 use std::fs;
 

@@ -12,8 +12,8 @@ use nix::unistd::{ForkResult, fork, gettid};
 
 use super::support::{expect, keys, options, put, record, role, run, table};
 
-/// Waits until all other threads of this process sleep. One that is just beginning holds a lock of
-/// the standard library; a child that is forked then can begin no thread at all.
+/// Waits until all other threads of this process sleep. A thread that is starting holds a lock of
+/// the standard library; a child that is forked then can start no thread at all.
 fn wait_for_other_threads() {
     let own = gettid().to_string();
     let sleeps = |thread: &std::fs::DirEntry| {
@@ -146,7 +146,7 @@ fn a_forked_child_neither_uses_nor_harms_the_database() {
     }
 }
 
-/// What a thread had locked at the moment of the fork stays locked in the child for ever. So the
+/// A lock that a thread held at the moment of the fork stays locked in the child for ever. So the
 /// copy in the child is refused, too.
 #[test]
 fn a_forked_child_does_not_use_a_database_in_memory() {

@@ -1,4 +1,4 @@
-//! Files that somebody made longer, or put there: how long a file is, and what number is in its
+//! Files that were made longer, or put there: how long a file is, and what number is in its
 //! name, is not believed.
 
 use std::fs::{self, File};

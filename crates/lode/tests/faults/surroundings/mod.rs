@@ -1,7 +1,7 @@
-//! What goes on around an open database: its directory is moved or taken away, another process
+//! Events around an open database: its directory is moved or taken away, another process
 //! comes along, the process forks, the system runs out of something.
 //!
-//! Where a test needs a process of its own, it runs itself again as a child.
+//! A test that needs a process of its own runs itself again as a child.
 
 mod addresses;
 mod descriptors;

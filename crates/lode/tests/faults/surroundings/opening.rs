@@ -95,7 +95,7 @@ fn a_new_database_replaces_nothing() {
     assert_eq!(fs::read(taken.join("lock")).expect("it is there"), b"mine");
     let Err(Error::Io { .. }) = new(&taken.join("letter")) else { panic!("it is a file") };
 
-    // Creating one ended before there was anything in it: the next one begins again.
+    // Creating one ended before there was anything in it: the next one starts again.
     let unfinished = path.path().join("unfinished");
     fs::create_dir(&unfinished).expect("space");
     fs::write(unfinished.join("creating"), "").expect("space");

@@ -1,9 +1,8 @@
 //! The power goes off while a process writes: an image of its file system as it was at one moment
 //! is mounted elsewhere, which replays the file system's journal. The database is opened there.
 //!
-//! The image lies on XFS, which copies a file by reference, at one moment. `LODE_POWER_CUTS=n` asks
-//! for
-//! `n` moments for each case.
+//! The image is on XFS, which copies a file by reference, at one moment. `LODE_POWER_CUTS=n` asks
+//! for `n` moments for each case.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;

@@ -64,7 +64,7 @@ pub fn names(path: &Path) -> Vec<String> {
     names
 }
 
-/// What this process shall do, and where, if it is a child.
+/// Returns the role of this process and its place, if it is a child.
 pub fn role() -> Option<(String, PathBuf)> {
     let text = std::env::var(CHILD).ok()?;
     let (role, path) = text.split_once(' ').expect("two parts");
@@ -79,7 +79,7 @@ pub fn child(test: &str, role: &str, path: &Path) -> Command {
     command
 }
 
-/// What a child says that runs to its end.
+/// Returns the output of a child that runs to its end.
 pub fn run(test: &str, role: &str, path: &Path) -> Output {
     child(test, role, path).output().expect("this test runs again")
 }
@@ -91,7 +91,7 @@ pub fn end() -> ! {
     unreachable!("SIGKILL ends the process");
 }
 
-/// What a child said, if it ended by a kill as it should.
+/// Checks that a child ended by a kill.
 pub fn expect_killed(output: &Output) {
     use std::os::unix::process::ExitStatusExt;
     let said = String::from_utf8_lossy(&output.stderr);

@@ -8,7 +8,7 @@ use lode::{Durability, Error};
 
 use super::support::{names, options, put};
 
-/// What may happen to a file, of which a copy is at another place.
+/// A loss of a file, of which a copy is at another place.
 type Loss = fn(&Path, &Path) -> std::io::Result<()>;
 
 const LOSSES: [(&str, Loss); 3] = [

@@ -43,7 +43,7 @@ fn filled_record(table: &Table, id: u64, word: u64) -> Vec<u8> {
     table.schema().pack(&values).expect("they fit")
 }
 
-/// Whether a record is all of one write, but for its mark, which is written by itself.
+/// Checks that a record is all of one write, without its mark, which is written by itself.
 fn expect_whole(row: RowRef<'_>, next: &[AtomicU64]) {
     let [id, sum, filling, _, name] = [0, 1, 2, 3, 4].map(|column| row.at(nth(column)));
     let (Value::Unsigned(id), Value::Unsigned(sum), Value::Bytes(filling), Value::Text(name)) =
@@ -91,7 +91,7 @@ fn look_at_filled(db: &Database, table: &Table, next: &[AtomicU64], done: &Atomi
     let keys: Vec<u8> = (0..FILLED).flat_map(u64::to_le_bytes).collect();
     let (schema, mut count) = (table.schema(), 0);
     loop {
-        // Where threads wait for processors, the writers may be done before this begins.
+        // If threads wait for processors, the writers may be done before this starts.
         let is_last = done.load(Ordering::SeqCst);
         for key in keys.chunks(8) {
             let looked = table
@@ -129,7 +129,7 @@ fn look_at_filled(db: &Database, table: &Table, next: &[AtomicU64], done: &Atomi
     }
 }
 
-/// Whether a backward scan of a snapshot finds these records.
+/// Checks that a backward scan of a snapshot finds these records.
 fn expect_scan(snapshot: &Snapshot, table: &Table, records: &[Vec<u8>]) {
     let columns = &[2, 0];
     let (lower, upper) = (Bound::Unbounded, Bound::Unbounded);

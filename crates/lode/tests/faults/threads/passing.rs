@@ -1,4 +1,4 @@
-//! Long commits beside those who read.
+//! Long commits while others read.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -36,7 +36,7 @@ fn round_of(table: &impl ReadTable, id: u64) -> u64 {
     }
 }
 
-/// What one reader has seen, it sees again, or something newer; and each snapshot is of one round.
+/// Checks that a reader sees a round again, or a newer one; and that a snapshot is of one round.
 fn read_on(db: &Database, table: &Table, count: u64, is_done: &AtomicBool) {
     let (mut newest, mut at) = (0, 0);
     while !is_done.load(Ordering::Relaxed) {
@@ -57,7 +57,7 @@ fn read_on(db: &Database, table: &Table, count: u64, is_done: &AtomicBool) {
     }
 }
 
-/// Ends the readers, also when what they read beside has failed.
+/// Ends the readers, also when the writer has failed.
 struct Done<'d>(&'d AtomicBool);
 
 impl Drop for Done<'_> {

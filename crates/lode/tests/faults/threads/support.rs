@@ -1,5 +1,5 @@
-//! Where the tests run: in memory, and in directories, where another thread pushes pages out and
-//! makes checkpoints meanwhile.
+//! Places for the tests: memory, and directories, where another thread pushes pages out and
+//! makes checkpoints.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -1,4 +1,4 @@
-//! Checkpoints, checks and compaction beside each other.
+//! Checkpoints, checks and compaction at the same time.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -52,7 +52,7 @@ fn compaction_leaves_checkpoints_the_places_that_they_need() {
 }
 
 /// A check of the database holds nothing that a checkpoint waits for, not even if another thread
-/// waits to create or drop a table meanwhile.
+/// waits to create or drop a table.
 #[test]
 fn checks_checkpoints_and_new_tables_do_not_wait_for_each_other() {
     let options = Options::new().memory_bytes(4 << 20);

@@ -12,7 +12,7 @@ use super::operations::{Does, all, scan};
 use super::watch::watched;
 use super::world::{COUNT, HOMES, OTHER, SAME, TABLES, World, key, n_of, record};
 
-/// What a closure runs, the first time that it is called.
+/// The code that a closure runs, the first time that it is called.
 type Run<'r> = &'r mut dyn FnMut();
 
 /// A function of the engine that calls a closure: its name, whether the closure changes record
@@ -135,7 +135,7 @@ fn every_operation_can_be_called_in_every_closure() {
     });
 }
 
-/// What the function that called the closure says.
+/// Checks the result of the function that called the closure.
 fn expect_outcome(called: Result<()>, does: Does, case: &str) {
     match (called, does) {
         (Ok(()), _) | (Err(Error::NoTable { .. } | Error::Closed), Does::Ends) => {}

@@ -8,11 +8,11 @@ use lode::{Record, Result, RowRef, Schema, Value};
 use super::world::schema;
 
 thread_local! {
-    /// What the code of the record type does, once.
+    /// The code that the record type runs, once.
     static HOOK: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
 }
 
-/// Where the hook is.
+/// The place of the hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Where {
     Pack,

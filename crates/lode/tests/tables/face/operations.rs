@@ -7,7 +7,7 @@ use lode::{Durability, Error, KeyKind, ReadTable, Result, Table, Value};
 
 use super::world::{World, key, n_of, record, schema};
 
-/// What an operation does to the record that it is given.
+/// The use that an operation makes of the record that it is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Does {
     /// Nothing, or nothing to this one.

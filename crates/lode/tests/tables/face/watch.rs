@@ -8,7 +8,7 @@ use std::time::Duration;
 /// Far longer than any of these tests takes on the slowest machine.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// What a test is doing.
+/// The present action of a test.
 #[derive(Clone, Default)]
 pub struct Doing(Arc<Mutex<String>>);
 

@@ -21,7 +21,7 @@ pub const TABLES: [(&str, KeyKind, bool); 4] = [
     (Hooked::TABLE, KeyKind::Tree, true),
 ];
 
-/// Where a database is.
+/// The place of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Home {
     Memory,

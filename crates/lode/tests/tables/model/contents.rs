@@ -1,4 +1,4 @@
-//! What the records of a table have after their keys: the model of tables is generic over it.
+//! The payloads of records: the model of tables is generic over them.
 
 use std::fmt::Debug;
 
@@ -7,14 +7,14 @@ use proptest::strategy::BoxedStrategy;
 
 use super::keys::{Keys, Place};
 
-/// How large an entry or an update may be.
+/// The largest size of an entry or an update.
 #[derive(Clone, Copy, Debug)]
 pub enum Size {
-    /// As large as the columns take.
+    /// The largest that the columns take.
     Any,
     /// Not so large that a checkpoint has to make room for what is written in its midst.
     BesideCheckpoint,
-    /// As that of most records, so that there can be many.
+    /// The size of most records, so that there can be many.
     Common,
 }
 

@@ -39,7 +39,7 @@ pub fn options(level: Durability) -> Options {
     Options::new().memory_bytes(1 << 20).log_bytes(1 << 18).segment_bytes(1 << 16).durability(level)
 }
 
-/// What the other table's records were written with last.
+/// The last values of the other table's records.
 #[derive(Default)]
 pub struct Swept(BTreeMap<u32, u32>);
 

@@ -23,7 +23,7 @@ impl Keys {
         }
     }
 
-    /// What a packed record has in the columns of the key.
+    /// Returns the bytes of a packed record in the columns of the key.
     pub fn cells(self, (a, b): Place) -> [Vec<u8>; 2] {
         match self {
             Self::Numbers => [a.to_le_bytes().to_vec(), vec![b]],
@@ -31,7 +31,7 @@ impl Keys {
         }
     }
 
-    /// What a row of a scan has of a column of the key.
+    /// Returns the bytes of a scanned row in a column of the key.
     pub fn in_row(self, place: Place, column: usize) -> Vec<u8> {
         let cell = self.cells(place)[column].clone();
         match self {

@@ -17,7 +17,7 @@ type Model = BTreeMap<Name, u32>;
 /// The most bytes of a name, with two for its length as many as a key can have.
 const MOST_NAME_BYTES: u32 = 1022;
 
-/// What may be done with one of the names.
+/// An operation on one of the names.
 #[derive(Clone, Debug)]
 enum Op {
     Upsert(Index, u32),
@@ -74,7 +74,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// Names, how long what lies beside them is, and what happens.
+/// Returns names, the length of their other columns, and operations.
 fn runs() -> impl Strategy<Value = (Vec<Name>, u32, Vec<Op>)> {
     let names = prop::collection::vec(name(), 1..200);
     let size = prop_oneof![Just(1), Just(100), Just(1_000), Just(3_000)];

@@ -1,4 +1,4 @@
-//! What is done to a table and to its model.
+//! Operations on a table and on its model.
 
 use std::ops::Bound;
 
@@ -14,7 +14,7 @@ use super::run::Model;
 
 pub type Range = (Bound<Place>, Bound<Place>);
 
-/// What writes to a record.
+/// A write of a record.
 #[derive(Clone, Debug)]
 pub enum Write<C: Contents> {
     Insert(C::Entry),
@@ -23,7 +23,7 @@ pub enum Write<C: Contents> {
     Delete,
 }
 
-/// What may be done. Keys are few, so that operations meet.
+/// An operation. Keys are few, so that operations meet.
 #[derive(Clone, Debug)]
 pub enum Operation<C: Contents> {
     Write(Place, Write<C>),
@@ -47,7 +47,7 @@ pub enum Operation<C: Contents> {
     Commit,
     Rollback,
     Check,
-    /// What only a database in a directory has to do.
+    /// An operation that only a database in a directory has.
     Disk(DiskOperation<C>),
 }
 
@@ -68,7 +68,7 @@ pub enum DiskOperation<C: Contents> {
     Sweep(u32),
 }
 
-/// How far from 0 keys are on a disk.
+/// The largest distance of keys from 0 on a disk.
 const REACH: i16 = 150;
 
 fn writes<C: Contents>(size: Size) -> impl Strategy<Value = Write<C>> {

@@ -1,5 +1,5 @@
-//! A table beside its model: each operation is done to both, and what the table returns is what the
-//! model has.
+//! A table and its model: each operation is done to both, and the table returns the result of the
+//! model.
 
 use std::collections::BTreeMap;
 use std::ops::RangeBounds;
@@ -22,7 +22,7 @@ pub type Model<C> = BTreeMap<Place, <C as Contents>::Entry>;
 struct Pending<C: Contents> {
     transaction: Transaction,
     model: Model<C>,
-    /// Whether something was written outside of it: it may fail then, and return anything.
+    /// True if something was written outside of it: it may fail then, and return anything.
     is_disturbed: bool,
 }
 
@@ -261,7 +261,7 @@ impl<C: Contents> Run<C> {
 
     fn checkpoint_amid(&mut self, writes: &[(Place, Write<C>)]) -> Result<(), Error> {
         let db = self.db.clone();
-        // Until its end no other checkpoint makes room for what is written meanwhile.
+        // Until its end no other checkpoint makes room for writes.
         let statistics = db.statistics();
         if statistics.changed_bytes > 12 << 14 || statistics.log_bytes > 1 << 16 {
             db.checkpoint()?;
@@ -317,7 +317,7 @@ impl<C: Contents> Run<C> {
         Ok(())
     }
 
-    /// Whether all records are in a snapshot, and no others.
+    /// Checks that all records are in a snapshot, and no others.
     fn expect_all(&self, snapshot: &Snapshot, model: &Model<C>) -> Result<(), Error> {
         let mut left = model.clone();
         each_row(self.table.at(snapshot).iter(), &mut |record| {

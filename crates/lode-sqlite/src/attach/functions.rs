@@ -1,0 +1,181 @@
+//! The functions `lode_attach`, `lode_create`, `lode_drop` and `lode_hidden`.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use lode::ReadTable;
+use rusqlite::functions::{Context, FunctionFlags};
+use rusqlite::{Connection, Result, ffi};
+
+use crate::attach::attached::Attached;
+use crate::error::{error, of_engine};
+use crate::language::ddl::{self, same_name};
+use crate::session::directories::Directories;
+
+/// The database in which tables are created and dropped: that which was attached last.
+pub(crate) type Current = Arc<Mutex<Option<Attached>>>;
+
+/// Flags that keep a function out of views and triggers of a file from an unknown source.
+const FLAGS: FunctionFlags = FunctionFlags::SQLITE_UTF8.union(FunctionFlags::SQLITE_DIRECTONLY);
+
+/// Locks the database that was attached last, while nothing else uses it.
+pub(crate) fn lock(current: &Current) -> MutexGuard<'_, Option<Attached>> {
+    current.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Makes a database the one that was attached last.
+pub(crate) fn set_current(current: &Current, attached: Attached) {
+    *lock(current) = Some(attached);
+}
+
+/// Makes `lode_create`, `lode_drop` and `lode_hidden` for a database.
+pub(crate) fn add_definitions(connection: &Connection, current: &Current) -> Result<()> {
+    let at = Arc::clone(current);
+    connection.create_scalar_function("lode_create", 1, FLAGS, move |context| {
+        let text = context.get::<String>(0)?;
+        with_current(context, &at, |connection, attached| create(connection, attached, &text))
+    })?;
+    let at = Arc::clone(current);
+    connection.create_scalar_function("lode_drop", 1, FLAGS, move |context| {
+        let name = context.get::<String>(0)?;
+        with_current(context, &at, |connection, attached| drop_table(connection, attached, &name))
+    })?;
+    let at = Arc::clone(current);
+    connection.create_scalar_function("lode_hidden", 0, FLAGS, move |_| {
+        let current = lock(&at);
+        let hidden = current.iter().flat_map(|attached| &attached.hidden);
+        let lines: Vec<_> = hidden.map(ToString::to_string).collect();
+        Ok((!lines.is_empty()).then(|| lines.join("\n")))
+    })
+}
+
+/// Makes `lode_attach` for the directories of a connection.
+pub(crate) fn add_attach(
+    connection: &Connection,
+    directories: &Arc<Directories>,
+    current: &Current,
+) -> Result<()> {
+    let directories = Arc::clone(directories);
+    let current = Arc::clone(current);
+    connection.create_scalar_function("lode_attach", -1, FLAGS, move |context| {
+        let arguments = (0..context.len()).map(|at| context.get::<String>(at));
+        let arguments = arguments.collect::<Result<Vec<_>>>()?;
+        with_connection(context, |connection| {
+            let attached = attach_directory(connection, &directories, &arguments)?;
+            let count = attached.session.db().table_names().len() - attached.hidden.len();
+            set_current(&current, attached);
+            Ok(count as i64)
+        })
+    })
+}
+
+/// Makes all tables in a directory visible.
+fn attach_directory(
+    connection: &Connection,
+    directories: &Directories,
+    arguments: &[String],
+) -> Result<Attached> {
+    // SAFETY: the handle is used only here.
+    #[expect(unsafe_code)]
+    let session = directories.session(unsafe { connection.handle() }, arguments)?;
+    let quoted = arguments.iter().map(|text| format!("'{}'", text.replace('\'', "''")));
+    let mut attached = Attached::new(session, "lode", quoted.collect());
+    attached.all(connection)?;
+    Ok(attached)
+}
+
+fn with_connection<T>(
+    context: &Context<'_>,
+    work: impl FnOnce(&Connection) -> Result<T>,
+) -> Result<T> {
+    // SAFETY: the connection is used only while it calls this function.
+    #[expect(unsafe_code)]
+    let connection = unsafe { context.get_connection() }?;
+    work(&connection)
+}
+
+fn with_current(
+    context: &Context<'_>,
+    current: &Current,
+    work: impl FnOnce(&Connection, &mut Attached) -> Result<String>,
+) -> Result<String> {
+    let mut current = lock(current);
+    let attached = current.as_mut().ok_or_else(|| {
+        error(ffi::SQLITE_ERROR, "there is no database of Lode; attach one with lode_attach('DIR')")
+    })?;
+    with_connection(context, |connection| work(connection, attached))
+}
+
+fn expect_no_transaction(connection: &Connection) -> Result<()> {
+    if connection.is_autocommit() {
+        Ok(())
+    } else {
+        Err(error(
+            ffi::SQLITE_ERROR,
+            "tables of Lode are created and dropped outside of transactions; commit it first",
+        ))
+    }
+}
+
+/// Creates a table, and makes it visible. Returns its name.
+pub(crate) fn create(
+    connection: &Connection,
+    attached: &mut Attached,
+    text: &str,
+) -> Result<String> {
+    expect_no_transaction(connection)?;
+    let definition = ddl::parse(text).map_err(|why| error(ffi::SQLITE_ERROR, why))?;
+    let name = definition.schema.name().to_string();
+    let db = attached.session.db().clone();
+    let names = db.table_names();
+    let twin = names.iter().find(|other| same_name(other, &name));
+    if definition.if_missing && twin.is_some() {
+        return Ok(name);
+    }
+    let refused = |why: String| {
+        error(ffi::SQLITE_ERROR, format!("table {name} cannot be created by SQL: {why}"))
+    };
+    if let Some(twin) = twin.filter(|twin| **twin != name) {
+        return Err(refused(format!("table {twin} is there, and SQLite takes one for the other")));
+    }
+    db.create_table(&definition.schema, definition.kind).map_err(|cause| of_engine(&cause))?;
+    let why = attached.cannot_show(&name, None);
+    let shown = why.map_or_else(|| attached.show(connection, &name), Err);
+    shown.map_err(|why| {
+        // A table that cannot be shown is dropped; the error is the first one.
+        let _ = db.drop_table(&name);
+        refused(why)
+    })?;
+    Ok(name)
+}
+
+/// Drops a table, here and in the database. Returns its name.
+pub(crate) fn drop_table(
+    connection: &Connection,
+    attached: &mut Attached,
+    name: &str,
+) -> Result<String> {
+    expect_no_transaction(connection)?;
+    attached.session.db().drop_table(name).map_err(|cause| of_engine(&cause))?;
+    attached.hide(connection, name)?;
+    if !attached.hidden.is_empty() {
+        // A table may have been hidden because of this one.
+        attached.all(connection)?;
+    }
+    Ok(name.into())
+}
+
+/// Takes all records out of a table at once. Returns how many there were.
+pub(crate) fn clear_table(
+    connection: &Connection,
+    attached: &mut Attached,
+    name: &str,
+) -> Result<u64> {
+    expect_no_transaction(connection)?;
+    let db = attached.session.db().clone();
+    let count = db.table(name).and_then(|table| table.len());
+    let count = count.map_err(|cause| of_engine(&cause))?;
+    db.clear_table(name).map_err(|cause| of_engine(&cause))?;
+    attached.hide(connection, name)?;
+    attached.show(connection, name).map_err(|why| error(ffi::SQLITE_ERROR, why))?;
+    Ok(count)
+}

@@ -1,0 +1,455 @@
+//! `CREATE TABLE` for tables of Lode:
+//!
+//! ```text
+//! CREATE TABLE [IF NOT EXISTS] name
+//!     ( column {"," column} ["," PRIMARY KEY "(" name {"," name} ")"] )
+//!     [USING HASH | USING TREE]
+//! column = name type ["(" bytes ")"] {NOT NULL | NULL | PRIMARY KEY}
+//! ```
+//!
+//! Types are those of Lode by their names, and SQL's usual ones. Words may be in upper or lower
+//! case, and names in quotes.
+
+use lode::{KeyKind, MOST_VARIABLE_BYTES, Schema, Table, Type};
+use rusqlite::vtab::escape_double_quote;
+
+use crate::language::lexer::after_blank;
+
+/// A column as it is written.
+struct Column {
+    name: String,
+    kind: Type,
+    is_nullable: bool,
+}
+
+/// A table as it is written.
+#[derive(Debug)]
+pub(crate) struct Definition {
+    pub schema: Schema,
+    pub kind: KeyKind,
+    /// True if a table of the name may be there already, and stays as it is then.
+    pub if_missing: bool,
+}
+
+/// The types without a size, by their words; the first word of a type is that which is printed.
+const PLAIN: [(&str, Type); 20] = [
+    ("U8", Type::U8),
+    ("U16", Type::U16),
+    ("U32", Type::U32),
+    ("U64", Type::U64),
+    ("I8", Type::I8),
+    ("I16", Type::I16),
+    ("I32", Type::I32),
+    ("I64", Type::I64),
+    ("F32", Type::F32),
+    ("F64", Type::F64),
+    ("BOOLEAN", Type::Bool),
+    ("TIMESTAMP", Type::Timestamp),
+    ("BOOL", Type::Bool),
+    ("SMALLINT", Type::I16),
+    ("INT", Type::I64),
+    ("INTEGER", Type::I64),
+    ("BIGINT", Type::I64),
+    ("FLOAT", Type::F64),
+    ("DOUBLE", Type::F64),
+    ("REAL", Type::F64),
+];
+
+/// The types with a size, and the size that they have if none is written.
+type Sized = (&'static str, fn(u32) -> Type, Option<u32>);
+const MOST: Option<u32> = Some(MOST_VARIABLE_BYTES as u32);
+const SIZED: [Sized; 6] = [
+    ("VARTEXT", Type::VarText, MOST),
+    ("VARBYTES", Type::VarBytes, MOST),
+    ("BYTES", Type::Bytes, None),
+    ("VARCHAR", Type::VarText, MOST),
+    ("BLOB", Type::VarBytes, MOST),
+    // With a size it has that many bytes in every record.
+    ("TEXT", Type::Text, None),
+];
+
+/// The words for decimals.
+const DECIMAL: [&str; 3] = ["DECIMAL", "NUMERIC", "DEC"];
+
+/// Quotes a name for SQL.
+pub(crate) fn quoted(name: &str) -> String {
+    format!("\"{}\"", escape_double_quote(name))
+}
+
+/// Returns true if two names are one to SQLite.
+pub(crate) fn same_name(one: &str, other: &str) -> bool {
+    one.eq_ignore_ascii_case(other)
+}
+
+/// Returns the statement that makes a table like this one.
+pub(crate) fn print(table: &Table) -> String {
+    let schema = table.schema();
+    let columns = schema.columns().iter().map(|column| {
+        let not_null = if column.nullable { "" } else { " NOT NULL" };
+        format!("{} {}{not_null}", quoted(&column.name), type_words(column.kind))
+    });
+    let columns = columns.collect::<Vec<_>>().join(", ");
+    let keys = schema.columns()[..schema.key_columns()].iter().map(|column| quoted(&column.name));
+    let keys = keys.collect::<Vec<_>>().join(", ");
+    let kind = match table.key_kind() {
+        KeyKind::Hash => "HASH",
+        KeyKind::Tree => "TREE",
+    };
+    let name = quoted(schema.name());
+    format!("CREATE TABLE {name} ({columns}, PRIMARY KEY ({keys})) USING {kind}")
+}
+
+fn type_words(kind: Type) -> String {
+    match kind {
+        Type::Text(size) => format!("TEXT({size})"),
+        Type::Bytes(size) => format!("BYTES({size})"),
+        Type::VarText(most) => format!("VARTEXT({most})"),
+        Type::VarBytes(most) => format!("VARBYTES({most})"),
+        Type::Decimal { precision, scale } => format!("DECIMAL({precision}, {scale})"),
+        plain => {
+            let found = PLAIN.iter().find(|(_, kind)| *kind == plain);
+            found.map_or_else(|| format!("{plain:?}"), |(word, _)| (*word).into())
+        }
+    }
+}
+
+/// Reads a `CREATE TABLE`.
+///
+/// # Errors
+/// The fault, and its place.
+pub(crate) fn parse(text: &str) -> Result<Definition, String> {
+    let mut reader = Reader::of(text);
+    reader.expect_word("CREATE")?;
+    reader.expect_word("TABLE")?;
+    let if_missing = reader.takes_word("IF");
+    if if_missing {
+        reader.expect_word("NOT")?;
+        reader.expect_word("EXISTS")?;
+    }
+    let name = reader.name("the name of a table")?;
+    reader.expect('(')?;
+    let mut columns = Vec::<Column>::new();
+    let mut keys = Vec::<String>::new();
+    loop {
+        if reader.takes_word("PRIMARY") {
+            reader.expect_word("KEY")?;
+            reader.expect_no_key(&keys)?;
+            reader.expect('(')?;
+            keys.push(reader.name("the name of a column")?);
+            while reader.takes(',') {
+                keys.push(reader.name("the name of a column")?);
+            }
+            reader.expect(')')?;
+            break;
+        }
+        columns.push(reader.column(&mut keys)?);
+        if !reader.takes(',') {
+            break;
+        }
+    }
+    reader.expect(')')?;
+    let has_kind = reader.takes_word("USING");
+    let kind = if has_kind && reader.takes_word("HASH") {
+        KeyKind::Hash
+    } else if !has_kind || reader.takes_word("TREE") {
+        KeyKind::Tree
+    } else {
+        return Err(reader.wrong("HASH or TREE should be here"));
+    };
+    reader.takes(';');
+    if !reader.rest.is_empty() {
+        return Err(reader.wrong("the statement should end here"));
+    }
+    Ok(Definition { schema: schema(&name, columns, &keys)?, kind, if_missing })
+}
+
+/// Makes a schema of columns in any order: those of the key come first.
+fn schema(name: &str, mut columns: Vec<Column>, keys: &[String]) -> Result<Schema, String> {
+    let mut builder = Schema::build(name);
+    for key in keys {
+        let at = columns.iter().position(|column| column.name == *key);
+        let at = at.ok_or_else(|| format!("the key has a column {key}, and the table has not"))?;
+        let column = columns.remove(at);
+        builder = builder.key(&column.name, column.kind);
+    }
+    for column in &columns {
+        builder = if column.is_nullable {
+            builder.nullable(&column.name, column.kind)
+        } else {
+            builder.column(&column.name, column.kind)
+        };
+    }
+    builder.finish().map_err(|error| error.to_string())
+}
+
+/// The rest of a statement.
+pub(crate) struct Reader<'t> {
+    text: &'t str,
+    rest: &'t str,
+}
+
+impl<'t> Reader<'t> {
+    pub(crate) fn of(text: &'t str) -> Self {
+        Self { text, rest: text }
+    }
+
+    /// Returns true if nothing is left but a semicolon.
+    pub(crate) fn is_at_end(&self) -> bool {
+        let rest = after_blank(self.rest);
+        after_blank(rest.strip_prefix(';').unwrap_or(rest)).is_empty()
+    }
+
+    fn wrong(&self, why: &str) -> String {
+        let before = &self.text[..self.text.len() - after_blank(self.rest).len()];
+        format!("at character {} of CREATE TABLE: {why}", before.chars().count() + 1)
+    }
+
+    pub(crate) fn takes(&mut self, character: char) -> bool {
+        let after = after_blank(self.rest).strip_prefix(character);
+        self.rest = after.unwrap_or(self.rest);
+        if after.is_some() && after_blank(self.rest).is_empty() {
+            self.rest = "";
+        }
+        after.is_some()
+    }
+
+    fn expect(&mut self, character: char) -> Result<(), String> {
+        if self.takes(character) {
+            Ok(())
+        } else {
+            Err(self.wrong(&format!("{character:?} should be here")))
+        }
+    }
+
+    /// Returns the next word, and does not take it.
+    fn word(&self) -> &'t str {
+        let rest = after_blank(self.rest);
+        let is_plain = |character: char| character.is_alphanumeric() || character == '_';
+        &rest[..rest.find(|character| !is_plain(character)).unwrap_or(rest.len())]
+    }
+
+    fn pass(&mut self, word: &str) {
+        let rest = after_blank(self.rest);
+        self.rest = &rest[word.len()..];
+        if after_blank(self.rest).is_empty() {
+            self.rest = "";
+        }
+    }
+
+    pub(crate) fn takes_word(&mut self, wanted: &str) -> bool {
+        let word = self.word();
+        let is_it = word.eq_ignore_ascii_case(wanted);
+        if is_it {
+            self.pass(word);
+        }
+        is_it
+    }
+
+    fn expect_word(&mut self, wanted: &str) -> Result<(), String> {
+        if self.takes_word(wanted) {
+            Ok(())
+        } else {
+            Err(self.wrong(&format!("{wanted} should be here")))
+        }
+    }
+
+    fn expect_no_key(&self, keys: &[String]) -> Result<(), String> {
+        match keys {
+            [] => Ok(()),
+            [..] => Err(self.wrong("there is a primary key already")),
+        }
+    }
+
+    /// Takes a name, in quotes or not.
+    pub(crate) fn name(&mut self, what: &str) -> Result<String, String> {
+        let rest = after_blank(self.rest);
+        let (open, close) = match rest.chars().next() {
+            Some('[') => ('[', ']'),
+            Some(quote @ ('"' | '`' | '\'')) => (quote, quote),
+            _ => {
+                let word = self.word();
+                if word.is_empty() {
+                    return Err(self.wrong(&format!("{what} should be here")));
+                }
+                self.pass(word);
+                return Ok(word.into());
+            }
+        };
+        let mut name = String::new();
+        let mut inside = &rest[open.len_utf8()..];
+        loop {
+            let Some((part, after)) = inside.split_once(close) else {
+                return Err(self.wrong("this name has no end"));
+            };
+            name += part;
+            // Two quotes stand for one.
+            match after.strip_prefix(close).filter(|_| open == close) {
+                Some(after) => (name, inside) = (name + &String::from(close), after),
+                None => {
+                    self.rest = after;
+                    return Ok(name);
+                }
+            }
+        }
+    }
+
+    fn column(&mut self, keys: &mut Vec<String>) -> Result<Column, String> {
+        let name = self.name("the name of a column")?;
+        let kind = self.kind()?;
+        let mut is_nullable = true;
+        loop {
+            if self.takes_word("NOT") {
+                self.expect_word("NULL")?;
+                is_nullable = false;
+            } else if self.takes_word("PRIMARY") {
+                self.expect_word("KEY")?;
+                self.expect_no_key(keys)?;
+                keys.push(name.clone());
+            } else if !self.takes_word("NULL") {
+                break;
+            }
+        }
+        match self.word() {
+            "" => Ok(Column { name, kind, is_nullable }),
+            word => Err(self.wrong(&format!(
+                "{word} means nothing here; NOT NULL, NULL or PRIMARY KEY can come after a type"
+            ))),
+        }
+    }
+
+    /// Reads the digits of a decimal: `(12, 2)`, or `(12)` without any after the point.
+    fn decimal(&mut self) -> Result<Type, String> {
+        if !self.takes('(') {
+            return Err(self.wrong("the digits of a decimal should be here, such as (12, 2)"));
+        }
+        let precision = self.digits()?;
+        let scale = if self.takes(',') { self.digits()? } else { 0 };
+        self.expect(')')?;
+        Ok(Type::Decimal { precision, scale })
+    }
+
+    fn digits(&mut self) -> Result<u8, String> {
+        let digits = self.word();
+        let number = digits.parse();
+        let number = number.map_err(|_| self.wrong("a number of digits should be here"))?;
+        self.pass(digits);
+        Ok(number)
+    }
+
+    fn kind(&mut self) -> Result<Type, String> {
+        let word = self.word();
+        if let Some((_, kind)) = PLAIN.iter().find(|(plain, _)| word.eq_ignore_ascii_case(plain)) {
+            self.pass(word);
+            return Ok(*kind);
+        }
+        if DECIMAL.iter().any(|decimal| word.eq_ignore_ascii_case(decimal)) {
+            self.pass(word);
+            return self.decimal();
+        }
+        let sized = SIZED.iter().find(|(sized, ..)| word.eq_ignore_ascii_case(sized));
+        let Some((found, kind, default)) = sized else {
+            let words = PLAIN.iter().map(|(word, _)| (*word).to_string());
+            let sized = SIZED.iter().map(|(word, ..)| format!("{word}(BYTES)"));
+            let words = words.chain(sized).chain(["DECIMAL(DIGITS, DIGITS)".into()]);
+            let words = words.collect::<Vec<_>>().join(", ");
+            return Err(self.wrong(&format!("there is no type {word:?}; types are {words}")));
+        };
+        self.pass(word);
+        if !self.takes('(') {
+            return match (*found, default) {
+                ("TEXT", _) => Ok(Type::VarText(MOST_VARIABLE_BYTES as u32)),
+                (_, Some(most)) => Ok(kind(*most)),
+                (_, None) => Err(self.wrong("the number of bytes should be here, such as (16)")),
+            };
+        }
+        let digits = self.word();
+        let Ok(size) = digits.parse() else {
+            return Err(self.wrong("a number of bytes should be here"));
+        };
+        self.pass(digits);
+        self.expect(')')?;
+        Ok(kind(size))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lode::Database;
+
+    use super::*;
+
+    #[test]
+    fn what_is_printed_makes_the_same_table() {
+        let db = Database::in_memory().expect("memory");
+        let mut builder =
+            Schema::build("a \"b\"").key("id", Type::VarText(7)).key("x y", Type::I64);
+        for (word, kind) in &PLAIN[..12] {
+            builder = builder.column(word, *kind).nullable(&format!("{word}?"), *kind);
+        }
+        for (word, kind, _) in SIZED {
+            builder = builder.column(word, kind(9));
+        }
+        builder = builder.nullable("d", Type::Decimal { precision: 12, scale: 2 });
+        let schema = builder.finish().expect("a schema");
+        let table = db.create_table(&schema, KeyKind::Hash).expect("a table");
+        let text = print(&table);
+        let start = "CREATE TABLE \"a \"\"b\"\"\" (\"id\" VARTEXT(7) NOT NULL, \
+                     \"x y\" I64 NOT NULL, \"U8\" U8 NOT NULL, \"U8?\" U8, ";
+        assert!(text.starts_with(start), "{text}");
+        let read = parse(&text).expect("it is read");
+        assert_eq!((read.schema, read.kind, read.if_missing), (schema, KeyKind::Hash, false));
+    }
+
+    #[test]
+    fn a_key_comes_first_wherever_it_stands() {
+        let text = "/* ; */ create table if not exists t -- one (\n(name varchar, id integer \
+                    /*,*/ primary key, note text(8) null);-- end";
+        let read = parse(text).expect("it is read");
+        let names = read.schema.columns().iter().map(|column| &column.name[..]);
+        assert_eq!(names.collect::<Vec<_>>(), ["id", "name", "note"]);
+        assert_eq!((read.schema.key_columns(), read.kind), (1, KeyKind::Tree));
+        assert!(read.if_missing);
+        assert_eq!(read.schema.columns()[1].kind, Type::VarText(1 << 20));
+        let pair = parse("CREATE TABLE t (a U8, b U16 NOT NULL, c U32, PRIMARY KEY (c, a))");
+        let pair = pair.expect("it is read").schema;
+        let columns: Vec<_> = pair.columns().iter().map(|c| (&c.name[..], c.nullable)).collect();
+        assert_eq!(columns, [("c", false), ("a", false), ("b", false)]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_place() {
+        let why = |text: &str| parse(text).expect_err("refused");
+        let at = |place: usize, why: &str| format!("at character {place} of CREATE TABLE: {why}");
+        assert_eq!(why("CREATE VIEW v"), at(8, "TABLE should be here"));
+        assert_eq!(why("CREATE TABLE (a U8)"), at(14, "the name of a table should be here"));
+        assert_eq!(why("CREATE TABLE t"), at(15, "'(' should be here"));
+        assert_eq!(why("CREATE TABLE t (a U8"), at(21, "')' should be here"));
+        assert_eq!(why("CREATE TABLE t (\"a U8)"), at(17, "this name has no end"));
+        assert!(
+            why("CREATE TABLE t (a U9)").starts_with(&at(19, "there is no type \"U9\"; types"))
+        );
+        assert_eq!(
+            why("CREATE TABLE t (a BYTES)"),
+            at(24, "the number of bytes should be here, such as (16)")
+        );
+        assert_eq!(why("CREATE TABLE t (a TEXT(x))"), at(24, "a number of bytes should be here"));
+        assert_eq!(
+            why("CREATE TABLE t (a U8 PRIMARY KEY, PRIMARY KEY (a))"),
+            at(47, "there is a primary key already")
+        );
+        assert!(why("CREATE TABLE t (a U8 UNIQUE)").contains("UNIQUE means nothing here"));
+        assert_eq!(
+            why("CREATE TABLE t (a U8, PRIMARY KEY (b))"),
+            "the key has a column b, and the table has not"
+        );
+        assert_eq!(why("CREATE TABLE t (a U8)"), "table t: it has no key; begin with a key column");
+        assert_eq!(
+            why("CREATE TABLE t (a U8 PRIMARY KEY) USING X"),
+            at(41, "HASH or TREE should be here")
+        );
+        assert_eq!(
+            why("CREATE TABLE t (a U8 PRIMARY KEY) x"),
+            at(35, "the statement should end here")
+        );
+    }
+}

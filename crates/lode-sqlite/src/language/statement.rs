@@ -1,0 +1,184 @@
+//! The destination of a statement: the database itself, or SQLite.
+
+use crate::language::ddl::Reader;
+
+/// The treatment of a statement.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// `CREATE TABLE`, for the database.
+    Create,
+    /// `DROP TABLE`; SQLite's if the database has no such table.
+    Drop { name: String },
+    /// `DELETE FROM` without a condition.
+    Clear { name: String },
+    /// `VACUUM`.
+    Compact,
+    /// A statement that would do nothing, or not what it says, and why.
+    Refused(&'static str),
+    /// SQLite carries it out. If it changes rows, they are counted.
+    Other { changes_rows: bool },
+}
+
+const OTHER: Kind = Kind::Other { changes_rows: false };
+
+/// The object of a name with perhaps a schema before it.
+enum Name {
+    Alone(String),
+    OfLode(String),
+    OfMain,
+    OfOther,
+}
+
+fn name(reader: &mut Reader<'_>) -> Option<Name> {
+    let first = reader.name("a name").ok()?;
+    if !reader.takes('.') {
+        return Some(Name::Alone(first));
+    }
+    let second = reader.name("a name").ok()?;
+    Some(match first.to_ascii_lowercase().as_str() {
+        "temp" => Name::OfLode(second),
+        "main" => Name::OfMain,
+        _ => Name::OfOther,
+    })
+}
+
+impl Kind {
+    pub(crate) fn of(statement: &str) -> Self {
+        let mut reader = Reader::of(statement);
+        let reader = &mut reader;
+        if reader.takes_word("CREATE") {
+            return if reader.takes_word("TABLE") { Self::create(reader) } else { OTHER };
+        }
+        if reader.takes_word("DROP") {
+            return if reader.takes_word("TABLE") { Self::drop(reader) } else { OTHER };
+        }
+        if reader.takes_word("DELETE") {
+            return Self::delete(reader);
+        }
+        if reader.takes_word("VACUUM") {
+            return Self::vacuum(reader);
+        }
+        if reader.takes_word("ANALYZE") {
+            return Self::analyze(reader);
+        }
+        if reader.takes_word("REINDEX") {
+            return Self::Refused("REINDEX has nothing to do: tables of Lode have their keys only");
+        }
+        let words = ["INSERT", "UPDATE", "REPLACE", "WITH"];
+        Self::Other { changes_rows: words.iter().any(|word| reader.takes_word(word)) }
+    }
+
+    fn create(reader: &mut Reader<'_>) -> Self {
+        let is_conditional = reader.takes_word("IF");
+        if is_conditional && !(reader.takes_word("NOT") && reader.takes_word("EXISTS")) {
+            return OTHER;
+        }
+        let created = name(reader);
+        if reader.takes_word("AS") && !matches!(created, Some(Name::OfLode(_) | Name::OfOther)) {
+            return Self::Refused(
+                "CREATE TABLE … AS is not for tables of Lode, which need a key: write CREATE \
+                 TABLE with columns, then INSERT INTO … SELECT; or CREATE TEMP TABLE … AS",
+            );
+        }
+        match created {
+            Some(Name::Alone(_)) | None => Self::Create,
+            // A temporary table of SQLite, or one of an attached file.
+            Some(Name::OfLode(_) | Name::OfOther | Name::OfMain) => OTHER,
+        }
+    }
+
+    fn drop(reader: &mut Reader<'_>) -> Self {
+        if reader.takes_word("IF") && !reader.takes_word("EXISTS") {
+            return OTHER;
+        }
+        match name(reader).filter(|_| reader.is_at_end()) {
+            Some(Name::Alone(name) | Name::OfLode(name)) => Self::Drop { name },
+            Some(Name::OfMain | Name::OfOther) | None => OTHER,
+        }
+    }
+
+    fn delete(reader: &mut Reader<'_>) -> Self {
+        if !reader.takes_word("FROM") {
+            return Self::Other { changes_rows: true };
+        }
+        match name(reader).filter(|_| reader.is_at_end()) {
+            Some(Name::Alone(name) | Name::OfLode(name)) => Self::Clear { name },
+            _ => Self::Other { changes_rows: true },
+        }
+    }
+
+    fn vacuum(reader: &mut Reader<'_>) -> Self {
+        const INTO: &str = "VACUUM … INTO writes no database of Lode; copy the directory while no \
+                            program has it open";
+        if reader.is_at_end() {
+            return Self::Compact;
+        }
+        if reader.takes_word("INTO") {
+            return Self::Refused(INTO);
+        }
+        let of_database = ["main", "temp"].iter().any(|schema| reader.takes_word(schema));
+        match (of_database, reader.is_at_end()) {
+            (true, true) => Self::Compact,
+            (true, false) => Self::Refused(INTO),
+            (false, _) => OTHER,
+        }
+    }
+
+    fn analyze(reader: &mut Reader<'_>) -> Self {
+        let analyzed = if reader.is_at_end() { None } else { name(reader) };
+        match analyzed {
+            Some(Name::OfOther) => OTHER,
+            _ => Self::Refused(
+                "ANALYZE has nothing to do: Lode estimates from its indexes; ANALYZE FILE.TABLE is \
+                 for attached files",
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_statement_is_known_by_its_words_wherever_comments_stand() {
+        let clear = |name: &str| Kind::Clear { name: name.into() };
+        let drop = |name: &str| Kind::Drop { name: name.into() };
+        for (statement, kind) in [
+            ("-- a\n/* b */create /* c */ TABLE t (a INT)", Kind::Create),
+            ("CREATE TABLE IF NOT EXISTS \"a b\" (a INT)", Kind::Create),
+            ("CREATE TEMP TABLE t (a)", OTHER),
+            ("CREATE TABLE temp.t (a)", OTHER),
+            ("CREATE TABLE file.t AS SELECT 1", OTHER),
+            ("DROP TABLE -- t\n t;", drop("t")),
+            ("drop table if exists [a ;b] ; -- end", drop("a ;b")),
+            ("DROP TABLE temp.\"t\"\"u\"", drop("t\"u")),
+            ("DROP TABLE main.t", OTHER),
+            ("DROP TABLE t t", OTHER),
+            ("DELETE FROM t", clear("t")),
+            ("delete from temp . t;", clear("t")),
+            ("DELETE FROM t WHERE 1", Kind::Other { changes_rows: true }),
+            ("DELETE FROM main.t", Kind::Other { changes_rows: true }),
+            ("DELETE FROM t RETURNING a", Kind::Other { changes_rows: true }),
+            ("VACUUM ;", Kind::Compact),
+            ("VACUUM main", Kind::Compact),
+            ("VACUUM file", OTHER),
+            ("ANALYZE file.t", OTHER),
+            ("WITH a AS (SELECT 1) INSERT INTO t SELECT 1", Kind::Other { changes_rows: true }),
+            ("SELECT 'DROP TABLE t'", OTHER),
+        ] {
+            assert_eq!(Kind::of(statement), kind, "{statement}");
+        }
+        for refused in [
+            "CREATE TABLE t AS SELECT 1",
+            "CREATE TABLE main.t AS SELECT 1",
+            "VACUUM INTO 'x'",
+            "VACUUM main INTO 'x'",
+            "ANALYZE",
+            "ANALYZE t",
+            "REINDEX",
+        ] {
+            assert!(matches!(Kind::of(refused), Kind::Refused(_)), "{refused}");
+        }
+    }
+}
