@@ -373,8 +373,8 @@ impl Run<'_> {
         })
     }
 
-    /// Runs the rounds of a phase, by one crew: one thread keeps its connection, unless the store is
-    /// closed before each round, to drop its page cache.
+    /// Runs the rounds of a phase by one crew: one thread keeps its connection, unless the store
+    /// is closed before each round, to drop its page cache.
     fn rounds(
         &mut self,
         session: &mut Session<'_>,
