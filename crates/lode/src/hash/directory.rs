@@ -186,7 +186,9 @@ fn halve(
     // One epoch for all changes: a reader at any moment finds all of these pages as they were,
     // or as they become.
     let epoch = pager.epoch();
-    new.iter_mut().for_each(|page| drop(page.change(epoch)));
+    for page in &mut new {
+        page.change(epoch);
+    }
     let lead = |segment: &mut Latched<'_>, page: PageNumber, run: Range<usize>, depth: u32| {
         let first = entry.place_of(entry.base(*place), run.start);
         let mut words = segment.change(epoch);
