@@ -142,7 +142,13 @@ pub(crate) fn crew_round<R: Records + Sync>(
     work: &(dyn Fn(Round<'_, '_, R>) -> Result<Timed> + Sync),
 ) -> Result<(Timed, Taken)> {
     let all = crew_visit(crew, visit, progress, &|round, _| work(round))?;
-    Ok(Timed::of_crew(all))
+    let tape = all[0].tape;
+    let (whole, taken) = Timed::of_crew(all);
+    Ok(match crew {
+        // A thread that keeps its connection has one tape, with the hash that it has alone.
+        Crew::Kept(_) => (Timed { tape, ..whole }, taken),
+        Crew::Fresh(..) => (whole, taken),
+    })
 }
 
 /// Runs a round of work that knows the number of its thread; returns each thread's result.

@@ -8,8 +8,10 @@
 //! `LODE_DIRECTORY` is where databases in directories are made. Run by the tests, the sizes are
 //! tiny.
 
+#[expect(dead_code, reason = "other benchmarks use the rest of it")]
 #[path = "common/mod.rs"]
 mod common;
+#[expect(dead_code, reason = "other benchmarks use the rest of it")]
 #[path = "common/routes.rs"]
 mod routes;
 
