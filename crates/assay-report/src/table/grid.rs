@@ -252,9 +252,9 @@ mod tests {
     #[test]
     fn a_text_of_others_is_one_short_line_that_commands_nothing() {
         assert_eq!(shown("a\x1b[2J\nb", 40), "a\\u{1b}[2J\\nb");
-        assert_eq!(shown(&"x".repeat(100_000), 5), "xxxx…");
+        assert_eq!(shown("x".repeat(100_000), 5), "xxxx…");
         assert_eq!(shown("אב", 40), "\\u{5d0}\\u{5d1}");
-        assert_eq!(measure_text_width(&shown(&"数".repeat(50), 11)), 11);
+        assert_eq!(measure_text_width(&shown("数".repeat(50), 11)), 11);
     }
 
     #[test]
