@@ -326,7 +326,7 @@ test("the ranking, the matrix and the legend show every mark of an engine", asyn
     assert.equal(listed, Object.keys(MARKS).length, "each mark of the list is planted here");
     const line = page.locator(".ranks li:not(.axis)", { hasText: engine });
     assert((await line.locator(".named").innerText()).includes(sign), sign);
-    const at = (await columns(page)).indexOf(engine);
+    const at = (await columns(page)).findIndex((name) => name.split(/\s/)[0] === engine);
     const head = await page.locator("#matrix thead th").nth(at + 1).innerText();
     assert(head.includes(sign), `${sign}: ${head}`);
     const legend = await page.locator("#ranking .signs").innerText();
