@@ -19,7 +19,7 @@ use crate::stats::median;
 use crate::usage::Usage;
 
 /// The version of the format that this code writes and reads.
-pub const SCHEMA_VERSION: u32 = 2;
+pub const SCHEMA_VERSION: u32 = 3;
 
 const FORMAT: &str = "assay-run";
 
@@ -550,7 +550,7 @@ mod tests {
         assert!(load(&marked).contains("run file of schema version 1"), "{}", load(&marked));
         assert_eq!(load(&marked), load(text));
         let long = format!(
-            r#"{{"format": "assay-run", "schema_version": 2, "created": "{}"}}"#,
+            r#"{{"format": "assay-run", "schema_version": 3, "created": "{}"}}"#,
             "x".repeat(3_000)
         );
         assert!(load(long.as_bytes()).len() < 600, "{}", load(long.as_bytes()));

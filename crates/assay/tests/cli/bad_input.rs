@@ -186,8 +186,8 @@ fn files_that_are_no_run_files_are_refused_by_name() {
     };
     write("foreign.json", "{\"format\": \"something else\"}");
     write("newer.json", "{\"format\": \"assay-run\", \"schema_version\": 99}");
-    write("truncated.json", "{\"format\": \"assay-run\", \"schema_version\": 2, \"cells\": [");
-    write("partial.json", "{\"format\": \"assay-run\", \"schema_version\": 2}");
+    write("truncated.json", "{\"format\": \"assay-run\", \"schema_version\": 3, \"cells\": [");
+    write("partial.json", "{\"format\": \"assay-run\", \"schema_version\": 3}");
     for command in ["show", "plot"] {
         bench.refuses(&format!("{command} missing.json"), 3, &["missing.json"]);
         bench.refuses(&format!("{command} foreign.json"), 3, &["foreign.json", "not a run file"]);

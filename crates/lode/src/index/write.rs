@@ -37,7 +37,7 @@ impl<'c> Change<'c> {
     }
 }
 
-/// What a write does with the record that it has found, or has not.
+/// The decision of a write about the record that it has found, or has not.
 pub(crate) struct Decision<'c> {
     /// The answer of the write, if the change succeeds.
     pub answer: bool,
@@ -208,7 +208,7 @@ impl Write for Swap<'_> {
     }
 }
 
-/// What logs changes of records.
+/// A log of changes of records.
 pub(crate) trait Redo {
     type Error;
 
