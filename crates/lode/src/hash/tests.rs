@@ -81,6 +81,39 @@ impl Run {
     }
 }
 
+/// Latches the segment in the middle of a split, as another thread would.
+#[test]
+fn a_split_that_does_not_get_its_segment_changes_nothing() {
+    let run = Run::new(1);
+    let hash = run.create();
+    let ids: Vec<_> = (0..8).collect();
+    ids.iter().for_each(|id| assert_eq!(run.insert(&hash, *id), Ok(true)));
+    let place = hash.place(&0u64.to_le_bytes()).directory;
+    let split = |place_of: &dyn Fn(&[u8]) -> Place| {
+        let parts = (&hash.slots, &hash.shortcut);
+        hash.directory.split(&run.pager, &run.space, (place, &|_| false), parts, place_of)
+    };
+    // The segment gets more entries first: it needs several for the bucket.
+    assert_eq!(split(&|key| hash.place(key)), Ok(()));
+    let bucket = hash.directory.read_optimistic(&run.pager, place).expect("a bucket").0;
+    let others =
+        run.space.numbers().into_iter().filter(|page| ![hash.root(), bucket].contains(page));
+    let segment = others.filter_map(|page| run.pager.try_read(page)).next().expect("a segment").0;
+    let used_bytes = run.pager.used_bytes();
+    let latched = std::cell::RefCell::new(None);
+    let latching = |key: &[u8]| {
+        latched.borrow_mut().get_or_insert_with(|| run.pager.latch(segment).expect("it is free"));
+        hash.place(key)
+    };
+    assert_eq!(split(&latching), Ok(()));
+    assert!(latched.take().is_some(), "the segment was latched during the split");
+    assert_eq!((run.buckets(&hash), run.pager.used_bytes()), (1, used_bytes));
+    run.expect(&hash, &ids);
+    assert_eq!(split(&|key| hash.place(key)), Ok(()));
+    assert_eq!(run.buckets(&hash), 4);
+    run.expect(&hash, &ids);
+}
+
 #[test]
 fn a_table_grows_through_all_levels_to_its_end_and_shrinks_again() {
     let firsts = [FirstBuckets::One, FirstBuckets::Few];
