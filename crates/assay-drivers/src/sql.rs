@@ -96,7 +96,7 @@ pub(crate) fn changed<N: PartialEq + From<u8>>(rows: N) -> Outcome {
 pub(crate) struct Turns<'t> {
     /// Held by the connection that writes; none if only one connection does.
     writing: Option<&'t Mutex<()>>,
-    /// This connection's turn, while a transaction is open.
+    /// The connection's turn, while a transaction is open.
     held: Option<MutexGuard<'t, ()>>,
 }
 

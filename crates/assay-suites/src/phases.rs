@@ -85,7 +85,7 @@ pub(crate) struct Visit<'v, R> {
 pub(crate) enum Crew<'c, 's, 'm> {
     /// The calling thread, on connections that it keeps for the rounds of a phase.
     Kept(Connections<'c, 's>),
-    /// This number of threads, each on connections that it opens for each round.
+    /// Threads of this number, each on connections that it opens for each round.
     Fresh(&'c mut Session<'m>, u32),
 }
 

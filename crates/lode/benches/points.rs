@@ -14,7 +14,7 @@ use hashbrown::HashMap as Hashbrown;
 use lode::{ColumnId, Database, KeyKind, ReadTable, Schema, Table};
 use routes::{PAYLOAD_BYTES, Record};
 
-/// What is measured of each table.
+/// The operations that are measured of each table.
 const OPERATIONS: [&str; 4] = ["insert", "get", "get many", "update"];
 
 trait Subject {

@@ -61,7 +61,7 @@ fn written(directory: &Path) -> (u64, f64) {
     (count.parse().expect("a number"), seconds.parse().expect("a number"))
 }
 
-/// Whether it has the first and the last of `count` records.
+/// Returns true if it has the first and the last of `count` records.
 fn has_all(db: &Database, count: u64) -> bool {
     let table = db.table("records").expect("it is there");
     [count.saturating_sub(KEYS), count - 1].into_iter().all(|number| {

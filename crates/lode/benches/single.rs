@@ -22,12 +22,12 @@ const SCANNED: u64 = 10;
 /// The most bytes in the column of variable length.
 const MOST_VARIABLE_BYTES: usize = 200;
 
-/// What is done with each record of a table that has all of them.
+/// An operation with each record of a table that has all of them.
 #[derive(Clone, Copy, Debug)]
 enum Operation {
     /// An insert of each record into a table that is new in each round.
     Grow,
-    /// One that finds its key there.
+    /// An insertion that finds its key.
     Insert,
     Get,
     /// Of one column.

@@ -3,7 +3,7 @@
 
 use lode::{Database, Error, KeyKind, ReadTable, Result, Schema, Table, Type, Value};
 
-/// What an account has, as it is read.
+/// An account, as it is read.
 fn cents_of(accounts: &impl ReadTable, id: u64) -> Result<i64> {
     let account = accounts.get(id)?.expect("the account is there");
     match account.get("cents") {

@@ -67,7 +67,7 @@ fn a_parameter_refuses_what_it_cannot_have() {
     }
 }
 
-/// What RocksDB itself wrote about its settings.
+/// Returns the file in which RocksDB itself wrote its settings.
 #[cfg(feature = "rocksdb")]
 #[test]
 fn rocksdb_has_what_is_set() {

@@ -43,7 +43,7 @@ pub fn open(
     driver.open(&spec(driver, dir, storage, durability, create))
 }
 
-/// What to open, with the default of every option.
+/// Returns a store to open, with the default of every option.
 pub fn spec(
     driver: &dyn Driver,
     dir: &Path,

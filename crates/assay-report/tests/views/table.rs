@@ -13,7 +13,7 @@ use assay_report::{blocks, markdown};
 
 use super::{STEADY, cell, phase, result, run, trials_of};
 
-/// What `--details` shows.
+/// Returns the text that `--details` shows.
 pub(super) const DETAILED: View = View { details: true, ..View::PLAIN };
 
 #[test]

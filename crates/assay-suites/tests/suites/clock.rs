@@ -18,7 +18,7 @@ use assay_suites::crossbench::route::Routes;
 use crate::engine::{Fault, Faulty};
 use crate::others::{measured, of_clock};
 
-/// What happened, in order.
+/// The events, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Event {
     /// A record's key or content was made.
@@ -122,7 +122,7 @@ const KEY_BYTES: usize = 8;
 /// More than a batch of several threads, and than are done between two reports of progress.
 const ROWS: u64 = 40_000;
 
-/// What happens in rounds of all kinds, one after another on one engine.
+/// Returns the events of rounds of all kinds, one after another on one engine.
 fn events(clock: Clock) -> Vec<Vec<Event>> {
     let log = Log::default();
     let routes = Watched { routes: Routes::new(Keys::Dense, 1), log: &log };
@@ -159,7 +159,7 @@ fn events(clock: Clock) -> Vec<Vec<Event>> {
     works.iter().map(events_of).collect()
 }
 
-/// How many times the engine is asked before anything is made again.
+/// The number of calls of the engine before anything is made again.
 fn first_span(events: &[Event]) -> usize {
     let begin = events.iter().position(|event| *event == Event::Did).expect("it is asked");
     let span = events[begin..].iter().take_while(|event| **event != Event::Made);

@@ -14,7 +14,7 @@ use assay_driver::{
 };
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// What the engine does wrong.
+/// The fault of the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     None,
@@ -37,7 +37,7 @@ pub enum Fault {
     Fails,
 }
 
-/// What the engine writes into the directory of its store.
+/// The files that the engine writes into the directory of its store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Files {
     /// A page, when the store is opened.
@@ -85,7 +85,7 @@ type Disk = Arc<Mutex<BTreeMap<PathBuf, Content>>>;
 /// The engine.
 pub struct Faulty {
     fault: Fault,
-    /// What closed stores hold, by directory.
+    /// The records of closed stores, by directory.
     disk: Disk,
     tape: Arc<Mutex<Recording>>,
     /// Every state that the content went through, where a test needs them.
@@ -93,13 +93,13 @@ pub struct Faulty {
     /// Changes that it declares not to have.
     lacks: &'static [Change],
     files: Files,
-    /// How often a store was opened, created ones among them.
+    /// The number of times that a store was opened or created.
     opened: AtomicU64,
 }
 
 type States = Arc<Mutex<Vec<Content>>>;
 
-/// How many operations of a suite are recorded.
+/// The number of operations of a suite that are recorded.
 pub const RECORDED: u64 = 10_000;
 
 /// A hash of the first operations that reached an engine, with their keys and values.
@@ -139,17 +139,17 @@ impl Faulty {
         Self { states: Some(States::default()), ..Self::with(Fault::None) }
     }
 
-    /// The same engine, as one that only inserts.
+    /// Returns the engine as one that only inserts.
     pub fn inserting_only(self) -> Self {
         Self { lacks: Change::ALL, ..self }
     }
 
-    /// The same engine with other files.
+    /// Returns the engine with other files.
     pub fn with_files(self, files: Files) -> Self {
         Self { files, ..self }
     }
 
-    /// How often a store was opened.
+    /// Returns the number of times that a store was opened.
     pub fn opened(&self) -> u64 {
         self.opened.load(Ordering::Relaxed)
     }
@@ -166,7 +166,7 @@ impl Faulty {
         faulty
     }
 
-    /// How many operations were recorded, and their hash.
+    /// Returns the number of recorded operations, and their hash.
     pub fn recorded(&self) -> (u64, u64) {
         let tape = lock(&self.tape);
         (tape.operations, tape.hash)
@@ -303,7 +303,7 @@ struct FaultyConnection<'s> {
     lacks: &'static [Change],
     before: Option<Content>,
     operations: u64,
-    /// What the store writes, where, and its inserts so far.
+    /// The store's files, their place, and its inserts so far.
     of_store: (Files, &'s Path, &'s AtomicU64),
 }
 

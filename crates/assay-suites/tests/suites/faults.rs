@@ -22,7 +22,7 @@ fn verified(fault: Fault) -> Option<String> {
     first_failure(checks(&Faulty::with(fault)))
 }
 
-/// What `verify` finds of an engine.
+/// Returns the findings of `verify` about an engine.
 fn checks(engine: &Faulty) -> Vec<verify::Check> {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let job = verify::Job {
@@ -49,7 +49,7 @@ fn first_failure(checks: Vec<verify::Check>) -> Option<String> {
 /// Rows of a cell of CrossBench.
 const ROWS: u64 = 1_000;
 
-/// How a cell of CrossBench ends.
+/// Returns the end of a cell of CrossBench.
 fn measured(fault: Fault, fill: Fill) -> Status {
     let options = Options {
         query: 500,
@@ -61,7 +61,7 @@ fn measured(fault: Fault, fill: Fill) -> Status {
     cell_of(fault, &options).0
 }
 
-/// How a cell of CrossBench with these options ends.
+/// Returns the end of a cell of CrossBench with these options.
 fn cell_of(fault: Fault, options: &Options) -> (Status, Measurement) {
     let cell = Cell {
         suite: "crossbench".into(),

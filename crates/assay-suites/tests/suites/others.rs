@@ -141,12 +141,12 @@ fn crossbench_options() -> crossbench::Options {
     }
 }
 
-/// How a cell ends on an engine.
+/// Returns the end of a cell on an engine.
 pub fn measured(cell: &Cell, engine: &Faulty) -> (Status, Measurement) {
     measured_and_seen(cell, engine, &|left| run::look(left.0, engine, left.1))
 }
 
-/// How a cell ends on an engine whose store is looked at so.
+/// Returns the end of a cell on an engine whose store is looked at by `look`.
 fn measured_and_seen(
     cell: &Cell,
     engine: &Faulty,

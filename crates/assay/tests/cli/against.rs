@@ -30,7 +30,7 @@ fn sends(bench: &Bench, name: &str, line: &Value) {
     script(bench, name, &format!("cat > /dev/null\ncat <<'END'\n{line}\nEND"));
 }
 
-/// What a build says of itself.
+/// Returns the version that a build prints.
 fn introduction(protocol: u32, engines: &[&str], suites: &[(&str, u32)]) -> Value {
     let suites =
         suites.iter().map(|(id, revision)| serde_json::json!({ "id": id, "revision": revision }));

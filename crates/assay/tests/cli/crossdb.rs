@@ -12,7 +12,7 @@ use crate::support::Bench;
 
 const DOUBLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/crossdb_double/crossdb_double.c");
 
-/// What the double calls itself, which no real library does.
+/// The name that the double has, and no real library.
 const VERSION: &str = "0.8.0-test-double";
 
 /// The environment variable by which Assay finds the library.
@@ -50,7 +50,7 @@ fn assay(library: &Library<'_>, work: &Path, arguments: &[&str]) -> Output {
     command.output().expect("assay can be started")
 }
 
-/// Where Assay is to find CrossDB's library.
+/// The variable that leads Assay to CrossDB's library.
 enum Library<'l> {
     /// The environment variable names the file.
     Named(&'l Path),
@@ -59,7 +59,7 @@ enum Library<'l> {
     Missing,
 }
 
-/// What a run printed, after it succeeded.
+/// Returns the output of a run that succeeded.
 fn success(output: &Output) -> String {
     let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
     let stderr = String::from_utf8_lossy(&output.stderr);

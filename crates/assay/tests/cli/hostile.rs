@@ -141,7 +141,7 @@ fn look_at(path: &std::path::Path, what: &str) {
     }
 }
 
-/// What is not well-formed in an XML text.
+/// Returns the first fault of an XML text.
 fn fault(text: &str) -> Option<String> {
     let mut open: Vec<&str> = Vec::new();
     let mut rest = text;
@@ -308,7 +308,7 @@ fn csv_and_markdown_are_quoted() {
     }
 }
 
-/// How many fields a line of CSV has.
+/// Returns the number of fields of a line of CSV.
 fn fields(line: &str) -> usize {
     let mut quoted = false;
     let ends = |c: char| {

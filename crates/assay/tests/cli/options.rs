@@ -127,11 +127,11 @@ const PATHS: [(&str, Kind); 17] = [
 
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
-    /// One that is to be written.
+    /// A file that is to be written.
     NewFile,
-    /// One that is made if it is not there.
+    /// A folder that is made if it is missing.
     Directory,
-    /// One that is read.
+    /// A file that is read.
     File,
 }
 

@@ -37,7 +37,7 @@ fn ids(is_wanted: fn(&dyn Driver) -> bool) -> Vec<&'static str> {
     tried.filter(|driver| is_wanted(driver.as_ref())).map(|driver| driver.profile().id).collect()
 }
 
-/// How a command ended.
+/// The end of a command.
 #[derive(Debug)]
 pub struct Ended {
     pub code: Option<i32>,
@@ -46,7 +46,7 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// What it printed, in one line: texts are broken between words.
+    /// Returns the output in one line: texts are broken between words.
     pub fn told(&self) -> String {
         self.stdout.split_whitespace().collect::<Vec<_>>().join(" ")
     }
@@ -61,7 +61,7 @@ impl Bench {
         self.folder.path()
     }
 
-    /// Where stores go, whatever the storage mode.
+    /// The folder of stores, whatever the storage mode.
     pub fn stores(&self) -> PathBuf {
         self.path().join("stores")
     }
@@ -84,7 +84,7 @@ impl Bench {
         ended(&mut self.command(line))
     }
 
-    /// The same with a variable of its environment set.
+    /// Runs a command with a variable of its environment set.
     pub fn assay_with(&self, (name, value): (&str, &str), line: &str) -> Ended {
         ended(self.command(line).env(name, value))
     }
@@ -199,7 +199,7 @@ pub fn processes() -> Vec<i32> {
     list(Path::new("/proc")).into_iter().filter_map(id).collect()
 }
 
-/// Whether a process is there, and no zombie.
+/// Returns true if a process exists, and is no zombie.
 pub fn is_running(process: i32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     stat.rsplit_once(')').is_some_and(|(_, after)| !after.trim_start().starts_with('Z'))

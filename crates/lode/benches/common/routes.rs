@@ -16,7 +16,7 @@ pub fn schema() -> Schema {
     schema_named("route")
 }
 
-/// The same, of a table with this name.
+/// Returns the schema of a table with this name.
 pub fn schema_named(name: &str) -> Schema {
     Schema::build(name)
         .key("prefix", Type::U32)

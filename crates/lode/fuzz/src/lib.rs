@@ -27,7 +27,7 @@ pub const TABLES: [(&str, KeyKind, Rest); 8] = [
     ("names", KeyKind::Tree, Rest::Fixed(4)),
 ];
 
-/// Those from this one on have keys of variable length.
+/// The number of the first table with keys of variable length.
 const FIRST_OF_NAMES: usize = 6;
 
 /// The most bytes of a rest: more than a page has.

@@ -296,7 +296,7 @@ fn a_compaction_frees_pages_without_records_and_lets_the_others_take_some_again(
     assert!(more_bytes <= 1 << 14, "{more_bytes} bytes more");
 }
 
-/// Where keys have all lengths, a key with the digest of another may be longer than that record.
+/// If keys have all lengths, a key with the digest of another may be longer than that record.
 #[test]
 fn keys_of_any_length_have_the_digests_of_shorter_ones() {
     let db = Database::in_memory().expect("memory");

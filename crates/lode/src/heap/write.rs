@@ -33,7 +33,7 @@ pub(crate) struct UndoRecord {
 pub(crate) struct Outcome {
     /// The answer of the write.
     pub answer: bool,
-    /// What undoes it, if it was a step of a commit that changed an existing record of a heap.
+    /// The record that undoes it, if a step of a commit changed an existing record of a heap.
     pub undo: Option<Box<UndoRecord>>,
 }
 

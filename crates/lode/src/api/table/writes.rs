@@ -20,7 +20,7 @@ use crate::table::{Kinds, TableCore};
 use crate::tree::Tree;
 use crate::wal::LogPosition;
 
-/// What a caller asks for: a write, and the record that it is of.
+/// The request of a caller: a write, and the record that it is of.
 pub(super) trait Request<'w>: Copy {
     type Write: Write;
 
