@@ -4,6 +4,8 @@
 mod legend;
 pub(crate) mod untested;
 
+use std::collections::HashMap;
+
 use assay_core::plan::Cell;
 use assay_core::run_file::{NOTE_BLIND_WRITES, NOTE_STRONGER};
 
@@ -220,15 +222,14 @@ pub(crate) struct PhaseMarks<'p> {
 
 impl<'p> PhaseMarks<'p> {
     pub(crate) fn of(block: &Block<'_>, phase: &'p str) -> Self {
-        let mut lines = block.lines.iter().map(Line::cell);
-        let differs = |cell: &Cell| {
-            let mut others = block.lines.iter().map(Line::cell);
-            others.any(|other| other.threads == cell.threads && other.options != cell.options)
-        };
+        let mut first_options = HashMap::new();
+        let mut cells = block.lines.iter().map(Line::cell);
         let operations = block.lines.iter().map(|line| round_operations(line, phase));
         Self {
             phase,
-            options_differ: lines.any(differs),
+            options_differ: cells.any(|cell| {
+                *first_options.entry(cell.threads).or_insert(&cell.options) != &cell.options
+            }),
             most_operations: operations.max().unwrap_or(0),
         }
     }
