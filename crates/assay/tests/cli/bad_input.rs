@@ -191,7 +191,7 @@ fn files_that_are_no_run_files_are_refused_by_name() {
     for command in ["show", "plot"] {
         bench.refuses(&format!("{command} missing.json"), 3, &["missing.json"]);
         bench.refuses(&format!("{command} foreign.json"), 3, &["foreign.json", "not a run file"]);
-        bench.refuses(&format!("{command} newer.json"), 3, &["version 99", "version 2"]);
+        bench.refuses(&format!("{command} newer.json"), 3, &["version 99", "version 3"]);
         bench.refuses(&format!("{command} truncated.json"), 3, &["truncated.json", "not a run"]);
         bench.refuses(&format!("{command} partial.json"), 3, &["partial.json", "missing field"]);
     }
