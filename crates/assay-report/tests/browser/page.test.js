@@ -11,6 +11,7 @@ import {
   endBrowser,
   measured,
   open,
+  openSection,
   pageOf,
   rowHeads,
   startBrowser,
@@ -135,8 +136,7 @@ test("a link with filters, base, order and an open section shows the same again"
   await chip(page, "rows", "500").click();
   await page.locator("#matrix thead button.engine", { hasText: "sqlite" }).click();
   await page.locator(".controls button", { hasText: "name" }).click();
-  await page.locator("#space summary").click();
-  await page.locator("#space table").waitFor();
+  await openSection(page, "space");
   const shown = (one) => one.evaluate(() => document.querySelector("main").innerText);
   const again = await open(await address(page));
   assert.equal(await again.locator(".fold summary").innerText(), "Chosen: rows 500");
@@ -489,7 +489,7 @@ test("a sceptic's questions are answered", async () => {
   const run = measured();
   note(run, "sqlite", "stronger than none: every commit syncs its data");
   const page = await open(pageOf([run], "questions"));
-  await page.locator("#head button", { hasText: "questions" }).click();
+  await openSection(page, "why", "#head button.ask");
   const said = await page.locator("#why").innerText();
   for (const words of [
     "lode is of the authors of this instrument",
@@ -538,17 +538,15 @@ test("an engine gains nothing by the cells that it lacks", async () => {
 test("charts are drawn when they are asked for", async () => {
   const page = await open(pageOf([measured()]));
   assert.equal(await page.locator("figure svg").count(), 0);
-  await page.locator("#size summary").click();
-  await page.locator("#size figure").first().waitFor();
+  await openSection(page, "size");
   assert.equal(await page.locator("#size figure").count(), 4);
   assert.equal(await page.locator("#size figure").first().locator(".line").count(), 4);
-  await page.locator("#latency summary").click();
-  await page.locator("#latency figure").first().waitFor();
+  await openSection(page, "latency");
   const labels = await texts(page, "#latency figure:first-of-type svg:first-of-type text");
   const shown = await page.locator("#latency figure").first().locator("text").allTextContents();
   for (const nine of ["90 %", "99 %", "99.9 %"])
     assert(shown.includes(nine), `${nine}: ${shown} ${labels}`);
-  await page.locator("#repeat summary").click();
+  await openSection(page, "repeat");
   assert((await page.locator("#repeat pre").innerText()).includes("run crossbench"));
   await close(page);
 });

@@ -118,6 +118,12 @@ export async function close(page) {
 /** Opens what most readers need not see. */
 export const unfold = (page) => page.locator(".fold summary").click();
 
+/** Opens a section and waits for its content, which comes with an event after the click. */
+export const openSection = async (page, id, opener = `#${id} summary`) => {
+  await page.locator(opener).click();
+  await page.locator(`#${id} > :nth-child(2)`).waitFor();
+};
+
 export const chip = (page, dimension, value) =>
   page.locator(`[data-dimension="${dimension}"] button`, { hasText: new RegExp(`^${value}$`) });
 
