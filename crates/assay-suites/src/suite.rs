@@ -8,8 +8,8 @@ use std::time::Duration;
 use assay_core::chart::{LineChart, Sheet};
 use assay_core::plan::Cell;
 use assay_core::run_file::{CellResult, Measurement, RunFile, Status};
-use assay_driver::Driver;
 use assay_driver::error::{Error, ErrorKind, Result};
+use assay_driver::{Driver, Profile, Storage};
 use clap::Args;
 use program_support::exit::Outcome;
 use serde::de::DeserializeOwned;
@@ -105,6 +105,11 @@ pub trait Suite: Sync + 'static {
     /// Returns the parameters that the options have for engines, by name.
     fn parameters(_: &Self::Options) -> BTreeMap<String, String> {
         BTreeMap::new()
+    }
+
+    /// Returns the options of the cell of an engine in a storage mode.
+    fn options_for(options: &Self::Options, _: &Profile, _: Storage) -> Self::Options {
+        options.clone()
     }
 
     /// Returns in words how cells with these options differ from others.

@@ -49,7 +49,6 @@ fn carry_out(command: Command) -> Outcome {
             Some(suite) => commands::run::run(&suite),
             None => commands::tour::tour(&args.tour),
         },
-        Command::Ladder(cli::LadderSuite::Crossbench(args)) => commands::ladder::crossbench(&args),
         Command::Plan(args) => commands::plan::plan(&args),
         Command::Verify(args) => commands::verify::verify(&args),
         Command::Crash(args) => commands::crash::crash(&args),

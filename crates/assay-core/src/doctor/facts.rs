@@ -116,7 +116,7 @@ fn reports_pages(features: &str) -> bool {
 }
 
 /// The commands of Assay that measure.
-const MEASURING: [&str; 5] = ["run", "ladder", "suite", "verify", "crash"];
+const MEASURING: [&str; 4] = ["run", "plan", "verify", "crash"];
 
 /// Returns the processes of Assay that are measuring, except this one.
 fn other_runs() -> Vec<i32> {

@@ -4,11 +4,11 @@
 //! is queried and updated in ten rounds each, and emptied. `docs/suites/crossbench.md` says where
 //! this departs from the original and why.
 
-pub mod ladder;
 pub mod latencies;
 mod options;
 pub mod published;
 pub mod route;
+pub mod script;
 mod survival;
 
 use std::fmt;
@@ -21,7 +21,7 @@ use assay_core::tape::{Order, Population, Records, Tape};
 use assay_core::timing::{Action, Round, Timed};
 use assay_driver::error::{Error, Result};
 use assay_driver::schema::Schema;
-use assay_driver::{Change, Transactions};
+use assay_driver::{Change, Profile, Storage, Transactions};
 use program_support::exit::{Failure, Outcome};
 
 use crate::options::{Part, Threads};
@@ -31,6 +31,7 @@ use crate::session::{Needs, Report, Session};
 use crate::suite::{CALIBRATION_COUNT, CellLook, CellRun, StoreUse, Suite};
 pub use options::{Fill, Keys, Options};
 use route::Routes;
+use script::{Counts, Script};
 use survival::{Deleted, Left};
 
 /// The id of the suite.
@@ -120,6 +121,16 @@ impl Suite for CrossBench {
             options.latencies().map_or_else(String::new, |l| format!(", {}", l.variant()));
         let clock = clock_in_words(options.continuous.clock());
         format!("{access} access, {}{latencies}{clock}", options.keys)
+    }
+
+    fn options_for(options: &Options, profile: &Profile, storage: Storage) -> Options {
+        let options = options.clone();
+        if !options.script_counts {
+            return options;
+        }
+        let (_, rows) = options.filled();
+        let Counts { query, update } = Script::of(profile).counts(storage, rows);
+        Options { query, update, delete: rows, script_counts: false, ..options }
     }
 
     fn run(run: CellRun<'_, Options>) -> Result<Option<Left>> {

@@ -82,6 +82,11 @@ pub struct Options {
     /// are spread over the whole 32-bit range
     #[arg(long, default_value = "dense")]
     pub keys: Keys,
+    /// Query and update as often as the published scripts at this size, and delete all rows:
+    /// CrossDB's script for crossdb and engines in memory only, SQLite's for all others
+    #[arg(long, conflicts_with_all = ["query", "update", "delete", "rows", "load"])]
+    #[serde(skip)]
+    pub script_counts: bool,
     /// The clock.
     #[command(flatten)]
     #[serde(flatten)]

@@ -1,5 +1,6 @@
 //! The output of CrossBench, from a run file: for scripts that parse it.
 
+use std::collections::HashMap;
 use std::fmt::{self, Write};
 
 use assay_core::run_file::{CellResult, NO_TIME, Phase, Round, RunFile, Status};
@@ -84,10 +85,45 @@ pub fn text(result: &CellResult, show: Show) -> Result<String, fmt::Error> {
     Ok(out)
 }
 
-/// Returns CrossBench's output for the cells of a run, one after another.
+/// The storage modes in the order of the published tables, with their titles.
+const SECTIONS: [(Storage, &str); 3] = [
+    (Storage::Disk, "On-Disk Benchmark Test"),
+    (Storage::Ramdisk, "On-RamDisk Benchmark Test"),
+    (Storage::Memory, "In-Memory Benchmark Test"),
+];
+
+/// Returns CrossBench's output for the cells of a run, one after another; for a run of several
+/// trials, the tables that the published scripts make of it.
 pub(super) fn run(run: &RunFile) -> Result<String, fmt::Error> {
-    let of_suite = run.results().filter(|result| result.cell.suite == super::ID);
-    of_suite.map(|result| text(result, Show::default())).collect()
+    let of_suite: Vec<_> = run.results().filter(|result| result.cell.suite == super::ID).collect();
+    match of_suite.iter().any(|result| result.cell.trial > 1) {
+        true => sections(&of_suite),
+        false => of_suite.into_iter().map(|result| text(result, Show::default())).collect(),
+    }
+}
+
+/// Returns a table for each storage mode, with the rows of each engine together.
+fn sections(results: &[&CellResult]) -> Result<String, fmt::Error> {
+    let rows_only = Show { quiet: true, header_off: true };
+    let mut out = String::new();
+    for (storage, title) in SECTIONS {
+        let is_of_section =
+            |r: &&&CellResult| r.cell.storage == storage && r.status == Status::Measured;
+        let mut of_section: Vec<_> = results.iter().filter(is_of_section).collect();
+        let mut engines = HashMap::new();
+        for result in &of_section {
+            let next = engines.len();
+            engines.entry(&result.cell.engine).or_insert(next);
+        }
+        of_section.sort_by_key(|result| engines[&result.cell.engine]);
+        if !of_section.is_empty() {
+            writeln!(out, "{title}\n{}\n", header())?;
+        }
+        for result in of_section {
+            out += &text(result, rows_only)?;
+        }
+    }
+    Ok(out)
 }
 
 /// The sign for a rate that could not be measured.

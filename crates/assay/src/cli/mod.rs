@@ -65,10 +65,7 @@ pub(crate) struct Plugins {
 pub(crate) enum Command {
     /// Run a suite and print its table; without one, a tour of a minute
     Run(Box<RunArgs>),
-    /// Run a suite at its published sizes; resumes if it was interrupted
-    #[command(subcommand)]
-    Ladder(LadderSuite),
-    /// Run all suites of a plan file; resumes if it was interrupted
+    /// Run a plan of suites; resumes if it was interrupted
     Plan(PlanArgs),
     /// Check that drivers do every operation right
     Verify(VerifyArgs),
@@ -169,12 +166,6 @@ Examples:
 }
 
 #[derive(Subcommand)]
-pub(crate) enum LadderSuite {
-    /// CrossBench: 1k to 100m rows, on disk, on a RAM disk and in memory, three times each
-    Crossbench(Box<LadderArgs>),
-}
-
-#[derive(Subcommand)]
 pub(crate) enum Generate {
     /// Customers as TPC-H has them, for `assay run tonbo-read --tbl`
     Customer(GenerateCustomerArgs),
@@ -196,7 +187,10 @@ pub(crate) struct GenerateCustomerArgs {
 
 #[derive(Args)]
 #[command(after_help = "\
-The plan is TOML: each [[run]] names a suite and its options as in `assay run SUITE --help`, \
+crossbench-ladder is CrossBench's published scripts: 1k to 100m rows, on disk, on a RAM disk and \
+in memory, three times each; assay show RUN --format published prints its tables.
+
+A plan file is TOML: each [[run]] names a suite and its options as in `assay run SUITE --help`, \
 without the dashes; options of all runs come first.
 
   engine = [\"sqlite\", \"lmdb\"]
@@ -213,11 +207,33 @@ With runs = \"FOLDER\" before the runs, each run has a file there, NAME.json.gz 
 name = \"…\"; a complete file is not measured again. [[crash]] then has the options of `assay \
 crash`; its verdicts are in durability.json there.
 
-The command of an interrupted plan resumes it; cells that are measured are not repeated.")]
+The command of an interrupted plan resumes it; cells that are measured are not repeated.
+
+Examples:
+  assay plan crossbench-ladder -e sqlite --max-rows 1m --dry-run
+  assay plan -c plan.toml --with cpu=1 --for 30m")]
 pub(crate) struct PlanArgs {
+    /// Plan that comes with assay
+    #[arg(value_name = "PLAN", conflicts_with = "config")]
+    pub plan: Option<ShippedPlan>,
     /// Plan file
     #[arg(short, long, value_name = "FILE")]
-    pub config: PathBuf,
+    pub config: Option<PathBuf>,
+    /// Measure these engines, in place of the plan's
+    #[arg(short, long, value_name = "ENGINE", value_delimiter = ',')]
+    pub engine: Vec<String>,
+    /// Measure in these storage modes, in place of the plan's
+    #[arg(short, long, value_name = "STORAGE", value_delimiter = ',')]
+    pub storage: Vec<String>,
+    /// Set an option in place of the plan's, for all runs, such as durability=commit
+    #[arg(long, value_name = "OPTION=VALUE", value_parser = option_and_value)]
+    pub with: Vec<(String, String)>,
+    /// Leave out stores of more rows
+    #[arg(long, value_name = "COUNT", value_parser = count::parse_positive)]
+    pub max_rows: Option<u64>,
+    /// Directory for stores on disk and RAM disk [default: the plan's]
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<String>,
     /// Print the plan and its estimated time, and measure nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -487,6 +503,14 @@ pub(crate) struct PlotArgs {
 /// The definition of the command line, from which completions and manual pages are made.
 pub(crate) fn definition() -> clap::Command {
     help::grouped(Cli::command())
+}
+
+/// Reads an option of a run and its value.
+fn option_and_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((option, value)) if !option.is_empty() => Ok((option.into(), value.into())),
+        _ => Err("write an option and its value, such as durability=commit".into()),
+    }
 }
 
 /// Reads two engines.

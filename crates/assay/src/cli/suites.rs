@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use assay_suites::crossbench::Keys;
 use assay_suites::{crossbench, nudb};
 use clap::Args;
 
@@ -64,7 +63,7 @@ pub(crate) struct Common {
     /// Do not ask before a run of more than an hour
     #[arg(short, long, help_heading = MEASURING)]
     pub yes: bool,
-    /// Run file to write [default: assay-runs/SUITE-TIME.json; a ladder has a fixed name]
+    /// Run file to write [default: assay-runs/SUITE-TIME.json]
     #[arg(short, long, value_name = "FILE", help_heading = OUTPUT)]
     pub output: Option<PathBuf>,
     /// Output format: a table, or the text that the suite's own program prints
@@ -164,27 +163,6 @@ impl CrossbenchArgs {
             long: false,
         })
     }
-}
-
-#[derive(Args)]
-#[command(after_help = "\
-The counts are those of the published scripts: CrossDB's for crossdb and for engines that live \
-in memory only, SQLite's for all others. The command of an interrupted ladder resumes it.")]
-pub(crate) struct LadderArgs {
-    /// Leave out sizes above this
-    #[arg(long, value_name = "COUNT", value_parser = count::parse_positive, default_value = "100m")]
-    pub max_rows: u64,
-    /// Measure these storage modes only
-    #[arg(short, long, value_name = "STORAGE", value_delimiter = ',', default_value = "all")]
-    pub storage: Vec<StorageArg>,
-    /// Keys: the published dense ones, or sparse ones
-    #[arg(long, default_value = "dense")]
-    pub keys: Keys,
-    /// Measure everything again instead of resuming
-    #[arg(long)]
-    pub restart: bool,
-    #[command(flatten)]
-    pub common: Common,
 }
 
 #[derive(Args)]

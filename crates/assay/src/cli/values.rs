@@ -127,6 +127,28 @@ pub(crate) enum Format {
     Published,
 }
 
+/// The plans that come with the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ShippedPlan {
+    CrossbenchLadder,
+}
+
+impl ShippedPlan {
+    /// Returns the plan's name on the command line.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::CrossbenchLadder => "crossbench-ladder",
+        }
+    }
+
+    /// Returns the plan's TOML.
+    pub(crate) fn text(self) -> &'static str {
+        match self {
+            Self::CrossbenchLadder => include_str!("../../plans/crossbench-ladder.toml"),
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CrashArg {
     Process,

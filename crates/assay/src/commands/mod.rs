@@ -4,7 +4,6 @@ pub(crate) mod compare;
 pub(crate) mod crash;
 pub(crate) mod doctor;
 pub(crate) mod generate;
-pub(crate) mod ladder;
 pub(crate) mod list;
 pub(crate) mod manual;
 pub(crate) mod plan;

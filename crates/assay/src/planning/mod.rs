@@ -10,6 +10,7 @@ pub(crate) mod store_dirs;
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
+use std::rc::Rc;
 
 use assay_core::engine::{EngineRef, WhichBuild};
 use assay_core::plan::{Cell, PageCache};
@@ -107,14 +108,18 @@ impl Setting {
     }
 }
 
+/// A function that returns the options of a suite for an engine in a storage mode.
+pub(crate) type OptionsFor = Rc<dyn Fn(&Profile, Storage) -> serde_json::Value>;
+
 /// The work to measure on every engine and storage mode.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Workload {
     pub suite: &'static str,
     pub rows: u64,
     pub threads: u32,
     pub variant: String,
-    pub options: serde_json::Value,
+    /// The options for an engine in a storage mode.
+    pub options: OptionsFor,
     /// The options of the cell that shows the instrument's own cost; none: no such cell.
     pub calibration: Option<serde_json::Value>,
     /// Parameters for the engines that take them.
@@ -145,7 +150,10 @@ impl Workload {
             rows,
             threads: 1,
             variant: S::variant(options),
-            options: plain(options),
+            options: {
+                let options = options.clone();
+                Rc::new(move |profile, storage| plain(&S::options_for(&options, profile, storage)))
+            },
             calibration: S::calibration(options).map(|options| plain(&options)),
             parameters: S::parameters(options),
             reopens: S::store_use(options) == StoreUse::Opens,
@@ -275,7 +283,7 @@ pub(crate) fn planned(
             trial,
             seed: setting.seed,
             variant: workload.variant.clone(),
-            options: workload.options.clone(),
+            options: (workload.options)(profile, storage),
             engine_options,
             engine_parameters,
             cpus: setting.cpus.clone(),
@@ -301,8 +309,9 @@ pub(crate) fn calibration(
     store_dirs: &StoreDirs,
 ) -> Option<Planned> {
     let mut null = engines::named(&[NULL.to_string()]).expect("the null engine is always there");
-    let workload =
-        Workload { options: workload.calibration.clone()?, reopens: false, ..workload.clone() };
+    let options = workload.calibration.clone()?;
+    let options: OptionsFor = Rc::new(move |_, _| options.clone());
+    let workload = Workload { options, reopens: false, ..workload.clone() };
     let plain = Setting {
         engines: Vec::new(),
         named: true,

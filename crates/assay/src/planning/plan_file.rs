@@ -1,21 +1,22 @@
-//! A plan in a file: TOML with a `[[run]]` for each suite and a `[[crash]]` for each crash test.
+//! A plan: TOML with a `[[run]]` for each suite and a `[[crash]]` for each crash test.
 //! Either all runs are one run file, or each has its own in a folder.
 //!
 //! Options have the names of the command line and are parsed by it. So a plan can say what a
 //! command line can say, and is refused with the same words.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use assay_suites::options::add_words;
 use program_support::exit::{Failure, Outcome};
 use program_support::{given_file, printable};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::cli::count;
-use crate::cli::{self, CrashArgs, RunSuite};
+use crate::cli::{self, CrashArgs, PlanArgs, RunSuite};
 use crate::files;
+use crate::planning::request::Request;
 
 /// The most bytes of a plan.
 const MOST_BYTES: u64 = 16 << 20;
@@ -33,9 +34,7 @@ const REFUSED_OF_CRASH: [&str; 7] = ["output", "round", "at", "loss", "missing",
 /// A plan.
 pub(crate) struct PlanFile {
     /// The runs, in order.
-    pub runs: Vec<RunSuite>,
-    /// For each run the command line that does the same, in words.
-    pub commands: Vec<Vec<String>>,
+    pub runs: Vec<PlannedRun>,
     /// The crash tests, in order; they come before the runs, which are marked by their verdicts.
     pub crashes: Vec<CrashArgs>,
     /// The directory for stores.
@@ -46,17 +45,21 @@ pub(crate) struct PlanFile {
     pub target: Target,
 }
 
+/// A run of a plan.
+pub(crate) struct PlannedRun {
+    /// The name of its file in a folder of results; without a folder, its number.
+    pub title: String,
+    pub request: Request,
+    /// The command line that does the same, in words.
+    pub command: Vec<String>,
+}
+
 /// The target of a plan's results.
 pub(crate) enum Target {
-    /// All runs in one run file; none: its default.
-    File(Option<PathBuf>),
-    /// Each run in a separate file in a folder.
-    Folder {
-        /// The folder.
-        folder: PathBuf,
-        /// The names of the runs, in order.
-        names: Vec<String>,
-    },
+    /// All runs in this run file.
+    File(PathBuf),
+    /// Each run in a separate file in this folder.
+    Folder(PathBuf),
 }
 
 #[derive(Deserialize)]
@@ -74,18 +77,16 @@ struct Text {
 }
 
 impl PlanFile {
-    /// Reads a plan.
-    pub(crate) fn read(path: &Path) -> Outcome<Self> {
-        files::check_readable(path, "--config")?;
-        let name = path.display();
-        let text = given_file::read_text(path, MOST_BYTES)
-            .map_err(|e| Failure::Refused(format!("{name}: {e}; name a plan with --config")))?;
+    /// Reads the plan that a command line names, with the options that it sets.
+    pub(crate) fn of(args: &PlanArgs) -> Outcome<Self> {
+        let (name, text) = named(args)?;
         let plan: Text = toml::from_str(&text).map_err(|e| {
             let line = e.span().map(|span| text[..span.start].lines().count().max(1));
             let line = line.map_or_else(String::new, |line| format!(", line {line}"));
             let said = e.message().lines().next().unwrap_or_default();
             Failure::Usage(format!("{name}{line}: {}", printable::excerpt(said)))
         })?;
+        let plan = plan.with(given(args)).map_err(|why| Failure::Usage(format!("--with {why}")))?;
         if let Some(seconds) = plan.timeout {
             count::parse_seconds(&seconds.to_string())
                 .map_err(|why| Failure::Usage(format!("{name}: timeout = {seconds}: {why}")))?;
@@ -95,30 +96,128 @@ impl PlanFile {
                 "{name}: there is no [[run]] in it; see assay plan --help"
             )));
         }
-        let runs = (1..).zip(&plan.run).map(|(number, run)| {
-            read_run(&plan.shared, run).map_err(|(suite, why)| {
+        let target = target(&plan).map_err(|why| Failure::Usage(format!("{name}: {why}")))?;
+        let mut runs = Vec::new();
+        for (number, run) in (1..).zip(&plan.run) {
+            let (suite, words) = read_run(&plan.shared, run).map_err(|(suite, why)| {
                 Failure::Usage(format!("{name}, run {number} ({suite}): {why}"))
-            })
-        });
-        let (runs, words): (Vec<_>, Vec<_>) =
-            runs.collect::<Outcome<Vec<_>>>()?.into_iter().unzip();
-        let commands = words.into_iter().map(|words| plan.command(words)).collect();
+            })?;
+            runs.push(PlannedRun {
+                title: title(run).map_or_else(|| number.to_string(), String::from),
+                request: Request::of(&suite)?,
+                command: plan.command(words),
+            });
+        }
+        leave_out_large(&mut runs, args.max_rows)?;
         let crashes = (1..).zip(&plan.crash).map(|(number, crash)| {
             read_crash(crash)
                 .map_err(|why| Failure::Usage(format!("{name}, crash test {number}: {why}")))
         });
+        let stem = Path::new(&name).file_stem().unwrap_or_default().to_string_lossy();
         Ok(Self {
             runs,
-            commands,
             crashes: crashes.collect::<Outcome<_>>()?,
-            dir: plan.dir.clone(),
+            target: target.unwrap_or_else(|| {
+                Target::File(PathBuf::from(files::RUNS_FOLDER).join(format!("{stem}.json")))
+            }),
+            dir: plan.dir,
             timeout_s: plan.timeout,
-            target: target(&plan).map_err(|why| Failure::Usage(format!("{name}: {why}")))?,
         })
     }
 }
 
+/// Returns the name and the text of the plan that a command line names.
+fn named(args: &PlanArgs) -> Outcome<(String, String)> {
+    match (&args.config, args.plan) {
+        (Some(path), _) => {
+            files::check_readable(path, "--config")?;
+            let name = path.display().to_string();
+            match given_file::read_text(path, MOST_BYTES) {
+                Ok(text) => Ok((name, text)),
+                Err(e) => Err(Failure::Refused(format!("{name}: {e}; name a plan with --config"))),
+            }
+        }
+        (None, Some(shipped)) => Ok((shipped.name().into(), shipped.text().into())),
+        (None, None) => Err(Failure::Usage(
+            "no plan named; say assay plan crossbench-ladder, or assay plan --config FILE".into(),
+        )),
+    }
+}
+
+/// Returns the options that a command line sets in place of the plan's. Those that it sets more
+/// than once are lists.
+fn given(args: &PlanArgs) -> Map<String, Value> {
+    let mut all: Vec<(&str, Value)> = args.engine.iter().map(|v| ("engine", value(v))).collect();
+    all.extend(args.storage.iter().map(|mode| ("storage", value(mode))));
+    all.extend(args.dir.iter().map(|dir| ("dir", Value::String(dir.clone()))));
+    all.extend(args.with.iter().map(|(name, text)| (name.as_str(), value(text))));
+    let mut given = Map::new();
+    for (name, value) in all {
+        let values = match given.remove(name) {
+            None => value,
+            Some(Value::Array(mut values)) => {
+                values.push(value);
+                Value::Array(values)
+            }
+            Some(first) => Value::Array(vec![first, value]),
+        };
+        given.insert(name.into(), values);
+    }
+    given
+}
+
+/// Returns a value of the command line as a plan has it.
+fn value(text: &str) -> Value {
+    let flag = text.parse().map(Value::Bool);
+    let value = flag.or_else(|_| text.parse::<u64>().map(Value::from));
+    value.unwrap_or_else(|_| Value::String(text.into()))
+}
+
+/// Leaves out the workloads with more rows than the command line allows, and runs without others.
+fn leave_out_large(runs: &mut Vec<PlannedRun>, max_rows: Option<u64>) -> Outcome {
+    let Some(most) = max_rows else { return Ok(()) };
+    let all = runs.iter().flat_map(|run| &run.request.workloads);
+    let least = all.map(|workload| workload.rows).min().unwrap_or_default();
+    if least > most {
+        return Err(Failure::Usage(format!(
+            "--max-rows {most} leaves no run: the smallest of the plan has {least} rows"
+        )));
+    }
+    for run in runs.iter_mut() {
+        run.request.workloads.retain(|workload| workload.rows <= most);
+    }
+    runs.retain(|run| !run.request.workloads.is_empty());
+    Ok(())
+}
+
+/// Returns true if two names are of one option, whose words are joined by hyphens or underscores.
+fn is_same(name: &str, other: &str) -> bool {
+    name.replace('_', "-") == other.replace('_', "-")
+}
+
+/// Returns the name that a run has in the plan.
+fn title(run: &BTreeMap<String, Value>) -> Option<&str> {
+    run.get("name")?.as_str()
+}
+
 impl Text {
+    /// Returns the plan with these options in place of its own; the error names a wrong one.
+    fn with(mut self, given: Map<String, Value>) -> Result<Self, String> {
+        for (name, value) in given {
+            let is_other = |own: &String, _: &mut Value| !is_same(own, &name);
+            self.run.iter_mut().for_each(|run| run.retain(is_other));
+            self.shared.retain(is_other);
+            let one = Value::Object(Map::from_iter([(name.clone(), value)]));
+            let one = Self::deserialize(one).map_err(|why| format!("{name}: {why}"))?;
+            self.dir = one.dir.or(self.dir);
+            self.timeout = one.timeout.or(self.timeout);
+            self.output = one.output.or(self.output);
+            self.runs = one.runs.or(self.runs);
+            self.shared.extend(one.shared);
+        }
+        Ok(self)
+    }
+
     /// Returns the whole command line of a run with these words after `assay run`.
     fn command(&self, words: Vec<String>) -> Vec<String> {
         let mut command: Vec<String> = ["assay", "run"].map(String::from).into();
@@ -144,24 +243,25 @@ fn plugins_of_command_line() -> Vec<String> {
     options
 }
 
-/// Returns the target of a plan's results; the error says which options contradict each other.
-fn target(plan: &Text) -> Result<Target, String> {
-    let named = plan.run.iter().map(|run| run.get("name"));
+/// Returns the target that a plan names for its results; the error says which options contradict
+/// each other.
+fn target(plan: &Text) -> Result<Option<Target>, String> {
+    let mut named = plan.run.iter().map(|run| run.get("name"));
     let Some(folder) = &plan.runs else {
-        return match named.flatten().next() {
+        return match named.find_map(|name| name) {
             Some(_) => Err("runs have names in a plan with runs = \"FOLDER\"; add that".into()),
             None if !plan.crash.is_empty() => {
                 Err("[[crash]] is for plans with runs = \"FOLDER\"; add that".into())
             }
-            None => Ok(Target::File(plan.output.clone())),
+            None => Ok(plan.output.clone().map(Target::File)),
         };
     };
     if plan.output.is_some() {
         return Err("it has both output and runs; leave one of them out".into());
     }
-    let mut names: Vec<String> = Vec::new();
-    for (number, name) in (1..).zip(named) {
-        let Some(Value::String(name)) = name else {
+    let mut names = HashSet::new();
+    for (number, run) in (1..).zip(&plan.run) {
+        let Some(name) = title(run) else {
             return Err(format!("run {number} has no name for its file; add name = \"…\""));
         };
         let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
@@ -170,12 +270,11 @@ fn target(plan: &Text) -> Result<Target, String> {
                 "run {number}: name = {name:?}: a name has lower-case letters, digits and hyphens"
             ));
         }
-        if names.contains(name) {
+        if !names.insert(name) {
             return Err(format!("two runs have the name {name}"));
         }
-        names.push(name.clone());
     }
-    Ok(Target::Folder { folder: folder.clone(), names })
+    Ok(Some(Target::Folder(folder.clone())))
 }
 
 /// Reads a crash test.
@@ -202,12 +301,12 @@ fn read_run(
         _ => return Err(("?".into(), "it names no suite: suite = \"crossbench\"".into())),
     };
     let of_suite = |why: String| (suite.clone(), why);
-    let mut options = shared.clone();
-    options.extend(run.iter().map(|(name, value)| (name.clone(), value.clone())));
-    options.remove("suite");
-    options.remove("name");
+    let own = run.iter().filter(|(name, _)| !["suite", "name"].contains(&name.as_str()));
+    let is_shared = |name: &str| !run.keys().any(|own| is_same(own, name));
+    let others = shared.iter().filter(|(name, _)| is_shared(name));
+    let options: BTreeMap<_, _> = others.chain(own).collect();
     let mut words = vec![suite.clone()];
-    for (name, value) in &options {
+    for (name, value) in options {
         if OF_THE_PLAN.contains(&name.as_str()) {
             return Err(of_suite(format!("{name} is for the whole plan; write it above the runs")));
         }

@@ -202,7 +202,7 @@ fn what_is_no_other_build_is_refused_in_one_line() {
         .collect();
     assert_eq!(outcomes, ["measured", "measured", "failed"]);
     bench.refuses(&format!("{QUICK} -V --against idle"), 2, &["-V measures nothing"]);
-    bench.refuses("ladder crossbench --against idle", 2, &["--against"]);
+    bench.refuses("plan crossbench-ladder --with against=idle", 2, &["against has no meaning"]);
     let plan = "against = \"idle\"\n[[run]]\nsuite = \"crossbench\"\n";
     fs::write(bench.path().join("plan.toml"), plan).expect("it can be written");
     bench.refuses("plan --config plan.toml", 2, &["against has no meaning in a plan"]);

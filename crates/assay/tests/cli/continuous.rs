@@ -57,5 +57,4 @@ fn suites_without_it_refuse_it_and_have_it_not_in_their_help() {
     for suite in ["crossbench", "nudb", "tonbo-write"] {
         bench.helps(&format!("run {suite}"), "the clock never stops in a round");
     }
-    bench.refuses("ladder crossbench --continuous", 2, &["--continuous"]);
 }

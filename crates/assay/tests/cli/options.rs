@@ -71,7 +71,7 @@ fn numbers_say_what_they_can_be() {
     bench.refuses("crash --rounds 0", 2, &["--rounds", "between 1 and 1000000"]);
     bench.refuses("crash -e sqlite --at 5 --rounds 3", 2, &["--at", "--round"]);
     bench.refuses(
-        "ladder crossbench --max-rows 10",
+        "plan crossbench-ladder --max-rows 10",
         2,
         &["--max-rows 10", "smallest", "1000 rows"],
     );
@@ -84,7 +84,9 @@ fn numbers_say_what_they_can_be() {
 #[test]
 fn empty_names_are_no_names() {
     let bench = Bench::new();
-    for command in ["run crossbench", "run ycsb", "ladder crossbench", "verify", "crash", "list"] {
+    for command in
+        ["run crossbench", "run ycsb", "plan crossbench-ladder", "verify", "crash", "list"]
+    {
         for name in ["", ",", "btreemap,", ",btreemap"] {
             let words = command.split(' ').chain(["-e", name]).map(OsString::from);
             let words: Vec<_> = words.collect();
@@ -105,7 +107,7 @@ fn empty_names_are_no_names() {
 const PATHS: [(&str, Kind); 17] = [
     ("run crossbench -s m -e btreemap -i 1k -q 1k -u 1k -o @", Kind::NewFile),
     ("run nudb -s m -e btreemap --batch_size 10 --num_batches 1 --raw_out @", Kind::NewFile),
-    ("ladder crossbench -s m -e btreemap --max-rows 1k -o @", Kind::NewFile),
+    ("plan crossbench-ladder -s d -e sqlite --max-rows 1k -o @", Kind::NewFile),
     ("plan -c plan.toml -o @", Kind::NewFile),
     ("plan -c plan.toml --dry-run -o @", Kind::NewFile),
     (
@@ -235,7 +237,7 @@ fn commands_that_want_another_list_what_there_is() {
     {
         bench.helps("run", &format!(" {suite} "));
     }
-    bench.refuses("ladder", 2, &["assay ladder crossbench"]);
+    bench.refuses("plan", 2, &["assay plan crossbench-ladder", "--config"]);
     bench.refuses("generate", 2, &["assay generate customer"]);
     bench.refuses("plugin", 2, &["assay plugin new"]);
     bench.refuses("", 2, &["no command given", "assay --help"]);

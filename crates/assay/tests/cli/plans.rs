@@ -276,3 +276,41 @@ fn bad_plans_are_refused() {
     bench.refuses("plan -c plan.toml", 3, &["plan.json: cannot go on", "--restart"]);
     bench.succeeds("plan -c plan.toml -Q --restart");
 }
+
+#[test]
+fn the_plan_that_ships_has_the_published_sizes_and_a_fixed_name() {
+    let bench = Bench::new();
+    let shown = bench.succeeds("plan crossbench-ladder -e sqlite,btreemap --dry-run").stdout;
+    // Six sizes, each with a cell that calibrates, and two engines in three storage modes, three
+    // times.
+    let cells = |line: &&str| line.contains("crossbench") && line.contains(" 19 ");
+    assert_eq!(shown.lines().filter(cells).count(), 6, "{shown}");
+    bench.refuses("plan crossbench-ladder -c plan.toml", 2, &["--config", "cannot be used"]);
+    bench.refuses("plan ladder", 2, &["ladder", "crossbench-ladder"]);
+    bench.succeeds("plan crossbench-ladder -e sqlite -s d --max-rows 1k --with trials=1 -Q");
+    let run = bench.run_file("assay-runs/crossbench-ladder.json");
+    assert_eq!(run["cells"][1]["cell"]["options"]["query"], 1_000, "SQLite's script");
+}
+
+#[test]
+fn options_of_the_command_line_replace_those_of_a_plan_in_all_runs() {
+    let bench = Bench::new();
+    write(&bench, PLAN);
+    let given = "-e hashbrown --with trials=1 --with output=other.json --with workload=c";
+    bench.refuses(&format!("plan -c plan.toml {given}"), 2, &["run 1 (crossbench)", "workload"]);
+    bench.succeeds("plan -c plan.toml -e hashbrown --with trials=1 --with output=other.json -Q");
+    let run = bench.run_file("other.json");
+    let is_ours = |cell: &&serde_json::Value| cell["cell"]["calibration"] == false;
+    let cells: Vec<_> = run["cells"].as_array().expect("cells").iter().filter(is_ours).collect();
+    assert_eq!(cells.len(), 3, "crossbench and two workloads, once: {run}");
+    assert!(cells.iter().all(|cell| cell["cell"]["engine"] == "hashbrown"));
+    for (with, words) in [
+        ("trials", ["--with", "an option and its value"]),
+        ("timeout=x", ["--with", "timeout"]),
+        ("name=x", ["run 1 (crossbench)", "--name"]),
+        ("suite=ycsb", ["run 1 (?)", "names no suite"]),
+        ("seed=1 --with seed=2", ["run 1 (crossbench)", "--seed"]),
+    ] {
+        bench.refuses(&format!("plan -c plan.toml --with {with}"), 2, &words);
+    }
+}

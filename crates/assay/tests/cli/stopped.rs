@@ -187,7 +187,7 @@ fn two_assays_do_not_share_a_directory() {
 #[test]
 fn an_interrupted_ladder_keeps_what_was_measured() {
     let bench = Bench::new();
-    let ladder = "ladder crossbench -e sqlite -s d --max-rows 10k --durability commit";
+    let ladder = "plan crossbench-ladder -e sqlite -s d --max-rows 10k --with durability=commit";
     let child = bench.start(&format!("{ladder} --dir stores -o ladder.json"));
     wait_for("the first cells", || {
         let text = std::fs::read_to_string(bench.path().join("ladder.json")).ok()?;
@@ -205,7 +205,7 @@ fn an_interrupted_ladder_keeps_what_was_measured() {
 #[test]
 fn a_ladder_goes_on_where_it_was_interrupted() {
     let bench = Bench::new();
-    let ladder = "ladder crossbench -e sqlite -s d --max-rows 1k --durability commit \
+    let ladder = "plan crossbench-ladder -e sqlite -s d --max-rows 1k --with durability=commit \
                   --dir stores -o ladder.json";
     bench.succeeds(ladder);
     let mut run = bench.run_file("ladder.json");
@@ -218,10 +218,14 @@ fn a_ladder_goes_on_where_it_was_interrupted() {
     let after = bench.run_file("ladder.json")["cells"].as_array().expect("cells").clone();
     assert_eq!(after.len(), 4, "calibration and three loops");
     assert_eq!(after[..before.len()], before[..], "what was measured stays");
-    assert!(ended.stdout.contains("On-Disk Benchmark Test"), "{ended:?}");
-    assert_eq!(ended.stdout.matches("          SQLite            1000").count(), 3, "{ended:?}");
+    let options = &after[3]["cell"]["options"];
+    let counts = ["query", "update", "delete", "repeats"].map(|name| options[name].as_u64());
+    assert_eq!(counts, [Some(1_000), Some(1_000), Some(1_000), Some(0)], "SQLite's script");
+    let shown = bench.succeeds("show ladder.json --format published").stdout;
+    assert!(shown.contains("On-Disk Benchmark Test"), "{shown}");
+    assert_eq!(shown.matches("          SQLite            1000").count(), 3, "{shown}");
     bench.refuses(
-        "ladder crossbench -e lmdb -s d --max-rows 1k --dir stores -o ladder.json",
+        "plan crossbench-ladder -e lmdb -s d --max-rows 1k --dir stores -o ladder.json",
         3,
         &["cannot go on with this run", "--restart"],
     );

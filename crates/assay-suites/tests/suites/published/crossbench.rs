@@ -133,3 +133,26 @@ fn quiet_is_two_lines_and_without_header_one() {
     assert_eq!(lines(true, true), ["CrossDB"]);
     assert_eq!(lines(false, true), lines(false, false));
 }
+
+#[test]
+fn several_trials_are_the_tables_of_the_scripts() {
+    let trial = |storage, engine: &str, trial| {
+        let mut result = sample(Fill::Insert);
+        result.cell.storage = storage;
+        result.cell.engine = engine.into();
+        result.cell.trial = trial;
+        result.measurement.engine_name = result.cell.engine.id.clone();
+        result
+    };
+    let (memory, disk) = (Storage::Memory, Storage::Disk);
+    let turns = [(memory, "a", 1), (disk, "a", 1), (disk, "b@other", 1), (disk, "a", 2)];
+    let cells = turns.map(|(storage, engine, number)| trial(storage, engine, number));
+    let text = published(&run(cells.into()));
+    let firsts: Vec<_> = text
+        .lines()
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|word| *word != "DB")
+        .collect();
+    assert_eq!(firsts, ["On-Disk", "a", "a", "b@other", "In-Memory", "a"], "{text}");
+    assert_eq!(text.matches("DB            Rows").count(), 2, "a header for each mode: {text}");
+}

@@ -20,8 +20,7 @@ use crate::crash::levels::{Ordered, Place};
 use crate::files;
 use crate::planning::Planned;
 use crate::planning::estimate::Estimate;
-use crate::planning::plan_file::PlanFile;
-use crate::planning::request::Request;
+use crate::planning::plan_file::{PlanFile, PlannedRun};
 use crate::running::executor::new_run;
 use crate::running::resume::{self, Resumable};
 use crate::running::time_budget::TimeBudget;
@@ -96,13 +95,7 @@ impl Drop for Made<'_> {
 }
 
 /// Measures the cells of a plan that are missing, within the time budget.
-pub(super) fn carry_out(
-    args: &PlanArgs,
-    file: &PlanFile,
-    requests: &[Request],
-    folder: &Path,
-    names: &[String],
-) -> Outcome {
+pub(super) fn carry_out(args: &PlanArgs, file: &PlanFile, folder: &Path) -> Outcome {
     let refused = |option: &str, instead: &str| {
         Err(Failure::Usage(format!("{option}: each run of this plan has a file; {instead}")))
     };
@@ -113,19 +106,18 @@ pub(super) fn carry_out(
         return refused("--restart", "remove the files of the runs that are to be measured anew");
     }
     let interrupt = Interrupt::noted();
-    let mut modes = super::modes(requests);
+    let mut modes = super::modes(&file.runs);
     if !file.crashes.is_empty() && !modes.contains(&Storage::Disk) {
         modes.push(Storage::Disk);
     }
     let store_dirs = super::store_dirs(args, file, &modes)?;
-    let runs = names.iter().zip(requests).zip(&file.commands);
-    let parts = runs.map(|((name, request), command)| {
-        let path = folder.join(format!("{name}.json.gz"));
-        Part::of(path, super::plan_of(request, &store_dirs)?, command.clone())
+    let parts = file.runs.iter().map(|run| {
+        let path = folder.join(format!("{}.json.gz", run.title));
+        Part::of(path, super::plan_of(&run.request, &store_dirs)?, run.command.clone())
     });
     let parts = parts.collect::<Outcome<Vec<_>>>()?;
     let estimate = Estimate::of_earlier_runs(folder, &new_run(0));
-    print(&overview(names, requests, &parts, &estimate))?;
+    print(&overview(&file.runs, &parts, &estimate))?;
     let verdicts = folder.join(VERDICTS_NAME);
     if args.dry_run {
         return Ok(());
@@ -183,19 +175,16 @@ fn first(before: Option<Failure>, outcome: Outcome) -> Outcome<Option<Failure>> 
 }
 
 /// Returns the table of runs, then those whose files have fewer engines than there are now.
-fn overview(names: &[String], requests: &[Request], parts: &[Part], estimate: &Estimate) -> String {
-    let sections = names.iter().zip(requests).zip(parts).map(|((name, request), part)| Section {
-        title: name,
-        request,
-        plan: &part.plan,
-        done: Some(&part.done),
-    });
+fn overview(runs: &[PlannedRun], parts: &[Part], estimate: &Estimate) -> String {
+    let sections = runs.iter().zip(parts);
+    let sections =
+        sections.map(|(run, part)| Section { run, plan: &part.plan, done: Some(&part.done) });
     let mut text = overview::text(&sections.collect::<Vec<_>>(), estimate);
-    for (name, Part { without, .. }) in
-        names.iter().zip(parts).filter(|(_, p)| !p.without.is_empty())
+    for (PlannedRun { title, .. }, Part { without, .. }) in
+        runs.iter().zip(parts).filter(|(_, p)| !p.without.is_empty())
     {
         let engines: Vec<_> = without.iter().map(ToString::to_string).collect();
-        let _ = writeln!(text, " {name} was measured without {}", engines.join(", "));
+        let _ = writeln!(text, " {title} was measured without {}", engines.join(", "));
     }
     text
 }

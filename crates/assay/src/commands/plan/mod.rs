@@ -4,7 +4,7 @@ mod folder;
 mod overview;
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use assay_core::run_file::RunFile;
@@ -19,7 +19,7 @@ use crate::crash::VERDICTS_FILE;
 use crate::files;
 use crate::output::results::{run_file_line, show_table};
 use crate::planning::estimate::Estimate;
-use crate::planning::plan_file::{PlanFile, Target};
+use crate::planning::plan_file::{PlanFile, PlannedRun, Target};
 use crate::planning::request::Request;
 use crate::planning::store_dirs::StoreDirs;
 use crate::planning::{self, Planned, Setting};
@@ -31,60 +31,45 @@ use overview::Section;
 
 /// Runs a plan.
 pub(crate) fn plan(args: &PlanArgs) -> Outcome {
-    let file = PlanFile::read(&args.config)?;
-    let requests = file.runs.iter().map(Request::of).collect::<Outcome<Vec<_>>>()?;
+    let file = PlanFile::of(args)?;
     match &file.target {
-        Target::File(output) => one_file(args, &file, &requests, output.clone()),
-        Target::Folder { folder, names } => {
-            folder::carry_out(args, &file, &requests, folder, names)
-        }
+        Target::File(path) => one_file(args, &file, path),
+        Target::Folder(folder) => folder::carry_out(args, &file, folder),
     }
 }
 
 /// Runs a plan whose results are one run file.
-fn one_file(
-    args: &PlanArgs,
-    file: &PlanFile,
-    requests: &[Request],
-    output: Option<PathBuf>,
-) -> Outcome {
+fn one_file(args: &PlanArgs, file: &PlanFile, path: &Path) -> Outcome {
     let interrupt = Interrupt::noted();
-    let named = args.output.clone().or(output);
-    let path = named.clone().unwrap_or_else(|| {
-        let name = args.config.file_stem().unwrap_or_default();
-        let mut name = name.to_os_string();
-        name.push(".json");
-        PathBuf::from(files::RUNS_FOLDER).join(name)
-    });
-    match named {
-        Some(_) => files::check_writable(&path, "--output")?,
-        None => files::check_default(&path)?,
+    let path = args.output.as_deref().unwrap_or(path);
+    match whole_file::folder_of(path) == Path::new(files::RUNS_FOLDER) {
+        true => files::check_default(path)?,
+        false => files::check_writable(path, "--output")?,
     }
-    let store_dirs = store_dirs(args, file, &modes(requests))?;
+    let store_dirs = store_dirs(args, file, &modes(&file.runs))?;
     let mut known = HashSet::new();
-    let plans = requests.iter().map(|request| {
-        let mut cells = plan_of(request, &store_dirs)?;
+    let plans = file.runs.iter().map(|run| {
+        let mut cells = plan_of(&run.request, &store_dirs)?;
         // Cells that two runs ask for are measured once.
         cells.retain(|planned| known.insert(planned.cell.identity()));
         Ok(cells)
     });
     let plans = plans.collect::<Outcome<Vec<_>>>()?;
-    let estimate = Estimate::of_earlier_runs(whole_file::folder_of(&path), &new_run(0));
-    let titles: Vec<_> = (1..=requests.len()).map(|number| number.to_string()).collect();
-    let sections = titles
-        .iter()
-        .zip(requests)
-        .zip(&plans)
-        .map(|((title, request), plan)| Section { title, request, plan, done: None });
+    let estimate = Estimate::of_earlier_runs(whole_file::folder_of(path), &new_run(0));
+    let sections = file.runs.iter().zip(&plans);
+    let sections = sections.map(|(run, plan)| Section { run, plan, done: None });
     print(&overview::text(&sections.collect::<Vec<_>>(), &estimate))?;
     if args.dry_run {
         return Ok(());
     }
     let time_budget = TimeBudget::lasting(args.limit, estimate);
     let (run, result) = Resumable {
-        path: &path,
+        path,
         // Of several runs in one file, the plan is the command.
-        command: file.commands.first().filter(|_| file.commands.len() == 1).map(Vec::as_slice),
+        command: match file.runs.as_slice() {
+            [run] => Some(&run.command),
+            _ => None,
+        },
         restart: args.restart,
         timeout: file.timeout_s.map(Duration::from_secs),
         quiet: args.quiet,
@@ -96,17 +81,17 @@ fn one_file(
     }
     .carry_out(plans.into_iter().flatten().collect())?;
     let run = run.printable();
-    show(&run, args, &path)?;
+    show(&run, args, path)?;
     if time_budget.is_spent() {
-        print(&overview::goes_on(&run, &path))?;
+        print(&overview::goes_on(&run, path))?;
     }
     result
 }
 
 /// Returns the storage modes of all runs.
-fn modes(requests: &[Request]) -> Vec<Storage> {
+fn modes(runs: &[PlannedRun]) -> Vec<Storage> {
     let mut modes = Vec::new();
-    for mode in requests.iter().flat_map(|request| StorageArg::modes(&request.storage)) {
+    for mode in runs.iter().flat_map(|run| StorageArg::modes(&run.request.storage)) {
         if !modes.contains(&mode) {
             modes.push(mode);
         }

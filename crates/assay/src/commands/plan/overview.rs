@@ -8,12 +8,11 @@ use comfy_table::{CellAlignment, Table, presets};
 
 use crate::planning::Planned;
 use crate::planning::estimate::{Estimate, Forecast, operations, rough};
-use crate::planning::request::Request;
+use crate::planning::plan_file::PlannedRun;
 
 /// A run of a plan.
 pub(super) struct Section<'s> {
-    pub title: &'s str,
-    pub request: &'s Request,
+    pub run: &'s PlannedRun,
     pub plan: &'s [Planned],
     /// For each cell of the plan, true if it is done; none if that is not known here.
     pub done: Option<&'s [bool]>,
@@ -29,7 +28,7 @@ pub(super) fn text(sections: &[Section<'_>], estimate: &Estimate) -> String {
     heads.extend(["operations", "about"]);
     table.set_header(heads);
     let mut whole = Forecast::default();
-    for Section { title, request, plan, done } in sections {
+    for Section { run: PlannedRun { title, request, .. }, plan, done } in sections {
         let measured = || plan.iter().map(|p| &p.cell).filter(|cell| !cell.calibration);
         let is_left = |at: usize| done.is_none_or(|done| !done[at]);
         let left = plan.iter().enumerate().filter(|(at, planned)| {
@@ -42,7 +41,7 @@ pub(super) fn text(sections: &[Section<'_>], estimate: &Estimate) -> String {
         let operations: u64 = measured().filter_map(operations).sum();
         let count = |done: &[bool]| done.iter().filter(|done| **done).count().to_string();
         let mut row = vec![
-            (*title).to_string(),
+            title.clone(),
             request.workloads[0].suite.to_string(),
             engines.len().to_string(),
             request.trials.trials.to_string(),

@@ -1,20 +1,6 @@
-//! The published benchmark scripts: six sizes, three storage modes, three loops, and for each the
-//! number of lookups and updates.
+//! The numbers of operations of the published benchmark scripts, by size and storage mode.
 
 use assay_driver::{Profile, Storage};
-
-/// The numbers of rows, from small to large.
-pub const ROWS: [u64; 6] = [1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
-
-/// The number of times that each size is measured.
-pub const LOOPS: u32 = 3;
-
-/// The storage modes, in the order of the published sections, with their titles.
-pub const SECTIONS: [(Storage, &str); 3] = [
-    (Storage::Disk, "On-Disk Benchmark Test"),
-    (Storage::Ramdisk, "On-RamDisk Benchmark Test"),
-    (Storage::Memory, "In-Memory Benchmark Test"),
-];
 
 /// The numbers of operations that a script asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
