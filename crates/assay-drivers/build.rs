@@ -37,10 +37,12 @@ fn versions() {
     let lock = std::fs::read_to_string(lock).expect("the package has a Cargo.lock");
     for name in [
         "canopydb",
+        "dashmap",
         "fjall",
         "hashbrown",
         "heed",
         "librocksdb-sys",
+        "papaya",
         "persy",
         "redb",
         "rocksdb",

@@ -93,6 +93,10 @@ fn compiled_in() -> Vec<Box<dyn Driver>> {
         Box::new(maps::btreemap::driver()),
         #[cfg(feature = "maps")]
         Box::new(maps::hashbrown::driver()),
+        #[cfg(feature = "maps")]
+        Box::new(maps::dashmap::driver()),
+        #[cfg(feature = "maps")]
+        Box::new(maps::papaya::driver()),
         #[cfg(feature = "lode")]
         Box::new(lode::LodeDriver),
         #[cfg(feature = "sqlite")]

@@ -26,7 +26,7 @@ pub(crate) fn driver() -> MapDriver {
 }
 
 fn open(spec: &OpenSpec) -> Box<dyn Store> {
-    open_map!(spec, true, "std::collections::BTreeMap", BTreeMap)
+    open_map!(spec, true, "std::collections::BTreeMap", MapStore of BTreeMap)
 }
 
 impl<K, P> Map for BTreeMap<K, P>

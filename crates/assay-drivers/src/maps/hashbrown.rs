@@ -29,7 +29,7 @@ pub(crate) fn driver() -> MapDriver {
 }
 
 fn open(spec: &OpenSpec) -> Box<dyn Store> {
-    open_map!(spec, false, "hashbrown::HashMap, its default hasher", HashMap)
+    open_map!(spec, false, "hashbrown::HashMap, its default hasher", MapStore of HashMap)
 }
 
 impl<K, P> Map for HashMap<K, P>

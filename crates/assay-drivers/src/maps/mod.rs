@@ -1,12 +1,16 @@
-//! `btreemap` and `hashbrown`: Rust's own containers.
+//! Containers of Rust in memory: `btreemap` and `hashbrown`, and `dashmap` and `papaya`, which are
+//! made for threads ([`concurrent`]).
 //!
-//! Both are one map in memory. A single connection owns it while it lasts, so that no lock is taken
-//! for an operation; several share it under a read-write lock. Keys of at most eight bytes are one
+//! Of the first two, a single connection owns the map while it lasts, so that no lock is taken for
+//! an operation; several share it under a read-write lock. Keys of at most eight bytes are one
 //! word, others bytes in the order of the key; payloads of at most 64 bytes are in the map's own
 //! slots.
 
 pub(crate) mod btreemap;
+mod concurrent;
+pub(crate) mod dashmap;
 pub(crate) mod hashbrown;
+pub(crate) mod papaya;
 
 use std::ops::Bound;
 use std::sync::{PoisonError, RwLock, RwLockWriteGuard};
@@ -45,6 +49,12 @@ impl MapDriver {
             version,
             open,
         }
+    }
+
+    /// Returns the driver of a container that threads read and write at once.
+    fn for_threads(mut self) -> Self {
+        self.profile.concurrency = Concurrency::Concurrent;
+        self
     }
 }
 
@@ -404,7 +414,7 @@ pub(crate) use point_operations;
 
 /// Makes the store with the narrowest types that fit a schema.
 macro_rules! open_map {
-    ($spec:expr, $ordered:expr, $setting:expr, $map:ident) => {{
+    ($spec:expr, $ordered:expr, $setting:expr, $store:ident of $map:ident) => {{
         let spec: &OpenSpec = $spec;
         let words = WordKey::new(&spec.schema).map(|words| $crate::maps::WordCodec {
             words,
@@ -412,21 +422,20 @@ macro_rules! open_map {
             current: 0,
         });
         match (words, spec.schema.payload_size() / 8) {
-            (Some(codec), 1) => MapStore::<$map<u64, [[u8; 8]; 1]>>::boxed(codec, spec, $setting),
-            (Some(codec), 2) => MapStore::<$map<u64, [[u8; 8]; 2]>>::boxed(codec, spec, $setting),
-            (Some(codec), 3) => MapStore::<$map<u64, [[u8; 8]; 3]>>::boxed(codec, spec, $setting),
-            (Some(codec), 4) => MapStore::<$map<u64, [[u8; 8]; 4]>>::boxed(codec, spec, $setting),
-            (Some(codec), 5) => MapStore::<$map<u64, [[u8; 8]; 5]>>::boxed(codec, spec, $setting),
-            (Some(codec), 6) => MapStore::<$map<u64, [[u8; 8]; 6]>>::boxed(codec, spec, $setting),
-            (Some(codec), 7) => MapStore::<$map<u64, [[u8; 8]; 7]>>::boxed(codec, spec, $setting),
-            (Some(codec), 8) => MapStore::<$map<u64, [[u8; 8]; 8]>>::boxed(codec, spec, $setting),
-            (Some(codec), _) => MapStore::<$map<u64, Box<[u8]>>>::boxed(codec, spec, $setting),
+            (Some(codec), 1) => $store::<$map<u64, [[u8; 8]; 1]>>::boxed(codec, spec, $setting),
+            (Some(codec), 2) => $store::<$map<u64, [[u8; 8]; 2]>>::boxed(codec, spec, $setting),
+            (Some(codec), 3) => $store::<$map<u64, [[u8; 8]; 3]>>::boxed(codec, spec, $setting),
+            (Some(codec), 4) => $store::<$map<u64, [[u8; 8]; 4]>>::boxed(codec, spec, $setting),
+            (Some(codec), 5) => $store::<$map<u64, [[u8; 8]; 5]>>::boxed(codec, spec, $setting),
+            (Some(codec), 6) => $store::<$map<u64, [[u8; 8]; 6]>>::boxed(codec, spec, $setting),
+            (Some(codec), 7) => $store::<$map<u64, [[u8; 8]; 7]>>::boxed(codec, spec, $setting),
+            (Some(codec), 8) => $store::<$map<u64, [[u8; 8]; 8]>>::boxed(codec, spec, $setting),
+            (Some(codec), _) => $store::<$map<u64, Box<[u8]>>>::boxed(codec, spec, $setting),
             (None, _) => {
                 let order = KeyOrder::new(&spec.schema);
                 let current = vec![0; order.size()];
                 let codec = $crate::maps::BytesCodec { order, current };
-                MapStore::<$map<Box<[u8]>, Box<[u8]>>>::boxed(codec, spec, $setting)
-                    as Box<dyn Store>
+                $store::<$map<Box<[u8]>, Box<[u8]>>>::boxed(codec, spec, $setting) as Box<dyn Store>
             }
         }
     }};

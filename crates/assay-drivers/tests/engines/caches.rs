@@ -42,7 +42,7 @@ fn every_engine_has_the_cache_that_it_is_given_or_says_why_not() {
 /// The setting of an engine's cache, by its documentation, or why there is none.
 fn expected(id: &str, storage: Storage) -> &'static str {
     match (id, storage) {
-        ("stl-map" | "stl-hashmap" | "btreemap" | "hashbrown", _)
+        ("stl-map" | "stl-hashmap" | "btreemap" | "hashbrown" | "dashmap" | "papaya", _)
         | ("lode" | "sqlite" | "duckdb" | "crossdb", Storage::Memory) => "in memory",
         ("lmdb" | "mdbx" | "crossdb", _) => "mapped",
         ("null" | "tonbo", _) => "no setting",
