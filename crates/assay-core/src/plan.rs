@@ -142,6 +142,16 @@ impl Cell {
         LineKey(Self { trial: 0, cache_bytes, ..self.clone() })
     }
 
+    /// Returns the key that cells of one thing share, by any number of threads.
+    pub fn line_of_any_threads(&self) -> LineKey {
+        let mut cell = Self { threads: 0, ..self.clone() };
+        // Suites with an option of that name repeat the number there.
+        if let Some(options) = cell.options.as_object_mut() {
+            options.remove("threads");
+        }
+        cell.line()
+    }
+
     /// Returns a key that is equal for equal cells only.
     pub fn identity(&self) -> (LineKey, u32) {
         (self.line(), self.trial)

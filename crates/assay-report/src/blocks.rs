@@ -177,7 +177,7 @@ impl Line<'_> {
     }
 
     /// Returns a phase in all trials that have it.
-    fn phase<'l>(&'l self, name: &'l str) -> impl Iterator<Item = &'l Phase> {
+    pub(crate) fn phase<'l>(&'l self, name: &'l str) -> impl Iterator<Item = &'l Phase> {
         self.trials.iter().filter_map(move |trial| trial.measurement.phase(name))
     }
 

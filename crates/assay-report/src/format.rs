@@ -19,6 +19,19 @@ pub fn duration_ns(value: u64) -> String {
     scaled(value as f64, 1000.0, &[" ns", " µs", " ms", " s"])
 }
 
+/// Returns a speed-up as text: `0.70×`, `1.86×`, `12.3×`.
+pub fn times(value: f64) -> String {
+    match value {
+        many if many >= 9.995 => format!("{many:.1}×"),
+        few => format!("{few:.2}×"),
+    }
+}
+
+/// Returns a share as text: `93 %`.
+pub fn percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}
+
 /// Returns in words how a cell's work differs from that of others of its suite, and the memory that
 /// it was given by name.
 pub fn work(cell: &Cell) -> String {
@@ -99,6 +112,8 @@ mod tests {
         assert_eq!(bytes(0), "0 B");
         assert_eq!(duration_ns(1_200_000), "1.20 ms");
         assert_eq!(duration_ns(90_000_000_000), "90.0 s");
+        assert_eq!([times(0.7), times(9.99), times(12.34)], ["0.70×", "9.99×", "12.3×"]);
+        assert_eq!(percent(0.934), "93 %");
     }
 
     #[test]

@@ -15,4 +15,5 @@ mod palette;
 pub mod plot;
 pub mod rows;
 pub mod site;
+pub mod speed_up;
 pub mod table;

@@ -5,10 +5,11 @@ use assay_core::estimate::{Bounds, Estimate, Spread};
 use assay_core::run_file::{NO_TIME, RunFile, Status};
 
 use crate::blocks::{Block, Line, blocks};
-use crate::format::{bytes, duration_ns, engine, quantity, rows, work};
+use crate::format::{bytes, duration_ns, engine, percent, quantity, rows, times, work};
 use crate::latencies::{of_trials, percentiles};
 use crate::marks::{self, Legend, PhaseMarks, untested};
 use crate::rows::{Usage, plain_markdown as plain, status};
+use crate::speed_up::{SpeedUp, SpeedUps};
 
 /// Returns a run as Markdown.
 pub fn markdown(run: &RunFile) -> String {
@@ -17,6 +18,7 @@ pub fn markdown(run: &RunFile) -> String {
         heading(&mut out, block);
         let mut legend = Legend::default();
         rates(&mut out, block, &mut legend);
+        speed_ups(&mut out, block);
         latencies(&mut out, block);
         below(&mut out, block, &legend);
     }
@@ -96,6 +98,35 @@ fn with_spread(rate: &Estimate, signs: &str) -> String {
         Spread::Interval(bounds) => format!("{value} (95 %: {})", between(bounds)),
         Spread::Range(bounds) => format!("{value} (range: {})", between(bounds)),
         Spread::Unknown => value,
+    }
+}
+
+/// Adds the table of speed-ups, if the engines had several numbers of threads.
+fn speed_ups(out: &mut String, block: &Block<'_>) {
+    let (all, phases) = (SpeedUps::of(block), block.phases());
+    let mut rows = String::new();
+    for line in &block.lines {
+        let of_line = all.of_line(line);
+        let found: Vec<_> = phases.iter().map(|phase| of_line.of_phase(phase)).collect();
+        let Some(any) = found.iter().flatten().next() else { continue };
+        let texts = found.iter().map(|found| found.as_ref().map_or_else(dash, speed_up));
+        let texts: Vec<_> = texts.collect();
+        let (id, threads) = (plain(&engine(line.cell())), any.threads);
+        rows += &format!("| {id} | {threads} | {} | {} |\n", any.fewest, texts.join(" | "));
+    }
+    if !rows.is_empty() {
+        let heads: Vec<_> = phases.iter().map(|phase| plain(phase)).collect();
+        *out += &format!("\n| speed-up of | threads | against | {} |\n", heads.join(" | "));
+        *out += &format!("|---|---:|---:|{}\n{rows}", "---:|".repeat(phases.len()));
+    }
+}
+
+/// Returns a speed-up with its efficiency, and its interval.
+fn speed_up(of: &SpeedUp) -> String {
+    let value = format!("{}, {}", times(of.times), percent(of.efficiency()));
+    match of.interval {
+        Some(Bounds { low, high }) => format!("{value} (95 %: {} – {})", times(low), times(high)),
+        None => value,
     }
 }
 

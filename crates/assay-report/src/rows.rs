@@ -11,6 +11,7 @@ use crate::blocks::{Line, blocks};
 use crate::format::{engine, work};
 use crate::latencies::of_trials;
 use crate::marks::{self, Marked, PhaseMarks};
+use crate::speed_up::{SpeedUp, SpeedUps};
 
 /// One phase of one engine, or the latencies of one kind of operation in it.
 #[derive(Clone, Debug)]
@@ -67,6 +68,8 @@ pub struct Row {
     pub written_bytes: Option<u64>,
     /// Time to close the store.
     pub close_ns: Option<u64>,
+    /// The speed-up against the engine's fewest threads.
+    pub speed_up: Option<SpeedUp>,
     /// The latencies of the operations of one kind.
     pub latency: Option<Latency>,
 }
@@ -81,7 +84,7 @@ pub struct Rounds {
 }
 
 /// The names of the columns, as CSV has them.
-pub const COLUMNS: [&str; 41] = [
+pub const COLUMNS: [&str; 46] = [
     "suite",
     "work",
     "storage",
@@ -112,6 +115,11 @@ pub const COLUMNS: [&str; 41] = [
     "held_most",
     "marks",
     "marks_say",
+    "speed_up",
+    "speed_up_low",
+    "speed_up_high",
+    "fewest_threads",
+    "efficiency",
     "operation",
     "latency_count",
     "mean_ns",
@@ -127,10 +135,12 @@ pub const COLUMNS: [&str; 41] = [
 
 impl Row {
     /// Returns the values, in the order of [`COLUMNS`]; unknown values are empty.
-    pub fn values(&self) -> [String; 41] {
+    pub fn values(&self) -> [String; 46] {
         let number = |value: Option<f64>| value.map_or_else(String::new, |v| format!("{v:.1}"));
         let bounds = self.rate.and_then(|rate| rate.spread.bounds());
         let count = |value: Option<u64>| value.map_or_else(String::new, |v| v.to_string());
+        let share = |value: Option<f64>| value.map_or_else(String::new, |v| format!("{v:.3}"));
+        let speed_up = |of: fn(&SpeedUp) -> Option<f64>| share(self.speed_up.as_ref().and_then(of));
         let latency = |of: fn(&Latency) -> Option<u64>| count(self.latency.as_ref().and_then(of));
         let marks = |of: fn(&Marked) -> &str| self.marks.iter().map(of).collect::<Vec<_>>();
         [
@@ -151,7 +161,7 @@ impl Row {
             self.rate.map_or("", |rate| rate.spread.kind()).into(),
             count(self.rounds.map(|rounds| rounds.all as u64)),
             count(self.rounds.map(|rounds| rounds.disturbed as u64)),
-            self.timed_share.map_or_else(String::new, |share| format!("{share:.3}")),
+            share(self.timed_share),
             number(self.rate_of_cpu),
             self.trials.to_string(),
             count(self.memory_bytes),
@@ -164,6 +174,11 @@ impl Row {
             self.held_most.map_or_else(String::new, |most| format!("{most:.4}")),
             marks(|marked| marked.mark.id()).join(" "),
             marks(|marked| &marked.text).join("; "),
+            speed_up(|of| Some(of.times)),
+            speed_up(|of| Some(of.interval?.low)),
+            speed_up(|of| Some(of.interval?.high)),
+            count(self.speed_up.map(|of| of.fewest.into())),
+            speed_up(|of| Some(of.efficiency())),
             self.operation.clone(),
             latency(|latency| Some(latency.count)),
             number(self.latency.as_ref().map(|latency| latency.mean_ns)),
@@ -185,7 +200,9 @@ pub fn of_run(run: &RunFile) -> Vec<Row> {
     for block in blocks(run) {
         let phases = block.phases();
         let marks: Vec<_> = phases.iter().map(|phase| PhaseMarks::of(&block, phase)).collect();
+        let speed_ups = SpeedUps::of(&block);
         for line in &block.lines {
+            let speed_ups = speed_ups.of_line(line);
             if line.trouble().is_some() {
                 all.push(Row::of(line, ""));
                 continue;
@@ -195,7 +212,8 @@ pub fn of_run(run: &RunFile) -> Vec<Row> {
                 let is_told = line.is_without_time(phase) || line.not_offered(phase).is_some();
                 if rate.is_some() || is_told {
                     let of_figure = rate.map(|rate| marks.of_figure(line, &rate));
-                    let mut row = Row::of(line, phase);
+                    let speed_up = speed_ups.of_phase(phase);
+                    let mut row = Row { speed_up, ..Row::of(line, phase) };
                     row.marks.extend(of_figure.unwrap_or_default());
                     all.push(row);
                 }
@@ -248,6 +266,7 @@ impl Row {
             disk_bytes: usage.disk_bytes,
             written_bytes: usage.written_bytes,
             close_ns: usage.close_ns,
+            speed_up: None,
             latency: None,
         }
     }

@@ -15,6 +15,7 @@ use crate::format::work;
 use crate::latencies::{CURVE, Point, curve, p99_points, throughput_points};
 use crate::marks::{Mark, Marked, PhaseMarks, of_line as marks_of};
 use crate::palette::Look;
+use crate::speed_up::{self, SpeedUp, SpeedUps};
 
 /// An engine and a workload, all trials together.
 #[derive(Serialize)]
@@ -84,6 +85,9 @@ pub(crate) struct PhaseData {
     /// Operations for a second of processor time of the whole process.
     #[serde(skip_serializing_if = "Option::is_none")]
     per_cpu_second: Option<f64>,
+    /// The speed-up against the engine's fewest threads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    speed_up: Option<SpeedUpData>,
     /// The reason why the rate is missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<usize>,
@@ -92,6 +96,24 @@ pub(crate) struct PhaseData {
     /// Operations per second and 99th percentile in microseconds by seconds; the first trial's.
     #[serde(skip_serializing_if = "Option::is_none")]
     timeline: Option<TimelineData>,
+}
+
+#[derive(Serialize)]
+struct SpeedUpData {
+    fewest: u32,
+    times: f64,
+    efficiency: f64,
+    /// The ends of the 95 % interval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interval: Option<(f64, f64)>,
+}
+
+impl From<SpeedUp> for SpeedUpData {
+    fn from(of: SpeedUp) -> Self {
+        let SpeedUp { fewest, times, interval, .. } = of;
+        let interval = interval.map(|Bounds { low, high }| (low, high));
+        Self { fewest, times, efficiency: of.efficiency(), interval }
+    }
 }
 
 #[derive(Serialize)]
@@ -136,9 +158,10 @@ pub(super) fn of_run(
     let mut lines = Vec::new();
     for block in blocks(run) {
         let marks = block.phases().into_iter().map(|name| (name, PhaseMarks::of(&block, name)));
-        let marks: AllMarks<'_> = marks.collect();
+        let (marks, speed_ups) = (marks.collect(), SpeedUps::of(&block));
         for line in &block.lines {
-            lines.push(of_line(line, &marks, at, places, looks));
+            let of_line = OfLine { marks: &marks, speed_ups: speed_ups.of_line(line), run: at };
+            lines.push(line_data(line, &of_line, places, looks));
         }
     }
     lines
@@ -147,10 +170,16 @@ pub(super) fn of_run(
 /// The marks of the figures of each phase of a block.
 type AllMarks<'b> = HashMap<&'b str, PhaseMarks<'b>>;
 
-fn of_line(
-    line: &Line<'_>,
-    marks: &AllMarks<'_>,
+/// The parts of a line's data that need its block and its run.
+struct OfLine<'b> {
+    marks: &'b AllMarks<'b>,
+    speed_ups: speed_up::OfLine<'b>,
     run: usize,
+}
+
+fn line_data(
+    line: &Line<'_>,
+    of_line: &OfLine<'_>,
     places: &mut Places,
     looks: &HashMap<&EngineRef, Look>,
 ) -> LineData {
@@ -159,7 +188,7 @@ fn of_line(
     let usage = crate::rows::Usage::of(line);
     let settings = measurement.settings.iter().cloned().map(|text| places.text(text)).collect();
     LineData {
-        run,
+        run: of_line.run,
         engine: places.engine(cell, looks),
         suite: cell.suite.clone(),
         work: work(cell),
@@ -180,7 +209,7 @@ fn of_line(
         disk_bytes: usage.disk_bytes,
         written_bytes: usage.written_bytes,
         close_ns: usage.close_ns,
-        phases: phases(line, marks, places),
+        phases: phases(line, of_line, places),
     }
 }
 
@@ -195,7 +224,7 @@ fn trouble(status: &Status) -> (&'static str, String) {
     }
 }
 
-fn phases(line: &Line<'_>, marks: &AllMarks<'_>, places: &mut Places) -> Vec<PhaseData> {
+fn phases(line: &Line<'_>, of_line: &OfLine<'_>, places: &mut Places) -> Vec<PhaseData> {
     let mut names = Distinct::default();
     for trial in &line.trials {
         trial.measurement.phases.iter().for_each(|phase| names.add(phase.name.as_str()));
@@ -218,11 +247,12 @@ fn phases(line: &Line<'_>, marks: &AllMarks<'_>, places: &mut Places) -> Vec<Pha
             spread: estimate.and_then(|estimate| estimate.spread.bounds()).map(ends),
             threads: of_trials.first().map_or(line.cell().threads, |phase| phase.threads),
             marks: rate
-                .zip(marks.get(name))
+                .zip(of_line.marks.get(name))
                 .map_or_else(Vec::new, |(rate, of)| mark_data(of.of_figure(line, &rate), places)),
             timed_share: rate.and_then(|rate| rate.timed_share),
             per_cpu_second: rate.and_then(|rate| rate.operations_per_cpu_second),
             is_interval: estimate.is_some_and(|estimate| estimate.interval().is_some()),
+            speed_up: of_line.speed_ups.of_phase(name).map(SpeedUpData::from),
             why: why.map(|why| places.text(why.into())),
             latencies: latencies(&of_trials),
             timeline: of_trials.first().and_then(|phase| timeline(phase)),

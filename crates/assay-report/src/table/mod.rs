@@ -6,6 +6,7 @@ mod details;
 pub(crate) mod grid;
 mod latency;
 mod ranking;
+mod speed_up;
 
 use std::collections::{HashMap, HashSet};
 
@@ -126,6 +127,7 @@ impl Drawing<'_, '_> {
             let figures = self.figures(&groups, &phases);
             Grid { titles, figures, groups: first_lines(&groups) }.draw(out, view.width);
         }
+        speed_up::draw(out, block, &groups, &phases, view);
         latency::draw(out, &groups, view);
         if view.details {
             details::of_lines(out, &groups, &phases, view.width);

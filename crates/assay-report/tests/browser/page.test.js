@@ -439,6 +439,34 @@ test("several threads take turns in no figure: each operation's time is a thread
   await close(page);
 });
 
+test("speed-up and efficiency are against the fewest threads of an engine", async () => {
+  const run = measured();
+  const cells = run.cells.filter(
+    ({ cell }) => cell.engine === "lode" && cell.storage === "memory" && cell.rows === 500,
+  );
+  const by = (threads, ns) =>
+    structuredClone(cells).map((one) => {
+      Object.assign(one.cell, { threads, options: { ...one.cell.options, threads: [threads] } });
+      for (const phase of one.measurement.phases) {
+        phase.threads = threads;
+        phase.rounds = [{ operations: 1_000_000, time_ns: ns * 1_000_000 }];
+      }
+      return one;
+    });
+  run.cells = [...by(4, 40), ...by(2, 50), ...by(1, 60)];
+  run.planned_cells = run.cells.length;
+  const page = await open(pageOf([run], "speed-up"));
+  await openSection(page, "speedup");
+  const lines = await texts(page, "#speedup tbody tr");
+  assert.equal(lines.length, 8, "four operations, by two and four threads");
+  const words = lines.slice(0, 2).map((line) => line.split(/\s+/).join(" "));
+  assert.deepEqual(words, ["insert lode 2 : 1 1.20× – 60 %", "insert lode 4 : 1 1.50× – 38 %"]);
+  await page.locator("#matrix tbody tr").nth(2).locator("td").hover();
+  const said = await page.locator("#detail").innerText();
+  assert.match(said, /1\.50× the rate of 1 thread, efficiency 38 %\n/);
+  await close(page);
+});
+
 test("what a link asks for and the rest of it excludes is said, not dropped", async () => {
   const [run, other] = [measured(), measured()];
   other.environment.kernel = "another";

@@ -2,6 +2,7 @@
 
 mod latencies;
 mod marks;
+mod speed_up;
 mod table;
 
 use std::collections::BTreeMap;

@@ -27,6 +27,9 @@ const times = orDash((value) => {
   return value > 0 ? `1/${Math.round(1 / value).toLocaleString("en")}` : "0×";
 });
 
+/** A speed-up: `0.70×`, `1.86×`, `12.3×`. */
+const factors = orDash((value) => value.toFixed(value >= 9.995 ? 1 : 2) + "×");
+
 /** A number of rows as the command line takes it: `100k`, `10m`. */
 function rowCount(rows) {
   if (rows >= 1e6 && rows % 1e6 === 0) return rows / 1e6 + "m";

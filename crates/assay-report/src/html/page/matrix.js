@@ -211,6 +211,13 @@ function spreadOf({ spread, is_interval: isInterval }, { trials }) {
   return `${what} ${quantity(spread[0])} – ${quantity(spread[1])} /s, ${plural(trials, "trial")}`;
 }
 
+/** The speed-up of a figure in words. */
+function speedUpOf({ fewest, times: factor, efficiency, interval }) {
+  const ends = interval ? `, 95 % interval ${factors(interval[0])} – ${factors(interval[1])}` : "";
+  const of = `${factors(factor)} the rate of ${plural(fewest, "thread")}`;
+  return `${of}, efficiency ${Math.round(efficiency * 100)} %${ends}`;
+}
+
 /** All that is known of a cell, as lines. */
 function describe({ row, column, cell, base }) {
   const { name: title } = DATA.engines[column.engine];
@@ -241,6 +248,8 @@ function describe({ row, column, cell, base }) {
       el("span", {}, `${times(cell.ns / reference)} the time of `, name(DATA.engines[base].name)),
     );
   }
+  const speedUp = phase.speed_up;
+  if (speedUp) lines.push(el("span", {}, speedUpOf(speedUp)));
   const asked = line.level !== line.wanted ? ` (asked for: ${line.wanted})` : "";
   lines.push(
     el(

@@ -32,6 +32,36 @@ function plainTable(title, heads, rows, words) {
   );
 }
 
+/** Speed-up and efficiency of engines with several numbers of threads. */
+function speedUps(shown) {
+  const found = [];
+  for (const [title, rows] of grouped(shown, "threads")) {
+    for (const { engine } of shown.columns.ranked) {
+      for (const { threads, cells } of rows) {
+        const speedUp = cells.get(engine)?.phase?.speed_up;
+        if (speedUp) found.push({ title, engine, threads, speedUp });
+      }
+    }
+  }
+  if (!found.length) return null;
+  const heads = ["operation", "engine", "threads", "speed-up", "95 % interval", "efficiency"];
+  const rows = found.map(({ title, engine, threads, speedUp }) => [
+    title,
+    DATA.engines[engine].name,
+    `${threads} : ${speedUp.fewest}`,
+    factors(speedUp.times),
+    speedUp.interval ? speedUp.interval.map(factors).join(" – ") : "–",
+    `${Math.round(speedUp.efficiency * 100)} %`,
+  ]);
+  const note =
+    "Speed-up is the rate ÷ the rate of the engine's fewest threads; " +
+    "efficiency is the speed-up ÷ the ratio of threads.";
+  return () => [
+    el("p", { class: "note" }, note),
+    plainTable("Speed-up by threads", heads, rows, 2),
+  ];
+}
+
 /** Memory, disk, bytes written and the time to close. */
 function space(shown) {
   if (!shown.columns.ranked.length) return null;
@@ -180,6 +210,7 @@ const SECTIONS = [
     title: "Curves over threads",
     of: curvesOver("threads", { scale: "values", label: "threads", show: String }),
   },
+  { id: "speedup", title: "Speed-up by threads", of: speedUps },
   { id: "latency", title: "Latency percentiles", of: latencies },
   { id: "time", title: "Over time", of: overTime },
   { id: "published", title: "As the suite publishes it", of: published },
