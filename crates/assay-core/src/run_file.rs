@@ -355,6 +355,13 @@ impl Round {
 }
 
 impl Phase {
+    /// Returns the phase's name without its number of threads: with several numbers in one cell, it
+    /// is at the end.
+    pub fn work(&self) -> &str {
+        let end = format!(" ({} threads)", self.threads);
+        self.name.strip_suffix(&end).unwrap_or(&self.name)
+    }
+
     /// Returns the rates of all rounds; empty if one of them was too short for the clock, since the
     /// others would be the slow ones.
     pub fn rates(&self) -> Vec<f64> {

@@ -9,7 +9,7 @@ use crate::format::{bytes, duration_ns, engine, percent, quantity, rows, times, 
 use crate::latencies::{of_trials, percentiles};
 use crate::marks::{self, Legend, PhaseMarks, untested};
 use crate::rows::{Usage, plain_markdown as plain, status};
-use crate::speed_up::{SpeedUp, SpeedUps};
+use crate::speed_up::{SpeedUp, Table};
 
 /// Returns a run as Markdown.
 pub fn markdown(run: &RunFile) -> String {
@@ -103,21 +103,17 @@ fn with_spread(rate: &Estimate, signs: &str) -> String {
 
 /// Adds the table of speed-ups, if the engines had several numbers of threads.
 fn speed_ups(out: &mut String, block: &Block<'_>) {
-    let (all, phases) = (SpeedUps::of(block), block.phases());
-    let mut rows = String::new();
-    for line in &block.lines {
-        let of_line = all.of_line(line);
-        let found: Vec<_> = phases.iter().map(|phase| of_line.of_phase(phase)).collect();
-        let Some(any) = found.iter().flatten().next() else { continue };
-        let texts = found.iter().map(|found| found.as_ref().map_or_else(dash, speed_up));
+    let lines: Vec<_> = block.lines.iter().collect();
+    let phases = block.phases();
+    let Some(Table { works, rows }) = Table::of(block, &lines, &phases) else { return };
+    let heads: Vec<_> = works.iter().map(|work| plain(work)).collect();
+    *out += &format!("\n| speed-up of | threads | against | {} |\n", heads.join(" | "));
+    *out += &format!("|---|---:|---:|{}\n", "---:|".repeat(works.len()));
+    for row in rows {
+        let texts = works.iter().map(|work| row.of_work(work).map_or_else(dash, speed_up));
         let texts: Vec<_> = texts.collect();
-        let (id, threads) = (plain(&engine(line.cell())), any.threads);
-        rows += &format!("| {id} | {threads} | {} | {} |\n", any.fewest, texts.join(" | "));
-    }
-    if !rows.is_empty() {
-        let heads: Vec<_> = phases.iter().map(|phase| plain(phase)).collect();
-        *out += &format!("\n| speed-up of | threads | against | {} |\n", heads.join(" | "));
-        *out += &format!("|---|---:|---:|{}\n{rows}", "---:|".repeat(phases.len()));
+        let id = plain(&engine(row.line.cell()));
+        *out += &format!("| {id} | {} | {} | {} |\n", row.threads, row.fewest, texts.join(" | "));
     }
 }
 

@@ -1,19 +1,21 @@
-//! Speed-up by threads: an engine's rate, divided by its rate with the fewest threads.
+//! Speed-up by threads: an engine's rate, divided by its rate with the fewest threads. The numbers
+//! of threads are those of cells, or of phases in one cell.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use assay_core::estimate::Bounds;
 use assay_core::plan::LineKey;
 use assay_core::ratio::Ratio;
+use assay_core::run_file::Phase;
 
-use crate::blocks::{Block, Line};
+use crate::blocks::{Block, Distinct, Line};
 
 /// The speed-up of a line in a phase.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SpeedUp {
-    /// The fewest threads with which the engine did the phase.
+    /// The fewest threads with which the engine did the phase's work.
     pub fewest: u32,
-    /// The threads of the line.
+    /// The threads of the phase.
     pub threads: u32,
     /// The line's rate ÷ the rate of the fewest threads.
     pub times: f64,
@@ -38,17 +40,13 @@ impl<'b> SpeedUps<'b> {
         for line in &block.lines {
             lines.entry(line.cell().line_of_any_threads()).or_default().push(line);
         }
-        lines.retain(|_, of| of.len() > 1);
         lines.values_mut().for_each(|of| of.sort_by_key(|line| line.cell().threads));
         Self(lines)
     }
 
     /// Returns the speed-ups of a line.
     pub fn of_line<'s>(&'s self, line: &'s Line<'s>) -> OfLine<'s> {
-        let lines = match self.0.is_empty() {
-            true => None,
-            false => self.0.get(&line.cell().line_of_any_threads()),
-        };
+        let lines = self.0.get(&line.cell().line_of_any_threads());
         OfLine { line, lines: lines.map_or(&[], Vec::as_slice) }
     }
 }
@@ -63,27 +61,101 @@ pub struct OfLine<'s> {
 impl OfLine<'_> {
     /// Returns the speed-up in a phase; none for the fewest threads, and if a figure is missing.
     pub fn of_phase(&self, phase: &str) -> Option<SpeedUp> {
-        let mut with_figures =
-            self.lines.iter().filter_map(|line| Some((line, of_all_threads(line, phase)?)));
-        let (base, of_base) = with_figures.next()?;
-        let (fewest, threads) = (base.cell().threads, self.line.cell().threads);
-        if threads <= fewest {
+        let own = Figures::of(self.line, phase)?;
+        let all = self.lines.iter().flat_map(|line| of_work(line, own.work));
+        let base = all.min_by_key(|figures| figures.threads)?;
+        if own.threads <= base.threads {
             return None;
         }
-        let ratio = Ratio::welch(&of_base, &of_all_threads(self.line, phase)?)?;
+        let ratio = Ratio::welch(&base.trials, &own.trials)?;
         let interval = ratio.test.map(|test| test.interval);
+        let (fewest, threads) = (base.threads, own.threads);
         Some(SpeedUp { fewest, threads, times: ratio.value, interval })
     }
 }
 
-/// Returns a phase's figures by trial; none if the line has no rate there, or not all of the cell's
-/// threads took part, such as in a load by one thread.
-fn of_all_threads(line: &Line<'_>, phase: &str) -> Option<Vec<f64>> {
-    if line.trouble().is_some() || line.is_without_time(phase) {
-        return None;
+/// The figures of a line's phase.
+struct Figures<'l> {
+    /// The phase's name without its number of threads.
+    work: &'l str,
+    /// The threads that worked at once.
+    threads: u32,
+    /// The figure of each trial.
+    trials: Vec<f64>,
+}
+
+impl<'l> Figures<'l> {
+    /// Returns the figures of a phase; none if the line has no rate there.
+    fn of(line: &'l Line<'_>, phase: &'l str) -> Option<Self> {
+        if line.trouble().is_some() || line.is_without_time(phase) {
+            return None;
+        }
+        let first = line.phase(phase).next()?;
+        let trials: Vec<_> = line.phase(phase).filter_map(Phase::trial_rate).collect();
+        let Phase { threads, .. } = *first;
+        (!trials.is_empty()).then_some(Self { work: first.work(), threads, trials })
     }
-    let phases: Vec<_> = line.phase(phase).collect();
-    let is_whole = phases.iter().all(|phase| phase.threads == line.cell().threads);
-    let figures: Vec<_> = phases.iter().filter_map(|phase| phase.trial_rate()).collect();
-    (is_whole && !figures.is_empty()).then_some(figures)
+}
+
+/// Returns the figures of all phases of a line that do some work.
+fn of_work<'l>(line: &'l Line<'_>, work: &'l str) -> Vec<Figures<'l>> {
+    let mut names = Distinct::default();
+    let phases = line.trials.iter().flat_map(|trial| &trial.measurement.phases);
+    phases.filter(|phase| phase.work() == work).for_each(|phase| names.add(phase.name.as_str()));
+    names.in_order.into_iter().filter_map(|name| Figures::of(line, name)).collect()
+}
+
+/// A table of the speed-ups of a block.
+pub(crate) struct Table<'b> {
+    /// The works, without their numbers of threads: a column each.
+    pub(crate) works: Vec<&'b str>,
+    /// The rows, those of an engine together.
+    pub(crate) rows: Vec<Row<'b>>,
+}
+
+/// The speed-ups of a line with one number of threads.
+pub(crate) struct Row<'b> {
+    pub(crate) line: &'b Line<'b>,
+    pub(crate) fewest: u32,
+    pub(crate) threads: u32,
+    of_works: Vec<(&'b str, SpeedUp)>,
+}
+
+impl Row<'_> {
+    /// Returns the speed-up in a work.
+    pub(crate) fn of_work(&self, work: &str) -> Option<&SpeedUp> {
+        self.of_works.iter().find(|(of, _)| *of == work).map(|(_, speed_up)| speed_up)
+    }
+}
+
+impl<'b> Table<'b> {
+    /// Returns the table of some lines of a block; none without speed-ups.
+    pub(crate) fn of(
+        block: &Block<'_>,
+        lines: &[&'b Line<'b>],
+        phases: &[&'b str],
+    ) -> Option<Self> {
+        let all = SpeedUps::of(block);
+        let mut places = HashMap::new();
+        let mut works = Distinct::default();
+        let mut rows: Vec<Row<'b>> = Vec::new();
+        for line in lines {
+            let next = places.len();
+            places.entry(&line.cell().engine).or_insert(next);
+            let of_line = all.of_line(line);
+            let mut of_threads = BTreeMap::new();
+            for phase in phases {
+                let Some(speed_up) = of_line.of_phase(phase) else { continue };
+                let work = line.phase(phase).next().map_or(*phase, Phase::work);
+                works.add(work);
+                let SpeedUp { fewest, threads, .. } = speed_up;
+                let row = of_threads.entry((threads, fewest));
+                row.or_insert_with(Vec::new).push((work, speed_up));
+            }
+            let row = |((threads, fewest), of_works)| Row { line, fewest, threads, of_works };
+            rows.extend(of_threads.into_iter().map(row));
+        }
+        rows.sort_by_key(|row| places[&row.line.cell().engine]);
+        (!rows.is_empty()).then_some(Self { works: works.in_order, rows })
+    }
 }

@@ -158,7 +158,8 @@ pub(super) fn of_run(
     let mut lines = Vec::new();
     for block in blocks(run) {
         let marks = block.phases().into_iter().map(|name| (name, PhaseMarks::of(&block, name)));
-        let (marks, speed_ups) = (marks.collect(), SpeedUps::of(&block));
+        let marks: AllMarks<'_> = marks.collect();
+        let speed_ups = SpeedUps::of(&block);
         for line in &block.lines {
             let of_line = OfLine { marks: &marks, speed_ups: speed_ups.of_line(line), run: at };
             lines.push(line_data(line, &of_line, places, looks));

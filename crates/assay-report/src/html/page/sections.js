@@ -37,9 +37,9 @@ function speedUps(shown) {
   const found = [];
   for (const [title, rows] of grouped(shown, "threads")) {
     for (const { engine } of shown.columns.ranked) {
-      for (const { threads, cells } of rows) {
-        const speedUp = cells.get(engine)?.phase?.speed_up;
-        if (speedUp) found.push({ title, engine, threads, speedUp });
+      for (const { cells } of rows) {
+        const phase = cells.get(engine)?.phase;
+        if (phase?.speed_up) found.push({ title, engine, ...phase, speedUp: phase.speed_up });
       }
     }
   }
