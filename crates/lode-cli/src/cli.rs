@@ -33,7 +33,7 @@ table, entry or property; 3 a \
 file, a directory or the machine does not allow it, or the database is open elsewhere; 128 and its \
 number a signal ended it: 130 SIGINT, 143 SIGTERM, 129 SIGHUP.")]
 pub(crate) struct CommandLine {
-    /// The most memory for pages, snapshots and transactions: bytes, or with K, M or G [default:
+    /// Most memory for pages, snapshots and transactions, in bytes or with K, M or G [default:
     /// half of what the process may take up]
     #[arg(long, global = true, value_name = "BYTES", value_parser = bytes,
           allow_negative_numbers = true)]

@@ -52,7 +52,7 @@ pub struct Options {
           conflicts_with_all = ["load", "rows"])]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub insert: Option<u64>,
-    /// Open the store with this number of rows that an earlier run left; 0 with -H prints only the
+    /// Open the store that an earlier run left, with this number of rows; 0 with -H prints only the
     /// header
     #[arg(short, long, value_name = "COUNT", value_parser = count::parse)]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -71,8 +71,8 @@ pub struct Options {
           conflicts_with = "rows")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load: Option<u64>,
-    /// Numbers of threads that divide the rows of each phase, separated by commas; -l loads with
-    /// one
+    /// Numbers of threads, separated by commas; they divide the rows of each phase, but -l loads
+    /// with one
     #[arg(short, long, value_name = "THREADS", value_delimiter = ',', default_value = "1")]
     pub threads: Vec<Threads>,
     /// Visit rows in order [default: at random]

@@ -116,8 +116,8 @@ pub(crate) use words;
 /// The clock, for suites whose operations can be prepared before a round.
 #[derive(Args, Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Continuous {
-    /// Prepare the operations of a round before it and check their results after it, so that the
-    /// clock never stops in a round; needs memory for both
+    /// Never stop the clock in a round: prepare all its operations before and check all results
+    /// after, which needs memory for both
     #[arg(long, help_heading = MEASURING)]
     pub continuous: bool,
 }
@@ -132,8 +132,8 @@ impl Continuous {
 /// Repeats, for suites with rounds that can be done again.
 #[derive(Args, Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct MostRepeats {
-    /// Most rounds of a phase to repeat because other processes took the worker's processor; rounds
-    /// that fill or empty a store, or have a cold page cache, are never repeated
+    /// Repeat at most this many rounds of a phase that other processes disturbed; never rounds that
+    /// fill or empty a store, or start with a cold page cache
     #[arg(long, value_name = "COUNT", value_parser = count::parse_repeats,
           default_value = "5", help_heading = MEASURING)]
     pub repeats: u32,

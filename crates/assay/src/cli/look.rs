@@ -10,7 +10,7 @@ use super::help::OUTPUT;
 #[derive(Args, Clone)]
 pub(crate) struct Look {
     /// Print also intervals, the suite's own statistic, memory, space, bytes written, time to
-    /// close, settings, the machine and its faults
+    /// close, settings, the machine and its warnings
     #[arg(long, help_heading = OUTPUT)]
     pub details: bool,
     /// Use colours and bold figures: auto does on a terminal, unless NO_COLOR is set

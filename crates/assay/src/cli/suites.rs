@@ -22,7 +22,7 @@ pub(crate) struct Common {
     /// that can]
     #[arg(short, long, value_name = "ENGINE", value_delimiter = ',', help_heading = ENGINES)]
     pub engine: Vec<String>,
-    /// Bind the work to these processors, such as 0-1,3; threads share them in turn
+    /// Bind the work to these processors, such as 0-1,3, and each thread to the next of them
     #[arg(short, long, value_name = "CPU", value_delimiter = ',', value_parser = count::parse_cpus,
           help_heading = MEASURING)]
     pub cpu: Vec<count::Cpus>,
@@ -80,8 +80,8 @@ pub(crate) struct Trials {
     #[arg(long, value_name = "COUNT", value_parser = count::parse_trials, default_value = "1",
           help_heading = MEASURING)]
     pub trials: u32,
-    /// Repeat an engine until the 95 % interval of every phase is within this much of its figure on
-    /// its wider side, such as 2%, after two trials in a row; at least 6 trials
+    /// Repeat an engine until, after two trials in a row, the wider side of each phase's 95 %
+    /// interval is at most this share of the figure, such as 2%; at least 6 trials
     #[arg(long, value_name = "PERCENT", value_parser = count::parse_percent,
           help_heading = MEASURING)]
     pub until_ci: Option<f64>,

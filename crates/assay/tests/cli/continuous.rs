@@ -55,6 +55,6 @@ fn suites_without_it_refuse_it_and_have_it_not_in_their_help() {
         assert!(!help.contains("--continuous"), "{suite}: {help}");
     }
     for suite in ["crossbench", "nudb", "tonbo-write"] {
-        bench.helps(&format!("run {suite}"), "the clock never stops in a round");
+        bench.helps(&format!("run {suite}"), "Never stop the clock in a round");
     }
 }

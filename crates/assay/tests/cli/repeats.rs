@@ -109,6 +109,6 @@ fn suites_that_only_fill_and_empty_have_no_repeats() {
     bench.refuses("run ycsb --repeats 1001", 2, &["--repeats", "1000"]);
     assert!(!bench.succeeds("run tonbo-write --help").stdout.contains("--repeats"));
     for suite in ["crossbench", "nudb", "skvdb", "tonbo-read", "tonbo-micro", "ycsb"] {
-        bench.helps(&format!("run {suite}"), "--repeats <COUNT> Most rounds of a phase");
+        bench.helps(&format!("run {suite}"), "--repeats <COUNT> Repeat at most this many rounds");
     }
 }

@@ -31,23 +31,23 @@ Examples:
   lode export zoo animal names.csv --columns id,name --limit 100
   lode export zoo animal - --format csv --delimiter ';' | sort")]
 pub(crate) struct ExportArgs {
-    /// The directory of the database
+    /// Directory of the database
     pub dir: PathBuf,
-    /// The table
+    /// Name of the table
     pub table: String,
-    /// The file, or - for standard output
+    /// File to write, or - for standard output
     #[arg(required_unless_present = "delta")]
     pub file: Option<PathBuf>,
-    /// A Delta table instead of a file: a folder, or s3://BUCKET/PREFIX
+    /// Delta table to write instead of a file: a folder, or s3://BUCKET/PREFIX
     #[arg(long, value_name = "TARGET", conflicts_with_all = ["file", "format"])]
     pub delta: Option<String>,
-    /// The format, whatever the name of the file
+    /// Format of the file [default: by the end of its name]
     #[arg(long, value_enum)]
     pub format: Option<Format>,
-    /// Only these columns, in this order, with commas between them [default: all]
+    /// Export only these columns, in this order, separated by commas [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub columns: Vec<String>,
-    /// At most this many records
+    /// Export at most this many records
     #[arg(long, value_name = "RECORDS")]
     pub limit: Option<u64>,
     /// Compression of values [default: zstd for Parquet, snappy for Delta,
@@ -57,7 +57,7 @@ pub(crate) struct ExportArgs {
     /// Write times of CSV as 2024-02-29T12:30:00Z, instead of as microseconds since 1970
     #[arg(long)]
     pub iso_times: bool,
-    /// The most records of a row group of Parquet [default: 131072]
+    /// Most records in a row group of Parquet [default: 131072]
     #[arg(long, value_name = "RECORDS", value_parser = clap::value_parser!(u32).range(1..))]
     pub row_group: Option<u32>,
     #[command(flatten)]
@@ -98,33 +98,33 @@ Examples:
   zcat old.csv.gz | lode import zoo old - --format csv --key id
   lode import zoo animal --delta farm/animal")]
 pub(crate) struct ImportArgs {
-    /// The directory of the database
+    /// Directory of the database
     pub dir: PathBuf,
-    /// The table
+    /// Name of the table
     pub table: String,
-    /// The file, a folder with the files of a table, or - for standard input
+    /// File or folder of files to read, or - for standard input
     #[arg(required_unless_present = "delta")]
     pub file: Option<PathBuf>,
-    /// A Delta table instead of a file: a folder, or s3://BUCKET/PREFIX
+    /// Delta table to read instead of a file: a folder, or s3://BUCKET/PREFIX
     #[arg(long, value_name = "SOURCE", conflicts_with_all = ["file", "format"])]
     pub delta: Option<String>,
-    /// The format, whatever the name of the file
+    /// Format of the file [default: by the end of its name]
     #[arg(long, value_enum)]
     pub format: Option<Format>,
-    /// Overwrite records whose keys are there, instead of stopping
+    /// Overwrite existing records instead of stopping
     #[arg(long)]
     pub replace: bool,
-    /// Leave records whose keys are there as they are, instead of stopping
+    /// Keep existing records instead of stopping
     #[arg(long, conflicts_with = "replace")]
     pub skip: bool,
-    /// Create the table, and the database, with these columns if they are not there
+    /// Create a missing table, and a missing database, with these columns
     #[arg(long, value_name = "COLUMNS")]
     pub schema: Option<String>,
-    /// Create the table, and the database, with the columns of the file; these are the key. auto
-    /// numbers the rows, from 1 or from after the largest key on
+    /// Create a missing table, and a missing database, with the file's columns, of which these are
+    /// the key; auto adds a key that numbers the rows, from 1 or after the largest key
     #[arg(long, value_name = "NAMES|auto", value_delimiter = ',')]
     pub key: Vec<String>,
-    /// Only these columns, with commas between them; of CSV without a header, the names of all
+    /// Import only these columns, separated by commas; for CSV without a header, name all columns
     /// [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub columns: Vec<String>,
@@ -142,14 +142,14 @@ pub(crate) struct ImportArgs {
 #[derive(Args)]
 #[command(next_help_heading = "CSV")]
 pub(crate) struct CsvArgs {
-    /// The character between two fields; tab is one [default: a comma, a tab for .tsv]
+    /// Character between fields, or tab [default: a comma; for .tsv a tab]
     #[arg(long, value_name = "CHARACTER", value_parser = delimiter,
           allow_hyphen_values = true)]
     pub delimiter: Option<u8>,
-    /// The first line has no names: columns are those of the table in their order
+    /// Take the first line for a record: columns are those of the table, in its order
     #[arg(long)]
     pub no_header: bool,
-    /// A word that means a null where it stands without quotes, as an empty field does
+    /// Take this word for a null, as an empty field, unless it is in quotes
     #[arg(long, value_name = "WORD", allow_hyphen_values = true)]
     pub null: Vec<String>,
 }
@@ -179,7 +179,7 @@ impl From<Format> for FileFormat {
 /// The compression of values.
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum Codec {
-    /// Not at all
+    /// No compression
     None,
     /// Snappy: Parquet only
     Snappy,

@@ -19,18 +19,18 @@ Examples:
   lode sql zoo .dump > zoo.sql
   lode sql zoo --create < schema.sql")]
 pub(crate) struct SqlArgs {
-    /// The directory of the database
+    /// Directory of the database
     pub dir: PathBuf,
-    /// Statements, with semicolons between them, or a command that starts with a dot
+    /// Statements, separated by semicolons, or a command that starts with a dot
     /// [default: standard input]
     pub query: Option<String>,
     /// Format of rows
     #[arg(long, value_enum, default_value_t = RowFormat::Table)]
     pub format: RowFormat,
-    /// Open the database to read it only; others can read it at the same time
+    /// Open the database for reading only; others can read it at the same time
     #[arg(long, conflicts_with = "create")]
     pub read_only: bool,
-    /// Create the database if it is not there
+    /// Create a missing database
     #[arg(long)]
     pub create: bool,
 }

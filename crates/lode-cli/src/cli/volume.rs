@@ -17,9 +17,9 @@ pub(crate) enum VolumeCommand {
     Set(SetArgs),
     /// Remove a property, or an entry
     Rm(RmArgs),
-    /// Link a new entry; also the way to make a volume
+    /// Link a new entry; creates a missing volume
     Link(LinkArgs),
-    /// Let a property expire, or stay
+    /// Set when a property expires
     Expire(ExpireArgs),
     /// Show an entry and all below it
     Tree(TreeArgs),
@@ -27,7 +27,7 @@ pub(crate) enum VolumeCommand {
     Watch(WatchArgs),
     /// Write an entry and all below it as lines of JSON
     Export(ExportArgs),
-    /// Make entries from lines of JSON, such as export writes
+    /// Link entries from lines of JSON, as export writes them
     Import(ImportArgs),
 }
 
@@ -61,12 +61,12 @@ One name a line, in the order of their bytes.
 Example:
   lode volume ls settings /app")]
 pub(crate) struct LsArgs {
-    /// The directory of the volume
+    /// Directory of the volume
     pub dir: PathBuf,
-    /// The entry
+    /// Path of the entry
     #[arg(default_value = "/")]
     pub path: String,
-    /// Only names that start with this
+    /// List only names that start with this
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub prefix: String,
 }
@@ -81,13 +81,13 @@ between them.
 Example:
   lode volume get settings /app/ui theme")]
 pub(crate) struct GetArgs {
-    /// The directory of the volume
+    /// Directory of the volume
     pub dir: PathBuf,
-    /// The entry
+    /// Path of the entry
     pub path: String,
-    /// The property [default: all of them]
+    /// Name of the property [default: all]
     pub name: Option<String>,
-    /// The bytes of a text or a blob as they are, without a newline
+    /// Print the bytes of a text or a blob as they are, without a newline
     #[arg(long, requires = "name")]
     pub raw: bool,
 }
@@ -104,19 +104,19 @@ Examples:
   lode volume set settings /app/ui token abc --expire 3600
   lode volume set settings /app/ui icon --type blob < icon.png")]
 pub(crate) struct SetArgs {
-    /// The directory of the volume
+    /// Directory of the volume
     pub dir: PathBuf,
-    /// The entry
+    /// Path of the entry
     pub path: String,
-    /// The property
+    /// Name of the property
     pub name: String,
-    /// Its value [default: what standard input has]
+    /// Value of the property [default: standard input]
     #[arg(allow_hyphen_values = true)]
     pub value: Option<String>,
-    /// Its type
+    /// Type of the property
     #[arg(long = "type", value_name = "TYPE", default_value = "text")]
     pub kind: Kind,
-    /// Remove it after this time
+    /// Remove the property after this time
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub expire: Option<Duration>,
 }
@@ -128,13 +128,13 @@ Examples:
   lode volume rm settings /app/ui theme
   lode volume rm settings /app --recursive")]
 pub(crate) struct RmArgs {
-    /// The directory of the volume
+    /// Directory of the volume
     pub dir: PathBuf,
-    /// The entry
+    /// Path of the entry
     pub path: String,
-    /// Remove this property of it instead of the entry
+    /// Remove this property instead of the entry
     pub name: Option<String>,
-    /// Remove also all entries below it
+    /// Also remove all entries below
     #[arg(short, long, conflicts_with = "name")]
     pub recursive: bool,
 }
@@ -147,11 +147,11 @@ If the directory is not there, or empty, a volume is made in it. With the path /
 Example:
   lode volume link settings /app/ui --parents")]
 pub(crate) struct LinkArgs {
-    /// The directory of the volume
+    /// Directory of the volume
     pub dir: PathBuf,
-    /// The new entry
+    /// Path of the new entry
     pub path: String,
-    /// Link also what is missing above it, and leave what is there
+    /// Also link missing entries above
     #[arg(short, long)]
     pub parents: bool,
 }
@@ -162,11 +162,11 @@ pub(crate) struct LinkArgs {
 Example:
   lode volume expire settings /app/ui token 3600")]
 pub(crate) struct ExpireArgs {
-    /// The directory of the volume
+    /// Directory of the volume
     pub dir: PathBuf,
-    /// The entry
+    /// Path of the entry
     pub path: String,
-    /// The property
+    /// Name of the property
     pub name: String,
     /// Seconds from now, such as 3600 or 0.5; or never
     #[arg(value_parser = deadline, allow_negative_numbers = true)]
@@ -186,9 +186,9 @@ pub(crate) enum Deadline {
 Example:
   lode volume tree settings /app --properties")]
 pub(crate) struct TreeArgs {
-    /// The directory of the volume
+    /// Directory of the volume
     pub dir: PathBuf,
-    /// The entry
+    /// Path of the entry
     #[arg(default_value = "/")]
     pub path: String,
     /// Show properties, too
@@ -207,12 +207,12 @@ them.
 Example:
   lode volume watch settings /app")]
 pub(crate) struct WatchArgs {
-    /// The directory of the volume
+    /// Directory of the volume
     pub dir: PathBuf,
-    /// The entry, which need not be there
+    /// Path of the entry, which may be missing
     #[arg(default_value = "/")]
     pub path: String,
-    /// Seconds between two looks
+    /// Seconds between two reads of the volume
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds,
           allow_negative_numbers = true)]
     pub interval: Duration,
@@ -229,12 +229,12 @@ under a temporary name next to it, and renamed when it is whole.
 Example:
   lode volume export settings /app -o app.jsonl")]
 pub(crate) struct ExportArgs {
-    /// The directory of the volume
+    /// Directory of the volume
     pub dir: PathBuf,
-    /// The entry
+    /// Path of the entry
     #[arg(default_value = "/")]
     pub path: String,
-    /// Destination of the lines [default: standard output]
+    /// File to write [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
@@ -249,11 +249,11 @@ imported, and stay.
 Example:
   lode volume import copy / app.jsonl")]
 pub(crate) struct ImportArgs {
-    /// The directory of the volume
+    /// Directory of the volume
     pub dir: PathBuf,
-    /// The entry at which the paths of the lines start; it is linked if it is missing
+    /// Path of the entry below which to import; linked if it is missing
     pub path: String,
-    /// Source of the lines [default: standard input]
+    /// File to read [default: standard input]
     pub file: Option<PathBuf>,
 }
 
