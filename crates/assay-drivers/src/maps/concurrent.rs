@@ -49,8 +49,8 @@ impl<M: SharedMap> Store for ConcurrentStore<M> {
     }
 
     fn connect(&self, work: &mut Work<'_>) -> Result<()> {
-        let (map, codec, schema) = (&self.map, self.codec.clone(), &self.schema);
-        work(&mut ConcurrentConnection { map, codec, schema })
+        let codec = self.codec.clone();
+        work(&mut ConcurrentConnection { map: &self.map, codec, schema: &self.schema })
     }
 
     fn close(self: Box<Self>) -> Result<()> {

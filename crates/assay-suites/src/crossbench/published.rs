@@ -96,10 +96,10 @@ const SECTIONS: [(Storage, &str); 3] = [
 /// trials, the tables that the published scripts make of it.
 pub(super) fn run(run: &RunFile) -> Result<String, fmt::Error> {
     let of_suite: Vec<_> = run.results().filter(|result| result.cell.suite == super::ID).collect();
-    match of_suite.iter().any(|result| result.cell.trial > 1) {
-        true => sections(&of_suite),
-        false => of_suite.into_iter().map(|result| text(result, Show::default())).collect(),
+    if of_suite.iter().any(|result| result.cell.trial > 1) {
+        return sections(&of_suite);
     }
+    of_suite.into_iter().map(|result| text(result, Show::default())).collect()
 }
 
 /// Returns a table for each storage mode, with the rows of each engine together.
