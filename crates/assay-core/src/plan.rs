@@ -19,6 +19,35 @@ pub enum PageCache {
     Cold,
 }
 
+/// The memory that an engine may take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct MemoryGrant {
+    /// The size of the engine's own cache, for engines with a setting for it; none: the size that
+    /// the engine takes, or its authors recommend.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_bytes: Option<u64>,
+    /// True if the user named that size; else it is the default for this machine.
+    pub cache_named: bool,
+    /// The limit of the memory that the worker takes up, with its part of the page cache; none:
+    /// that of the machine.
+    #[serde(default, rename = "memory_limit_bytes", skip_serializing_if = "Option::is_none")]
+    pub limit_bytes: Option<u64>,
+}
+
+impl MemoryGrant {
+    /// Returns the part that the user named.
+    fn by_name(self) -> Self {
+        Self { cache_bytes: self.cache_bytes.filter(|_| self.cache_named), ..self }
+    }
+
+    /// Returns the grant with one size for all defaults of a cache: an eighth of the memory differs
+    /// by some bytes after each start of a machine.
+    fn of_any_machine(self) -> Self {
+        let of_any = |bytes| if self.cache_named { bytes } else { 0 };
+        Self { cache_bytes: self.cache_bytes.map(of_any), ..self }
+    }
+}
+
 /// One (suite × engine × storage × scale × threads), and the trial it is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Cell {
@@ -58,16 +87,9 @@ pub struct Cell {
     pub cpus: Vec<usize>,
     /// The state of the page cache.
     pub page_cache: PageCache,
-    /// The size of the engine's own cache, for engines with a setting for it; none: the size that
-    /// the engine takes, or its authors recommend.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cache_bytes: Option<u64>,
-    /// True if the user named that size; else it is the default for this machine.
-    pub cache_named: bool,
-    /// The limit of the memory that the worker takes up, with its part of the page cache; none:
-    /// that of the machine.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub memory_limit_bytes: Option<u64>,
+    /// The memory that the engine may take.
+    #[serde(flatten)]
+    pub memory: MemoryGrant,
     /// The store's directory; absent in memory.
     pub dir: Option<PathBuf>,
     /// True if the cell only shows the cost of the instrument.
@@ -83,8 +105,7 @@ pub struct WorkloadKey<'c> {
     rows: u64,
     variant: &'c str,
     page_cache: PageCache,
-    named_cache: Option<Option<u64>>,
-    memory_limit_bytes: Option<u64>,
+    memory: MemoryGrant,
 }
 
 /// The key of a line of a table, see [`Cell::same_but_trial`]: a cell without the fields in which
@@ -113,8 +134,7 @@ impl Cell {
             rows: self.rows,
             variant: &self.variant,
             page_cache: self.page_cache,
-            memory_limit_bytes: self.memory_limit_bytes,
-            named_cache: self.cache_named.then_some(self.cache_bytes),
+            memory: self.memory.by_name(),
         }
     }
 
@@ -133,13 +153,9 @@ impl Cell {
         of_any_build(self).same_but_trial(&of_any_build(other))
     }
 
-    /// Returns the key that trials of one thing share: all fields but the trial. The default of a
-    /// cache counts as one size: an eighth of the memory differs by some bytes after each start of
-    /// a machine.
+    /// Returns the key that trials of one thing share: all fields but the trial.
     pub fn line(&self) -> LineKey {
-        let default = (!self.cache_named).then_some(0);
-        let cache_bytes = self.cache_bytes.map(|bytes| default.unwrap_or(bytes));
-        LineKey(Self { trial: 0, cache_bytes, ..self.clone() })
+        LineKey(Self { trial: 0, memory: self.memory.of_any_machine(), ..self.clone() })
     }
 
     /// Returns the key that cells of one thing share, by any number of threads.
@@ -181,10 +197,10 @@ mod tests {
 
     #[test]
     fn a_cache_is_part_of_what_a_cell_is_if_it_was_named() {
-        let with = |cache_bytes, cache_named| Cell {
-            cache_bytes: Some(cache_bytes),
-            cache_named,
-            ..cell("lmdb", 1)
+        let with = |cache_bytes, cache_named| {
+            let cache_bytes = Some(cache_bytes);
+            let memory = MemoryGrant { cache_bytes, cache_named, limit_bytes: None };
+            Cell { memory, ..cell("lmdb", 1) }
         };
         assert_eq!(with(1, false).identity(), with(2, false).identity());
         assert_ne!(with(1, true).identity(), with(2, true).identity());

@@ -43,11 +43,11 @@ pub fn work(cell: &Cell) -> String {
 
 /// Returns the memory that a cell was given by name, in words.
 pub(crate) fn memory(cell: &Cell) -> impl Iterator<Item = String> {
-    let cache = cell.cache_named.then(|| match cell.cache_bytes {
+    let cache = cell.memory.cache_named.then(|| match cell.memory.cache_bytes {
         Some(bytes) => format!("cache {}", binary_size(bytes)),
         None => "caches of the engines' own size".into(),
     });
-    let limit = cell.memory_limit_bytes;
+    let limit = cell.memory.limit_bytes;
     let limit = limit.map(|bytes| format!("memory limit {}", binary_size(bytes)));
     [cache, limit].into_iter().flatten()
 }

@@ -360,7 +360,7 @@ pub(crate) fn spec_of(
         endpoint: Endpoint::of(dir_of(cell, driver.profile()).as_ref().map(StoreDir::data)),
         threads: needs.threads,
         // Stores that are open together share the cache.
-        cache_bytes: cell.cache_bytes.map(|bytes| bytes / store_count),
+        cache_bytes: cell.memory.cache_bytes.map(|bytes| bytes / store_count),
         volumes: needs.volumes.map(|count| driver.volume_keys().map_or(1, |_| count)),
         parameters: BTreeMap::new(),
         create,

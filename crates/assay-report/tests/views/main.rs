@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use assay_core::environment::{Build, Environment};
 use assay_core::estimate::{Bounds, Spread};
-use assay_core::plan::{Cell, PageCache};
+use assay_core::plan::{Cell, MemoryGrant, PageCache};
 use assay_core::resources::Resources;
 use assay_core::run_file::{CellResult, Latency, Measurement, Phase, Round, RunFile, Status};
 use assay_driver::{Durability, KeyKind, Storage};
@@ -38,9 +38,7 @@ fn cell(engine: &str, trial: u32) -> Cell {
         engine_parameters: BTreeMap::new(),
         cpus: Vec::new(),
         page_cache: PageCache::Warm,
-        cache_bytes: None,
-        cache_named: false,
-        memory_limit_bytes: None,
+        memory: MemoryGrant::default(),
         dir: None,
         calibration: false,
     }

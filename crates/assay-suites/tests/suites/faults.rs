@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use assay_core::crew::Pace;
 use assay_core::latency::Stopwatch;
-use assay_core::plan::{Cell, PageCache};
+use assay_core::plan::{Cell, MemoryGrant, PageCache};
 use assay_core::run_file::{Measurement, Status};
 use assay_core::tape::{Order, Population, Records, Tape};
 use assay_core::timing::{Action, Clock, Round};
@@ -82,9 +82,7 @@ fn cell_of(fault: Fault, options: &Options) -> (Status, Measurement) {
         engine_parameters: BTreeMap::new(),
         cpus: Vec::new(),
         page_cache: PageCache::Warm,
-        cache_bytes: None,
-        cache_named: false,
-        memory_limit_bytes: None,
+        memory: MemoryGrant::default(),
         dir: None,
         calibration: false,
     };

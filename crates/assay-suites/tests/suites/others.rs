@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use assay_core::plan::{Cell, PageCache};
+use assay_core::plan::{Cell, MemoryGrant, PageCache};
 use assay_core::run_file::{Measurement, Status};
 use assay_core::timing::Clock;
 use assay_driver::{Durability, KeyKind, Storage};
@@ -38,9 +38,7 @@ fn small(suite: &str, rows: u64, options: serde_json::Value) -> Cell {
         engine_parameters: BTreeMap::new(),
         cpus: Vec::new(),
         page_cache: PageCache::Warm,
-        cache_bytes: None,
-        cache_named: false,
-        memory_limit_bytes: None,
+        memory: MemoryGrant::default(),
         dir: None,
         calibration: false,
     }

@@ -209,7 +209,7 @@ pub(crate) fn rough(time: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
-    use assay_core::plan::PageCache;
+    use assay_core::plan::{MemoryGrant, PageCache};
     use assay_driver::KeyKind;
     use assay_suites::nudb::{Nudb, Options};
     use assay_suites::ycsb::{self, Ycsb};
@@ -238,9 +238,7 @@ mod tests {
             engine_parameters: Default::default(),
             cpus: Vec::new(),
             page_cache: PageCache::Warm,
-            cache_bytes: None,
-            cache_named: false,
-            memory_limit_bytes: None,
+            memory: MemoryGrant::default(),
             dir: None,
             calibration: false,
         }

@@ -1,5 +1,6 @@
 //! The memory that the engines of a run may take.
 
+use assay_core::plan::MemoryGrant;
 use assay_driver::{binary_size, machine};
 use program_support::exit::{Failure, Outcome};
 
@@ -9,53 +10,35 @@ use crate::worker::memory_group::MemoryGroup;
 /// The divisor of the memory that gives the default size of an engine's cache.
 const PART: u64 = 8;
 
-/// The memory limits of a run's engines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct MemoryPlan {
-    /// Bytes of an engine's own cache; none: the engine's or its authors' default.
-    pub cache_bytes: Option<u64>,
-    /// True if the user named the cache's size.
-    pub cache_named: bool,
-    /// Bytes of a whole worker, with its part of the page cache.
-    pub limit_bytes: Option<u64>,
+/// Returns the memory that the user grants to each engine, on this machine.
+///
+/// # Errors
+/// If it is more than the machine has, or no control group can be made.
+pub(crate) fn granted(memory: &Memory, as_published: bool) -> Outcome<MemoryGrant> {
+    let grant = within(memory, as_published, machine::usable_memory_bytes())?;
+    grant.limit_bytes.map_or(Ok(()), MemoryGroup::check)?;
+    Ok(grant)
 }
 
-impl MemoryPlan {
-    /// Returns the limits that the user asks for, on this machine.
-    ///
-    /// # Errors
-    /// If they are more than the machine has, or no control group can be made.
-    pub(crate) fn of(memory: &Memory, as_published: bool) -> Outcome<Self> {
-        let plan = Self::within(memory, as_published, machine::usable_memory_bytes())?;
-        plan.limit_bytes.map_or(Ok(()), MemoryGroup::check)?;
-        Ok(plan)
-    }
-
-    /// Returns the limits for a machine with `usable_bytes` of memory; 0 if that is not known.
-    fn within(memory: &Memory, as_published: bool, usable_bytes: u64) -> Outcome<Self> {
-        let most = Room { bytes: usable_bytes, what: "of memory here" };
-        let limit_bytes = memory.cgroup;
-        limit_bytes.map_or(Ok(()), |bytes| most.check("--cgroup", bytes))?;
-        let most = match limit_bytes {
-            Some(bytes) => Room { bytes, what: "of --cgroup" },
-            None => most,
-        };
-        let default_bytes = (most.bytes > 0 && !as_published).then_some(most.bytes / PART);
-        let cache_bytes = match memory.cache {
-            None => default_bytes,
-            Some(CacheArg::Own) => None,
-            Some(CacheArg::Bytes(bytes)) => {
-                most.check("--cache", bytes)?;
-                Some(bytes)
-            }
-        };
-        Ok(Self { cache_bytes, cache_named: memory.cache.is_some(), limit_bytes })
-    }
-
-    /// Returns no limits, for the engine that stores nothing.
-    pub(crate) fn none() -> Self {
-        Self { cache_bytes: None, cache_named: false, limit_bytes: None }
-    }
+/// Returns the limits for a machine with `usable_bytes` of memory; 0 if that is not known.
+fn within(memory: &Memory, as_published: bool, usable_bytes: u64) -> Outcome<MemoryGrant> {
+    let most = Room { bytes: usable_bytes, what: "of memory here" };
+    let limit_bytes = memory.cgroup;
+    limit_bytes.map_or(Ok(()), |bytes| most.check("--cgroup", bytes))?;
+    let most = match limit_bytes {
+        Some(bytes) => Room { bytes, what: "of --cgroup" },
+        None => most,
+    };
+    let default_bytes = (most.bytes > 0 && !as_published).then_some(most.bytes / PART);
+    let cache_bytes = match memory.cache {
+        None => default_bytes,
+        Some(CacheArg::Own) => None,
+        Some(CacheArg::Bytes(bytes)) => {
+            most.check("--cache", bytes)?;
+            Some(bytes)
+        }
+    };
+    Ok(MemoryGrant { cache_bytes, cache_named: memory.cache.is_some(), limit_bytes })
 }
 
 /// An amount of memory, and its name.
@@ -86,27 +69,27 @@ mod tests {
 
     const GIB: u64 = 1 << 30;
 
-    fn plan(cache: Option<CacheArg>, as_published: bool) -> MemoryPlan {
+    fn plan(cache: Option<CacheArg>, as_published: bool) -> MemoryGrant {
         let memory = Memory { cache, cgroup: None };
-        MemoryPlan::within(&memory, as_published, 16 * GIB).expect("a plan")
+        within(&memory, as_published, 16 * GIB).expect("a plan")
     }
 
     #[test]
     fn all_engines_have_an_eighth_of_the_memory_unless_told_otherwise() {
         let of =
-            |cache_bytes, cache_named| MemoryPlan { cache_bytes, cache_named, limit_bytes: None };
+            |cache_bytes, cache_named| MemoryGrant { cache_bytes, cache_named, limit_bytes: None };
         assert_eq!(plan(None, false), of(Some(2 * GIB), false));
         assert_eq!(plan(Some(CacheArg::Bytes(GIB)), true), of(Some(GIB), true));
         assert_eq!(plan(Some(CacheArg::Own), false), of(None, true));
-        assert_eq!(plan(None, true), MemoryPlan::none());
-        let unknown = MemoryPlan::within(&Memory { cache: None, cgroup: None }, false, 0);
-        assert_eq!(unknown.expect("a plan"), MemoryPlan::none());
+        assert_eq!(plan(None, true), MemoryGrant::default());
+        let unknown = within(&Memory { cache: None, cgroup: None }, false, 0);
+        assert_eq!(unknown.expect("a plan"), MemoryGrant::default());
     }
 
     #[test]
     fn of_a_limited_worker_it_is_an_eighth_of_the_limit() {
         let memory = Memory { cache: None, cgroup: Some(GIB) };
-        let plan = MemoryPlan::within(&memory, false, 16 * GIB).expect("a plan");
+        let plan = within(&memory, false, 16 * GIB).expect("a plan");
         assert_eq!((plan.cache_bytes, plan.limit_bytes), (Some(GIB / 8), Some(GIB)));
     }
 
@@ -114,7 +97,7 @@ mod tests {
     fn more_than_there_is_is_refused_in_one_line() {
         let why = |cache: Option<u64>, cgroup| {
             let memory = Memory { cache: cache.map(CacheArg::Bytes), cgroup };
-            match MemoryPlan::within(&memory, false, 16 * GIB) {
+            match within(&memory, false, 16 * GIB) {
                 Err(Failure::Usage(why)) => why,
                 other => panic!("{other:?}"),
             }

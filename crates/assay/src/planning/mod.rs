@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use assay_core::engine::{EngineRef, WhichBuild};
-use assay_core::plan::{Cell, PageCache};
+use assay_core::plan::{Cell, MemoryGrant, PageCache};
 use assay_core::run_file::Status;
 use assay_core::store_dir::StoreDir;
 use assay_driver::{Driver, Durability, KeyKind, Profile, SERVER, Storage};
@@ -25,7 +25,6 @@ use crate::cli::count;
 use crate::cli::{Common, DurabilityArg};
 use crate::planning::baseline::Baseline;
 use crate::planning::engines::{NULL, Settings};
-use crate::planning::memory::MemoryPlan;
 use crate::planning::store_dirs::StoreDirs;
 
 /// A cell, or the reason why there is nothing to measure.
@@ -46,7 +45,7 @@ pub(crate) struct Setting {
     pub key: Option<KeyKind>,
     pub cpus: Vec<usize>,
     pub page_cache: PageCache,
-    pub memory: MemoryPlan,
+    pub memory: MemoryGrant,
     pub seed: u64,
     /// A build that takes turns with this one.
     pub baseline: Option<Baseline>,
@@ -101,7 +100,7 @@ impl Setting {
             key,
             cpus,
             page_cache: common.page_cache.state(),
-            memory: MemoryPlan::of(&common.memory, common.as_published)?,
+            memory: memory::granted(&common.memory, common.as_published)?,
             seed: common.seed,
             baseline: None,
         })
@@ -288,9 +287,7 @@ pub(crate) fn planned(
             engine_parameters,
             cpus: setting.cpus.clone(),
             page_cache: setting.page_cache,
-            cache_bytes: setting.memory.cache_bytes,
-            cache_named: setting.memory.cache_named,
-            memory_limit_bytes: setting.memory.limit_bytes,
+            memory: setting.memory,
             dir,
             calibration: false,
         },
@@ -321,7 +318,7 @@ pub(crate) fn calibration(
         key: None,
         cpus: setting.cpus.clone(),
         page_cache: PageCache::Warm,
-        memory: MemoryPlan::none(),
+        memory: MemoryGrant::default(),
         seed: setting.seed,
         baseline: None,
     };

@@ -92,7 +92,7 @@ impl Job {
     /// Returns the memory limit of the job's worker, if there is one.
     fn memory_limit_bytes(&self) -> Option<u64> {
         match self {
-            Self::Measure(cell) | Self::Look(cell, _) => cell.memory_limit_bytes,
+            Self::Measure(cell) | Self::Look(cell, _) => cell.memory.limit_bytes,
             _ => None,
         }
     }

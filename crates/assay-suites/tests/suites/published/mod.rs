@@ -10,7 +10,7 @@ mod ycsb;
 use std::collections::BTreeMap;
 
 use assay_core::environment::{Build, Environment};
-use assay_core::plan::{Cell, PageCache};
+use assay_core::plan::{Cell, MemoryGrant, PageCache};
 use assay_core::run_file::{CellResult, Measurement, Phase, Round, RunFile, Status};
 use assay_driver::{Durability, KeyKind, Storage};
 use assay_suites::ycsb::workload::Workload;
@@ -35,9 +35,7 @@ fn cell(suite: &str, engine: &str, rows: u64, options: &impl serde::Serialize) -
         engine_parameters: BTreeMap::new(),
         cpus: Vec::new(),
         page_cache: PageCache::Warm,
-        cache_bytes: None,
-        cache_named: false,
-        memory_limit_bytes: None,
+        memory: MemoryGrant::default(),
         dir: None,
         calibration: false,
     }
