@@ -31,7 +31,7 @@ use crate::session::{Needs, Report, Session};
 use crate::suite::{CALIBRATION_COUNT, CellLook, CellRun, StoreUse, Suite};
 pub use options::{Fill, Keys, Options};
 use route::Routes;
-use script::{Counts, Script};
+use script::Script;
 use survival::{Deleted, Left};
 
 /// The id of the suite.
@@ -124,13 +124,7 @@ impl Suite for CrossBench {
     }
 
     fn options_for(options: &Options, profile: &Profile, storage: Storage) -> Options {
-        let options = options.clone();
-        if !options.script_counts {
-            return options;
-        }
-        let (_, rows) = options.filled();
-        let Counts { query, update } = Script::of(profile).counts(storage, rows);
-        Options { query, update, delete: rows, script_counts: false, ..options }
+        options.clone().with_counts_of(Script::of(profile), storage)
     }
 
     fn run(run: CellRun<'_, Options>) -> Result<Option<Left>> {
@@ -180,6 +174,7 @@ impl Suite for CrossBench {
     }
 
     fn calibration(options: &Options) -> Option<Options> {
+        let options = options.clone().with_counts_of(Script::Sqlite, Storage::Disk);
         let (fill, rows) = options.filled();
         let fill = if fill == Fill::Load { Fill::Load } else { Fill::Insert };
         Some(Options {
@@ -188,7 +183,7 @@ impl Suite for CrossBench {
             delete: options.delete.min(CALIBRATION_COUNT),
             latency: false,
             rate: None,
-            ..options.clone().filled_by(fill, rows)
+            ..options.filled_by(fill, rows)
         })
     }
 

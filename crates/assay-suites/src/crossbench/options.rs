@@ -2,10 +2,12 @@
 
 use std::fmt;
 
+use assay_driver::Storage;
 use clap::Args;
 use serde::Serialize;
 
 use super::latencies::Latencies;
+use super::script::{Counts, Script};
 use crate::options::{Continuous, MostRepeats, Threads, count, defaults, words};
 
 /// The published default of every count.
@@ -127,6 +129,16 @@ impl Options {
         let of = |way| (way == fill).then_some(rows);
         let (insert, load, rows) = (of(Fill::Insert), of(Fill::Load), of(Fill::Open));
         Self { insert, load, rows, ..self }
+    }
+
+    /// Returns these options with the counts of a script, if they ask for these.
+    pub(super) fn with_counts_of(self, script: Script, storage: Storage) -> Self {
+        if !self.script_counts {
+            return self;
+        }
+        let (_, rows) = self.filled();
+        let Counts { query, update } = script.counts(storage, rows);
+        Self { query, update, delete: rows, script_counts: false, ..self }
     }
 
     /// Returns how latencies are taken, if they are.
