@@ -314,3 +314,18 @@ fn options_of_the_command_line_replace_those_of_a_plan_in_all_runs() {
         bench.refuses(&format!("plan -c plan.toml --with {with}"), 2, &words);
     }
 }
+
+/// Words of a name are joined by hyphens or by underscores.
+#[test]
+fn an_option_is_the_same_in_either_spelling() {
+    let bench = Bench::new();
+    let plan = "engine = \"btreemap\"\nstorage = \"m\"\nfield_length = 64\nfield_count = 2\n\
+                [[run]]\nsuite = \"ycsb\"\nworkload = \"c\"\nrecords = 100\noperations = 1000\n\
+                field-length = 32\n";
+    std::fs::write(bench.path().join("plan.toml"), plan).expect("write");
+    bench.succeeds("plan -c plan.toml --with field-count=3 -Q -o run.json");
+    let run = bench.run_file("run.json");
+    let options =
+        &run["cells"].as_array().expect("cells").last().expect("a cell")["cell"]["options"];
+    assert_eq!((&options["field_length"], &options["field_count"]), (&32.into(), &3.into()));
+}
