@@ -296,10 +296,7 @@ impl Handle for LmdbHandle<'_> {
 
     fn delete(&mut self, key: &[u8]) -> Result<Outcome> {
         self.write("delete", |database, txn, _| {
-            Ok(match database.delete(txn, key)? {
-                true => Outcome::Done,
-                false => Outcome::Missing,
-            })
+            Ok(if database.delete(txn, key)? { Outcome::Done } else { Outcome::Missing })
         })
     }
 

@@ -114,9 +114,10 @@ fn plan(args: &LadderArgs, setting: &Setting, store_dirs: &StoreDirs) -> Vec<Pla
 
 /// Returns the ladder's default path: a fixed name, by which a later command finds it.
 fn default_path(args: &LadderArgs) -> PathBuf {
-    let engines = match args.common.engine.is_empty() {
-        true => "all".to_string(),
-        false => args.common.engine.join("-"),
+    let engines = if args.common.engine.is_empty() {
+        "all".to_string()
+    } else {
+        args.common.engine.join("-")
     };
     PathBuf::from(files::RUNS_FOLDER).join(format!("ladder-crossbench-{engines}.json"))
 }

@@ -3,7 +3,7 @@
 
 use hashbrown::HashSet;
 
-use super::page::{self, HeapPage};
+use super::page::{self, HeapPage, Stored};
 use super::plan::HeapChange;
 use super::write::Attempt;
 use super::{Entry, Found, Heap, Home, IndexKey};
@@ -101,10 +101,11 @@ impl Evacuation<'_> {
             let room = page::room_for(stored.len());
             let target = self.target.take().or_else(|| heap.free_space.take(room));
             let Some(target) = target else { return Ok(()) };
-            let change = HeapChange::Move { stored: &stored, is_long: slot.is_long, page: target };
+            let stored = Stored { bytes: &stored, is_long: slot.is_long };
+            let change = HeapChange::Move { stored, page: target };
             let home = Some(Home { address, seen, page: from });
             let found = Found { index_key: IndexKey::Key(index_key), home, other: None };
-            match heap.attempt(index, context, (&[], found), change, None) {
+            match heap.attempt(index, context, &[], found, change, None) {
                 Ok(Attempt::Done) => {
                     self.target = Some(target);
                     return Ok(());
