@@ -4,6 +4,7 @@
 //! changes only while the record's page is latched too. So if the page is as it was when the index
 //! led there, the index still leads there.
 
+use super::free_space;
 use super::long::Cut;
 use super::page::{HeapPageMut, Slot, Stored};
 use super::plan::HeapChange;
@@ -79,7 +80,7 @@ impl Heap {
                 page.replace(number, slot, Stored { bytes, is_long: false });
                 let after = page.room();
                 drop(latched);
-                if after > before {
+                if free_space::is_worth_noting(before, after) {
                     self.forget_not(home.address.page, after);
                 }
             }

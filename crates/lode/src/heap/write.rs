@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::free_space;
 use super::index_key::{Entry, Hint};
 use super::long::{Cut, Written};
 use super::page::{HeapPage, HeapPageMut, Stored};
@@ -324,7 +325,7 @@ impl Heap {
             self.free_space.note_emptied(number);
         }
         drop(page);
-        if after > before {
+        if free_space::is_worth_noting(before, after) {
             self.forget_not(number, after);
         }
     }
