@@ -367,7 +367,7 @@ mod tests {
         };
         let (closed, open) = (stalled(None), stalled(Some(1_000)));
         assert!(closed.max_ns >= 200_000_000 && open.max_ns >= 200_000_000);
-        // 89 operations came after it and within 89 ms of its beginning, so waited 111 ms or more.
+        // 89 operations came after it and within 89 ms of its start, so waited 111 ms or more.
         assert!(open.p50_ns > 100_000_000, "{open:?}");
         assert!(closed.p95_ns < 100_000, "{closed:?}");
     }
