@@ -27,7 +27,8 @@ pub fn bind(cpus: &[usize]) -> std::result::Result<(), String> {
 
 /// Returns a thread's part of `count` operations: parts differ by one at most.
 pub fn share(count: u64, threads: u32, thread: usize) -> Range<u64> {
-    let (threads, thread) = (u128::from(threads), thread as u128);
+    let threads = u128::from(threads);
+    let thread = thread as u128;
     let from = |thread: u128| (u128::from(count) * thread / threads) as u64;
     from(thread)..from(thread + 1)
 }
@@ -125,9 +126,10 @@ pub struct Taken {
 
 impl Spans {
     fn push(&mut self, start: Instant, end: Instant) {
-        match self.is_shared {
-            true => self.together.push((start, end)),
-            false => self.alone += end.duration_since(start),
+        if self.is_shared {
+            self.together.push((start, end))
+        } else {
+            self.alone += end.duration_since(start)
         }
     }
 
@@ -199,10 +201,7 @@ impl Pace<'_> {
             return Err(given_up());
         }
         let result = work(&mut self.spans)?;
-        match gate.pass() {
-            true => Ok(result),
-            false => Err(given_up()),
-        }
+        if gate.pass() { Ok(result) } else { Err(given_up()) }
     }
 
     /// Waits for the other threads, so that this thread's next work disturbs none of them. Returns

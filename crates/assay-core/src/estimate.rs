@@ -138,10 +138,7 @@ pub(crate) fn t_quantile(probability: f64, degrees: f64) -> f64 {
 fn range(rounds: impl Iterator<Item = f64> + Clone) -> Spread {
     let low = rounds.clone().fold(f64::INFINITY, f64::min);
     let high = rounds.fold(f64::NEG_INFINITY, f64::max);
-    match low < high {
-        true => Spread::Range(Bounds { low, high }),
-        false => Spread::Unknown,
-    }
+    if low < high { Spread::Range(Bounds { low, high }) } else { Spread::Unknown }
 }
 
 /// The mean and the variance of a sample.

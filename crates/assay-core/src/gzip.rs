@@ -39,9 +39,10 @@ fn text_of_at_most(content: Vec<u8>, most_bytes: u64) -> io::Result<Vec<u8>> {
     }
     let mut text = Vec::new();
     MultiGzDecoder::new(content.as_slice()).take(most_bytes + 1).read_to_end(&mut text)?;
-    match text.len() as u64 > most_bytes {
-        true => Err(io::Error::other(format!("it unpacks to more than {most_bytes} bytes"))),
-        false => Ok(text),
+    if text.len() as u64 > most_bytes {
+        Err(io::Error::other(format!("it unpacks to more than {most_bytes} bytes")))
+    } else {
+        Ok(text)
     }
 }
 

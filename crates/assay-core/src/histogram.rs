@@ -38,9 +38,10 @@ pub(crate) fn decode(text: &str) -> Option<Histogram<u64>> {
     let mut inner = Vec::new();
     let unpacked = ZlibDecoder::new(packed.get(OUTER_HEAD_BYTES..)?);
     unpacked.take(UNPACKED_MOST_BYTES + 1).read_to_end(&mut inner).ok()?;
-    match is_bounded(&inner) {
-        true => Deserializer::new().deserialize(&mut inner.as_slice()).ok(),
-        false => None,
+    if is_bounded(&inner) {
+        Deserializer::new().deserialize(&mut inner.as_slice()).ok()
+    } else {
+        None
     }
 }
 

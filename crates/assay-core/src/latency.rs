@@ -107,7 +107,7 @@ pub struct Arrivals {
 impl Arrivals {
     /// Returns the arrivals of thread `thread` (from 0) of `threads`, which share `rate` operations
     /// a second.
-    pub fn new(rate: u64, (thread, threads): (usize, u32), seed: u64) -> Self {
+    pub fn new(rate: u64, thread: usize, threads: u32, seed: u64) -> Self {
         Self { rate, threads, seed, counted: 0, due_ns: 0.0, next: thread as u64 + 1 }
     }
 
@@ -346,7 +346,7 @@ mod tests {
     /// Returns a stopwatch for one kind of operation in one thread, and its clock.
     fn manual(rate: Option<u64>) -> (Stopwatch<ManualClock>, ManualClock) {
         let clock = ManualClock::default();
-        let arrivals = rate.map(|rate| Arrivals::new(rate, (0, 1), 1));
+        let arrivals = rate.map(|rate| Arrivals::new(rate, 0, 1, 1));
         (Stopwatch::with_clock(clock.clone(), 1, arrivals), clock)
     }
 
@@ -367,7 +367,7 @@ mod tests {
         };
         let (closed, open) = (stalled(None), stalled(Some(1_000)));
         assert!(closed.max_ns >= 200_000_000 && open.max_ns >= 200_000_000);
-        // 89 operations came after it and within 89 ms of its beginning, so waited 111 ms or more.
+        // 89 operations came after it and within 89 ms of its start, so waited 111 ms or more.
         assert!(open.p50_ns > 100_000_000, "{open:?}");
         assert!(closed.p95_ns < 100_000, "{closed:?}");
     }
@@ -377,7 +377,7 @@ mod tests {
         const COUNT: usize = 60_000;
         let of_threads = |threads: u32, seed| {
             let of_thread = |thread| {
-                let mut arrivals = Arrivals::new(5_000, (thread, threads), seed);
+                let mut arrivals = Arrivals::new(5_000, thread, threads, seed);
                 let dues = std::iter::repeat_with(move || as_ns(arrivals.next()));
                 dues.take(COUNT / threads as usize)
             };

@@ -96,7 +96,8 @@ impl Bijection {
 
     fn way_back(&self, value: u64) -> u64 {
         let mask = (1 << self.half_bits) - 1;
-        let (mut left, mut right) = (value >> self.half_bits, value & mask);
+        let mut left = value >> self.half_bits;
+        let mut right = value & mask;
         for key in self.keys.iter().rev() {
             let mixed = (left ^ key).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             (left, right) = (right ^ ((mixed ^ (mixed >> 32)) & mask), left);
@@ -107,7 +108,8 @@ impl Bijection {
     #[inline]
     fn round_trip(&self, value: u64) -> u64 {
         let mask = (1 << self.half_bits) - 1;
-        let (mut left, mut right) = (value >> self.half_bits, value & mask);
+        let mut left = value >> self.half_bits;
+        let mut right = value & mask;
         for key in self.keys {
             let mixed = (right ^ key).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             (left, right) = (right, left ^ ((mixed ^ (mixed >> 32)) & mask));

@@ -89,16 +89,14 @@ impl Test {
             reach(level, degrees) * error <= wanted
         };
         // More trials find more.
-        let (mut least, mut most) = (TRIALS_LEAST as u32, TRIALS_MOST);
+        let mut least = TRIALS_LEAST as u32;
+        let mut most = TRIALS_MOST;
         if !is_enough(most) {
             return None;
         }
         while least < most {
             let middle = u32::midpoint(least, most);
-            match is_enough(middle) {
-                true => most = middle,
-                false => least = middle + 1,
-            }
+            if is_enough(middle) { most = middle } else { least = middle + 1 }
         }
         Some(least)
     }
@@ -130,13 +128,12 @@ impl Difference {
             let parts = [base, new].map(|side| side.variance / side.count);
             let sum = parts[0] + parts[1];
             let [of_base, of_new] = [base, new].map(|side| side.count - 1.0);
-            match sum > 0.0 {
+            if sum > 0.0 {
                 // Shares of the sum, since squares of small variances may be 0.
-                true => {
-                    let [a, b] = parts.map(|part| (part / sum).powi(2));
-                    1.0 / (a / of_base + b / of_new)
-                }
-                false => of_base + of_new,
+                let [a, b] = parts.map(|part| (part / sum).powi(2));
+                1.0 / (a / of_base + b / of_new)
+            } else {
+                of_base + of_new
             }
         };
         let of_two = |side: Moments| Moments { count: 2.0, ..side };
@@ -168,10 +165,12 @@ impl Difference {
         let reach = t_quantile(two_sided(CONFIDENCE), self.degrees) * self.error;
         let end = |side: f64| (self.mean + side * reach).exp();
         let interval = Bounds { low: end(-1.0), high: end(1.0) }.holding(value);
-        let probability = match self.error > 0.0 {
-            true => 2.0 * student(self.degrees).cdf(-(self.mean / self.error).abs()),
-            false if self.mean == 0.0 => 1.0,
-            false => 0.0,
+        let probability = if self.error > 0.0 {
+            2.0 * student(self.degrees).cdf(-(self.mean / self.error).abs())
+        } else if self.mean == 0.0 {
+            1.0
+        } else {
+            0.0
         };
         Test { interval, probability, difference: self }
     }

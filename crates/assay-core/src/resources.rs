@@ -84,7 +84,8 @@ pub fn cpu_time() -> (Duration, Duration) {
         let ticks = of_others(|process| process.stat().ok().map(of));
         Duration::from_secs_f64(ticks as f64 / procfs::ticks_per_second() as f64)
     };
-    let (user, system) = (ticks(|stat| stat.utime), ticks(|stat| stat.stime));
+    let user = ticks(|stat| stat.utime);
+    let system = ticks(|stat| stat.stime);
     (own.0 + ended.0 + user, own.1 + ended.1 + system)
 }
 

@@ -491,9 +491,8 @@ impl RunFile {
             serde_json::to_writer_pretty(&mut *out, self)?;
             out.write_all(b"\n")
         };
-        whole_file::write_with(path, &mut |out| match gzip::is_named(path) {
-            true => gzip::write(out, &write),
-            false => write(out),
+        whole_file::write_with(path, &mut |out| {
+            if gzip::is_named(path) { gzip::write(out, &write) } else { write(out) }
         })
         .map_err(io)
     }

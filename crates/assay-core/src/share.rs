@@ -30,7 +30,8 @@ impl ShareBounds {
         let outside = (1.0 - CONFIDENCE) / if is_one_sided { 1.0 } else { 2.0 };
         let quantile = |successes: u64, share: f64| {
             // The numbers of the two kinds of rounds, one of them more.
-            let (a, b) = (successes as f64, (rounds + 1 - successes) as f64);
+            let a = successes as f64;
+            let b = (rounds + 1 - successes) as f64;
             Beta::new(a, b).map_or(0.5, |beta| beta.inverse_cdf(share))
         };
         Self {

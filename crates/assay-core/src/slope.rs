@@ -61,7 +61,8 @@ pub fn slope(samples: &[Sample]) -> Option<Slope> {
     let products: Vec<(f64, f64)> = samples
         .iter()
         .map(|sample| {
-            let (x, y) = (sample.iterations as f64, sample.time_ns as f64);
+            let x = sample.iterations as f64;
+            let y = sample.time_ns as f64;
             (x * y, x * x)
         })
         .collect();
@@ -91,7 +92,8 @@ pub fn outliers(samples: &[Sample]) -> Outliers {
     if means.is_empty() {
         return outliers;
     }
-    let (first, third) = (percentile(&means, 25.0), percentile(&means, 75.0));
+    let first = percentile(&means, 25.0);
+    let third = percentile(&means, 75.0);
     let distance = third - first;
     for mean in means {
         let count = match mean {

@@ -92,9 +92,10 @@ impl Batch {
     /// Returns the batch for the operations of a round, which may be one batch.
     fn of<R: Records>(round: &Round<'_, '_, R>) -> Self {
         let schema = round.records.schema();
-        let (bytes, most) = match round.pace.is_shared() {
-            true => (SHARED_BATCH_BYTES, SHARED_BATCH_MOST),
-            false => (BATCH_BYTES, BATCH_MOST),
+        let (bytes, most) = if round.pace.is_shared() {
+            (SHARED_BATCH_BYTES, SHARED_BATCH_MOST)
+        } else {
+            (BATCH_BYTES, BATCH_MOST)
         };
         let most = match round.clock {
             Clock::Stops => (bytes / schema.record_size()).clamp(BATCH_LEAST, most),
@@ -180,7 +181,8 @@ impl<R: Records> Round<'_, '_, R> {
             let from = column.offset - schema.key_size();
             from..from + column.kind.size_bytes()
         });
-        let (key_size, size) = (schema.key_size(), schema.payload_size());
+        let key_size = schema.key_size();
+        let size = schema.payload_size();
         let mut batch = Batch::of(&self);
         let mut answers = vec![0; size * batch.most as usize];
         // The system gives pages when they are first written, which is not to be on the clock.
@@ -229,10 +231,12 @@ impl<R: Records> Round<'_, '_, R> {
                 self.records.payload(*row, version, &mut payload);
                 value.copy_from_slice(&payload[from..from + size]);
             }
-            let (keys, key_size) = (batch.keys.as_slice(), schema.key_size());
+            let keys = batch.keys.as_slice();
+            let key_size = schema.key_size();
             let values = &values[..size * batch.rows.len()];
             let done = self.replay(Replay::one_by_one(batch.rows.len()), |connection, part| {
-                let (keys, values) = (&keys[bytes(&part, key_size)], &values[bytes(&part, size)]);
+                let keys = &keys[bytes(&part, key_size)];
+                let values = &values[bytes(&part, size)];
                 connection.replay_updates(keys, key_size, column, values, size)
             })?;
             self.expect_all(done, &batch, "update", "was not found")?;
@@ -370,7 +374,9 @@ impl<R: Records> Round<'_, '_, R> {
         if !self.check {
             return Ok(());
         }
-        let (rows, tape, first) = (self.rows, self.tape, self.positions.start);
+        let rows = self.rows;
+        let tape = self.tape;
+        let first = self.positions.start;
         let visited = sample(count).map(|position| rows.row(tape.row(first + position)));
         timed.checked += sample::compare(self.connection, self.records, visited, expected)?;
         Ok(())

@@ -42,7 +42,9 @@ impl fmt::Display for Cache {
 /// Returns a limit's size as users write it: in GiB if it is a whole number of them, else rounded
 /// down to MiB; below 1 MiB in KiB.
 pub fn binary_size(size_bytes: u64) -> String {
-    let (kib, mib, gib) = (size_bytes >> 10, size_bytes >> 20, size_bytes >> 30);
+    let kib = size_bytes >> 10;
+    let mib = size_bytes >> 20;
+    let gib = size_bytes >> 30;
     match size_bytes {
         whole if gib > 0 && whole == gib << 30 => format!("{gib} GiB"),
         _ if mib > 0 => format!("{mib} MiB"),

@@ -239,7 +239,7 @@ pub trait Connection {
         payloads: &mut [u8],
         outcomes: &mut [Outcome],
     ) -> Result<()> {
-        let (_, _, _) = (keys, payloads, outcomes);
+        _ = (keys, payloads, outcomes);
         Err(Error::unsupported("lookups of several keys at once"))
     }
 
@@ -325,7 +325,7 @@ pub trait Connection {
     /// Calls `row` for each record of a range in ascending order of keys and returns their number.
     /// A row is a packed record in which only the requested columns are meaningful.
     fn scan(&mut self, scan: &Scan<'_>, row: &mut dyn FnMut(&[u8])) -> Result<u64> {
-        let (_, _) = (scan, row);
+        _ = (scan, row);
         Err(Error::unsupported("ordered scans"))
     }
 }

@@ -122,11 +122,8 @@ impl Store for CanopyDbStore {
     }
 
     fn close(self: Box<Self>) -> Result<()> {
-        match self.logged {
-            true => self.database.sync(),
-            false => self.database.checkpoint(),
-        }
-        .map_err(|e| Error::engine("close", e))
+        let closed = if self.logged { self.database.sync() } else { self.database.checkpoint() };
+        closed.map_err(|e| Error::engine("close", e))
     }
 }
 
@@ -277,10 +274,7 @@ impl Handle for CanopyDbHandle<'_> {
 
     fn delete(&mut self, key: &[u8]) -> Result<Outcome> {
         self.write("delete", |tree, _| {
-            Ok(match tree.delete(key)? {
-                true => Outcome::Done,
-                false => Outcome::Missing,
-            })
+            Ok(if tree.delete(key)? { Outcome::Done } else { Outcome::Missing })
         })
     }
 

@@ -366,7 +366,8 @@ fn compare_keys(key: &[Column], operator: &str, first: usize) -> String {
         [] => String::new(),
         [last] => format!("{} {operator} ${first}", last.name),
         [column, rest @ ..] => {
-            let (name, rest) = (column.name, compare_keys(rest, operator, first + 1));
+            let name = column.name;
+            let rest = compare_keys(rest, operator, first + 1);
             format!("{name} {strict}= ${first} AND ({name} {strict} ${first} OR ({rest}))")
         }
     }

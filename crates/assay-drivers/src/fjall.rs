@@ -143,10 +143,9 @@ struct FjallHandle<'s> {
 impl FjallHandle<'_> {
     fn written(&self, what: &str, result: fjall::Result<()>) -> Result<Outcome> {
         result
-            .and_then(|()| match self.sync {
-                true => self.database.persist(PersistMode::SyncData),
-                false => Ok(()),
-            })
+            .and_then(
+                |()| if self.sync { self.database.persist(PersistMode::SyncData) } else { Ok(()) },
+            )
             .map_err(|e| Error::engine(what, e))?;
         Ok(Outcome::Done)
     }

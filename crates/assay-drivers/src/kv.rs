@@ -43,7 +43,7 @@ pub(crate) trait Handle {
         keys: std::slice::ChunksExact<'_, u8>,
         found: impl FnMut(usize, &[u8]),
     ) -> Result<()> {
-        let (_, _) = (keys, found);
+        _ = (keys, found);
         Err(Error::unsupported("lookups of several keys at once"))
     }
 
@@ -121,7 +121,8 @@ impl<'s, H: Handle> KvConnection<'s, H> {
     pub(crate) fn new(handle: H, schema: &'s Schema) -> Self {
         let order = KeyOrder::new(schema);
         let key = vec![0; order.size()];
-        let (keys, packed) = (Vec::new(), Vec::new());
+        let keys = Vec::new();
+        let packed = Vec::new();
         Self { handle, schema, order, compact: Compact::new(schema), key, keys, packed }
     }
 }
@@ -170,7 +171,8 @@ impl<H: Handle> Connection for KvConnection<'_, H> {
             self.order.encode(area, key);
         }
         outcomes.fill(Outcome::Missing);
-        let (payload_size, compact) = (self.schema.payload_size(), self.compact.as_ref());
+        let payload_size = self.schema.payload_size();
+        let compact = self.compact.as_ref();
         self.handle.get_many(self.keys.chunks_exact(size), |at, value| {
             copy_value(compact, value, &mut payloads[at * payload_size..(at + 1) * payload_size]);
             outcomes[at] = Outcome::Done;
@@ -182,7 +184,8 @@ impl<H: Handle> Connection for KvConnection<'_, H> {
         let offset = column.offset - self.schema.key_size();
         self.order.encode(key, &mut self.key);
         if let Some(compact) = &self.compact {
-            let (kind, mut payload) = (column.kind, vec![0; self.schema.payload_size()]);
+            let kind = column.kind;
+            let mut payload = vec![0; self.schema.payload_size()];
             return self.handle.modify(&self.key, |packed| {
                 compact.unpack(packed, &mut payload);
                 payload[offset..offset + kind.size_bytes()].copy_from_slice(value);
@@ -212,7 +215,8 @@ impl<H: Handle> Connection for KvConnection<'_, H> {
             self.order.encode(area, &mut key);
             key
         };
-        let (lower, upper) = (scan.lower.map(encode), scan.upper.map(encode));
+        let lower = scan.lower.map(encode);
+        let upper = scan.upper.map(encode);
         let mut record = vec![0; self.schema.record_size()];
         let base = self.schema.key_size();
         let parts = payload_parts(self.schema, scan.columns);

@@ -11,7 +11,7 @@
 //!   (a sparse file, so it costs no space); reads outside a transaction use one read
 //!   transaction each, so that every read sees the latest commit.
 //! - heed has no `mdb_txn_renew`, which LMDB's documentation recommends for read transactions
-//!   of one lookup each; what beginning and ending them takes was some 7 % of a lookup in
+//!   of one lookup each; what starting and ending them takes was some 7 % of a lookup in
 //!   100,000 rows. Lookups of several keys share one.
 //! - The insert is `MDB_NOOVERWRITE`, the update reads the value and puts the changed one in
 //!   the same write transaction. Keys have at most 511 bytes.
@@ -296,10 +296,7 @@ impl Handle for LmdbHandle<'_> {
 
     fn delete(&mut self, key: &[u8]) -> Result<Outcome> {
         self.write("delete", |database, txn, _| {
-            Ok(match database.delete(txn, key)? {
-                true => Outcome::Done,
-                false => Outcome::Missing,
-            })
+            Ok(if database.delete(txn, key)? { Outcome::Done } else { Outcome::Missing })
         })
     }
 

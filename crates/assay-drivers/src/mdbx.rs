@@ -127,7 +127,8 @@ impl Driver for Mdbx {
         }
         let writer = (periodic || spec.threads > 1).then(Arc::<Mutex<()>>::default);
         let syncer = periodic.then(|| {
-            let (env, writer) = (env.clone(), writer.clone());
+            let env = env.clone();
+            let writer = writer.clone();
             Ticker::start(move || {
                 let _turn = turn(writer.as_deref());
                 env.sync(true).map(|_| ()).map_err(|e| Error::engine("sync", e))
@@ -150,9 +151,10 @@ impl Driver for Mdbx {
                     _ => "MDBX_UTTERLY_NOSYNC | MDBX_WRITEMAP".into(),
                 },
                 format!("map size at most {} MiB", map_size >> 20),
-                match periodic || spec.threads > 1 {
-                    true => "writers and syncs take turns by a mutex".into(),
-                    false => "one writer".into(),
+                if periodic || spec.threads > 1 {
+                    "writers and syncs take turns by a mutex".into()
+                } else {
+                    "one writer".into()
                 },
             ],
             syncer,
@@ -389,10 +391,7 @@ impl Handle for MdbxHandle<'_> {
 
     fn delete(&mut self, key: &[u8]) -> Result<Outcome> {
         self.write("delete", |txn, database, _| {
-            Ok(match txn.del(database, key, None)? {
-                true => Outcome::Done,
-                false => Outcome::Missing,
-            })
+            Ok(if txn.del(database, key, None)? { Outcome::Done } else { Outcome::Missing })
         })
     }
 

@@ -87,10 +87,14 @@ impl Driver for Redb {
         );
         let written = Arc::new(AtomicBool::new(false));
         let committer = (spec.durability == Durability::Periodic).then(|| {
-            let (database, written) = (Arc::clone(&database), Arc::clone(&written));
-            Ticker::start(move || match written.swap(false, Ordering::Relaxed) {
-                true => durable_commit(&database),
-                false => Ok(()),
+            let database = Arc::clone(&database);
+            let written = Arc::clone(&written);
+            Ticker::start(move || {
+                if written.swap(false, Ordering::Relaxed) {
+                    durable_commit(&database)
+                } else {
+                    Ok(())
+                }
             })
         });
         Ok(Box::new(RedbStore {

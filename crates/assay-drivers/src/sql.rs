@@ -159,7 +159,8 @@ pub(crate) fn scan_statement<'s>(
         columns.map(|c| c.name).collect::<Vec<_>>().join(", ")
     };
     let keys = schema.key_columns();
-    let (mut conditions, mut bounds) = (Vec::new(), Vec::new());
+    let mut conditions = Vec::new();
+    let mut bounds = Vec::new();
     for (bound, included, excluded) in [(scan.lower, ">=", ">"), (scan.upper, "<=", "<")] {
         let (operator, area) = match bound {
             Bound::Unbounded => continue,
@@ -170,12 +171,14 @@ pub(crate) fn scan_statement<'s>(
         bounds.push(area);
     }
     let wanted = names(&mut scan.columns.iter().map(|&at| &schema.columns()[at]));
-    let filter = match conditions.is_empty() {
-        true => String::new(),
-        false => format!(" WHERE {}", conditions.join(" AND ")),
+    let filter = if conditions.is_empty() {
+        String::new()
+    } else {
+        format!(" WHERE {}", conditions.join(" AND "))
     };
     let limit = i64::try_from(scan.limit).unwrap_or(i64::MAX);
-    let (table, key) = (schema.name(), names(&mut keys.iter()));
+    let table = schema.name();
+    let key = names(&mut keys.iter());
     (format!("SELECT {wanted} FROM {table}{filter} ORDER BY {key} LIMIT {limit}"), bounds)
 }
 

@@ -70,7 +70,8 @@ impl Driver for SurrealKv {
     }
 
     fn open(&self, spec: &OpenSpec) -> Result<Box<dyn Store>> {
-        let (cpus, memory_bytes) = (machine::usable_cpus().len(), machine::usable_memory_bytes());
+        let cpus = machine::usable_cpus().len();
+        let memory_bytes = machine::usable_memory_bytes();
         let runtime = runtime::Builder::new_multi_thread()
             .worker_threads(cpus.max(1))
             .enable_all()

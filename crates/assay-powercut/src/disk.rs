@@ -6,7 +6,7 @@ use nix::errno::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::loss::Loss;
-use crate::volume::{Attributes, Change, Ino, Kind, Node, ROOT, Volume};
+use crate::volume::{Attributes, Change, Ino, Kind, Name, Node, ROOT, Volume};
 
 /// The most memory of changes that wait for their synchronisation. Beyond it their older half
 /// becomes durable, as if the kernel had written it back.
@@ -88,18 +88,13 @@ impl Disk {
     }
 
     /// Moves a name.
-    pub fn rename(
-        &mut self,
-        (parent, name): (Ino, &OsStr),
-        (new_parent, new_name): (Ino, &OsStr),
-        exchange: bool,
-    ) -> Result<(), Errno> {
-        let ino = self.live.lookup(parent, name)?;
+    pub fn rename(&mut self, from: Name<'_>, to: Name<'_>, exchange: bool) -> Result<(), Errno> {
+        let ino = self.live.lookup(from.parent, from.name)?;
         self.change(Change::Move {
-            parent,
-            name: name.into(),
-            new_parent,
-            new_name: new_name.into(),
+            parent: from.parent,
+            name: from.name.into(),
+            new_parent: to.parent,
+            new_name: to.name.into(),
             ino,
             exchange,
         })
@@ -265,7 +260,8 @@ mod tests {
                 disk.synchronise(ino);
             }
             let (from, to) = (OsStr::new("temporary"), OsStr::new("target"));
-            disk.rename((ROOT, from), (ROOT, to), false).expect("a rename");
+            let name = |name| Name { parent: ROOT, name };
+            disk.rename(name(from), name(to), false).expect("a rename");
             assert_eq!(after(&mut disk, loss)["/target"], expected.as_bytes());
         }
     }
@@ -279,7 +275,9 @@ mod tests {
         let ino = file(&mut disk, "a");
         write(&mut disk, ino, 0, b"one");
         disk.synchronise(ino);
-        disk.rename((ROOT, OsStr::new("a")), (folder, OsStr::new("b")), false).expect("a rename");
+        let from = Name { parent: ROOT, name: OsStr::new("a") };
+        let to = Name { parent: folder, name: OsStr::new("b") };
+        disk.rename(from, to, false).expect("a rename");
         disk.synchronise(folder);
         let left = after(&mut disk, Loss::Everything);
         assert_eq!(left, [("/folder/b".to_string(), b"one".to_vec())].into());

@@ -20,7 +20,7 @@ use nix::libc;
 
 use crate::image::Image;
 use crate::power::{BLOCK_BYTES, Shared, Wanted};
-use crate::volume::{Change, Kind};
+use crate::volume::{Change, Kind, Name};
 
 /// The time for which the kernel may keep data: only this filesystem changes its files.
 const REMEMBERED: Duration = Duration::from_secs(3600);
@@ -113,7 +113,7 @@ impl Filesystem for Shared {
             return reply.error(code(Errno::EPERM));
         }
         let kind = Kind::File(Image::default());
-        answer!(reply, self.create(request, (parent, name), kind, mode), entry);
+        answer!(reply, self.create(request, parent, name, kind, mode), entry);
     }
 
     fn mkdir(
@@ -126,7 +126,7 @@ impl Filesystem for Shared {
         reply: ReplyEntry,
     ) {
         let kind = Kind::Directory(BTreeMap::new());
-        answer!(reply, self.create(request, (parent, name), kind, mode), entry);
+        answer!(reply, self.create(request, parent, name, kind, mode), entry);
     }
 
     fn unlink(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
@@ -146,7 +146,7 @@ impl Filesystem for Shared {
         reply: ReplyEntry,
     ) {
         let kind = Kind::Symlink(target.into());
-        answer!(reply, self.create(request, (parent, name), kind, 0o777), entry);
+        answer!(reply, self.create(request, parent, name, kind, 0o777), entry);
     }
 
     fn rename(
@@ -159,7 +159,9 @@ impl Filesystem for Shared {
         flags: RenameFlags,
         reply: ReplyEmpty,
     ) {
-        let renamed = self.rename((parent, name), (new_parent, new_name), flags);
+        let from = Name { parent: parent.0, name };
+        let to = Name { parent: new_parent.0, name: new_name };
+        let renamed = self.rename(from, to, flags);
         answer!(reply, renamed, |(), reply: ReplyEmpty| reply.ok());
     }
 
@@ -213,7 +215,7 @@ impl Filesystem for Shared {
         let from_cache = write_flags.contains(WriteFlags::FUSE_WRITE_CACHE);
         // The kernel adds the flag for a single write with RWF_DSYNC.
         let synchronous = !from_cache && flags.0 & libc::O_DSYNC != 0;
-        let written = self.write(ino, offset, bytes, (from_cache, synchronous));
+        let written = self.write(ino, offset, bytes, from_cache, synchronous);
         answer!(reply, written, |(), reply: ReplyWrite| reply.written(bytes.len() as u32));
     }
 
@@ -281,7 +283,7 @@ impl Filesystem for Shared {
         _: i32,
         reply: ReplyCreate,
     ) {
-        let created = self.create(request, (parent, name), Kind::File(Image::default()), mode);
+        let created = self.create(request, parent, name, Kind::File(Image::default()), mode);
         answer!(reply, created, |attributes: FileAttr, reply: ReplyCreate| {
             let flags = FopenFlags::FOPEN_KEEP_CACHE;
             reply.created(&REMEMBERED, &attributes, Generation(0), FileHandle(0), flags);

@@ -70,7 +70,8 @@ impl Image {
         let end = offset.saturating_add(len).min(self.size_bytes);
         let mut at = offset;
         while at < end {
-            let (page, from) = (at / PAGE_BYTES as u64, (at % PAGE_BYTES as u64) as usize);
+            let page = at / PAGE_BYTES as u64;
+            let from = (at % PAGE_BYTES as u64) as usize;
             let count = (PAGE_BYTES - from).min(usize::try_from(end - at).unwrap_or(PAGE_BYTES));
             if count == PAGE_BYTES {
                 self.pages.remove(&page);

@@ -145,10 +145,7 @@ impl Sectors {
         let eighths = 1 + draw(seed, 0, 7);
         for ((ino, sector), count) in &mut left {
             let own = mix(mix(seed, *ino), *sector);
-            *count = match draw(own, 0, 8) < eighths {
-                true => 1 + draw(own, 1, *count),
-                false => 0,
-            };
+            *count = if draw(own, 0, 8) < eighths { 1 + draw(own, 1, *count) } else { 0 };
         }
         Self { sector_bytes, left }
     }
@@ -169,7 +166,8 @@ fn pieces(change: &Change, sector_bytes: u64) -> Vec<(Ino, u64, Change)> {
         return Vec::new();
     };
     let end = offset + bytes.len() as u64;
-    let (mut from, mut pieces) = (*offset, Vec::new());
+    let mut from = *offset;
+    let mut pieces = Vec::new();
     while from < end {
         let sector = from / sector_bytes;
         let to = end.min((sector + 1) * sector_bytes);

@@ -22,9 +22,10 @@ pub fn obstacle() -> Option<String> {
     if let Err(error) = open_device() {
         return Some(format!("{DEVICE}: {error}"));
     }
-    match geteuid().is_root() {
-        true => None,
-        false => Some("mounting the filesystem of the power cut needs root".into()),
+    if geteuid().is_root() {
+        None
+    } else {
+        Some("mounting the filesystem of the power cut needs root".into())
     }
 }
 

@@ -13,7 +13,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::disk::Disk;
-use crate::volume::{Attributes, Change, Ino, Kind, Node};
+use crate::volume::{Attributes, Change, Ino, Kind, Name, Node};
 
 /// Bytes of a block, as the filesystem describes itself.
 pub(crate) const BLOCK_BYTES: u32 = 4096;
@@ -117,7 +117,8 @@ impl Shared {
     pub(crate) fn create(
         &self,
         request: &Request,
-        (parent, name): (INodeNo, &OsStr),
+        parent: INodeNo,
+        name: &OsStr,
         kind: Kind,
         mode: u32,
     ) -> Result<FileAttr, Errno> {
@@ -157,7 +158,8 @@ impl Shared {
         ino: INodeNo,
         offset: u64,
         bytes: &[u8],
-        (from_cache, synchronous): (bool, bool),
+        from_cache: bool,
+        synchronous: bool,
     ) -> Result<(), Errno> {
         let mut power = self.lock();
         // Data that the kernel writes back after the power went counts as not yet synchronised: the
@@ -174,20 +176,20 @@ impl Shared {
 
     pub(crate) fn rename(
         &self,
-        (parent, name): (INodeNo, &OsStr),
-        (new_parent, new_name): (INodeNo, &OsStr),
+        from: Name<'_>,
+        to: Name<'_>,
         flags: RenameFlags,
     ) -> Result<(), Errno> {
         if flags.contains(RenameFlags::RENAME_WHITEOUT) {
             return Err(Errno::EINVAL);
         }
         self.change(|disk| {
-            let there = disk.live().lookup(new_parent.0, new_name).is_ok();
+            let there = disk.live().lookup(to.parent, to.name).is_ok();
             if there && flags.contains(RenameFlags::RENAME_NOREPLACE) {
                 return Err(Errno::EEXIST);
             }
             let exchange = flags.contains(RenameFlags::RENAME_EXCHANGE);
-            disk.rename((parent.0, name), (new_parent.0, new_name), exchange)
+            disk.rename(from, to, exchange)
         })
     }
 

@@ -69,7 +69,9 @@ pub enum Answer {
 /// [`mount::unmount`].
 pub fn serve(at: &Path, unmount: &dyn Fn(&Path) -> process::Command) -> io::Result<()> {
     mount::isolate()?;
-    let (at, shared, left) = (at.into(), Shared::default(), Volume::default());
+    let at = at.into();
+    let shared = Shared::default();
+    let left = Volume::default();
     let mut server = Server { at, shared, left, session: None, unmount };
     let mut answers = io::stdout();
     for line in io::stdin().lock().lines() {
@@ -114,7 +116,8 @@ impl Server<'_> {
             }
             Command::State => {
                 let power = self.shared.lock();
-                let (operations, power_is_gone) = (power.operations, power.frozen);
+                let operations = power.operations;
+                let power_is_gone = power.frozen;
                 let gone_at_us = power.gone_at_us;
                 Ok(Answer::State(State { operations, power_is_gone, gone_at_us }))
             }

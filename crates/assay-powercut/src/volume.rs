@@ -165,6 +165,15 @@ impl Change {
     }
 }
 
+/// A name in a directory.
+#[derive(Clone, Copy, Debug)]
+pub struct Name<'n> {
+    /// The directory.
+    pub parent: Ino,
+    /// The name in it.
+    pub name: &'n OsStr,
+}
+
 /// A tree of nodes.
 #[derive(Clone, Debug)]
 pub struct Volume {
@@ -265,24 +274,21 @@ impl Volume {
                 self.lose_name(ino);
             }
             Change::Move { parent, name, new_parent, new_name, exchange, .. } => {
-                self.shift((*parent, name), (*new_parent, new_name), *exchange)?;
+                let from = Name { parent: *parent, name };
+                let to = Name { parent: *new_parent, name: new_name };
+                self.shift(from, to, *exchange)?;
             }
         }
         Ok(())
     }
 
-    fn shift(
-        &mut self,
-        (parent, name): (Ino, &OsString),
-        (new_parent, new_name): (Ino, &OsString),
-        exchange: bool,
-    ) -> Result<(), Errno> {
-        let ino = self.lookup(parent, name)?;
-        let replaced = self.entries(new_parent)?.get(new_name).copied();
+    fn shift(&mut self, from: Name<'_>, to: Name<'_>, exchange: bool) -> Result<(), Errno> {
+        let ino = self.lookup(from.parent, from.name)?;
+        let replaced = self.entries(to.parent)?.get(to.name).copied();
         if exchange {
             let other = replaced.ok_or(Errno::ENOENT)?;
-            self.entries_mut(parent)?.insert(name.clone(), other);
-            self.entries_mut(new_parent)?.insert(new_name.clone(), ino);
+            self.entries_mut(from.parent)?.insert(from.name.into(), other);
+            self.entries_mut(to.parent)?.insert(to.name.into(), ino);
             return Ok(());
         }
         if replaced == Some(ino) {
@@ -297,8 +303,8 @@ impl Volume {
                 _ => self.lose_name(other),
             }
         }
-        self.entries_mut(parent)?.remove(name);
-        self.entries_mut(new_parent)?.insert(new_name.clone(), ino);
+        self.entries_mut(from.parent)?.remove(from.name);
+        self.entries_mut(to.parent)?.insert(to.name.into(), ino);
         Ok(())
     }
 
@@ -339,7 +345,8 @@ impl Volume {
     /// Removes nodes that no name leads to, and counts names anew.
     pub(crate) fn sweep(&mut self) {
         let mut links: HashMap<Ino, u32> = HashMap::new();
-        let (mut seen, mut next) = (HashSet::from([ROOT]), vec![ROOT]);
+        let mut seen = HashSet::from([ROOT]);
+        let mut next = vec![ROOT];
         while let Some(directory) = next.pop() {
             let Ok(entries) = self.entries_mut(directory) else {
                 continue;
@@ -370,7 +377,8 @@ impl Volume {
     fn write_directory(&self, directory: Ino, folder: &Path) -> io::Result<()> {
         fs::create_dir(folder)?;
         for (name, ino) in self.entries(directory)? {
-            let (path, node) = (folder.join(name), self.node(*ino)?);
+            let path = folder.join(name);
+            let node = self.node(*ino)?;
             match &node.kind {
                 Kind::Directory(_) => self.write_directory(*ino, &path)?,
                 Kind::Symlink(target) => std::os::unix::fs::symlink(target, path)?,

@@ -90,7 +90,8 @@ pub(crate) fn filling_last(mut names: Vec<&str>) -> Vec<&str> {
 pub fn blocks(run: &RunFile) -> Vec<Block<'_>> {
     let mut blocks: Vec<Block<'_>> = Vec::new();
     // Positions are in maps, because a run may have very many cells.
-    let (mut positions, mut lines) = (HashMap::new(), HashMap::new());
+    let mut positions = HashMap::new();
+    let mut lines = HashMap::new();
     for result in run.results() {
         let at = *positions.entry(result.cell.workload()).or_insert(blocks.len());
         if at == blocks.len() {

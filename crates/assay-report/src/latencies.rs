@@ -189,7 +189,8 @@ pub fn charts<'r>(runs: impl IntoIterator<Item = &'r RunFile> + Clone) -> Vec<Li
             let Some(timeline) = phase.timeline.as_ref().filter(|t| t.intervals.len() > 1) else {
                 continue;
             };
-            let (work, name) = (work(result), &phase.name);
+            let work = work(result);
+            let name = &phase.name;
             let seconds = "seconds since the start of the round";
             let throughput = Sort {
                 kind: "throughput",
@@ -300,7 +301,8 @@ const MOST_NS: u64 = u64::MAX / 4;
 /// round is a part of an interval, too short for a rate: a short one joins the one before it.
 fn intervals(timeline: &Timeline) -> Vec<(f64, f64, Interval)> {
     // A round of a thousand years leaves room for all sums below.
-    let (width, end) = (timeline.interval_ns.min(MOST_NS), timeline.time_ns.min(MOST_NS));
+    let width = timeline.interval_ns.min(MOST_NS);
+    let end = timeline.time_ns.min(MOST_NS);
     let mut intervals: Vec<(u64, u64, Interval)> = Vec::new();
     for (at, interval) in timeline.intervals.iter().enumerate() {
         let from = (at as u64).saturating_mul(width).min(MOST_NS);

@@ -31,7 +31,8 @@ fn heading(out: &mut String, block: &Block<'_>) {
         0 => String::new(),
         count => format!(" · {} rows", rows(count)),
     };
-    let (suite, what) = (plain(&cell.suite), plain(&work(cell)));
+    let suite = plain(&cell.suite);
+    let what = plain(&work(cell));
     *out += &format!("\n### {suite} · {}{size} · {what}\n", cell.storage);
 }
 
@@ -72,7 +73,8 @@ fn rates(out: &mut String, block: &Block<'_>, legend: &mut Legend) {
     *out += &format!("\n| engine | threads | durability | {heads} | memory | on disk | close |\n");
     *out += &format!("|---|---:|---|{}---:|---:|---:|\n", "---:|".repeat(phases.len()));
     for (at, line) in block.lines.iter().enumerate() {
-        let (cell, usage) = (line.cell(), Usage::of(line));
+        let cell = line.cell();
+        let usage = Usage::of(line);
         let id = plain(&engine(cell));
         let signs = marks::of_line(line);
         let signs: String = signs.iter().map(|marked| legend.of_engine(&id, marked)).collect();

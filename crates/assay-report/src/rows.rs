@@ -326,10 +326,7 @@ pub fn csv(run: &RunFile) -> Result<String, csv::Error> {
 
 /// Returns a text that a spreadsheet takes for no formula: an apostrophe precedes one.
 fn no_formula(text: String) -> String {
-    match text.starts_with(['=', '+', '-', '@']) {
-        true => format!("'{text}"),
-        false => text,
-    }
+    if text.starts_with(['=', '+', '-', '@']) { format!("'{text}") } else { text }
 }
 
 /// Returns a text without markup of Markdown and HTML.

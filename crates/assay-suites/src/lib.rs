@@ -82,9 +82,10 @@ impl Labels {
 
     /// Returns the label of a cell's engine.
     pub(crate) fn label(&self, cell: &Cell) -> String {
-        match self.with_storage {
-            true => format!("{}-{}", cell.engine, cell.storage),
-            false => cell.engine.to_string(),
+        if self.with_storage {
+            format!("{}-{}", cell.engine, cell.storage)
+        } else {
+            cell.engine.to_string()
         }
     }
 }

@@ -212,7 +212,7 @@ pub(crate) fn load<R: Records + Sync>(
         clock: Clock::Stops,
         check: profile.keeps_data,
     };
-    let mut told = telling(report, LOAD, (1, 1), cell.rows, 1);
+    let mut told = telling(report, LOAD, NthRound::ONLY, cell.rows, 1);
     let (timed, taken) =
         crew_round(&mut Crew::Fresh(session, 1), &visit, &mut told, &|round| match profile
             .transactions
@@ -226,12 +226,24 @@ pub(crate) fn load<R: Records + Sync>(
     Ok(())
 }
 
+/// A round of a phase, from 1 on, and the number of its rounds.
+#[derive(Clone, Copy)]
+pub(crate) struct NthRound {
+    pub round: usize,
+    pub rounds: usize,
+}
+
+impl NthRound {
+    /// The round of a phase that has one.
+    pub(crate) const ONLY: Self = Self { round: 1, rounds: 1 };
+}
+
 /// Returns a function for [`crew_round`] that reports the progress of a round; the first thread
 /// reports for all.
 pub(crate) fn telling<'p>(
     report: &'p mut Report<'_>,
     phase: &str,
-    (round, rounds): (usize, usize),
+    NthRound { round, rounds }: NthRound,
     total: u64,
     threads: u32,
 ) -> impl FnMut(u64) + 'p {

@@ -11,7 +11,8 @@ use crate::Labels;
 /// Returns a chart for each workload and phase that was measured with several numbers of threads:
 /// the rate of each number, divided by the rate of the fewest threads.
 pub(crate) fn charts(run: &RunFile) -> Vec<LineChart> {
-    let (mut workloads, mut positions) = (Vec::<Vec<&CellResult>>::new(), HashMap::new());
+    let mut workloads = Vec::<Vec<&CellResult>>::new();
+    let mut positions = HashMap::new();
     for result in run.results().filter(|result| result.status == Status::Measured) {
         let at = *positions.entry(result.cell.workload()).or_insert(workloads.len());
         match workloads.get_mut(at) {

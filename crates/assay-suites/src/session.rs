@@ -287,12 +287,13 @@ impl<'m> Session<'m> {
             return Ok(());
         };
         let held_nothing = self.measurement.resources.store_peak_bytes == Some(0);
-        match held_nothing && dir.size_bytes() == 0 {
-            true => Err(Error::new(
+        if held_nothing && dir.size_bytes() == 0 {
+            Err(Error::new(
                 ErrorKind::WrongAnswer,
                 "it wrote nothing into the files of its store, so nothing can survive its process",
-            )),
-            false => Ok(()),
+            ))
+        } else {
+            Ok(())
         }
     }
 
@@ -370,7 +371,8 @@ pub(crate) fn spec_of(
         schema: needs.schema.clone(),
         expected_rows: needs.expected_rows,
     };
-    let (set, given) = (cell.engine_options.clone(), cell.engine_parameters.clone());
+    let set = cell.engine_options.clone();
+    let given = cell.engine_parameters.clone();
     // A parameter that was set for the engine wins.
     spec.with(given.into_iter().chain(set).collect())
 }

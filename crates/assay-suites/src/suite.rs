@@ -326,7 +326,8 @@ impl<S: Suite> Task for TaskOf<'_, S> {
         measurement: &mut Measurement,
         report: &mut Report<'_>,
     ) -> Result<Option<Value>> {
-        let (cell, options) = (self.cell, &self.options);
+        let cell = self.cell;
+        let options = &self.options;
         let left = S::run(CellRun { cell, options, driver, measurement, report })?;
         Ok(left.as_ref().map(plain))
     }
@@ -334,7 +335,8 @@ impl<S: Suite> Task for TaskOf<'_, S> {
     fn look(&self, driver: &dyn Driver, left: Value) -> Result<(u64, Option<Value>)> {
         let left = S::Left::deserialize(left)
             .map_err(|why| Error::engine("read what the cell left", why))?;
-        let (cell, options) = (self.cell, &self.options);
+        let cell = self.cell;
+        let options = &self.options;
         let (compared, left) = S::look(CellLook { cell, options, driver }, left)?;
         Ok((compared, left.as_ref().map(plain)))
     }

@@ -32,10 +32,12 @@ pub(crate) fn check_default(path: &Path) -> Outcome {
 pub(crate) fn check_other(path: &Path, option: &str) -> Outcome {
     check_writable(path, option)?;
     let is_run = matches!(RunFile::load(path), Ok(_) | Err(RunFileError::Version { .. }));
-    let what = match is_run {
-        true => "a run file",
-        false if is_written(path) && Verdicts::load(path).is_ok() => "a file of verdicts",
-        false => return Ok(()),
+    let what = if is_run {
+        "a run file"
+    } else if is_written(path) && Verdicts::load(path).is_ok() {
+        "a file of verdicts"
+    } else {
+        return Ok(());
     };
     Err(Failure::Refused(format!(
         "{}: is {what}, which would be lost; {}",
@@ -96,9 +98,10 @@ pub(crate) fn load_runs(paths: &[PathBuf]) -> Outcome<Vec<(&Path, RunFile)>> {
             Err(error) => return Err(Failure::Refused(error.to_string())),
         }
     }
-    match runs.is_empty() {
-        true => Err(Failure::Refused("there is no run file in what was named".into())),
-        false => Ok(runs),
+    if runs.is_empty() {
+        Err(Failure::Refused("there is no run file in what was named".into()))
+    } else {
+        Ok(runs)
     }
 }
 
@@ -118,10 +121,13 @@ pub(crate) fn make_directory(path: &Path, option: &str) -> Outcome<bool> {
     };
     match fs::create_dir(path) {
         Ok(()) => Ok(true),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => match path.is_dir() {
-            true => Ok(false),
-            false => Err(refused("is not a directory".into())),
-        },
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            if path.is_dir() {
+                Ok(false)
+            } else {
+                Err(refused("is not a directory".into()))
+            }
+        }
         Err(error)
             if error.kind() == ErrorKind::NotFound && !whole_file::folder_of(path).exists() =>
         {
@@ -135,9 +141,10 @@ pub(crate) fn make_directory(path: &Path, option: &str) -> Outcome<bool> {
 /// Makes the directory of a file that is at its default path.
 pub(crate) fn make_default_folder(path: &Path) -> Outcome {
     let folder = whole_file::folder_of(path);
-    match folder == Path::new(RUNS_FOLDER) {
-        true => make_directory(folder, "--output").map(drop),
-        false => Ok(()),
+    if folder == Path::new(RUNS_FOLDER) {
+        make_directory(folder, "--output").map(drop)
+    } else {
+        Ok(())
     }
 }
 

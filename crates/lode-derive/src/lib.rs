@@ -28,7 +28,7 @@ use structure::Structure;
 /// | `Vec<u8>` | `VarBytes`: bytes, stored as many as there are |
 /// | `String` with `#[record(text = 32)]` | `Text(32)`: at most 32 bytes of UTF-8, always in 32 |
 /// | `Decimal` with `#[record(decimal(12, 2))]` | `Decimal`: 12 digits, 2 of them after the point |
-/// | `i64` with `#[record(timestamp)]` | `Timestamp`: microseconds since the beginning of 1970 |
+/// | `i64` with `#[record(timestamp)]` | `Timestamp`: microseconds since the start of 1970 |
 /// | `Option` of one of these | the same, and `None` is null |
 ///
 /// # Attributes

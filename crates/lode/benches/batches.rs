@@ -3,7 +3,7 @@
 //!
 //! `LODE_ROWS` is the number of records, and `LODE_BATCH` that of a batch. `LODE_ROUNDS` is the
 //! number of rounds, each of which fills a new table in each way. `LODE_DIRECTORY` is where the
-//! database lies, at the level `process`.
+//! database is, at the level `process`.
 
 mod common;
 #[path = "common/routes.rs"]
@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use lode::{Database, Durability, KeyKind, Options, Schema, Table, Type};
 
-/// Bytes of a long record beside its key.
+/// Bytes of a long record without its key.
 const LONG_REST: usize = 292;
 
 /// A way to insert a batch.

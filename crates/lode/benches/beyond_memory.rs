@@ -3,7 +3,7 @@
 //! --bench beyond_memory`. Run by the tests, the size is tiny. What is read may come from the
 //! operating system's memory.
 //!
-//! `LODE_ROWS` is the number of records; `LODE_DIRECTORY` is where the database lies.
+//! `LODE_ROWS` is the number of records; `LODE_DIRECTORY` is where the database is.
 
 mod common;
 #[path = "../tests/support/random.rs"]

@@ -1,7 +1,7 @@
 //! Commits a second at level `commit`, by several threads that share syncs, taking turns with fewer
 //! of them: `cargo bench -p lodedb --bench commits`. Run by the tests, the sizes are tiny.
 //!
-//! `LODE_ROUNDS` is the number of rounds; `LODE_DIRECTORY` is where the database lies.
+//! `LODE_ROUNDS` is the number of rounds; `LODE_DIRECTORY` is where the database is.
 
 mod common;
 

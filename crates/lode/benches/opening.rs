@@ -2,7 +2,7 @@
 //! lodedb --bench opening`. Run by the tests, the size is tiny. The files are in the operating
 //! system's memory.
 //!
-//! `LODE_ROWS` is the number of records; `LODE_DIRECTORY` is where the database lies.
+//! `LODE_ROWS` is the number of records; `LODE_DIRECTORY` is where the database is.
 
 mod common;
 

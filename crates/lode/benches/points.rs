@@ -1,4 +1,4 @@
-//! Single operations on records of routes, beside those of the standard library's maps and of
+//! Single operations on records of routes, next to those of the standard library's maps and of
 //! hashbrown's behind a lock, all taking turns: `cargo bench -p lodedb -- [ROWS…]`. Run by the
 //! tests, the sizes are tiny.
 

@@ -37,7 +37,7 @@ fn write(directory: &Path, log_bytes: u64) -> ! {
     let table = db
         .create_table(&common::schema(Type::U64, Type::Bytes(REST as u32)), KeyKind::Hash)
         .expect("a new table");
-    // No thread begins another checkpoint before this one has ended.
+    // No thread starts another checkpoint before this one has ended.
     let _checkpoint = Checkpoint::begin(&db).expect("nothing is wrong with the disk");
     let start = Instant::now();
     let mut count = 0;

@@ -1,7 +1,7 @@
 //! One kind of operation over and over, for a profiler or a count of instructions:
 //! `cargo bench -p lodedb --bench single`. `LODE_OPERATION` says which (`grow`, `insert`, `get`,
 //! `update`, `replace`, `refill`, `rewrite`, `resize`, `scan`), `LODE_KEYS` of what keys (`hash`,
-//! `tree`), `LODE_ROWS` and `LODE_ROUNDS` how often. `LODE_DIRECTORY` says where the database lies,
+//! `tree`), `LODE_ROWS` and `LODE_ROUNDS` how often. `LODE_DIRECTORY` says where the database is,
 //! at the level `process`; without it, it is in memory. Without any of them, each operation is
 //! done, a little. Its time is printed; the counts are those of the profiler, of which a run with
 //! no rounds has what is not the operation's.

@@ -92,7 +92,7 @@ impl Records {
 fn allocated_bytes(directory: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt;
     let files = std::fs::read_dir(directory).expect("the directory");
-    // A file may be removed meanwhile.
+    // A file may be removed at any time.
     files.filter_map(|file| file.ok()?.metadata().ok()).map(|file| file.blocks() * 512).sum()
 }
 

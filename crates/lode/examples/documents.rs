@@ -88,7 +88,7 @@ impl Library {
         words.range((&word[..], 0)..=(&word[..], u32::MAX)).map(|word| Ok(word?.document)).collect()
     }
 
-    /// The words that begin so, each once: only this column of the index is read.
+    /// The words that start so, each once: only this column of the index is read.
     fn complete(&self, start: &str) -> Result<Vec<String>> {
         let table = self.words.table();
         let column = table.schema().column("word")?;

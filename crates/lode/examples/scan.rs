@@ -1,5 +1,5 @@
 //! A range of an ordered table, of which only some columns are copied, from a snapshot that does
-//! not see what is written meanwhile.
+//! not see what is written during it.
 
 use lode::{Database, KeyKind, ReadTable, Result, Schema, Type, Value};
 

@@ -44,7 +44,7 @@ pub enum Type {
     F64,
     /// False before true, in a byte.
     Bool,
-    /// Microseconds since the beginning of 1970, signed, in 64 bits.
+    /// Microseconds since the start of 1970, signed, in 64 bits.
     Timestamp,
     /// UTF-8 of at most this many bytes, filled up with zeros; ordered bytewise.
     Text(u32),

@@ -20,12 +20,13 @@ pub fn read(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
     }
     let mut content = Vec::new();
     file.take(most_bytes + 1).read_to_end(&mut content)?;
-    match content.len() as u64 > most_bytes {
-        true => Err(io::Error::other(format!(
+    if content.len() as u64 > most_bytes {
+        Err(io::Error::other(format!(
             "it is larger than {} MiB, which no file of this kind is",
             most_bytes >> 20
-        ))),
-        false => Ok(content),
+        )))
+    } else {
+        Ok(content)
     }
 }
 

@@ -16,9 +16,10 @@ pub fn line(text: &str) -> Cow<'_, str> {
     }
     let mut shown = String::with_capacity(text.len().min(2 * MOST_CHARACTERS));
     for character in text.chars().take(MOST_CHARACTERS) {
-        match is_hidden(character) {
-            true => shown.extend(character.escape_default()),
-            false => shown.push(character),
+        if is_hidden(character) {
+            shown.extend(character.escape_default())
+        } else {
+            shown.push(character)
         }
     }
     if !is_short {
@@ -48,9 +49,10 @@ pub fn lines(text: &str) -> Cow<'_, str> {
     }
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
-        match is_control(character) {
-            true => shown.extend(character.escape_default()),
-            false => shown.push(character),
+        if is_control(character) {
+            shown.extend(character.escape_default())
+        } else {
+            shown.push(character)
         }
     }
     Cow::Owned(shown)

@@ -188,15 +188,16 @@ fn memory(facts: &Facts) -> Finding {
 }
 
 fn free_memory(facts: &Facts) -> Finding {
-    match facts.has_page_reporting {
-        false => finding("free memory", Gravity::Good, "stays with this machine", ""),
-        true => finding(
+    if facts.has_page_reporting {
+        finding(
             "free memory",
             Gravity::Note,
             "goes back to the host (page reporting): inserts wait while it comes again",
             "compare inserts in memory by turns, and with --trials; or measure on a machine that \
              keeps its memory",
-        ),
+        )
+    } else {
+        finding("free memory", Gravity::Good, "stays with this machine", "")
     }
 }
 

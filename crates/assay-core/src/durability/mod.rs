@@ -346,7 +346,8 @@ impl Verdicts {
     /// Returns the refutation of a level in one line, if it was refuted.
     pub fn refutation(&self, level: &Level<'_>) -> Option<String> {
         let verdict = self.of(level).find(|verdict| verdict.is_refuted())?;
-        let (failures, rounds) = (verdict.failures.len(), verdict.rounds);
+        let failures = verdict.failures.len();
+        let rounds = verdict.rounds;
         Some(format!(
             "{level}: `assay crash` refuted this level in {failures} of {rounds} {}: {}",
             verdict.crash.victims(),
@@ -363,7 +364,8 @@ impl Verdicts {
             return None;
         }
         let of_kind = |verdict: &&Verdict| {
-            let (rounds, victims) = (verdict.rounds, verdict.crash.victims());
+            let rounds = verdict.rounds;
+            let victims = verdict.crash.victims();
             format!("{rounds} {victims} ({} do)", verdict.bounds())
         };
         let rounds: Vec<_> = verdicts.iter().map(of_kind).collect();

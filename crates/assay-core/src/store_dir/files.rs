@@ -45,7 +45,8 @@ fn data_bytes(path: &Path, len: u64) -> u64 {
         return 0;
     };
     let seek = |from: i64, whence| lseek(&file, from, whence).ok();
-    let (mut at, mut bytes) = (0, 0);
+    let mut at = 0;
+    let mut bytes = 0;
     // No data from there on is an error, and the end.
     while let Some(data) = seek(at, Whence::SeekData) {
         let hole = seek(data, Whence::SeekHole).unwrap_or(len.cast_signed());

@@ -130,9 +130,10 @@ impl StoreDir {
         let path = self.path.display().to_string();
         let text = match fs::read(self.path.join(MARKER)) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                return Err(match self.path.exists() {
-                    true => StoreDirError::Foreign(path),
-                    false => StoreDirError::Missing(path),
+                return Err(if self.path.exists() {
+                    StoreDirError::Foreign(path)
+                } else {
+                    StoreDirError::Missing(path)
                 });
             }
             other => other.map_err(|e| self.io(e))?,

@@ -64,7 +64,9 @@ impl Schema {
     /// last: errors of the suite's author, not of a user.
     pub fn new(name: &'static str, columns: &[(&'static str, ColumnType)], key_len: usize) -> Self {
         assert!(key_len >= 1 && key_len < columns.len(), "a key and at least one more column");
-        let (mut laid_out, mut offset, mut key_size) = (Vec::new(), 0usize, 0);
+        let mut laid_out = Vec::new();
+        let mut offset = 0usize;
+        let mut key_size = 0;
         for (at, &(name, kind)) in columns.iter().enumerate() {
             if at == key_len {
                 offset = offset.next_multiple_of(8);
@@ -184,14 +186,16 @@ impl Schema {
         self.payload_columns().iter().find_map(|column| {
             let range = column.offset - self.key_size
                 ..column.offset - self.key_size + column.kind.size_bytes();
-            let (expected, got) = (&expected[range.clone()], &got[range]);
+            let expected = &expected[range.clone()];
+            let got = &got[range];
             let values = (Value::read(column.kind, expected), Value::read(column.kind, got));
             let same = match column.kind {
                 ColumnType::VarBytes(_) => values.0 == values.1,
                 _ => expected == got,
             };
             (!same).then(|| {
-                let (expected, got) = (shortened(values.0), shortened(values.1));
+                let expected = shortened(values.0);
+                let got = shortened(values.1);
                 format!("column {}: expected {expected}, got {got}", column.name)
             })
         })

@@ -162,7 +162,8 @@ pub(super) struct CrossDbLibrary {
 }
 
 fn lacks(file: &str, version: &str, symbol: &[u8], error: &libloading::Error) -> String {
-    let (symbol, said) = (String::from_utf8_lossy(symbol), linker::words(error));
+    let symbol = String::from_utf8_lossy(symbol);
+    let said = linker::words(error);
     format!("{file}: CrossDB {version} without the function {symbol} ({said}); {REMEDY}")
 }
 
@@ -245,9 +246,10 @@ pub(super) fn library() -> Result<&'static CrossDbLibrary, String> {
 /// # Safety
 /// `text` is null or points to a NUL-terminated string.
 pub(super) unsafe fn text(text: *const c_char) -> String {
-    match text.is_null() {
-        true => String::new(),
+    if text.is_null() {
+        String::new()
+    } else {
         // SAFETY: the caller's promise.
-        false => unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned(),
+        unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
     }
 }

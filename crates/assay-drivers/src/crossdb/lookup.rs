@@ -39,7 +39,8 @@ impl Lookup {
     ) -> Result<Self> {
         let parameters: Vec<_> = schema.key_columns().iter().map(Parameter::of_column).collect();
         let statement = Prepared::new(library, connection, sql, parameters)?;
-        let (interface, payload_size) = (&library.interface, schema.payload_size());
+        let interface = &library.interface;
+        let payload_size = schema.payload_size();
         let reader = RowReader::new(interface, schema);
         let form = match interface {
             Interface::Shown(_, Some(_)) => {
@@ -63,7 +64,8 @@ impl Lookup {
             let words = format!("keys of more than {MOST_KEY_COLUMNS} columns");
             return Err(Error::unsupported(words));
         }
-        let (statement, empty) = (self.statement.handle(), c"".as_ptr());
+        let statement = self.statement.handle();
+        let empty = c"".as_ptr();
         // SAFETY: a live statement. It takes a number or a text for each column of the key; an
         // address serves as both, and CrossDB asks for no more values than there are columns.
         // A result is freed before the connection's next call.

@@ -210,9 +210,12 @@ fn open(library: &'static CrossDbLibrary, database: &str) -> Result<Handle> {
         let created = checked(library, "open", result).map(|_| ());
         (created, text((library.functions.current_database)(connection)))
     };
-    let opened = created.and_then(|()| match name.is_empty() {
-        true => Err(Error::unsupported("several open databases of one name in a process")),
-        false => Ok(connection),
+    let opened = created.and_then(|()| {
+        if name.is_empty() {
+            Err(Error::unsupported("several open databases of one name in a process"))
+        } else {
+            Ok(connection)
+        }
     });
     if opened.is_err() {
         // SAFETY: it is open, and not used after this.
@@ -264,7 +267,8 @@ impl Store for CrossDbStore {
 
     fn connect(&self, work: &mut Work<'_>) -> Result<()> {
         let connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
-        let (library, schema) = (self.library, &self.schema);
+        let library = self.library;
+        let schema = &self.schema;
         let prepare = |sql: &str, parameters| Prepared::new(library, connection.0, sql, parameters);
         let key = || schema.key_columns().iter().map(Bound::of_column);
         let updates = self.statements.updates.iter().zip(schema.payload_columns());

@@ -68,7 +68,8 @@ impl Parameter {
                 Self::Text { from, kind }
             }
             integer => {
-                let (word, size) = (from & !(WORD - 1), integer.size_bytes());
+                let word = from & !(WORD - 1);
+                let size = integer.size_bytes();
                 let above_bits = 8 * (word + WORD - from - size) as u32;
                 let unused_bits = 8 * (WORD - size) as u32;
                 Self::Integer(Integer { word, above_bits, unused_bits })

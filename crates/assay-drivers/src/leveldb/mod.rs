@@ -174,14 +174,11 @@ impl Handle for LevelDbHandle<'_> {
     }
 
     fn insert(&mut self, key: &[u8], value: &[u8]) -> Result<Outcome> {
-        match self.in_batch {
-            true => self.batch.put(key, value),
-            false => {
-                let _alone = self.key_locks.lock(key);
-                self.database
-                    .put(&self.write, key, value)
-                    .map_err(|e| Error::engine("insert", e))?;
-            }
+        if self.in_batch {
+            self.batch.put(key, value)
+        } else {
+            let _alone = self.key_locks.lock(key);
+            self.database.put(&self.write, key, value).map_err(|e| Error::engine("insert", e))?;
         }
         Ok(Outcome::Done)
     }
@@ -213,12 +210,11 @@ impl Handle for LevelDbHandle<'_> {
     }
 
     fn delete(&mut self, key: &[u8]) -> Result<Outcome> {
-        match self.in_batch {
-            true => self.batch.delete(key),
-            false => {
-                let _alone = self.key_locks.lock(key);
-                self.database.delete(&self.write, key).map_err(|e| Error::engine("delete", e))?;
-            }
+        if self.in_batch {
+            self.batch.delete(key)
+        } else {
+            let _alone = self.key_locks.lock(key);
+            self.database.delete(&self.write, key).map_err(|e| Error::engine("delete", e))?;
         }
         Ok(Outcome::Done)
     }

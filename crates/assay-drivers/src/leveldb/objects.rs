@@ -275,7 +275,8 @@ impl Entries<'_> {
 
     /// Returns the current entry, until the cursor is moved.
     pub(super) fn item(&self) -> Option<(&[u8], &[u8])> {
-        let (mut key_size, mut value_size) = (0, 0);
+        let mut key_size = 0;
+        let mut value_size = 0;
         // SAFETY: the handle is an iterator; at an entry, key and value are bytes of the returned
         // sizes. They stay until it is moved, for which it has to be borrowed anew.
         unsafe {

@@ -116,9 +116,10 @@ impl Driver for LodeDriver {
         // What does not fit a table of this kind is nothing that the engine does.
         let unsupported = |error: lode::Error| Error::unsupported(error.to_string());
         let (schema, packing) = Packing::new(&spec.schema).map_err(unsupported)?;
-        let table = match spec.create || spec.storage == Storage::Memory {
-            true => database.create_table(&schema, kind),
-            false => database.table(schema.name()),
+        let table = if spec.create || spec.storage == Storage::Memory {
+            database.create_table(&schema, kind)
+        } else {
+            database.table(schema.name())
         };
         let table = table.map_err(|error| match error {
             error if error.is_bad_input() => unsupported(error),
@@ -331,7 +332,8 @@ impl Connection for LodeConnection<'_> {
         payloads: &mut [u8],
         outcomes: &mut [Outcome],
     ) -> Result<()> {
-        let (key_size, size) = (self.schema.key_size(), self.schema.payload_size());
+        let key_size = self.schema.key_size();
+        let size = self.schema.payload_size();
         let lode_key_size = self.key.len();
         let mut packed = vec![0; keys.len() / key_size * lode_key_size];
         for (key, to) in keys.chunks_exact(key_size).zip(packed.chunks_exact_mut(lode_key_size)) {
@@ -354,7 +356,8 @@ impl Connection for LodeConnection<'_> {
             kind @ ColumnType::Text(_) if self.schema.has_varied_texts() => own_bytes(kind, value),
             _ => value,
         };
-        let (key, column) = (self.packing.key(key, &mut self.key), self.packing.column(column));
+        let key = self.packing.key(key, &mut self.key);
+        let column = self.packing.column(column);
         let there = match &self.transaction {
             None => self.table.update(key, column, value),
             Some(transaction) => transaction.update(self.table, key, column, value),
@@ -373,7 +376,8 @@ impl Connection for LodeConnection<'_> {
 
     fn scan(&mut self, scan: &Scan<'_>, row: &mut dyn FnMut(&[u8])) -> Result<u64> {
         let mut packed = |key: &[u8]| self.packing.key(key, &mut self.key).to_vec();
-        let (lower, upper) = (scan.lower.map(&mut packed), scan.upper.map(packed));
+        let lower = scan.lower.map(&mut packed);
+        let upper = scan.upper.map(packed);
         let wanted: Vec<_> = scan.columns.iter().map(|&at| self.packing.column(at)).collect();
         let (lower, upper) =
             (lower.as_ref().map(|key| &key[..]), upper.as_ref().map(|key| &key[..]));

@@ -67,7 +67,8 @@ impl<'s> ScannedRows<'s> {
             _ => false,
         };
         let stretches = (!columns.iter().any(varies)).then(|| {
-            let (mut stretches, mut in_lode) = (Vec::new(), 0);
+            let mut stretches = Vec::new();
+            let mut in_lode = 0;
             for Column { offset, kind, .. } in columns.iter().copied() {
                 let size = kind.size_bytes();
                 push(&mut stretches, Stretch { in_assay: *offset, in_lode, size });
@@ -201,7 +202,8 @@ impl Packing {
     pub(super) fn new(assay: &Schema) -> lode::Result<(lode::Schema, Self)> {
         let (keys, rest) = assay.columns().split_at(assay.key_columns().len());
         let mut build = lode::Schema::build(assay.name());
-        let (mut key, mut columns) = (Vec::<Stretch>::new(), Vec::new());
+        let mut key = Vec::<Stretch>::new();
+        let mut columns = Vec::new();
         let mut lode_key_size = 0;
         for column in keys {
             let size = column.kind.size_bytes();
@@ -210,9 +212,12 @@ impl Packing {
             columns.push(columns.len());
             build = build.key(column.name, type_of(column.kind));
         }
-        let (key_size, mut end, mut next) = (assay.key_size(), assay.key_size(), columns.len());
+        let key_size = assay.key_size();
+        let mut end = assay.key_size();
+        let mut next = columns.len();
         if assay.has_varied_texts() {
-            let (mut cells, mut in_lode) = (Vec::new(), 0);
+            let mut cells = Vec::new();
+            let mut in_lode = 0;
             for column in rest {
                 let cell = Cell { kind: column.kind, in_assay: column.offset - key_size, in_lode };
                 in_lode += if cell.is_variable() { END_SIZE } else { column.kind.size_bytes() };
@@ -320,13 +325,12 @@ impl Packing {
         for cell in cells {
             let slot = &payload[cell.in_assay..cell.in_assay + cell.kind.size_bytes()];
             let to = self.lode_key_size + cell.in_lode;
-            match cell.is_variable() {
-                false => packed[to..to + slot.len()].copy_from_slice(slot),
-                true => {
-                    packed.extend_from_slice(own_bytes(cell.kind, slot));
-                    let end = (packed.len() - fixed_end) as u32;
-                    packed[to..to + END_SIZE].copy_from_slice(&end.to_le_bytes());
-                }
+            if cell.is_variable() {
+                packed.extend_from_slice(own_bytes(cell.kind, slot));
+                let end = (packed.len() - fixed_end) as u32;
+                packed[to..to + END_SIZE].copy_from_slice(&end.to_le_bytes());
+            } else {
+                packed[to..to + slot.len()].copy_from_slice(slot)
             }
         }
     }
@@ -337,15 +341,14 @@ impl Packing {
         for cell in cells {
             let size = cell.kind.size_bytes();
             let slot = &mut payload[cell.in_assay..cell.in_assay + size];
-            match cell.is_variable() {
-                false => slot.copy_from_slice(&packed[cell.in_lode..cell.in_lode + size]),
-                true => {
-                    let end = packed[cell.in_lode..].first_chunk::<END_SIZE>();
-                    let end = self.fixed_size
-                        + u32::from_le_bytes(*end.expect("an end for each column")) as usize;
-                    write_bytes(cell.kind, &packed[from..end], slot);
-                    from = end;
-                }
+            if cell.is_variable() {
+                let end = packed[cell.in_lode..].first_chunk::<END_SIZE>();
+                let end = self.fixed_size
+                    + u32::from_le_bytes(*end.expect("an end for each column")) as usize;
+                write_bytes(cell.kind, &packed[from..end], slot);
+                from = end;
+            } else {
+                slot.copy_from_slice(&packed[cell.in_lode..cell.in_lode + size])
             }
         }
     }

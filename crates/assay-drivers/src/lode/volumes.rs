@@ -13,7 +13,8 @@ use super::{cache_of, level_of, settings_of};
 /// Opens `count` volumes, the first with the highest priority.
 pub(super) fn open(spec: &OpenSpec, database: lode::Options, count: u32) -> Result<Box<dyn Store>> {
     let options = Options::new().database(database).durability(level_of(spec.durability));
-    let (storage, mut volumes) = (Storage::new(), Vec::new());
+    let storage = Storage::new();
+    let mut volumes = Vec::new();
     for number in 1..=count {
         let options = options.clone().name(format!("volume {number}"));
         let volume = match spec.storage {

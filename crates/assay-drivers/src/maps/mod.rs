@@ -98,10 +98,7 @@ impl Key for u64 {
 
     #[inline(always)]
     fn lookup<'c>(codec: &'c mut WordCodec, area: &[u8]) -> &'c u64 {
-        codec.current = match codec.ordered {
-            true => codec.words.ordered(area),
-            false => WordKey::raw(area),
-        };
+        codec.current = if codec.ordered { codec.words.ordered(area) } else { WordKey::raw(area) };
         &codec.current
     }
 
@@ -110,10 +107,7 @@ impl Key for u64 {
     }
 
     fn write_area(codec: &WordCodec, lookup: &u64, area: &mut [u8]) {
-        let raw = match codec.ordered {
-            true => codec.words.raw_from_ordered(*lookup),
-            false => *lookup,
-        };
+        let raw = if codec.ordered { codec.words.raw_from_ordered(*lookup) } else { *lookup };
         area.copy_from_slice(&raw.to_le_bytes());
     }
 }
@@ -244,13 +238,13 @@ impl<M: Map> Store for MapStore<M> {
     }
 
     fn connect(&self, work: &mut Work<'_>) -> Result<()> {
-        let (codec, schema) = (self.codec.clone(), &self.schema);
-        match self.shared {
-            true => work(&mut MapConnection { map: Shared(&self.map), codec, schema }),
-            false => {
-                let map = self.map.write().unwrap_or_else(PoisonError::into_inner);
-                work(&mut MapConnection { map: Owned(map), codec, schema })
-            }
+        let codec = self.codec.clone();
+        let schema = &self.schema;
+        if self.shared {
+            work(&mut MapConnection { map: Shared(&self.map), codec, schema })
+        } else {
+            let map = self.map.write().unwrap_or_else(PoisonError::into_inner);
+            work(&mut MapConnection { map: Owned(map), codec, schema })
         }
     }
 
@@ -357,7 +351,8 @@ impl<A: Access> Connection for MapConnection<'_, A> {
     }
 
     fn scan(&mut self, scan: &Scan<'_>, row: &mut dyn FnMut(&[u8])) -> Result<u64> {
-        let (mut lower, mut upper) = (self.codec.clone(), self.codec.clone());
+        let mut lower = self.codec.clone();
+        let mut upper = self.codec.clone();
         let lower = scan.lower.map(|key| KeyOf::<A>::lookup(&mut lower, key));
         let upper = scan.upper.map(|key| KeyOf::<A>::lookup(&mut upper, key));
         let mut record = vec![0; self.schema.record_size()];

@@ -27,15 +27,18 @@ pub(super) struct PluginConnection<'p> {
 
 impl<'p> PluginConnection<'p> {
     pub(super) fn new(plugin: &'p Plugin, store: *mut CStore, schema: &'p Schema) -> Result<Self> {
-        let (table, volume) = (&plugin.table, plugin.volume.as_ref());
-        let (mut handle, mut error) = (ptr::null_mut(), Box::new(no_error()));
+        let table = &plugin.table;
+        let volume = plugin.volume.as_ref();
+        let mut handle = ptr::null_mut();
+        let mut error = Box::new(no_error());
         let connect = table.connect.expect("a loaded table has it");
         // SAFETY: the table's own function, on an open store.
         let code = unsafe { connect(store, &raw mut handle, &raw mut *error) };
         done("connect", code, &mut error)?;
-        match handle.is_null() {
-            true => Err(Error::engine("connect", "the plugin returns no handle")),
-            false => Ok(Self { table, volume, handle, schema, error, columns: Vec::new() }),
+        if handle.is_null() {
+            Err(Error::engine("connect", "the plugin returns no handle"))
+        } else {
+            Ok(Self { table, volume, handle, schema, error, columns: Vec::new() })
         }
     }
 
@@ -99,7 +102,8 @@ impl Connection for PluginConnection<'_> {
 
     fn get(&mut self, key: &[u8], payload: &mut [u8]) -> Result<Outcome> {
         let query = self.table.query.expect("a loaded table has it");
-        let (key, payload) = (key.as_ptr().cast(), payload.as_mut_ptr().cast());
+        let key = key.as_ptr().cast();
+        let payload = payload.as_mut_ptr().cast();
         // SAFETY: the table's own function, on a live handle; the payload has room for the
         // schema's `payload_size`.
         let code = unsafe { query(self.handle, key, payload, &raw mut *self.error) };
@@ -108,7 +112,8 @@ impl Connection for PluginConnection<'_> {
 
     fn update(&mut self, key: &[u8], column: usize, value: &[u8]) -> Result<Outcome> {
         let update = self.table.update.ok_or_else(|| Error::unsupported("update"))?;
-        let (key, value) = (key.as_ptr().cast(), value.as_ptr().cast());
+        let key = key.as_ptr().cast();
+        let value = value.as_ptr().cast();
         // SAFETY: the table's own function, on a live handle, with a packed key and value.
         let code = unsafe { update(self.handle, key, column as u32, value, &raw mut *self.error) };
         self.outcome("update", code)
@@ -162,12 +167,13 @@ impl Connection for PluginConnection<'_> {
             )
         };
         done("scan", code, &mut self.error)?;
-        match context.count == count {
-            true => Ok(count),
-            false => Err(Error::engine(
+        if context.count == count {
+            Ok(count)
+        } else {
+            Err(Error::engine(
                 "scan",
                 format!("the plugin says {count} records and gave {}", context.count),
-            )),
+            ))
         }
     }
 }

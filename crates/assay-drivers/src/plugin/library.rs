@@ -156,7 +156,8 @@ fn describe(table: &CDriver, volume: Option<&CVolume>) -> Result<Description, St
             "its id is {id:?}; an id has 1 to 32 lower-case letters, digits and hyphens"
         ));
     }
-    let (has_update, has_remove) = (table.update.is_some(), table.remove.is_some());
+    let has_update = table.update.is_some();
+    let has_remove = table.remove.is_some();
     let may_lack = table.abi_version > 1;
     let wanted = [
         ("create", table.create.is_some()),

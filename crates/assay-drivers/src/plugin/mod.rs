@@ -204,12 +204,14 @@ impl SharedParameters {
     /// Collects the given parameters that the plugin names.
     fn new(spec: &OpenSpec, taken: &[String]) -> Result<Self> {
         let text = |text: &str| CString::new(text).map_err(|e| Error::engine("open", e));
-        let (mut c, mut texts) = (Vec::new(), Vec::new());
+        let mut c = Vec::new();
+        let mut texts = Vec::new();
         let budget = spec.cache_bytes.map(|bytes| (CACHE_BYTES.into(), bytes.to_string()));
         let mut given: BTreeMap<String, String> = budget.into_iter().collect();
         given.extend(spec.parameters.clone());
         for (name, value) in given.iter().filter(|(name, _)| taken.contains(name)) {
-            let (name, value) = (text(name)?, text(value)?);
+            let name = text(name)?;
+            let value = text(value)?;
             c.push(CParameter { name: name.as_ptr(), value: value.as_ptr() });
             texts.extend([name, value]);
         }

@@ -26,7 +26,8 @@ impl PluginConnection<'_> {
     }
 
     fn of_name(&mut self, function: OfName, record: u64, name: &str) -> c_int {
-        let (bytes, size) = (name.as_ptr().cast(), name.len() as u32);
+        let bytes = name.as_ptr().cast();
+        let size = name.len() as u32;
         // SAFETY: the table's own function, on a live handle, with a name of that many bytes.
         unsafe { function(self.handle, record, bytes, size, &raw mut *self.error) }
     }
@@ -39,7 +40,8 @@ impl Volume for PluginConnection<'_> {
         let (kind, bytes) = packed(&value, &mut number);
         let c_value =
             CProperty { kind, size_bytes: bytes.len() as u32, bytes: bytes.as_ptr().cast() };
-        let (text, size) = (name.as_ptr().cast(), name.len() as u32);
+        let text = name.as_ptr().cast();
+        let size = name.len() as u32;
         // SAFETY: the table's own function, on a live handle; name and value are valid during it.
         let code = unsafe {
             set(self.handle, record, text, size, &raw const c_value, &raw mut *self.error)
@@ -54,7 +56,8 @@ impl Volume for PluginConnection<'_> {
         found: &mut dyn FnMut(Property<'_>),
     ) -> Result<Outcome> {
         let get = self.table().get_property.ok_or_else(|| Error::unsupported("get a property"))?;
-        let (text, size) = (name.as_ptr().cast(), name.len() as u32);
+        let text = name.as_ptr().cast();
+        let size = name.len() as u32;
         let mut context = Taker { found };
         // SAFETY: the table's own function, on a live handle; the context is what `take` expects,
         // and lives until the function is back.
@@ -81,7 +84,8 @@ impl Volume for PluginConnection<'_> {
 
     fn link(&mut self, parent: u64, name: &str, child: u64) -> Result<Outcome> {
         let link = self.table().link.ok_or_else(|| Error::unsupported("link"))?;
-        let (text, size) = (name.as_ptr().cast(), name.len() as u32);
+        let text = name.as_ptr().cast();
+        let size = name.len() as u32;
         // SAFETY: the table's own function, on a live handle, with a name of that many bytes.
         let code = unsafe { link(self.handle, parent, text, size, child, &raw mut *self.error) };
         self.outcome("link", code)
@@ -150,12 +154,11 @@ extern "C" fn take(context: *mut c_void, value: *const CProperty) {
     let taker = unsafe { &mut *context.cast::<Taker<'_>>() };
     // SAFETY: a property, as assay_driver.h wants.
     let value = unsafe { &*value };
-    let bytes = match value.bytes.is_null() {
-        true => &[],
+    let bytes = if value.bytes.is_null() {
+        &[]
+    } else {
         // SAFETY: it says that it has this number of bytes.
-        false => unsafe {
-            slice::from_raw_parts(value.bytes.cast::<u8>(), value.size_bytes as usize)
-        },
+        unsafe { slice::from_raw_parts(value.bytes.cast::<u8>(), value.size_bytes as usize) }
     };
     // A value that is no property is no result.
     typed(value.kind, bytes).into_iter().for_each(&mut *taker.found);

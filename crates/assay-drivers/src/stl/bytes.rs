@@ -34,7 +34,8 @@ impl Connection for BytesConnection<'_> {
     fn insert(&mut self, record: &[u8]) -> Result<Outcome> {
         self.order.encode(record, &mut self.key);
         let payload = self.used_payload(record);
-        let (key, size) = (self.key.as_ptr().cast(), self.key.len());
+        let key = self.key.as_ptr().cast();
+        let size = self.key.len();
         // SAFETY: see above.
         Ok(unsafe {
             (self.table.insert)(self.map, key, size, payload.as_ptr().cast(), payload.len())
@@ -44,7 +45,8 @@ impl Connection for BytesConnection<'_> {
     fn upsert(&mut self, record: &[u8]) -> Result<()> {
         self.order.encode(record, &mut self.key);
         let payload = self.used_payload(record);
-        let (key, size) = (self.key.as_ptr().cast(), self.key.len());
+        let key = self.key.as_ptr().cast();
+        let size = self.key.len();
         // SAFETY: see above.
         unsafe {
             (self.table.upsert)(self.map, key, size, payload.as_ptr().cast(), payload.len());
@@ -55,7 +57,8 @@ impl Connection for BytesConnection<'_> {
     fn get(&mut self, key: &[u8], payload: &mut [u8]) -> Result<Outcome> {
         assert_eq!(payload.len(), self.schema.payload_size(), "room for the payload");
         self.order.encode(key, &mut self.key);
-        let (key, size) = (self.key.as_ptr().cast(), self.key.len());
+        let key = self.key.as_ptr().cast();
+        let size = self.key.len();
         // SAFETY: see above.
         Ok(unsafe { (self.table.get)(self.map, key, size, payload.as_mut_ptr().cast()) })
     }
@@ -66,7 +69,8 @@ impl Connection for BytesConnection<'_> {
         let last = matches!(kind, ColumnType::VarBytes(_));
         let value = &value[..kind.used_bytes(value)];
         self.order.encode(key, &mut self.key);
-        let (key, size) = (self.key.as_ptr().cast(), self.key.len());
+        let key = self.key.as_ptr().cast();
+        let size = self.key.len();
         let bytes = value.as_ptr().cast();
         // SAFETY: see above.
         Ok(unsafe { (self.table.update)(self.map, key, size, offset, bytes, value.len(), last) })

@@ -105,10 +105,12 @@ impl Driver for Stl {
 
     fn open(&self, spec: &OpenSpec) -> Result<Box<dyn Store>> {
         let ordered = spec.key_kind == KeyKind::Tree;
-        let kind = match ordered {
-            true => 0,
-            false if !spec.has("hash", "mixing") => 1,
-            false => 2,
+        let kind = if ordered {
+            0
+        } else if spec.has("hash", "mixing") {
+            2
+        } else {
+            1
         };
         let words = spec.schema.payload_size() / 8;
         // SAFETY: both functions take any numbers and return a static table or null.
@@ -192,7 +194,8 @@ impl Store for StlStore {
 
     fn connect(&self, work: &mut Work<'_>) -> Result<()> {
         let map = self.map.read().unwrap_or_else(PoisonError::into_inner).0;
-        let (ordered, schema) = (self.ordered, &self.schema);
+        let ordered = self.ordered;
+        let schema = &self.schema;
         match &self.table {
             Table::Words(table, key) => {
                 self.run(WordConnection { table, map, key, ordered, schema }, work)

@@ -23,10 +23,7 @@ pub(super) struct WordConnection<'s> {
 impl WordConnection<'_> {
     #[inline(always)]
     fn word(&self, key: &[u8]) -> u64 {
-        match self.ordered {
-            true => self.key.ordered(key),
-            false => WordKey::raw(key),
-        }
+        if self.ordered { self.key.ordered(key) } else { WordKey::raw(key) }
     }
 }
 

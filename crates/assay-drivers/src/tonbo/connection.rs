@@ -187,10 +187,8 @@ impl<'s, R: Row> TonboConnection<'s, R> {
         if is_empty(layout, scan) {
             return Ok(0);
         }
-        let (lower, upper) = (
-            scan.lower.map(|area| <R as Row>::key(layout, area)),
-            scan.upper.map(|area| <R as Row>::key(layout, area)),
-        );
+        let lower = scan.lower.map(|area| <R as Row>::key(layout, area));
+        let upper = scan.upper.map(|area| <R as Row>::key(layout, area));
         let range = (lower.as_ref(), upper.as_ref());
         let snapshot;
         let mut query = match &self.transaction {
@@ -227,10 +225,8 @@ impl<'s, R: Row> TonboConnection<'s, R> {
 /// Returns true if no key can be in a range. (Tonbo asks maps for it that panic then.)
 fn is_empty(layout: &Layout, scan: &Scan<'_>) -> bool {
     use Bound::{Excluded, Included, Unbounded};
-    let (lower, upper) = (
-        scan.lower.map(|area| layout.encoded_key(area)),
-        scan.upper.map(|area| layout.encoded_key(area)),
-    );
+    let lower = scan.lower.map(|area| layout.encoded_key(area));
+    let upper = scan.upper.map(|area| layout.encoded_key(area));
     match (&lower, &upper) {
         (Unbounded, _) | (_, Unbounded) => false,
         (Included(lower), Included(upper)) => lower > upper,

@@ -128,9 +128,10 @@ impl Driver for Tonbo {
             Reach::Machine => None,
             Reach::Server => Some(Remote::new(spec)?),
         };
-        match customer::is_customer(&spec.schema) {
-            true => store::open::<Customer>(spec, remote),
-            false => store::open::<DynRecord>(spec, remote),
+        if customer::is_customer(&spec.schema) {
+            store::open::<Customer>(spec, remote)
+        } else {
+            store::open::<DynRecord>(spec, remote)
         }
     }
 }

@@ -48,9 +48,10 @@ impl Row for DynRecord {
     }
 
     fn key(layout: &Layout, area: &[u8]) -> Value {
-        let value = match layout.key_is_integer() {
-            true => integer(layout.key_column(), area),
-            false => Arc::new(layout.encoded_key(area)),
+        let value = if layout.key_is_integer() {
+            integer(layout.key_column(), area)
+        } else {
+            Arc::new(layout.encoded_key(area))
         };
         Value::new(layout.key_type, layout.names[0].clone(), value, false)
     }

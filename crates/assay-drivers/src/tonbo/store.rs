@@ -138,10 +138,7 @@ impl<R: Row> TonboStore<R> {
 
     /// Does the work that the level requires before a write is acknowledged.
     pub(super) async fn acknowledge(&self, doing: &str) -> Result<()> {
-        match self.flushes {
-            true => self.patiently(doing, self.database.flush_wal()).await,
-            false => Ok(()),
-        }
+        if self.flushes { self.patiently(doing, self.database.flush_wal()).await } else { Ok(()) }
     }
 
     /// Brings the data in memory to the files: by the log if there is one, else as tables.
@@ -155,9 +152,10 @@ impl<R: Row> TonboStore<R> {
             self.background.check("close")?;
             flushed
         })?;
-        match !self.logged && self.written.load(Ordering::Relaxed) >= MEMTABLE_BYTES {
-            true => std::fs::write(&self.disordered, "").map_err(|e| Error::engine("close", e)),
-            false => Ok(()),
+        if !self.logged && self.written.load(Ordering::Relaxed) >= MEMTABLE_BYTES {
+            std::fs::write(&self.disordered, "").map_err(|e| Error::engine("close", e))
+        } else {
+            Ok(())
         }
     }
 }

@@ -204,7 +204,8 @@ fn of_phase(phase: &Phase) -> Vec<(Quantity, Statistic)> {
     }
     for latency in &phase.latencies {
         for percentile in Percentile::ALL {
-            let (phase, operation) = (phase.name.clone(), latency.operation.clone());
+            let phase = phase.name.clone();
+            let operation = latency.operation.clone();
             let quantity = Quantity::Latency { phase, operation, percentile };
             all.push((quantity, Statistic::Median));
         }
@@ -230,9 +231,10 @@ impl fmt::Display for Quantity {
             Self::Rate { phase } => write!(f, "{phase}/s"),
             Self::Latency { phase, operation, percentile } => {
                 let operation = operation.to_lowercase();
-                match operation == phase.to_lowercase() {
-                    true => write!(f, "{operation} {percentile}"),
-                    false => write!(f, "{phase} {operation} {percentile}"),
+                if operation == phase.to_lowercase() {
+                    write!(f, "{operation} {percentile}")
+                } else {
+                    write!(f, "{phase} {operation} {percentile}")
                 }
             }
             Self::Memory => f.write_str("memory"),
@@ -258,10 +260,13 @@ impl Line {
         match self.adjusted {
             None => Verdict::TooFewTrials,
             Some(probability) if probability >= LEVEL => Verdict::NotFound,
-            Some(_) => match (self.direction() > 1.0) == self.quantity.is_better_higher() {
-                true => Verdict::Better,
-                false => Verdict::Worse,
-            },
+            Some(_) => {
+                if (self.direction() > 1.0) == self.quantity.is_better_higher() {
+                    Verdict::Better
+                } else {
+                    Verdict::Worse
+                }
+            }
         }
     }
 
@@ -290,18 +295,17 @@ impl Line {
         let Some(Bounds { low, high }) = self.ratio.test.map(|test| test.interval) else {
             return false;
         };
-        let is_far = match self.quantity.is_better_higher() {
-            true => high < 1.0 - share,
-            false => low > 1.0 + share,
-        };
+        let is_far =
+            if self.quantity.is_better_higher() { high < 1.0 - share } else { low > 1.0 + share };
         self.verdict() == Verdict::Worse && is_far
     }
 
     /// Returns the loss: the share that is lost, or that is taken in addition.
     pub fn loss(&self) -> f64 {
-        match self.quantity.is_better_higher() {
-            true => 1.0 - self.ratio.value,
-            false => self.ratio.value - 1.0,
+        if self.quantity.is_better_higher() {
+            1.0 - self.ratio.value
+        } else {
+            self.ratio.value - 1.0
         }
     }
 }

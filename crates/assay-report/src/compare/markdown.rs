@@ -20,7 +20,8 @@ pub fn markdown(comparison: &Comparison) -> String {
             Statistic::Median => line.quantity.to_string(),
             Statistic::FastestTenth => format!("{}, {}", line.quantity, line.statistic),
         };
-        let (engine, what) = (plain_markdown(&line.engine), plain_markdown(&what));
+        let engine = plain_markdown(&line.engine);
+        let what = plain_markdown(&what);
         out += &format!("| {engine} | {what} | {} |\n", figures.join(" | "));
     }
     out += "\n";

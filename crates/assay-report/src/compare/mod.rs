@@ -98,7 +98,8 @@ pub fn runs(base: &RunFile, new: &RunFile) -> Comparison {
             comparison.notes.add(format!("built as {} and as {}", words(base), words(new)));
         }
     }
-    let (of_base, of_new) = (trials(base), trials(new));
+    let of_base = trials(base);
+    let of_new = trials(new);
     let found = first_of_each(&of_new, same_cell);
     for group in &of_base {
         match found.get(&same_cell(&group[0].cell)) {
@@ -161,7 +162,8 @@ pub fn builds(run: &RunFile) -> Option<Comparison> {
             continue;
         };
         let version = |side: &[&CellResult]| whole(side).measurement.engine_version.clone();
-        let (before, after) = (version(group), version(other));
+        let before = version(group);
+        let after = version(other);
         if before != after && !before.is_empty() && !after.is_empty() {
             let id = &cell.engine.id;
             comparison.notes.add(format!("{id} {after} here, {before} in the other build"));
@@ -223,15 +225,17 @@ impl Comparing {
     /// Notes that the other side lacks a cell of the base. If the base did not measure it either,
     /// nothing is missing.
     fn lacks(&mut self, base: &[&CellResult], sentence: String) {
-        match base.iter().any(|trial| trial.status == Status::Measured) {
-            true => self.not_compared.add(sentence),
-            false => self.notes.add(sentence),
+        if base.iter().any(|trial| trial.status == Status::Measured) {
+            self.not_compared.add(sentence)
+        } else {
+            self.notes.add(sentence)
         }
     }
 
     /// Adds the measurements of two cells.
     fn add(&mut self, base: &[&CellResult], new: &[&CellResult]) {
-        let (first, second) = (&base[0].cell, &new[0].cell);
+        let first = &base[0].cell;
+        let second = &new[0].cell;
         if let Some(trial) = base.iter().find(|trial| trial.status != Status::Measured) {
             self.notes.add(not_measured(trial));
         }
@@ -260,12 +264,14 @@ impl Comparing {
                 ));
             }
             let version = |side: &[&CellResult]| whole(side).measurement.engine_version.clone();
-            let (before, after) = (version(base), version(new));
+            let before = version(base);
+            let after = version(new);
             if before != after && !before.is_empty() && !after.is_empty() {
                 self.notes.add(format!("{} {before} and {after}", first.engine));
             }
         }
-        let (whole_base, whole_new) = (whole(base), whole(new));
+        let whole_base = whole(base);
+        let whole_new = whole(new);
         for phase in &whole_base.measurement.phases {
             let Some(other) = whole_new.measurement.phase(&phase.name) else {
                 self.lacks(base, format!("{} is missing from {}", phase.name, named(second)));
@@ -311,7 +317,8 @@ impl Comparing {
             };
             good.filter_map(|trial| figure(trial)).collect()
         };
-        let (of_base, of_new) = (figures(base), figures(new));
+        let of_base = figures(base);
+        let of_new = figures(new);
         let mut trials = new.iter().filter(|trial| trial.status == Status::Measured);
         if !of_base.is_empty() && !trials.any(|trial| quantity.was_taken(trial)) {
             self.lacks(base, format!("{} has no {quantity}", named(&new[0].cell)));
@@ -326,12 +333,14 @@ impl Comparing {
         let (Some(ratio), Some(base_value), Some(new_value)) = figures else {
             return;
         };
-        let (first, second) = (&base[0].cell, &new[0].cell);
+        let first = &base[0].cell;
+        let second = &new[0].cell;
         self.lines.push(Line {
             work: work(first),
-            engine: match first.engine == second.engine {
-                true => first.engine.to_string(),
-                false => format!("{} : {}", second.engine, first.engine),
+            engine: if first.engine == second.engine {
+                first.engine.to_string()
+            } else {
+                format!("{} : {}", second.engine, first.engine)
             },
             quantity,
             statistic,
@@ -420,7 +429,8 @@ fn whole<'r>(side: &[&'r CellResult]) -> &'r CellResult {
 
 /// Returns which trial was not measured, and why.
 fn not_measured(trial: &CellResult) -> String {
-    let (cell, number) = (named(&trial.cell), trial.cell.trial);
+    let cell = named(&trial.cell);
+    let number = trial.cell.trial;
     match trial.status.reason() {
         Some(why) => format!("trial {number} of {cell} was not measured: {why}"),
         None => format!("trial {number} of {cell} was not measured"),

@@ -116,7 +116,9 @@ pub(super) fn sentences(comparison: &Comparison) -> Vec<String> {
     };
     let Comparison { tests, lines, .. } = comparison;
     let percent = |share: f64| format!("{:.0} %", share * 100.0);
-    let (level, small, power) = (percent(LEVEL), percent(SMALL), percent(POWER));
+    let level = percent(LEVEL);
+    let small = percent(SMALL);
+    let power = percent(POWER);
     let ratio = match comparison.design {
         Design::Apart => "ratio: new to base, each the median over trials",
         Design::InTurns => {

@@ -38,7 +38,8 @@ impl PageData {
     }
 
     /// Returns a mark with its words.
-    pub(crate) fn marked(&self, (mark, text, _): MarkData) -> Marked {
+    pub(crate) fn marked(&self, mark: MarkData) -> Marked {
+        let (mark, text, _) = mark;
         Marked { mark: Mark::ALL[mark], text: self.texts[text].clone() }
     }
 }

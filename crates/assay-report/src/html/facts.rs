@@ -57,7 +57,8 @@ struct Cost {
 impl RunFacts {
     pub(super) fn of(part: &Part) -> Self {
         let run = &part.run;
-        let (machine, build) = (&run.environment, &run.build);
+        let machine = &run.environment;
+        let build = &run.build;
         Self {
             file: part.file.clone(),
             created: run.created.strftime("%Y-%m-%d %H:%M UTC").to_string(),

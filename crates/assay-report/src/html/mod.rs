@@ -80,7 +80,8 @@ pub fn render(parts: &[Part], links: &[Link], about: About<'_>) -> Result<String
     }
     // In JSON, `<` occurs in texts only. Escaped, no text ends the element or starts another one.
     let json = serde_json::to_string(&data)?.replace('<', "\\u003c");
-    let (style, script) = (STYLES.concat(), SCRIPTS.concat());
+    let style = STYLES.concat();
+    let script = SCRIPTS.concat();
     let nav = nav(links);
     Ok(fill(PAGE, &[("style", &style), ("nav", &nav), ("data", &json), ("script", &script)]))
 }

@@ -67,7 +67,8 @@ impl Legend {
     fn meaning(&mut self, marked: &Marked) -> &mut Meaning {
         let found = self.meanings.iter().position(|meaning| meaning.marked == *marked);
         let at = found.unwrap_or_else(|| {
-            let (marked, engines) = (marked.clone(), Distinct::default());
+            let marked = marked.clone();
+            let engines = Distinct::default();
             self.meanings.push(Meaning { marked, engines, scope: Scope::Own });
             self.meanings.len() - 1
         });
@@ -86,9 +87,10 @@ impl Legend {
                 Scope::Sum => " (most of the figures that are summed up)",
                 Scope::Own => "",
             };
-            match namesakes.count() == 1 || is_named {
-                true => format!("{} {text}{of}", mark.sign()),
-                false => format!("{} {}: {text}{of}", mark.sign(), engines.in_order.join(", ")),
+            if namesakes.count() == 1 || is_named {
+                format!("{} {text}{of}", mark.sign())
+            } else {
+                format!("{} {}: {text}{of}", mark.sign(), engines.in_order.join(", "))
             }
         };
         // Equal signs are adjacent, in the order of the list of marks.

@@ -155,7 +155,8 @@ pub fn of_line(line: &Line<'_>) -> Vec<Marked> {
     if cell.engine.is_own() {
         marks.add(Marked::own_engine());
     }
-    let (wanted, level) = (cell.durability_wanted, cell.durability);
+    let wanted = cell.durability_wanted;
+    let level = cell.durability;
     if level > wanted {
         let text = format!("at {level}, its weakest level that survives as much");
         marks.add(Marked::new(Mark::Stronger, text));

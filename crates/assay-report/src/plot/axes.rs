@@ -29,7 +29,8 @@ impl Ranged for Factors {
     type FormatOption = NoDefaultFormatting;
     type ValueType = f64;
 
-    fn map(&self, value: &f64, (from, to): (i32, i32)) -> i32 {
+    fn map(&self, value: &f64, ends: (i32, i32)) -> i32 {
+        let (from, to) = ends;
         let share =
             (value.max(f64::MIN_POSITIVE) / self.least).ln() / (self.most / self.least).ln();
         from + (f64::from(to - from) * share).round() as i32
@@ -87,7 +88,8 @@ impl Ranged for Nines {
     type FormatOption = NoDefaultFormatting;
     type ValueType = f64;
 
-    fn map(&self, value: &f64, (left, right): (i32, i32)) -> i32 {
+    fn map(&self, value: &f64, ends: (i32, i32)) -> i32 {
+        let (left, right) = ends;
         left + (f64::from(right - left) * value / self.most).round() as i32
     }
 

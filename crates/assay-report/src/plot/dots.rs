@@ -98,12 +98,14 @@ fn draw_panel<DB: DrawingBackend>(
     let labels = picture.bars.iter().map(|bar| width(&bar.label, LETTERS)).max().unwrap_or(0);
     let left = labels.min(PANEL_WIDTH / 2) as i32 + 36;
     let right = PANEL_WIDTH as i32 - 34;
-    let (from, to) = (least.log10().floor(), most.log10().ceil().max(least.log10().floor() + 1.0));
+    let from = least.log10().floor();
+    let to = most.log10().ceil().max(least.log10().floor() + 1.0);
     let across = |value: f64| {
         let share = (value.max(1e-9).log10() - from) / (to - from);
         left + (share.clamp(0.0, 1.0) * f64::from(right - left)) as i32
     };
-    let (top, bottom) = (CAPTION as i32, (CAPTION + LINE * order.len() as u32) as i32);
+    let top = CAPTION as i32;
+    let bottom = (CAPTION + LINE * order.len() as u32) as i32;
     let centred = style(14, INK).pos(Pos::new(HPos::Center, VPos::Top));
     for power in from as i32..=to as i32 {
         let x = across(10f64.powi(power));

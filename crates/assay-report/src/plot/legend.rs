@@ -48,7 +48,8 @@ impl Head {
         let room = picture_width - 2 * MARGIN;
         let fits = |size: &u32| width(&title, *size) <= room;
         let title_size = TITLE_SIZES.rev().find(fits).unwrap_or(*TITLE_SIZES.start());
-        let (mut x, mut y) = (MARGIN, 52);
+        let mut x = MARGIN;
+        let mut y = 52;
         let mut placed = Vec::new();
         for key in keys {
             let key = Key { label: text::short(&key.label), ..key };
@@ -66,7 +67,8 @@ impl Head {
         let at = (MARGIN as i32, 14);
         area.draw(&Text::new(self.title.clone(), at, style(self.title_size, INK)))?;
         for ((x, y), key) in &self.keys {
-            let (x, y) = (*x as i32, *y as i32);
+            let x = *x as i32;
+            let y = *y as i32;
             match key.sign {
                 Sign::Bar(look) => {
                     let corners = [(x + 2, y + 1), (x + 18, y + 15)];

@@ -69,9 +69,10 @@ impl Charts<'_> {
             }
         }
         let most = self.charts.iter().map(|chart| chart.lines.len()).max().unwrap_or(0);
-        let title = match most > MOST_SHOWN {
-            true => format!("{} · {MOST_SHOWN} of {most} lines", self.title),
-            false => self.title.to_string(),
+        let title = if most > MOST_SHOWN {
+            format!("{} · {MOST_SHOWN} of {most} lines", self.title)
+        } else {
+            self.title.to_string()
         };
         keys.truncate(MOST_SHOWN);
         Head::new(&title, keys, self.one().0 * self.columns() as u32)
@@ -110,7 +111,8 @@ impl Charts<'_> {
         let most = |of: fn(&(f64, f64)) -> f64| points().map(of).fold(1.0, f64::max);
         let least =
             |of: fn(&(f64, f64)) -> f64| points().map(of).fold(f64::MAX, f64::min).max(1e-3);
-        let (x_most, y_most) = (most(|p| p.0), most(|p| p.1) * 1.05);
+        let x_most = most(|p| p.0);
+        let y_most = most(|p| p.1) * 1.05;
         let logarithmic_y = Factors::new(least(|p| p.1) / 1.2, y_most * 1.2);
         let chosen = match (self.are_logarithmic, chart.axes) {
             (true, Axes::Linear | Axes::LogarithmicUpward) => Axes::Logarithmic,

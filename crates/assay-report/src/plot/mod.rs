@@ -220,10 +220,7 @@ pub fn draw_lines(
 }
 
 fn at_most(count: usize) -> Result<(), PlotError> {
-    match count > MOST_PICTURES {
-        true => Err(PlotError::TooMany { count }),
-        false => Ok(()),
-    }
+    if count > MOST_PICTURES { Err(PlotError::TooMany { count }) } else { Ok(()) }
 }
 
 fn svg(drawing: &Drawing<'_>) -> Result<String, String> {
@@ -249,10 +246,7 @@ impl<'b> Key<'b> {
         if cell.page_cache == PageCache::Cold {
             variant += " · page cache cold";
         }
-        let class = match cell.rows <= SMALL_ROWS {
-            true => "small",
-            false => "large",
-        };
+        let class = if cell.rows <= SMALL_ROWS { "small" } else { "large" };
         Self { suite: &cell.suite, storage: cell.storage, class, variant }
     }
 }
@@ -311,7 +305,8 @@ fn picture(
     looks: &HashMap<&EngineRef, Look>,
     Titled { suite, title, name }: Titled,
 ) -> Option<Picture> {
-    let (mut lines, mut phases) = (Distinct::default(), Distinct::default());
+    let mut lines = Distinct::default();
+    let mut phases = Distinct::default();
     let mut bars = Vec::new();
     let sizes = blocks.len();
     let blocks = &blocks[..sizes.min(MOST_SHOWN)];
@@ -332,9 +327,12 @@ fn picture(
             }
         }
     }
-    let cut = |what: &str, count: usize| match count > MOST_SHOWN {
-        true => format!(" · {MOST_SHOWN} of {count} {what}"),
-        false => String::new(),
+    let cut = |what: &str, count: usize| {
+        if count > MOST_SHOWN {
+            format!(" · {MOST_SHOWN} of {count} {what}")
+        } else {
+            String::new()
+        }
     };
     let title = title
         + &cut("engines", bars.len())
@@ -376,9 +374,10 @@ fn marked_engines(runs: &[RunFile]) -> HashMap<&EngineRef, String> {
 }
 
 fn in_parentheses(words: &Distinct<String>) -> String {
-    match words.in_order.is_empty() {
-        true => String::new(),
-        false => format!(" ({})", words.in_order.join(", ")),
+    if words.in_order.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", words.in_order.join(", "))
     }
 }
 
@@ -467,7 +466,7 @@ impl Drawing<'_> {
 }
 
 /// Encodes the pixels of a picture, three bytes (red, green, blue) each and row by row, as PNG.
-fn encode_png((width, height): (u32, u32), pixels: &[u8]) -> Result<Vec<u8>, String> {
+fn encode_png(width: u32, height: u32, pixels: &[u8]) -> Result<Vec<u8>, String> {
     let mut content = Vec::new();
     let mut encoder = png::Encoder::new(&mut content, width, height);
     encoder.set_color(png::ColorType::Rgb);
@@ -479,12 +478,12 @@ fn encode_png((width, height): (u32, u32), pixels: &[u8]) -> Result<Vec<u8>, Str
 }
 
 fn png(drawing: &Drawing<'_>) -> Result<Vec<u8>, String> {
-    let size = drawing.size();
-    let mut pixels = vec![0; size.0 as usize * size.1 as usize * 3];
-    let area = BitMapBackend::with_buffer(&mut pixels, size).into_drawing_area();
+    let (width, height) = drawing.size();
+    let mut pixels = vec![0; width as usize * height as usize * 3];
+    let area = BitMapBackend::with_buffer(&mut pixels, (width, height)).into_drawing_area();
     drawing.on(&area)?;
     drop(area);
-    encode_png(size, &pixels)
+    encode_png(width, height, &pixels)
 }
 
 /// Writes a picture as files of all kinds.

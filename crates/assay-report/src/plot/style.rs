@@ -44,13 +44,14 @@ pub(super) fn bar_inks(look: Look) -> (RGBAColor, ShapeStyle) {
 /// Draws an engine's mark around a pixel.
 pub(super) fn mark<DB: DrawingBackend>(
     area: &DrawingArea<DB, Shift>,
-    (x, y): (i32, i32),
+    centre: (i32, i32),
     mark: usize,
     ink: RGBColor,
 ) -> Drawn<DB> {
+    let (x, y) = centre;
     let filled = ink.filled();
     match mark % 4 {
-        0 => area.draw(&Circle::new((x, y), 4, filled)),
+        0 => area.draw(&Circle::new(centre, 4, filled)),
         1 => area.draw(&Rectangle::new([(x - 4, y - 4), (x + 4, y + 4)], filled)),
         2 => area.draw(&Polygon::new(vec![(x, y - 6), (x + 5, y + 4), (x - 5, y + 4)], filled)),
         _ => {

@@ -111,7 +111,8 @@ fn engines(all: &[Verdict]) -> Vec<String> {
 }
 
 fn cell(verdict: &Verdict) -> Cell {
-    let (rounds, bounds) = (verdict.rounds, verdict.bounds());
+    let rounds = verdict.rounds;
+    let bounds = verdict.bounds();
     let broken = verdict.failures.len();
     match verdict.promise {
         Promise::Nothing => Cell {
@@ -148,10 +149,12 @@ fn findings(all: &[Verdict], file: &str) -> String {
         let found = refuted.filter(|verdict| verdict.strict_directories == is_strict);
         found.map(|verdict| finding(verdict, file)).collect::<Vec<_>>()
     };
-    let (usual, strict) = (of(false), of(true));
-    let mut out = match usual.is_empty() {
-        true => "<p>None in these rounds, where any synchronisation commits names.</p>\n".into(),
-        false => usual.concat(),
+    let usual = of(false);
+    let strict = of(true);
+    let mut out = if usual.is_empty() {
+        "<p>None in these rounds, where any synchronisation commits names.</p>\n".into()
+    } else {
+        usual.concat()
     };
     if !strict.is_empty() {
         out += &format!(

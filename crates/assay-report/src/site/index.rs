@@ -140,9 +140,10 @@ const MOST_TEXTS: usize = 2;
 fn folded(works: BTreeSet<String>) -> String {
     let count = works.len();
     let list = Vec::from_iter(works).join("<br>");
-    match count > MOST_TEXTS {
-        true => format!("<details><summary>{count} kinds</summary>{list}</details>"),
-        false => list,
+    if count > MOST_TEXTS {
+        format!("<details><summary>{count} kinds</summary>{list}</details>")
+    } else {
+        list
     }
 }
 
@@ -162,9 +163,10 @@ fn crashes(verdicts: &Verdicts) -> String {
     let list: BTreeSet<_> = broken(false)
         .map(|verdict| format!("{} at {}", name(&verdict.engine), verdict.durability))
         .collect();
-    let named = match list.is_empty() {
-        true => String::new(),
-        false => format!(" ({})", Vec::from_iter(list).join(", ")),
+    let named = if list.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", Vec::from_iter(list).join(", "))
     };
     let strict = match promised(true).count() {
         0 => String::new(),
@@ -190,11 +192,13 @@ fn files(parts: &[Part]) -> String {
     let [begun, cells, failed] = ["begun", "cells", "failed"].map(Cell::plain);
     let heads = [Cell::words("run file"), begun, cells, failed, Cell::words("command")];
     let line = |part: &Part| {
-        let (run, file) = (&part.run, part.file.as_deref().unwrap_or_default());
+        let run = &part.run;
+        let file = part.file.as_deref().unwrap_or_default();
         let shown = file.rsplit('/').next().unwrap_or_default();
-        let cells = match run.is_complete() {
-            true => run.cells.len().to_string(),
-            false => format!("{} of {}", run.cells.len(), run.planned_cells),
+        let cells = if run.is_complete() {
+            run.cells.len().to_string()
+        } else {
+            format!("{} of {}", run.cells.len(), run.planned_cells)
         };
         let failed = run.results().filter(|result| result.status.is_failure()).count();
         vec![

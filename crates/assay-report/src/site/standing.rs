@@ -97,7 +97,8 @@ fn add<'d>(cells: &mut Cells<'d>, line: &'d LineData, engine: &'d str) {
     for phase in &line.phases {
         let Some(rate) = phase.rate.filter(|rate| *rate > 0.0) else { continue };
         let key = (line.work.as_str(), line.rows, line.threads, line.is_cold, phase.name.as_str());
-        let (of_line, of_figure) = (line.marks.as_slice(), phase.marks.as_slice());
+        let of_line = line.marks.as_slice();
+        let of_figure = phase.marks.as_slice();
         let newest = Newest { run: line.run, ns: 1e9 / rate, of_line, of_figure };
         let of_engine = cells.entry(key).or_default().entry(engine);
         // Within one run, the kind of keys with the faster time counts.

@@ -58,7 +58,8 @@ fn verdict(standing: &Standing) -> String {
         .filter(|entry| entry.is_own)
         .min_by_key(|own| own.scores.iter().filter(|score| score.is_none()).count());
     let Some(own) = own else { return String::new() };
-    let (mut behind, mut first) = (Vec::new(), 0);
+    let mut behind = Vec::new();
+    let mut first = 0;
     for (at, column) in standing.columns.iter().enumerate() {
         let Some(score) = &own.scores[at] else { continue };
         let leader = leader(standing, at);
@@ -123,20 +124,20 @@ fn standing_table(standing: &Standing, untested: Option<String>) -> String {
         .chain(&untested)
         .map(|words| format!("<li>{}</li>\n", text(words)))
         .collect();
-    let signs = match says.is_empty() {
-        true => String::new(),
-        false => format!("<ul class=\"marks\" aria-label=\"Signs\">\n{}</ul>\n", says.concat()),
+    let signs = if says.is_empty() {
+        String::new()
+    } else {
+        format!("<ul class=\"marks\" aria-label=\"Signs\">\n{}</ul>\n", says.concat())
     };
     table("How engines stand", &heads, &rows) + &signs + NOTE
 }
 
 fn row(entry: &Entry, standing: &Standing, legend: &mut Legend) -> Vec<Cell> {
-    let own = match entry.is_own {
-        true => {
-            let sign = legend.of_engine(&entry.engine, &Marked::own_engine());
-            format!(" {sign}<small>{}</small>", Mark::OwnEngine.short())
-        }
-        false => String::new(),
+    let own = if entry.is_own {
+        let sign = legend.of_engine(&entry.engine, &Marked::own_engine());
+        format!(" {sign}<small>{}</small>", Mark::OwnEngine.short())
+    } else {
+        String::new()
     };
     let mut row = vec![Cell::plain(name(&entry.engine) + &own)];
     let scores = entry.scores.iter().zip(&standing.columns);
@@ -145,7 +146,8 @@ fn row(entry: &Entry, standing: &Standing, legend: &mut Legend) -> Vec<Cell> {
 }
 
 fn place_of(column: &Column) -> String {
-    let (file, part) = (suite_file(&column.suite), "storage");
+    let file = suite_file(&column.suite);
+    let part = "storage";
     format!("{file}#{part}={}&amp;level={}", text(&column.storage), text(&column.level))
 }
 
@@ -153,10 +155,7 @@ fn cell(score: Option<&Score>, engine: &str, column: &Column, legend: &mut Legen
     let Some(Score { value, cells, of, marks }) = score else {
         return Cell { class: "none", html: "<span title=\"no figures\">–</span>".into() };
     };
-    let few = match cells < of {
-        true => format!("<small>{cells} of {of}</small>"),
-        false => String::new(),
-    };
+    let few = if cells < of { format!("<small>{cells} of {of}</small>") } else { String::new() };
     let html = format!(
         "<a href=\"{}\">{}</a>{}{few}",
         place_of(column),
@@ -171,15 +170,19 @@ fn signs(marks: &[Marked], engine: &str, legend: &mut Legend) -> String {
     let marks: Vec<_> = marks.iter().filter(|marked| marked.mark != Mark::OwnEngine).collect();
     let all: String = marks
         .iter()
-        .map(|marked| match marked.mark.is_of_figures() {
-            true => legend.of_most(marked).into(),
-            false => legend.of_engine(engine, marked),
+        .map(|marked| {
+            if marked.mark.is_of_figures() {
+                legend.of_most(marked).into()
+            } else {
+                legend.of_engine(engine, marked)
+            }
         })
         .collect();
     let words: Vec<_> = marks.iter().map(|marked| marked.text.as_str()).collect();
-    match all.is_empty() {
-        true => String::new(),
-        false => format!(" <span title=\"{}\">{}</span>", text(&words.join("; ")), text(&all)),
+    if all.is_empty() {
+        String::new()
+    } else {
+        format!(" <span title=\"{}\">{}</span>", text(&words.join("; ")), text(&all))
     }
 }
 

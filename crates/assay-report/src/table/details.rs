@@ -206,7 +206,8 @@ fn instrument(out: &mut String, null: &CellResult, width: usize) {
     paragraph(out, &[text], "", width);
     let latencies = null.measurement.phases.iter().flat_map(|phase| &phase.latencies);
     let stalls = latencies.map(|latency| {
-        let (operation, p999) = (latency.operation.to_lowercase(), duration_ns(latency.p999_ns));
+        let operation = latency.operation.to_lowercase();
+        let p999 = duration_ns(latency.p999_ns);
         format!("{operation} {p999} (the longest {})", duration_ns(latency.max_ns))
     });
     let stalls = stalls.collect::<Vec<_>>().join(", ");

@@ -143,15 +143,17 @@ pub(super) fn shown(text: impl Display, width: usize) -> String {
 /// Returns a text whose letters do not change a line's direction. Hebrew and Arabic letters would,
 /// for the figures next to them: they are shown as escapes.
 fn left_to_right(text: &str) -> Cow<'_, str> {
-    match text.chars().any(printable::is_right_to_left) {
-        false => Cow::Borrowed(text),
-        true => Cow::Owned(text.chars().fold(String::new(), |mut safe, character| {
-            match printable::is_right_to_left(character) {
-                true => safe.extend(character.escape_unicode()),
-                false => safe.push(character),
+    if text.chars().any(printable::is_right_to_left) {
+        Cow::Owned(text.chars().fold(String::new(), |mut safe, character| {
+            if printable::is_right_to_left(character) {
+                safe.extend(character.escape_unicode())
+            } else {
+                safe.push(character)
             }
             safe
-        })),
+        }))
+    } else {
+        Cow::Borrowed(text)
     }
 }
 

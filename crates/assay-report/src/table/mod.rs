@@ -55,7 +55,8 @@ pub fn render(run: &RunFile, view: View) -> String {
         Drawing { block, view, legend: Legend::default() }.draw(&mut out, &known);
     }
     if !run.is_complete() {
-        let (there, planned) = (run.cells.len(), run.planned_cells);
+        let there = run.cells.len();
+        let planned = run.planned_cells;
         out += &format!("\n not complete: {there} of {planned} cells are done\n");
     }
     if let Some(baseline) = &run.baseline {
@@ -67,9 +68,10 @@ pub fn render(run: &RunFile, view: View) -> String {
             view.width,
         );
     }
-    match view.details {
-        true => details::of_run(&mut out, run, view.width),
-        false => warnings_in_short(&mut out, run, view.width),
+    if view.details {
+        details::of_run(&mut out, run, view.width)
+    } else {
+        warnings_in_short(&mut out, run, view.width)
     }
     out
 }
@@ -116,7 +118,8 @@ struct Drawing<'b, 'r> {
 
 impl Drawing<'_, '_> {
     fn draw(mut self, out: &mut String, known: &Known<'_>) {
-        let (block, view) = (self.block, self.view);
+        let block = self.block;
+        let view = self.view;
         heading(out, block, view);
         let phases = block.phases();
         let groups = groups(block, &phases);
@@ -249,10 +252,7 @@ impl Drawing<'_, '_> {
 
     /// Returns the text in place of a missing figure.
     fn missing(&mut self, line: &Line<'_>, phase: &str) -> String {
-        let why = match line.is_without_time(phase) {
-            true => Some(NO_TIME),
-            false => line.not_offered(phase),
-        };
+        let why = if line.is_without_time(phase) { Some(NO_TIME) } else { line.not_offered(phase) };
         match why {
             Some(why) => format!("– {}", self.legend.note(why.into())),
             None => "–".into(),
@@ -370,7 +370,8 @@ fn promise(level: Durability, storage: Storage) -> Option<&'static str> {
 
 fn trials(block: &Block<'_>) -> String {
     let counts = || block.lines.iter().map(|line| line.trials.len());
-    let (least, most) = (counts().min().unwrap_or(0), counts().max().unwrap_or(0));
+    let least = counts().min().unwrap_or(0);
+    let most = counts().max().unwrap_or(0);
     match (least, most) {
         (_, 1) => "1 trial".into(),
         (least, most) if least == most => format!("{most} trials"),

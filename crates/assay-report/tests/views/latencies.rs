@@ -55,7 +55,7 @@ fn latencies_are_of_all_trials() {
 }
 
 /// Five trials of `operations` each, of which one in a thousand takes `rare_ns`, and the others a
-/// tenth of a microsecond. The percentiles beside the histograms say nothing.
+/// tenth of a microsecond. The percentiles next to the histograms say nothing.
 fn with_histograms(operations: u64, rare_ns: u64) -> RunFile {
     let mut run = trials_of("quick", &STEADY);
     for (result, at) in run.cells.iter_mut().zip(0..) {

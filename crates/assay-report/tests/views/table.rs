@@ -281,7 +281,7 @@ fn figures_of_fewer_operations_are_marked() {
     assert!(text.contains("10.0 M   1.0×\n") && text.contains("1.11 k‡ 9000×\n"), "{text}");
 }
 
-/// A letter of Hebrew or Arabic would turn the figures beside it.
+/// A letter of Hebrew or Arabic would turn the figures next to it.
 #[test]
 fn names_command_no_terminal_and_turn_no_line() {
     let mut run = of_engines(&[("אבגד", 100, 100), ("a\x1b[2J\u{202e}b\nc", 100, 100)]);

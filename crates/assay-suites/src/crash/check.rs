@@ -15,7 +15,8 @@ use super::{COMMITS_AFTER, Job, open, rows};
 /// Opens the store that a writer left after it had `acknowledged` commits, and checks it; then
 /// continues the history, closes, and checks again.
 pub fn check(job: &Job, driver: &dyn Driver, acknowledged: u32) -> Found {
-    let (ledger, row_count) = (Ledger::new(job.seed), rows(job, driver));
+    let ledger = Ledger::new(job.seed);
+    let row_count = rows(job, driver);
     let checker = Checker { job, driver, ledger, row_count };
     match checker.look() {
         Err(error) => Found::Refused(error.to_string()),
@@ -98,7 +99,8 @@ impl Checker<'_> {
         let mut history = History::new(self.job.seed, habits, self.row_count);
         let differs = |history: &History, row: u32| history.row(row) != rows[row as usize];
         let mut different = (0..self.row_count).filter(|&row| differs(&history, row)).count();
-        let (mut last, mut closest) = (None, (different, history.clone()));
+        let mut last = None;
+        let mut closest = (different, history.clone());
         // One more commit than was acknowledged may have been in flight.
         loop {
             if different == 0 {

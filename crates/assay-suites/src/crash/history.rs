@@ -88,9 +88,10 @@ impl History {
         let count = if several { 2 + words.next() % (MOST_STEPS - 1) } else { 1 };
         let mut steps: Vec<Step> = Vec::new();
         while (steps.len() as u64) < count {
-            let row = match self.habits.changes {
-                true => (words.next() % self.rows.len() as u64) as u32,
-                false => self.inserts,
+            let row = if self.habits.changes {
+                (words.next() % self.rows.len() as u64) as u32
+            } else {
+                self.inserts
             };
             if steps.iter().any(|step| step.row() == row) {
                 continue;

@@ -35,7 +35,8 @@ pub fn write(job: &Job, driver: &dyn Driver, say: &mut dyn FnMut(Said)) -> Resul
     say(Said::Open(store.settings()));
     store.connect(&mut |connection| {
         let mut history = History::new(job.seed, Habits::of(driver), rows(job, driver));
-        let (pace, mut late_us) = (Duration::from_micros(job.pace_us), 0);
+        let pace = Duration::from_micros(job.pace_us);
+        let mut late_us = 0;
         while history.commits() < job.commits {
             late_us = late_us.max(pause(pace));
             let steps = history.advance();
@@ -94,8 +95,5 @@ pub(super) fn commit(
             ));
         }
     }
-    match several {
-        true => connection.commit(),
-        false => Ok(()),
-    }
+    if several { connection.commit() } else { Ok(()) }
 }

@@ -7,7 +7,7 @@ use assay_core::timing::{Action, Clock, Timed};
 use assay_driver::error::Result;
 
 use super::{DELETE, INSERT, Run};
-use crate::phases::{Crew, Visit, crew_visit, telling};
+use crate::phases::{Crew, NthRound, Visit, crew_visit, telling};
 use crate::session::Session;
 
 /// The option to take latencies, and how.
@@ -15,6 +15,14 @@ use crate::session::Session;
 pub struct Latencies {
     /// Operations per second that arrive at all threads together; none: a closed loop.
     pub rate: Option<u64>,
+}
+
+/// The first `count` rows of a tape over a population.
+#[derive(Clone, Copy)]
+pub(super) struct Visited<'v> {
+    pub population: &'v Population,
+    pub tape: &'v Tape,
+    pub count: u64,
 }
 
 impl Latencies {
@@ -29,12 +37,12 @@ impl Latencies {
 
 impl Run<'_> {
     /// Takes the latencies of one kind of operation, if they are wanted, and adds them to its
-    /// phase: of the first `count` rows of a tape over a population.
+    /// phase.
     pub(super) fn latencies(
         &mut self,
         session: &mut Session<'_>,
         phase: &'static str,
-        (population, tape, count): (&Population, &Tape, u64),
+        visited: Visited<'_>,
         action: Action,
     ) -> Result<()> {
         let (Some(Latencies { rate }), threads) = (self.options.latencies(), self.cell.threads)
@@ -44,18 +52,18 @@ impl Run<'_> {
         session.cool()?;
         let visit = Visit {
             records: &self.routes,
-            rows: &population.rows(),
-            tape,
-            count: operations_at(rate, count),
+            rows: &visited.population.rows(),
+            tape: visited.tape,
+            count: operations_at(rate, visited.count),
             multiple_of: 1,
             clock: Clock::Stops,
             check: self.check,
         };
-        let mut told = telling(self.report, phase, (1, 1), visit.count, threads);
+        let mut told = telling(self.report, phase, NthRound::ONLY, visit.count, threads);
         let seed = derive(derive(self.cell.seed, "arrivals"), phase);
         let crew =
             crew_visit(&mut Crew::Fresh(session, threads), &visit, &mut told, &|round, thread| {
-                let of_thread = |rate| Arrivals::new(rate, (thread, threads), seed);
+                let of_thread = |rate| Arrivals::new(rate, thread, threads, seed);
                 round.one_by_one(action, Stopwatch::new(1, rate.map(of_thread)))
             })?;
         let (timed, stopwatches): (Vec<_>, Vec<_>) = crew.into_iter().unzip();
@@ -70,7 +78,7 @@ impl Run<'_> {
     pub(super) fn turn_over(
         &mut self,
         session: &mut Session<'_>,
-        visited: (&Population, &Tape, u64),
+        visited: Visited<'_>,
     ) -> Result<()> {
         if !self.options.latency {
             return Ok(());

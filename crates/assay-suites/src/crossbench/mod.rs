@@ -25,10 +25,11 @@ use assay_driver::{Change, Profile, Storage, Transactions};
 use program_support::exit::{Failure, Outcome};
 
 use crate::options::{Part, Threads};
-use crate::phases::{Crew, Growing, LOAD, Visit, clock_in_words, crew_round, telling};
+use crate::phases::{Crew, Growing, LOAD, NthRound, Visit, clock_in_words, crew_round, telling};
 use crate::repeats::Repeats;
 use crate::session::{Needs, Report, Session};
 use crate::suite::{CALIBRATION_COUNT, CellLook, CellRun, StoreUse, Suite};
+use latencies::Visited;
 pub use options::{Fill, Keys, Options};
 use route::Routes;
 use script::Script;
@@ -233,9 +234,10 @@ impl Plan {
 
 impl Run<'_> {
     fn phases(mut self, mut session: Session<'_>) -> Result<Option<Left>> {
-        let (random_all, random_some) = match self.options.sequential {
-            true => (Order::Sequential, Order::Sequential),
-            false => (Order::Permutation, Order::Draws),
+        let (random_all, random_some) = if self.options.sequential {
+            (Order::Sequential, Order::Sequential)
+        } else {
+            (Order::Permutation, Order::Draws)
         };
         let seed = |part: &str, round: u64| mix(derive(self.cell.seed, part), round);
         let rounds = |part: &str| (0..ROUNDS as u64).map(|round| seed(part, round)).collect();
@@ -358,7 +360,8 @@ impl Run<'_> {
         let population = session.marker.population.clone();
         let seed = derive(self.cell.seed, "latencies");
         let tape = Tape::new(plan.order, seed, population.live());
-        self.latencies(session, plan.name, (&population, &tape, plan.count), action)
+        let visited = Visited { population: &population, tape: &tape, count: plan.count };
+        self.latencies(session, plan.name, visited, action)
     }
 
     /// Deletes rows, and returns them.
@@ -370,7 +373,10 @@ impl Run<'_> {
         self.rounds(session, &plan, &population, &|round, _| round.deletes())?;
         session.marker.population.delete(plan.order, plan.seeds[0], plan.count);
         let tape = Tape::new(plan.order, plan.seeds[0], population.live());
-        self.turn_over(session, (&population, &tape, plan.count))?;
+        self.turn_over(
+            session,
+            Visited { population: &population, tape: &tape, count: plan.count },
+        )?;
         Ok(Deleted {
             before: population,
             order: plan.order,
@@ -407,7 +413,7 @@ impl Run<'_> {
                     clock: self.options.continuous.clock(),
                     check: self.check,
                 };
-                let of = (number, plan.seeds.len());
+                let of = NthRound { round: number, rounds: plan.seeds.len() };
                 let mut told = telling(self.report, plan.name, of, plan.count, threads);
                 let (timed, taken) = repeats.least_disturbed(|attempt| {
                     crew_round(crew, &visit, &mut told, &|round| {

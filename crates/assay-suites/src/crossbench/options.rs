@@ -127,7 +127,9 @@ impl Options {
     /// Returns these options with another way to fill the store.
     pub fn filled_by(self, fill: Fill, rows: u64) -> Self {
         let of = |way| (way == fill).then_some(rows);
-        let (insert, load, rows) = (of(Fill::Insert), of(Fill::Load), of(Fill::Open));
+        let insert = of(Fill::Insert);
+        let load = of(Fill::Load);
+        let rows = of(Fill::Open);
         Self { insert, load, rows, ..self }
     }
 

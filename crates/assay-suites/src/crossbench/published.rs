@@ -34,10 +34,8 @@ pub fn text(result: &CellResult, show: Show) -> Result<String, fmt::Error> {
     let mut out = String::new();
     let cell = &result.cell;
     let options = options::<CrossBench>(cell);
-    let access = match options.is_ok_and(|options| options.sequential) {
-        true => "Sequential",
-        false => "Random",
-    };
+    let access =
+        if options.is_ok_and(|options| options.sequential) { "Sequential" } else { "Random" };
     let key = match (cell.key_kind_named, cell.key_kind) {
         (false, _) => "Default",
         (true, KeyKind::Hash) => "HASH",

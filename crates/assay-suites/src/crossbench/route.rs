@@ -66,7 +66,9 @@ impl Records for Routes {
     /// Writes nexthop 0..4, metric 4, intf 5..21 (15 characters), birth 24..28, flags 28..32.
     fn payload(&self, row: u64, version: u32, payload: &mut [u8]) {
         let mut words = Words::new(mix(self.seed, row));
-        let (numbers, name, rest) = (words.next(), words.next(), words.next());
+        let numbers = words.next();
+        let name = words.next();
+        let rest = words.next();
         let birth = mix(self.seed ^ u64::from(version), !row);
         payload[..4].copy_from_slice(&(numbers as u32).to_le_bytes());
         payload[4] = (rest >> 56) as u8;

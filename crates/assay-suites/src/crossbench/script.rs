@@ -28,10 +28,7 @@ impl Script {
     /// only, SQLite's for all others.
     pub fn of(profile: &Profile) -> Self {
         let memory_only = profile.levels.iter().all(|(storage, _)| *storage == Storage::Memory);
-        match profile.id == CROSSDB || memory_only {
-            true => Self::CrossDb,
-            false => Self::Sqlite,
-        }
+        if profile.id == CROSSDB || memory_only { Self::CrossDb } else { Self::Sqlite }
     }
 
     /// Returns the numbers of operations that the script asks for.

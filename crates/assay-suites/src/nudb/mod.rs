@@ -23,7 +23,7 @@ use assay_driver::error::Result;
 use program_support::exit::Outcome;
 
 use crate::options::Part;
-use crate::phases::{Crew, Growing, Offset, Visit, clock_in_words, crew_round, telling};
+use crate::phases::{Crew, Growing, NthRound, Offset, Visit, clock_in_words, crew_round, telling};
 use crate::reopened::Reopened;
 use crate::repeats::Repeats;
 use crate::session::{Needs, Report, Session};
@@ -81,7 +81,8 @@ impl Suite for Nudb {
     }
 
     fn variant(options: &Options) -> String {
-        let (size, clock) = (options.key_size, clock_in_words(options.continuous.clock()));
+        let size = options.key_size;
+        let clock = clock_in_words(options.continuous.clock());
         let batches = options.batch_size.map(|size| format!(", batches of {size}"));
         format!("keys of {size} bytes{}{clock}", batches.unwrap_or_default())
     }
@@ -176,10 +177,10 @@ impl Bench<'_> {
     /// Runs all inserts, closes and opens the store, and runs all fetches.
     fn whole(&self, session: &mut Session<'_>, report: &mut Report<'_>) -> Result<()> {
         let mut insert = Growing::new(INSERT, 1);
-        self.insert(session, &mut insert, (0, 1), self.cell.rows, report)?;
+        self.insert(session, &mut insert, NthRound::ONLY, self.cell.rows, report)?;
         session.keep(insert.done());
         let mut fetches = Fetches::new(self);
-        self.fetch(session, &mut fetches, (0, 1), self.cell.rows, report)?;
+        self.fetch(session, &mut fetches, NthRound::ONLY, self.cell.rows, report)?;
         session.keep(fetches.done());
         Ok(())
     }
@@ -187,12 +188,13 @@ impl Bench<'_> {
     /// Runs a batch of inserts, closes and opens the store, runs a batch of fetches among all
     /// existing items, and so on.
     fn batches(&self, session: &mut Session<'_>, size: u64, report: &mut Report<'_>) -> Result<()> {
-        let (mut insert, mut fetches) = (Growing::new(INSERT, 1), Fetches::new(self));
+        let mut insert = Growing::new(INSERT, 1);
+        let mut fetches = Fetches::new(self);
         let batches = (self.cell.rows / size) as usize;
-        for batch in 0..batches {
-            self.insert(session, &mut insert, (batch, batches), size, report)?;
-            let held = (batch as u64 + 1) * size;
-            self.fetch(session, &mut fetches, (batch, batches), held, report)?;
+        for round in 1..=batches {
+            let batch = NthRound { round, rounds: batches };
+            self.insert(session, &mut insert, batch, size, report)?;
+            self.fetch(session, &mut fetches, batch, round as u64 * size, report)?;
         }
         session.keep(insert.done());
         session.keep(fetches.done());
@@ -204,11 +206,11 @@ impl Bench<'_> {
         &self,
         session: &mut Session<'_>,
         phase: &mut Growing,
-        (batch, batches): (usize, usize),
+        batch: NthRound,
         count: u64,
         report: &mut Report<'_>,
     ) -> Result<()> {
-        let items = Offset { records: self.items, first: batch as u64 * count };
+        let items = Offset { records: self.items, first: (batch.round as u64 - 1) * count };
         let visit = Visit {
             records: &items,
             rows: &Population::all(count).rows(),
@@ -218,7 +220,7 @@ impl Bench<'_> {
             clock: self.options.continuous.clock(),
             check: self.check,
         };
-        let mut told = telling(report, INSERT, (batch + 1, batches), count, 1);
+        let mut told = telling(report, INSERT, batch, count, 1);
         let (timed, taken) =
             crew_round(&mut Crew::Fresh(session, 1), &visit, &mut told, &|round| {
                 round.inserts(false)
@@ -232,12 +234,12 @@ impl Bench<'_> {
         &self,
         session: &mut Session<'_>,
         fetches: &mut Fetches,
-        (batch, batches): (usize, usize),
+        batch: NthRound,
         held: u64,
         report: &mut Report<'_>,
     ) -> Result<()> {
         let count = self.options.fetches();
-        let seed = mix(derive(self.cell.seed, FETCH), batch as u64);
+        let seed = mix(derive(self.cell.seed, FETCH), batch.round as u64 - 1);
         let visit = Visit {
             records: self.items,
             rows: &Population::all(held).rows(),
@@ -247,7 +249,7 @@ impl Bench<'_> {
             clock: self.options.continuous.clock(),
             check: self.check,
         };
-        let mut told = telling(report, FETCH, (batch + 1, batches), count, 1);
+        let mut told = telling(report, FETCH, batch, count, 1);
         let (timed, taken) = fetches.repeats.least_disturbed(|_| {
             // The engine's remaining work for its inserts is not part of the fetches' time.
             session.reopen()?;

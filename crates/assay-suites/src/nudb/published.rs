@@ -59,7 +59,8 @@ fn summary(
     operation: &str,
     batch_size: u64,
 ) -> fmt::Result {
-    let (engines, labels) = (engines(run, found), crate::Labels::of(run));
+    let engines = engines(run, found);
+    let labels = crate::Labels::of(run);
     let results = || found.iter().map(|(result, _)| *result);
     writeln!(out, "\n{operation} (per second)")?;
     heads(out, "num_db_keys", &engines)?;
@@ -87,10 +88,7 @@ fn summary(
         }
         writeln!(out)?;
     }
-    match too_short {
-        true => writeln!(out, "– {NO_TIME}"),
-        false => Ok(()),
-    }
+    if too_short { writeln!(out, "– {NO_TIME}") } else { Ok(()) }
 }
 
 fn table(
@@ -100,7 +98,8 @@ fn table(
     phase: &str,
     title: &str,
 ) -> fmt::Result {
-    let (engines, labels) = (engines(run, found), crate::Labels::of(run));
+    let engines = engines(run, found);
+    let labels = crate::Labels::of(run);
     heads(out, title, &engines)?;
     let mut sizes: BTreeMap<u64, Vec<&CellResult>> = BTreeMap::new();
     for (result, _) in found {
@@ -160,7 +159,8 @@ fn curve(phase: &Phase, batch_size: u64) -> impl Iterator<Item = (u64, Option<f6
 
 /// Returns charts of cost against size: one for each operation, from batches or from sizes.
 pub(super) fn charts(run: &RunFile) -> Vec<LineChart> {
-    let (found, labels) = (results::<Nudb>(run), crate::Labels::of(run));
+    let found = results::<Nudb>(run);
+    let labels = crate::Labels::of(run);
     let chart = |phase: &str, title: &str| {
         let lines = engines(run, &found).into_iter().filter_map(|engine| {
             let mut points: Vec<(f64, f64)> = Vec::new();

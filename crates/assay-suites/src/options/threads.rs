@@ -55,9 +55,10 @@ impl FromStr for Threads {
 
 impl Serialize for Threads {
     fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
-        match self.first == self.last {
-            true => out.serialize_u32(self.first),
-            false => out.collect_str(&format_args!("{}-{}", self.first, self.last)),
+        if self.first == self.last {
+            out.serialize_u32(self.first)
+        } else {
+            out.collect_str(&format_args!("{}-{}", self.first, self.last))
         }
     }
 }

@@ -10,7 +10,8 @@ use super::published::{Rates, TABLES, engines, found, picture_name, table};
 use crate::Labels;
 
 pub(super) fn charts(run: &RunFile) -> Vec<LineChart> {
-    let (mut charts, found) = (Vec::new(), found(run));
+    let mut charts = Vec::new();
+    let found = found(run);
     for engine in engines(run, &found) {
         for published in &TABLES {
             let table = table(run, &found, &engine, published.phase);
@@ -56,7 +57,8 @@ pub(super) fn over_engines(run: &RunFile) -> Option<Sheet> {
                     .filter_map(|(threads, rates)| Some((f64::from(*threads), rates[at]?)));
                 let of_label = |result: &&CellResult| labels.label(&result.cell) == *engine;
                 let result = found.iter().map(|(result, _)| *result).find(of_label);
-                let (label, engine) = (engine.clone(), result.map(|r| r.cell.engine.clone()));
+                let label = engine.clone();
+                let engine = result.map(|r| r.cell.engine.clone());
                 Some(Line { label, engine, points: points.collect() })
             };
             let lines: Vec<_> = engines.iter().zip(&tables).filter_map(line).collect();

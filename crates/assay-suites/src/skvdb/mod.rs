@@ -26,7 +26,7 @@ use program_support::exit;
 use serde::Serialize;
 
 use crate::options::{MostRepeats, Part, Threads, count, defaults};
-use crate::phases::{kept, telling};
+use crate::phases::{NthRound, kept, telling};
 use crate::reopened::Reopened;
 use crate::repeats::Repeats;
 use crate::session::{Needs, Session};
@@ -155,7 +155,8 @@ impl Suite for Skvdb {
         let mut parts = Vec::new();
         for &entries in &options.entries {
             for threads in Threads::each(&options.threads) {
-                let (entries, counts) = (vec![entries], vec![Threads::one(threads)]);
+                let entries = vec![entries];
+                let counts = vec![Threads::one(threads)];
                 let options = Options { entries, threads: counts, ..options.clone() };
                 parts.push(Part { rows: options.operations, threads, options });
             }
@@ -169,7 +170,8 @@ impl Suite for Skvdb {
 
     fn run(run: CellRun<'_, Options>) -> Result<Option<Nothing>> {
         let CellRun { cell, options, driver, measurement, report } = run;
-        let (schema, rules) = (adapter::schema(), Rules::of(driver));
+        let schema = adapter::schema();
+        let rules = Rules::of(driver);
         let needs = needs(cell, options, &schema);
         let mut session = Session::open(cell, driver, &needs, measurement)?;
         for (name, at) in PHASES.iter().zip(1..) {
@@ -178,7 +180,7 @@ impl Suite for Skvdb {
                 continue;
             }
             let total = count * u64::from(cell.threads);
-            let mut told = telling(report, name, (1, 1), total, cell.threads);
+            let mut told = telling(report, name, NthRound::ONLY, total, cell.threads);
             let mut repeats = match at {
                 1..=4 => Repeats::at_most(options.repeats, cell),
                 _ => Repeats::none(),
@@ -217,7 +219,8 @@ impl Suite for Skvdb {
 
     fn look(look: CellLook<'_, Options>, _: Nothing) -> Result<(u64, Option<Nothing>)> {
         let CellLook { cell, options, driver } = look;
-        let (schema, rules) = (adapter::schema(), Rules::of(driver));
+        let schema = adapter::schema();
+        let rules = Rules::of(driver);
         let stores = Reopened::open(cell, driver, &needs(cell, options, &schema))?;
         let compared = stores.look(&|connections: Connections<'_, '_>| {
             let mut mount = Mount::new(connections, rules);
@@ -367,9 +370,10 @@ impl<'c> Mount<'c> {
     fn new(connections: &'c mut [&mut dyn Connection], rules: Rules) -> Self {
         let volumes = connections.iter_mut().map(|connection| {
             // Asked twice, because a borrow that is handed out cannot be taken back.
-            match connection.volume().is_some() {
-                true => Mounted::Native(connection.volume().expect("it was there")),
-                false => Mounted::Records(RecordVolume::new(&mut **connection, rules.insert)),
+            if connection.volume().is_some() {
+                Mounted::Native(connection.volume().expect("it was there"))
+            } else {
+                Mounted::Records(RecordVolume::new(&mut **connection, rules.insert))
             }
         });
         Self { volumes: volumes.collect(), rules }
@@ -414,7 +418,8 @@ impl<'c> Mount<'c> {
     /// Checks the results of all phases: what one thread wrote is there, what it removed and
     /// unlinked is not. Returns the number of answers that were compared.
     fn look_at_all(&mut self, thread: usize, options: &Options) -> Result<u64> {
-        let (own, mut compared) = (own(thread), 0);
+        let own = own(thread);
+        let mut compared = 0;
         for at in 0..options.operations.min(PROPERTIES) {
             self.get(SHARED, at)?;
             self.get(own, at)?;
@@ -483,9 +488,10 @@ impl<'c> Mount<'c> {
     }
 
     fn expect(&self, right: bool, wrong: impl FnOnce() -> String) -> Result<()> {
-        match right || !self.rules.check {
-            true => Ok(()),
-            false => Err(Error::new(ErrorKind::WrongAnswer, wrong())),
+        if right || !self.rules.check {
+            Ok(())
+        } else {
+            Err(Error::new(ErrorKind::WrongAnswer, wrong()))
         }
     }
 }

@@ -102,7 +102,8 @@ pub(super) fn table(run: &RunFile, found: &[Found<'_>], engine: &str, phase: &st
 
 /// Returns the published text; names of the run file's pictures start with `name`.
 pub(super) fn text(run: &RunFile, name: &str) -> Result<String, fmt::Error> {
-    let (mut out, found) = (String::new(), found(run));
+    let mut out = String::new();
+    let found = found(run);
     for engine in engines(run, &found) {
         writeln!(out, "# {engine}\n")?;
         for (published, number) in TABLES.iter().zip(1..) {
@@ -132,8 +133,5 @@ fn lines(out: &mut String, table: &Rates) -> fmt::Result {
         });
         writeln!(out, "{threads:<3}|\t{}", cells.collect::<Vec<_>>().join(" |\t"))?;
     }
-    match table.is_without_time {
-        true => writeln!(out, "\n–: {NO_TIME}"),
-        false => Ok(()),
-    }
+    if table.is_without_time { writeln!(out, "\n–: {NO_TIME}") } else { Ok(()) }
 }

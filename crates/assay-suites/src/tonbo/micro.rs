@@ -260,7 +260,9 @@ impl Bench<'_> {
     fn warm_up(&mut self, size: u64, connection: &mut dyn Connection) -> Result<f64> {
         let enough = Duration::from_secs_f64(self.options.warm_up);
         let started = Instant::now();
-        let (mut iterations, mut done, mut spent) = (1, 0u64, Duration::ZERO);
+        let mut iterations = 1;
+        let mut done = 0u64;
+        let mut spent = Duration::ZERO;
         loop {
             spent += self.write(size, iterations, connection)?.time;
             done += iterations;
@@ -289,9 +291,12 @@ impl Bench<'_> {
             let done: u64 = pace.span(|| {
                 let batches = self.records.chunks_exact(of_iteration);
                 batches
-                    .map(|records| match batched {
-                        true => connection.batch(records, record_size),
-                        false => connection.replay_inserts(records, record_size),
+                    .map(|records| {
+                        if batched {
+                            connection.batch(records, record_size)
+                        } else {
+                            connection.replay_inserts(records, record_size)
+                        }
                     })
                     .sum()
             })?;

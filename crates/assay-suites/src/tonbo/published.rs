@@ -98,10 +98,8 @@ pub(super) fn estimates(run: &RunFile) -> Result<String, fmt::Error> {
     for result in run.results() {
         for phase in &result.measurement.phases {
             let engine = result.published_name();
-            let storage = match with_storage {
-                true => format!("-{}", result.cell.storage),
-                false => String::new(),
-            };
+            let storage =
+                if with_storage { format!("-{}", result.cell.storage) } else { String::new() };
             let name = phase.name.replacen("write/", &format!("write/{engine}{storage}/"), 1);
             lines(&mut out, &name, phase)?;
         }
@@ -130,7 +128,8 @@ fn lines(out: &mut String, name: &str, phase: &Phase) -> fmt::Result {
         return Ok(());
     }
     let share = |count: usize| count as f64 * 100.0 / samples.len() as f64;
-    let (total, all) = (found.total(), samples.len());
+    let total = found.total();
+    let all = samples.len();
     let percent = share(total);
     writeln!(out, "Found {total} outliers among {all} measurements ({percent:.2}%)")?;
     for (count, class) in [

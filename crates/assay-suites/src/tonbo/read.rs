@@ -25,7 +25,7 @@ use super::customers::{Customers, Numbering};
 use super::tbl::Table;
 use super::write::{MOST_ROWS, phase_name};
 use crate::options::{MostRepeats, Part, Threads, count, defaults};
-use crate::phases::{Growing, load, telling};
+use crate::phases::{Growing, NthRound, load, telling};
 use crate::reopened::Reopened;
 use crate::repeats::Repeats;
 use crate::session::{Needs, Session};
@@ -178,10 +178,7 @@ impl Suite for TonboRead {
     }
 
     fn store_use(options: &Options) -> StoreUse {
-        match options.keep {
-            true => StoreUse::TakesOrMakes,
-            false => StoreUse::Makes,
-        }
+        if options.keep { StoreUse::TakesOrMakes } else { StoreUse::Makes }
     }
 
     fn scans(_: &Options) -> bool {
@@ -268,7 +265,8 @@ fn read<R: Records + Sync>(
     let schema = records.schema();
     let whole: Vec<_> = (0..schema.columns().len()).collect();
     let projected: Vec<_> = schema.position(PROJECTED).into_iter().collect();
-    let (all, one) = ("random range reads", "random range projection reads");
+    let all = "random range reads";
+    let one = "random range projection reads";
     let mut phases: Vec<(String, &[usize], u32, usize)> =
         vec![(all.into(), &whole, 1, 2), (one.into(), &projected, 1, 2)];
     for threads in Threads::each(&options.threads) {
@@ -280,7 +278,8 @@ fn read<R: Records + Sync>(
         for round in 0..*rounds {
             session.cool()?;
             let total = options.ranges * options.range_size;
-            let mut told = telling(report, name, (round + 1, *rounds), total, *threads);
+            let nth = NthRound { round: round + 1, rounds: *rounds };
+            let mut told = telling(report, name, nth, total, *threads);
             let seed = derive(cell.seed, "ranges") ^ (at as u64) << 8 ^ round as u64;
             let ranges = Ranges { records, options, rows: cell.rows, columns, seed, check };
             let (timed, taken) = repeats.least_disturbed(|_| {
@@ -325,7 +324,8 @@ impl<R: Records> Ranges<'_, R> {
         let schema = self.records.schema();
         let size = self.options.range_size.min(self.rows);
         let mut timed = Timed::default();
-        let (mut lower, mut upper) = (vec![0; schema.key_size()], vec![0; schema.key_size()]);
+        let mut lower = vec![0; schema.key_size()];
+        let mut upper = vec![0; schema.key_size()];
         for range in share(self.options.ranges, threads, number) {
             let first = draw(self.seed, range, self.rows - size + 1);
             self.records.key(first, &mut lower);

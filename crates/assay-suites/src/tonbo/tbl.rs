@@ -196,7 +196,8 @@ pub fn generate(rows: u32, seed: u64, out: &mut dyn Write) -> io::Result<()> {
         let phone = [number(900) + 100, number(900) + 100, number(9_000) + 1_000];
         let cents = number(1_099_999) as i64 - 99_999;
         let segment = SEGMENTS[number(5) as usize];
-        let (address, comment) = (number(31) + 10, number(88) + 29);
+        let address = number(31) + 10;
+        let comment = number(88) + 29;
         let sign = if cents < 0 { "-" } else { "" };
         writeln!(
             out,

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::customers::{Customers, Numbering};
 use crate::options::{Continuous, Part, Threads, count, defaults};
-use crate::phases::{Crew, Growing, Offset, Visit, clock_in_words, crew_round, telling};
+use crate::phases::{Crew, Growing, NthRound, Offset, Visit, clock_in_words, crew_round, telling};
 use crate::reopened::Reopened;
 use crate::session::{Needs, Report, Session};
 use crate::suite::{CellLook, CellRun, Suite};
@@ -148,7 +148,8 @@ impl Suite for TonboWrite {
     }
 
     fn variant(options: &Options) -> String {
-        let (individual, batches) = (options.individual(), options.batches());
+        let individual = options.individual();
+        let batches = options.batches();
         let clock = clock_in_words(options.continuous.clock());
         format!("{individual} individual writes, {batches} batches{clock}")
     }
@@ -181,7 +182,8 @@ impl Suite for TonboWrite {
             let count = options.batches() * BATCH_SIZE;
             bench.write(&name, count, BATCH_SIZE, threads, report, &|r| r.batches(BATCH_SIZE))?;
         }
-        let (mut removed, seed) = (0, derive(cell.seed, REMOVALS));
+        let mut removed = 0;
+        let seed = derive(cell.seed, REMOVALS);
         if bench.session.offers(Change::Delete, REMOVALS) {
             removed = options.removals().min(bench.written);
             bench.remove(removed, seed, report)?;
@@ -263,7 +265,7 @@ impl Bench<'_, '_> {
         if self.written > 0 {
             self.session.cool()?;
         }
-        let mut told = telling(report, name, (1, 1), count, threads);
+        let mut told = telling(report, name, NthRound::ONLY, count, threads);
         let (timed, taken) =
             crew_round(&mut Crew::Fresh(&mut self.session, threads), &visit, &mut told, work)
                 .map_err(|error| named(name, &error))?;
@@ -286,7 +288,7 @@ impl Bench<'_, '_> {
             clock: self.clock,
             check: self.check,
         };
-        let mut told = telling(report, name, (1, 1), count, 1);
+        let mut told = telling(report, name, NthRound::ONLY, count, 1);
         let (timed, taken) =
             crew_round(&mut Crew::Fresh(&mut self.session, 1), &visit, &mut told, &|round| {
                 round.deletes()

@@ -224,10 +224,10 @@ impl Subject<'_> {
         let subject =
             Subject { dir: self.job.dir.join("connections"), records: self.records, ..*self };
         let stores = [subject.open(true, THREADS)?];
-        let (updates, deletes) = (subject.has(Change::Update), subject.has(Change::Delete));
-        let end_of = |row: u64| match deletes && row.is_multiple_of(3) {
-            true => Outcome::Missing,
-            false => Outcome::Done,
+        let updates = subject.has(Change::Update);
+        let deletes = subject.has(Change::Delete);
+        let end_of = |row: u64| {
+            if deletes && row.is_multiple_of(3) { Outcome::Missing } else { Outcome::Done }
         };
         crew::run(&stores, THREADS, &[], &mut |_| (), &|number, pace, connections, _| {
             let connection = &mut *connections[0];

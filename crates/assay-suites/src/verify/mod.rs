@@ -138,12 +138,13 @@ impl Subject<'_> {
         });
         checks.note(label("10,000 random operations"), result)?;
         checks.note(label("close"), store.close())?;
-        let reopened = match self.profile.reopens(self.job.storage) {
-            false => Err(Error::unsupported("this storage is gone when it is closed")),
-            true => self.open(false, 1).and_then(|store| {
+        let reopened = if self.profile.reopens(self.job.storage) {
+            self.open(false, 1).and_then(|store| {
                 store.connect(&mut |connection| model.compare(connection))?;
                 store.close()
-            }),
+            })
+        } else {
+            Err(Error::unsupported("this storage is gone when it is closed"))
         };
         checks.note(label("reopen with everything there"), reopened)?;
         match shape {

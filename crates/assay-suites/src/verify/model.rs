@@ -147,7 +147,8 @@ impl<'m> Model<'m> {
         number: u64,
     ) -> Result<()> {
         let schema = self.records.schema();
-        let (row, version) = (number % ROWS, (number >> 32) as u32 % 8);
+        let row = number % ROWS;
+        let version = (number >> 32) as u32 % 8;
         let key = self.key(row);
         let encoded = self.encoded(&key);
         let there = self.content.contains_key(&encoded);
@@ -205,9 +206,10 @@ impl<'m> Model<'m> {
                 return Ok(());
             }
         };
-        match got == expected {
-            true => Ok(()),
-            false => Err(wrong(format!("row {row}: expected {expected:?}, got {got:?}"))),
+        if got == expected {
+            Ok(())
+        } else {
+            Err(wrong(format!("row {row}: expected {expected:?}, got {got:?}")))
         }
     }
 
@@ -276,10 +278,12 @@ impl<'m> Model<'m> {
             self.order.decode(encoded, &mut key);
             key
         };
-        let (lower, upper) = (bounds.0.map(decode), bounds.1.map(decode));
+        let lower = bounds.0.map(decode);
+        let upper = bounds.1.map(decode);
         let limit_rows = usize::try_from(limit).unwrap_or(usize::MAX);
         let mut expected = self.content.range::<Vec<u8>, _>(bounds).take(limit_rows);
-        let (mut difference, mut rows) = (None, 0u64);
+        let mut difference = None;
+        let mut rows = 0u64;
         let count = connection.scan(
             &Scan {
                 lower: lower.as_ref().map(Vec::as_slice),

@@ -29,10 +29,7 @@ impl Subject<'_> {
 
     /// Checks that the engine has a change; a check that needs it is skipped otherwise.
     pub(super) fn needs(&self, change: Change) -> Result<()> {
-        match self.has(change) {
-            true => Ok(()),
-            false => Err(Error::unsupported(change.to_string())),
-        }
+        if self.has(change) { Ok(()) } else { Err(Error::unsupported(change.to_string())) }
     }
 
     pub(super) fn model(&self) -> Model<'_> {
@@ -103,9 +100,10 @@ impl Subject<'_> {
         got: Outcome,
         expected: Outcome,
     ) -> Result<()> {
-        match got == expected {
-            true => Ok(()),
-            false => Err(wrong(format!("{what} of row {row}: expected {expected:?}, got {got:?}"))),
+        if got == expected {
+            Ok(())
+        } else {
+            Err(wrong(format!("{what} of row {row}: expected {expected:?}, got {got:?}")))
         }
     }
 

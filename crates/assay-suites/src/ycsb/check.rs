@@ -113,7 +113,8 @@ impl Clients<'_> {
                 }
             }
         }
-        let (mut key, mut answer) = (vec![0; schema.key_size()], vec![0; schema.payload_size()]);
+        let mut key = vec![0; schema.key_size()];
+        let mut answer = vec![0; schema.payload_size()];
         for (at, row) in rows.iter().enumerate() {
             self.users.key(*row, &mut key);
             if connection.get(&key, &mut answer)? != Outcome::Done {

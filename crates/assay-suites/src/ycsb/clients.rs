@@ -169,7 +169,8 @@ impl<'c> Clients<'c> {
 
     /// Returns the records among which a thread can choose that has inserted `inserted` records.
     fn seen<'s>(&self, chooser: &'s mut Chooser, thread: usize, inserted: u64) -> Seen<'s> {
-        let (loaded, threads) = (self.users.loaded, self.threads);
+        let loaded = self.users.loaded;
+        let threads = self.threads;
         Seen { chooser, loaded, inserted, threads, thread }
     }
 
@@ -225,8 +226,8 @@ impl Client<'_> {
         connection: &mut dyn Connection,
         progress: &mut dyn FnMut(u64),
     ) -> Result<(Timed, Stopwatch)> {
-        let (thread, seed) = ((self.thread, self.clients.threads), self.clients.arrivals);
-        let of_thread = |rate| Arrivals::new(rate, thread, seed);
+        let Self { thread, clients, .. } = self;
+        let of_thread = |rate| Arrivals::new(rate, thread, clients.threads, clients.arrivals);
         let mut stopwatch = Stopwatch::new(Kind::ALL.len(), self.clients.rate.map(of_thread));
         match self.round {
             Round::Throughput { .. } => {
@@ -285,7 +286,8 @@ impl Client<'_> {
     fn prepare(&mut self, positions: Range<u64>, batch: &mut Batch) -> u64 {
         let users = self.clients.users;
         let schema = users.schema();
-        let (key_size, record_size) = (schema.key_size(), schema.record_size());
+        let key_size = schema.key_size();
+        let record_size = schema.record_size();
         let before = self.inserted;
         batch.operations.clear();
         batch.outcomes.clear();
@@ -320,7 +322,8 @@ impl Client<'_> {
     /// Performs an operation of a batch, on the clock.
     fn perform(&self, at: usize, batch: &mut Batch, connection: &mut dyn Connection) -> Result<()> {
         let schema = self.clients.users.schema();
-        let (key_size, record_size) = (schema.key_size(), schema.record_size());
+        let key_size = schema.key_size();
+        let record_size = schema.record_size();
         let (payload_size, field_size) =
             (schema.payload_size(), schema.columns()[1].kind.size_bytes());
         let operation = &batch.operations[at].1;
@@ -365,7 +368,8 @@ impl Client<'_> {
         let mut scanned = batch.scanned.as_slice();
         for (at, (position, operation)) in batch.operations.iter().enumerate() {
             if batch.outcomes[at] != Outcome::Done {
-                let (kind, outcome) = (operation.kind.name(), batch.outcomes[at]);
+                let kind = operation.kind.name();
+                let outcome = batch.outcomes[at];
                 return Err(wrong(operation.row, &format!("{kind} returned {outcome:?}")));
             }
             match operation.kind {

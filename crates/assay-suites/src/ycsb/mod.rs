@@ -28,7 +28,7 @@ use program_support::exit::Outcome;
 use serde::{Deserialize, Serialize};
 
 use crate::options::Part;
-use crate::phases::{Growing, load, telling};
+use crate::phases::{Growing, NthRound, load, telling};
 use crate::reopened::Reopened;
 use crate::repeats::Repeats;
 use crate::session::{Needs, Session};
@@ -115,11 +115,13 @@ impl Suite for Ycsb {
         session.cool()?;
 
         let clients = Clients::new(&users, options, cell, check);
-        let mut told = telling(report, "run", (1, 2), options.operations, cell.threads);
+        let nth = NthRound { round: 1, rounds: 2 };
+        let mut told = telling(report, "run", nth, options.operations, cell.threads);
         // An insert can be done only once.
-        let mut repeats = match options.workload().inserts() {
-            true => Repeats::none(),
-            false => Repeats::at_most(options.repeats, cell),
+        let mut repeats = if options.workload().inserts() {
+            Repeats::none()
+        } else {
+            Repeats::at_most(options.repeats, cell)
         };
         let (timed, taken) = repeats.least_disturbed(|attempt| {
             let (timed, taken, _) =
@@ -131,16 +133,18 @@ impl Suite for Ycsb {
         phase.round(&timed, taken);
         session.keep(phase.done_with(&repeats));
         let count = clients.operations(Round::Latencies);
-        let mut told = telling(report, "latencies", (2, 2), count, cell.threads);
+        let nth = NthRound { round: 2, rounds: 2 };
+        let mut told = telling(report, "latencies", nth, count, cell.threads);
         session.cool()?;
         let (timed, _, stopwatches) = clients.round(&session, Round::Latencies, &mut told)?;
         drop(told);
         let look = |connections: Connections<'_, '_>| {
             clients.look_at_all(&mut *connections[0], repeats.done())
         };
-        let looked_at = match check {
-            true => session.crew(1, &mut |_| (), &|_, _, connections, _| look(connections))?,
-            false => Vec::new(),
+        let looked_at = if check {
+            session.crew(1, &mut |_| (), &|_, _, connections, _| look(connections))?
+        } else {
+            Vec::new()
         };
         let looked_at = looked_at.iter().sum::<u64>();
         if let Some(taken) = summary(stopwatches, &Kind::ALL.map(Kind::name)) {

@@ -11,7 +11,8 @@ use crate::suite::results;
 pub(super) fn text(run: &RunFile) -> Result<String, fmt::Error> {
     let mut out = String::new();
     for (result, options) in results::<Ycsb>(run) {
-        let (cell, measurement) = (&result.cell, &result.measurement);
+        let cell = &result.cell;
+        let measurement = &result.measurement;
         let (Status::Measured, Some(options), Some(phase)) =
             (&result.status, options, measurement.phase("run"))
         else {

@@ -160,7 +160,9 @@ impl Seen<'_> {
 
     /// Returns the record for the operation at a position.
     fn choose(&mut self, position: u64) -> u64 {
-        let (loaded, inserted, threads) = (self.loaded, self.inserted, u64::from(self.threads));
+        let loaded = self.loaded;
+        let inserted = self.inserted;
+        let threads = u64::from(self.threads);
         let thread = self.thread as u64;
         let is_there = |row: u64| {
             let after = row.wrapping_sub(loaded);

@@ -7,11 +7,9 @@ pub(crate) use assay_suites::options::count::{between, parse_positive};
 
 /// Reads a seed: any whole number of 64 bits.
 pub(crate) fn parse_seed(text: &str) -> Result<u64, String> {
-    match text.bytes().all(|byte| byte.is_ascii_digit()) {
-        true => text.parse().ok(),
-        false => None,
-    }
-    .ok_or_else(|| format!("a seed is a whole number from 0 to {}", u64::MAX))
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
+    let seed = if is_plain { text.parse().ok() } else { None };
+    seed.ok_or_else(|| format!("a seed is a whole number from 0 to {}", u64::MAX))
 }
 
 /// Processors, from the first to the last.

@@ -40,9 +40,10 @@ impl Look {
 /// Returns the columns of standard output as it is now: those of a terminal, or 80.
 pub(crate) fn width() -> usize {
     let out = Term::stdout();
-    let width = match out.is_term() {
-        true => out.size_checked().map_or(LEAST_WIDTH, |(_, columns)| usize::from(columns)),
-        false => LEAST_WIDTH,
+    let width = if out.is_term() {
+        out.size_checked().map_or(LEAST_WIDTH, |(_, columns)| usize::from(columns))
+    } else {
+        LEAST_WIDTH
     };
     width.max(LEAST_WIDTH)
 }

@@ -56,10 +56,11 @@ fn parted(word: OsString) -> Vec<OsString> {
 /// Reads the command line; what is wrong with it becomes one line.
 pub(crate) fn parse() -> Result<Asked, Failure> {
     let first = std::env::args_os().nth(1).unwrap_or_default();
-    let asked = match first.to_str().is_some_and(Internal::has_subcommand) {
-        true => Inside::try_parse().map(|inside| Asked::Internal(inside.command)),
-        false => read(std::env::args_os().flat_map(parted).collect())
-            .map(|cli| Asked::Command(cli.command, cli.plugins)),
+    let asked = if first.to_str().is_some_and(Internal::has_subcommand) {
+        Inside::try_parse().map(|inside| Asked::Internal(inside.command))
+    } else {
+        read(std::env::args_os().flat_map(parted).collect())
+            .map(|cli| Asked::Command(cli.command, cli.plugins))
     };
     asked.map_err(|error| {
         if !error.use_stderr() && !lacks_command(&error) {
@@ -93,7 +94,8 @@ fn with_negative_numbers(command: clap::Command) -> clap::Command {
 
 /// The command that was named and needs another after it, with the words before that.
 fn unfinished() -> Option<(String, clap::Command)> {
-    let (mut words, mut at) = ("assay".to_string(), Cli::command());
+    let mut words = "assay".to_string();
+    let mut at = Cli::command();
     for word in std::env::args_os().skip(1) {
         let Some(next) = word.to_str().and_then(|word| at.find_subcommand(word)) else { continue };
         let next = next.clone();

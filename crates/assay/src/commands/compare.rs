@@ -65,10 +65,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Outcome {
     match args.fail_on_regression {
         Some(share) => {
             regressions(&comparison, share)?;
-            match args.allow_missing {
-                true => Ok(()),
-                false => judged(&comparison),
-            }
+            if args.allow_missing { Ok(()) } else { judged(&comparison) }
         }
         None => Ok(()),
     }

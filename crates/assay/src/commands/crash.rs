@@ -53,13 +53,15 @@ fn open(folder: &Path, args: &CrashArgs) -> Outcome {
         .expect("store_dirs were prepared for the disk");
     let copy = Folder::make(&dir)?;
     let found = image.look(&copy.store(), Duration::from_secs(args.timeout), &interrupt)?;
-    let (engine, level) = (&image.job.engine, image.job.durability);
+    let engine = &image.job.engine;
+    let level = image.job.durability;
     print(&format!(
         " {engine} at {level}, {} commits acknowledged\n the round: {}\n   {}\n now: {found}\n",
         image.acknowledged, image.found, image.command
     ))?;
-    match image.promise.is_kept(&found) {
-        true => Ok(()),
-        false => Err(Failure::Wrong(format!("{engine} does not keep what {level} promises"))),
+    if image.promise.is_kept(&found) {
+        Ok(())
+    } else {
+        Err(Failure::Wrong(format!("{engine} does not keep what {level} promises")))
     }
 }

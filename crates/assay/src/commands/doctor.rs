@@ -21,7 +21,8 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Outcome {
         table.add_row([mark(*gravity), &subject(finding), found, advice]);
     }
     let count = |gravity| findings.iter().filter(|finding| finding.gravity == gravity).count();
-    let (warnings, notes) = (count(Gravity::Warning), count(Gravity::Note));
+    let warnings = count(Gravity::Warning);
+    let notes = count(Gravity::Note);
     let plural = |count: usize| if count == 1 { "" } else { "s" };
     print(&format!(
         "{}\n {warnings} warning{}, {notes} note{}; run files keep them, and tables show the \

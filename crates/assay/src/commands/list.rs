@@ -15,22 +15,20 @@ use crate::plugins::known::{KNOWN, Known};
 
 /// Shows every engine and what it declares.
 pub(crate) fn list(args: &ListArgs) -> Outcome {
-    let drivers = match args.engine.is_empty() {
-        true => {
-            for why in plugins::find_all()? {
-                say(&format!("warning: {why}"));
-            }
-            assay_drivers::all()
+    let drivers = if args.engine.is_empty() {
+        for why in plugins::find_all()? {
+            say(&format!("warning: {why}"));
         }
-        false => engines::chosen(&args.engine)?.drivers,
+        assay_drivers::all()
+    } else {
+        engines::chosen(&args.engine)?.drivers
     };
     let listing = Listing::of(&drivers, args.engine.is_empty());
-    match args.json {
-        true => {
-            let json = serde_json::to_string_pretty(&listing).expect("a listing is plain data");
-            print(&(json + "\n"))
-        }
-        false => print(&listing.text()),
+    if args.json {
+        let json = serde_json::to_string_pretty(&listing).expect("a listing is plain data");
+        print(&(json + "\n"))
+    } else {
+        print(&listing.text())
     }
 }
 
@@ -221,7 +219,8 @@ impl Shown {
     }
 
     fn text(&self, engine: &str) -> String {
-        let (name, about) = (self.name, self.about);
+        let name = self.name;
+        let about = self.about;
         match (&self.range, self.default) {
             (None, _) => format!("--set {engine}.{name}={}\n{about}", self.values.join("|")),
             (Some(range), Some(default)) => {

@@ -18,7 +18,8 @@ pub(crate) fn plot(args: &PlotArgs) -> Outcome {
     let first = loaded[0].0;
     let runs: Vec<_> = loaded.into_iter().map(|(_, run)| run.printable()).collect();
     let latencies = assay_report::latencies::charts(&runs);
-    let (mut charts, mut barred) = (Vec::new(), Vec::new());
+    let mut charts = Vec::new();
+    let mut barred = Vec::new();
     for run in &runs {
         match charts_of(run) {
             of_run if of_run.is_empty() => barred.push(run.clone()),

@@ -125,7 +125,8 @@ fn measure(
     let output = request.common.output.as_deref();
     let place = RunPlace::of(output, request.workloads[0].suite, run.created)?;
     let sync = examine(&mut run, &store_dirs, &plan);
-    let (quiet, yes) = (request.quiet, request.common.yes);
+    let quiet = request.quiet;
+    let yes = request.common.yes;
     let start = Start { quiet, yes, shorter: request.shorter, interrupt: &interrupt };
     start.announce(&plan, &run, sync)?;
     let mut trials = first;
@@ -182,10 +183,7 @@ fn show_result(run: &RunFile, place: &RunPlace, look: &Look, quiet: bool) -> Out
         return Ok(());
     }
     show_table(run, look)?;
-    match !quiet && place.is_written() {
-        true => say_where(place.path(), run),
-        false => Ok(()),
-    }
+    if !quiet && place.is_written() { say_where(place.path(), run) } else { Ok(()) }
 }
 
 fn say_where(path: &Path, run: &RunFile) -> Outcome {

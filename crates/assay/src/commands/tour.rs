@@ -96,12 +96,13 @@ pub(crate) fn tour(args: &TourArgs) -> Outcome {
 /// Returns the path of the page: the run file's, with `.html` as its end.
 fn page_beside(path: &std::path::Path) -> Outcome<PathBuf> {
     let page = path.with_extension("html");
-    match page == path {
-        true => Err(Failure::Usage(format!(
+    if page == path {
+        Err(Failure::Usage(format!(
             "--output {}: the page of the tour goes there; name the run file .json",
             path.display()
-        ))),
-        false => Ok(page),
+        )))
+    } else {
+        Ok(page)
     }
 }
 
@@ -117,9 +118,10 @@ fn plan(setting: &Setting, store_dirs: &StoreDirs) -> Outcome<Vec<Planned>> {
             }
         }
     }
-    match plan.iter().all(|planned| planned.cell.calibration) {
-        true => Err(Failure::Usage("no engine here can do that; see assay list".into())),
-        false => Ok(plan),
+    if plan.iter().all(|planned| planned.cell.calibration) {
+        Err(Failure::Usage("no engine here can do that; see assay list".into()))
+    } else {
+        Ok(plan)
     }
 }
 

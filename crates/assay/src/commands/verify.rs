@@ -28,7 +28,8 @@ pub(crate) fn verify(args: &VerifyArgs) -> Outcome {
     let store_dirs = StoreDirs::prepare(&modes, args.dir.as_deref())?;
     let mut table = Table::new();
     table.set_header(["engine", "storage", "durability", "key", "checks", "result"]);
-    let (mut failures, mut subjects) = (Vec::new(), 0);
+    let mut failures = Vec::new();
+    let mut subjects = 0;
     let mut skipped = Vec::new();
     for driver in &drivers {
         if let Err(why) = subject_rows(driver.as_ref()) {
@@ -92,9 +93,10 @@ pub(crate) fn verify(args: &VerifyArgs) -> Outcome {
 /// Checks that the engine can be verified: it is available and keeps what it stores.
 fn subject_rows(driver: &dyn Driver) -> Result<(), String> {
     driver.version()?;
-    match driver.profile().keeps_data {
-        true => Ok(()),
-        false => Err("it keeps nothing that could be verified".into()),
+    if driver.profile().keeps_data {
+        Ok(())
+    } else {
+        Err("it keeps nothing that could be verified".into())
     }
 }
 
@@ -137,9 +139,10 @@ fn named_without_variant(
     modes: &[Storage],
 ) -> Vec<Storage> {
     let is_left_out = |mode: &&Storage| !variants.iter().any(|(storage, ..)| storage == *mode);
-    match args.storage.contains(&StorageArg::All) {
-        true => Vec::new(),
-        false => modes.iter().filter(is_left_out).copied().collect(),
+    if args.storage.contains(&StorageArg::All) {
+        Vec::new()
+    } else {
+        modes.iter().filter(is_left_out).copied().collect()
     }
 }
 
@@ -208,7 +211,8 @@ impl Ending {
         if let Some(why) = &self.failure {
             return format!("FAILED: {why}");
         }
-        let (mut lines, mut skipped) = (Vec::new(), Vec::new());
+        let mut lines = Vec::new();
+        let mut skipped = Vec::new();
         for Check { name, verdict } in &self.checks {
             match verdict {
                 Verdict::Skipped(why) if long => lines.push(format!("skipped {name}: {why}")),

@@ -54,7 +54,8 @@ impl Image {
     /// Returns the description of an image that is not written yet.
     pub(crate) fn of(
         job: Job,
-        (crash, promise): (Crash, Promise),
+        crash: Crash,
+        promise: Promise,
         acknowledged: u32,
         found: Found,
         command: String,
@@ -149,7 +150,8 @@ pub(crate) fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
     fs::create_dir(to)?;
     for entry in fs::read_dir(from)? {
         let entry = entry?;
-        let (kind, target) = (entry.file_type()?, to.join(entry.file_name()));
+        let kind = entry.file_type()?;
+        let target = to.join(entry.file_name());
         if kind.is_dir() {
             copy_tree(&entry.path(), &target)?;
         } else if kind.is_symlink() {
@@ -165,7 +167,8 @@ pub(crate) fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
 const PIECE_BYTES: usize = 1 << 20;
 
 fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
-    let (source, target) = (File::open(from)?, File::create_new(to)?);
+    let source = File::open(from)?;
+    let target = File::create_new(to)?;
     let size_bytes = source.metadata()?.len();
     target.set_len(size_bytes)?;
     let mut piece = vec![0; PIECE_BYTES];

@@ -73,7 +73,8 @@ impl Ordered {
                 return print(&format!(" {} has all these verdicts\n", path.display()));
             }
         }
-        let (mut done, mut failed) = (Vec::new(), Vec::new());
+        let mut done = Vec::new();
+        let mut failed = Vec::new();
         for test in &tests {
             if !place.time_budget.begins_work_of(GUESS_ROUND * args.rounds) {
                 break;
@@ -103,7 +104,8 @@ impl Ordered {
 
     /// Returns the tests that can be carried out here, and prints which cannot.
     fn tests(&self, args: &CrashArgs) -> Outcome<Vec<Test<'_>>> {
-        let (mut tests, mut notes) = (Vec::new(), Vec::new());
+        let mut tests = Vec::new();
+        let mut notes = Vec::new();
         for driver in &self.chosen.drivers {
             match testable(driver.as_ref()) {
                 Ok(()) => tests.extend(tests_of(driver.as_ref(), args)),
@@ -118,10 +120,10 @@ impl Ordered {
         if let (true, Some(why)) = (CrashArg::has(&args.crash, Crash::Power), obstacle()) {
             let line = format!("no power cuts here: {why}; --crash process tests killed processes");
             tests.retain(|test| test.crash == Crash::Process);
-            match tests.is_empty() {
-                true => return Err(Failure::Refused(line)),
-                false => notes.push(line),
+            if tests.is_empty() {
+                return Err(Failure::Refused(line));
             }
+            notes.push(line);
         }
         if tests.is_empty() {
             return Err(Failure::Usage(notes.into_iter().next().unwrap_or_else(|| {

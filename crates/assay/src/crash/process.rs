@@ -26,7 +26,8 @@ pub(crate) struct Kills<'k> {
 impl Rounds for Kills<'_> {
     fn round(&mut self, number: u32) -> Outcome<Result<Round, String>> {
         self.folder.empty()?;
-        let (subject, store) = (self.subject, self.folder.store());
+        let subject = self.subject;
+        let store = self.folder.store();
         let job = subject.job(number, store.clone(), None);
         let seed = derive(job.seed, "process");
         let at = self.at.unwrap_or_else(|| 1 + draw(seed, 0, u64::from(job.commits)));

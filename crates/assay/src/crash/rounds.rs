@@ -172,14 +172,19 @@ impl Workbench<'_> {
             verdict.settings.clone_from(&round.settings);
         }
         if !verdict.is_kept(&round.found, round.age) {
-            let (found, age) = (round.found.clone(), round.age);
+            let found = round.found.clone();
+            let age = round.age;
             let command = self.replay(test, number, round.at);
             let strict = if verdict.strict_directories { "-strict" } else { "" };
-            let (engine, level, crash) = (&verdict.engine, test.durability, test.crash);
+            let engine = &verdict.engine;
+            let level = test.durability;
+            let crash = test.crash;
             let name = format!("{engine}-{level}-{crash}{strict}-{}-{number}", self.args.seed);
             let folder = self.args.images.join(name);
-            let kind = (crash, verdict.promise);
-            Image::of(round.job.clone(), kind, round.acknowledged, found.clone(), command.clone())
+            let job = round.job.clone();
+            let promise = verdict.promise;
+            let found_here = found.clone();
+            Image::of(job, crash, promise, round.acknowledged, found_here, command.clone())
                 .keep(&folder, &mut |to| way.keep(to))?;
             let image = folder.to_str().map(str::to_string);
             verdict.failures.push(BrokenRound { found, age, command, image });

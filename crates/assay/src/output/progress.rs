@@ -136,10 +136,8 @@ pub(crate) fn title(cell: &Cell) -> String {
         1 => String::new(),
         trial => format!(" · trial {trial}"),
     };
-    let engine = match cell.calibration {
-        true => "instrument (null engine)",
-        false => &cell.engine.to_string(),
-    };
+    let engine =
+        if cell.calibration { "instrument (null engine)" } else { &cell.engine.to_string() };
     let rows = match cell.rows {
         0 => String::new(),
         count => format!(" · {}", row_count(count)),
@@ -149,10 +147,7 @@ pub(crate) fn title(cell: &Cell) -> String {
         threads => format!(" · {threads} threads"),
     };
     let shows_variant = assay_suites::find(&cell.suite).is_none_or(AnySuite::shows_variant);
-    let variant = match shows_variant {
-        true => format!(" · {}", cell.variant),
-        false => String::new(),
-    };
+    let variant = if shows_variant { format!(" · {}", cell.variant) } else { String::new() };
     format!("{engine} · {}{rows}{threads}{variant}{trial}", cell.storage)
 }
 

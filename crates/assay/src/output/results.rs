@@ -29,7 +29,8 @@ pub(crate) fn print_published(run: &RunFile, path: &Path) -> Outcome {
 pub(crate) fn say_notes(run: &RunFile) {
     let mut notes: Vec<String> = Vec::new();
     for cell in run.results().map(|result| &result.cell) {
-        let (wanted, level) = (cell.durability_wanted, cell.durability);
+        let wanted = cell.durability_wanted;
+        let level = cell.durability;
         let note = format!("note: {} runs at {level}, not at {wanted}", cell.engine);
         if level != wanted && !notes.contains(&note) {
             notes.push(note);

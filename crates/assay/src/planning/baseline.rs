@@ -64,20 +64,22 @@ impl Baseline {
     ) -> Outcome<Vec<Box<dyn Driver>>> {
         let absent = drivers.iter().find(|driver| !self.has_engine(driver.as_ref()));
         if let (true, Some(absent)) = (by_name, absent) {
-            let (path, id) = (self.path.display(), absent.profile().id);
+            let path = self.path.display();
+            let id = absent.profile().id;
             return Err(Failure::Usage(format!(
                 "--against {path}: it has no engine {id}; it has {}",
                 self.engines().join(", ")
             )));
         }
         drivers.retain(|driver| self.has_engine(driver.as_ref()));
-        match drivers.is_empty() {
-            true => Err(Failure::Usage(format!(
+        if drivers.is_empty() {
+            Err(Failure::Usage(format!(
                 "--against {}: this build has none of its engines, which are {}",
                 self.path.display(),
                 self.engines().join(", ")
-            ))),
-            false => Ok(drivers),
+            )))
+        } else {
+            Ok(drivers)
         }
     }
 

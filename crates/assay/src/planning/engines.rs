@@ -57,18 +57,20 @@ pub(crate) fn chosen(words: &[String]) -> Outcome<Chosen> {
         }
     }
     drivers.retain(|driver| !excluded.contains(&driver.profile().id));
-    match drivers.is_empty() {
-        true => Err(Failure::Usage("the engines to leave out leave none; name fewer".into())),
-        false => Ok(Chosen { drivers, by_name }),
+    if drivers.is_empty() {
+        Err(Failure::Usage("the engines to leave out leave none; name fewer".into()))
+    } else {
+        Ok(Chosen { drivers, by_name })
     }
 }
 
 /// Checks that an engine that is to be left out exists. It need not be in this build.
 fn check_known(id: &str) -> Outcome {
     let of_another_build = assay_drivers::left_out().iter().any(|engine| engine.id == id);
-    match of_another_build || Known::find(id).is_some() {
-        true => Ok(()),
-        false => named(&[id.to_string()]).map(|_| ()),
+    if of_another_build || Known::find(id).is_some() {
+        Ok(())
+    } else {
+        named(&[id.to_string()]).map(|_| ())
     }
 }
 
@@ -130,9 +132,10 @@ impl Settings {
             let Some(parameter) = driver.profile().parameter(name) else {
                 let known = driver.profile().parameters.iter().map(|known| known.name);
                 let known: Vec<_> = known.collect();
-                let there = match known.is_empty() {
-                    true => "it has none".to_string(),
-                    false => format!("it has {}", known.join(", ")),
+                let there = if known.is_empty() {
+                    "it has none".to_string()
+                } else {
+                    format!("it has {}", known.join(", "))
                 };
                 return Err(Failure::Usage(format!(
                     "--set {text}: {engine} has no parameter {name}; {there}"

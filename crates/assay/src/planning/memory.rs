@@ -51,14 +51,15 @@ struct Room {
 
 impl Room {
     fn check(self, option: &str, bytes: u64) -> Outcome {
-        match self.bytes > 0 && bytes > self.bytes {
-            true => Err(Failure::Usage(format!(
+        if self.bytes > 0 && bytes > self.bytes {
+            Err(Failure::Usage(format!(
                 "{option} {}: more than the {} {}; take at most that",
                 binary_size(bytes),
                 binary_size(self.bytes),
                 self.what
-            ))),
-            false => Ok(()),
+            )))
+        } else {
+            Ok(())
         }
     }
 }

@@ -196,9 +196,10 @@ pub(crate) fn level(
 /// Returns the default key kind of an engine: its first, or the one with an order if ranges are
 /// read.
 fn key_kind_for(profile: &Profile, scans: bool) -> KeyKind {
-    match scans && profile.key_kinds.contains(&KeyKind::Tree) {
-        true => KeyKind::Tree,
-        false => profile.key_kinds[0],
+    if scans && profile.key_kinds.contains(&KeyKind::Tree) {
+        KeyKind::Tree
+    } else {
+        profile.key_kinds[0]
     }
 }
 
@@ -368,7 +369,8 @@ pub(crate) fn trial(
     number: u32,
     store_dirs: &StoreDirs,
 ) -> Vec<Planned> {
-    let (mut cells, mut known) = (Vec::new(), HashSet::new());
+    let mut cells = Vec::new();
+    let mut known = HashSet::new();
     for &storage in modes {
         for workload in workloads {
             for driver in &setting.engines {

@@ -51,18 +51,16 @@ impl StoreDirs {
     pub(crate) fn look(modes: &[Storage], dir: Option<&Path>) -> Outcome<Self> {
         let mut store_dirs = Self { bases: Vec::new(), warnings: Vec::new() };
         for (storage, path) in bases(modes, dir)? {
-            let found = match path.exists() {
-                true => path.as_path(),
-                false => whole_file::folder_of(&path),
-            };
+            let found = if path.exists() { path.as_path() } else { whole_file::folder_of(&path) };
             let refused = |what: &str| {
                 let shown = found.display();
                 Failure::Refused(format!("{shown}: {what}; choose another one with --dir"))
             };
             if !found.is_dir() {
-                return Err(refused(match found.exists() {
-                    true => "is not a directory",
-                    false => "there is no such directory",
+                return Err(refused(if found.exists() {
+                    "is not a directory"
+                } else {
+                    "there is no such directory"
                 }));
             }
             let whole = found.canonicalize().map_err(|e| refused(&e.to_string()))?;
@@ -186,8 +184,5 @@ fn ramdisk_base() -> PathBuf {
     let name = format!("{NAME}-{here:016x}");
     let shm = Path::new(TMPFS);
     let is_tmpfs = filesystem_of(shm).is_some_and(|fs| fs.kind == "tmpfs");
-    match is_tmpfs {
-        true => shm.join(name),
-        false => std::env::temp_dir().join(name),
-    }
+    if is_tmpfs { shm.join(name) } else { std::env::temp_dir().join(name) }
 }

@@ -80,12 +80,13 @@ pub(crate) fn is_safe(folder: &Path, file: &Path) -> Result<(), String> {
         }
         let others = found.mode() & 0o002 != 0;
         let group = found.mode() & 0o020 != 0 && found.gid() != getegid().as_raw();
-        match others || group {
-            true => Err(format!(
+        if others || group {
+            Err(format!(
                 "{shown}: others may write to it, so no plugin is loaded from it; \
                  chmod go-w {shown}"
-            )),
-            false => Ok(()),
+            ))
+        } else {
+            Ok(())
         }
     })
 }

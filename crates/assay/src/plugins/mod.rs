@@ -108,13 +108,16 @@ fn take(id: &str, folder: &Path, path: &Path) -> Outcome<Result<(), String>> {
         Ok(whole) => whole,
         Err(error) => return Ok(Err(said(error.to_string()))),
     };
-    let described = describe(&whole)?.and_then(|description| match description.id == id {
-        true => plugin::register(&whole, description),
-        false => Err(format!(
-            "its engine is {}; in a folder of plugins its name is {}",
-            description.id,
-            folders::file_name(&description.id)
-        )),
+    let described = describe(&whole)?.and_then(|description| {
+        if description.id == id {
+            plugin::register(&whole, description)
+        } else {
+            Err(format!(
+                "its engine is {}; in a folder of plugins its name is {}",
+                description.id,
+                folders::file_name(&description.id)
+            ))
+        }
     });
     Ok(described.map_err(said))
 }

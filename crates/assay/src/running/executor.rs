@@ -109,7 +109,8 @@ impl Execution<'_> {
 
     fn measure(&mut self, cell: &Cell, left: &[&Cell]) -> Outcome<CellResult> {
         self.display.begin(cell, left);
-        let (started, start) = (Timestamp::now(), Instant::now());
+        let started = Timestamp::now();
+        let start = Instant::now();
         // To its worker, the other build is its own.
         let engine = cell.engine.of(WhichBuild::This);
         let own = Box::new(Cell { engine, ..cell.clone() });
@@ -140,7 +141,9 @@ impl Execution<'_> {
             remove_store(cell);
         }
         let whole_ns = u64::try_from(start.elapsed().as_nanos()).ok();
-        let (cell, refuted, held) = (cell.clone(), None, None);
+        let cell = cell.clone();
+        let refuted = None;
+        let held = None;
         Ok(CellResult { cell, started, whole_ns, status, refuted, held, measurement })
     }
 }
@@ -211,7 +214,8 @@ fn with_crash_tests(verdicts: &Verdicts, result: CellResult) -> CellResult {
         engine_options: &cell.engine_options,
         durability: cell.durability,
     };
-    let (refuted, held) = (verdicts.refutation(&level), verdicts.holding(&level));
+    let refuted = verdicts.refutation(&level);
+    let held = verdicts.holding(&level);
     CellResult { refuted, held, ..result }
 }
 
@@ -225,9 +229,10 @@ pub(crate) fn remove_store(cell: &Cell) {
 }
 
 fn interrupted(run: &RunFile, path: &Path) -> Failure {
-    Failure::Interrupted(match run.cells.is_empty() {
-        false => format!("interrupted; what was measured is in {}", path.display()),
-        true => "interrupted before anything was measured".into(),
+    Failure::Interrupted(if run.cells.is_empty() {
+        "interrupted before anything was measured".into()
+    } else {
+        format!("interrupted; what was measured is in {}", path.display())
     })
 }
 

@@ -84,7 +84,8 @@ pub(crate) fn begin(restart: bool, path: &Path, plan: &[Planned]) -> Outcome<Run
         return Ok(new_run(plan.len()));
     }
     let mut run = RunFile::load(path).map_err(|e| Failure::Refused(e.to_string()))?;
-    let (fresh, found) = (new_run(plan.len()), &run.environment);
+    let fresh = new_run(plan.len());
+    let found = &run.environment;
     let other_machine = (&fresh.environment.cpu_model, fresh.environment.memory_bytes)
         != (&found.cpu_model, found.memory_bytes);
     let planned: HashSet<_> = plan.iter().map(|planned| planned.cell.identity()).collect();

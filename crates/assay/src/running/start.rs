@@ -57,12 +57,11 @@ impl Start<'_> {
             return Ok(());
         }
         let shorter = format!("it takes less time with {}", self.shorter);
-        match io::stdin().is_terminal() && io::stderr().is_terminal() {
-            true => self.ask(&format!("begin ({shorter})? [y/N]")),
-            false => {
-                say(&format!("note: {} is long; {shorter}", rough(forecast.time)));
-                Ok(())
-            }
+        if io::stdin().is_terminal() && io::stderr().is_terminal() {
+            self.ask(&format!("begin ({shorter})? [y/N]"))
+        } else {
+            say(&format!("note: {} is long; {shorter}", rough(forecast.time)));
+            Ok(())
         }
     }
 

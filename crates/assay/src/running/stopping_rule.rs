@@ -81,10 +81,7 @@ impl StoppingRule {
                 go_on.push(line.cell().clone());
             }
         }
-        match trials < self.most_trials {
-            true => go_on,
-            false => Vec::new(),
-        }
+        if trials < self.most_trials { go_on } else { Vec::new() }
     }
 
     /// Returns for each cell that is not done how far it is from the wanted interval.
@@ -101,16 +98,19 @@ impl StoppingRule {
             return None;
         }
         let cell = title(&Cell { trial: 1, ..line.cell().clone() });
-        let (trials, wanted, found) = (line.trials.len(), self.share * 100.0, side * 100.0);
-        Some(match side > self.share {
-            true => format!(
+        let trials = line.trials.len();
+        let wanted = self.share * 100.0;
+        let found = side * 100.0;
+        Some(if side > self.share {
+            format!(
                 "{cell}: {phase} is within {found:.2} % after {trials} trials, not within \
                  {wanted:.2} %"
-            ),
-            false => format!(
+            )
+        } else {
+            format!(
                 "{cell}: {phase} is within {found:.2} % after {trials} trials, but was not before \
                  the last one"
-            ),
+            )
         })
     }
 }

@@ -195,9 +195,10 @@ fn set_up(version: Version, folder: &Path, limit_bytes: u64) -> io::Result<()> {
     let _ = write(&folder.join(swap.0), &swap.1);
     let mut probe = Command::new("/bin/sh");
     let entered = probe.args(["-c", "echo 0 > \"$0\""]).arg(folder.join(PROCESSES));
-    match entered.stderr(Stdio::null()).status()?.success() {
-        true => Ok(()),
-        false => Err(io::Error::new(io::ErrorKind::PermissionDenied, "no process may enter it")),
+    if entered.stderr(Stdio::null()).status()?.success() {
+        Ok(())
+    } else {
+        Err(io::Error::new(io::ErrorKind::PermissionDenied, "no process may enter it"))
     }
 }
 

@@ -207,7 +207,8 @@ pub(crate) fn carry_out(
         Err(error) => return End::Failed(format!("cannot start a worker process: {error}")),
     };
     let mut clock = Clock::start(patience);
-    let (mut reply, mut at) = (None, None);
+    let mut reply = None;
+    let mut at = None;
     let stopped = loop {
         match worker.next(TICK) {
             Ok(Message::Progress(now)) => {

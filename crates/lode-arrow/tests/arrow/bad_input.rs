@@ -62,7 +62,7 @@ fn what_is_cut_off_is_refused_wherever_it_ends() {
             read(format, &whole[..end]).expect_err("it is cut off");
         }
     }
-    // The beginning of a file of lines is such a file, if it ends between two of them.
+    // The start of a file of lines is such a file, if it ends between two of them.
     let whole = content(FileFormat::Csv);
     for end in 0..whole.len() {
         let rows = read(FileFormat::Csv, &whole[..end]);

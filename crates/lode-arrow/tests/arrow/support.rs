@@ -64,7 +64,7 @@ pub fn records(table: &Table) -> Vec<Vec<u8>> {
     records
 }
 
-/// A file of all records, at its beginning.
+/// A file of all records, at its start.
 pub fn written(table: &Table, format: FileFormat, options: &WriteOptions) -> File {
     let mut file = tempfile::tempfile().expect("a file");
     let batches = Scan::of(table).batch_rows(100).read();

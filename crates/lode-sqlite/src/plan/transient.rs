@@ -93,11 +93,11 @@ fn is_text(kind: Type) -> bool {
 fn hash_row(schema: &Schema, columns: &[usize], row: RowRef<'_>) -> Option<u64> {
     let mut hasher = DefaultHasher::new();
     for column in columns.iter().map(|column| &schema.columns()[*column]) {
-        match is_text(column.kind) {
+        if is_text(column.kind) {
             // Also what is no UTF-8.
-            true => hash_text(&mut hasher, row.bytes_at(column.id())?),
-            false if hash_value(&mut hasher, row.at(column.id())) => {}
-            false => return None,
+            hash_text(&mut hasher, row.bytes_at(column.id())?);
+        } else if !hash_value(&mut hasher, row.at(column.id())) {
+            return None;
         }
     }
     Some(hasher.finish())

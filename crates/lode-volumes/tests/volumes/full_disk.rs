@@ -46,7 +46,7 @@ fn child() {
     };
     assert!(is_full, "{error}");
     assert!(!error.to_string().contains('\n'), "{error}");
-    // Readers go on, and see no part of what was refused.
+    // Readers continue, and see no part of what was refused.
     for at in 0..count {
         assert_eq!(
             root.property(&at.to_string()).expect("a name"),

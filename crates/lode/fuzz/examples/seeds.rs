@@ -1,4 +1,4 @@
-//! Writes some inputs to begin with, for each target, to the directory `corpus`.
+//! Writes some inputs to start with, for each target, to the directory `corpus`.
 
 #[path = "../../tests/support/random.rs"]
 mod random;

@@ -23,7 +23,7 @@ fuzz_target!(|input: Input| {
     let disk = SMALL.get_or_init(small).fork();
     let data = disk.file_bytes("data").expect("it is there");
     let long = |at: usize| u64::from_le_bytes(*data[at..].first_chunk().expect("eight bytes"));
-    // The superblock that counts says where recovery begins.
+    // The superblock that counts says where recovery starts.
     let newest = if long(16) > long(SLOT_BYTES + 16) { 0 } else { SLOT_BYTES };
     let (segment, from) = (long(newest + 64), long(newest + 72) as usize);
     let chain = long(newest + 80) as u32;

@@ -60,7 +60,7 @@ fn size_of_any(key: u32, value: u32) -> u32 {
     random / 40 % most
 }
 
-/// What the column of a key has: it begins with its number.
+/// What the column of a key has: it starts with its number.
 fn key_cell(at: usize, key: u32) -> Vec<u8> {
     let more = if key.is_multiple_of(11) { key % 290 } else { key % 20 };
     let more = if at < FIRST_OF_NAMES { 0 } else { more };

@@ -80,7 +80,8 @@ impl<'c> Steps<'c> {
     /// As [`take`](Self::take).
     pub(super) fn take_run(
         &mut self,
-        (core, tree): (&'c TableCore, &Tree),
+        core: &'c TableCore,
+        tree: &Tree,
         run: &[Record<'c>],
     ) -> Result<usize> {
         self.db.make_room_for_step(0)?;
@@ -119,7 +120,7 @@ impl<'c> Steps<'c> {
     /// `Poisoned` when a step could not be undone.
     pub(super) fn undo(self) -> Result<()> {
         for (Step { core, key, seen, .. }, undo) in self.taken.iter().rev() {
-            let undone = core.roll_back(self.db.pager(), (key, seen.as_deref()), undo.as_deref());
+            let undone = core.roll_back(self.db.pager(), key, seen.as_deref(), undo.as_deref());
             if let Err(error) = undone {
                 // Half of it has happened. The disk has nothing of it: a directory that is opened
                 // again is as before.

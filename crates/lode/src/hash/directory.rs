@@ -120,6 +120,13 @@ fn latch_segment<'p>(
     None
 }
 
+/// The parts of a table that a split or a join changes with its directory.
+#[derive(Clone, Copy)]
+pub(super) struct Parts<'h> {
+    pub slots: &'h Slots,
+    pub shortcut: &'h Shortcut,
+}
+
 /// A full bucket that has several entries in its segment.
 struct Full<'p> {
     /// The segment's entry in the root.
@@ -140,11 +147,11 @@ struct Full<'p> {
 fn halve(
     pager: &Pager,
     space: &Space,
+    parts: Parts<'_>,
     full: &Full<'_>,
-    slots: &Slots,
-    shortcut: &Shortcut,
     place_of: impl Fn(&[u8]) -> Place,
 ) -> Result<()> {
+    let Parts { slots, shortcut } = parts;
     let Full { found, place, seen, run } = full;
     let entry = found.entry;
     debug_assert!(run.len().is_power_of_two(), "a bucket's entries are a power of two");
@@ -310,8 +317,9 @@ impl Directory {
         &self,
         pager: &Pager,
         space: &Space,
-        (place, has_room): (HashPlace, &dyn Fn(Page<'_>) -> bool),
-        (slots, shortcut): (&Slots, &Shortcut),
+        parts: Parts<'_>,
+        place: HashPlace,
+        has_room: &dyn Fn(Page<'_>) -> bool,
         place_of: impl Fn(&[u8]) -> Place,
     ) -> Result<()> {
         let found = self.root.read_optimistic(pager, place)?;
@@ -342,7 +350,7 @@ impl Directory {
         if count > 1 {
             let run = first..first + count;
             let full = Full { found, place, seen: bucket_seen, run };
-            return halve(pager, space, &full, slots, shortcut, place_of);
+            return halve(pager, space, parts, &full, place_of);
         }
         let numbers = found.numbers();
         if entry.bits < SEGMENT_BITS {
@@ -386,10 +394,12 @@ impl Directory {
         &self,
         pager: &Pager,
         space: &Space,
-        (place, joins): (HashPlace, Joins),
-        (slots, shortcut): (&Slots, &Shortcut),
+        parts: Parts<'_>,
+        place: HashPlace,
+        joins: Joins,
         home_of: &dyn Fn(&[u8]) -> usize,
     ) -> Result<bool> {
+        let Parts { slots, shortcut } = parts;
         let found = self.root.read_optimistic(pager, place)?;
         let entry = found.entry;
         let segment = pager.read_optimistic(entry.segment);

@@ -20,7 +20,7 @@ mod tests;
 mod write;
 
 use bucket::{Joins, Probe, Slots};
-use directory::Directory;
+use directory::{Directory, Parts};
 use place::Place;
 use shortcut::{Entry, Shortcut};
 
@@ -215,25 +215,24 @@ impl Hash {
         Ok(true)
     }
 
+    fn parts(&self) -> Parts<'_> {
+        Parts { slots: &self.slots, shortcut: &self.shortcut }
+    }
+
     /// Joins the bucket of a key with another, if both have few records. Returns true if it did.
     pub(crate) fn merge(&self, pager: &Pager, space: &Space, key: &[u8]) -> Result<bool> {
         /// Each join changes pages.
         const MOST_JOINS: usize = 2;
         let place = self.place(key);
-        let parts = (&self.slots, &self.shortcut);
         let mut joins = 0;
         while joins < MOST_JOINS {
             let (way, words) = self.read_optimistic(pager, place)?;
             let is_sparse = self.slots.is_sparse(words) && way.validate();
             let home_of = |key: &[u8]| self.place(key).home;
+            let parts = self.parts();
+            let to = place.directory;
             if !(is_sparse
-                && self.directory.join(
-                    pager,
-                    space,
-                    (place.directory, Joins::Sparse),
-                    parts,
-                    &home_of,
-                )?)
+                && self.directory.join(pager, space, parts, to, Joins::Sparse, &home_of)?)
             {
                 break;
             }
@@ -251,9 +250,9 @@ impl Hash {
         space: &Space,
         place: HashPlace,
     ) -> Result<Option<HashPlace>> {
-        let parts = (&self.slots, &self.shortcut);
         let home_of = |key: &[u8]| self.place(key).home;
-        if self.directory.join(pager, space, (place, Joins::Fitting), parts, &home_of)? {
+        let parts = self.parts();
+        if self.directory.join(pager, space, parts, place, Joins::Fitting, &home_of)? {
             return Ok(Some(place));
         }
         Ok(self.directory.read_optimistic(pager, place)?.1)

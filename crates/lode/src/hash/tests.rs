@@ -90,8 +90,7 @@ fn a_split_that_does_not_get_its_segment_changes_nothing() {
     ids.iter().for_each(|id| assert_eq!(run.insert(&hash, *id), Ok(true)));
     let place = hash.place(&0u64.to_le_bytes()).directory;
     let split = |place_of: &dyn Fn(&[u8]) -> Place| {
-        let parts = (&hash.slots, &hash.shortcut);
-        hash.directory.split(&run.pager, &run.space, (place, &|_| false), parts, place_of)
+        hash.directory.split(&run.pager, &run.space, hash.parts(), place, &|_| false, place_of)
     };
     // The segment gets more entries first: it needs several for the bucket.
     assert_eq!(split(&|key| hash.place(key)), Ok(()));
@@ -421,7 +420,7 @@ fn a_bucket_takes_as_many_records_as_it_may_have() {
                 in_order += 1;
                 let home = home_of(&key);
                 assert!(slots.has_room_in_order(words.page_ref(), home, &home_of));
-                slots.insert_in_order(&mut words, (home, probe), &payload(id), &home_of);
+                slots.insert_in_order(&mut words, home, probe, &payload(id), &home_of);
             } else {
                 slots.insert(&mut words, found, probe, &payload(id))
             }

@@ -43,9 +43,10 @@ impl Hash {
         work: &mut A,
     ) -> Result<Step<A::Done>, A::Error> {
         let probe = Probe::new(key);
-        let found = match A::EXPECTS_RECORD {
-            true => self.slots.find_or_gap_of_record(bucket.words(), home, &probe),
-            false => self.slots.find_or_gap(bucket.words(), home, &probe),
+        let found = if A::EXPECTS_RECORD {
+            self.slots.find_or_gap_of_record(bucket.words(), home, &probe)
+        } else {
+            self.slots.find_or_gap(bucket.words(), home, &probe)
         };
         let mut slot_mut = SlotMut { hash: self, bucket, probe, found, is_sparse: false };
         let step = work.work(&mut slot_mut);
@@ -84,25 +85,21 @@ impl Hash {
     #[inline(never)]
     fn insert_in_order(&self, mut words: PageMut<'_>, key: &[u8], payload: &[u8]) {
         let home_of = |key: &[u8]| self.place(key).home;
-        let new = (home_of(key), Probe::new(key));
-        self.slots.insert_in_order(&mut words, new, payload, &home_of);
+        self.slots.insert_in_order(&mut words, home_of(key), Probe::new(key), payload, &home_of);
     }
 
     /// Splits the bucket of a key, unless it has room for the record by now.
     #[inline(never)]
     pub(super) fn make_room(&self, context: &WriteContext<'_>, key: &[u8]) -> Result<()> {
-        let (place, probe) = (self.place(key), Probe::new(key));
+        let place = self.place(key);
+        let probe = Probe::new(key);
         let has_room = |words: Page<'_>| {
             let found = self.slots.find_or_gap(words, place.home, &probe);
             found.is_there() || self.slots.has_room(words, found)
         };
-        self.directory.split(
-            context.pager,
-            context.space,
-            (place.directory, &has_room),
-            (&self.slots, &self.shortcut),
-            |key| self.place(key),
-        )
+        let place_of = |key: &[u8]| self.place(key);
+        let WriteContext { pager, space, .. } = *context;
+        self.directory.split(pager, space, self.parts(), place.directory, &has_room, place_of)
     }
 
     /// Joins the bucket of a key, in which few records are left, with another.
@@ -150,7 +147,8 @@ impl EntryMut for SlotMut<'_> {
 
     #[inline(always)]
     fn has_room(&self) -> bool {
-        let (slots, words) = (&self.hash.slots, self.bucket.words());
+        let slots = &self.hash.slots;
+        let words = self.bucket.words();
         slots.has_room(words, self.found)
             || slots.is_too_far(self.found) && self.hash.has_room_in_order(words, self.probe.key())
     }
@@ -174,16 +172,19 @@ impl EntryMut for SlotMut<'_> {
     #[inline(always)]
     fn insert(&mut self, epoch: Epoch, Record { payload, .. }: Record<'_>) {
         debug_assert!(!self.is_there(), "there is a record");
-        let (hash, mut words) = (self.hash, self.bucket.change(epoch));
-        match hash.slots.is_too_far(self.found) {
-            false => hash.slots.insert(&mut words, self.found, self.probe, payload),
-            true => hash.insert_in_order(words, self.probe.key(), payload),
+        let hash = self.hash;
+        let mut words = self.bucket.change(epoch);
+        if hash.slots.is_too_far(self.found) {
+            hash.insert_in_order(words, self.probe.key(), payload)
+        } else {
+            hash.slots.insert(&mut words, self.found, self.probe, payload)
         }
     }
 
     #[inline(always)]
     fn remove(&mut self, epoch: Epoch) {
-        let (hash, slot) = (self.hash, self.slot());
+        let hash = self.hash;
+        let slot = self.slot();
         let mut words = self.bucket.change(epoch);
         hash.slots.remove(&mut words, slot);
         let words = words.page_ref();

@@ -16,22 +16,30 @@ pub(crate) struct Census {
     pieces: BTreeSet<PageNumber>,
 }
 
+/// An entry of the index, and its key there.
+#[derive(Clone, Copy)]
+pub(crate) struct IndexEntry<'k> {
+    pub key: &'k [u8],
+    pub entry: Entry,
+}
+
 fn said(error: Error) -> String {
     error.to_string()
 }
 
 impl Heap {
-    /// Counts a record that the index has at a moment, and reads the heap's part of it; returns
-    /// true if it exists. `front_of` returns the bytes of the key before a payload.
+    /// Counts a record that the index has at a moment, and reads the heap's part of it into `whole`;
+    /// returns true if it exists. `front_of` returns the bytes of the key before a payload.
     pub(crate) fn count(
         &self,
         pager: &Pager,
         moment: ReadEpoch,
-        (index_key, entry, whole): (&[u8], Entry, &mut Vec<u8>),
+        counted: IndexEntry<'_>,
         front_of: impl Fn(&[u8]) -> Option<usize>,
+        whole: &mut Vec<u8>,
         census: &mut Census,
     ) -> Result<bool, String> {
-        let Some(address) = entry.address else { return Ok(false) };
+        let Some(address) = counted.entry.address else { return Ok(false) };
         let Address { page, slot } = address;
         if !census.records.entry(page).or_default().insert(slot) {
             return Err(format!("page {page}: two keys lead to record {slot}"));
@@ -40,7 +48,7 @@ impl Heap {
         if self.has_keys() {
             let key = &whole[..front_of(whole).unwrap_or(0)];
             if !(0..MOST_PROBES)
-                .any(|probe| self.index_keys.index_key(key, probe).bytes() == index_key)
+                .any(|probe| self.index_keys.index_key(key, probe).bytes() == counted.key)
             {
                 return Err(format!("page {page}: the key of record {slot} leads elsewhere"));
             }

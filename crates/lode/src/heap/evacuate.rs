@@ -3,8 +3,9 @@
 
 use hashbrown::HashSet;
 
-use super::page::{self, HeapPage};
+use super::page::{self, HeapPage, Stored};
 use super::plan::HeapChange;
+use super::target::room_of;
 use super::write::Attempt;
 use super::{Entry, Found, Heap, Home, IndexKey};
 use crate::error::{Error, Result};
@@ -32,16 +33,22 @@ impl Heap {
     /// Finds out the room of the pages of one more extent of a database that was opened; returns
     /// false if the room of all is known.
     pub(crate) fn survey(&self, pager: &Pager) -> Result<bool> {
+        if self.free_space.is_surveyed() {
+            return Ok(false);
+        }
         let more = self.space.survey(pager)?;
         for (number, note) in self.space.take_notes() {
             self.free_space.note(number, page::noted_room(note));
+        }
+        if !more {
+            self.free_space.end_survey();
         }
         Ok(more)
     }
 
     /// Chooses the pages to be emptied, among those whose room is known; `None` if there are none.
-    pub(crate) fn evacuation(&self) -> Option<Evacuation<'_>> {
-        let pages = self.free_space.close_emptiest();
+    pub(crate) fn evacuation(&self, pager: &Pager) -> Option<Evacuation<'_>> {
+        let pages = self.free_space.close_emptiest(|page| room_of(pager, page));
         let evacuation = Evacuation { heap: self, pages, target: None };
         (!evacuation.pages.is_empty()).then_some(evacuation)
     }
@@ -99,12 +106,13 @@ impl Evacuation<'_> {
                 continue;
             }
             let room = page::room_for(stored.len());
-            let target = self.target.take().or_else(|| heap.free_space.take(room));
+            let target = self.target.take().or_else(|| heap.take_room(pager, room));
             let Some(target) = target else { return Ok(()) };
-            let change = HeapChange::Move { stored: &stored, is_long: slot.is_long, page: target };
+            let stored = Stored { bytes: &stored, is_long: slot.is_long };
+            let change = HeapChange::Move { stored, page: target };
             let home = Some(Home { address, seen, page: from });
             let found = Found { index_key: IndexKey::Key(index_key), home, other: None };
-            match heap.attempt(index, context, (&[], found), change, None) {
+            match heap.attempt(index, context, &[], found, change, None) {
                 Ok(Attempt::Done) => {
                     self.target = Some(target);
                     return Ok(());

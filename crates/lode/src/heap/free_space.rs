@@ -1,7 +1,8 @@
 //! The pages of a heap that have room for more records. All of it is in memory only: of an opened
 //! database, it is found out piece by piece, from what the page map says about each page.
 
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hashbrown::{HashMap, HashSet};
@@ -9,146 +10,171 @@ use hashbrown::{HashMap, HashSet};
 use crate::pager::{PAGE_WORDS, PageNumber};
 
 /// Lanes: threads of different lanes insert into different pages.
-const LANES: usize = 8;
+const LANES: usize = 32;
+
+/// Stripes: pages of different stripes are noted under different locks.
+const STRIPES: usize = 8;
 
 /// The fewest free words of a page that is not full.
 const LEAST_ROOM: usize = PAGE_WORDS / 4;
-
-/// The number of categories of pages, by their room.
-const CATEGORIES: usize = u64::BITS as usize;
-
-const CATEGORY_WORDS: usize = PAGE_WORDS / CATEGORIES;
-
-const _: () = assert!(CATEGORIES * CATEGORY_WORDS == PAGE_WORDS, "each room has a category");
 
 /// Returns about the number of words of a page's room that records of all lengths fill.
 fn usable(room: usize) -> usize {
     room / 16 * 15
 }
 
-#[derive(Default)]
-pub(super) struct FreeSpaceMap {
-    /// The pages that threads are filling; 0 for none.
-    lanes: [AtomicU32; LANES],
-    open: Mutex<Open>,
-    /// Pages that have lost their last record in a step of a commit, which frees none.
-    emptied: Mutex<Vec<PageNumber>>,
+/// Returns true if a page whose room grows so is noted. Most removals note nothing: a noted page
+/// may have up to [`LEAST_ROOM`] words more.
+pub(super) fn is_worth_noting(before: usize, after: usize) -> bool {
+    after / LEAST_ROOM > before / LEAST_ROOM
 }
 
-struct Open {
-    /// The pages of each category, in no order. (As in PostgreSQL's free-space map, which has 256.
-    /// A page that loses or gains a record goes to another one in a few steps.)
-    categories: [Vec<PageNumber>; CATEGORIES],
-    /// A bit for each category that has pages.
-    filled: u64,
-    /// The location of each page among the categories.
-    places: HashMap<PageNumber, Place>,
+#[derive(Default)]
+pub(super) struct FreeSpaceMap {
+    lanes: [Lane; LANES],
+    /// The pages with room. The number of a page says which stripe has it.
+    stripes: [Stripe; STRIPES],
+    /// Pages that have lost their last record in a step of a commit, which frees none.
+    emptied: Mutex<Vec<PageNumber>>,
+    /// True once the room of all pages of an opened database was noted.
+    is_surveyed: AtomicBool,
+}
+
+/// A lane, in a cache line of its own.
+#[derive(Default)]
+#[repr(align(64))]
+struct Lane {
+    /// The page that the lane's threads are filling; 0 for none.
+    page: AtomicU32,
+}
+
+/// Some of the pages, in cache lines of their own.
+#[derive(Default)]
+#[repr(align(128))]
+struct Stripe {
+    /// The least and the most words of room of open pages; 0 without one. Without the lock, both are
+    /// only hints.
+    least_room: AtomicUsize,
+    most_room: AtomicUsize,
+    pages: Mutex<Pages>,
+}
+
+#[derive(Default)]
+struct Pages {
+    /// The open pages, by their words of room.
+    by_room: BTreeSet<(usize, PageNumber)>,
+    /// The words of room of each open page.
+    rooms: HashMap<PageNumber, usize>,
     /// Pages that are being emptied, which take no records, and their words of room.
     closed: HashMap<PageNumber, usize>,
 }
 
-#[derive(Clone, Copy)]
-struct Place {
-    /// Words of room.
-    room: usize,
-    /// The page's index in its category.
-    at: usize,
-}
-
-/// Returns the category of a page with this room.
-fn category(room: usize) -> usize {
-    (room / CATEGORY_WORDS).min(CATEGORIES - 1)
-}
-
-impl Default for Open {
-    fn default() -> Self {
-        Self {
-            categories: [const { Vec::new() }; CATEGORIES],
-            filled: 0,
-            places: HashMap::new(),
-            closed: HashMap::new(),
-        }
+impl Stripe {
+    /// Calls `work` with the pages, and renews the hints.
+    fn with<T>(&self, work: impl FnOnce(&mut Pages) -> T) -> T {
+        let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        let done = work(&mut pages);
+        debug_assert_eq!(pages.by_room.len(), pages.rooms.len(), "each open page is there once");
+        let room = |page: Option<&(usize, PageNumber)>| page.map_or(0, |(room, _)| *room);
+        self.least_room.store(room(pages.by_room.first()), Ordering::Relaxed);
+        self.most_room.store(room(pages.by_room.last()), Ordering::Relaxed);
+        done
     }
 }
 
-impl Open {
+impl Pages {
     fn insert(&mut self, page: PageNumber, room: usize) {
         debug_assert!(!self.closed.contains_key(&page), "a closed page takes no records");
         debug_assert!(room >= LEAST_ROOM, "pages with little room are left alone");
-        let pages = &mut self.categories[category(room)];
-        let before = self.places.insert(page, Place { room, at: pages.len() });
-        debug_assert!(before.is_none(), "page {page} is in one category");
-        pages.push(page);
-        self.filled |= 1 << category(room);
+        let before = self.rooms.insert(page, room);
+        debug_assert!(before.is_none(), "page {page} is noted once");
+        self.by_room.insert((room, page));
     }
 
-    fn remove(&mut self, page: PageNumber) {
-        let Some(Place { room, at }) = self.places.remove(&page) else { return };
-        let pages = &mut self.categories[category(room)];
-        let removed = pages.swap_remove(at);
-        debug_assert_eq!(removed, page, "a page is at its place in its category");
-        if let Some(moved) = pages.get(at).and_then(|moved| self.places.get_mut(moved)) {
-            moved.at = at;
-        }
-        if pages.is_empty() {
-            self.filled &= !(1 << category(room));
-        }
+    /// Removes an open page; returns true if it was there.
+    fn remove(&mut self, page: PageNumber) -> bool {
+        let Some(room) = self.rooms.remove(&page) else { return false };
+        let was_there = self.by_room.remove(&(room, page));
+        debug_assert!(was_there, "page {page} is found by its room");
+        true
     }
 
-    /// Returns a page with at least `room` words of room, of the fullest category that has one. (In
-    /// the first one some have less: only the newest are looked at, such as a new page.)
-    fn fullest(&self, room: usize) -> Option<PageNumber> {
-        const MOST_LOOKED_AT: usize = 8;
-        let own = category(room);
-        let mut last = self.categories[own].iter().rev().take(MOST_LOOKED_AT);
-        if let Some(page) = last.find(|page| self.places[*page].room >= room) {
-            return Some(*page);
-        }
-        let is_empty = self.categories[own].is_empty();
-        debug_assert!(
-            is_empty == (self.filled >> own & 1 == 0),
-            "categories with pages are marked"
-        );
-        let fitting = self.filled & (u64::MAX - 1) << own;
-        self.categories.get(fitting.trailing_zeros() as usize)?.last().copied()
+    /// Takes the fullest open page with at least `room` words of room; returns it with its words
+    /// of room.
+    fn take(&mut self, room: usize) -> Option<(usize, PageNumber)> {
+        let fullest = *self.by_room.range((room, PageNumber::new(0))..).next()?;
+        self.remove(fullest.1);
+        Some(fullest)
     }
 
-    /// Returns all pages with their words of room, those of the emptiest category first.
-    fn emptiest(&self) -> impl Iterator<Item = (usize, PageNumber)> {
-        let pages = self.categories.iter().rev().flatten();
-        pages.map(|page| (self.places[page].room, *page))
+    /// Notes the words of room of a page.
+    fn note(&mut self, page: PageNumber, room: usize) {
+        self.remove(page);
+        if room == 0 {
+            // The page may be gone, and its number may be that of a new page.
+            self.closed.remove(&page);
+        }
+        match self.closed.get_mut(&page) {
+            Some(noted) => *noted = room,
+            None if room >= LEAST_ROOM => self.insert(page, room),
+            None => {}
+        }
+    }
+}
+
+/// The threads of each lane. Each thread takes one with the fewest, the first of those: so threads
+/// that come and go fill the pages of those before them.
+static THREADS: [AtomicUsize; LANES] = [const { AtomicUsize::new(0) }; LANES];
+
+/// The number of a thread's lane, until the thread ends.
+struct LaneNumber(usize);
+
+impl LaneNumber {
+    fn take() -> Self {
+        let threads = |lane: &usize| THREADS[*lane].load(Ordering::Relaxed);
+        let number = (0..LANES).min_by_key(threads).unwrap_or(0);
+        THREADS[number].fetch_add(1, Ordering::Relaxed);
+        Self(number)
+    }
+}
+
+impl Drop for LaneNumber {
+    fn drop(&mut self) {
+        THREADS[self.0].fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 thread_local! {
-    static LANE: usize = {
-        static NEXT: AtomicUsize = AtomicUsize::new(0);
-        NEXT.fetch_add(1, Ordering::Relaxed) % LANES
-    };
+    static LANE: LaneNumber = LaneNumber::take();
 }
 
 /// The value of a lane whose threads fill no page.
 const NO_PAGE: u32 = 0;
 
 impl FreeSpaceMap {
-    fn lane(&self) -> &AtomicU32 {
-        &self.lanes[LANE.with(|lane| *lane)]
+    fn lane(&self) -> &Lane {
+        // A thread that is ending may have given its lane up.
+        &self.lanes[LANE.try_with(|lane| lane.0).unwrap_or(0)]
     }
 
-    fn open(&self) -> MutexGuard<'_, Open> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    fn stripe(&self, page: PageNumber) -> &Stripe {
+        &self.stripes[page.get() as usize % STRIPES]
     }
 
     /// Returns the page that this thread is filling.
     pub(super) fn current(&self) -> Option<PageNumber> {
-        let page = self.lane().load(Ordering::Relaxed);
+        let page = self.lane().page.load(Ordering::Relaxed);
         (page != NO_PAGE).then(|| PageNumber::new(page))
     }
 
     /// Lets this thread fill another page from here on.
     pub(super) fn fill(&self, page: PageNumber) {
         debug_assert!(page.get() != NO_PAGE, "a lane fills a page of a table");
-        let before = PageNumber::new(self.lane().swap(page.get(), Ordering::Relaxed));
+        let lane = &self.lane().page;
+        if lane.load(Ordering::Relaxed) == page.get() {
+            return;
+        }
+        let before = PageNumber::new(lane.swap(page.get(), Ordering::Relaxed));
         if before.get() != NO_PAGE && before != page {
             // Another thread of the same lane was quicker. The thread that takes the page sees how
             // much room it has.
@@ -158,50 +184,90 @@ impl FreeSpaceMap {
 
     /// Stops filling a page, if the lane of this thread is filling it.
     pub(super) fn leave(&self, page: PageNumber) {
-        let _ =
-            self.lane().compare_exchange(page.get(), NO_PAGE, Ordering::Relaxed, Ordering::Relaxed);
+        let lane = &self.lane().page;
+        let _ = lane.compare_exchange(page.get(), NO_PAGE, Ordering::Relaxed, Ordering::Relaxed);
     }
 
     /// Returns true if a thread is filling a page.
     pub(super) fn is_being_filled(&self, page: PageNumber) -> bool {
-        self.lanes.iter().any(|lane| lane.load(Ordering::Relaxed) == page.get())
+        // As a rule this thread is, so the lines of the others stay with them.
+        self.current() == Some(page)
+            || self.lanes.iter().any(|lane| lane.page.load(Ordering::Relaxed) == page.get())
     }
 
-    /// Takes a page with at least `room` words of room, one of the fullest.
-    pub(super) fn take(&self, room: usize) -> Option<PageNumber> {
-        let mut open = self.open();
-        let found = open.fullest(room)?;
-        open.remove(found);
-        Some(found)
+    /// Takes a page with at least `room` words of room, one of the fullest. `room_of` returns the
+    /// words of room that a page has now, if known.
+    pub(super) fn take(
+        &self,
+        room: usize,
+        room_of: impl Fn(PageNumber) -> Option<usize>,
+    ) -> Option<PageNumber> {
+        /// Pages that may turn out to be emptier than noted.
+        const MOST_LOOKED_AT: usize = 16;
+        for look in 1..=MOST_LOOKED_AT {
+            let with_room = self
+                .stripes
+                .iter()
+                .filter(|stripe| stripe.most_room.load(Ordering::Relaxed) >= room.max(LEAST_ROOM));
+            let stripe =
+                with_room.min_by_key(|stripe| stripe.least_room.load(Ordering::Relaxed))?;
+            let taken = stripe.with(|pages| {
+                let (noted, page) = pages.take(room)?;
+                let now = room_of(page).filter(|now| *now > noted && look < MOST_LOOKED_AT);
+                if let Some(now) = now {
+                    pages.insert(page, now);
+                }
+                now.is_none().then_some(page)
+            });
+            if taken.is_some() {
+                return taken;
+            }
+        }
+        None
     }
 
     /// Closes the emptiest pages, as long as the others with room can take their records. Returns
-    /// all closed pages.
-    pub(super) fn close_emptiest(&self) -> HashSet<PageNumber> {
-        let mut open = self.open();
-        let mut left: usize = open.emptiest().map(|(room, _)| usable(room)).sum();
+    /// all closed pages. `room_of` returns the words of room that a page has now, if known.
+    pub(super) fn close_emptiest(
+        &self,
+        room_of: impl Fn(PageNumber) -> Option<usize>,
+    ) -> HashSet<PageNumber> {
+        let noted = self
+            .stripes
+            .iter()
+            .flat_map(|stripe| stripe.with(|pages| Vec::from_iter(pages.by_room.iter().copied())));
+        let now = noted.map(|(room, page)| (room_of(page).unwrap_or(room), page));
+        let mut open: Vec<_> = now.filter(|(room, _)| *room >= LEAST_ROOM).collect();
+        open.sort_unstable_by(|one, other| other.cmp(one));
+        let mut left: usize = open.iter().map(|(room, _)| usable(*room)).sum();
         let mut moved = 0;
-        let chosen: Vec<_> = open
-            .emptiest()
-            .take_while(|(room, _)| {
-                left -= usable(*room);
-                moved += PAGE_WORDS.saturating_sub(*room);
-                moved <= left
-            })
-            .collect();
+        let chosen = open.into_iter().take_while(|(room, _)| {
+            left -= usable(*room);
+            moved += PAGE_WORDS.saturating_sub(*room);
+            moved <= left
+        });
         for (room, page) in chosen {
-            open.remove(page);
-            open.closed.insert(page, room);
+            self.stripe(page).with(|pages| {
+                // Another thread may have taken it.
+                if pages.remove(page) {
+                    pages.closed.insert(page, room);
+                }
+            });
         }
-        open.closed.keys().copied().collect()
+        let closed =
+            |stripe: &Stripe| stripe.with(|pages| Vec::from_iter(pages.closed.keys().copied()));
+        self.stripes.iter().flat_map(closed).collect()
     }
 
     /// Lets closed pages take records again.
     pub(super) fn open_closed(&self) {
-        let mut open = self.open();
-        let closed = std::mem::take(&mut open.closed);
-        let with_room = closed.into_iter().filter(|(_, room)| *room >= LEAST_ROOM);
-        with_room.for_each(|(page, room)| open.insert(page, room));
+        for stripe in &self.stripes {
+            stripe.with(|pages| {
+                let closed = std::mem::take(&mut pages.closed);
+                let with_room = closed.into_iter().filter(|(_, room)| *room >= LEAST_ROOM);
+                with_room.for_each(|(page, room)| pages.insert(page, room));
+            });
+        }
     }
 
     fn emptied(&self) -> MutexGuard<'_, Vec<PageNumber>> {
@@ -220,17 +286,17 @@ impl FreeSpaceMap {
 
     /// Notes the words of room of a page. If it has few, or is gone, it takes no records.
     pub(super) fn note(&self, page: PageNumber, room: usize) {
-        let mut open = self.open();
-        open.remove(page);
-        if room == 0 {
-            // The page may be gone, and its number may be that of a new page.
-            open.closed.remove(&page);
-        }
-        match open.closed.get_mut(&page) {
-            Some(noted) => *noted = room,
-            None if room >= LEAST_ROOM => open.insert(page, room),
-            None => {}
-        }
+        self.stripe(page).with(|pages| pages.note(page, room));
+    }
+
+    /// Returns true if the room of all pages is known since [`Self::end_survey`].
+    pub(super) fn is_surveyed(&self) -> bool {
+        self.is_surveyed.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the room of all pages is known.
+    pub(super) fn end_survey(&self) {
+        self.is_surveyed.store(true, Ordering::Relaxed);
     }
 }
 
@@ -238,22 +304,28 @@ impl FreeSpaceMap {
 mod tests {
     use super::*;
 
+    /// Returns a page of the first stripe.
     fn page(number: u32) -> PageNumber {
-        PageNumber::new(number)
+        PageNumber::new(number * STRIPES as u32)
+    }
+
+    /// Takes a page as it is noted.
+    fn take(free: &FreeSpaceMap, room: usize) -> Option<PageNumber> {
+        free.take(room, |_| None)
     }
 
     #[test]
     fn as_many_pages_are_closed_as_the_others_have_room_for_and_take_nothing() {
         let free = FreeSpaceMap::default();
-        page(1).run(100).for_each(|page| free.note(page, PAGE_WORDS / 2));
-        let closed = free.close_emptiest();
+        PageNumber::new(1).run(100).for_each(|page| free.note(page, PAGE_WORDS / 2));
+        let closed = free.close_emptiest(|_| None);
         assert!((45..=50).contains(&closed.len()), "{}", closed.len());
         closed.iter().for_each(|page| free.note(*page, PAGE_WORDS / 2 + 9));
-        let taken: Vec<_> = std::iter::from_fn(|| free.take(PAGE_WORDS / 2)).collect();
+        let taken: Vec<_> = std::iter::from_fn(|| take(&free, PAGE_WORDS / 2)).collect();
         assert_eq!(taken.len() + closed.len(), 100);
         assert!(taken.iter().all(|page| !closed.contains(page)));
         free.open_closed();
-        let taken: Vec<_> = std::iter::from_fn(|| free.take(PAGE_WORDS / 2)).collect();
+        let taken: Vec<_> = std::iter::from_fn(|| take(&free, PAGE_WORDS / 2)).collect();
         assert_eq!(taken.len(), closed.len());
         assert!(taken.iter().all(|page| closed.contains(page)));
     }
@@ -265,12 +337,54 @@ mod tests {
         for (number, quarters) in [(9, 1), (8, 3), (7, 0), (6, 2), (5, 2), (4, 4)] {
             free.note(page(number), room(quarters));
         }
-        free.note(page(9), room(2) + CATEGORY_WORDS);
+        free.note(page(9), room(2) + 32);
         free.note(page(8), room(1));
         free.note(page(5), 0);
-        let taken: Vec<_> = std::iter::from_fn(|| free.take(room(2))).collect();
+        let taken: Vec<_> = std::iter::from_fn(|| take(&free, room(2))).collect();
         assert_eq!(taken, [6, 9, 4].map(page));
-        assert_eq!((free.take(0), free.take(0)), (Some(page(8)), None));
+        assert_eq!((take(&free, 0), take(&free, 0)), (Some(page(8)), None));
+    }
+
+    #[test]
+    fn the_fullest_page_of_all_stripes_comes_first_by_the_room_that_it_has_now() {
+        let free = FreeSpaceMap::default();
+        // The numbers of pages are in the order of their room.
+        let pages: Vec<_> = PageNumber::new(1).run(3 * STRIPES as u32).collect();
+        for page in &pages {
+            free.note(*page, LEAST_ROOM + 9 * page.get() as usize);
+        }
+        let emptier = pages[1];
+        let room_of = |page: PageNumber| (page == emptier).then_some(PAGE_WORDS - 1);
+        let taken: Vec<_> = std::iter::from_fn(|| free.take(LEAST_ROOM, room_of)).collect();
+        let expected: Vec<_> =
+            pages.iter().filter(|page| **page != emptier).chain([&emptier]).copied().collect();
+        assert_eq!(taken, expected);
+    }
+
+    #[test]
+    fn a_page_that_a_lane_fills_is_being_filled_and_no_other() {
+        let free = FreeSpaceMap::default();
+        free.fill(page(1));
+        std::thread::scope(|scope| {
+            scope.spawn(|| free.fill(page(2))).join().expect("no panic");
+        });
+        assert_eq!(free.current(), Some(page(1)));
+        assert_eq!([1, 2, 3].map(|number| free.is_being_filled(page(number))), [true, true, false]);
+        free.leave(page(2));
+        free.leave(page(1));
+        assert_eq!([1, 2].map(|number| free.is_being_filled(page(number))), [false, true]);
+    }
+
+    /// Rooms that are larger now than noted: those of a compaction count as they are.
+    #[test]
+    fn pages_are_closed_by_the_room_that_they_have_now() {
+        let free = FreeSpaceMap::default();
+        PageNumber::new(1).run(10).for_each(|page| free.note(page, LEAST_ROOM));
+        assert!(free.close_emptiest(|_| None).len() < 4);
+        free.open_closed();
+        let emptier = PageNumber::new(7);
+        let closed = free.close_emptiest(|page| (page == emptier).then_some(PAGE_WORDS - 1));
+        assert!(closed.contains(&emptier), "{closed:?}");
     }
 
     /// A page that is as empty as pages are, for a record that needs all of it.
@@ -280,13 +394,13 @@ mod tests {
         for room in LEAST_ROOM..=PAGE_WORDS {
             (1..20).for_each(|number| free.note(page(number), room - 1));
             free.note(page(20), room);
-            assert_eq!(free.take(room), Some(page(20)));
+            assert_eq!(take(&free, room), Some(page(20)));
         }
     }
 
     /// Pages that come, change and go, against a plain list of them.
     #[test]
-    fn a_page_that_is_taken_has_room_and_nearly_the_least_of_all_that_have() {
+    fn a_page_that_is_taken_has_room_and_the_least_of_all_that_have() {
         let free = FreeSpaceMap::default();
         let mut model = HashMap::new();
         let mut random = 1u64;
@@ -305,19 +419,11 @@ mod tests {
                 }
                 continue;
             }
-            // In the category of the room asked for, some have less.
-            let above = model.values().map(|has| category(*has)).filter(|it| *it > category(room));
-            let least = above.min();
-            match free.take(room) {
-                Some(taken) => {
-                    let has = model.remove(&taken).expect("it is open");
-                    assert!(has >= room);
-                    assert!(least.is_none_or(|least| category(has) <= least));
-                }
-                None => assert_eq!(least, None),
-            }
+            let least = model.values().copied().filter(|has| *has >= room).min();
+            let taken = take(&free, room).map(|taken| model.remove(&taken).expect("it is open"));
+            assert_eq!(taken, least);
         }
-        let left = std::iter::from_fn(|| free.take(0)).count();
+        let left = std::iter::from_fn(|| take(&free, 0)).count();
         assert_eq!(left, model.len());
     }
 }

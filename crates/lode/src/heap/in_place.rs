@@ -4,8 +4,9 @@
 //! changes only while the record's page is latched too. So if the page is as it was when the index
 //! led there, the index still leads there.
 
+use super::free_space;
 use super::long::Cut;
-use super::page::{HeapPageMut, Slot};
+use super::page::{HeapPageMut, Slot, Stored};
 use super::plan::HeapChange;
 use super::write::Attempt;
 use super::{Heap, Home};
@@ -48,7 +49,8 @@ impl Heap {
     pub(super) fn attempt_in_place(
         &self,
         context: &WriteContext<'_>,
-        (key, home): (&[u8], &Home<'_>),
+        key: &[u8],
+        home: &Home<'_>,
         change: HeapChange<'_>,
     ) -> Result<Option<Attempt>> {
         let number = home.address.slot.into();
@@ -75,10 +77,10 @@ impl Heap {
             Becomes::Overwritten { at, bytes } => page.write(slot, at, bytes),
             Becomes::Replaced(bytes) => {
                 let before = page.room();
-                page.replace(number, slot, bytes, false);
+                page.replace(number, slot, Stored { bytes, is_long: false });
                 let after = page.room();
                 drop(latched);
-                if after > before {
+                if free_space::is_worth_noting(before, after) {
                     self.forget_not(home.address.page, after);
                 }
             }

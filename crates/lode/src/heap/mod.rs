@@ -28,7 +28,7 @@ mod tests;
 mod write;
 
 pub(crate) use buffer::Buffer;
-pub(crate) use check::Census;
+pub(crate) use check::{Census, IndexEntry};
 pub(crate) use evacuate::Evacuation;
 use free_space::FreeSpaceMap;
 use index_key::MOST_PROBES;

@@ -77,6 +77,20 @@ pub(super) struct Slot {
     pub is_long: bool,
 }
 
+/// The bytes of a record as a page has them: all of it, or the head of a long one.
+#[derive(Clone, Copy)]
+pub(super) struct Stored<'s> {
+    pub bytes: &'s [u8],
+    pub is_long: bool,
+}
+
+impl<'s> Stored<'s> {
+    /// Returns the head, if the record has one, or else `whole`.
+    pub(super) fn of(head: Option<&'s [u8]>, whole: &'s [u8]) -> Self {
+        Self { bytes: head.unwrap_or(whole), is_long: head.is_some() }
+    }
+}
+
 impl Slot {
     fn read(word: u64) -> Option<Self> {
         (word & TAKEN != 0).then(|| Self {
@@ -267,8 +281,8 @@ impl<'p> HeapPageMut<'p> {
     }
 
     /// Inserts a record that fits; returns its number.
-    pub(super) fn insert(&mut self, bytes: &[u8], is_long: bool) -> usize {
-        debug_assert!(self.fits(bytes.len()), "a record is put where it fits");
+    pub(super) fn insert(&mut self, stored: Stored<'_>) -> usize {
+        debug_assert!(self.fits(stored.bytes.len()), "a record is put where it fits");
         let mut header = self.header();
         let free = |number: &usize| self.words.get(SLOTS + number) & TAKEN == 0;
         let reused = (header.free_slots > 0).then(|| (0..header.slots).find(free)).flatten();
@@ -288,12 +302,13 @@ impl<'p> HeapPageMut<'p> {
         };
         // The slot is free until the record is put: records may have to be moved.
         self.words.set(SLOTS + number, 0);
-        self.put(header, number, bytes, is_long);
+        self.put(header, number, stored);
         number
     }
 
     /// Replaces a record with other bytes, which fit there.
-    pub(super) fn replace(&mut self, number: usize, old: Slot, bytes: &[u8], is_long: bool) {
+    pub(super) fn replace(&mut self, number: usize, old: Slot, stored: Stored<'_>) {
+        let Stored { bytes, is_long } = stored;
         debug_assert_eq!(self.slot(number), Some(old), "a record is replaced where it is");
         debug_assert!(self.fits_over(old, bytes.len()), "a record is put where it fits");
         let slot = Slot { at: old.at, size: bytes.len(), is_long };
@@ -310,11 +325,12 @@ impl<'p> HeapPageMut<'p> {
         }
         header.garbage += former;
         self.words.set(SLOTS + number, 0);
-        self.put(header, number, bytes, is_long);
+        self.put(header, number, stored);
     }
 
     /// Puts a record under a number that has none.
-    fn put(&mut self, header: Header, number: usize, bytes: &[u8], is_long: bool) {
+    fn put(&mut self, header: Header, number: usize, stored: Stored<'_>) {
+        let Stored { bytes, is_long } = stored;
         let mut header = header;
         let words = bytes.len().div_ceil(8);
         if header.records_at < SLOTS + header.slots + words {
@@ -438,7 +454,7 @@ mod tests {
                 match op {
                     Op::Insert(size) => {
                         if page.fits(size) {
-                            let number = page.insert(&bytes(size), size % 2 == 1);
+                            let number = page.insert(Stored { bytes: &bytes(size), is_long: size % 2 == 1 });
                             prop_assert!(model.insert(number, bytes(size)).is_none());
                             let slot = page.slot(number).expect("it is there");
                             let words = slot.at..slot.at + slot.words();
@@ -456,7 +472,8 @@ mod tests {
                         let Some(number) = chosen(which) else { continue };
                         let old = page.slot(number).expect("it is there");
                         if page.fits_over(old, size) {
-                            page.replace(number, old, &bytes(size), size % 2 == 1);
+                            let stored = Stored { bytes: &bytes(size), is_long: size % 2 == 1 };
+                            page.replace(number, old, stored);
                             model.insert(number, bytes(size));
                         }
                     }
@@ -495,7 +512,8 @@ mod tests {
                 continue;
             }
             // A record that leaves so much room.
-            page.insert(&vec![1; (page.room() - room - 1) * 8], false);
+            let bytes = &vec![1; (page.room() - room - 1) * 8];
+            page.insert(Stored { bytes, is_long: false });
             assert!(page.room() >= room);
             assert!(page.fits(size), "{size} bytes where {room} words are free");
         }

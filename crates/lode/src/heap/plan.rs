@@ -1,7 +1,7 @@
 //! The plan of a change in the heap: all pages that it will change, before any is latched.
 
 use super::long::{self, Cut, PIECE_FROM};
-use super::page::{HeapPage, HeapPageMut, Slot};
+use super::page::{HeapPage, HeapPageMut, Slot, Stored};
 use super::{Address, Heap, Home};
 use crate::error::Result;
 use crate::index::{Change, Redo, WriteContext};
@@ -18,9 +18,9 @@ pub(super) enum HeapChange<'c> {
     /// The record is deleted.
     Delete,
     /// The record returns to its page from before a commit that failed: its payload, or its head.
-    PutBack { stored: &'c [u8], is_long: bool, page: PageNumber },
+    PutBack { stored: Stored<'c>, page: PageNumber },
     /// The record moves to another page unchanged: its payload, or its head, whose pieces stay.
-    Move { stored: &'c [u8], is_long: bool, page: PageNumber },
+    Move { stored: Stored<'c>, page: PageNumber },
 }
 
 impl HeapChange<'_> {
@@ -42,7 +42,7 @@ impl HeapChange<'_> {
             Self::Put { whole, .. } => {
                 Some(Cut::of(whole.len()).map_or(whole.len(), Cut::head_size))
             }
-            Self::PutBack { stored, .. } | Self::Move { stored, .. } => Some(stored.len()),
+            Self::PutBack { stored, .. } | Self::Move { stored, .. } => Some(stored.bytes.len()),
             Self::Patch { .. } | Self::Delete => None,
         }
     }
@@ -88,13 +88,20 @@ pub(super) struct Held<'p> {
     pieces: Vec<(usize, Latched<'p>)>,
 }
 
+/// The latched pages of a plan.
+pub(super) struct PlanLatches<'p> {
+    pub old: Option<Held<'p>>,
+    pub target: Option<Latched<'p>>,
+}
+
 impl<'p> Old<'p> {
     fn latch(&self, pager: &'p Pager) -> Option<Held<'p>> {
         let Self { address, slot, cut, .. } = *self;
         let page = pager.latch(self.seen)?;
         let latch = |(at, seen): &(usize, Seen<'p>)| Some((*at, pager.latch(*seen)?));
         let pieces = self.pieces.iter().map(latch).collect::<Option<_>>()?;
-        let (number, pages) = (address.slot.into(), self.pages.clone());
+        let number = address.slot.into();
+        let pages = self.pages.clone();
         Some(Held { slot, page, pages, number, cut, pieces })
     }
 }
@@ -111,10 +118,7 @@ impl<'p> Plan<'p> {
     }
 
     /// Latches everything; `None` if something has changed since it was looked at.
-    pub(super) fn latch(
-        &self,
-        pager: &'p Pager,
-    ) -> Option<(Option<Held<'p>>, Option<Latched<'p>>)> {
+    pub(super) fn latch(&self, pager: &'p Pager) -> Option<PlanLatches<'p>> {
         let old = match &self.old {
             Some(old) => Some(old.latch(pager)?),
             None => None,
@@ -123,14 +127,14 @@ impl<'p> Plan<'p> {
             Some((seen, _)) => Some(pager.latch(seen)?),
             None => None,
         };
-        Some((old, target))
+        Some(PlanLatches { old, target })
     }
 }
 
 impl Held<'_> {
     /// Replaces the record with other bytes, which fit there.
-    pub(super) fn replace(&mut self, (bytes, is_long): (&[u8], bool), epoch: Epoch) {
-        HeapPageMut::new(self.page.change(epoch)).replace(self.number, self.slot, bytes, is_long);
+    pub(super) fn replace(&mut self, stored: Stored<'_>, epoch: Epoch) {
+        HeapPageMut::new(self.page.change(epoch)).replace(self.number, self.slot, stored);
     }
 
     /// Removes the record from its page.
@@ -146,7 +150,8 @@ impl Held<'_> {
         let end = at + bytes.len();
         for (number, piece) in &mut self.pieces {
             let range = cut.piece(*number);
-            let (from, to) = (at.max(range.start), end.min(range.end));
+            let from = at.max(range.start);
+            let to = end.min(range.end);
             piece.change(epoch).write(PIECE_FROM + from - range.start, &bytes[from - at..to - at]);
         }
         let rest = cut.size - cut.rest;
@@ -174,7 +179,9 @@ impl Heap {
         let Some(slot) = slot.filter(|_| self.space.has(home.address.page)) else {
             return if home.seen.validate() { Err(home.address.wrong()) } else { Ok(None) };
         };
-        let (mut cut, mut pages, mut pieces) = (None, Vec::new(), Vec::new());
+        let mut cut = None;
+        let mut pages = Vec::new();
+        let mut pieces = Vec::new();
         if slot.is_long && !matches!(change, HeapChange::Move { .. }) {
             let Some((head, its_cut)) = self.head_of(&home, slot)? else { return Ok(None) };
             pages = long::pages_of(&head, its_cut).collect();
@@ -216,12 +223,12 @@ impl Heap {
         if let HeapChange::Move { stored, page, .. } = change {
             let (seen, words) = pager.read_optimistic(page)?;
             let page = HeapPage::new(words);
-            return Ok(page.fits(stored.len()).then(|| (seen, page.room())));
+            return Ok(page.fits(stored.bytes.len()).then(|| (seen, page.room())));
         }
         if let HeapChange::PutBack { stored, page, .. } = change {
             let (seen, words) = pager.read_optimistic(page)?;
             let page = HeapPage::new(words);
-            if page.fits(stored.len()) {
+            if page.fits(stored.bytes.len()) {
                 return Ok(Some((seen, page.room())));
             }
         }

@@ -8,13 +8,20 @@ use crate::pager::{PAGE_BYTES, PageNumber, Pager, Seen};
 /// The longest record that is put next to others in the page that a thread is filling.
 const MOST_BESIDE: usize = PAGE_BYTES / 4;
 
+/// Returns the words of room of a page, if it is in memory and no thread is changing it.
+pub(super) fn room_of(pager: &Pager, page: PageNumber) -> Option<usize> {
+    let (seen, words) = pager.try_read(page)?;
+    let room = HeapPage::new(words).room();
+    seen.validate().then_some(room)
+}
+
 impl Heap {
     /// Returns a page with room for a record that takes up `size` bytes there, and its room.
     pub(super) fn target<'p>(&self, pager: &'p Pager, size: usize) -> Result<(Seen<'p>, usize)> {
         let beside = size <= MOST_BESIDE;
         loop {
             let current = if beside { self.free_space.current() } else { None };
-            let open = || self.free_space.take(page::room_for(size));
+            let open = || self.take_room(pager, page::room_for(size));
             let Some(number) = current.or_else(open) else {
                 self.find_room(pager, beside)?;
                 continue;
@@ -48,6 +55,11 @@ impl Heap {
                 false => self.forget_not(number, room),
             }
         }
+    }
+
+    /// Takes a page with at least `room` words of room.
+    pub(super) fn take_room(&self, pager: &Pager, room: usize) -> Option<PageNumber> {
+        self.free_space.take(room, |page| room_of(pager, page))
     }
 
     /// Notes the room of a page that was not filled, and may have been taken from those with room.

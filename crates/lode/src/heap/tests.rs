@@ -283,7 +283,7 @@ fn a_compaction_frees_pages_without_records_and_lets_the_others_take_some_again(
     }
     assert_eq!(pager.used_bytes(), full_bytes);
     for round in 0..3 {
-        let mut evacuation = heap.evacuation().expect("pages with room");
+        let mut evacuation = heap.evacuation(&pager).expect("pages with room");
         while evacuation.look_at_rest(&pager) {}
         drop(evacuation);
         let used_bytes = pager.used_bytes();
@@ -324,4 +324,51 @@ fn keys_of_any_length_have_the_digests_of_shorter_ones() {
     }
     let report = db.check().expect("it is open");
     assert!(report.is_sound(), "{report}");
+}
+
+/// Threads that delete and insert records of 1,000 bytes: the room of deleted ones is used again,
+/// whichever thread deleted them.
+#[test]
+fn threads_use_the_room_of_records_that_others_deleted() {
+    const THREADS: u32 = 4;
+    const COUNT: u32 = 4_000;
+    const ROUNDS: u32 = 10;
+    let pager = Pager::new(MemoryLimits::of_budget(16 << 20), None).expect("memory");
+    let space = Space::default();
+    let heap = Heap::new(Space::default(), IndexKeys::Keys);
+    let shape = Shape { key_size: 4, is_variable: false, payload_size: Entry::BYTES };
+    let index = hashed(&pager, &space, shape);
+    let each = |ids: &mut dyn Iterator<Item = u32>, write: &dyn Fn(&WriteContext<'_>, [u8; 4])| {
+        let context = WriteContext::new(&pager, &space, None, TableId(1));
+        ids.for_each(|id| write(&context, id.to_le_bytes()));
+    };
+    let insert = |context: &WriteContext<'_>, key: [u8; 4]| {
+        let outcome = heap.write(&index, context, &key, Insert(&[1; 1_000]));
+        assert!(outcome.expect("room").answer);
+    };
+    let delete = |context: &WriteContext<'_>, key: [u8; 4]| {
+        assert!(heap.write(&index, context, &key, Delete).expect("a record").answer);
+    };
+    each(&mut (0..COUNT), &insert);
+    let full_bytes = pager.used_bytes();
+    for round in 0..ROUNDS {
+        std::thread::scope(|scope| {
+            for thread in 0..THREADS {
+                let (each, insert, delete) = (&each, &insert, &delete);
+                scope.spawn(move || {
+                    // Half of its share at a time, so that pages keep records.
+                    for half in 0..2 {
+                        let first = thread + half * THREADS;
+                        let ids = || (first..COUNT).step_by(2 * THREADS as usize);
+                        each(&mut ids(), delete);
+                        each(&mut ids(), insert);
+                    }
+                });
+            }
+        });
+        // A page that each thread fills, and few others that are not full.
+        let most_bytes = full_bytes + full_bytes / 20 + (u64::from(THREADS) << 14);
+        let used_bytes = pager.used_bytes();
+        assert!(used_bytes <= most_bytes, "{used_bytes} of {full_bytes} bytes, {round}");
+    }
 }

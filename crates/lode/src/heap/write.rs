@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
+use super::free_space;
 use super::index_key::{Entry, Hint};
 use super::long::{Cut, Written};
-use super::page::{HeapPage, HeapPageMut};
-use super::plan::{HeapChange, Held};
+use super::page::{HeapPage, HeapPageMut, Stored};
+use super::plan::{HeapChange, Held, PlanLatches};
 use super::{Address, Found, Heap, Home};
 use crate::error::Result;
 use crate::index::{Change, Decision, EntryMut, Index, Record, Step, Write, WriteContext};
@@ -49,9 +50,10 @@ impl Heap {
     ) -> Result<Outcome> {
         let mut payload = Vec::new();
         loop {
-            let found = match W::READS {
-                true => self.read_consistent(index, context.pager, key, &mut payload)?,
-                false => self.find(index, context.pager, key)?,
+            let found = if W::READS {
+                self.read_consistent(index, context.pager, key, &mut payload)?
+            } else {
+                self.find(index, context.pager, key)?
             };
             let home = found.home.as_ref();
             let Decision { answer, change } = write.decide(home.map(|_| &mut payload));
@@ -74,7 +76,7 @@ impl Heap {
                 }
             }
             let keep = undo.as_deref_mut();
-            if self.attempt(index, context, (key, found), change, keep)? == Attempt::Done {
+            if self.attempt(index, context, key, found, change, keep)? == Attempt::Done {
                 return Ok(Outcome { answer, undo });
             }
         }
@@ -102,14 +104,11 @@ impl Heap {
         undo: &UndoRecord,
     ) -> Result<()> {
         let whole = self.index_keys.whole(key, payload);
-        let (stored, is_long) = match &undo.head {
-            Some(head) => (&head[..], true),
-            None => (&whole[..], false),
-        };
-        let change = HeapChange::PutBack { stored, is_long, page: undo.page };
+        let stored = Stored::of(undo.head.as_deref(), &whole);
+        let change = HeapChange::PutBack { stored, page: undo.page };
         loop {
             let found = self.find(index, context.pager, key)?;
-            if self.attempt(index, context, (key, found), change, None)? == Attempt::Done {
+            if self.attempt(index, context, key, found, change, None)? == Attempt::Done {
                 return Ok(());
             }
         }
@@ -128,17 +127,19 @@ impl Heap {
         &self,
         index: &impl Index,
         context: &WriteContext<'_>,
-        (key, found): (&[u8], Found<'_, '_>),
+        key: &[u8],
+        found: Found<'_, '_>,
         change: HeapChange<'_>,
         mut undo: Option<&mut UndoRecord>,
     ) -> Result<Attempt> {
-        let (pager, Found { index_key, home, other }) = (context.pager, found);
+        let pager = context.pager;
+        let Found { index_key, home, other } = found;
         if let Some(other) = other {
             self.pass(index, context, index_key.bytes(), other)?;
             return Ok(Attempt::Again);
         }
         if let Some(home) = &home
-            && let Some(attempt) = self.attempt_in_place(context, (key, home), change)?
+            && let Some(attempt) = self.attempt_in_place(context, key, home, change)?
         {
             return Ok(attempt);
         }
@@ -163,9 +164,10 @@ impl Heap {
             };
             match change.log(context, key) {
                 Ok(Some(epoch)) => {
-                    let applying = Applying { context, epoch, undo: undo.as_deref_mut() };
-                    let entry = (index_key.bytes(), entry_mut);
-                    self.apply(applying, entry, latches, (change, written));
+                    let index_key = index_key.bytes();
+                    let undo = undo.as_deref_mut();
+                    let applying = Applying { context, epoch, index_key, undo };
+                    self.apply(applying, entry_mut, latches, change, written);
                     Ok(Step::Done(Attempt::Done))
                 }
                 other => {
@@ -205,29 +207,27 @@ impl Heap {
     fn apply(
         &self,
         applying: Applying<'_>,
-        entry: (&[u8], &mut dyn EntryMut),
-        (old, target): (Option<Held<'_>>, Option<Latched<'_>>),
-        (change, written): (HeapChange<'_>, Option<Written<'_>>),
+        entry_mut: &mut dyn EntryMut,
+        latches: PlanLatches<'_>,
+        change: HeapChange<'_>,
+        written: Option<Written<'_>>,
     ) {
         match change {
             HeapChange::Patch { at, bytes, front } => {
-                old.into_iter().for_each(|old| old.overwrite(at + front, bytes, applying.epoch));
+                let old = latches.old.into_iter();
+                old.for_each(|old| old.overwrite(at + front, bytes, applying.epoch));
             }
-            HeapChange::Delete => self.apply_removal(applying, entry.1, old),
+            HeapChange::Delete => self.apply_removal(applying, entry_mut, latches.old),
             HeapChange::Put { whole, .. } => {
-                let (stored, is_long) = match &written {
-                    Some(written) => (&written.head[..], true),
-                    None => (whole, false),
-                };
+                let head = written.as_ref().map(|written| &written.head[..]);
                 let epoch = applying.epoch;
-                self.apply_record(applying, entry, (old, target), (stored, is_long));
+                self.apply_record(applying, entry_mut, latches, Stored::of(head, whole));
                 for mut piece in written.into_iter().flat_map(|written| written.pages) {
                     piece.change(epoch);
                 }
             }
-            HeapChange::PutBack { stored, is_long, .. }
-            | HeapChange::Move { stored, is_long, .. } => {
-                self.apply_record(applying, entry, (old, target), (stored, is_long));
+            HeapChange::PutBack { stored, .. } | HeapChange::Move { stored, .. } => {
+                self.apply_record(applying, entry_mut, latches, stored);
             }
         }
     }
@@ -240,12 +240,11 @@ impl Heap {
         old: Option<Held<'_>>,
     ) {
         let is_passed = entry_in(entry_mut).is_some_and(|entry| entry.is_passed);
-        match is_passed {
-            true => {
-                let entry = Entry { address: None, hint: Hint::default(), is_passed };
-                entry_mut.write(applying.epoch, 0, &entry.bytes());
-            }
-            false => entry_mut.remove(applying.epoch),
+        if is_passed {
+            let entry = Entry { address: None, hint: Hint::default(), is_passed };
+            entry_mut.write(applying.epoch, 0, &entry.bytes());
+        } else {
+            entry_mut.remove(applying.epoch)
         }
         self.leave(applying, old, None);
     }
@@ -254,18 +253,20 @@ impl Heap {
     fn apply_record(
         &self,
         applying: Applying<'_>,
-        (index_key, entry_mut): (&[u8], &mut dyn EntryMut),
-        (old, target): (Option<Held<'_>>, Option<Latched<'_>>),
-        stored: (&[u8], bool),
+        entry_mut: &mut dyn EntryMut,
+        latches: PlanLatches<'_>,
+        stored: Stored<'_>,
     ) {
+        let PlanLatches { old, target } = latches;
         let Some(target) = target else { return self.leave(applying, old, Some(stored)) };
         let is_passed = entry_in(entry_mut).is_some_and(|entry| entry.is_passed);
         let epoch = applying.epoch;
         let (address, hint) = self.move_to(target, stored, epoch);
         let entry = Entry { address: Some(address), hint, is_passed }.bytes();
-        match entry_mut.is_there() {
-            true => entry_mut.write(epoch, 0, &entry),
-            false => entry_mut.insert(epoch, Record { key: index_key, payload: &entry }),
+        if entry_mut.is_there() {
+            entry_mut.write(epoch, 0, &entry)
+        } else {
+            entry_mut.insert(epoch, Record { key: applying.index_key, payload: &entry })
         }
         self.leave(applying, old, None);
     }
@@ -274,13 +275,14 @@ impl Heap {
     fn move_to(
         &self,
         mut target: Latched<'_>,
-        (bytes, is_long): (&[u8], bool),
+        stored: Stored<'_>,
         epoch: Epoch,
     ) -> (Address, Hint) {
         let number = target.page();
         let mut page = HeapPageMut::new(target.change(epoch));
-        let slot = page.insert(bytes, is_long);
-        let (room, hint) = (page.room(), page.hint(slot));
+        let slot = page.insert(stored);
+        let room = page.room();
+        let hint = page.hint(slot);
         drop(target);
         self.forget_not(number, room);
         (Address { page: number, slot: slot as u16 }, hint)
@@ -290,18 +292,20 @@ impl Heap {
     /// that are not used any more, or has them kept.
     fn leave(
         &self,
-        Applying { context, epoch, undo }: Applying<'_>,
+        Applying { context, epoch, undo, .. }: Applying<'_>,
         old: Option<Held<'_>>,
-        new: Option<(&[u8], bool)>,
+        new: Option<Stored<'_>>,
     ) {
         let Some(mut old) = old else { return };
-        let (number, before) = (old.page.page(), HeapPage::new(old.page.words()).room());
+        let number = old.page.page();
+        let before = HeapPage::new(old.page.words()).room();
         match new {
             Some(stored) => old.replace(stored, epoch),
             None => old.remove(epoch),
         }
         let now = HeapPage::new(old.page.words());
-        let (after, is_empty) = (now.room(), now.is_empty());
+        let after = now.room();
+        let is_empty = now.is_empty();
         let Held { page, pages, .. } = old;
         match undo {
             None => {
@@ -321,7 +325,7 @@ impl Heap {
             self.free_space.note_emptied(number);
         }
         drop(page);
-        if after > before {
+        if free_space::is_worth_noting(before, after) {
             self.forget_not(number, after);
         }
     }
@@ -331,6 +335,8 @@ impl Heap {
 struct Applying<'a> {
     context: &'a WriteContext<'a>,
     epoch: Epoch,
+    /// The record's key in the index.
+    index_key: &'a [u8],
     undo: Option<&'a mut UndoRecord>,
 }
 

@@ -2,8 +2,8 @@
 //! another.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::{FIRST_TABLE_PAGE, FREE, FrameNumber, PRESENT, PageNumber, Pager, lock};
 use crate::error::Result;
@@ -11,19 +11,50 @@ use crate::error::Result;
 /// Page numbers in an extent.
 pub(super) const EXTENT: u32 = 64;
 
-/// Extents that are found without a lock.
-const FOUND: usize = 64;
-
 /// A table's page numbers.
+#[derive(Default)]
 pub(crate) struct Space {
     numbers: Mutex<Numbers>,
-    /// The first numbers of some extents that the table has. It gives up none before it is dropped.
-    found: [AtomicU32; FOUND],
+    /// The same extents, to be found without a lock.
+    owned: ExtentBits,
 }
 
-impl Default for Space {
-    fn default() -> Self {
-        Self::of(Numbers::default())
+/// A bit for each extent that a table has, in parts of which each has twice as many words as the
+/// one before: so none ever moves. The table gives up no extent before it is dropped.
+#[derive(Default)]
+struct ExtentBits {
+    parts: [OnceLock<Box<[AtomicU64]>>; PARTS],
+}
+
+/// The parts for all page numbers.
+const PARTS: usize = (u32::MAX / EXTENT / u64::BITS).ilog2() as usize + 1;
+
+impl ExtentBits {
+    /// Returns the part of an extent's bit, its word there, and the bit.
+    fn at(extent: PageNumber) -> (usize, usize, u64) {
+        let number = extent.get() / EXTENT;
+        let word = (number / u64::BITS) as usize + 1;
+        let part = word.ilog2() as usize;
+        (part, word - (1 << part), 1 << (number % u64::BITS))
+    }
+
+    #[inline]
+    fn has(&self, extent: PageNumber) -> bool {
+        let (part, word, bit) = Self::at(extent);
+        // Whoever has a page number of the table has it from a page that was changed later.
+        let words = self.parts.get(part).and_then(OnceLock::get);
+        words.is_some_and(|words| words[word].load(Ordering::Relaxed) & bit != 0)
+    }
+
+    fn add(&self, extent: PageNumber) {
+        let (part, word, bit) = Self::at(extent);
+        let zeros = || (0..1 << part).map(|_| AtomicU64::new(0)).collect();
+        self.parts[part].get_or_init(zeros)[word].fetch_or(bit, Ordering::Relaxed);
+    }
+
+    fn clear(&self) {
+        let words = self.parts.iter().filter_map(OnceLock::get).flatten();
+        words.for_each(|word| word.store(0, Ordering::Relaxed));
     }
 }
 
@@ -45,11 +76,10 @@ impl Space {
     pub(crate) fn restore(extents: Vec<PageNumber>) -> Self {
         let extents = BTreeSet::from_iter(extents);
         let unknown = extents.clone();
-        Self::of(Numbers { extents, unknown, ..Numbers::default() })
-    }
-
-    fn of(numbers: Numbers) -> Self {
-        Self { numbers: Mutex::new(numbers), found: [const { AtomicU32::new(0) }; FOUND] }
+        let owned = ExtentBits::default();
+        extents.iter().for_each(|extent| owned.add(*extent));
+        let numbers = Numbers { extents, unknown, ..Numbers::default() };
+        Self { numbers: Mutex::new(numbers), owned }
     }
 
     fn lock(&self) -> MutexGuard<'_, Numbers> {
@@ -64,25 +94,7 @@ impl Space {
     /// Returns true if a number is one of the table's.
     #[inline]
     pub(crate) fn has(&self, page: PageNumber) -> bool {
-        if page < FIRST_TABLE_PAGE {
-            return false;
-        }
-        let extent = extent_of(page);
-        let found = self.found_at(extent).load(Ordering::Relaxed);
-        found == extent.get() || self.find(extent)
-    }
-
-    fn found_at(&self, extent: PageNumber) -> &AtomicU32 {
-        &self.found[(extent.get() / EXTENT) as usize % FOUND]
-    }
-
-    fn find(&self, extent: PageNumber) -> bool {
-        let numbers = self.lock();
-        let is_found = numbers.extents.contains(&extent);
-        if is_found {
-            self.found_at(extent).store(extent.get(), Ordering::Relaxed);
-        }
-        is_found
+        page >= FIRST_TABLE_PAGE && self.owned.has(extent_of(page))
     }
 
     /// Returns the number of page numbers, in use or not.
@@ -109,6 +121,7 @@ impl Space {
         let first = pager.take_extent()?;
         let is_new = numbers.extents.insert(first);
         assert!(is_new, "extent {first} belongs to one table");
+        self.owned.add(first);
         numbers.free.extend(first.run(EXTENT).rev());
         numbers.free.pop();
         Ok(first)
@@ -141,7 +154,7 @@ impl Space {
         let mut numbers = self.lock();
         let known = numbers.extents.len() - numbers.unknown.len();
         debug_assert_eq!(numbers.free.len(), known * EXTENT as usize, "no page is in use");
-        self.found.iter().for_each(|found| found.store(0, Ordering::Relaxed));
+        self.owned.clear();
         std::mem::take(&mut *numbers).extents.into_iter().collect()
     }
 }
@@ -203,5 +216,29 @@ impl Pager {
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, next)
             .map(PageNumber::new)
             .map_err(|_| self.no_numbers())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_space_has_the_pages_of_its_extents_and_no_others() {
+        let first = FIRST_TABLE_PAGE.get();
+        // Neighbours, and some in each part up to the last.
+        let extents: Vec<_> = (0..26u32)
+            .map(|power| first + (1 << power) / EXTENT * EXTENT)
+            .chain([0, 1, 2, 63, 64, 65, 127, 129].map(|number| first + number * EXTENT))
+            .map(PageNumber::new)
+            .collect();
+        let space = Space::restore(extents.clone());
+        let has = |page: u32| space.has(PageNumber::new(page));
+        for extent in (0..200u32).map(|number| first + number * EXTENT) {
+            let expected = extents.contains(&PageNumber::new(extent));
+            assert!([extent, extent + EXTENT - 1].iter().all(|page| has(*page) == expected));
+        }
+        assert!(extents.iter().all(|extent| has(extent.get()) && has(extent.get() + EXTENT - 1)));
+        assert!(!has(0) && !has(first - 1) && !has(u32::MAX));
     }
 }

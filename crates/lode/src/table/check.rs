@@ -2,7 +2,7 @@
 
 use super::TableCore;
 use crate::error::{Error, Result};
-use crate::heap::{Census, Entry, Heap};
+use crate::heap::{Census, Entry, Heap, IndexEntry};
 use crate::pager::{PageNumber, Pager, ReadEpoch};
 use crate::tree::Direction;
 
@@ -44,9 +44,9 @@ impl TableCore {
                 }
                 let Some(heap) = &self.heap else { return };
                 let entry = Entry::of(bytes.try_into().expect("an entry"));
+                let counted = IndexEntry { key: index_key, entry };
                 let key_of = |whole: &[u8]| self.schema().key_length(whole).ok();
-                match heap.count(pager, moment, (index_key, entry, &mut whole), key_of, &mut census)
-                {
+                match heap.count(pager, moment, counted, key_of, &mut whole, &mut census) {
                     Ok(true) => {
                         if let Err(error) = self.expect_whole(heap, &whole) {
                             wrong(error.to_string());

@@ -12,7 +12,8 @@ impl TableCore {
     pub(crate) fn roll_back(
         &self,
         pager: &Pager,
-        (key, seen): (&[u8], Option<&[u8]>),
+        key: &[u8],
+        seen: Option<&[u8]>,
         undo: Option<&UndoRecord>,
     ) -> Result<()> {
         let context = self.unlogged(pager).of_undo();

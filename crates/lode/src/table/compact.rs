@@ -49,7 +49,7 @@ impl TableCore {
                 if heap.survey(pager)? {
                     return Ok(Progress::More);
                 }
-                let Some(evacuation) = heap.evacuation() else { return Ok(Progress::Done) };
+                let Some(evacuation) = heap.evacuation(pager) else { return Ok(Progress::Done) };
                 let next = Some(self.index.first());
                 *left = Compaction::Heap { evacuation, index_keys: Vec::new(), next };
             }

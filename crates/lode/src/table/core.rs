@@ -55,8 +55,8 @@ impl TableCore {
         let created_in = pager.epoch();
         match index {
             Ok(index) => {
-                let spaces = (space, Space::default());
-                Ok(Self { created_in, ..Self::new(definition, index, spaces, pager.home()) })
+                let table = Self::new(definition, index, space, Space::default(), pager.home());
+                Ok(Self { created_in, ..table })
             }
             Err(error) => {
                 free_all(pager, &space, created_in);
@@ -70,18 +70,14 @@ impl TableCore {
         definition.expect_fit()?;
         let space = Space::restore(location.extents);
         let index = Kinds::open(pager, location.root, &definition)?;
-        let spaces = (space, Space::restore(location.heap));
-        Ok(Self::new(definition, index, spaces, pager.home()))
+        let heap = Space::restore(location.heap);
+        Ok(Self::new(definition, index, space, heap, pager.home()))
     }
 
-    fn new(
-        definition: Definition,
-        index: Kinds,
-        (space, heap): (Space, Space),
-        home: Home,
-    ) -> Self {
+    fn new(definition: Definition, index: Kinds, space: Space, heap: Space, home: Home) -> Self {
         let order = definition.order();
-        let (state, dropped_in) = (AtomicU8::new(THERE), AtomicU64::new(0));
+        let state = AtomicU8::new(THERE);
+        let dropped_in = AtomicU64::new(0);
         let heap = definition.index_keys().map(|index_keys| Heap::new(heap, index_keys));
         let created_in = Epoch::default();
         Self { definition, order, index, space, heap, state, home, created_in, dropped_in }
@@ -185,13 +181,14 @@ impl TableCore {
     /// Refuses a buffer that does not fit the payload of every record.
     #[inline(always)]
     pub(crate) fn expect_buffer(&self, payload: &[u8]) -> Result<()> {
-        match self.schema().is_variable() {
-            false => self.schema().expect_size(
+        if self.schema().is_variable() {
+            Err(Error::VariablePayload { table: self.schema().name().into() })
+        } else {
+            self.schema().expect_size(
                 PackedPart::Payload,
                 payload.len(),
                 self.schema().payload_size(),
-            ),
-            true => Err(Error::VariablePayload { table: self.schema().name().into() }),
+            )
         }
     }
 
@@ -208,7 +205,8 @@ impl TableCore {
             return Err(self.schema().key_column(found));
         }
         if found.nullable {
-            let (table, column) = (self.schema().name().into(), found.name.clone());
+            let table = self.schema().name().into();
+            let column = found.name.clone();
             return Err(Error::NullableColumn { table, column });
         }
         Ok(found)
@@ -372,8 +370,10 @@ impl TableCore {
             return self.index.count(pager, moment);
         }
         // Digests stay for a while after their records are deleted.
-        let (mut walk, wanted) = (self.index.walk(), self.index.whole());
-        let (mut batch, mut count) = (Batch::default(), 0);
+        let mut walk = self.index.walk();
+        let wanted = self.index.whole();
+        let mut batch = Batch::default();
+        let mut count = 0;
         while self.index.next_page(pager, moment, &mut walk, &wanted, &mut batch)? {
             for at in 0..batch.len() {
                 let (_, entry) = batch.record(at);

@@ -66,7 +66,7 @@ proptest! {
         rest in prop_oneof![Just(Type::Bytes(1)), Just(Type::Bytes(90)), Just(Type::Bytes(2_000))],
     ) {
         let kind = if in_tree { KeyKind::Tree } else { KeyKind::Hash };
-        // Nothing happens there by itself: a thread would go on writing while files are copied.
+        // Nothing happens there by itself: a thread would keep writing while files are copied.
         let disk = Simulated::new(0);
         // What is written together has to fit in there.
         let options = Options::new().memory_bytes(16 << 20).durability(Durability::Process);

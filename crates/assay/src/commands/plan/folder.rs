@@ -158,9 +158,10 @@ pub(super) fn carry_out(args: &PlanArgs, file: &PlanFile, folder: &Path) -> Outc
         .and_then(|(_, result)| result);
         failure = first(failure, result)?;
     }
-    print(&match time_budget.is_spent() {
-        true => "\n the time budget is spent; the same command continues\n".to_string(),
-        false => format!("\n everything is there; assay site {} shows it\n", folder.display()),
+    print(&if time_budget.is_spent() {
+        "\n the time budget is spent; the same command continues\n".to_string()
+    } else {
+        format!("\n everything is there; assay site {} shows it\n", folder.display())
     })?;
     failure.map_or(Ok(()), Err)
 }

@@ -100,9 +100,10 @@ fn modes(runs: &[PlannedRun]) -> Vec<Storage> {
 }
 
 fn store_dirs(args: &PlanArgs, file: &PlanFile, modes: &[Storage]) -> Outcome<StoreDirs> {
-    match args.dry_run {
-        true => StoreDirs::look(modes, file.dir.as_deref()),
-        false => StoreDirs::prepare(modes, file.dir.as_deref()),
+    if args.dry_run {
+        StoreDirs::look(modes, file.dir.as_deref())
+    } else {
+        StoreDirs::prepare(modes, file.dir.as_deref())
     }
 }
 
@@ -115,8 +116,5 @@ fn plan_of(request: &Request, store_dirs: &StoreDirs) -> Outcome<Vec<Planned>> {
 
 fn show(run: &RunFile, args: &PlanArgs, path: &Path) -> Outcome {
     show_table(run, &args.look)?;
-    match !args.quiet && files::is_written(path) {
-        true => print(&run_file_line(path)),
-        false => Ok(()),
-    }
+    if !args.quiet && files::is_written(path) { print(&run_file_line(path)) } else { Ok(()) }
 }

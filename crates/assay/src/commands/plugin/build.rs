@@ -232,10 +232,7 @@ impl Room {
                 Err(error) => return Err(Failure::Refused(format!("make was lost: {error}"))),
             }
         };
-        match status.success() {
-            true => Ok(()),
-            false => Err(self.failure(log)),
-        }
+        if status.success() { Ok(()) } else { Err(self.failure(log)) }
     }
 
     fn failure(&self, log: NamedTempFile) -> Failure {
@@ -268,9 +265,10 @@ fn first_error(log: &str) -> Option<&str> {
 fn describe(built: &Path, known: &Known) -> Outcome<Description> {
     let wrong = |why: String| Failure::Refused(format!("what was built is no plugin: {why}"));
     let description = plugins::describe(built)?.map_err(wrong)?;
-    match description.id == known.id {
-        true => Ok(description),
-        false => Err(wrong(format!("its engine is {}, not {}", description.id, known.id))),
+    if description.id == known.id {
+        Ok(description)
+    } else {
+        Err(wrong(format!("its engine is {}, not {}", description.id, known.id)))
     }
 }
 
@@ -281,11 +279,14 @@ fn tell(library: &Path, folder: &Path, description: &Description) -> Outcome {
         (Err(error), _) if error.kind() == ErrorKind::NotFound => false,
         _ => other == folder,
     };
-    let named = match folders::all().iter().any(same) {
-        true => String::new(),
-        false => format!(" --plugin {}", library.display()),
+    let named = if folders::all().iter().any(same) {
+        String::new()
+    } else {
+        format!(" --plugin {}", library.display())
     };
-    let (id, name, version) = (&description.id, description.name(), description.version());
+    let id = &description.id;
+    let name = description.name();
+    let version = description.version();
     print(&format!(
         "{}: {name} {version}\n\n  assay verify -e {id}{named}\n  assay run {id} -e {id}{named}\n",
         library.display()

@@ -78,18 +78,18 @@ struct Inputs {
 impl Inputs {
     /// Reads files and the files in folders, each once, even if several names lead to it.
     fn read(named: &[PathBuf]) -> Outcome<Self> {
-        let (mut inputs, mut known) = (Self::default(), BTreeSet::new());
+        let mut inputs = Self::default();
+        let mut known = BTreeSet::new();
         for path in named {
-            match path.is_dir() {
-                true => {
-                    for file in results_in(path)? {
-                        if let Err(failure) = inputs.add(&file, &mut known) {
-                            let why = failure.line().unwrap_or_default().to_string();
-                            say(&format!("note: left out: {why}"));
-                        }
+            if path.is_dir() {
+                for file in results_in(path)? {
+                    if let Err(failure) = inputs.add(&file, &mut known) {
+                        let why = failure.line().unwrap_or_default().to_string();
+                        say(&format!("note: left out: {why}"));
                     }
                 }
-                false => inputs.add(path, &mut known)?,
+            } else {
+                inputs.add(path, &mut known)?
             }
         }
         Ok(inputs)

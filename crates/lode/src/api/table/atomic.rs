@@ -58,13 +58,15 @@ impl Table {
         expected: &[u8],
         bytes: &[u8],
     ) -> Result<bool> {
-        let (schema, found) = (self.schema(), self.core.column_to_set(column)?);
+        let schema = self.schema();
+        let found = self.core.column_to_set(column)?;
         let mut outcome = Ok(false);
         let there = self.change_in_place(key, |payload| {
             let same = schema.bytes_of_payload(payload, found) == expected;
-            outcome = match same {
-                true => schema.replace(payload, column, bytes).map(|()| true),
-                false => Ok(false),
+            outcome = if same {
+                schema.replace(payload, column, bytes).map(|()| true)
+            } else {
+                Ok(false)
             };
             outcome == Ok(true)
         })?;
@@ -107,7 +109,8 @@ impl Table {
         column: ColumnId,
         by: i64,
     ) -> Result<Option<Value<'static>>> {
-        let (schema, found) = (self.schema(), self.core.column_to_set(column)?);
+        let schema = self.schema();
+        let found = self.core.column_to_set(column)?;
         let place = schema.range_in_payload(found);
         let mut outcome = Ok(None);
         let there = self.change_in_place(key, |payload| {

@@ -125,7 +125,8 @@ impl Table {
         if !self.core.can_have(key)? {
             return Ok(false);
         }
-        let (mut seen, mut wanted) = (Vec::new(), Vec::new());
+        let mut seen = Vec::new();
+        let mut wanted = Vec::new();
         self.core.in_order(key, |ordered| expect_not_changing(&self.core, ordered))?;
         self.db.expect_healthy()?;
         for _ in 0..MOST_ATTEMPTS {
@@ -158,7 +159,8 @@ impl Table {
         let schema = self.core.schema();
         let mut most_bytes = 0;
         loop {
-            let (mut fits, mut bytes) = (Ok(()), 0);
+            let mut fits = Ok(());
+            let mut bytes = 0;
             let is_admitted = |bytes| heap::pages_for(bytes) <= heap::pages_for(most_bytes);
             let work = RefCell::new(|payload: &mut Vec<u8>| {
                 let is_changed = change(payload);

@@ -96,7 +96,8 @@ impl Table {
     ) -> Result<bool> {
         // In a forked process, a commit that was under way would never end.
         self.core.ensure_open()?;
-        let (gate, pager) = (self.db.gate(), self.db.pager());
+        let gate = self.db.gate();
+        let pager = self.db.pager();
         loop {
             let Some(commits) = gate.try_read() else {
                 // When the commit ends, the images of the moment go: so an error means nothing.
@@ -106,7 +107,8 @@ impl Table {
                 }
                 continue;
             };
-            let (found, is_gone) = (look(None), self.core.is_gone());
+            let found = look(None);
+            let is_gone = self.core.is_gone();
             if gate.validate(commits) {
                 return if is_gone { self.core.ensure_open().map(|()| false) } else { found };
             }
@@ -124,7 +126,7 @@ impl Table {
         }
         let commits = self.db.gate().try_read()?;
         let attempt = hash.try_read(self.db.pager(), key)?;
-        self.finish(hash, (commits, &attempt), key, payload)
+        self.finish(hash, commits, &attempt, key, payload)
     }
 
     /// Looks a key up as `try_read` does, in a tree whose leaves have the records.
@@ -145,7 +147,8 @@ impl Table {
     pub(super) fn finish(
         &self,
         hash: &Hash,
-        (commits, attempt): (u64, &Attempt<'_>),
+        commits: u64,
+        attempt: &Attempt<'_>,
         key: &[u8],
         payload: &mut [u8],
     ) -> Option<bool> {

@@ -18,7 +18,9 @@ impl Table {
         if keys.is_empty() {
             return self.core.ensure_open();
         }
-        let (mut payload, mut rest, mut next) = (Vec::new(), keys, 0);
+        let mut payload = Vec::new();
+        let mut rest = keys;
+        let mut next = 0;
         while !rest.is_empty() {
             let mut group = [&[][..]; AHEAD];
             let mut count = 0;
@@ -76,9 +78,9 @@ impl Table {
             attempt.iter().for_each(|attempt| hash.fetch(attempt));
         }
         for (at, (key, attempt)) in keys.iter().zip(attempts).enumerate() {
-            let there = attempt.zip(commits).and_then(|(attempt, commits)| {
-                self.finish(hash, (commits, &attempt), key, payload)
-            });
+            let there = attempt
+                .zip(commits)
+                .and_then(|(attempt, commits)| self.finish(hash, commits, &attempt, key, payload));
             let there = there.map_or_else(|| self.read_patiently(key, payload), Ok)?;
             found(at, there.then_some(payload));
         }

@@ -130,7 +130,8 @@ impl Table {
     ) -> Result<Vec<R>> {
         /// Bytes besides record and key: the place of both, its number in order, and the step.
         const BESIDE: usize = 2 * size_of::<(usize, &[u8])>() + Steps::BYTES_OF_ONE;
-        let (mut payload_bytes, mut held_bytes) = (0, 0);
+        let mut payload_bytes = 0;
+        let mut held_bytes = 0;
         let mut collected = Vec::new();
         for record in records {
             let (key, payload) = self.core.split(record.as_ref())?;
@@ -160,7 +161,8 @@ impl Table {
         if_there: IfThere,
         steps: &mut Steps<'r>,
     ) -> Result<Written> {
-        let (core, pager) = (&*self.core, self.db.pager());
+        let core = &*self.core;
+        let pager = self.db.pager();
         let mut written = Written { new: 0, refused: None };
         let done = match core.tree_of_records() {
             Some(tree) if if_there != IfThere::Replace => {
@@ -237,12 +239,13 @@ impl Table {
             payload: records.payload(*number),
         };
         let all: Vec<_> = records.order.iter().map(record).collect();
-        let (mut done, mut alone) = (0, 0);
+        let mut done = 0;
+        let mut alone = 0;
         // A second record with the same key starts a run of its own.
         for mut run in all.chunk_by(|record, next| record.key < next.key) {
             while !run.is_empty() {
                 let count = if alone == 0 {
-                    let count = steps.take_run((&self.core, tree), run)?;
+                    let count = steps.take_run(&self.core, tree, run)?;
                     alone = if count == 1 { MOST_ALONE } else { 0 };
                     count
                 } else {

@@ -315,7 +315,8 @@ impl Table {
 
     #[inline]
     fn update_packed(&self, key: &[u8], column: ColumnId, bytes: &[u8]) -> Result<bool> {
-        let (schema, found) = (self.core.schema(), self.core.column_to_set(column)?);
+        let schema = self.core.schema();
+        let found = self.core.column_to_set(column)?;
         if found.kind.is_variable() {
             return self.update_variable(key, column, bytes);
         }

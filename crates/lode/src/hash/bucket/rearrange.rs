@@ -294,7 +294,8 @@ impl Slots {
     pub(in crate::hash) fn insert_in_order(
         &self,
         words: &mut PageMut<'_>,
-        (home, probe): (usize, Probe<'_>),
+        home: usize,
+        probe: Probe<'_>,
         payload: &[u8],
         home_of: &dyn Fn(&[u8]) -> usize,
     ) {

@@ -1,4 +1,4 @@
-//! A fixed list of things to do, which must go on or end well whatever fails.
+//! A fixed list of things to do, which must continue or end well whatever fails.
 
 use std::collections::BTreeMap;
 

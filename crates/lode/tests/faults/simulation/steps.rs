@@ -255,7 +255,7 @@ impl Run {
         }
         match checkpoint.finish() {
             Ok(()) => {
-                // What was there at its beginning comes back at least.
+                // What was there at its start comes back at least.
                 if self.promises == promised {
                     self.states.drain(..before);
                 }
