@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use assay_suites::tonbo::{micro, read, write};
-use assay_suites::{skvdb, ycsb};
+use assay_suites::{skvdb, workload, ycsb};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
@@ -166,6 +166,16 @@ Examples:
     TonboMicro(Box<SuiteArgs<micro::Options>>),
     /// YCSB's core workloads A to F
     Ycsb(Box<SuiteArgs<ycsb::Options>>),
+    /// A workload of your own, as its file describes it
+    #[command(
+        override_usage = "assay run workload FILE [OPTIONS]",
+        after_help = "\
+docs/workloads.md describes the file.
+
+Examples:
+  assay run workload documents.toml -e sqlite,lmdb"
+    )]
+    Workload(Box<SuiteArgs<workload::Options>>),
 }
 
 #[derive(Subcommand)]

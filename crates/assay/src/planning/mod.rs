@@ -119,6 +119,8 @@ pub(crate) struct Workload {
     pub calibration: Option<serde_json::Value>,
     /// Parameters for the engines that take them.
     pub parameters: BTreeMap<String, String>,
+    /// The level that the workload itself asks for; none: the command decides.
+    pub wanted: Option<Durability>,
     /// True if the workload opens a store that an earlier run left.
     pub reopens: bool,
     /// True if the workload reads ranges, for which keys must be in order.
@@ -148,6 +150,7 @@ impl Workload {
             options: plain(options),
             calibration: S::calibration(options).map(|options| plain(&options)),
             parameters: S::parameters(options),
+            wanted: S::durability(options),
             reopens: S::store_use(options) == StoreUse::Opens,
             scans: S::scans(options),
             mounts_volumes: S::mounts_volumes(options),
@@ -221,9 +224,10 @@ pub(crate) fn planned(
     if let Some(own) = volume_keys.filter(|own| *own != key_kind) {
         refusal.get_or_insert(Status::Unsupported(format!("its volumes have {own} keys")));
     }
-    let wanted = setting.wanted.unwrap_or_else(|| default_level(storage));
+    let named_level = setting.wanted.or(workload.wanted);
+    let wanted = named_level.unwrap_or_else(|| default_level(storage));
     let (durability, durability_wanted) =
-        level(profile, storage, setting.wanted).unwrap_or_else(|why| {
+        level(profile, storage, named_level).unwrap_or_else(|why| {
             refusal.get_or_insert(Status::Unsupported(why));
             (wanted, wanted)
         });
@@ -301,8 +305,12 @@ pub(crate) fn calibration(
     store_dirs: &StoreDirs,
 ) -> Option<Planned> {
     let mut null = engines::named(&[NULL.to_string()]).expect("the null engine is always there");
-    let workload =
-        Workload { options: workload.calibration.clone()?, reopens: false, ..workload.clone() };
+    let workload = Workload {
+        options: workload.calibration.clone()?,
+        wanted: None,
+        reopens: false,
+        ..workload.clone()
+    };
     let plain = Setting {
         engines: Vec::new(),
         named: true,

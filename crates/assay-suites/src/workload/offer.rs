@@ -1,0 +1,80 @@
+//! Whether an engine can do a phase. A phase that it cannot do is left out, with the reason; none of
+//! its operations is replaced by others.
+
+use std::ops::Bound;
+
+use assay_core::tape::Records as _;
+use assay_driver::error::{ErrorKind, Result};
+use assay_driver::{Change, Connection, Driver, InsertRule, KeyKind, Scan, Transactions};
+
+use super::model::Model;
+use super::records::Records;
+use super::spec::{Kind, Phase};
+
+/// The engine's answer to whether it can do a phase.
+pub(super) enum Offer {
+    /// It can; true if its insert replaces and is its way to upsert.
+    Can { inserts_replace: bool },
+    /// It cannot, because of this.
+    Cannot(String),
+}
+
+/// Asks an engine if it can do a phase, by doing what changes nothing.
+pub(super) fn offer(
+    connection: &mut dyn Connection,
+    driver: &dyn Driver,
+    phase: &Phase,
+    (records, model, key_kind): (&Records, &Model, KeyKind),
+) -> Result<Offer> {
+    let profile = driver.profile();
+    let lacks = |change| driver.lacks().contains(&change);
+    let cannot = |why: &str| Ok(Offer::Cannot(why.into()));
+    if phase.any(Kind::updates) && lacks(Change::Update) {
+        return cannot("it has no update");
+    }
+    if phase.has(Kind::Delete) && lacks(Change::Delete) {
+        return cannot("it has no delete");
+    }
+    if phase.together > 1 {
+        let reads = |kind: Kind| !matches!(kind, Kind::Insert | Kind::Delete | Kind::Upsert);
+        match profile.transactions {
+            Transactions::None => return cannot("it has no transactions"),
+            Transactions::Batches if phase.any(reads) => {
+                return cannot("its transactions do not read");
+            }
+            _ => {}
+        }
+    }
+    if phase.has(Kind::Scan) {
+        if key_kind == KeyKind::Hash {
+            return cannot("its keys have no order");
+        }
+        let all = Bound::Unbounded;
+        let scan = Scan { lower: all, upper: all, columns: &[0, 1], limit: 1 };
+        match connection.scan(&scan, &mut |_| ()) {
+            Err(error) if error.kind() == ErrorKind::Unsupported => {
+                return cannot(&format!("it has no {error}"));
+            }
+            other => drop(other?),
+        }
+    }
+    let mut inserts_replace = false;
+    let there = (0..model.rows()).find(|row| model.state(*row).is_there());
+    if let Some(row) = there.filter(|_| phase.has(Kind::Upsert) && profile.keeps_data) {
+        // The record that is there, once more.
+        let mut record = vec![0; records.schema().record_size()];
+        let (key, payload) = record.split_at_mut(records.schema().key_size());
+        records.write_key(row, key);
+        records.write_packed(row, model.state(row).version(), payload);
+        match connection.upsert(&record) {
+            Err(error) if error.kind() == ErrorKind::Unsupported => {
+                if profile.insert_rule != InsertRule::Replaces {
+                    return cannot("it has no upsert");
+                }
+                inserts_replace = true;
+            }
+            other => other?,
+        }
+    }
+    Ok(Offer::Can { inserts_replace })
+}
