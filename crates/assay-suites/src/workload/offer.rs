@@ -19,6 +19,24 @@ pub(super) enum Offer {
     Cannot(String),
 }
 
+/// Returns why an engine cannot do a phase, as far as what it declares says that.
+pub fn refusal(driver: &dyn Driver, phase: &Phase, key_kind: KeyKind) -> Option<&'static str> {
+    let lacks = |change| driver.lacks().contains(&change);
+    let reads = |kind: Kind| !matches!(kind, Kind::Insert | Kind::Delete | Kind::Upsert);
+    let transactions = driver.profile().transactions;
+    let why = [
+        (phase.any(Kind::updates) && lacks(Change::Update), "it has no update"),
+        (phase.has(Kind::Delete) && lacks(Change::Delete), "it has no delete"),
+        (phase.together > 1 && transactions == Transactions::None, "it has no transactions"),
+        (
+            phase.together > 1 && transactions == Transactions::Batches && phase.any(reads),
+            "its transactions do not read",
+        ),
+        (phase.has(Kind::Scan) && key_kind == KeyKind::Hash, "its keys have no order"),
+    ];
+    why.into_iter().find_map(|(is_so, why)| is_so.then_some(why))
+}
+
 /// Asks an engine if it can do a phase, by doing what changes nothing.
 pub(super) fn offer(
     connection: &mut dyn Connection,
@@ -27,28 +45,11 @@ pub(super) fn offer(
     (records, model, key_kind): (&Records, &Model, KeyKind),
 ) -> Result<Offer> {
     let profile = driver.profile();
-    let lacks = |change| driver.lacks().contains(&change);
     let cannot = |why: &str| Ok(Offer::Cannot(why.into()));
-    if phase.any(Kind::updates) && lacks(Change::Update) {
-        return cannot("it has no update");
-    }
-    if phase.has(Kind::Delete) && lacks(Change::Delete) {
-        return cannot("it has no delete");
-    }
-    if phase.together > 1 {
-        let reads = |kind: Kind| !matches!(kind, Kind::Insert | Kind::Delete | Kind::Upsert);
-        match profile.transactions {
-            Transactions::None => return cannot("it has no transactions"),
-            Transactions::Batches if phase.any(reads) => {
-                return cannot("its transactions do not read");
-            }
-            _ => {}
-        }
+    if let Some(why) = refusal(driver, phase, key_kind) {
+        return cannot(why);
     }
     if phase.has(Kind::Scan) {
-        if key_kind == KeyKind::Hash {
-            return cannot("its keys have no order");
-        }
         let all = Bound::Unbounded;
         let scan = Scan { lower: all, upper: all, columns: &[0, 1], limit: 1 };
         match connection.scan(&scan, &mut |_| ()) {

@@ -18,7 +18,7 @@ const MOST_BYTES: u64 = 1 << 20;
 /// The options of a workload.
 #[derive(Args, Clone, Debug, Serialize)]
 pub struct Options {
-    /// Workload file
+    /// Workload file; `assay workload new` writes one
     #[arg(value_name = "FILE", required_unless_present_any = ["file", "spec"])]
     #[serde(skip)]
     pub path: Option<PathBuf>,

@@ -81,6 +81,9 @@ pub(crate) enum Command {
     /// Generate an input file of a suite
     #[command(subcommand)]
     Generate(Generate),
+    /// Write the file of a workload, or say what one means
+    #[command(subcommand)]
+    Workload(WorkloadCommand),
     /// Create or build a plugin: an engine in a shared library
     #[command(subcommand)]
     Plugin(PluginCommand),
@@ -170,9 +173,9 @@ Examples:
     #[command(
         override_usage = "assay run workload FILE [OPTIONS]",
         after_help = "\
-docs/workloads.md describes the file.
-
 Examples:
+  assay workload new documents -o documents.toml      a commented file, to be changed
+  assay workload check documents.toml                 what it means
   assay run workload documents.toml -e sqlite,lmdb"
     )]
     Workload(Box<SuiteArgs<workload::Options>>),
@@ -359,6 +362,23 @@ pub(crate) struct DoctorArgs {
     /// Directory for stores on disk and RAM disk
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum WorkloadCommand {
+    /// Write a commented file of a common kind, to be changed
+    New {
+        /// Kind of workload
+        kind: workload::Sample,
+        /// File to write [default: standard output]
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+    /// Say what a file means: operations, bytes, skew, and which engines can do it on disk
+    Check {
+        /// Workload file
+        file: PathBuf,
+    },
 }
 
 #[derive(Subcommand)]

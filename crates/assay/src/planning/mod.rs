@@ -191,7 +191,7 @@ pub(crate) fn level(
 
 /// Returns the default key kind of an engine: its first, or the one with an order if ranges are
 /// read.
-fn key_kind_for(profile: &Profile, scans: bool) -> KeyKind {
+pub(crate) fn key_kind_for(profile: &Profile, scans: bool) -> KeyKind {
     match scans && profile.key_kinds.contains(&KeyKind::Tree) {
         true => KeyKind::Tree,
         false => profile.key_kinds[0],

@@ -98,3 +98,42 @@ fn what_is_wrong_with_a_file_is_said_with_its_place() {
     bench.refuses("run workload none.toml", 3, &["none.toml: No such file"]);
     bench.refuses("run workload", 2, &["<FILE>"]);
 }
+
+#[test]
+fn the_file_of_every_kind_means_something_and_is_carried_out() {
+    let bench = Bench::new();
+    for kind in
+        ["documents", "cache", "queue", "timeseries", "blobs", "sessions", "counters", "bulk"]
+    {
+        bench.succeeds(&format!("workload new {kind} -o {kind}.toml"));
+        let file = std::fs::read_to_string(bench.path().join(format!("{kind}.toml")));
+        let printed = bench.succeeds(&format!("workload new {kind}")).stdout;
+        assert_eq!(file.expect("the file"), printed);
+        let meaning = bench.succeeds(&format!("workload check {kind}.toml")).stdout;
+        for words in ["  survives     ", "  records      ", "  touches      ", "all of it: lode, "]
+        {
+            assert!(meaning.contains(words), "{kind}: {words}: {meaning}");
+        }
+        let line =
+            format!("run workload {kind}.toml -e btreemap -s m --durability none -t 4 -Q -y");
+        let table = bench.succeeds(&format!("{line} -o {kind}.json")).stdout;
+        assert!(table.contains("btreemap"), "{table}");
+    }
+    let once = "is there already; choose another file with --output";
+    bench.refuses("workload new queue -o queue.toml", 3, &["queue.toml: ", once]);
+    bench.refuses("workload new nothing", 2, &["nothing", "documents, cache, queue"]);
+    bench.refuses("workload check none.toml", 3, &["none.toml: No such file"]);
+    bench.refuses("workload check queue.json", 2, &["queue.json, line 1, column "]);
+}
+
+#[test]
+fn what_an_engine_cannot_do_is_said_before_and_left_out() {
+    let bench = bench_with("all.toml", ALL_KINDS);
+    let meaning = bench.succeeds("workload check all.toml").stdout;
+    assert!(meaning.contains("leveldb: together – its transactions do not read"), "{meaning}");
+    let line = "run workload all.toml -e hashbrown,leveldb -s m,d -t 1 --dir stores -o run.json -y";
+    let table = bench.succeeds(line).told();
+    for words in ["its keys have no order", "its transactions do not read"] {
+        assert!(table.contains(words), "{words}: {table}");
+    }
+}
