@@ -35,8 +35,8 @@ use assay_core::latency::summary;
 use assay_core::plan::Cell;
 use assay_core::run_file::{Phase as Measured, RunFile};
 use assay_core::tape::{Order, Records as _};
-use assay_driver::Durability;
 use assay_driver::error::{Error, ErrorKind, Result};
+use assay_driver::{Concurrency, Driver, Durability};
 use program_support::exit::Outcome;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
@@ -72,13 +72,15 @@ const LOAD_BYTES: u64 = 4 << 20;
 const LOAD_MOST: u64 = 1_000;
 
 /// Returns the stores that a cell needs.
-fn needs<'r>(cell: &Cell, spec: &Spec, records: &'r Records) -> Needs<'r> {
+fn needs<'r>(cell: &Cell, spec: &Spec, records: &'r Records, driver: &dyn Driver) -> Needs<'r> {
+    let is_alone = driver.profile().concurrency == Concurrency::OneConnection;
     Needs {
         schema: records.schema(),
         records: String::new(),
         keep: false,
         expected_rows: spec.expected_rows(),
-        threads: cell.threads,
+        // Phases of more threads than the engine takes are left out.
+        threads: if is_alone { 1 } else { cell.threads },
         volumes: None,
     }
 }
@@ -115,8 +117,16 @@ impl Suite for Workload {
     fn run(run: CellRun<'_, Options>) -> Result<Option<Left>> {
         let CellRun { cell, options, driver, measurement, report } = run;
         let spec = spec_of(options)?;
+        let refused = |phase: &Phase| {
+            refusal(driver, phase, cell.key_kind, phase.threads_in(options.cell_threads()))
+        };
+        let refusals: Vec<_> = spec.phases.iter().map(refused).collect();
+        if let Some(Some(why)) = refusals.first().filter(|_| !refusals.contains(&None)) {
+            return Err(Error::unsupported(format!("no phase of the workload: {why}")));
+        }
         let records = Records::new(spec, cell.seed);
-        let mut session = Session::open(cell, driver, &needs(cell, spec, &records), measurement)?;
+        let mut session =
+            Session::open(cell, driver, &needs(cell, spec, &records, driver), measurement)?;
         let profile = driver.profile();
         let mut model = Model::loaded(spec.records.count);
         if spec.records.count > 0 {
@@ -131,12 +141,14 @@ impl Suite for Workload {
         let count = spec.phases.len();
         for (number, phase) in (1..).zip(&spec.phases) {
             session.cool()?;
-            let mut offered = None;
-            session.connected(&mut |connection| {
-                let of = (&records, &model, cell.key_kind);
-                offered = Some(offer(connection, driver, phase, of)?);
-                Ok(())
-            })?;
+            let mut offered = refused(phase).map(|why| Offer::Cannot(why.into()));
+            if offered.is_none() {
+                session.connected(&mut |connection| {
+                    let of = (&records, &model);
+                    offered = Some(offer(connection, driver.profile(), phase, of)?);
+                    Ok(())
+                })?;
+            }
             let inserts_replace = match offered {
                 Some(Offer::Can { inserts_replace }) => inserts_replace,
                 Some(Offer::Cannot(why)) => {
@@ -199,7 +211,7 @@ impl Suite for Workload {
                 model = replayed(phase, cell.seed, model, operations);
             }
         }
-        let stores = Reopened::open(cell, driver, &needs(cell, spec, &records))?;
+        let stores = Reopened::open(cell, driver, &needs(cell, spec, &records, driver))?;
         let compared = stores.look(&|connections: Connections<'_, '_>| {
             look_at_all(&mut *connections[0], &records, &model, cell.key_kind, &mut |_| ())
         })?;

@@ -5,7 +5,9 @@ use std::ops::Bound;
 
 use assay_core::tape::Records as _;
 use assay_driver::error::{ErrorKind, Result};
-use assay_driver::{Change, Connection, Driver, InsertRule, KeyKind, Scan, Transactions};
+use assay_driver::{
+    Change, Concurrency, Connection, Driver, InsertRule, KeyKind, Profile, Scan, Transactions,
+};
 
 use super::model::Model;
 use super::records::Records;
@@ -19,12 +21,20 @@ pub(super) enum Offer {
     Cannot(String),
 }
 
-/// Returns why an engine cannot do a phase, as far as what it declares says that.
-pub fn refusal(driver: &dyn Driver, phase: &Phase, key_kind: KeyKind) -> Option<&'static str> {
+/// Returns why an engine cannot do a phase by a number of threads, as far as what it declares says
+/// that.
+pub fn refusal(
+    driver: &dyn Driver,
+    phase: &Phase,
+    key_kind: KeyKind,
+    threads: u32,
+) -> Option<&'static str> {
+    let is_alone = driver.profile().concurrency == Concurrency::OneConnection;
     let lacks = |change| driver.lacks().contains(&change);
     let reads = |kind: Kind| !matches!(kind, Kind::Insert | Kind::Delete | Kind::Upsert);
     let transactions = driver.profile().transactions;
     let why = [
+        (threads > 1 && is_alone, "it has one connection at a time"),
         (phase.any(Kind::updates) && lacks(Change::Update), "it has no update"),
         (phase.has(Kind::Delete) && lacks(Change::Delete), "it has no delete"),
         (phase.together > 1 && transactions == Transactions::None, "it has no transactions"),
@@ -37,18 +47,15 @@ pub fn refusal(driver: &dyn Driver, phase: &Phase, key_kind: KeyKind) -> Option<
     why.into_iter().find_map(|(is_so, why)| is_so.then_some(why))
 }
 
-/// Asks an engine if it can do a phase, by doing what changes nothing.
+/// Asks an engine if it can do a phase that it does not [refuse](refusal), by doing what changes
+/// nothing.
 pub(super) fn offer(
     connection: &mut dyn Connection,
-    driver: &dyn Driver,
+    profile: &Profile,
     phase: &Phase,
-    (records, model, key_kind): (&Records, &Model, KeyKind),
+    (records, model): (&Records, &Model),
 ) -> Result<Offer> {
-    let profile = driver.profile();
     let cannot = |why: &str| Ok(Offer::Cannot(why.into()));
-    if let Some(why) = refusal(driver, phase, key_kind) {
-        return cannot(why);
-    }
     if phase.has(Kind::Scan) {
         let all = Bound::Unbounded;
         let scan = Scan { lower: all, upper: all, columns: &[0, 1], limit: 1 };

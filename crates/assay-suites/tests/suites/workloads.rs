@@ -133,6 +133,18 @@ fn a_phase_that_an_engine_cannot_do_is_left_out_and_the_rest_is_measured() {
     assert!(measurement.phase("serve").is_none() && measurement.phase("more").is_some());
 }
 
+#[test]
+fn a_workload_of_which_an_engine_can_do_nothing_is_not_begun() {
+    let text = phase("{ read = 1 }", "");
+    let alone = Faulty::with(Fault::None);
+    let why = "no phase of the workload: it has one connection at a time".to_string();
+    assert_eq!(ended(&cell(&text, 3), &alone).0, Status::Unsupported(why));
+    assert_eq!(alone.opened(), 0);
+    let both = text + "[[phase]]\nname = \"more\"\noperations = 9\nmix = { read = 1 }\n";
+    let (status, measurement) = ended(&cell(&both, 3), &alone);
+    assert_eq!((status, measurement.not_offered.len()), (Status::Measured, 1));
+}
+
 /// The operations never change: a figure of today is of the operations of next year.
 #[test]
 fn the_tapes_are_those_of_the_first_release() {

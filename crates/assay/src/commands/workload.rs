@@ -54,7 +54,7 @@ fn lacks(driver: &dyn Driver, spec: &Spec) -> Vec<String> {
     }
     let key_kind = planning::key_kind_for(profile, spec.phases.iter().any(|p| p.has(Kind::Scan)));
     let phases = spec.phases.iter().filter_map(|phase| {
-        let why = workload::refusal(driver, phase, key_kind)?;
+        let why = workload::refusal(driver, phase, key_kind, phase.threads[0])?;
         Some(format!("{} – {why}", phase.name))
     });
     phases.collect()
