@@ -102,3 +102,57 @@ impl<'l> Possible<'l> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::model::Model;
+    use super::*;
+
+    /// Record 1 of two threads: written at 10 to 20, deleted at 30 to 40, written at 50 to 60.
+    fn written() -> (Vec<Lane>, Log) {
+        let mut lanes = Model::loaded(4).lanes(2);
+        let mut before = lanes[1].state(1);
+        let writes = [(10, true), (30, false), (50, true)].iter().enumerate();
+        let writes = writes.map(|(at, (begin_ns, is_there))| {
+            let after = lanes[1].write(1, *is_there);
+            let write =
+                Write { row: 1, at, before, after, begin_ns: *begin_ns, end_ns: begin_ns + 10 };
+            before = after;
+            write
+        });
+        let log = Log::of(writes.collect());
+        (lanes, log)
+    }
+
+    /// Returns the possible versions, and whether it can be absent, for a read of another thread.
+    fn seen(begin_ns: u64, end_ns: u64) -> (Vec<u32>, bool) {
+        let (lanes, log) = written();
+        let read = Moment { thread: 0, at: 0, begin_ns, end_ns };
+        let possible = Possible::of(1, (1, &lanes[1]), &log, &read);
+        ((0..9).filter(|version| possible.allows(*version)).collect(), possible.may_be_absent())
+    }
+
+    #[test]
+    fn a_read_sees_what_was_so_at_some_moment_of_it() {
+        assert_eq!(seen(0, 5), (vec![1], false), "before all writes");
+        assert_eq!(seen(0, 15), (vec![1, 2], false), "while the first one was under way");
+        assert_eq!(seen(22, 25), (vec![2], false), "after it, the old one is stale");
+        assert_eq!(seen(22, 35), (vec![2], true));
+        assert_eq!(seen(42, 45), (vec![], true), "it is deleted");
+        assert_eq!(seen(42, 55), (vec![4], true));
+        assert_eq!(seen(0, 100), (vec![1, 2, 4], true), "a read that took as long as all");
+        assert_eq!(seen(61, 70), (vec![4], false));
+    }
+
+    #[test]
+    fn a_thread_sees_its_own_writes_in_their_order() {
+        let (lanes, log) = written();
+        for (at, version) in [(0, Some(1)), (1, Some(2)), (2, None), (3, Some(4))] {
+            let read = Moment { thread: 1, at, begin_ns: 0, end_ns: 100 };
+            let possible = Possible::of(1, (1, &lanes[1]), &log, &read);
+            let found: Vec<_> = (0..9).filter(|version| possible.allows(*version)).collect();
+            assert_eq!(found, Vec::from_iter(version));
+            assert_eq!(possible.may_be_absent(), version.is_none());
+        }
+    }
+}
