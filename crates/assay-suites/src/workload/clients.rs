@@ -151,10 +151,11 @@ pub(super) fn replayed(phase: &Phase, seed: u64, model: Model, operations: &[u64
     Model::of_lanes(&lanes.iter().collect::<Vec<_>>())
 }
 
-/// Returns the hash of a phase's operations, if how many there are depends on the engine: that of
-/// all that decides them.
-pub(super) fn hash_of_timed(spec: &Spec, phase: &Phase, seed: u64) -> u64 {
-    derive(mix(seed_of(phase, seed), u64::from(spec.most_threads(1))), &format!("{phase:?}"))
+/// Returns the hash of a phase whose operations depend on how fast the engine is: that of all else
+/// that decides them.
+pub(super) fn hash_of_timed(spec: &Spec, phase: &Phase, (threads, seed): (u32, u64)) -> u64 {
+    let words = format!("{threads} {:?} {:?}", spec.records, spec.phases);
+    derive(seed_of(phase, seed), &words)
 }
 
 /// One thread of a running phase.

@@ -138,7 +138,7 @@ impl Suite for Workload {
             load_as(cell, &records, &loading, driver, &mut session, report)?;
         }
         let mut left = Left { operations: Vec::new() };
-        let count = spec.phases.len();
+        let (count, mut depends_on_time) = (spec.phases.len(), false);
         for (number, phase) in (1..).zip(&spec.phases) {
             session.cool()?;
             let mut offered = refused(phase).map(|why| Offer::Cannot(why.into()));
@@ -169,10 +169,13 @@ impl Suite for Workload {
             let done = clients.run(&session, &mut told)?;
             drop(told);
             model = done.model;
-            let hash = match phase.until {
-                Until::Operations(_) => done.timed.tape.value(),
-                Until::Seconds(_) => hash_of_timed(spec, phase, cell.seed),
+            // What a timed phase wrote decides what later ones find.
+            let is_timed = matches!(phase.until, Until::Seconds(_));
+            let hash = match is_timed || depends_on_time {
+                false => done.timed.tape.value(),
+                true => hash_of_timed(spec, phase, of_seed),
             };
+            depends_on_time |= is_timed && phase.any(Kind::writes);
             session.keep(Measured {
                 name: phase.name.clone(),
                 rounds: vec![kept(done.timed.operations, done.taken)],

@@ -137,3 +137,20 @@ fn what_an_engine_cannot_do_is_said_before_and_left_out() {
         assert!(table.contains(words), "{words}: {table}");
     }
 }
+
+#[test]
+fn engines_are_compared_and_shown_as_those_of_suites_are() {
+    let timed = "[[phase]]\nname = \"timed\"\nseconds = 1\nmix = { insert = 1 }\n\
+                 [[phase]]\nname = \"after\"\noperations = 99\nmix = { read = 1 }\n";
+    let bench = bench_with("all.toml", &format!("{ALL_KINDS}{timed}"));
+    bench.succeeds("run workload all.toml -e lode,redb -t 2 --dir stores -o run.json -y");
+    let compared = bench.succeeds("compare run.json --engines lode,redb").told();
+    for phase in ["serve", "together", "timed", "after"] {
+        assert!(compared.contains(phase), "{phase}: {compared}");
+    }
+    bench.succeeds("report run.json -o page.html");
+    let page = std::fs::read_to_string(bench.path().join("page.html")).expect("the page");
+    assert!(page.contains("All kinds") && page.contains("serve read_modify_write"));
+    bench.succeeds("plot run.json -o pictures");
+    assert!(bench.succeeds("show run.json --format csv").stdout.contains(",serve update,"));
+}
