@@ -178,6 +178,14 @@ impl Pace<'_> {
         })
     }
 
+    /// Meets the others of the crew off the clock.
+    pub fn meet(&mut self) -> Result<()> {
+        match self.gate.is_none_or(Gate::pass) {
+            true => Ok(()),
+            false => Err(given_up()),
+        }
+    }
+
     /// Does all the work of a round on the clock, in one span. Only that span counts in the round's
     /// usage, not what is prepared before it and checked after it.
     pub fn whole<T>(&mut self, work: impl FnOnce() -> Result<T>) -> Result<T> {

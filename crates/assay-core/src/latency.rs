@@ -166,10 +166,22 @@ impl<C: Clock> Stopwatch<C> {
         self.wait_until(due);
         let answer = work()?;
         self.ended = self.now();
-        let latency_ns = as_ns(self.ended.saturating_sub(due)).clamp(1, LONGEST_NS);
-        self.kinds[kind].saturating_record(latency_ns);
-        self.course.add(as_ns(self.ended), latency_ns);
+        self.note(kind, self.ended, self.ended.saturating_sub(due));
         Ok(answer)
+    }
+
+    /// Returns the moment at which the next operation is due, after the start of the round; none in
+    /// a closed loop.
+    pub fn next_due(&mut self) -> Option<Duration> {
+        self.arrivals.as_mut().map(Arrivals::next)
+    }
+
+    /// Notes an operation of a kind that another clock timed: its end, after the start of the
+    /// round, and its latency.
+    pub fn note(&mut self, kind: usize, ended: Duration, latency: Duration) {
+        let latency_ns = as_ns(latency).clamp(1, LONGEST_NS);
+        self.kinds[kind].saturating_record(latency_ns);
+        self.course.add(as_ns(ended), latency_ns);
     }
 
     fn now(&self) -> Duration {

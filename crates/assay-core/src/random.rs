@@ -70,6 +70,11 @@ impl Bijection {
         }
     }
 
+    /// Returns the number of values.
+    pub fn size(&self) -> u64 {
+        self.len
+    }
+
     /// Returns the image of `at`, which is less than the length.
     #[inline]
     pub fn at(&self, at: u64) -> u64 {

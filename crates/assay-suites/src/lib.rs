@@ -22,6 +22,7 @@ pub mod skvdb;
 mod suite;
 pub mod tonbo;
 pub mod verify;
+pub mod workload;
 pub mod ycsb;
 
 pub use options::plain;
@@ -29,7 +30,7 @@ pub use session::{Progress, Report};
 pub use suite::{AnySuite, CALIBRATION_COUNT, StoreUse, Suite, Task};
 
 /// All suites.
-pub const ALL: [&dyn AnySuite; 7] = [
+pub const ALL: [&dyn AnySuite; 8] = [
     &crossbench::CrossBench,
     &nudb::Nudb,
     &skvdb::Skvdb,
@@ -37,6 +38,7 @@ pub const ALL: [&dyn AnySuite; 7] = [
     &tonbo::read::TonboRead,
     &tonbo::micro::TonboMicro,
     &ycsb::Ycsb,
+    &workload::Workload,
 ];
 
 /// Returns the suite with this id.

@@ -192,6 +192,17 @@ pub(crate) fn clock_in_words(clock: Clock) -> &'static str {
 /// The phase that fills a store for others.
 pub(crate) const LOAD: &str = "load";
 
+/// The way in which a store is filled.
+pub(crate) struct Loading {
+    /// The number of records.
+    pub(crate) rows: u64,
+    /// The number of records in a transaction.
+    pub(crate) batch: u64,
+    pub(crate) order: Order,
+    /// True for one transaction with all records.
+    pub(crate) bulk: bool,
+}
+
 /// Inserts records 0 to the cell's number of rows as the phase `load`: by one connection, in random
 /// order of their keys, in transactions of `batch` if the engine has transactions.
 pub(crate) fn load<R: Records + Sync>(
@@ -202,23 +213,37 @@ pub(crate) fn load<R: Records + Sync>(
     session: &mut Session<'_>,
     report: &mut Report<'_>,
 ) -> Result<()> {
-    let profile = driver.profile();
+    let loading = Loading { rows: cell.rows, batch, order: Order::Permutation, bulk: false };
+    load_as(cell, records, &loading, driver, session, report)
+}
+
+/// Inserts records as the phase `load` by one connection, in transactions if the engine has them.
+pub(crate) fn load_as<R: Records + Sync>(
+    cell: &Cell,
+    records: &R,
+    loading: &Loading,
+    driver: &dyn Driver,
+    session: &mut Session<'_>,
+    report: &mut Report<'_>,
+) -> Result<()> {
+    let (profile, rows) = (driver.profile(), loading.rows);
     let visit = Visit {
         records,
-        rows: &Population::all(cell.rows).rows(),
-        tape: &Tape::new(Order::Permutation, derive(cell.seed, "load"), cell.rows),
-        count: cell.rows,
-        multiple_of: batch,
+        rows: &Population::all(rows).rows(),
+        tape: &Tape::new(loading.order, derive(cell.seed, "load"), rows),
+        count: rows,
+        multiple_of: loading.batch,
         clock: Clock::Stops,
         check: profile.keeps_data,
     };
-    let mut told = telling(report, LOAD, NthRound::ONLY, cell.rows, 1);
+    let mut told = telling(report, LOAD, NthRound::ONLY, rows, 1);
     let (timed, taken) =
         crew_round(&mut Crew::Fresh(session, 1), &visit, &mut told, &|round| match profile
             .transactions
         {
             Transactions::None => round.inserts(false),
-            _ => round.batches(batch),
+            _ if loading.bulk => round.inserts(true),
+            _ => round.batches(loading.batch),
         })?;
     let mut phase = Growing::new(LOAD, 1);
     phase.round(&timed, taken);

@@ -245,10 +245,14 @@ impl<'m> Session<'m> {
     pub(crate) fn offers(&mut self, change: Change, phase: &str) -> bool {
         let lacks = self.driver.lacks().contains(&change);
         if lacks {
-            let left_out = NotOffered { phase: phase.into(), why: format!("it has no {change}") };
-            self.measurement.not_offered.push(left_out);
+            self.leave_out(phase, format!("it has no {change}"));
         }
         !lacks
+    }
+
+    /// Notes that a phase is left out, because the engine cannot do it.
+    pub(crate) fn leave_out(&mut self, phase: &str, why: String) {
+        self.measurement.not_offered.push(NotOffered { phase: phase.into(), why });
     }
 
     /// Notes the effect of a clock that never stops on the worker's memory.

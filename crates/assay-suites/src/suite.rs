@@ -9,7 +9,7 @@ use assay_core::chart::{LineChart, Sheet};
 use assay_core::plan::Cell;
 use assay_core::run_file::{CellResult, Measurement, RunFile, Status};
 use assay_driver::error::{Error, ErrorKind, Result};
-use assay_driver::{Driver, Profile, Storage};
+use assay_driver::{Driver, Durability, Profile, Storage};
 use clap::Args;
 use program_support::exit::Outcome;
 use serde::de::DeserializeOwned;
@@ -142,6 +142,11 @@ pub trait Suite: Sync + 'static {
 
     /// Returns about how many bytes a record of a cell has.
     fn record_bytes(options: &Self::Options) -> u64;
+
+    /// Returns the level that the options ask for; none: the command decides.
+    fn durability(_: &Self::Options) -> Option<Durability> {
+        None
+    }
 
     /// Returns the use that a cell makes of the store in its directory.
     fn store_use(_: &Self::Options) -> StoreUse {

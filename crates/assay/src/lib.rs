@@ -21,7 +21,7 @@ use std::process::ExitCode;
 use program_support::exit::{self, Failure, Outcome};
 use program_support::interrupt;
 
-use cli::{Asked, Command, Internal, PluginCommand, RunSuite};
+use cli::{Asked, Command, Internal, PluginCommand, RunSuite, WorkloadCommand};
 use worker::child::Place;
 use worker::groups;
 
@@ -57,6 +57,10 @@ fn carry_out(command: Command) -> Outcome {
         Command::Man { output } => commands::manual::pages(output.as_deref()),
         Command::List(args) => commands::list::list(&args),
         Command::Generate(cli::Generate::Customer(args)) => commands::generate::customer(&args),
+        Command::Workload(WorkloadCommand::New { kind, output }) => {
+            commands::workload::new(kind, output.as_deref())
+        }
+        Command::Workload(WorkloadCommand::Check { file }) => commands::workload::check(&file),
         Command::Plugin(PluginCommand::New { name, output }) => {
             commands::plugin::new::new(&name, output)
         }

@@ -146,7 +146,10 @@ pub fn write_bytes(kind: ColumnType, value: &[u8], bytes: &mut [u8]) {
         length.copy_from_slice(&(len as u32).to_le_bytes());
     }
     bytes[..len].copy_from_slice(&value[..len]);
-    bytes[len..].fill(0);
+    // What is behind a value with a length is not part of it.
+    if length.is_empty() {
+        bytes[len..].fill(0);
+    }
 }
 
 /// Returns a value as messages show it.

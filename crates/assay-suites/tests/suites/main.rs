@@ -4,5 +4,7 @@ mod clock;
 mod crash;
 mod engine;
 mod faults;
+mod liar;
 mod others;
 mod published;
+mod workloads;

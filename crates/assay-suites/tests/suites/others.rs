@@ -18,7 +18,7 @@ use serde_json::Value;
 use crate::engine::{Fault, Faulty, Files, LARGE_BYTES, RECORDED};
 
 /// A cell of a suite with small options.
-fn small(suite: &str, rows: u64, options: serde_json::Value) -> Cell {
+pub fn small(suite: &str, rows: u64, options: serde_json::Value) -> Cell {
     Cell {
         suite: suite.into(),
         revision: 1,

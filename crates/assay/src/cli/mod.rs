@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use assay_suites::tonbo::{micro, read, write};
-use assay_suites::{skvdb, ycsb};
+use assay_suites::{skvdb, workload, ycsb};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
@@ -78,6 +78,9 @@ pub(crate) enum Command {
     /// Generate an input file of a suite
     #[command(subcommand)]
     Generate(Generate),
+    /// Write the file of a workload, or say what one means
+    #[command(subcommand)]
+    Workload(WorkloadCommand),
     /// Create or build a plugin: an engine in a shared library
     #[command(subcommand)]
     Plugin(PluginCommand),
@@ -163,6 +166,16 @@ Examples:
     TonboMicro(Box<SuiteArgs<micro::Options>>),
     /// YCSB's core workloads A to F
     Ycsb(Box<SuiteArgs<ycsb::Options>>),
+    /// A workload of your own, as its file describes it
+    #[command(
+        override_usage = "assay run workload FILE [OPTIONS]",
+        after_help = "\
+Examples:
+  assay workload new documents -o documents.toml      a commented file, to be changed
+  assay workload check documents.toml                 what it means
+  assay run workload documents.toml -e sqlite,lmdb"
+    )]
+    Workload(Box<SuiteArgs<workload::Options>>),
 }
 
 #[derive(Subcommand)]
@@ -365,6 +378,23 @@ pub(crate) struct DoctorArgs {
     /// Directory for stores on disk and RAM disk
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum WorkloadCommand {
+    /// Write a commented file of a common kind, to be changed
+    New {
+        /// Kind of workload
+        kind: workload::Sample,
+        /// File to write [default: standard output]
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+    /// Say what a file means: operations, bytes, skew, and which engines can do it on disk
+    Check {
+        /// Workload file
+        file: PathBuf,
+    },
 }
 
 #[derive(Subcommand)]

@@ -15,3 +15,4 @@ pub(crate) mod show;
 pub(crate) mod site;
 pub(crate) mod tour;
 pub(crate) mod verify;
+pub(crate) mod workload;

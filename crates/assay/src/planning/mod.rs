@@ -123,6 +123,8 @@ pub(crate) struct Workload {
     pub calibration: Option<serde_json::Value>,
     /// Parameters for the engines that take them.
     pub parameters: BTreeMap<String, String>,
+    /// The level that the workload itself asks for; none: the command decides.
+    pub wanted: Option<Durability>,
     /// True if the workload opens a store that an earlier run left.
     pub reopens: bool,
     /// True if the workload reads ranges, for which keys must be in order.
@@ -155,6 +157,7 @@ impl Workload {
             },
             calibration: S::calibration(options).map(|options| plain(&options)),
             parameters: S::parameters(options),
+            wanted: S::durability(options),
             reopens: S::store_use(options) == StoreUse::Opens,
             scans: S::scans(options),
             mounts_volumes: S::mounts_volumes(options),
@@ -195,7 +198,7 @@ pub(crate) fn level(
 
 /// Returns the default key kind of an engine: its first, or the one with an order if ranges are
 /// read.
-fn key_kind_for(profile: &Profile, scans: bool) -> KeyKind {
+pub(crate) fn key_kind_for(profile: &Profile, scans: bool) -> KeyKind {
     if scans && profile.key_kinds.contains(&KeyKind::Tree) {
         KeyKind::Tree
     } else {
@@ -229,9 +232,10 @@ pub(crate) fn planned(
     if let Some(own) = volume_keys.filter(|own| *own != key_kind) {
         refusal.get_or_insert(Status::Unsupported(format!("its volumes have {own} keys")));
     }
-    let wanted = setting.wanted.unwrap_or_else(|| default_level(storage));
+    let named_level = setting.wanted.or(workload.wanted);
+    let wanted = named_level.unwrap_or_else(|| default_level(storage));
     let (durability, durability_wanted) =
-        level(profile, storage, setting.wanted).unwrap_or_else(|why| {
+        level(profile, storage, named_level).unwrap_or_else(|why| {
             refusal.get_or_insert(Status::Unsupported(why));
             (wanted, wanted)
         });
@@ -309,7 +313,7 @@ pub(crate) fn calibration(
     let mut null = engines::named(&[NULL.to_string()]).expect("the null engine is always there");
     let options = workload.calibration.clone()?;
     let options: OptionsFor = Rc::new(move |_, _| options.clone());
-    let workload = Workload { options, reopens: false, ..workload.clone() };
+    let workload = Workload { options, wanted: None, reopens: false, ..workload.clone() };
     let plain = Setting {
         engines: Vec::new(),
         named: true,

@@ -10,6 +10,7 @@ use assay_suites::skvdb::Skvdb;
 use assay_suites::tonbo::micro::TonboMicro;
 use assay_suites::tonbo::read::TonboRead;
 use assay_suites::tonbo::write::TonboWrite;
+use assay_suites::workload;
 use assay_suites::ycsb::Ycsb;
 use program_support::exit::{Failure, Outcome};
 
@@ -50,6 +51,9 @@ impl Request {
             }
             RunSuite::TonboMicro(args) => Self::suite::<TonboMicro>(&args.options, &args.measure),
             RunSuite::Ycsb(args) => Self::suite::<Ycsb>(&args.options, &args.measure),
+            RunSuite::Workload(args) => {
+                Self::suite::<workload::Workload>(&args.options, &args.measure)
+            }
         }
     }
 

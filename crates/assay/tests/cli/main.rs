@@ -29,3 +29,4 @@ mod support;
 #[cfg(feature = "tonbo")]
 mod tonbo;
 mod tour;
+mod workloads;

@@ -1,0 +1,281 @@
+//! Comparing answers with those that are possible.
+
+use std::ops::Bound;
+
+use assay_core::tape::Records as _;
+use assay_driver::error::{Error, ErrorKind, Result};
+use assay_driver::{Connection, KeyKind, Outcome, Scan};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::batch::{Batch, Scanned};
+use super::clients::{Client, read};
+use super::history::{Moment, Possible};
+use super::model::{Model, State};
+use super::records::Records;
+use super::spec::Kind;
+use super::tape::Operation;
+
+/// The records between two calls for progress, while all of them are looked at.
+const TOLD_EVERY: u64 = 4096;
+
+pub(super) fn wrong(row: u64, what: &str) -> Error {
+    Error::new(ErrorKind::WrongAnswer, format!("record {row}: {what}"))
+}
+
+impl Client<'_> {
+    /// Compares every result of a batch with the possible ones.
+    pub(super) fn check(&mut self, batch: &Batch) -> Result<()> {
+        let mut scanned = 0;
+        for (at, operation) in batch.operations.iter().enumerate() {
+            let outcome = batch.outcomes[at];
+            match operation.kind {
+                Kind::Scan => {
+                    let own = batch.scanned[scanned..].iter().take_while(|found| found.at == at);
+                    let count = own.count();
+                    self.check_scan(batch, at, scanned..scanned + count)?;
+                    scanned += count;
+                }
+                Kind::Read | Kind::ReadModifyWrite | Kind::Increment => {
+                    self.check_read(batch, at)?;
+                }
+                _ => {
+                    let expected = self.expected(operation);
+                    if outcome != expected {
+                        let kind = operation.kind.name();
+                        let what = format!("{kind} returned {outcome:?}, not {expected:?}");
+                        return Err(wrong(operation.row, &what));
+                    }
+                }
+            }
+            self.timed.checked += 1;
+        }
+        Ok(())
+    }
+
+    /// Returns the outcome of an operation that reads no value.
+    fn expected(&self, operation: &Operation) -> Outcome {
+        let is_there = operation.before.is_some_and(State::is_there);
+        match operation.kind {
+            Kind::Insert | Kind::Upsert => Outcome::Done,
+            Kind::Delete if self.clients.deletes_are_silent => Outcome::Done,
+            _ if is_there => Outcome::Done,
+            _ => Outcome::Missing,
+        }
+    }
+
+    fn moment(&self, batch: &Batch, at: usize) -> Moment {
+        let (begin_ns, end_ns) = self.times(batch, at, false);
+        Moment { thread: self.thread, at, begin_ns, end_ns }
+    }
+
+    fn check_read(&mut self, batch: &Batch, at: usize) -> Result<()> {
+        let (row, outcome) = (batch.operations[at].row, batch.outcomes[at]);
+        let clients = self.clients;
+        let owner = (row % clients.lanes.len() as u64) as usize;
+        let (lane, log) = (read(&clients.lanes[owner]), read(&clients.logs[owner]));
+        let possible = match batch.operations[at].before {
+            Some(state) => Possible::only(state),
+            None => Possible::of(row, (owner, &lane), &log, &self.moment(batch, at)),
+        };
+        match outcome {
+            Outcome::Done => {
+                let value = clients.records.value_in(batch.answer(at));
+                check_value(clients.records, row, value, possible, &mut self.expected)
+            }
+            Outcome::Missing if possible.may_be_absent() => Ok(()),
+            other => {
+                let kind = batch.operations[at].kind.name();
+                let expected = possible.in_words();
+                Err(wrong(row, &format!("{kind} returned {other:?}; expected {expected}")))
+            }
+        }
+    }
+
+    /// Checks a scan: it returns the records that follow in the order of keys, none twice, each as
+    /// it was at some moment during the scan; none is missing that was there throughout, and none
+    /// is found that was absent throughout.
+    fn check_scan(
+        &mut self,
+        batch: &Batch,
+        at: usize,
+        found: std::ops::Range<usize>,
+    ) -> Result<()> {
+        let clients = self.clients;
+        let records = clients.records;
+        let operation = batch.operations[at];
+        let moment = self.moment(batch, at);
+        let lanes: Vec<_> = clients.lanes.iter().map(read).collect();
+        let logs: Vec<_> = clients.logs.iter().map(read).collect();
+        let longest = lanes.iter().map(|lane| lane.len()).max().unwrap_or(0);
+        let rows = (longest * lanes.len()) as u64;
+        let mut rank = records.rank(operation.row);
+        let (mut next, mut count) = (found.start, 0);
+        while count < operation.wanted {
+            let Some(row) = records.row_of_rank(rank, rows) else { break };
+            rank += 1;
+            let owner = (row % lanes.len() as u64) as usize;
+            let possible = Possible::of(row, (owner, &lanes[owner]), &logs[owner], &moment);
+            let is_it =
+                next < found.end && records.row_of_key(batch.scanned_key(next)) == Some(row);
+            if is_it {
+                let Scanned { stamp, digest, .. } = batch.scanned[next];
+                let stamp = stamp.unwrap_or_default();
+                check_digest(records, row, &stamp, digest, possible, &mut self.expected)?;
+                next += 1;
+                count += 1;
+            } else if !possible.may_be_absent() {
+                let expected = possible.in_words();
+                return Err(wrong(row, &format!("a scan did not find it; expected {expected}")));
+            }
+        }
+        match next < found.end {
+            true => {
+                let what = "a scan from it found records twice, out of order or too many";
+                Err(wrong(operation.row, what))
+            }
+            false => Ok(()),
+        }
+    }
+}
+
+/// Checks the version that a value says it is of.
+fn check_version(records: &Records, row: u64, value: &[u8], possible: Possible<'_>) -> Result<u32> {
+    let version = records
+        .version_of(row, value)
+        .ok_or_else(|| wrong(row, "its value is none that was written to it"))?;
+    match possible.allows(version) {
+        true => Ok(version),
+        false => {
+            let expected = possible.in_words();
+            Err(wrong(row, &format!("its value is of version {version}; expected {expected}")))
+        }
+    }
+}
+
+/// Writes the value of a version into memory to compare with.
+fn write_expected(records: &Records, row: u64, version: u32, expected: &mut Vec<u8>) {
+    expected.resize(records.value_bytes(row, version), 0);
+    records.write_value(row, version, expected);
+}
+
+fn check_value(
+    records: &Records,
+    row: u64,
+    value: &[u8],
+    possible: Possible<'_>,
+    expected: &mut Vec<u8>,
+) -> Result<()> {
+    let version = check_version(records, row, value, possible)?;
+    write_expected(records, row, version, expected);
+    match value == expected {
+        true => Ok(()),
+        false => Err(wrong(row, &format!("its value is not that of version {version}"))),
+    }
+}
+
+fn check_digest(
+    records: &Records,
+    row: u64,
+    stamp: &[u8],
+    digest: u64,
+    possible: Possible<'_>,
+    expected: &mut Vec<u8>,
+) -> Result<()> {
+    let version = check_version(records, row, stamp, possible)?;
+    write_expected(records, row, version, expected);
+    match digest == xxh3_64(expected) {
+        true => Ok(()),
+        false => Err(wrong(row, &format!("its value in a scan is not that of version {version}"))),
+    }
+}
+
+/// Compares the whole store with the model. Returns the number of answers that were compared.
+pub(super) fn look_at_all(
+    connection: &mut dyn Connection,
+    records: &Records,
+    model: &Model,
+    key_kind: KeyKind,
+    progress: &mut dyn FnMut(u64),
+) -> Result<u64> {
+    let found = match key_kind {
+        KeyKind::Tree => scan_all(connection, records, model, progress),
+        KeyKind::Hash => Err(Error::unsupported("ordered scans")),
+    };
+    match found {
+        Err(error) if error.kind() == ErrorKind::Unsupported => {
+            get_all(connection, records, model, progress)
+        }
+        other => other,
+    }
+}
+
+/// Reads the store in the order of keys: each record found is one that is there, no key comes
+/// twice, and there are as many as are there.
+fn scan_all(
+    connection: &mut dyn Connection,
+    records: &Records,
+    model: &Model,
+    progress: &mut dyn FnMut(u64),
+) -> Result<u64> {
+    let (lower, upper) = (Bound::Unbounded, Bound::Unbounded);
+    let scan = Scan { lower, upper, columns: &[0, 1], limit: u64::MAX };
+    let (mut count, mut fault, mut last, mut expected) = (0, None, None, Vec::new());
+    connection.scan(&scan, &mut |record| {
+        if fault.is_some() {
+            return;
+        }
+        let (key, payload) = record.split_at(records.schema().key_size());
+        let checked = match records.row_of_key(key) {
+            None => Err(wrong(count, "the store has a key that was never written")),
+            Some(row) if last >= Some(records.rank(row)) => {
+                Err(wrong(row, "a scan of all records found it twice or out of order"))
+            }
+            Some(row) => {
+                last = Some(records.rank(row));
+                let possible = Possible::only(model.state(row));
+                check_value(records, row, records.value_in(payload), possible, &mut expected)
+            }
+        };
+        fault = checked.err();
+        count += 1;
+        if count % TOLD_EVERY == 0 {
+            progress(count);
+        }
+    })?;
+    match (fault, model.live()) {
+        (Some(fault), _) => Err(fault),
+        (None, live) if live == count => Ok(count),
+        (None, live) => {
+            let what = format!("a scan found {count} records, and {live} are there");
+            Err(Error::new(ErrorKind::WrongAnswer, what))
+        }
+    }
+}
+
+/// Looks every record up that is or was there.
+fn get_all(
+    connection: &mut dyn Connection,
+    records: &Records,
+    model: &Model,
+    progress: &mut dyn FnMut(u64),
+) -> Result<u64> {
+    let mut key = vec![0; records.schema().key_size()];
+    let mut payload = vec![0; records.schema().payload_size()];
+    let mut expected = Vec::new();
+    for row in 0..model.rows() {
+        records.write_key(row, &mut key);
+        let state = model.state(row);
+        match connection.get(&key, &mut payload)? {
+            Outcome::Done => {
+                let value = records.value_in(&payload);
+                check_value(records, row, value, Possible::only(state), &mut expected)?;
+            }
+            _ if state.is_there() => return Err(wrong(row, "is missing after the phase")),
+            _ => {}
+        }
+        if row % TOLD_EVERY == 0 {
+            progress(row);
+        }
+    }
+    Ok(model.rows())
+}

@@ -1,0 +1,114 @@
+//! Choosing among places `0..count`, of which the last is the newest.
+
+use assay_core::random::{Bijection, draw, mix};
+
+use super::sizes::open_uniform;
+use super::zipf::Zipf;
+
+/// The way in which operations choose among records.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Choice {
+    /// Every record as often.
+    Uniform,
+    /// By Zipf's law with this exponent; which records are chosen often, is random.
+    Zipfian(f64),
+    /// By Zipf's law over their age: the newest most often.
+    Latest,
+    /// A share of the operations choose among a share of the records, the others among the rest;
+    /// which records these are, is random.
+    Hotspot {
+        /// The share of the records.
+        keys: f64,
+        /// The share of the operations.
+        operations: f64,
+    },
+    /// By age, exponentially distributed with this share of all records as its mean.
+    Exponential(f64),
+    /// One after another, and again from the first.
+    Sequential,
+    /// The oldest that is there.
+    Oldest,
+}
+
+/// The exponent of the latest, which is YCSB's.
+const LATEST: f64 = 0.99;
+
+/// The most draws of a place that exists.
+const DRAWS: u64 = 64;
+
+/// Chooses places for one thread in one phase.
+#[derive(Clone, Debug)]
+pub(super) struct Chooser {
+    choice: Choice,
+    seed: u64,
+    /// The most places that are expected, over which often chosen ones are spread.
+    span: u64,
+    spread: Bijection,
+    zipf: Option<Zipf>,
+    /// The place from which a thread goes through all.
+    start: u64,
+}
+
+impl Chooser {
+    /// Returns a chooser of one thread of several. All of them have the `phase`'s often chosen
+    /// places; draws are by the thread's own `seed`.
+    pub(super) fn new(
+        choice: Choice,
+        span: u64,
+        (phase, seed): (u64, u64),
+        (thread, threads): (usize, u32),
+    ) -> Self {
+        let span = span.max(1);
+        let zipf = match choice {
+            Choice::Zipfian(exponent) => Some(Zipf::new(span, exponent)),
+            _ => None,
+        };
+        let start = (u128::from(span) * thread as u128 / u128::from(threads)) as u64;
+        Self { choice, seed, span, spread: Bijection::new(mix(phase, 1), span), zipf, start }
+    }
+
+    /// Returns a place from `first..count` for the operation at a position; none if there is none.
+    /// The oldest is always the first.
+    pub(super) fn place(&self, position: u64, first: u64, count: u64) -> Option<u64> {
+        let width = count.checked_sub(first).filter(|width| *width > 0)?;
+        let bits = mix(self.seed, position);
+        let of_age = |age: u64| count - 1 - age.min(width - 1);
+        Some(match self.choice {
+            Choice::Uniform => first + draw(self.seed, position, width),
+            Choice::Latest => of_age(Zipf::new(width, LATEST).number(bits)),
+            Choice::Exponential(mean) => {
+                // Truncated at the oldest record, so that no age is drawn that does not exist.
+                let all = -libm::expm1(-1.0 / mean);
+                let age = -mean * libm::log1p(-open_uniform(bits) * all);
+                of_age((age * width as f64) as u64)
+            }
+            Choice::Sequential => first + self.start.wrapping_add(position) % width,
+            Choice::Oldest => first,
+            Choice::Zipfian(_) | Choice::Hotspot { .. } => {
+                let tries = (0..DRAWS).map(|nth| match nth {
+                    0 => self.spread_place(bits),
+                    _ => self.spread_place(mix(bits, nth)),
+                });
+                let found = tries.into_iter().find(|place| (first..count).contains(place));
+                found.unwrap_or_else(|| first + draw(bits, position, width))
+            }
+        })
+    }
+
+    /// Returns a place of those that are expected, some of which are chosen often.
+    fn spread_place(&self, bits: u64) -> u64 {
+        let rank = match (self.choice, &self.zipf) {
+            (Choice::Hotspot { keys, operations }, _) => {
+                let hot = ((self.span as f64 * keys) as u64).clamp(1, self.span);
+                let cold = self.span - hot;
+                match open_uniform(bits) < operations || cold == 0 {
+                    true => draw(bits, 1, hot),
+                    false => hot + draw(bits, 1, cold),
+                }
+            }
+            (_, Some(zipf)) => zipf.number(bits),
+            _ => bits % self.span,
+        };
+        self.spread.at(rank)
+    }
+}

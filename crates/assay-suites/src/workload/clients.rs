@@ -1,0 +1,310 @@
+//! The threads that carry a phase out.
+//!
+//! Each thread prepares a batch, meets the others, performs it, and meets them again. Then all of
+//! them compare answers, while none prepares: so the states of records stand still.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::{Duration, Instant};
+
+use assay_core::crew::{Pace, Taken, share};
+use assay_core::latency::{Arrivals, Stopwatch};
+use assay_core::random::{derive, mix};
+use assay_core::timing::Timed;
+use assay_driver::error::Result;
+use assay_driver::{Connection, DeleteRule, Profile};
+
+use super::batch::{Batch, Manner};
+use super::history::{Log, Write};
+use super::model::{Lane, Model, Start, State};
+use super::records::Records;
+use super::spec::{Kind, Phase, Spec, Until};
+use super::tape::Tape;
+use crate::session::{Session, as_ns};
+
+/// The most operations of a batch, and the bytes of values from which on it is full.
+const BATCH_MOST: usize = 1024;
+const SHARED_BATCH_MOST: usize = 8 * 1024;
+const BATCH_BYTES: usize = 256 * 1024;
+
+/// The operations of a thread's first batch.
+const BATCH_FIRST: usize = 64;
+
+/// The time on the clock that a batch is to take, at least and at most: batches get longer or
+/// shorter. How long they are has no effect on the operations.
+const BATCH_TIME: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(100));
+
+/// The name of the latency of a transaction's commit.
+const COMMIT: &str = "commit";
+
+/// Returns the names of the kinds of operation that are timed in a phase: with its name, if there
+/// are others.
+pub(super) fn timed_kinds(spec: &Spec, phase: &Phase) -> Vec<String> {
+    let kinds = timed();
+    match spec.phases.len() {
+        1 => kinds.map(String::from).collect(),
+        _ => kinds.map(|kind| format!("{} {kind}", phase.name)).collect(),
+    }
+}
+
+fn timed() -> impl Iterator<Item = &'static str> {
+    Kind::ALL.iter().map(|kind| kind.name()).chain([COMMIT])
+}
+
+/// Returns the seed of a phase.
+pub(super) fn seed_of(phase: &Phase, seed: u64) -> u64 {
+    derive(derive(seed, "phase"), &phase.name)
+}
+
+/// What all threads of a phase share.
+pub(super) struct Clients<'c> {
+    pub(super) records: &'c Records,
+    phase: &'c Phase,
+    threads: u32,
+    seed: u64,
+    start: Start,
+    pub(super) lanes: Vec<RwLock<Lane>>,
+    pub(super) logs: Vec<RwLock<Log>>,
+    /// True if results are compared.
+    check: bool,
+    pub(super) deletes_are_silent: bool,
+    inserts_replace: bool,
+    /// The time on the phase's clock, of the thread whose batches took longest.
+    clock_ns: AtomicU64,
+    is_over: AtomicBool,
+    origin: Instant,
+}
+
+/// The results of a phase.
+pub(super) struct Done {
+    pub(super) timed: Timed,
+    pub(super) taken: Taken,
+    pub(super) stopwatches: Vec<Stopwatch>,
+    /// The number of operations of each thread.
+    pub(super) operations: Vec<u64>,
+    pub(super) model: Model,
+}
+
+pub(super) fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
+    lock.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
+    lock.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<'c> Clients<'c> {
+    /// Returns the threads of a phase on records in the state of a model.
+    pub(super) fn new(
+        records: &'c Records,
+        phase: &'c Phase,
+        (threads, seed): (u32, u64),
+        model: Model,
+        profile: &Profile,
+        inserts_replace: bool,
+    ) -> Self {
+        let start = Start::of(&model);
+        let logs = (0..threads).map(|_| RwLock::default()).collect();
+        Self {
+            records,
+            phase,
+            threads,
+            seed: seed_of(phase, seed),
+            start,
+            lanes: model.lanes(threads).into_iter().map(RwLock::new).collect(),
+            logs,
+            check: profile.keeps_data,
+            deletes_are_silent: profile.delete_rule == DeleteRule::Silent,
+            inserts_replace,
+            clock_ns: AtomicU64::new(0),
+            is_over: AtomicBool::new(false),
+            origin: Instant::now(),
+        }
+    }
+
+    /// Carries the phase out.
+    pub(super) fn run(self, session: &Session<'_>, progress: &mut dyn FnMut(u64)) -> Result<Done> {
+        let crew =
+            session.crew(self.threads, progress, &|thread, pace, connections, progress| {
+                Client::new(&self, thread).run(pace, &mut *connections[0], progress)
+            })?;
+        let (timed, stopwatches): (Vec<_>, Vec<_>) = crew.into_iter().unzip();
+        let operations = timed.iter().map(|timed| timed.operations).collect();
+        let (timed, taken) = Timed::of_crew(timed);
+        let lanes: Vec<_> = self.lanes.iter().map(read).collect();
+        let lanes: Vec<_> = lanes.iter().map(|lane| &**lane).collect();
+        Ok(Done { timed, taken, stopwatches, operations, model: Model::of_lanes(&lanes) })
+    }
+}
+
+/// Returns the model after a phase whose threads did these numbers of operations.
+pub(super) fn replayed(phase: &Phase, seed: u64, model: Model, operations: &[u64]) -> Model {
+    let start = Start::of(&model);
+    let threads = operations.len() as u32;
+    let mut lanes = model.lanes(threads);
+    for (thread, (lane, count)) in lanes.iter_mut().zip(operations).enumerate() {
+        let tape = Tape::new(phase, seed_of(phase, seed), &start, (thread, threads));
+        for position in 0..*count {
+            tape.next(position, lane, &start);
+        }
+    }
+    Model::of_lanes(&lanes.iter().collect::<Vec<_>>())
+}
+
+/// Returns the hash of a phase whose operations depend on how fast the engine is: that of all else
+/// that decides them.
+pub(super) fn hash_of_timed(spec: &Spec, phase: &Phase, (threads, seed): (u32, u64)) -> u64 {
+    let words = format!("{threads} {:?} {:?}", spec.records, spec.phases);
+    derive(seed_of(phase, seed), &words)
+}
+
+/// One thread of a running phase.
+pub(super) struct Client<'c> {
+    pub(super) clients: &'c Clients<'c>,
+    pub(super) thread: usize,
+    tape: Tape,
+    stopwatch: Stopwatch,
+    pub(super) timed: Timed,
+    /// The number of operations of the next batch.
+    next: usize,
+    /// Memory for values to compare with.
+    pub(super) expected: Vec<u8>,
+}
+
+impl<'c> Client<'c> {
+    fn new(clients: &'c Clients<'c>, thread: usize) -> Self {
+        let of_thread = (thread, clients.threads);
+        let seed = mix(clients.seed, 0);
+        let rate = clients.phase.rate;
+        let arrivals = rate.map(|rate| Arrivals::new(rate, thread, clients.threads, seed));
+        Self {
+            clients,
+            thread,
+            tape: Tape::new(clients.phase, clients.seed, &clients.start, of_thread),
+            stopwatch: Stopwatch::new(timed().count(), arrivals),
+            timed: Timed::default(),
+            next: BATCH_FIRST,
+            expected: Vec::new(),
+        }
+    }
+
+    fn run(
+        mut self,
+        pace: &mut Pace<'_>,
+        connection: &mut dyn Connection,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<(Timed, Stopwatch)> {
+        let clients = self.clients;
+        let phase = clients.phase;
+        let (limit, limit_ns) = match phase.until {
+            Until::Operations(count) => {
+                let share = share(count, clients.threads, self.thread);
+                (share.end - share.start, u64::MAX)
+            }
+            Until::Seconds(seconds) => (u64::MAX, seconds * 1_000_000_000),
+        };
+        let together = phase.together as usize;
+        let mut batch = Batch::new(clients.records);
+        while self.timed.operations < limit && !clients.is_over.load(Ordering::SeqCst) {
+            self.prepare(&mut batch, limit, pace.is_shared());
+            let base = Duration::from_nanos(clients.clock_ns.load(Ordering::SeqCst));
+            let manner = Manner { together, inserts_replace: clients.inserts_replace, base };
+            pace.span(|| batch.perform(clients.records, connection, manner))?;
+            self.take_times(&batch, base, limit_ns);
+            // Whoever compares sees the writes of all threads, and no thread goes on before all
+            // have compared.
+            if clients.check {
+                *write(&clients.logs[self.thread]) = self.log(&batch);
+                pace.meet()?;
+                self.check(&batch)?;
+            }
+            pace.meet()?;
+            progress(match phase.until {
+                Until::Operations(_) => self.timed.operations,
+                Until::Seconds(_) => clients.clock_ns.load(Ordering::SeqCst) / 1_000_000,
+            });
+        }
+        *write(&clients.logs[self.thread]) = Log::default();
+        self.timed.spans = pace.finish()?;
+        Ok((self.timed, self.stopwatch))
+    }
+
+    /// Fills the batch with the next operations, and notes in the lane what they write.
+    fn prepare(&mut self, batch: &mut Batch, limit: u64, is_shared: bool) {
+        let clients = self.clients;
+        let together = clients.phase.together as usize;
+        let most = if is_shared { SHARED_BATCH_MOST } else { BATCH_MOST };
+        let count = self.next.min(most).next_multiple_of(together);
+        let mut lane = write(&clients.lanes[self.thread]);
+        batch.clear();
+        while batch.operations.len() < count && self.timed.operations < limit {
+            let is_whole = batch.operations.len().is_multiple_of(together);
+            if is_whole && batch.bytes() >= BATCH_BYTES {
+                break;
+            }
+            let operation = self.tape.next(self.timed.operations, &mut lane, &clients.start);
+            let version = operation.after.map_or(0, State::version);
+            self.timed.tape.add(operation.row << 4 ^ operation.kind as u64);
+            self.timed.tape.add(operation.wanted << 32 ^ u64::from(version));
+            batch.add(operation, clients.records);
+            batch.dues.extend(self.stopwatch.next_due());
+            self.timed.operations += 1;
+        }
+    }
+
+    /// Takes the latencies of a batch, moves the phase's clock on, and decides how long the next
+    /// batch is.
+    fn take_times(&mut self, batch: &Batch, base: Duration, limit_ns: u64) {
+        let clients = self.clients;
+        let together = clients.phase.together as usize;
+        for (at, (operation, end)) in batch.operations.iter().zip(&batch.ends).enumerate() {
+            let ended = base + end.duration_since(batch.started);
+            let latency = match batch.dues.get(at) {
+                Some(due) => ended.saturating_sub(*due),
+                None => end.duration_since(batch.began(at, together)),
+            };
+            self.stopwatch.note(operation.kind as usize, ended, latency);
+        }
+        for (commit, last) in batch.commits.iter().zip(batch.ends.chunks(together)) {
+            let Some(last) = last.last() else { continue };
+            let ended = base + commit.duration_since(batch.started);
+            self.stopwatch.note(Kind::ALL.len(), ended, commit.duration_since(*last));
+        }
+        let last = batch.commits.last().or(batch.ends.last());
+        let took = last.map_or(Duration::ZERO, |last| last.duration_since(batch.started));
+        let now_ns = as_ns(base + took);
+        clients.clock_ns.fetch_max(now_ns, Ordering::SeqCst);
+        if now_ns >= limit_ns {
+            clients.is_over.store(true, Ordering::SeqCst);
+        }
+        let (short, long) = BATCH_TIME;
+        self.next = match took {
+            took if took < short => (2 * self.next).min(SHARED_BATCH_MOST),
+            took if took > long => (self.next / 2).max(1),
+            _ => self.next,
+        };
+    }
+
+    /// Returns the writes of a batch.
+    fn log(&self, batch: &Batch) -> Log {
+        let writes = batch.operations.iter().enumerate().filter_map(|(at, operation)| {
+            let (before, after) = operation.before.zip(operation.after)?;
+            let (begin_ns, end_ns) = self.times(batch, at, true);
+            Some(Write { row: operation.row, at, before, after, begin_ns, end_ns })
+        });
+        Log::of(writes.collect())
+    }
+
+    /// Returns the times between which an operation had its effect, or saw the store: in a
+    /// transaction from the start of that on, and a write is seen once it is committed.
+    pub(super) fn times(&self, batch: &Batch, at: usize, writes: bool) -> (u64, u64) {
+        let together = self.clients.phase.together as usize;
+        let ns = |moment: Instant| as_ns(moment.duration_since(self.clients.origin));
+        let began = batch.began(at - at % together, together);
+        let ended = match (together, writes) {
+            (1, _) | (_, false) => batch.ends[at],
+            _ => batch.commits[at / together],
+        };
+        (ns(began), ns(ended))
+    }
+}

@@ -1,0 +1,51 @@
+//! Files of common kinds of workloads, with comments, to start from.
+
+use crate::options::words;
+
+/// A common kind of workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sample {
+    /// Documents of a web application.
+    Documents,
+    /// A cache in front of a service.
+    Cache,
+    /// A queue, first in, first out.
+    Queue,
+    /// Readings of sensors.
+    Timeseries,
+    /// Large values.
+    Blobs,
+    /// Sessions of users.
+    Sessions,
+    /// Numbers that are counted up.
+    Counters,
+    /// Data that is loaded once and then only read.
+    Bulk,
+}
+
+words!(Sample {
+    Documents = "documents",
+    Cache = "cache",
+    Queue = "queue",
+    Timeseries = "timeseries",
+    Blobs = "blobs",
+    Sessions = "sessions",
+    Counters = "counters",
+    Bulk = "bulk",
+});
+
+impl Sample {
+    /// Returns the text of the file.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Documents => include_str!("kinds/documents.toml"),
+            Self::Cache => include_str!("kinds/cache.toml"),
+            Self::Queue => include_str!("kinds/queue.toml"),
+            Self::Timeseries => include_str!("kinds/timeseries.toml"),
+            Self::Blobs => include_str!("kinds/blobs.toml"),
+            Self::Sessions => include_str!("kinds/sessions.toml"),
+            Self::Counters => include_str!("kinds/counters.toml"),
+            Self::Bulk => include_str!("kinds/bulk.toml"),
+        }
+    }
+}

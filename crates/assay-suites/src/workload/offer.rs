@@ -1,0 +1,88 @@
+//! Whether an engine can do a phase. A phase that it cannot do is left out, with the reason; none of
+//! its operations is replaced by others.
+
+use std::ops::Bound;
+
+use assay_core::tape::Records as _;
+use assay_driver::error::{ErrorKind, Result};
+use assay_driver::{
+    Change, Concurrency, Connection, Driver, InsertRule, KeyKind, Profile, Scan, Transactions,
+};
+
+use super::model::Model;
+use super::records::Records;
+use super::spec::{Kind, Phase};
+
+/// The engine's answer to whether it can do a phase.
+pub(super) enum Offer {
+    /// It can; true if its insert replaces and is its way to upsert.
+    Can { inserts_replace: bool },
+    /// It cannot, because of this.
+    Cannot(String),
+}
+
+/// Returns why an engine cannot do a phase by a number of threads, as far as what it declares says
+/// that.
+pub fn refusal(
+    driver: &dyn Driver,
+    phase: &Phase,
+    key_kind: KeyKind,
+    threads: u32,
+) -> Option<&'static str> {
+    let is_alone = driver.profile().concurrency == Concurrency::OneConnection;
+    let lacks = |change| driver.lacks().contains(&change);
+    let reads = |kind: Kind| !matches!(kind, Kind::Insert | Kind::Delete | Kind::Upsert);
+    let transactions = driver.profile().transactions;
+    let why = [
+        (threads > 1 && is_alone, "it has one connection at a time"),
+        (phase.any(Kind::updates) && lacks(Change::Update), "it has no update"),
+        (phase.has(Kind::Delete) && lacks(Change::Delete), "it has no delete"),
+        (phase.together > 1 && transactions == Transactions::None, "it has no transactions"),
+        (
+            phase.together > 1 && transactions == Transactions::Batches && phase.any(reads),
+            "its transactions do not read",
+        ),
+        (phase.has(Kind::Scan) && key_kind == KeyKind::Hash, "its keys have no order"),
+    ];
+    why.into_iter().find_map(|(is_so, why)| is_so.then_some(why))
+}
+
+/// Asks an engine if it can do a phase that it does not [refuse](refusal), by doing what changes
+/// nothing.
+pub(super) fn offer(
+    connection: &mut dyn Connection,
+    profile: &Profile,
+    phase: &Phase,
+    (records, model): (&Records, &Model),
+) -> Result<Offer> {
+    let cannot = |why: &str| Ok(Offer::Cannot(why.into()));
+    if phase.has(Kind::Scan) {
+        let all = Bound::Unbounded;
+        let scan = Scan { lower: all, upper: all, columns: &[0, 1], limit: 1 };
+        match connection.scan(&scan, &mut |_| ()) {
+            Err(error) if error.kind() == ErrorKind::Unsupported => {
+                return cannot(&format!("it has no {error}"));
+            }
+            other => drop(other?),
+        }
+    }
+    let mut inserts_replace = false;
+    let there = (0..model.rows()).find(|row| model.state(*row).is_there());
+    if let Some(row) = there.filter(|_| phase.has(Kind::Upsert) && profile.keeps_data) {
+        // The record that is there, once more.
+        let mut record = vec![0; records.schema().record_size()];
+        let (key, payload) = record.split_at_mut(records.schema().key_size());
+        records.write_key(row, key);
+        records.write_packed(row, model.state(row).version(), payload);
+        match connection.upsert(&record) {
+            Err(error) if error.kind() == ErrorKind::Unsupported => {
+                if profile.insert_rule != InsertRule::Replaces {
+                    return cannot("it has no upsert");
+                }
+                inserts_replace = true;
+            }
+            other => other?,
+        }
+    }
+    Ok(Offer::Can { inserts_replace })
+}

@@ -1,0 +1,43 @@
+//! The figures of a workload as plain lines, one for each phase.
+
+use std::fmt::{self, Write};
+
+use assay_core::run_file::{NO_TIME, Round, RunFile, Status};
+
+use super::Workload;
+use crate::suite::results;
+
+/// Returns the phases of each cell, with their rates and latencies.
+pub(super) fn text(run: &RunFile) -> Result<String, fmt::Error> {
+    let mut out = String::new();
+    for (result, _) in results::<Workload>(run) {
+        let (cell, measurement) = (&result.cell, &result.measurement);
+        if result.status != Status::Measured {
+            continue;
+        }
+        writeln!(out, "{} {} {} {}", cell.engine, cell.storage, cell.durability, cell.variant)?;
+        for phase in &measurement.phases {
+            let rate = phase.rounds.first().and_then(Round::rate);
+            let rate = rate.map_or_else(|| format!("– ({NO_TIME})"), |rate| format!("{rate:.0}"));
+            writeln!(
+                out,
+                "  {}, threads {}, operations a second {rate}",
+                phase.name, phase.threads
+            )?;
+            for latency in &phase.latencies {
+                writeln!(
+                    out,
+                    "    {}, count {}, p50 {} ns, p99 {} ns, p99.9 {} ns, most {} ns",
+                    latency.operation,
+                    latency.count,
+                    latency.p50_ns,
+                    latency.p99_ns,
+                    latency.p999_ns,
+                    latency.max_ns
+                )?;
+            }
+        }
+        writeln!(out)?;
+    }
+    Ok(out)
+}

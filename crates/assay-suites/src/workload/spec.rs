@@ -1,0 +1,261 @@
+//! What a workload is, once its file was read and checked.
+
+use assay_driver::Durability;
+
+use super::choice::Choice;
+use super::sizes::Sizes;
+
+/// The most threads of a phase.
+pub(super) const MOST_THREADS: u64 = 256;
+/// The most records that are loaded, and the most operations of a phase.
+pub(super) const MOST_COUNT: u64 = 1_000_000_000;
+/// The fewest bytes of a value: a number in it says which write it is of.
+pub(super) const LEAST_VALUE_BYTES: u64 = 8;
+/// The most bytes of a value.
+pub(super) const MOST_VALUE_BYTES: u64 = 4_000_000;
+/// The most records that a scan asks for.
+pub(super) const MOST_SCANNED: u64 = 100_000;
+/// The most operations of a transaction.
+pub(super) const MOST_TOGETHER: u64 = 1_000;
+/// The longest time of a phase, in seconds.
+pub(super) const MOST_SECONDS: u64 = 86_400;
+/// The fewest and the most bytes of a key that is a text or bytes.
+pub(super) const TEXT_KEY_BYTES: (u64, u64) = (16, 256);
+pub(super) const BYTES_KEY_BYTES: (u64, u64) = (8, 256);
+
+/// A workload.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spec {
+    /// The title, for readers.
+    pub title: String,
+    /// What acknowledged writes must survive; none: the command decides.
+    pub survives: Option<Durability>,
+    /// The records, and how they are loaded.
+    pub records: Records,
+    /// The phases after the load, in their order.
+    pub phases: Vec<Phase>,
+}
+
+/// The records of a workload.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Records {
+    /// The number of records to load.
+    pub count: u64,
+    /// True to load records in the order of their numbers, false in a random one.
+    pub in_order: bool,
+    /// True to load all records in one transaction.
+    pub bulk: bool,
+    /// The keys.
+    pub key: Key,
+    /// The bytes of values.
+    pub value: Sizes,
+    /// The share of a value's bytes that repeat.
+    pub compressible: f64,
+}
+
+/// The keys of a workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Key {
+    /// The type.
+    pub kind: KeyType,
+    /// How numbers become keys.
+    pub made: Made,
+}
+
+/// The type of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyType {
+    /// A number of 64 bits.
+    U64,
+    /// A text of this many bytes: one prefix for all, then sixteen hexadecimal digits.
+    Text(u32),
+    /// This many bytes: a number of 64 bits, the highest byte first, then zeros.
+    Bytes(u32),
+}
+
+/// The way in which the number of a record becomes its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Made {
+    /// 0, 1, 2, …
+    Dense,
+    /// Ascending with gaps of random width.
+    Sparse,
+    /// Spread over the range of all keys.
+    Hashed,
+    /// Moments in nanoseconds, about a millisecond apart.
+    Time,
+}
+
+/// A phase: threads that do operations of several kinds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Phase {
+    /// The name, which no other phase has.
+    pub name: String,
+    /// Numbers of threads; several make several cells.
+    pub threads: Vec<u32>,
+    /// The end of the phase.
+    pub until: Until,
+    /// The share of each kind of operation, in the order of [`Kind::ALL`]; they add up to 1.
+    pub mix: [f64; Kind::ALL.len()],
+    /// How operations choose among records.
+    pub choose: Choice,
+    /// The number of records that a scan asks for.
+    pub scanned: Sizes,
+    /// The number of operations in a transaction.
+    pub together: u64,
+    /// Operations that arrive a second; none: an operation follows another.
+    pub rate: Option<u64>,
+}
+
+/// The end of a phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// After this number of operations of all threads together.
+    Operations(u64),
+    /// After this number of seconds on the clock.
+    Seconds(u64),
+}
+
+/// A kind of operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Reads a record.
+    Read,
+    /// Reads a record that is absent.
+    Missing,
+    /// Replaces the value of a record.
+    Update,
+    /// Inserts a new record.
+    Insert,
+    /// Deletes a record.
+    Delete,
+    /// Writes a record, whether or not it is there.
+    Upsert,
+    /// Reads a record, and replaces its value.
+    ReadModifyWrite,
+    /// Reads a record that is a number, and writes that number plus one.
+    Increment,
+    /// Reads a number of records in the order of keys.
+    Scan,
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Self; 9] = [
+        Self::Read,
+        Self::Missing,
+        Self::Update,
+        Self::Insert,
+        Self::Delete,
+        Self::Upsert,
+        Self::ReadModifyWrite,
+        Self::Increment,
+        Self::Scan,
+    ];
+
+    /// Returns the name that files give the kind.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Missing => "missing",
+            Self::Update => "update",
+            Self::Insert => "insert",
+            Self::Delete => "delete",
+            Self::Upsert => "upsert",
+            Self::ReadModifyWrite => "read_modify_write",
+            Self::Increment => "increment",
+            Self::Scan => "scan",
+        }
+    }
+
+    /// Returns true if it writes.
+    pub fn writes(self) -> bool {
+        !matches!(self, Self::Read | Self::Missing | Self::Scan)
+    }
+
+    /// Returns true if it sets the value of a record that is there.
+    pub(super) fn updates(self) -> bool {
+        matches!(self, Self::Update | Self::ReadModifyWrite | Self::Increment)
+    }
+}
+
+impl Phase {
+    /// Returns true if some of its operations are of a kind.
+    pub fn has(&self, kind: Kind) -> bool {
+        self.mix[kind as usize] > 0.0
+    }
+
+    /// Returns true if some of its operations are of a kind with a property.
+    pub(super) fn any(&self, property: impl Fn(Kind) -> bool) -> bool {
+        Kind::ALL.into_iter().any(|kind| self.has(kind) && property(kind))
+    }
+
+    /// Returns the number of threads in the cell whose lists have `threads`.
+    pub(super) fn threads_in(&self, threads: u32) -> u32 {
+        match self.threads[..] {
+            [one] => one,
+            _ => threads,
+        }
+    }
+
+    /// Returns about how many of its operations are of a kind; for a phase that lasts a time, if an
+    /// engine does [`GUESSED_RATE`].
+    pub(super) fn expected(&self, kind: Kind) -> u64 {
+        (self.expected_operations() as f64 * self.mix[kind as usize]) as u64
+    }
+
+    /// Returns about how many operations it has.
+    pub(super) fn expected_operations(&self) -> u64 {
+        match self.until {
+            Until::Operations(count) => count,
+            Until::Seconds(seconds) => seconds * self.rate.unwrap_or(GUESSED_RATE),
+        }
+    }
+}
+
+/// The operations a second that sizes are guessed by in advance, if a phase lasts a time.
+const GUESSED_RATE: u64 = 10_000;
+
+impl Spec {
+    /// Returns the list of numbers of threads that its phases have; one number if none has a list.
+    pub(super) fn thread_counts(&self) -> Vec<u32> {
+        let list = self.phases.iter().find(|phase| phase.threads.len() > 1);
+        list.or(self.phases.iter().max_by_key(|phase| phase.threads[0]))
+            .map_or_else(|| vec![1], |phase| phase.threads.clone())
+    }
+
+    /// Returns the most threads at once in the cell whose lists have `threads`.
+    pub(super) fn most_threads(&self, threads: u32) -> u32 {
+        self.phases.iter().map(|phase| phase.threads_in(threads)).max().unwrap_or(1)
+    }
+
+    /// Returns true if a phase reads ranges.
+    pub(super) fn scans(&self) -> bool {
+        self.phases.iter().any(|phase| phase.has(Kind::Scan))
+    }
+
+    /// Returns about how many records are in the store at its fullest.
+    pub(super) fn expected_rows(&self) -> u64 {
+        let (mut now, mut most) = (self.records.count, self.records.count);
+        for phase in &self.phases {
+            now = (now + phase.expected(Kind::Insert)).saturating_sub(phase.expected(Kind::Delete));
+            most = most.max(now);
+        }
+        most
+    }
+
+    /// Returns the number of records that there can be in all, with those that were deleted; none
+    /// if a phase that inserts lasts a time.
+    pub(super) fn most_rows(&self) -> Option<u64> {
+        self.phases.iter().try_fold(self.records.count, |rows, phase| {
+            let threads = phase.threads.iter().copied().max().map_or(1, u64::from);
+            // Threads take turns in numbers, and one may insert more than another.
+            let rows = rows + 2 * threads;
+            match phase.until {
+                _ if !(phase.has(Kind::Insert) || phase.has(Kind::Upsert)) => Some(rows),
+                Until::Operations(count) => Some(rows + count),
+                Until::Seconds(_) => None,
+            }
+        })
+    }
+}

@@ -1,0 +1,234 @@
+//! Workloads of files: what they say is done, and whoever lies is found out.
+
+use assay_core::plan::Cell;
+use assay_core::run_file::{Measurement, Status};
+use assay_driver::{DeleteRule, Driver, InsertRule, KeyKind};
+use assay_suites::run::{self, Measured};
+use assay_suites::workload::file;
+use proptest::prelude::*;
+use serde_json::json;
+
+use crate::engine::{Fault, Faulty};
+use crate::liar::{Liar, Lie};
+use crate::others;
+
+fn cell(text: &str, threads: u32) -> Cell {
+    let spec = file::parse(text).unwrap_or_else(|fault| panic!("{fault}: {text}"));
+    let rows = spec.records.count;
+    let options = json!({ "spec": text, "threads": [threads] });
+    Cell { threads, ..others::small("workload", rows, options) }
+}
+
+/// Returns the end of a cell, after its store was closed and opened again.
+fn ended(cell: &Cell, engine: &dyn Driver) -> (Status, Measurement) {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let cell = Cell { dir: Some(folder.path().join("liar-disk")), ..cell.clone() };
+    let Measured { status, mut measurement, left } = run::measure(&cell, engine, &mut |_| ());
+    let Some(left) = left else { return (status, measurement) };
+    let looked = run::look(&cell, engine, left);
+    measurement.reopened = looked.compared;
+    (looked.status, measurement)
+}
+
+/// Returns a workload of one phase.
+fn phase(mix: &str, more: &str) -> String {
+    sized(mix, more, "{ uniform = [8, 90] }")
+}
+
+fn sized(mix: &str, more: &str, value: &str) -> String {
+    format!(
+        "title = \"Test\"\n[records]\ncount = 2000\n\
+         key = {{ type = \"u64\", made = \"sparse\" }}\nvalue = {value}\n[[phase]]\n\
+         name = \"serve\"\nthreads = [1, 3]\noperations = 6000\nmix = {mix}\n{more}\n"
+    )
+}
+
+const SCAN: &str = "scan = { rows = { uniform = [3, 30] } }";
+
+#[test]
+fn an_honest_engine_is_measured_in_every_kind_of_phase() {
+    let all = "{ read = 20, missing = 5, update = 15, insert = 10, delete = 10, upsert = 10, \
+               read_modify_write = 10, scan = 10 }";
+    for choose in [
+        "\"uniform\"",
+        "\"latest\"",
+        "\"sequential\"",
+        "\"oldest\"",
+        "{ zipfian = 1.2 }",
+        "{ hotspot = { keys = 0.1, operations = 0.9 } }",
+        "{ exponential = 0.2 }",
+    ] {
+        for made in ["dense", "sparse", "hashed", "time"] {
+            let text = phase(all, &format!("{SCAN}\nchoose = {choose}"));
+            let text = text.replace("\"sparse\"", &format!("\"{made}\""));
+            for threads in [1, 3] {
+                let (status, measurement) = ended(&cell(&text, threads), &Liar::with(Lie::None));
+                assert_eq!(status, Status::Measured, "{choose} {made} {threads}");
+                let phase = measurement.phase("serve").expect("the phase");
+                assert_eq!((phase.checked > 6_000, phase.threads), (true, threads));
+                assert!(measurement.reopened > 0);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_lie_is_found_out_in_each_kind_of_phase() {
+    let counts = sized("{ increment = 1 }", "", "{ constant = 8 }");
+    for (lie, text) in [
+        (Lie::DropsAWrite, phase("{ update = 1 }", "")),
+        (Lie::DropsAWrite, phase("{ insert = 1 }", "")),
+        (Lie::DropsAWrite, phase("{ upsert = 1 }", "choose = \"latest\"")),
+        (Lie::DropsAWrite, phase("{ read_modify_write = 1 }", "choose = { zipfian = 0.9 }")),
+        (Lie::DropsAWrite, counts.clone()),
+        (Lie::ReturnsAnOldVersion, phase("{ read = 1, update = 1 }", "")),
+        (Lie::ReturnsAnOldVersion, phase("{ read_modify_write = 1 }", "")),
+        (Lie::ReturnsAnOldVersion, counts.clone()),
+        (Lie::SkipsARow, phase("{ scan = 1, insert = 1 }", SCAN)),
+        (Lie::RepeatsARow, phase("{ scan = 1, update = 1 }", SCAN)),
+        (Lie::CountsTwice, counts),
+        (Lie::FindsWhatIsAbsent, phase("{ missing = 1 }", "")),
+        (Lie::FindsWhatIsAbsent, phase("{ read = 1, delete = 3 }", "")),
+        (Lie::KeepsWhatWasDeleted, phase("{ delete = 1, insert = 1 }", "choose = \"oldest\"")),
+        (Lie::LosesARecordLater, phase("{ update = 1 }", "")),
+        (Lie::ForgetsOnClose, phase("{ read = 1 }", "")),
+    ] {
+        for threads in [1, 3] {
+            for key_kind in [KeyKind::Tree, KeyKind::Hash] {
+                if key_kind == KeyKind::Hash && text.contains("scan") {
+                    continue;
+                }
+                let cell = Cell { key_kind, ..cell(&text, threads) };
+                let (status, _) = ended(&cell, &Liar::with(lie));
+                assert!(
+                    matches!(status, Status::Wrong(_)),
+                    "{lie:?}, {threads} threads, {key_kind}: {status:?} {text}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn blind_writes_and_inserts_that_replace_are_taken_for_what_they_are() {
+    let engine = || Liar::with(Lie::None).with_rules(InsertRule::Replaces, DeleteRule::Silent);
+    let text = phase("{ upsert = 2, delete = 1, read = 1 }", "");
+    let (status, measurement) = ended(&cell(&text, 3), &engine());
+    assert_eq!(status, Status::Measured);
+    assert!(measurement.not_offered.is_empty());
+    let refusing = Liar::with(Lie::None).with_rules(InsertRule::Refuses, DeleteRule::Silent);
+    assert_eq!(ended(&cell(&text, 3), &refusing).0, Status::Measured);
+}
+
+#[test]
+fn a_phase_that_an_engine_cannot_do_is_left_out_and_the_rest_is_measured() {
+    let text = phase("{ update = 1 }", "")
+        + "[[phase]]\nname = \"more\"\noperations = 100\nmix = { insert = 1, read = 1 }\n";
+    let cell = cell(&text, 1);
+    let (status, measurement) = ended(&cell, &Faulty::with(Fault::None).inserting_only());
+    assert_eq!(status, Status::Measured);
+    assert_eq!(measurement.not_offered.len(), 1);
+    let left_out = &measurement.not_offered[0];
+    assert_eq!((&*left_out.phase, &*left_out.why), ("serve", "it has no update"));
+    assert!(measurement.phase("serve").is_none() && measurement.phase("more").is_some());
+}
+
+#[test]
+fn a_workload_of_which_an_engine_can_do_nothing_is_not_begun() {
+    let text = phase("{ read = 1 }", "");
+    let alone = Faulty::with(Fault::None);
+    let why = "no phase of the workload: it has one connection at a time".to_string();
+    assert_eq!(ended(&cell(&text, 3), &alone).0, Status::Unsupported(why));
+    assert_eq!(alone.opened(), 0);
+    let both = text + "[[phase]]\nname = \"more\"\noperations = 9\nmix = { read = 1 }\n";
+    let (status, measurement) = ended(&cell(&both, 3), &alone);
+    assert_eq!((status, measurement.not_offered.len()), (Status::Measured, 1));
+}
+
+/// The operations never change: a figure of today is of the operations of next year.
+#[test]
+fn the_tapes_are_those_of_the_first_release() {
+    let all = "{ read = 20, missing = 5, update = 15, insert = 10, delete = 10, upsert = 10, \
+               read_modify_write = 10, scan = 10 }";
+    let mut found = Vec::new();
+    for (choose, value) in [
+        ("\"uniform\"", "{ uniform = [8, 90] }"),
+        ("{ zipfian = 0.99 }", "{ lognormal = { median = 50, p99 = 400, max = 1000 } }"),
+        ("\"latest\"", "{ zipf = { min = 8, max = 200, exponent = 1.5 } }"),
+        ("{ exponential = 0.1 }", "{ histogram = [[10, 3], [90, 1]] }"),
+    ] {
+        let text = sized(all, &format!("{SCAN}\nchoose = {choose}"), value);
+        let (status, measurement) = ended(&cell(&text, 3), &Liar::with(Lie::None));
+        assert_eq!(status, Status::Measured);
+        let faulty = Faulty::with(Fault::None);
+        let (status, alone) = others::measured(&cell(&text, 1), &faulty);
+        assert_eq!(status, Status::Measured);
+        let hash = |measured: &Measurement| {
+            measured.phase("serve").map(|phase| phase.tape_hash.clone()).expect("the phase")
+        };
+        found.push((hash(&measurement), hash(&alone)));
+    }
+    let found: Vec<_> = found.iter().map(|(three, one)| (three.as_str(), one.as_str())).collect();
+    assert_eq!(found, TAPES);
+}
+
+const TAPES: [(&str, &str); 4] = [
+    ("636d23e0ec629bb9", "70e6a2025bfb92d9"),
+    ("3cbbe3ccb252d56c", "7253c97b07f8420a"),
+    ("1c8233418d3a203e", "f76f73e0a2ab4fe2"),
+    ("6708178bd1331762", "b7b8df561588d091"),
+];
+
+fn any_mix() -> impl Strategy<Value = String> {
+    proptest::collection::vec(0..4_u32, 8).prop_filter_map("some operation", |shares| {
+        let names = [
+            "read",
+            "missing",
+            "update",
+            "insert",
+            "delete",
+            "upsert",
+            "read_modify_write",
+            "scan",
+        ];
+        let pairs: Vec<_> =
+            names.iter().zip(&shares).map(|(name, share)| format!("{name} = {share}")).collect();
+        (shares.iter().sum::<u32>() > 0).then(|| format!("{{ {} }}", pairs.join(", ")))
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+    #[test]
+    fn whatever_a_file_says_an_honest_engine_gives_the_expected_answers(
+        mixes in proptest::collection::vec(any_mix(), 1..4),
+        count in 0..300_u64,
+        made in prop::sample::select(vec!["dense", "sparse", "hashed", "time"]),
+        choose in prop::sample::select(vec![
+            "\"uniform\"", "\"latest\"", "\"oldest\"", "\"sequential\"", "{ zipfian = 1.0 }",
+            "{ exponential = 0.05 }", "{ hotspot = { keys = 0.5, operations = 0.5 } }",
+        ]),
+        together in prop::sample::select(vec![1, 7]),
+        threads in 1..4_u32,
+        operations in 1..700_u64,
+    ) {
+        let mut text = format!(
+            "title = \"Any\"\n[records]\ncount = {count}\nkey = {{ type = \"text\", bytes = 20, \
+             made = \"{made}\" }}\nvalue = {{ uniform = [8, 40] }}\n"
+        );
+        for (number, mix) in mixes.iter().enumerate() {
+            let threads = if together > 1 { 1 } else { threads };
+            text += &format!(
+                "[[phase]]\nname = \"p{number}\"\nthreads = {threads}\n\
+                 operations = {operations}\nmix = {mix}\nchoose = {choose}\n\
+                 transaction = {together}\n"
+            );
+            if !mix.contains("scan = 0") {
+                text += &format!("{SCAN}\n");
+            }
+        }
+        let (status, measurement) = ended(&cell(&text, threads), &Liar::with(Lie::None));
+        prop_assert_eq!(status, Status::Measured, "{}", text);
+        prop_assert_eq!(measurement.not_offered.len(), 0);
+    }
+}

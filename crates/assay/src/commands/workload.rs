@@ -1,0 +1,61 @@
+//! `assay workload`
+
+use std::path::Path;
+
+use assay_driver::{Driver, Storage};
+use assay_suites::workload::spec::{Kind, Spec};
+use assay_suites::workload::{self, Sample, Text};
+use program_support::exit::{Failure, Outcome};
+use program_support::output::print;
+use program_support::whole_file;
+
+use crate::files;
+use crate::planning::{self, engines};
+
+/// Writes a commented file of a kind.
+pub(crate) fn new(kind: Sample, output: Option<&Path>) -> Outcome {
+    let Some(path) = output else { return print(kind.text()) };
+    files::check_other(path, "--output")?;
+    let refused = |why: String| {
+        let shown = path.display();
+        Failure::Refused(format!("{shown}: {why}; choose another file with --output"))
+    };
+    if path.exists() {
+        return Err(refused("is there already".into()));
+    }
+    whole_file::write(path, kind.text().as_bytes()).map_err(|e| refused(e.to_string()))
+}
+
+/// Prints what a file means.
+pub(crate) fn check(path: &Path) -> Outcome {
+    let text = Text::of_file(path)?;
+    let spec = text.spec();
+    let mut said = workload::meaning(spec).expect("text can be written to memory");
+    said += "\nengines on disk\n";
+    let (mut able, mut others) = (Vec::new(), Vec::new());
+    for driver in engines::chosen(&[])?.drivers {
+        match lacks(driver.as_ref(), spec) {
+            why if why.is_empty() => able.push(driver.profile().id),
+            why => others.push(format!("  {}: {}\n", driver.profile().id, why.join("; "))),
+        }
+    }
+    said += &format!("  all of it: {}\n{}", able.join(", "), others.concat());
+    print(&said)
+}
+
+/// Returns what an engine cannot do, as far as what it declares says that.
+fn lacks(driver: &dyn Driver, spec: &Spec) -> Vec<String> {
+    let profile = driver.profile();
+    if let Err(why) = driver.version() {
+        return vec![why];
+    }
+    if let Err(why) = planning::level(profile, Storage::Disk, spec.survives) {
+        return vec![why];
+    }
+    let key_kind = planning::key_kind_for(profile, spec.phases.iter().any(|p| p.has(Kind::Scan)));
+    let phases = spec.phases.iter().filter_map(|phase| {
+        let why = workload::refusal(driver, phase, key_kind, phase.threads[0])?;
+        Some(format!("{} – {why}", phase.name))
+    });
+    phases.collect()
+}

@@ -1,0 +1,156 @@
+//! Workloads of files, from the command line.
+
+use crate::support::{Bench, engines};
+
+/// A workload with operations of every kind.
+const ALL_KINDS: &str = r#"
+title = "All kinds"
+[records]
+count = 300
+key = { type = "u64", made = "sparse" }
+value = { uniform = [8, 200] }
+[[phase]]
+name = "serve"
+threads = [1, 2]
+operations = 600
+mix = { read = 30, missing = 5, update = 10, insert = 10, delete = 5, read_modify_write = 5 }
+[[phase]]
+name = "more"
+operations = 200
+mix = { upsert = 1, scan = 1 }
+scan = { rows = { constant = 5 } }
+[[phase]]
+name = "together"
+operations = 100
+transaction = 10
+mix = { update = 1, read = 1 }
+"#;
+
+fn bench_with(name: &str, text: &str) -> Bench {
+    let bench = Bench::new();
+    std::fs::write(bench.path().join(name), text).expect("a file");
+    bench
+}
+
+#[test]
+fn every_engine_does_what_a_file_says() {
+    let bench = bench_with("all.toml", ALL_KINDS);
+    let engines = engines().join(",");
+    let line = format!("run workload all.toml -e {engines} -s m,d --dir stores -o run.json -y");
+    let ended = bench.succeeds(&format!("{line} --timeout 300"));
+    assert!(ended.stdout.contains("All kinds"), "{}", ended.stdout);
+    for engine in ["lode", "sqlite", "redb"] {
+        assert!(ended.stdout.contains(engine), "{engine}: {}", ended.stdout);
+    }
+    bench.has_no_stores();
+    let published = bench.succeeds("show run.json --format published").stdout;
+    assert!(published.contains("  serve, threads 2, operations a second"), "{published}");
+    let run = std::fs::read_to_string(bench.path().join("run.json")).expect("the run file");
+    assert!(!run.contains("\"wrong\"") && run.contains("\"reopened\""));
+}
+
+#[test]
+fn a_plan_names_the_file_and_survives_is_the_level() {
+    let text = ALL_KINDS.replace("[records]", "survives = \"power cut\"\n[records]");
+    let bench = bench_with("all.toml", &text);
+    let plan = "engine = [\"lmdb\"]\n[[run]]\nsuite = \"workload\"\nfile = \"all.toml\"\n\
+                threads = [2]\n";
+    std::fs::write(bench.path().join("plan.toml"), plan).expect("a plan");
+    let ended = bench.succeeds("plan -c plan.toml -o run.json");
+    assert!(ended.told().contains("survives power loss"), "{}", ended.stdout);
+    let named = "run workload all.toml -e lmdb --durability none -t 1 -o other.json -y";
+    let other = bench.succeeds(&format!("{named} --dir stores")).told();
+    assert!(other.contains("durability none"), "the command line decides: {other}");
+}
+
+#[test]
+fn what_is_wrong_with_a_file_is_said_with_its_place() {
+    for (right, wrong, said) in [
+        ("count = 300", "count = \"10x\"", "line 4, column 9: \"10x\": not a count"),
+        ("count = 300", "count = -1", "line 4, column 9: invalid value: integer `-1`"),
+        ("count = 300", "count = \"2000m\"", "line 4, column 9: count must be between 0 and"),
+        ("[8, 200]", "[8, 9000000]", "line 6, column 9: bytes must be between 8 and 4000000"),
+        ("[8, 200]", "[200, 8]", "line 6, column 9: uniform = [least, most]: the least is more"),
+        ("\"u64\"", "\"u128\"", "line 5, column 16: unknown variant `u128`, expected one of `u64`"),
+        ("\"u64\"", "\"text\"", "line 5, column 16: a key of this type needs its bytes"),
+        ("operations = 600\n", "", "line 7, column 1: the phase has no end; add operations"),
+        ("operations = 600", "operation = 600", "line 10, column 1: unknown field `operation`"),
+        ("operations = 600", "until = \"steady\"", "line 10, column 1: unknown field `until`"),
+        ("operations = 600", "operations = 0", "line 10, column 14: operations must be between 1"),
+        ("{ upsert = 1, scan = 1 }", "{ upsert = 0 }", "line 15, column 7: the mix has no oper"),
+        ("{ upsert = 1, scan = 1 }", "{ scna = 1 }", "line 15, column 9: unknown field `scna`"),
+        ("{ upsert = 1, scan = 1 }", "{ scan = nan }", "line 15, column 7: shares of a mix are"),
+        ("{ upsert = 1, scan = 1 }", "{ increment = 1 }", "line 15, column 7: increment is for"),
+        ("\"more\"", "\"serve\"", "line 13, column 8: another phase has this name"),
+        ("\"more\"", "\"load\"", "line 13, column 8: load is the name of"),
+        ("[1, 2]", "[0, 2]", "line 9, column 11: threads must be between 1 and 256, each once"),
+        ("transaction = 10", "transaction = 10\nthreads = 2", "line 20, column 15: a phase with"),
+        ("title = \"All kinds\"", "title = \"\"", "line 2, column 9: title must be a line of 1"),
+        ("[records]", "[records", "line 3, column 9: unclosed table, expected `]`"),
+    ] {
+        assert!(ALL_KINDS.contains(right), "{right}");
+        let bench = bench_with("all.toml", &ALL_KINDS.replacen(right, wrong, 1));
+        bench.refuses("run workload all.toml -e lmdb", 2, &["assay: all.toml, ", said]);
+        assert_eq!(bench.list(), ["all.toml"], "nothing was made");
+    }
+    let bench = bench_with("all.toml", "title = \"None\"\n[records]\ncount = 1\n");
+    bench.refuses("run workload all.toml", 2, &["line 2, column 1: missing field `key`"]);
+    bench.refuses("run workload none.toml", 3, &["none.toml: No such file"]);
+    bench.refuses("run workload", 2, &["<FILE>"]);
+}
+
+#[test]
+fn the_file_of_every_kind_means_something_and_is_carried_out() {
+    let bench = Bench::new();
+    for kind in
+        ["documents", "cache", "queue", "timeseries", "blobs", "sessions", "counters", "bulk"]
+    {
+        bench.succeeds(&format!("workload new {kind} -o {kind}.toml"));
+        let file = std::fs::read_to_string(bench.path().join(format!("{kind}.toml")));
+        let printed = bench.succeeds(&format!("workload new {kind}")).stdout;
+        assert_eq!(file.expect("the file"), printed);
+        let meaning = bench.succeeds(&format!("workload check {kind}.toml")).stdout;
+        for words in ["  survives     ", "  records      ", "  touches      ", "all of it: lode, "]
+        {
+            assert!(meaning.contains(words), "{kind}: {words}: {meaning}");
+        }
+        let line =
+            format!("run workload {kind}.toml -e btreemap -s m --durability none -t 4 -Q -y");
+        let table = bench.succeeds(&format!("{line} -o {kind}.json")).stdout;
+        assert!(table.contains("btreemap"), "{table}");
+    }
+    let once = "is there already; choose another file with --output";
+    bench.refuses("workload new queue -o queue.toml", 3, &["queue.toml: ", once]);
+    bench.refuses("workload new nothing", 2, &["nothing", "documents, cache, queue"]);
+    bench.refuses("workload check none.toml", 3, &["none.toml: No such file"]);
+    bench.refuses("workload check queue.json", 2, &["queue.json, line 1, column "]);
+}
+
+#[test]
+fn what_an_engine_cannot_do_is_said_before_and_left_out() {
+    let bench = bench_with("all.toml", ALL_KINDS);
+    let meaning = bench.succeeds("workload check all.toml").stdout;
+    assert!(meaning.contains("leveldb: together – its transactions do not read"), "{meaning}");
+    let line = "run workload all.toml -e hashbrown,leveldb -s m,d -t 1 --dir stores -o run.json -y";
+    let table = bench.succeeds(line).told();
+    for words in ["its keys have no order", "its transactions do not read"] {
+        assert!(table.contains(words), "{words}: {table}");
+    }
+}
+
+#[test]
+fn engines_are_compared_and_shown_as_those_of_suites_are() {
+    let timed = "[[phase]]\nname = \"timed\"\nseconds = 1\nmix = { insert = 1 }\n\
+                 [[phase]]\nname = \"after\"\noperations = 99\nmix = { read = 1 }\n";
+    let bench = bench_with("all.toml", &format!("{ALL_KINDS}{timed}"));
+    bench.succeeds("run workload all.toml -e lode,redb -t 2 --dir stores -o run.json -y");
+    let compared = bench.succeeds("compare run.json --engines lode,redb").told();
+    for phase in ["serve", "together", "timed", "after"] {
+        assert!(compared.contains(phase), "{phase}: {compared}");
+    }
+    bench.succeeds("report run.json -o page.html");
+    let page = std::fs::read_to_string(bench.path().join("page.html")).expect("the page");
+    assert!(page.contains("All kinds") && page.contains("serve read_modify_write"));
+    bench.succeeds("plot run.json -o pictures");
+    assert!(bench.succeeds("show run.json --format csv").stdout.contains(",serve update,"));
+}
