@@ -174,8 +174,11 @@ pub(super) struct Client<'c> {
 impl<'c> Client<'c> {
     fn new(clients: &'c Clients<'c>, thread: usize) -> Self {
         let of_thread = (thread, clients.threads);
-        let arrivals =
-            clients.phase.rate.map(|rate| Arrivals::new(rate, of_thread, mix(clients.seed, 0)));
+        let arrivals = clients
+            .phase
+            .rates
+            .clone()
+            .map(|rates| Arrivals::along(rates, of_thread, mix(clients.seed, 0)));
         Self {
             clients,
             thread,
