@@ -93,13 +93,13 @@ pub struct Stopwatch<C = SystemClock> {
 #[derive(Clone, Debug)]
 pub struct Arrivals {
     /// Operations a second of all threads together.
-    rate: u64,
+    rates: Rates,
     threads: u32,
     seed: u64,
     /// Operations of the sequence that have been counted: up to the thread's last one.
     counted: u64,
-    /// The intended start of the last operation, after the start of the round.
-    due_ns: f64,
+    /// The sum of the gaps before the last operation, in mean gaps.
+    gaps: f64,
     /// Operations of the sequence up to the thread's next one.
     next: u64,
 }
@@ -108,14 +108,19 @@ impl Arrivals {
     /// Returns the arrivals of thread `thread` (from 0) of `threads`, which share `rate` operations
     /// a second.
     pub fn new(rate: u64, thread: usize, threads: u32, seed: u64) -> Self {
-        Self { rate, threads, seed, counted: 0, due_ns: 0.0, next: thread as u64 + 1 }
+        Self::along(Rates::constant(rate), thread, threads, seed)
+    }
+
+    /// Returns the arrivals of a thread at rates that change over time.
+    pub fn along(rates: Rates, thread: usize, threads: u32, seed: u64) -> Self {
+        Self { rates, threads, seed, counted: 0, gaps: 0.0, next: thread as u64 + 1 }
     }
 
     /// Returns the intended start of the thread's next operation, after the start of the round.
     fn next(&mut self) -> Duration {
         // Inversion: Devroye, Non-Uniform Random Variate Generation, Springer 1986, page 29.
         let gaps: f64 = (self.counted..self.next).map(|at| -self.uniform(at).ln()).sum();
-        self.due_ns += gaps * 1e9 / self.rate.max(1) as f64;
+        self.gaps += gaps;
         self.counted = self.next;
         self.next += u64::from(self.threads);
         self.due()
@@ -123,12 +128,71 @@ impl Arrivals {
 
     /// Returns the intended start of the thread's last operation.
     fn due(&self) -> Duration {
-        Duration::from_nanos(self.due_ns as u64)
+        Duration::from_nanos((self.rates.seconds_of(self.gaps) * 1e9) as u64)
     }
 
     /// Returns a uniform number in (0, 1] with 53 bits.
     fn uniform(&self, at: u64) -> f64 {
         ((mix(self.seed, at) >> 11) + 1) as f64 / (1_u64 << 53) as f64
+    }
+}
+
+/// Operations a second over time, of all threads together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rates {
+    /// Seconds, and the rate during them. The last rate stays.
+    steps: Vec<(f64, u64)>,
+}
+
+impl Rates {
+    /// Returns one rate.
+    pub fn constant(rate: u64) -> Self {
+        Self::along([(1, rate)])
+    }
+
+    /// Returns rates that follow each other, each for a number of seconds; the last one stays.
+    pub fn along(steps: impl IntoIterator<Item = (u64, u64)>) -> Self {
+        let steps = steps.into_iter().map(|(seconds, rate)| (seconds as f64, rate.max(1)));
+        Self { steps: steps.collect() }
+    }
+
+    /// Returns the steps: seconds, and the rate during them.
+    pub fn steps(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.steps.iter().map(|(seconds, rate)| (*seconds as u64, *rate))
+    }
+
+    /// Returns the time after which this many operations have arrived on average, in seconds.
+    pub fn seconds_of(&self, operations: f64) -> f64 {
+        let (mut left, mut passed) = (operations, 0.0);
+        let all_but_last = self.steps.len().saturating_sub(1);
+        for (seconds, rate) in &self.steps[..all_but_last] {
+            let arrive = seconds * *rate as f64;
+            if left <= arrive {
+                return passed + left / *rate as f64;
+            }
+            (left, passed) = (left - arrive, passed + seconds);
+        }
+        passed + left / self.last() as f64
+    }
+
+    /// Returns the number of operations that arrive in this many seconds on average.
+    pub fn operations_in(&self, seconds: u64) -> f64 {
+        let (mut left, mut operations) = (seconds as f64, 0.0);
+        for (during, rate) in &self.steps {
+            operations += during.min(left) * *rate as f64;
+            left -= during.min(left);
+        }
+        operations + left * self.last() as f64
+    }
+
+    /// Returns the mean rate of the steps.
+    pub fn mean(&self) -> u64 {
+        let seconds: f64 = self.steps.iter().map(|(seconds, _)| seconds).sum();
+        (self.operations_in(seconds as u64) / seconds.max(1.0)) as u64
+    }
+
+    fn last(&self) -> u64 {
+        self.steps.last().map_or(1, |(_, rate)| *rate)
     }
 }
 
@@ -269,7 +333,7 @@ impl Course {
 ///
 /// `None` if nothing was timed.
 pub fn summary<C>(crew: Vec<Stopwatch<C>>, names: &[&str]) -> Option<(Vec<Latency>, Timeline)> {
-    let rate = crew.first()?.arrivals.as_ref().map(|arrivals| arrivals.rate);
+    let rate = crew.first()?.arrivals.as_ref().map(|arrivals| arrivals.rates.mean());
     let mut kinds: Vec<_> = names.iter().map(|_| histogram()).collect();
     let mut course = Course::default();
     let stood = crew.iter().map(|stopwatch| stopwatch.stood).max().unwrap_or_default();
@@ -419,6 +483,24 @@ mod tests {
                 "{met} in tenth {tenth}"
             );
         }
+    }
+
+    #[test]
+    fn rates_change_over_time_and_the_last_one_stays() {
+        let rates = Rates::along([(2, 100), (1, 1_000), (5, 10)]);
+        let at = [(0.0, 0.0), (100.0, 1.0), (200.0, 2.0), (700.0, 2.5), (1_200.0, 3.0)];
+        for (operations, seconds) in at.into_iter().chain([(1_250.0, 8.0), (1_300.0, 13.0)]) {
+            assert_eq!(rates.seconds_of(operations), seconds);
+        }
+        let in_time = [0, 1, 2, 3, 8, 13].map(|seconds| rates.operations_in(seconds));
+        assert_eq!(in_time, [0.0, 100.0, 200.0, 1_200.0, 1_250.0, 1_300.0]);
+        assert_eq!(rates.mean(), 1_250 / 8);
+        let mut arrivals = Arrivals::along(Rates::along([(10, 1_000), (10, 100)]), 0, 1, 3);
+        let dues: Vec<_> = (0..11_000).map(|_| arrivals.next().as_secs_f64()).collect();
+        let before = dues.iter().filter(|due| **due < 10.0).count();
+        let after = dues.iter().filter(|due| (10.0..20.0).contains(*due)).count();
+        assert!((before as f64 - 10_000.0).abs() < 500.0, "{before}");
+        assert!((after as f64 - 1_000.0).abs() < 160.0, "{after}");
     }
 
     #[test]

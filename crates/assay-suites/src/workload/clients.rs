@@ -175,8 +175,8 @@ impl<'c> Client<'c> {
     fn new(clients: &'c Clients<'c>, thread: usize) -> Self {
         let of_thread = (thread, clients.threads);
         let seed = mix(clients.seed, 0);
-        let rate = clients.phase.rate;
-        let arrivals = rate.map(|rate| Arrivals::new(rate, thread, clients.threads, seed));
+        let rates = clients.phase.rates.clone();
+        let arrivals = rates.map(|rates| Arrivals::along(rates, thread, clients.threads, seed));
         Self {
             clients,
             thread,

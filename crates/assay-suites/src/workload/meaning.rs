@@ -62,8 +62,14 @@ pub fn text(spec: &Spec) -> Result<String, fmt::Error> {
         if phase.together > 1 {
             writeln!(out, "  transaction  {} operations", phase.together)?;
         }
-        if let Some(rate) = phase.rate {
-            writeln!(out, "  rate         {rate} operations a second, at random")?;
+        if let Some(rates) = &phase.rates {
+            let steps = rates.steps().map(|(seconds, rate)| format!("{rate} for {seconds} s"));
+            let steps: Vec<_> = steps.collect();
+            let rates = match steps.len() {
+                1 => rates.mean().to_string(),
+                _ => format!("{}, and on", steps.join(", ")),
+            };
+            writeln!(out, "  rate         {rates} operations a second, at random")?;
         }
         let seen;
         (model, seen) = computed(phase, model);

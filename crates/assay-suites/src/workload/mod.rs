@@ -238,11 +238,11 @@ impl Suite for Workload {
     fn paced(options: &Options) -> Paced {
         let mut paced = Paced::default();
         for phase in options.spec().map(|spec| spec.phases.as_slice()).unwrap_or_default() {
-            match (phase.until, phase.rate) {
+            match (phase.until, &phase.rates) {
                 (Until::Seconds(seconds), _) => paced.time += Duration::from_secs(seconds),
-                (Until::Operations(count), Some(rate)) => {
+                (Until::Operations(count), Some(rates)) => {
                     paced.operations += count;
-                    paced.time += Duration::from_secs_f64(count as f64 / rate as f64);
+                    paced.time += Duration::from_secs_f64(rates.seconds_of(count as f64));
                 }
                 (Until::Operations(_), None) => {}
             }

@@ -1,5 +1,6 @@
 //! What a workload is, once its file was read and checked.
 
+use assay_core::latency::Rates;
 use assay_driver::Durability;
 
 use super::choice::Choice;
@@ -104,7 +105,7 @@ pub struct Phase {
     /// The number of operations in a transaction.
     pub together: u64,
     /// Operations that arrive a second; none: an operation follows another.
-    pub rate: Option<u64>,
+    pub rates: Option<Rates>,
 }
 
 /// The end of a phase.
@@ -208,7 +209,10 @@ impl Phase {
     pub(super) fn expected_operations(&self) -> u64 {
         match self.until {
             Until::Operations(count) => count,
-            Until::Seconds(seconds) => seconds * self.rate.unwrap_or(GUESSED_RATE),
+            Until::Seconds(seconds) => match &self.rates {
+                Some(rates) => rates.operations_in(seconds) as u64,
+                None => seconds * GUESSED_RATE,
+            },
         }
     }
 }

@@ -27,7 +27,7 @@ pub(crate) struct Common {
           help_heading = MEASURING)]
     pub cpu: Vec<count::Cpus>,
     /// What writes must survive; an engine without this level runs at its weakest stronger one
-    /// [default: memory none, ramdisk process, disk periodic]
+    /// [default: what the file of a workload says; memory none, ramdisk process, disk periodic]
     #[arg(long, value_name = "LEVEL", help_heading = ENGINES)]
     pub durability: Option<DurabilityArg>,
     /// Page cache at the start of each round after filling: warm, or cold: the store is closed, its

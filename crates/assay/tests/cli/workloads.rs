@@ -85,6 +85,12 @@ fn what_is_wrong_with_a_file_is_said_with_its_place() {
         ("\"more\"", "\"load\"", "line 13, column 8: load is the name of"),
         ("[1, 2]", "[0, 2]", "line 9, column 11: threads must be between 1 and 256, each once"),
         ("transaction = 10", "transaction = 10\nthreads = 2", "line 20, column 15: a phase with"),
+        ("transaction = 10", "rate = [[1, 0]]", "line 20, column 8: rate must be \"closed\", oper"),
+        (
+            "transaction = 10",
+            "rate = \"fast\"",
+            "line 20, column 8: invalid value: string \"fast\"",
+        ),
         ("title = \"All kinds\"", "title = \"\"", "line 2, column 9: title must be a line of 1"),
         ("[records]", "[records", "line 3, column 9: unclosed table, expected `]`"),
     ] {

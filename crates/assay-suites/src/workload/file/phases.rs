@@ -1,10 +1,11 @@
 //! Checking what a file says of phases.
 
+use assay_core::latency::Rates;
 use toml::Spanned;
 
 use super::reader::{Read, Reader};
 use super::tables::{ChoiceTable, HotspotTable, Mix, PhaseTable};
-use super::words::Real;
+use super::words::{RateWord, Real};
 use crate::workload::choice::Choice;
 use crate::workload::sizes::Sizes;
 use crate::workload::spec::{
@@ -77,19 +78,24 @@ impl Reader<'_> {
             let what = "a phase with transactions has one thread, so that none is refused";
             return Err(self.fault(count.span(), what));
         }
-        let rate = match &table.rate {
-            Some(rate) => match rate.get_ref().0 {
-                None => None,
-                Some(rate @ 1..=MOST_COUNT) => Some(rate),
-                Some(_) => {
-                    let what = format!("rate must be \"closed\", or between 1 and {MOST_COUNT}");
-                    return Err(self.fault(rate.span(), what));
+        let rates = match table.rate.as_ref().map(|rate| (rate.span(), rate.get_ref())) {
+            None | Some((_, RateWord::Closed)) => None,
+            Some((span, RateWord::Steps(steps))) => {
+                let fits = |(seconds, rate): &(u64, u64)| {
+                    (1..=MOST_SECONDS).contains(seconds) && (1..=MOST_COUNT).contains(rate)
+                };
+                if steps.is_empty() || !steps.iter().all(fits) {
+                    let what = format!(
+                        "rate must be \"closed\", operations a second between 1 and {MOST_COUNT}, or \
+                         [[seconds, operations a second], …]"
+                    );
+                    return Err(self.fault(span, what));
                 }
-            },
-            None => None,
+                Some(Rates::along(steps.iter().copied()))
+            }
         };
         let choose = self.choose(table.choose.as_ref())?;
-        Ok(Phase { name: name.clone(), threads, until, mix, choose, scanned, together, rate })
+        Ok(Phase { name: name.clone(), threads, until, mix, choose, scanned, together, rates })
     }
 
     fn mix(&self, table: &Spanned<Mix>, records: &Records) -> Read<[f64; Kind::ALL.len()]> {

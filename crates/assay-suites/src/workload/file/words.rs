@@ -16,8 +16,11 @@ pub(super) struct Real(pub(super) f64);
 /// One number of threads, or a list.
 pub(super) struct ThreadsWord(pub(super) Vec<u64>);
 
-/// Operations a second; none: `"closed"`.
-pub(super) struct RateWord(pub(super) Option<u64>);
+/// `"closed"`, operations a second, or a list of seconds with the rate during them.
+pub(super) enum RateWord {
+    Closed,
+    Steps(Vec<(u64, u64)>),
+}
 
 struct NumberVisitor;
 
@@ -102,25 +105,33 @@ impl<'de> Deserialize<'de> for ThreadsWord {
 
 struct RateVisitor;
 
-impl Visitor<'_> for RateVisitor {
+impl<'de> Visitor<'de> for RateVisitor {
     type Value = RateWord;
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("\"closed\", or operations a second")
+        f.write_str("\"closed\", operations a second, or [[seconds, operations a second], …]")
     }
 
     fn visit_i64<E: de::Error>(self, number: i64) -> Result<RateWord, E> {
-        NumberVisitor.visit_i64(number).map(|number| RateWord(Some(number.0)))
+        NumberVisitor.visit_i64(number).map(|rate| RateWord::Steps(vec![(1, rate.0)]))
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<RateWord, E> {
         match text {
-            "closed" => Ok(RateWord(None)),
+            "closed" => Ok(RateWord::Closed),
             _ => NumberVisitor
                 .visit_str(text)
-                .map(|number| RateWord(Some(number.0)))
+                .map(|rate| RateWord::Steps(vec![(1, rate.0)]))
                 .map_err(|_: E| E::invalid_value(de::Unexpected::Str(text), &self)),
         }
+    }
+
+    fn visit_seq<A: de::SeqAccess<'de>>(self, mut from: A) -> Result<RateWord, A::Error> {
+        let mut steps = Vec::new();
+        while let Some((Number(seconds), Number(rate))) = from.next_element()? {
+            steps.push((seconds, rate));
+        }
+        Ok(RateWord::Steps(steps))
     }
 }
 
