@@ -52,8 +52,8 @@ struct Lane {
 #[derive(Default)]
 #[repr(align(128))]
 struct Stripe {
-    /// The least and the most words of room of open pages; 0 without one. Without the lock, both are
-    /// only hints.
+    /// The least and the most words of room of open pages; 0 without one. Without the lock, both
+    /// are only hints.
     least_room: AtomicUsize,
     most_room: AtomicUsize,
     pages: Mutex<Pages>,

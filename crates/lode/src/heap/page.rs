@@ -454,7 +454,8 @@ mod tests {
                 match op {
                     Op::Insert(size) => {
                         if page.fits(size) {
-                            let number = page.insert(Stored { bytes: &bytes(size), is_long: size % 2 == 1 });
+                            let is_long = size % 2 == 1;
+                            let number = page.insert(Stored { bytes: &bytes(size), is_long });
                             prop_assert!(model.insert(number, bytes(size)).is_none());
                             let slot = page.slot(number).expect("it is there");
                             let words = slot.at..slot.at + slot.words();

@@ -86,8 +86,8 @@ impl Reader<'_> {
                 };
                 if steps.is_empty() || !steps.iter().all(fits) {
                     let what = format!(
-                        "rate must be \"closed\", operations a second between 1 and {MOST_COUNT}, or \
-                         [[seconds, operations a second], …]"
+                        "rate must be \"closed\", operations a second between 1 and \
+                         {MOST_COUNT}, or [[seconds, operations a second], …]"
                     );
                     return Err(self.fault(span, what));
                 }
