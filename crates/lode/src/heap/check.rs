@@ -29,7 +29,8 @@ fn said(error: Error) -> String {
 
 impl Heap {
     /// Counts a record that the index has at a moment, and reads the heap's part of it into
-    /// `whole`; returns true if it exists. `front_of` returns the bytes of the key before a payload.
+    /// `whole`; returns true if it exists. `front_of` returns the bytes of the key before a
+    /// payload.
     pub(crate) fn count(
         &self,
         pager: &Pager,
