@@ -2,6 +2,7 @@
 //! another thread pushes pages out and makes checkpoints.
 
 mod accounts;
+mod crowded;
 mod filled;
 mod passing;
 mod support;
