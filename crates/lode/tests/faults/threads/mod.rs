@@ -2,7 +2,6 @@
 //! another thread pushes pages out and makes checkpoints.
 
 mod accounts;
-mod crowded;
 mod filled;
 mod passing;
 mod support;
