@@ -75,7 +75,7 @@ impl Client<'_> {
         let (lane, log) = (read(&clients.lanes[owner]), read(&clients.logs[owner]));
         let possible = match batch.operations[at].before {
             Some(state) => Possible::only(state),
-            None => Possible::of(row, (owner, &lane), &log, &self.moment(batch, at)),
+            None => Possible::of(row, owner, &lane, &log, &self.moment(batch, at)),
         };
         match outcome {
             Outcome::Done => {
@@ -114,7 +114,7 @@ impl Client<'_> {
             let Some(row) = records.row_of_rank(rank, rows) else { break };
             rank += 1;
             let owner = (row % lanes.len() as u64) as usize;
-            let possible = Possible::of(row, (owner, &lanes[owner]), &logs[owner], &moment);
+            let possible = Possible::of(row, owner, &lanes[owner], &logs[owner], &moment);
             let is_it =
                 next < found.end && records.row_of_key(batch.scanned_key(next)) == Some(row);
             if is_it {

@@ -57,19 +57,16 @@ impl<'l> Possible<'l> {
     }
 
     /// Returns the states that a record of a lane can have had, by the log of the lane's thread.
-    pub(super) fn of(row: u64, lane: (usize, &Lane), log: &'l Log, read: &Moment) -> Self {
+    pub(super) fn of(row: u64, owner: usize, lane: &Lane, log: &'l Log, read: &Moment) -> Self {
         let writes = log.of_row(row);
-        let Some(first) = writes.first() else { return Self::only(lane.1.state(row)) };
+        let Some(first) = writes.first() else { return Self::only(lane.state(row)) };
         // A thread's own operations have the order of its batch, those of others that of time.
-        let (done, begun) = match lane.0 == read.thread {
-            true => {
-                let done = writes.partition_point(|write| write.at < read.at);
-                (done, done)
-            }
-            false => (
-                writes.partition_point(|write| write.end_ns <= read.begin_ns),
-                writes.partition_point(|write| write.begin_ns <= read.end_ns),
-            ),
+        let (done, begun) = if owner == read.thread {
+            let done = writes.partition_point(|write| write.at < read.at);
+            (done, done)
+        } else {
+            let done = writes.partition_point(|write| write.end_ns <= read.begin_ns);
+            (done, writes.partition_point(|write| write.begin_ns <= read.end_ns))
         };
         let last_done = done.checked_sub(1).map_or(first.before, |last| writes[last].after);
         Self { first: last_done, then: &writes[done..begun.max(done)] }
@@ -92,13 +89,13 @@ impl<'l> Possible<'l> {
     /// Returns the possible states as messages show them.
     pub(super) fn in_words(self) -> String {
         let last = self.then.last().map_or(self.first, |write| write.after);
-        let word = |state: State| match state.is_there() {
-            true => format!("version {}", state.version()),
-            false => "absent".into(),
+        let word = |state: State| {
+            if state.is_there() { format!("version {}", state.version()) } else { "absent".into() }
         };
-        match last == self.first {
-            true => word(last),
-            false => format!("{} to {}", word(self.first), word(last)),
+        if last == self.first {
+            word(last)
+        } else {
+            format!("{} to {}", word(self.first), word(last))
         }
     }
 }
@@ -128,7 +125,7 @@ mod tests {
     fn seen(begin_ns: u64, end_ns: u64) -> (Vec<u32>, bool) {
         let (lanes, log) = written();
         let read = Moment { thread: 0, at: 0, begin_ns, end_ns };
-        let possible = Possible::of(1, (1, &lanes[1]), &log, &read);
+        let possible = Possible::of(1, 1, &lanes[1], &log, &read);
         ((0..9).filter(|version| possible.allows(*version)).collect(), possible.may_be_absent())
     }
 
@@ -149,7 +146,7 @@ mod tests {
         let (lanes, log) = written();
         for (at, version) in [(0, Some(1)), (1, Some(2)), (2, None), (3, Some(4))] {
             let read = Moment { thread: 1, at, begin_ns: 0, end_ns: 100 };
-            let possible = Possible::of(1, (1, &lanes[1]), &log, &read);
+            let possible = Possible::of(1, 1, &lanes[1], &log, &read);
             let found: Vec<_> = (0..9).filter(|version| possible.allows(*version)).collect();
             assert_eq!(found, Vec::from_iter(version));
             assert_eq!(possible.may_be_absent(), version.is_none());

@@ -173,9 +173,10 @@ impl Suite for Workload {
             model = done.model;
             // What a timed phase wrote decides what later ones find.
             let is_timed = matches!(phase.until, Until::Seconds(_));
-            let hash = match is_timed || depends_on_time {
-                false => done.timed.tape.value(),
-                true => hash_of_timed(spec, phase, of_seed),
+            let hash = if is_timed || depends_on_time {
+                hash_of_timed(spec, phase, of_seed)
+            } else {
+                done.timed.tape.value()
             };
             depends_on_time |= is_timed && phase.any(Kind::writes);
             session.keep(Measured {

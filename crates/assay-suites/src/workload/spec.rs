@@ -240,7 +240,8 @@ impl Spec {
 
     /// Returns about how many records are in the store at its fullest.
     pub(super) fn expected_rows(&self) -> u64 {
-        let (mut now, mut most) = (self.records.count, self.records.count);
+        let mut now = self.records.count;
+        let mut most = now;
         for phase in &self.phases {
             now = (now + phase.expected(Kind::Insert)).saturating_sub(phase.expected(Kind::Delete));
             most = most.max(now);

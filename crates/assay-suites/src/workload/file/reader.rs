@@ -44,11 +44,10 @@ impl Reader<'_> {
         most: u64,
     ) -> Read<u64> {
         let Number(value) = *number.get_ref();
-        match (least..=most).contains(&value) {
-            true => Ok(value),
-            false => {
-                Err(self.fault(number.span(), format!("{what} must be between {least} and {most}")))
-            }
+        if (least..=most).contains(&value) {
+            Ok(value)
+        } else {
+            Err(self.fault(number.span(), format!("{what} must be between {least} and {most}")))
         }
     }
 
@@ -195,9 +194,10 @@ impl Reader<'_> {
                 Sizes::Histogram(summed.collect())
             }
         };
-        match least <= sizes.least() && sizes.most() <= most {
-            true => Ok(sizes),
-            false => fault(format!("{what} must be between {least} and {most}")),
+        if least <= sizes.least() && sizes.most() <= most {
+            Ok(sizes)
+        } else {
+            fault(format!("{what} must be between {least} and {most}"))
         }
     }
 }
