@@ -10,7 +10,7 @@ use hashbrown::{HashMap, HashSet};
 use crate::pager::{PAGE_WORDS, PageNumber};
 
 /// Lanes: threads of different lanes insert into different pages.
-const LANES: usize = 32;
+pub(super) const LANES: usize = 32;
 
 /// Stripes: pages of different stripes are noted under different locks.
 const STRIPES: usize = 8;
