@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use program_support::{given_file, printable, whole_file};
 use serde::{Deserialize, Serialize};
 
+use crate::advice::Advice;
 use crate::doctor::Finding;
 use crate::durability::Holding;
 use crate::environment::{Build, Environment, Filesystem};
@@ -45,6 +46,9 @@ pub struct RunFile {
     /// The other build that took turns with it, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<OtherBuild>,
+    /// The question of `assay advise`, if the run answers one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advice: Option<Advice>,
     /// The machine and its state.
     pub environment: Environment,
     /// The findings of `assay doctor` at the start.
@@ -464,6 +468,7 @@ impl RunFile {
             command,
             build,
             baseline: None,
+            advice: None,
             environment,
             findings: Vec::new(),
             planned_cells,

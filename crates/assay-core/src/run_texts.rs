@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use program_support::printable;
 use serde_json::Value;
 
+use crate::advice::{Advice, Facts, LeftOut};
 use crate::doctor::Finding;
 use crate::environment::{Build, Environment};
 use crate::plan::Cell;
@@ -22,6 +23,7 @@ impl RunFile {
             command,
             build,
             baseline,
+            advice,
             environment,
             findings,
             planned_cells: _,
@@ -33,6 +35,7 @@ impl RunFile {
             path(file);
             build.iter_mut().for_each(of_build);
         }
+        advice.iter_mut().for_each(of_advice);
         of_environment(environment);
         findings.iter_mut().for_each(of_finding);
         cells.iter_mut().for_each(of_result);
@@ -51,6 +54,21 @@ impl CellResult {
 fn text(text: &mut String) {
     if let std::borrow::Cow::Owned(safe) = printable::line(text) {
         *text = safe;
+    }
+}
+
+fn of_advice(advice: &mut Advice) {
+    let Advice { title, rank: _, rate_per_second: _, limits: _, weights: _, facts, left_out } =
+        advice;
+    text(title);
+    for Facts { engine, licence, languages } in facts {
+        text(engine);
+        text(licence);
+        languages.iter_mut().for_each(text);
+    }
+    for LeftOut { engine, why } in left_out {
+        text(engine);
+        text(why);
     }
 }
 

@@ -10,6 +10,7 @@ mod canopydb;
 mod crossdb;
 #[cfg(feature = "duckdb")]
 mod duckdb;
+pub mod facts;
 #[cfg(feature = "fjall")]
 mod fjall;
 #[cfg(any(feature = "leveldb", feature = "rocksdb", feature = "tonbo"))]

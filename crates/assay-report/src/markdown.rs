@@ -4,6 +4,7 @@
 use assay_core::estimate::{Bounds, Estimate, Spread};
 use assay_core::run_file::{NO_TIME, RunFile, Status};
 
+use crate::advice::sheet::Sheet;
 use crate::blocks::{Block, Line, blocks};
 use crate::format::{bytes, duration_ns, engine, percent, quantity, rows, times, work};
 use crate::latencies::{of_trials, percentiles};
@@ -14,6 +15,7 @@ use crate::speed_up::{SpeedUp, Table};
 /// Returns a run as Markdown.
 pub fn markdown(run: &RunFile) -> String {
     let mut out = String::new();
+    advice(&mut out, run);
     for block in &blocks(run) {
         heading(&mut out, block);
         let mut legend = Legend::default();
@@ -23,6 +25,29 @@ pub fn markdown(run: &RunFile) -> String {
         below(&mut out, block, &legend);
     }
     out
+}
+
+/// Adds the conclusion, if the run answers a question.
+fn advice(out: &mut String, run: &RunFile) {
+    let Some(sheet) = Sheet::of(run) else { return };
+    *out += &format!("\n### {}\n", plain(&sheet.question.join(" · ")));
+    if sheet.rows.is_empty() {
+        *out += "\nNo engine qualifies.\n";
+    } else {
+        let figures = sheet.heads.len() - 2;
+        *out +=
+            &format!("\n| {} |\n|---|---|{}\n", sheet.heads.join(" | "), "---:|".repeat(figures));
+        for row in &sheet.rows {
+            let cells: Vec<_> = row.iter().map(|cell| plain(cell)).collect();
+            *out += &format!("| {} |\n", cells.join(" | "));
+        }
+        *out += "\n";
+    }
+    let facts = sheet.facts.iter().map(|facts| facts.join(" · "));
+    let out_of = sheet.out.iter().map(|out| format!("does not qualify: {out}"));
+    for line in sheet.sentences.iter().cloned().chain(facts).chain(out_of) {
+        *out += &format!("- {}\n", plain(&line));
+    }
 }
 
 fn heading(out: &mut String, block: &Block<'_>) {

@@ -50,6 +50,7 @@ fn carry_out(command: Command) -> Outcome {
             None => commands::tour::tour(&args.tour),
         },
         Command::Plan(args) => commands::plan::plan(&args),
+        Command::Advise(args) => commands::advise::advise(&args),
         Command::Verify(args) => commands::verify::verify(&args),
         Command::Crash(args) => commands::crash::crash(&args),
         Command::Doctor(args) => commands::doctor::doctor(&args),

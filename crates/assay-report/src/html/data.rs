@@ -12,6 +12,7 @@ use serde::Serialize;
 use super::facts::RunFacts;
 use super::lines::{LineData, MarkData, is_not, of_run};
 use super::{About, Part};
+use crate::advice::sheet::Sheet;
 use crate::marks::{Mark, Marked};
 use crate::palette::{Look, MARKS, ON_DARK, ON_WHITE, looks};
 
@@ -30,6 +31,8 @@ pub(crate) struct PageData {
     pub(crate) texts: Vec<String>,
     pub(crate) lines: Vec<LineData>,
     charts: Vec<ChartData>,
+    /// The conclusions of runs that answer a question.
+    advice: Vec<Sheet>,
 }
 
 impl PageData {
@@ -184,6 +187,7 @@ pub(crate) fn of(parts: &[Part], about: About<'_>) -> PageData {
         marks: Mark::ALL.map(MarkFacts::of),
         texts: places.text_data,
         lines,
+        advice: parts.iter().filter_map(|part| Sheet::of(&part.run)).collect(),
     }
 }
 

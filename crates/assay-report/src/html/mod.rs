@@ -21,7 +21,7 @@ const STYLES: [&str; 4] = [
 ];
 
 /// The scripts, each after those that it uses: together they are one module.
-const SCRIPTS: [&str; 13] = [
+const SCRIPTS: [&str; 14] = [
     include_str!("page/dom.js"),
     include_str!("page/format.js"),
     include_str!("page/model.js"),
@@ -34,6 +34,7 @@ const SCRIPTS: [&str; 13] = [
     include_str!("page/curves.js"),
     include_str!("page/questions.js"),
     include_str!("page/sections.js"),
+    include_str!("page/advice.js"),
     include_str!("page/main.js"),
 ];
 

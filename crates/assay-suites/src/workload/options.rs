@@ -67,6 +67,30 @@ impl Text {
     pub fn spec(&self) -> &Spec {
         &self.spec
     }
+
+    /// Returns the text with another rate in each phase: operations a second; none: an operation
+    /// follows another.
+    ///
+    /// # Errors
+    /// If no file can ask for that rate.
+    pub fn at_rate(&self, per_second: Option<u64>) -> Result<Self, String> {
+        let said = "a text that was read before";
+        let mut file: toml::Table = self.text.parse().expect(said);
+        let rate = match per_second {
+            Some(rate) => i64::try_from(rate).map_or(toml::Value::Integer(i64::MAX), Into::into),
+            None => "closed".into(),
+        };
+        let phases = file.get_mut("phase").and_then(toml::Value::as_array_mut).expect(said);
+        for phase in phases.iter_mut().filter_map(toml::Value::as_table_mut) {
+            phase.insert("rate".into(), rate.clone());
+        }
+        Self::read(&file.to_string())
+    }
+
+    /// Returns the options of the cells that do what the file says.
+    pub fn options(&self, threads: Vec<Threads>) -> Options {
+        Options { path: None, file: None, spec: Some(self.clone()), threads }
+    }
 }
 
 impl Serialize for Text {

@@ -69,6 +69,24 @@ pub(crate) fn parse_time(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// Reads a latency: a number with `us`, `ms` or `s` behind it.
+pub(crate) fn parse_latency(text: &str) -> Result<Duration, String> {
+    let refused = "not a latency; write a number with us, ms or s behind it, such as 5ms";
+    let at = text.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or(refused)?;
+    let (number, unit) = text.split_at(at);
+    let unit_s = match unit {
+        "us" | "µs" => 1e-6,
+        "ms" => 1e-3,
+        "s" => 1.0,
+        _ => return Err(refused.into()),
+    };
+    match number.parse::<f64>().map(|number| number * unit_s) {
+        Ok(seconds) if (1e-6..=3600.0).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
+        Ok(_) => Err("must be from 1us to 3600s".into()),
+        Err(_) => Err(refused.into()),
+    }
+}
+
 /// Some thirty years, which can be added to any time.
 const MOST_SECONDS: u64 = 1_000_000_000;
 
@@ -110,6 +128,17 @@ mod tests {
         assert_eq!(parse_time("2h"), Ok(Duration::from_secs(7200)));
         for text in ["", "30", "m", "0m", "-1m", "1.5h", "1d", "1é", "9999999999h"] {
             assert!(parse_time(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn latencies_have_a_unit() {
+        assert_eq!(parse_latency("5ms"), Ok(Duration::from_millis(5)));
+        assert_eq!(parse_latency("0.5s"), Ok(Duration::from_millis(500)));
+        assert_eq!(parse_latency("250us"), Ok(Duration::from_micros(250)));
+        assert_eq!(parse_latency("250µs"), Ok(Duration::from_micros(250)));
+        for text in ["", "5", "ms", "0ms", "-1ms", "1h", "1.2.3s", "1e9s", "5000s", "NaNs"] {
+            assert!(parse_latency(text).is_err(), "{text}");
         }
     }
 }

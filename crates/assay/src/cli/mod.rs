@@ -2,6 +2,7 @@
 //! commands in this file, the options of the suites in `suites`, the words that options take in
 //! `values`. `reading` reads a line of it.
 
+mod advise;
 pub(crate) mod count;
 mod help;
 mod internal;
@@ -23,6 +24,7 @@ use clap_complete::Shell;
 
 use help::{OUTPUT, PLUGINS};
 
+pub(crate) use advise::{AdviseArgs, RankArg, SurvivesArg};
 pub(crate) use internal::Internal;
 pub(crate) use look::{Look, width};
 pub(crate) use memory::{CacheArg, Memory};
@@ -67,6 +69,8 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     /// Run a plan of suites; resumes if it was interrupted
     Plan(PlanArgs),
+    /// Find the engine for a workload: measure until engines can be told apart
+    Advise(Box<AdviseArgs>),
     /// Check that drivers do every operation right
     Verify(VerifyArgs),
     /// Kill engines and cut the power, and check what survived

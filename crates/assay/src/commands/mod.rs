@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub(crate) mod advise;
 pub(crate) mod compare;
 pub(crate) mod crash;
 pub(crate) mod doctor;

@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use assay_core::run_file::RunFile;
+use assay_report::advice;
 use program_support::exit::Outcome;
 use program_support::output::{print, print_styled, say};
 
-use crate::cli::Look;
+use crate::cli::{self, Look};
 use crate::output::charts;
 
 /// Prints the run of a file as the projects of its suites do.
@@ -45,9 +46,16 @@ pub(crate) fn say_notes(run: &RunFile) {
     notes.iter().for_each(|note| say(note));
 }
 
-/// Prints the default view.
+/// Prints the default view: the conclusion of a run that answers a question, then its tables.
 pub(crate) fn show_table(run: &RunFile, look: &Look) -> Outcome {
+    show_advice(run)?;
     print_styled(&assay_report::table::render(run, look.view()))
+}
+
+/// Prints the conclusion of a run that answers a question.
+pub(crate) fn show_advice(run: &RunFile) -> Outcome {
+    let text = advice::render(run, cli::width()).expect("text can be written to memory");
+    if text.is_empty() { Ok(()) } else { print(&format!("\n{text}")) }
 }
 
 /// Returns the line that names a run file.

@@ -88,6 +88,7 @@ function open() {
   unknown = [];
 }
 
+drawAdvice();
 open();
 addEventListener("hashchange", open);
 addEventListener("resize", fitScroll);

@@ -1,0 +1,143 @@
+//! The figures of an engine in each trial of a run that answers a question: of a cell in which an
+//! operation follows another, and of one in which operations arrive at a rate, if there is one.
+
+use std::collections::BTreeMap;
+
+use assay_core::advice::{Advice, Rank};
+use assay_core::run_file::{CellResult, Measurement, Phase};
+use assay_core::stats::median;
+
+/// The phase that fills the store.
+const FILLING: &str = "load";
+
+const GIB: f64 = (1u64 << 30) as f64;
+
+/// The figures of an engine in a trial.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Figures {
+    /// Operations a second over all phases, as many as the engine can do.
+    pub throughput: Option<f64>,
+    /// Processor seconds of an operation, without those of the instrument.
+    pub processor_s: Option<f64>,
+    /// Memory, without the instrument's part.
+    pub memory_bytes: Option<f64>,
+    /// Files of the store at their fullest.
+    pub disk_bytes: Option<f64>,
+    /// The worst 99.9th percentile of a phase and a kind of operation, at the rate if there is one.
+    pub p999_ns: Option<f64>,
+    /// The least share of the offered operations that a phase did in time; none without a rate.
+    pub kept_up: Option<f64>,
+}
+
+impl Figures {
+    /// Returns the processors that the rate takes; none if there is no figure. Without a rate it is
+    /// the engine's own throughput.
+    pub fn processors(&self, advice: &Advice) -> Option<f64> {
+        Some(self.processor_s? * advice.rate_per_second.or(self.throughput)?)
+    }
+
+    /// Returns the figure by which engines are ranked, of which less is better.
+    pub(super) fn ranked(&self, advice: &Advice) -> Option<f64> {
+        match advice.rank {
+            Rank::Cost => self.cost(advice),
+            Rank::Throughput => self.throughput.map(|rate| 1.0 / rate),
+            Rank::Latency => self.p999_ns,
+            Rank::Memory => self.memory_bytes,
+            Rank::Disk => self.disk_bytes,
+        }
+        .filter(|figure| *figure > 0.0)
+    }
+
+    /// Returns the cost in processors.
+    fn cost(&self, advice: &Advice) -> Option<f64> {
+        let memory = self.memory_bytes? / GIB * advice.weights.memory;
+        let disk = self.disk_bytes.unwrap_or(0.0) / GIB * advice.weights.disk;
+        Some(self.processors(advice)? + memory + disk)
+    }
+
+    /// Returns the median of each figure.
+    pub(super) fn median<'f>(trials: impl Iterator<Item = &'f Self> + Clone) -> Self {
+        let of = |figure: fn(&Self) -> Option<f64>| {
+            median(&trials.clone().filter_map(figure).collect::<Vec<_>>())
+        };
+        Self {
+            throughput: of(|figures| figures.throughput),
+            processor_s: of(|figures| figures.processor_s),
+            memory_bytes: of(|figures| figures.memory_bytes),
+            disk_bytes: of(|figures| figures.disk_bytes),
+            p999_ns: of(|figures| figures.p999_ns),
+            kept_up: of(|figures| figures.kept_up),
+        }
+    }
+}
+
+/// Returns the figures by trial, from an engine's results. `instrument_s` is the processor time of
+/// an operation that the instrument takes itself.
+pub(super) fn by_trial(results: &[&CellResult], instrument_s: f64) -> BTreeMap<u32, Figures> {
+    let mut trials: BTreeMap<u32, Vec<&Measurement>> = BTreeMap::new();
+    for result in results {
+        trials.entry(result.cell.trial).or_default().push(&result.measurement);
+    }
+    trials.into_iter().map(|(trial, cells)| (trial, of_trial(&cells, instrument_s))).collect()
+}
+
+fn of_trial(cells: &[&Measurement], instrument_s: f64) -> Figures {
+    let is_paced = |cell: &&&Measurement| phases(cell).any(|phase| in_time(phase).is_some());
+    let paced = cells.iter().find(is_paced);
+    let closed = cells.iter().find(|cell| !is_paced(cell));
+    let most = |of: fn(&Measurement) -> Option<u64>| {
+        cells.iter().filter_map(|cell| of(cell)).max().map(|bytes| bytes as f64)
+    };
+    let at_rate = || paced.or(closed).into_iter().flat_map(|cell| phases(cell));
+    Figures {
+        throughput: closed.and_then(|cell| throughput(cell)),
+        processor_s: closed
+            .and_then(|cell| processor_s(cell))
+            .map(|seconds| (seconds - instrument_s).max(0.0)),
+        memory_bytes: most(|cell| {
+            let used = &cell.resources;
+            Some(used.peak_rss_bytes.saturating_sub(used.rss_before_open_bytes))
+        }),
+        disk_bytes: most(|cell| {
+            let used = &cell.resources;
+            used.store_peak_bytes.max(used.store_closed_bytes)
+        }),
+        p999_ns: at_rate()
+            .flat_map(|phase| &phase.latencies)
+            .map(|latency| latency.p999_ns as f64)
+            .max_by(f64::total_cmp),
+        kept_up: at_rate().filter_map(in_time).min_by(f64::total_cmp),
+    }
+}
+
+/// Returns the phases after the filling.
+fn phases(cell: &Measurement) -> impl Iterator<Item = &Phase> {
+    cell.phases.iter().filter(|phase| phase.name != FILLING)
+}
+
+/// Returns the share of the operations that a phase did while they arrived; none if it waited for
+/// each of them.
+fn in_time(phase: &Phase) -> Option<f64> {
+    let timeline = phase.timeline.as_ref()?;
+    Some((timeline.offered_ns? as f64 / timeline.time_ns.max(1) as f64).min(1.0))
+}
+
+/// Returns the operations a second over all phases after the filling.
+fn throughput(cell: &Measurement) -> Option<f64> {
+    let rounds = || phases(cell).flat_map(|phase| &phase.rounds);
+    let operations: u64 = rounds().map(|round| round.operations).sum();
+    let time_ns: u64 = rounds().map(|round| round.time_ns).sum();
+    (operations > 0 && time_ns > 0).then(|| operations as f64 * 1e9 / time_ns as f64)
+}
+
+/// Returns the processor seconds of an operation over all phases after the filling.
+pub(super) fn processor_s(cell: &Measurement) -> Option<f64> {
+    let mut operations = 0.0;
+    let mut seconds = 0.0;
+    for phase in phases(cell) {
+        let of_phase = phase.rounds.iter().map(|round| round.operations as f64).sum::<f64>();
+        operations += of_phase;
+        seconds += of_phase / phase.operations_per_cpu_second()?;
+    }
+    (operations > 0.0).then(|| seconds / operations)
+}

@@ -1,0 +1,218 @@
+//! The words and figures of a conclusion, which all views share.
+
+use assay_core::advice::{Advice, Facts, Rank};
+use assay_core::estimate::TRIALS_LEAST;
+use assay_core::run_file::RunFile;
+use assay_driver::{Durability, binary_size};
+use serde::Serialize;
+
+use super::{ALIKE, Found, Place, Step, Verdict, verdict};
+use crate::format::{bytes, duration_ns, percent, quantity};
+
+/// A conclusion in words.
+#[derive(Debug, Serialize)]
+pub(crate) struct Sheet {
+    /// The question, in parts.
+    pub(crate) question: Vec<String>,
+    /// The heads of the columns: the place, the engine, figures.
+    pub(crate) heads: Vec<&'static str>,
+    /// A row for each engine that qualifies, best first.
+    pub(crate) rows: Vec<Vec<String>>,
+    /// The meaning of the table, a sentence each.
+    pub(crate) sentences: Vec<String>,
+    /// The facts about each engine that qualifies, in parts.
+    pub(crate) facts: Vec<Vec<String>>,
+    /// The engines that do not qualify, each with the reason.
+    pub(crate) out: Vec<String>,
+}
+
+/// The heads after the figure by which engines are ranked.
+const HEADS: [&str; 5] = ["processors", "memory", "disk", "p99.9", "operations/s"];
+
+/// The heads of the cost.
+const COST: [&str; 2] = ["cost", "95 %"];
+
+impl Sheet {
+    /// Returns the conclusion of a run; none if the run answers no question.
+    pub(crate) fn of(run: &RunFile) -> Option<Self> {
+        let advice = run.advice.as_ref()?;
+        let verdict = verdict(run)?;
+        let costs: &[_] = if advice.rank == Rank::Cost { &COST } else { &[] };
+        let heads = ["", "engine"].into_iter().chain(costs.iter().copied()).chain(HEADS);
+        let places = verdict.ranked.iter().zip(ranks(&verdict));
+        Some(Self {
+            question: question(run, advice),
+            heads: heads.collect(),
+            rows: places.map(|(place, rank)| row(advice, place, rank)).collect(),
+            sentences: sentences(advice, &verdict),
+            facts: verdict.ranked.iter().map(|place| facts(advice, place)).collect(),
+            out: verdict.out.iter().map(|out| format!("{}: {}", out.engine, out.why)).collect(),
+        })
+    }
+}
+
+/// Returns the row of an engine.
+fn row(advice: &Advice, place: &Place, rank: String) -> Vec<String> {
+    let mut row = vec![rank, place.engine.clone()];
+    if advice.rank == Rank::Cost {
+        let interval = place.ranked.interval();
+        row.push(small(place.ranked.value));
+        row.push(
+            interval.map_or_else(dash, |bounds| {
+                format!("{}–{}", small(bounds.low), small(bounds.high))
+            }),
+        );
+    }
+    let figures = &place.figures;
+    let rest = [
+        figures.processors(advice).map(small),
+        figures.memory_bytes.map(|found| bytes(found as u64)),
+        figures.disk_bytes.map(|found| bytes(found as u64)),
+        figures.p999_ns.map(|ns| duration_ns(ns as u64)),
+        figures.throughput.map(quantity),
+    ];
+    row.extend(rest.map(|text| text.unwrap_or_else(dash)));
+    row
+}
+
+/// Returns what was asked.
+fn question(run: &RunFile, advice: &Advice) -> Vec<String> {
+    let mut parts = vec![format!("Advice for {}", advice.title)];
+    if let Some(cell) = run.results().next().map(|result| &result.cell) {
+        parts.push(format!("on {}", cell.storage));
+        parts.push(survives(cell.durability_wanted).into());
+        parts.push(match cell.threads {
+            1 => "1 thread".into(),
+            threads => format!("{threads} threads"),
+        });
+    }
+    if let Some(rate) = advice.rate_per_second {
+        parts.push(format!("{} operations a second", quantity(rate)));
+    }
+    let limits = &advice.limits;
+    let at_most = |what: &str, bytes: u64| format!("{what} at most {}", binary_size(bytes));
+    parts.extend(limits.memory_bytes.map(|bytes| at_most("memory", bytes)));
+    parts.extend(limits.disk_bytes.map(|bytes| at_most("disk", bytes)));
+    parts.extend(limits.p999_ns.map(|ns| format!("p99.9 at most {}", duration_ns(ns))));
+    parts
+}
+
+fn survives(level: Durability) -> &'static str {
+    match level {
+        Durability::None => "nothing has to survive",
+        Durability::Process => "survives a killed process",
+        Durability::Periodic => "survives a power cut but for the last moment",
+        Durability::Commit => "survives a power cut",
+    }
+}
+
+/// Returns the name of the quantity by which engines are ranked.
+fn ranked_by(rank: Rank) -> &'static str {
+    match rank {
+        Rank::Cost => "cost",
+        Rank::Throughput => "throughput",
+        Rank::Latency => "p99.9",
+        Rank::Memory => "memory",
+        Rank::Disk => "disk",
+    }
+}
+
+fn dash() -> String {
+    "–".into()
+}
+
+/// Returns a number of processors.
+fn small(processors: f64) -> String {
+    match processors {
+        many if many >= 9.995 => format!("{many:.1}"),
+        some if some >= 0.0995 => format!("{some:.2}"),
+        few => format!("{few:.4}"),
+    }
+}
+
+/// Returns the place of each engine: `2=` for those that cannot be told apart.
+fn ranks(verdict: &Verdict) -> Vec<String> {
+    let mut ranks = Vec::new();
+    let mut rank = 1;
+    for (at, place) in verdict.ranked.iter().enumerate() {
+        let is_apart = |step: &Option<Step>| step.is_some_and(|step| step.found == Found::Worse);
+        let starts = at == 0 || is_apart(&verdict.ranked[at - 1].next);
+        if starts {
+            rank = at + 1;
+        }
+        let is_shared = !starts || (place.next.is_some() && !is_apart(&place.next));
+        ranks.push(if is_shared { format!("{rank}=") } else { rank.to_string() });
+    }
+    ranks
+}
+
+/// Returns what the table means, a sentence a line.
+fn sentences(advice: &Advice, verdict: &Verdict) -> Vec<String> {
+    let mut said = Vec::new();
+    let is_tested = |step: &Step| step.ratio.test.is_some();
+    let steps = || verdict.ranked.iter().filter_map(|place| place.next.as_ref());
+    if verdict.ranked.len() > 1 && !steps().any(is_tested) {
+        said.push(format!(
+            "no engine has the {TRIALS_LEAST} trials that can tell it from another, so the order \
+             is a guess; more time gives more trials"
+        ));
+    }
+    let pairs = verdict.ranked.iter().zip(verdict.ranked.iter().skip(1));
+    for (place, next) in pairs.filter(|_| steps().any(is_tested)) {
+        let Some(step) = place.next else { continue };
+        let of = ranked_by(advice.rank);
+        let interval = step.ratio.test.map(|test| {
+            format!(
+                " (ratio {:.3}, 95 % {:.3}–{:.3})",
+                step.ratio.value, test.interval.low, test.interval.high
+            )
+        });
+        let interval =
+            interval.unwrap_or_else(|| format!(" ({} trials)", place.trials.min(next.trials)));
+        match step.found {
+            Found::Worse => {}
+            Found::Alike => said.push(format!(
+                "{} and {} differ by less than {} in {of}{interval}",
+                place.engine,
+                next.engine,
+                percent(ALIKE)
+            )),
+            Found::CannotTell => said.push(format!(
+                "cannot tell {} from {} by {of}{interval}",
+                place.engine, next.engine
+            )),
+        }
+    }
+    for place in verdict.ranked.iter().filter(|place| place.is_open) {
+        said.push(format!(
+            "{} missed a limit in {} trials, too few to leave it out",
+            place.engine, place.trials
+        ));
+    }
+    said.push(match advice.rank {
+        Rank::Cost => format!(
+            "cost: processors{}, less the instrument's own; a GiB of memory counts as {} \
+             processors, a GiB on disk as {}",
+            match advice.rate_per_second {
+                Some(_) => " at that rate",
+                None => " at the engine's own throughput",
+            },
+            advice.weights.memory,
+            advice.weights.disk
+        ),
+        rank => format!("ranked by {}", ranked_by(rank)),
+    });
+    if verdict.ranked.iter().any(|place| place.is_own) {
+        said.push("lode is by the authors of this instrument; --without lode leaves it out".into());
+    }
+    said
+}
+
+/// Returns what is known of an engine besides figures.
+fn facts(advice: &Advice, place: &Place) -> Vec<String> {
+    let known = advice.facts.iter().find(|facts| facts.engine == place.id);
+    let version = Some(format!("{} {}", place.engine, place.version));
+    let licence = known.map(|facts| facts.licence.clone());
+    let languages = known.map(|facts: &Facts| format!("for {}", facts.languages.join(", ")));
+    [version, licence, languages].into_iter().flatten().collect()
+}

@@ -1,0 +1,25 @@
+// The conclusions of runs that answer a question: which engines qualify, in which order.
+
+/** Draws the conclusions; the switches of the page leave them as they are. */
+function drawAdvice() {
+  byId("advice").replaceChildren(...DATA.advice.map(conclusion));
+}
+
+function conclusion({ question, heads, rows, sentences, facts, out }, at) {
+  const [title, ...asked] = question;
+  const id = `advice-${at}`;
+  const list = (lines) => el("ul", {}, ...lines.map((line) => el("li", {}, name(line))));
+  return el(
+    "section",
+    { class: "advice", "aria-labelledby": id },
+    el("h2", { id }, name(title)),
+    el("p", { class: "facts" }, name(asked.join(" · "))),
+    rows.length
+      ? plainTable(title, heads, rows, 2)
+      : el("p", { class: "note" }, "No engine qualifies."),
+    el("p", { class: "note" }, name(rows.length ? sentences.join(". ") + "." : "")),
+    out.length ? el("h3", {}, "Do not qualify") : "",
+    out.length ? list(out) : "",
+    facts.length ? el("details", {}, el("summary", {}, "versions, licences, languages"), list(facts.map((parts) => parts.join(" · ")))) : "",
+  );
+}

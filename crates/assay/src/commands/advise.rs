@@ -1,0 +1,243 @@
+//! `assay advise`
+
+use std::path::Path;
+use std::time::Duration;
+
+use assay_core::advice::{Advice, Facts, LeftOut, Limits, Rank, Weights};
+use assay_core::run_file::RunFile;
+use assay_drivers::facts;
+use assay_report::advice::{MOST_TRIALS, Verdict, verdict};
+use assay_suites::workload::{self, Text};
+use program_support::exit::{Failure, Outcome};
+use program_support::interrupt::Interrupt;
+use program_support::output::{print, say};
+
+use crate::cli::{self, AdviseArgs, StorageArg};
+use crate::crash::VERDICTS_FILE;
+use crate::files;
+use crate::output::page;
+use crate::output::progress::Display;
+use crate::output::results::show_advice;
+use crate::planning::estimate::{Estimate, rough};
+use crate::planning::store_dirs::StoreDirs;
+use crate::planning::{self, Planned, Setting, Workload};
+use crate::running::executor::{Execution, examine, new_run};
+use crate::running::run_place::RunPlace;
+use crate::running::start::Start;
+use crate::running::time_budget::TimeBudget;
+use crate::worker::memory_group::MemoryGroup;
+
+/// The options with which a run takes less time.
+const SHORTER: &str = "fewer operations in the file, or --for";
+
+/// Measures a workload until engines can be told apart, and prints the conclusion.
+pub(crate) fn advise(args: &AdviseArgs) -> Outcome {
+    let interrupt = Interrupt::noted();
+    let question = Question::of(args)?;
+    let modes = StorageArg::modes(&[args.storage]);
+    let [storage] = modes[..] else {
+        return Err(Failure::Usage(
+            "--storage all: engines are ranked in one storage mode; name one".into(),
+        ));
+    };
+    if let Some(path) = &args.common.output {
+        RunPlace::check(path)?;
+    }
+    let Question { mut setting, workloads, mut advice } = question;
+    let rank = advice.rank;
+    let store_dirs = StoreDirs::prepare(&modes, args.common.dir.as_deref())?;
+    let mut plan = planning::plan(&setting, &workloads, &[storage], 1, &store_dirs)?;
+    for engine in &setting.engines {
+        let id = engine.profile().id;
+        advice.facts.extend(facts::facts(id).map(|known| Facts {
+            engine: id.into(),
+            licence: known.licence.into(),
+            languages: known.languages.iter().map(ToString::to_string).collect(),
+        }));
+    }
+    let mut run = new_run(plan.len());
+    run.advice = Some(advice);
+    let place = RunPlace::of(args.common.output.as_deref(), "advice", run.created)?;
+    let sync = examine(&mut run, &store_dirs, &plan);
+    let start =
+        Start { quiet: args.quiet, yes: args.common.yes, shorter: SHORTER, interrupt: &interrupt };
+    start.announce(&plan, &run, sync)?;
+    if !args.quiet {
+        say(&format!("at most {} in all", rough(args.limit)));
+    }
+    let estimate = Estimate::of_earlier_runs(Path::new(files::RUNS_FOLDER), &run);
+    let time_budget = TimeBudget::lasting(Some(args.limit), estimate);
+    let mut trial = 1;
+    let result = loop {
+        let mut display = Display::new(plan.len(), args.quiet);
+        if trial == 1 {
+            store_dirs.warnings.iter().for_each(|warning| display.say(&format!("note: {warning}")));
+        }
+        let result = Execution {
+            timeout: args.common.timeout.map(Duration::from_secs),
+            baseline: None,
+            interrupt: &interrupt,
+            time_budget: &time_budget,
+            path: place.path(),
+            verdicts: Path::new(VERDICTS_FILE),
+            display: &mut display,
+            each: &mut |_| Ok(()),
+        }
+        .carry_out(plan, &mut run);
+        match result {
+            // The conclusion says why an engine does not qualify.
+            Ok(()) | Err(Failure::Wrong(_)) => {}
+            other => break other,
+        }
+        if time_budget.is_spent() || trial == MOST_TRIALS {
+            break Ok(());
+        }
+        let verdict = verdict(&run).expect("the run answers a question");
+        let undecided = verdict.undecided();
+        setting.engines.retain(|engine| undecided.contains(&engine.profile().id));
+        if setting.engines.is_empty() {
+            break Ok(());
+        }
+        trial += 1;
+        plan = planning::trial(&setting, &workloads, &[storage], trial, &store_dirs);
+        plan.retain(|planned| tells_more(planned, &workloads, &verdict, rank));
+        run.planned_cells += plan.len();
+    };
+    conclude(args, &mut run, &place, time_budget.is_spent())?;
+    result
+}
+
+/// Returns true if a further trial of a cell can change the conclusion: of the cells at a rate, only
+/// those of engines that may miss a limit, unless engines are ranked by what those cells show.
+fn tells_more(planned: &Planned, workloads: &[Workload], verdict: &Verdict, rank: Rank) -> bool {
+    let is_paced = workloads.len() > 1 && planned.cell.variant == workloads[1].variant;
+    let is_open = verdict.open().contains(&planned.cell.engine.id.as_str());
+    match rank {
+        Rank::Latency => is_paced || workloads.len() == 1 || is_open,
+        _ => !is_paced || is_open,
+    }
+}
+
+/// Prints the conclusion, and writes the page next to the run file.
+fn conclude(args: &AdviseArgs, run: &mut RunFile, place: &RunPlace, is_spent: bool) -> Outcome {
+    if run.cells.is_empty() {
+        return Ok(());
+    }
+    let path = place.path();
+    if is_spent {
+        // The plan was as long as the time.
+        run.planned_cells = run.cells.len();
+        run.save(path).map_err(|e| Failure::Refused(e.to_string()))?;
+        say("note: the time is over; a longer --for tells more engines apart");
+    }
+    let run = run.clone().printable();
+    show_advice(&run)?;
+    if place.is_written() {
+        let page = path.with_extension("html");
+        if page != path {
+            page::write(&[path.to_path_buf()], &page)?;
+        }
+        if !args.quiet {
+            print(&format!(
+                "\n page: {}\n run file: {} (assay show, report, compare)\n",
+                page.display(),
+                path.display()
+            ))?;
+        }
+    }
+    match verdict(&run) {
+        Some(verdict) if verdict.ranked.is_empty() => {
+            Err(Failure::Regression("no engine qualifies".into()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The engines, the work and the question.
+struct Question {
+    setting: Setting,
+    workloads: Vec<Workload>,
+    advice: Advice,
+}
+
+impl Question {
+    fn of(args: &AdviseArgs) -> Outcome<Self> {
+        let text = Text::of_file(&args.file)?;
+        let closed = text.at_rate(None);
+        let paced = match args.rate {
+            Some(rate) => Some(
+                text.at_rate(Some(rate))
+                    .map_err(|why| Failure::Usage(format!("--rate {rate}: {why}")))?,
+            ),
+            None => text.spec().phases.iter().any(|phase| phase.rates.is_some()).then_some(text),
+        };
+        let rate_per_second = args.rate.map(|rate| rate as f64).or_else(|| {
+            let rates =
+                paced.as_ref()?.spec().phases.iter().filter_map(|phase| phase.rates.as_ref());
+            rates.map(|rates| rates.mean() as f64).reduce(f64::max)
+        });
+        let closed = closed.expect("a file may say that operations follow each other");
+        let title = closed.spec().title.clone();
+        let mut workloads = Vec::new();
+        for text in [Some(closed), paced].into_iter().flatten() {
+            let options = text.options(args.threads());
+            let of_text = Workload::all::<workload::Workload>(&options)?;
+            // Of a file's list of threads, the most.
+            workloads.extend(of_text.into_iter().max_by_key(|workload| workload.threads));
+        }
+        let mut common = args.common.clone();
+        if let Some(limit) = args.memory {
+            match MemoryGroup::check(limit) {
+                Ok(()) => common.memory.cgroup = Some(limit),
+                Err(why) => say(&format!(
+                    "note: --memory is compared with what an engine takes, and not enforced: {}",
+                    why.line().unwrap_or_default()
+                )),
+            }
+        }
+        let mut setting = Setting::new(&common, None)?;
+        setting.wanted = args.survives.map(cli::SurvivesArg::level).or(setting.wanted);
+        // Engines that cannot do it are named with the reason.
+        setting.named = true;
+        let mut left_out = Vec::new();
+        for name in &args.without {
+            if !setting.engines.iter().any(|engine| engine.profile().id == name) {
+                return Err(Failure::Usage(format!("--without {name}: it is not measured anyway")));
+            }
+        }
+        setting.engines.retain(|engine| {
+            let id = engine.profile().id;
+            let why = why_not(id, args);
+            left_out.extend(why.map(|why| LeftOut { engine: id.into(), why }));
+            !args.without.iter().any(|name| name == id) && why_not(id, args).is_none()
+        });
+        let rank = args.rank.map(cli::RankArg::rank);
+        let advice = Advice {
+            title,
+            rank: rank.unwrap_or(match rate_per_second {
+                Some(_) => Rank::Cost,
+                None => Rank::Throughput,
+            }),
+            rate_per_second,
+            limits: Limits {
+                memory_bytes: args.memory,
+                disk_bytes: args.disk,
+                p999_ns: args.p999.map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)),
+            },
+            weights: Weights { memory: args.memory_weight, disk: args.disk_weight },
+            facts: Vec::new(),
+            left_out,
+        };
+        Ok(Self { setting, workloads, advice })
+    }
+}
+
+/// Returns why an engine is not measured at all.
+fn why_not(id: &str, args: &AdviseArgs) -> Option<String> {
+    let language = args.language.as_ref()?;
+    match facts::facts(id) {
+        Some(known) if known.languages.contains(&language.as_str()) => None,
+        Some(known) => Some(format!("is for {}, not for {language}", known.languages.join(", "))),
+        None => Some(format!("it is not known if {language} can use it")),
+    }
+}
