@@ -6,7 +6,7 @@
 pub struct Facts {
     /// The engine's id.
     pub engine: &'static str,
-    /// The licence, as SPDX writes it.
+    /// The licence, as SPDX writes it where it does.
     pub licence: &'static str,
     /// The languages of programs that can use the engine: those of its authors and of kept bindings,
     /// its own first.
@@ -23,7 +23,7 @@ macro_rules! and_many {
 /// Facts about every engine whose data outlive a process, or can.
 const ALL: &[Facts] = &[
     Facts { engine: "lode", licence: "MIT OR Apache-2.0", languages: &["rust"] },
-    Facts { engine: "sqlite", licence: "blessing", languages: and_many!["c", "c++"] },
+    Facts { engine: "sqlite", licence: "public domain", languages: and_many!["c", "c++"] },
     Facts { engine: "duckdb", licence: "MIT", languages: and_many!["c++", "c"] },
     Facts {
         engine: "lmdb",

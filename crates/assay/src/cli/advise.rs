@@ -90,11 +90,14 @@ impl AdviseArgs {
 pub(crate) enum SurvivesArg {
     #[value(name = "nothing")]
     Nothing,
-    #[value(name = "killed process")]
+    #[value(name = "killed process", alias = "killed-process")]
     KilledProcess,
-    #[value(name = "power cut but for the last moment")]
+    #[value(
+        name = "power cut but for the last moment",
+        alias = "power-cut-but-for-the-last-moment"
+    )]
     PowerCutButForTheLastMoment,
-    #[value(name = "power cut")]
+    #[value(name = "power cut", alias = "power-cut")]
     PowerCut,
 }
 

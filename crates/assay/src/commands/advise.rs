@@ -205,11 +205,13 @@ impl Question {
                 return Err(Failure::Usage(format!("--without {name}: it is not measured anyway")));
             }
         }
+        setting.engines.retain(|engine| !args.without.iter().any(|id| id == engine.profile().id));
         setting.engines.retain(|engine| {
-            let id = engine.profile().id;
-            let why = why_not(id, args);
-            left_out.extend(why.map(|why| LeftOut { engine: id.into(), why }));
-            !args.without.iter().any(|name| name == id) && why_not(id, args).is_none()
+            let engine = engine.profile().id;
+            let why = why_not(engine, args);
+            let stays = why.is_none();
+            left_out.extend(why.map(|why| LeftOut { engine: engine.into(), why }));
+            stays
         });
         let rank = args.rank.map(cli::RankArg::rank);
         let advice = Advice {

@@ -1,5 +1,6 @@
 //! Assay from the outside, as a user meets it.
 
+mod advise;
 mod against;
 mod bad_input;
 mod compare;
