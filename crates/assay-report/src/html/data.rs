@@ -4,8 +4,9 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use assay_core::chart::{Axes, LineChart};
-use assay_core::engine::EngineRef;
+use assay_core::engine::{EngineRef, OWN_ENGINE};
 use assay_core::plan::Cell;
+use assay_core::run_file::RunFile;
 use assay_driver::KeyKind;
 use serde::Serialize;
 
@@ -31,8 +32,7 @@ pub(crate) struct PageData {
     pub(crate) texts: Vec<String>,
     pub(crate) lines: Vec<LineData>,
     charts: Vec<ChartData>,
-    /// The conclusions of runs that answer a question.
-    advice: Vec<Sheet>,
+    advice: Vec<AdviceData>,
 }
 
 impl PageData {
@@ -44,6 +44,26 @@ impl PageData {
     pub(crate) fn marked(&self, mark: MarkData) -> Marked {
         let (mark, text, _) = mark;
         Marked { mark: Mark::ALL[mark], text: self.texts[text].clone() }
+    }
+}
+
+/// The conclusion of a run that answers a question.
+#[derive(Serialize)]
+struct AdviceData {
+    whole: Sheet,
+    /// The conclusion about the engines of others.
+    without_own: Sheet,
+}
+
+impl AdviceData {
+    fn of(run: &RunFile) -> Option<Self> {
+        let whole = Sheet::of(run)?;
+        let mut others = run.clone();
+        others.cells.retain(|result| !result.cell.engine.is_own());
+        if let Some(advice) = &mut others.advice {
+            advice.left_out.retain(|left_out| left_out.engine != OWN_ENGINE);
+        }
+        Some(Self { whole, without_own: Sheet::of(&others)? })
     }
 }
 
@@ -187,7 +207,7 @@ pub(crate) fn of(parts: &[Part], about: About<'_>) -> PageData {
         marks: Mark::ALL.map(MarkFacts::of),
         texts: places.text_data,
         lines,
-        advice: parts.iter().filter_map(|part| Sheet::of(&part.run)).collect(),
+        advice: parts.iter().filter_map(|part| AdviceData::of(&part.run)).collect(),
     }
 }
 

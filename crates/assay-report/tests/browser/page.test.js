@@ -598,3 +598,29 @@ test("two machines that differ in their kernels only have chips that say so", as
   assert((await chips.first().getAttribute("title")).startsWith(run.environment.cpu_model));
   await close(page);
 });
+
+test("a conclusion stands before the figures, and goes without the authors' own engine", async () => {
+  const run = measured();
+  run.advice = {
+    title: "<b>Documents</b>",
+    rank: "throughput",
+    limits: {},
+    weights: { memory: 0.125, disk: 0.004 },
+    facts: [{ engine: "sqlite", licence: "public domain", languages: ["c"] }],
+    left_out: [{ engine: "far", why: "is for rust, not for c" }],
+  };
+  const page = await open(pageOf([run], "advice"));
+  const advice = page.locator("#advice");
+  const ranked = () => advice.locator("tbody tr").allInnerTexts();
+  assert.equal((await ranked()).length, 4, `${await ranked()}`);
+  const text = await advice.innerText();
+  for (const words of ["Advice for <b>Documents</b>", "is by the authors", "far: is for rust"]) {
+    assert(text.includes(words), `${words}: ${text}`);
+  }
+  await advice.locator("summary").click();
+  assert((await advice.innerText()).includes("public domain"));
+  await page.locator('[data-chip="own"]').click();
+  assert.equal((await ranked()).length, 3, `${await ranked()}`);
+  assert(!(await advice.innerText()).includes("lode"));
+  await close(page);
+});

@@ -41,8 +41,8 @@ const IMAGES_FOLDER: &str = "assay-runs/broken-stores";
 #[command(after_help = "\
 Exit status: 0 all measured and right; 1 a cell failed or an answer was wrong; 2 the command \
 line is wrong; 3 a file, a directory or the machine does not allow it; 4 a comparison found a \
-regression, or could not judge all; 128 and its number a signal ended it: 130 SIGINT, \
-143 SIGTERM, 129 SIGHUP.")]
+regression or could not judge all, or advise found no engine; 128 and its number a signal ended \
+it: 130 SIGINT, 143 SIGTERM, 129 SIGHUP.")]
 struct Cli {
     #[command(flatten)]
     plugins: Plugins,

@@ -1,8 +1,10 @@
 // The conclusions of runs that answer a question: which engines qualify, in which order.
 
-/** Draws the conclusions; the switches of the page leave them as they are. */
-function drawAdvice() {
-  byId("advice").replaceChildren(...DATA.advice.map(conclusion));
+/** Draws the conclusions, without the authors' own engine if the page hides it. */
+function drawAdvice({ hidesOwn }) {
+  byId("advice").replaceChildren(
+    ...DATA.advice.map((sheet, at) => conclusion(hidesOwn ? sheet.without_own : sheet.whole, at)),
+  );
 }
 
 function conclusion({ question, heads, rows, sentences, facts, out }, at) {

@@ -59,6 +59,7 @@ function drawHead(shownView) {
 /** Draws what the state says, and writes it to the address. */
 function update() {
   shown = view();
+  drawAdvice(state);
   drawFilters(shown);
   drawRanking(shown);
   drawMatrix(shown);
@@ -88,7 +89,6 @@ function open() {
   unknown = [];
 }
 
-drawAdvice();
 open();
 addEventListener("hashchange", open);
 addEventListener("resize", fitScroll);
