@@ -143,3 +143,29 @@ impl Options {
         Ok(wanted.into_iter().map(part).collect())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use assay_core::latency::Rates;
+
+    use super::*;
+    use crate::workload::Sample;
+
+    #[test]
+    fn a_text_at_another_rate_says_nothing_else() {
+        let curve = Sample::Documents.text().to_string() + "rate = [[1, 100], [2, 300]]\n";
+        let text = Text::read(&curve).expect("a text");
+        let (steady, closed) = (text.at_rate(Some(500)).expect("a rate"), text.at_rate(None));
+        let closed = closed.expect("no rate");
+        assert_eq!(steady.spec().phases[0].rates, Some(Rates::constant(500)));
+        assert_eq!(closed.spec().phases[0].rates, None);
+        let without_rates = |text: &Text| {
+            let mut spec = text.spec().clone();
+            spec.phases.iter_mut().for_each(|phase| phase.rates = None);
+            spec
+        };
+        assert_eq!(without_rates(&steady), without_rates(&text));
+        assert_eq!(without_rates(&closed), without_rates(&text));
+        assert!(text.at_rate(Some(u64::MAX)).is_err());
+    }
+}
