@@ -4,7 +4,7 @@ use std::path::Path;
 
 use assay_driver::{Driver, Storage};
 use assay_suites::workload::spec::{Kind, Spec};
-use assay_suites::workload::{self, Sample, Text};
+use assay_suites::workload::{self, Ready, Text};
 use program_support::exit::{Failure, Outcome};
 use program_support::output::print;
 use program_support::whole_file;
@@ -13,7 +13,7 @@ use crate::files;
 use crate::planning::{self, engines};
 
 /// Writes a commented file of a kind.
-pub(crate) fn new(kind: Sample, output: Option<&Path>) -> Outcome {
+pub(crate) fn new(kind: &Ready, output: Option<&Path>) -> Outcome {
     let Some(path) = output else { return print(kind.text()) };
     files::check_other(path, "--output")?;
     let refused = |why: String| {

@@ -29,4 +29,5 @@ mod support;
 #[cfg(feature = "tonbo")]
 mod tonbo;
 mod tour;
+mod traces;
 mod workloads;
