@@ -62,6 +62,9 @@ fn carry_out(command: Command) -> Outcome {
             commands::workload::new(&kind, output.as_deref())
         }
         Command::Workload(WorkloadCommand::Check { file }) => commands::workload::check(&file),
+        Command::Workload(WorkloadCommand::Fit { options, output }) => {
+            commands::workload::fit(&options, output.as_deref())
+        }
         Command::Plugin(PluginCommand::New { name, output }) => {
             commands::plugin::new::new(&name, output)
         }

@@ -89,6 +89,13 @@ fn array<const N: usize>(row: &[u8], from: usize) -> [u8; N] {
 /// The operations of one part.
 pub(super) struct Part(Rows<RESOLVED_SIZE>);
 
+impl Part {
+    /// Returns the next operation; none behind the last one.
+    pub(super) fn next(&mut self) -> io::Result<Option<Resolved>> {
+        Ok(self.0.next()?.as_ref().map(Resolved::of_bytes))
+    }
+}
+
 /// A trace that is ready to be replayed.
 pub(super) struct Tape {
     pub(super) format: Format,
@@ -396,8 +403,7 @@ impl Merged {
     }
 
     fn advance(&mut self, part: usize) -> io::Result<()> {
-        let row = self.parts[part].0.next()?;
-        self.next[part] = row.as_ref().map(Resolved::of_bytes);
+        self.next[part] = self.parts[part].next()?;
         self.heads.extend(self.next[part].map(|next| Reverse((next.position, part))));
         Ok(())
     }

@@ -8,8 +8,9 @@ use assay_core::run_file::{Measurement, Status};
 use assay_driver::{DeleteRule, Driver, InsertRule, KeyKind};
 use assay_suites::options::Threads;
 use assay_suites::run::{self, Measured};
-use assay_suites::trace::{self, Format, Options, Pace, Trace};
+use assay_suites::trace::{self, Fit, FitOptions, Format, Options, Pace, Trace};
 use assay_suites::workload::file;
+use assay_suites::workload::spec::Choice;
 use assay_suites::{Suite, plain};
 use proptest::prelude::*;
 
@@ -189,6 +190,67 @@ fn values_have_the_sizes_of_the_trace_even_the_smallest() {
         let kinds: Vec<_> = kinds.iter().map(|kind| kind.operation.as_str()).collect();
         assert_eq!(kinds, ["read", "insert", "upsert", "delete", "read_modify_write"]);
     }
+}
+
+/// Returns the file of the workload that is fitted to the trace of a workload, and the distances.
+fn fitted(mix: &str, choose: &str, value: &str, prefill: bool) -> (String, String) {
+    let text = format!(
+        "title = \"Origin\"\n[records]\ncount = 2000\nkey = {{ type = \"text\", bytes = 30 }}\n\
+         value = {value}\n[[phase]]\nname = \"serve\"\noperations = 100000\nrate = 5000\n\
+         mix = {mix}\nchoose = {choose}\nscan = {{ rows = {{ uniform = [10, 20] }} }}\n"
+    );
+    let text = if mix.contains("scan") { text } else { text.replace("\nscan = ", "\n# ") };
+    let spec = file::parse(&text).unwrap_or_else(|fault| panic!("{fault}: {text}"));
+    let folder = tempfile::tempdir().expect("a directory");
+    let path = folder.path().join("origin.csv");
+    let mut out = std::fs::File::create(&path).expect("a file");
+    trace::generate(&spec, Format::Csv, None, 1, &mut out).expect("it is written");
+    let options = FitOptions { path, trace_format: None, prefill, skip_broken: false, first: None };
+    let Fit { text, distances } = trace::fit(&options).unwrap_or_else(|why| panic!("{why:?}"));
+    (text, distances)
+}
+
+#[test]
+fn the_trace_of_a_workload_fits_back_to_it() {
+    for (mix, choose, exponent) in [
+        ("{ read = 70, update = 20, insert = 10 }", "{ zipfian = 0.99 }", 0.99),
+        ("{ read = 95, read_modify_write = 5 }", "{ zipfian = 1.3 }", 1.3),
+        ("{ read = 50, upsert = 30, scan = 20 }", "{ zipfian = 0.6 }", 0.6),
+        ("{ read = 50, update = 50 }", "\"uniform\"", 0.0),
+    ] {
+        let value = "{ lognormal = { median = 200, p99 = 2000, max = 5000 } }";
+        let (text, distances) = fitted(mix, choose, value, true);
+        let spec = file::parse(&text).unwrap_or_else(|fault| panic!("{fault}: {text}"));
+        let found = match spec.phases[0].choose {
+            Choice::Zipfian(exponent) => exponent,
+            Choice::Uniform => 0.0,
+            other => panic!("{other:?}"),
+        };
+        assert!((found - exponent).abs() < 0.08, "{mix}: {exponent} and {found}");
+        for line in distances.lines().skip(1).filter(|line| !line.starts_with("rate")) {
+            let name = line[..14].trim();
+            let distance: f64 = line[14..23].trim().parse().expect("a distance");
+            assert!(distance < 0.05, "{mix}: {name}: {distances}");
+        }
+        assert!(
+            distances.contains("rate") && distances.contains(" 5000 operations"),
+            "{distances}"
+        );
+        assert!(text.contains("rate = 5000\n"), "{text}");
+        // A record that is first written may as well be a new one.
+        if !mix.contains("upsert") {
+            assert!((1_850..=2_000).contains(&spec.records.count), "{text}");
+        }
+    }
+}
+
+#[test]
+fn reads_of_what_was_never_written_are_of_absent_records_unless_filled_in() {
+    let mix = "{ read = 1, missing = 1 }";
+    let (text, _) = fitted(mix, "\"uniform\"", "{ constant = 100 }", false);
+    assert!(text.contains("count = 0\n") && text.contains("mix = { missing = 100 }"), "{text}");
+    let (text, _) = fitted(mix, "\"uniform\"", "{ constant = 100 }", true);
+    assert!(text.contains("mix = { read = 100 }"), "{text}");
 }
 
 /// The operations never change: a figure of today is of the operations of next year.

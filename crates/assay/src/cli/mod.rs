@@ -438,6 +438,21 @@ pub(crate) enum WorkloadCommand {
         /// Workload file, or twitter:1 to twitter:54
         file: PathBuf,
     },
+    /// Write the workload that is like a trace, and say how far it is from it
+    #[command(after_help = "\
+Fitted are the mix, the bytes of values, the records of scans, the exponent of Zipf's law, growth \
+and rate. A distance is 0 if a property is equal, 1 at most: half the sum of the differences of \
+shares, or the greatest difference of two distributions.
+
+Example:
+  assay workload fit requests.csv.zst -o requests.toml")]
+    Fit {
+        #[command(flatten)]
+        options: trace::FitOptions,
+        /// File to write [default: standard output]
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
 }
 
 #[derive(Subcommand)]

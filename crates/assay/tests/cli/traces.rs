@@ -224,3 +224,23 @@ fn caches_of_twitter_are_workloads_that_ship() {
     bench.refuses("workload new twitter:x", 2, &["there are twitter:1 to twitter:54"]);
     bench.succeeds("generate trace twitter:12 --operations 50 -o twitter.csv");
 }
+
+#[test]
+fn a_workload_is_fitted_to_a_trace_and_runs() {
+    let bench = bench_with(MIXED);
+    let distances = bench.succeeds("workload fit trace.csv --prefill -o fitted.toml").stdout;
+    for property in ["mix", "value bytes", "popularity", "one-hit keys", "growth", "rate"] {
+        assert!(distances.contains(&format!("\n{property} ")), "{property}: {distances}");
+    }
+    let told = bench.succeeds("workload check fitted.toml").told();
+    assert!(told.contains("As trace.csv") && told.contains("900 operations"), "{told}");
+    bench.succeeds("run workload fitted.toml -e lode,redb --dir stores -o run.json -Q -y");
+    let printed = bench.succeeds("workload fit trace.csv --prefill").stdout;
+    let file = std::fs::read_to_string(bench.path().join("fitted.toml")).expect("the file");
+    assert!(printed.starts_with(&file) && printed.contains("# popularity"), "{printed}");
+    let there = "fitted.toml: is there already; choose another file with --output";
+    bench.refuses("workload fit trace.csv -o fitted.toml", 3, &[there]);
+    bench.refuses("workload fit none.csv", 3, &["none.csv: No such file"]);
+    std::fs::write(bench.path().join("broken.csv"), "1,k,1,5,7,set,0\nset\n").expect("a file");
+    bench.refuses("workload fit broken.csv", 2, &["broken.csv, line 2, column 1: not the seven"]);
+}
