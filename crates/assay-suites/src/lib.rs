@@ -21,6 +21,7 @@ mod session;
 pub mod skvdb;
 mod suite;
 pub mod tonbo;
+pub mod trace;
 pub mod verify;
 pub mod workload;
 pub mod ycsb;
@@ -30,7 +31,7 @@ pub use session::{Progress, Report};
 pub use suite::{AnySuite, CALIBRATION_COUNT, StoreUse, Suite, Task};
 
 /// All suites.
-pub const ALL: [&dyn AnySuite; 8] = [
+pub const ALL: [&dyn AnySuite; 9] = [
     &crossbench::CrossBench,
     &nudb::Nudb,
     &skvdb::Skvdb,
@@ -39,6 +40,7 @@ pub const ALL: [&dyn AnySuite; 8] = [
     &tonbo::micro::TonboMicro,
     &ycsb::Ycsb,
     &workload::Workload,
+    &trace::Trace,
 ];
 
 /// Returns the suite with this id.

@@ -58,10 +58,14 @@ fn carry_out(command: Command) -> Outcome {
         Command::Man { output } => commands::manual::pages(output.as_deref()),
         Command::List(args) => commands::list::list(&args),
         Command::Generate(cli::Generate::Customer(args)) => commands::generate::customer(&args),
+        Command::Generate(cli::Generate::Trace(args)) => commands::generate::trace(&args),
         Command::Workload(WorkloadCommand::New { kind, output }) => {
-            commands::workload::new(kind, output.as_deref())
+            commands::workload::new(&kind, output.as_deref())
         }
         Command::Workload(WorkloadCommand::Check { file }) => commands::workload::check(&file),
+        Command::Workload(WorkloadCommand::Fit { options, output }) => {
+            commands::workload::fit(&options, output.as_deref())
+        }
         Command::Plugin(PluginCommand::New { name, output }) => {
             commands::plugin::new::new(&name, output)
         }

@@ -7,6 +7,7 @@
 //! the file.
 
 mod batch;
+mod caches;
 mod check;
 mod choice;
 mod clients;
@@ -15,11 +16,13 @@ mod distributions;
 pub mod file;
 mod history;
 mod kinds;
+mod listing;
 mod meaning;
 mod model;
 mod offer;
 mod options;
 mod published;
+mod ready;
 mod records;
 mod sizes;
 pub mod spec;
@@ -49,11 +52,14 @@ use crate::suite::{CellLook, CellRun, Paced, Suite};
 use check::look_at_all;
 use clients::{Clients, hash_of_timed, replayed, timed_kinds};
 pub use kinds::Sample;
+pub use listing::{Listed, listed};
 pub use meaning::text as meaning;
 use model::Model;
 pub use offer::refusal;
 use offer::{Offer, offer};
 pub use options::{Options, Text};
+pub(crate) use published::text as text_of;
+pub use ready::Ready;
 use records::Records;
 use spec::{Kind, Phase, Spec, Until};
 
@@ -272,7 +278,7 @@ impl Suite for Workload {
     }
 
     fn published(run: &RunFile, _: &str) -> std::result::Result<String, fmt::Error> {
-        published::text(run)
+        published::text::<Self>(run)
     }
 
     fn charts(run: &RunFile) -> Vec<LineChart> {

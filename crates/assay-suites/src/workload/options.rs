@@ -8,8 +8,8 @@ use program_support::exit::{Failure, Outcome};
 use program_support::{given_file, printable};
 use serde::{Serialize, Serializer};
 
-use super::file;
 use super::spec::Spec;
+use super::{caches, file};
 use crate::options::{Part, Threads};
 
 /// The most bytes of a workload's file.
@@ -18,7 +18,8 @@ const MOST_BYTES: u64 = 1 << 20;
 /// The options of a workload.
 #[derive(Args, Clone, Debug, Serialize)]
 pub struct Options {
-    /// Workload file; `assay workload new` writes one
+    /// Workload file, which `assay workload new` writes; or twitter:1 to twitter:54, caches at
+    /// Twitter
     #[arg(value_name = "FILE", required_unless_present_any = ["file", "spec"])]
     #[serde(skip)]
     pub path: Option<PathBuf>,
@@ -50,11 +51,14 @@ impl Text {
         Ok(Self { text: text.into(), spec: Arc::new(spec) })
     }
 
-    /// Reads a file.
+    /// Reads a file, or a workload that ships, such as `twitter:12`.
     ///
     /// # Errors
     /// If it cannot be read, or is wrong: with line and column.
     pub fn of_file(path: &Path) -> Outcome<Self> {
+        if let Some(shipped) = path.to_str().and_then(caches::text) {
+            return shipped.and_then(|text| Self::read(&text)).map_err(Failure::Usage);
+        }
         given_file::check_readable(path, "FILE")?;
         let name = path.display();
         let text = given_file::read_text(path, MOST_BYTES)

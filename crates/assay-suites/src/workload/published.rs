@@ -4,13 +4,12 @@ use std::fmt::{self, Write};
 
 use assay_core::run_file::{NO_TIME, Round, RunFile, Status};
 
-use super::Workload;
-use crate::suite::results;
+use crate::suite::{Suite, results};
 
 /// Returns the phases of each cell, with their rates and latencies.
-pub(super) fn text(run: &RunFile) -> Result<String, fmt::Error> {
+pub(crate) fn text<S: Suite>(run: &RunFile) -> Result<String, fmt::Error> {
     let mut out = String::new();
-    for (result, _) in results::<Workload>(run) {
+    for (result, _) in results::<S>(run) {
         let (cell, measurement) = (&result.cell, &result.measurement);
         if result.status != Status::Measured {
             continue;

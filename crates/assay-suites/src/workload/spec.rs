@@ -3,7 +3,7 @@
 use assay_core::latency::Rates;
 use assay_driver::Durability;
 
-use super::choice::Choice;
+pub use super::choice::Choice;
 use super::sizes::Sizes;
 
 /// The most threads of a phase.

@@ -7,4 +7,5 @@ mod faults;
 mod liar;
 mod others;
 mod published;
+mod traces;
 mod workloads;

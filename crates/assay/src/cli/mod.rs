@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use assay_suites::tonbo::{micro, read, write};
-use assay_suites::{skvdb, workload, ycsb};
+use assay_suites::{skvdb, trace, workload, ycsb};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
@@ -177,15 +177,57 @@ Examples:
 Examples:
   assay workload new documents -o documents.toml      a commented file, to be changed
   assay workload check documents.toml                 what it means
-  assay run workload documents.toml -e sqlite,lmdb"
+  assay run workload documents.toml -e sqlite,lmdb
+  assay run workload twitter:12                       a cache, from published figures"
     )]
     Workload(Box<SuiteArgs<workload::Options>>),
+    /// A trace of what a program did, replayed
+    #[command(
+        override_usage = "assay run trace FILE [OPTIONS]",
+        after_help = "\
+Formats: twitter (github.com/twitter/cache-trace), metakv (CacheLib's key-value caches), rocksdb \
+(the text that trace_analyzer makes of a query trace), csv (time, operation, key, bytes of the \
+value, records of a scan).
+
+Examples:
+  assay run trace cluster012.zst -e lode,lmdb --first 10m
+  assay run trace requests.csv --pace recorded --threads 4 --prefill"
+    )]
+    Trace(Box<SuiteArgs<trace::Options>>),
 }
 
 #[derive(Subcommand)]
 pub(crate) enum Generate {
     /// Customers as TPC-H has them, for `assay run tonbo-read --tbl`
     Customer(GenerateCustomerArgs),
+    /// A trace of a workload's operations, for `assay run trace`
+    Trace(GenerateTraceArgs),
+}
+
+#[derive(Args)]
+#[command(after_help = "\
+Records that the workload loads are not in the trace: replay it with --prefill.
+
+Examples:
+  assay generate trace cache.toml -o cache.csv.zst
+  assay generate trace cache.toml --trace-format twitter --operations 100m -o large.zst")]
+pub(crate) struct GenerateTraceArgs {
+    /// Workload file, or twitter:1 to twitter:54
+    #[arg(value_name = "WORKLOAD")]
+    pub workload: PathBuf,
+    /// Format of the trace
+    #[arg(long, value_name = "FORMAT", default_value = "csv")]
+    pub trace_format: trace::Format,
+    /// Number of operations; the last phase is continued, or ended, after that many [default:
+    /// those of all phases]
+    #[arg(long, value_name = "COUNT", value_parser = count::between::<u64>(1, 1_000_000_000))]
+    pub operations: Option<u64>,
+    /// File to write, compressed if its name ends in .zst or .gz [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Seed of keys and order
+    #[arg(long, default_value = "1", value_parser = count::parse_seed)]
+    pub seed: u64,
 }
 
 #[derive(Args)]
@@ -388,16 +430,32 @@ pub(crate) struct DoctorArgs {
 pub(crate) enum WorkloadCommand {
     /// Write a commented file of a common kind, to be changed
     New {
-        /// Kind of workload
-        kind: workload::Sample,
+        /// Kind of workload: documents, cache, queue, timeseries, blobs, sessions, counters or
+        /// bulk; or twitter:1 to twitter:54, caches at Twitter in 2020
+        kind: workload::Ready,
         /// File to write [default: standard output]
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
     /// Say what a file means: operations, bytes, skew, and which engines can do it on disk
     Check {
-        /// Workload file
+        /// Workload file, or twitter:1 to twitter:54
         file: PathBuf,
+    },
+    /// Write the workload that is like a trace, and say how far it is from it
+    #[command(after_help = "\
+Fitted are the mix, the bytes of values, the records of scans, the exponent of Zipf's law, growth \
+and rate. A distance is 0 if a property is equal, 1 at most: half the sum of the differences of \
+shares, or the greatest difference of two distributions.
+
+Example:
+  assay workload fit requests.csv.zst -o requests.toml")]
+    Fit {
+        #[command(flatten)]
+        options: trace::FitOptions,
+        /// File to write [default: standard output]
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
     },
 }
 

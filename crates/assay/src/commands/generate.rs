@@ -1,12 +1,16 @@
 //! `assay generate`
 
-use std::io;
+use std::io::{self, Write};
+use std::path::Path;
 
 use assay_suites::tonbo::tbl;
+use assay_suites::trace;
+use assay_suites::workload::Text;
+use assay_suites::workload::spec::Kind;
 use program_support::exit::{Failure, Outcome};
 use program_support::whole_file;
 
-use crate::cli::GenerateCustomerArgs;
+use crate::cli::{GenerateCustomerArgs, GenerateTraceArgs};
 use crate::files;
 
 /// Writes a file of customers.
@@ -19,22 +23,48 @@ pub(crate) fn customer(args: &GenerateCustomerArgs) -> Outcome {
             i32::MAX
         ))
     })?;
-    if let Some(path) = &args.output {
-        files::check_other(path, "--output")?;
+    written(args.output.as_deref(), &mut |out| tbl::generate(rows, args.seed, out))
+}
+
+/// Writes the trace of a workload.
+pub(crate) fn trace(args: &GenerateTraceArgs) -> Outcome {
+    let text = Text::of_file(&args.workload)?;
+    let scans = text.spec().phases.iter().any(|phase| phase.has(Kind::Scan));
+    if scans && !args.trace_format.has_scans() {
+        return Err(Failure::Usage(
+            "the workload scans, and this format has no word for it; choose --trace-format csv \
+             or rocksdb"
+                .into(),
+        ));
     }
-    let result = match &args.output {
-        Some(path) => whole_file::write_with(path, &mut |out| tbl::generate(rows, args.seed, out))
-            .map_err(|e| (path.display().to_string(), e)),
-        None => tbl::generate(rows, args.seed, &mut io::BufWriter::new(io::stdout().lock()))
-            .map_err(|e| ("standard output".to_string(), e)),
+    let (format, operations, seed) = (args.trace_format, args.operations, args.seed);
+    let output = args.output.as_deref();
+    written(output, &mut |out| {
+        trace::packed(output, out, &mut |out| {
+            trace::generate(text.spec(), format, operations, seed, out)
+        })
+    })
+}
+
+/// Lets `work` write a file, or standard output.
+fn written(
+    output: Option<&Path>,
+    work: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
+) -> Outcome {
+    let refused = |name: &str, error: io::Error| {
+        Err(Failure::Refused(format!("{name}: {error}; choose another file with --output")))
     };
-    match result {
-        Err((_, error)) if args.output.is_none() && error.kind() == io::ErrorKind::BrokenPipe => {
-            Ok(())
-        }
-        Err((name, error)) => {
-            Err(Failure::Refused(format!("{name}: {error}; choose another file with --output")))
-        }
+    let Some(path) = output else {
+        let mut out = io::BufWriter::new(io::stdout().lock());
+        return match work(&mut out).and_then(|()| out.flush()) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            Err(error) => refused("standard output", error),
+            Ok(()) => Ok(()),
+        };
+    };
+    files::check_other(path, "--output")?;
+    match whole_file::write_with(path, work) {
+        Err(error) => refused(&path.display().to_string(), error),
         Ok(()) => Ok(()),
     }
 }

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use assay_driver::{Driver, Storage};
+use assay_suites::trace::{self, Fit, FitOptions};
 use assay_suites::workload::spec::{Kind, Spec};
-use assay_suites::workload::{self, Sample, Text};
+use assay_suites::workload::{self, Ready, Text};
 use program_support::exit::{Failure, Outcome};
 use program_support::output::print;
 use program_support::whole_file;
@@ -13,17 +14,38 @@ use crate::files;
 use crate::planning::{self, engines};
 
 /// Writes a commented file of a kind.
-pub(crate) fn new(kind: Sample, output: Option<&Path>) -> Outcome {
-    let Some(path) = output else { return print(kind.text()) };
-    files::check_other(path, "--output")?;
-    let refused = |why: String| {
-        let shown = path.display();
-        Failure::Refused(format!("{shown}: {why}; choose another file with --output"))
-    };
-    if path.exists() {
-        return Err(refused("is there already".into()));
+pub(crate) fn new(kind: &Ready, output: Option<&Path>) -> Outcome {
+    match output {
+        Some(path) => check_new(path).and_then(|()| write_new(path, kind.text())),
+        None => print(kind.text()),
     }
-    whole_file::write(path, kind.text().as_bytes()).map_err(|e| refused(e.to_string()))
+}
+
+/// Writes the file of the workload that is like a trace, and prints how far it is from it.
+pub(crate) fn fit(options: &FitOptions, output: Option<&Path>) -> Outcome {
+    output.map_or(Ok(()), check_new)?;
+    let Fit { text, distances } = trace::fit(options)?;
+    let Some(path) = output else {
+        let told = distances.lines().map(|line| format!("# {line}\n"));
+        return print(&format!("{text}\n{}", told.collect::<String>()));
+    };
+    write_new(path, &text)?;
+    print(&distances)
+}
+
+/// Checks that a name for a new file is free.
+fn check_new(path: &Path) -> Outcome {
+    files::check_other(path, "--output")?;
+    if path.exists() { Err(refused(path, "is there already")) } else { Ok(()) }
+}
+
+fn write_new(path: &Path, text: &str) -> Outcome {
+    whole_file::write(path, text.as_bytes()).map_err(|e| refused(path, &e.to_string()))
+}
+
+fn refused(path: &Path, why: &str) -> Failure {
+    let shown = path.display();
+    Failure::Refused(format!("{shown}: {why}; choose another file with --output"))
 }
 
 /// Prints what a file means.

@@ -10,6 +10,7 @@ use assay_suites::skvdb::Skvdb;
 use assay_suites::tonbo::micro::TonboMicro;
 use assay_suites::tonbo::read::TonboRead;
 use assay_suites::tonbo::write::TonboWrite;
+use assay_suites::trace::Trace;
 use assay_suites::workload;
 use assay_suites::ycsb::Ycsb;
 use program_support::exit::{Failure, Outcome};
@@ -54,6 +55,7 @@ impl Request {
             RunSuite::Workload(args) => {
                 Self::suite::<workload::Workload>(&args.options, &args.measure)
             }
+            RunSuite::Trace(args) => Self::suite::<Trace>(&args.options, &args.measure),
         }
     }
 

@@ -30,4 +30,5 @@ mod support;
 #[cfg(feature = "tonbo")]
 mod tonbo;
 mod tour;
+mod traces;
 mod workloads;

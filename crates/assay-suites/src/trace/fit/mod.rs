@@ -1,0 +1,88 @@
+//! Fitting a workload to a trace: mix, sizes, popularity, growth and rate; and how far the fitted
+//! workload is from the trace.
+
+mod distance;
+mod popularity;
+mod profile;
+mod text;
+
+use std::path::PathBuf;
+
+use clap::Args;
+use program_support::exit::{Failure, Outcome};
+
+use super::format::Format;
+use super::line::MOST_OPERATIONS;
+use super::reader::Reading;
+use super::source;
+use super::tape::Tape;
+use crate::options::count;
+use crate::workload;
+use profile::Profile;
+
+/// The most operations over which a workload is compared with its trace.
+const COMPARED_MOST: u64 = 2_000_000;
+
+/// The seed of the operations that are compared with the trace.
+const SEED: u64 = 1;
+
+/// The trace that a workload is fitted to.
+#[derive(Args, Clone, Debug)]
+pub struct FitOptions {
+    /// Trace; a name that is compressed with zstd or gzip is too
+    #[arg(value_name = "TRACE")]
+    pub path: PathBuf,
+    /// Format of the trace [default: recognised by its first line]
+    #[arg(long, value_name = "FORMAT")]
+    pub trace_format: Option<Format>,
+    /// Take records that the trace finds as there before it; otherwise as absent
+    #[arg(long)]
+    pub prefill: bool,
+    /// Leave out lines that are broken
+    #[arg(long)]
+    pub skip_broken: bool,
+    /// Take only this number of operations, from the first on
+    #[arg(long, value_name = "COUNT", value_parser = count::between::<u64>(1, MOST_OPERATIONS))]
+    pub first: Option<u64>,
+}
+
+/// A fitted workload.
+#[derive(Clone, Debug)]
+pub struct Fit {
+    /// The text of its file.
+    pub text: String,
+    /// How far it is from the trace, in lines.
+    pub distances: String,
+}
+
+/// Fits a workload to a trace.
+///
+/// # Errors
+/// If the trace cannot be read, or has a broken line.
+pub fn fit(options: &FitOptions) -> Outcome<Fit> {
+    source::check(&options.path)?;
+    let whole = profiled(options, options.first)?;
+    let text = text::of(&whole, &options.path);
+    let spec = workload::file::parse(&text).map_err(|fault| {
+        Failure::Usage(format!("{}: no workload is like it: {fault}", options.path.display()))
+    })?;
+    // Popularity depends on how many operations there are, so as many are compared.
+    let compared = whole.operations.min(COMPARED_MOST);
+    let trace =
+        if compared < whole.operations { profiled(options, Some(compared))? } else { whole };
+    let fitted = Profile::of_workload(&spec, SEED, compared);
+    let distances = distance::text(&trace, &fitted).expect("text can be written to memory");
+    Ok(Fit { text, distances })
+}
+
+/// Returns the profile of a trace.
+fn profiled(options: &FitOptions, first: Option<u64>) -> Outcome<Profile> {
+    let reading = Reading {
+        path: &options.path,
+        format: options.trace_format,
+        first,
+        skip_broken: options.skip_broken,
+    };
+    let tape = Tape::of(&reading, options.prefill, &mut |_| ())?;
+    Profile::of_trace(tape).map_err(|error| reading.io(0, error).into())
+}
