@@ -9,6 +9,8 @@ mod choice;
 mod clients;
 mod options;
 mod published;
+#[cfg(test)]
+mod tapes;
 mod users;
 pub mod workload;
 mod zipf;
