@@ -8,7 +8,7 @@
 
 mod batch;
 mod check;
-mod choice;
+pub(crate) mod choice;
 mod clients;
 #[cfg(test)]
 mod distributions;
@@ -21,7 +21,7 @@ mod offer;
 mod options;
 mod published;
 mod records;
-mod sizes;
+pub(crate) mod sizes;
 pub mod spec;
 mod tape;
 mod zipf;

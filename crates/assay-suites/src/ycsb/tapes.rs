@@ -2,11 +2,11 @@
 
 use assay_core::crew::share;
 use assay_core::tape::TapeHash;
-use clap::ValueEnum;
 
 use super::Options;
 use super::choice::Chooser;
-use super::workload::{Distribution, Kind, Operations, Seen, Workload};
+use super::core_workload::{CoreWorkload, Workload};
+use super::workload::{Distribution, Kind, Operations, Seen};
 
 const RECORDS: u64 = 3_000;
 const OPERATIONS: u64 = 4_000;
@@ -16,12 +16,13 @@ fn hash(workload: Workload, distribution: Option<Distribution>, threads: u32) ->
     let options = Options {
         workload: vec![workload],
         distribution,
-        operations: OPERATIONS,
+        operations: Some(OPERATIONS),
         ..Options::default()
     };
-    let inserts = workload.expected_inserts(OPERATIONS);
-    let chooser = Chooser::new(options.distribution(), RECORDS, inserts, 0);
-    let operations = Operations::new(&options, &chooser, 9);
+    let core = CoreWorkload::of(&options).expect("a workload");
+    let inserts = core.expected_inserts();
+    let chooser = Chooser::new(core.distribution, &core.skew, RECORDS, inserts, 0);
+    let operations = Operations::new(&core, &chooser, 9);
     let mut hash = TapeHash::default();
     for thread in 0..threads as usize {
         let mut chooser = operations.chooser;
@@ -49,7 +50,7 @@ fn the_six_workloads_make_the_operations_that_they_always_made() {
         Some(Distribution::Uniform),
         Some(Distribution::Latest),
     ];
-    let found = Workload::value_variants().iter().map(|&workload| {
+    let found = Workload::lettered().map(|workload| {
         let mut all = TapeHash::default();
         for distribution in distributions {
             [1, 4].iter().for_each(|&threads| all.add(hash(workload, distribution, threads)));

@@ -108,9 +108,18 @@ fn what_is_wrong_with_a_file_is_said_with_its_place() {
 #[test]
 fn the_file_of_every_kind_means_something_and_is_carried_out() {
     let bench = Bench::new();
-    for kind in
-        ["documents", "cache", "queue", "timeseries", "blobs", "sessions", "counters", "bulk"]
-    {
+    for kind in [
+        "documents",
+        "cache",
+        "queue",
+        "timeseries",
+        "blobs",
+        "sessions",
+        "counters",
+        "bulk",
+        "ycsb-a",
+        "ycsb-e",
+    ] {
         bench.succeeds(&format!("workload new {kind} -o {kind}.toml"));
         let file = std::fs::read_to_string(bench.path().join(format!("{kind}.toml")));
         let printed = bench.succeeds(&format!("workload new {kind}")).stdout;
