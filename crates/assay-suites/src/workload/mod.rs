@@ -51,8 +51,8 @@ use clients::{Clients, hash_of_timed, replayed, timed_kinds};
 pub use kinds::Sample;
 pub use meaning::text as meaning;
 use model::Model;
-pub use offer::refusal;
 use offer::{Offer, offer};
+pub use offer::{refusal, too_large};
 pub use options::{Options, Text};
 use records::Records;
 use spec::{Kind, Phase, Spec, Until};
@@ -185,9 +185,16 @@ impl Suite for Workload {
                 published_top: 1,
                 tape_hash: format!("{hash:016x}"),
                 checked: done.timed.checked,
+                conflicts: done.conflicts,
                 threads,
                 ..Measured::default()
             });
+            if done.conflicts > 0 {
+                session.note(format!(
+                    "{}: {} transactions were refused because of other threads, and done again",
+                    phase.name, done.conflicts
+                ));
+            }
             let mut looked_at = 0;
             if profile.keeps_data {
                 let rows = model.rows();
