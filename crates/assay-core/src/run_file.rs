@@ -227,6 +227,9 @@ pub struct Phase {
     /// one that is kept.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub repeats: u32,
+    /// Transactions that the engine refused because of others, and that were done again.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub conflicts: u64,
     /// Threads that worked at once.
     pub threads: u32,
     /// Latencies by kind of operation, from a separate round; none if they were not asked for.
@@ -238,6 +241,10 @@ pub struct Phase {
 }
 
 fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
+fn is_none(count: &u64) -> bool {
     *count == 0
 }
 

@@ -14,6 +14,9 @@ pub enum ErrorKind {
     Full,
     /// A read came back wrong.
     WrongAnswer,
+    /// The engine refused a transaction, or a part of it, because of other transactions. It is over
+    /// once it was rolled back, and can be done again.
+    Conflict,
     /// Another thread of the crew failed, so this one stopped. Its error is the reason.
     GivenUp,
     /// Any other error of the engine.

@@ -161,6 +161,11 @@ pub trait Driver: Sync {
         Reach::Machine
     }
 
+    /// Returns the most bytes of a record without its key, if it may be too large for the engine.
+    fn most_payload_bytes(&self) -> Option<u64> {
+        None
+    }
+
     /// Returns the record changes that the engine lacks. Suites leave out what needs them.
     fn lacks(&self) -> &[Change] {
         &[]

@@ -62,6 +62,10 @@ impl Driver for Persy {
         &PROFILE
     }
 
+    fn most_payload_bytes(&self) -> Option<u64> {
+        Some(512 << 10)
+    }
+
     fn version(&self) -> std::result::Result<String, String> {
         Ok(env!("ASSAY_VERSION_PERSY").into())
     }

@@ -23,7 +23,7 @@ use std::slice::ChunksExact;
 use std::sync::Arc;
 use std::time::Duration;
 
-use assay_driver::error::{Error, Result};
+use assay_driver::error::{Error, ErrorKind, Result};
 use assay_driver::machine;
 use assay_driver::schema::Schema;
 use assay_driver::{
@@ -156,6 +156,16 @@ impl Store for SurrealKvStore {
     }
 }
 
+/// Returns an error of the engine, or that its transaction met another.
+fn said(what: &str) -> impl Fn(surrealkv::Error) -> Error {
+    move |error| match error {
+        surrealkv::Error::TransactionWriteConflict => {
+            Error::new(ErrorKind::Conflict, format!("{what}: {error}"))
+        }
+        _ => Error::engine(what, error),
+    }
+}
+
 struct SurrealKvHandle<'s> {
     store: &'s SurrealKvStore,
     transaction: Option<Transaction>,
@@ -175,13 +185,13 @@ impl SurrealKvHandle<'_> {
         mode: Mode,
         mut work: impl FnMut(&mut Transaction) -> surrealkv::Result<Outcome>,
     ) -> Result<Outcome> {
-        let said = |e| Error::engine(what, e);
+        let said = said(what);
         if let Some(txn) = &mut self.transaction {
-            return work(txn).map_err(said);
+            return work(txn).map_err(&said);
         }
         loop {
             let mut txn = self.transaction(what, mode)?;
-            let outcome = work(&mut txn).map_err(said)?;
+            let outcome = work(&mut txn).map_err(&said)?;
             match self.store.runtime.block_on(txn.commit()) {
                 Ok(()) => return Ok(outcome),
                 Err(surrealkv::Error::TransactionWriteConflict) => {}
@@ -215,9 +225,7 @@ impl Handle for SurrealKvHandle<'_> {
 
     fn commit(&mut self) -> Result<()> {
         match self.transaction.take() {
-            Some(mut txn) => {
-                self.store.runtime.block_on(txn.commit()).map_err(|e| Error::engine("commit", e))
-            }
+            Some(mut txn) => self.store.runtime.block_on(txn.commit()).map_err(said("commit")),
             None => Err(Error::engine("commit", "no transaction is open")),
         }
     }

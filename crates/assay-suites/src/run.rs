@@ -92,7 +92,7 @@ fn status_of(cell: &Cell, error: &Error) -> Status {
             }
             _ => error.to_string(),
         }),
-        ErrorKind::GivenUp => Status::Failed(error.to_string()),
+        ErrorKind::GivenUp | ErrorKind::Conflict => Status::Failed(error.to_string()),
     }
 }
 

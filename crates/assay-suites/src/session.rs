@@ -53,6 +53,14 @@ pub(crate) fn account(resources: &mut Resources) {
     resources.written_bytes = written_bytes();
 }
 
+/// Returns why an engine cannot keep the largest records of a schema; none if it can.
+pub(crate) fn too_large(driver: &dyn Driver, schema: &Schema) -> Option<String> {
+    let most = driver.most_payload_bytes()?;
+    let bytes = schema.payload_size() as u64;
+    let why = || format!("records of up to {bytes} bytes without their key; it takes {most}");
+    (bytes > most).then(why)
+}
+
 /// The stores that a suite's cell works on.
 pub(crate) struct Needs<'n> {
     /// The shape of the records.
@@ -96,6 +104,9 @@ impl<'m> Session<'m> {
                 "{} threads are more than it supports: one connection at a time",
                 needs.threads
             )));
+        }
+        if let Some(why) = too_large(driver, needs.schema) {
+            return Err(Error::unsupported(why));
         }
         let keep = needs.keep;
         let expected = marker_of(cell, &measurement.engine_version, needs);

@@ -78,6 +78,7 @@ fn said(what: &'static str) -> impl Fn(lode::Error) -> Error {
     move |error| match error {
         lode::Error::DiskFull { .. } => Error::new(ErrorKind::Full, format!("{what}: {error}")),
         lode::Error::NoOrder { .. } => Error::unsupported("ordered scans with hash keys"),
+        lode::Error::Conflict { .. } => Error::new(ErrorKind::Conflict, format!("{what}: {error}")),
         _ => Error::engine(what, error),
     }
 }

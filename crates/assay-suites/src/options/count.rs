@@ -22,7 +22,7 @@ pub fn parse(text: &str) -> Result<u64, String> {
 }
 
 /// No machine counts further in a lifetime of its disk.
-const MOST: u64 = 1_000_000_000_000;
+pub(crate) const MOST: u64 = 1_000_000_000_000;
 
 /// Returns a reader of counts between two others.
 pub fn between<T: TryFrom<u64>>(

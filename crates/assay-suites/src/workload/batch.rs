@@ -1,10 +1,10 @@
 //! A batch of operations: prepared off the clock, performed on it, and compared after it.
 
-use std::ops::Bound;
+use std::ops::{Bound, Range};
 use std::time::{Duration, Instant};
 
 use assay_core::tape::Records as _;
-use assay_driver::error::Result;
+use assay_driver::error::{Error, ErrorKind, Result};
 use assay_driver::{Connection, Outcome, Scan};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -51,7 +51,12 @@ pub(super) struct Batch {
     pub(super) started: Instant,
     pub(super) ends: Vec<Instant>,
     pub(super) commits: Vec<Instant>,
+    /// The transactions that the engine refused, and that were done again.
+    pub(super) conflicts: u64,
 }
+
+/// The most attempts at a transaction.
+const ATTEMPTS: u32 = 10_000;
 
 /// The way in which a batch is performed.
 #[derive(Clone, Copy, Debug)]
@@ -83,6 +88,7 @@ impl Batch {
             started: Instant::now(),
             ends: Vec::new(),
             commits: Vec::new(),
+            conflicts: 0,
         }
     }
 
@@ -102,6 +108,7 @@ impl Batch {
         self.dues.clear();
         self.ends.clear();
         self.commits.clear();
+        self.conflicts = 0;
     }
 
     /// Returns the bytes of the prepared values.
@@ -146,24 +153,71 @@ impl Batch {
         manner: Manner,
     ) -> Result<()> {
         self.started = Instant::now();
-        for at in 0..self.operations.len() {
+        let count = self.operations.len();
+        for first in (0..count).step_by(manner.together) {
+            let range = first..count.min(first + manner.together);
+            if manner.together == 1 {
+                self.each(range, records, connection, manner)?;
+            } else {
+                self.transaction(range, records, connection, manner)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn each(
+        &mut self,
+        range: Range<usize>,
+        records: &Records,
+        connection: &mut dyn Connection,
+        manner: Manner,
+    ) -> Result<()> {
+        for at in range {
             if let Some(due) = self.dues.get(at) {
                 wait_until(due.saturating_sub(manner.base), self.started);
-            }
-            if manner.together > 1 && at.is_multiple_of(manner.together) {
-                connection.begin()?;
             }
             let outcome = self.one(at, records, connection, manner.inserts_replace)?;
             self.outcomes.push(outcome);
             self.ends.push(Instant::now());
-            let is_last =
-                (at + 1).is_multiple_of(manner.together) || at + 1 == self.operations.len();
-            if manner.together > 1 && is_last {
-                connection.commit()?;
-                self.commits.push(Instant::now());
-            }
         }
         Ok(())
+    }
+
+    /// Performs a transaction, again and again while the engine refuses it because of others.
+    fn transaction(
+        &mut self,
+        range: Range<usize>,
+        records: &Records,
+        connection: &mut dyn Connection,
+        manner: Manner,
+    ) -> Result<()> {
+        let (answers, scanned) = (self.answers_used, self.scanned.len());
+        for _ in 0..ATTEMPTS {
+            let done = connection
+                .begin()
+                .and_then(|()| self.each(range.clone(), records, connection, manner))
+                .and_then(|()| connection.commit());
+            match done {
+                Ok(()) => {
+                    self.commits.push(Instant::now());
+                    return Ok(());
+                }
+                Err(error) if error.kind() == ErrorKind::Conflict => {}
+                Err(error) => return Err(error),
+            }
+            connection.rollback()?;
+            self.conflicts += 1;
+            self.outcomes.truncate(range.start);
+            self.ends.truncate(range.start);
+            self.answer_at.truncate(range.start);
+            let used = self.answers.len().min(self.answers_used + ALIGN);
+            self.answers[answers..used].fill(0);
+            self.answers_used = answers;
+            self.scanned.truncate(scanned);
+            self.scanned_keys.truncate(scanned * self.key_size);
+            std::thread::yield_now();
+        }
+        Err(Error::engine("commit", format!("refused {ATTEMPTS} times because of other threads")))
     }
 
     fn one(

@@ -83,6 +83,15 @@ pub(super) struct Done {
     /// The number of operations of each thread.
     pub(super) operations: Vec<u64>,
     pub(super) model: Model,
+    /// The transactions that the engine refused, and that were done again.
+    pub(super) conflicts: u64,
+}
+
+/// The results of a thread.
+struct Ran {
+    timed: Timed,
+    stopwatch: Stopwatch,
+    conflicts: u64,
 }
 
 pub(super) fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
@@ -128,12 +137,15 @@ impl<'c> Clients<'c> {
             session.crew(self.threads, progress, &|thread, pace, connections, progress| {
                 Client::new(&self, thread).run(pace, &mut *connections[0], progress)
             })?;
-        let (timed, stopwatches): (Vec<_>, Vec<_>) = crew.into_iter().unzip();
+        let conflicts = crew.iter().map(|ran| ran.conflicts).sum();
+        let (timed, stopwatches): (Vec<_>, Vec<_>) =
+            crew.into_iter().map(|ran| (ran.timed, ran.stopwatch)).unzip();
         let operations = timed.iter().map(|timed| timed.operations).collect();
         let (timed, taken) = Timed::of_crew(timed);
         let lanes: Vec<_> = self.lanes.iter().map(read).collect();
         let lanes: Vec<_> = lanes.iter().map(|lane| &**lane).collect();
-        Ok(Done { timed, taken, stopwatches, operations, model: Model::of_lanes(&lanes) })
+        let model = Model::of_lanes(&lanes);
+        Ok(Done { timed, taken, stopwatches, operations, model, conflicts })
     }
 }
 
@@ -193,7 +205,7 @@ impl<'c> Client<'c> {
         pace: &mut Pace<'_>,
         connection: &mut dyn Connection,
         progress: &mut dyn FnMut(u64),
-    ) -> Result<(Timed, Stopwatch)> {
+    ) -> Result<Ran> {
         let clients = self.clients;
         let phase = clients.phase;
         let (limit, limit_ns) = match phase.until {
@@ -205,12 +217,14 @@ impl<'c> Client<'c> {
         };
         let together = phase.together as usize;
         let mut batch = Batch::new(clients.records);
+        let mut conflicts = 0;
         while self.timed.operations < limit && !clients.is_over.load(Ordering::SeqCst) {
             self.prepare(&mut batch, limit, pace.is_shared());
             let base = Duration::from_nanos(clients.clock_ns.load(Ordering::SeqCst));
             let manner = Manner { together, inserts_replace: clients.inserts_replace, base };
             pace.span(|| batch.perform(clients.records, connection, manner))?;
             self.take_times(&batch, base, limit_ns);
+            conflicts += batch.conflicts;
             // Whoever compares sees the writes of all threads, and no thread goes on before all
             // have compared.
             if clients.check {
@@ -226,7 +240,7 @@ impl<'c> Client<'c> {
         }
         *write(&clients.logs[self.thread]) = Log::default();
         self.timed.spans = pace.finish()?;
-        Ok((self.timed, self.stopwatch))
+        Ok(Ran { timed: self.timed, stopwatch: self.stopwatch, conflicts })
     }
 
     /// Fills the batch with the next operations, and notes in the lane what they write.

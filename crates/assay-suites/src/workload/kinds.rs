@@ -21,6 +21,18 @@ pub enum Sample {
     Counters,
     /// Data that is loaded once and then only read.
     Bulk,
+    /// YCSB's workload A.
+    YcsbA,
+    /// YCSB's workload B.
+    YcsbB,
+    /// YCSB's workload C.
+    YcsbC,
+    /// YCSB's workload D.
+    YcsbD,
+    /// YCSB's workload E.
+    YcsbE,
+    /// YCSB's workload F.
+    YcsbF,
 }
 
 words!(Sample {
@@ -32,6 +44,12 @@ words!(Sample {
     Sessions = "sessions",
     Counters = "counters",
     Bulk = "bulk",
+    YcsbA = "ycsb-a",
+    YcsbB = "ycsb-b",
+    YcsbC = "ycsb-c",
+    YcsbD = "ycsb-d",
+    YcsbE = "ycsb-e",
+    YcsbF = "ycsb-f",
 });
 
 impl Sample {
@@ -46,6 +64,12 @@ impl Sample {
             Self::Sessions => include_str!("kinds/sessions.toml"),
             Self::Counters => include_str!("kinds/counters.toml"),
             Self::Bulk => include_str!("kinds/bulk.toml"),
+            Self::YcsbA => include_str!("../ycsb/files/a.toml"),
+            Self::YcsbB => include_str!("../ycsb/files/b.toml"),
+            Self::YcsbC => include_str!("../ycsb/files/c.toml"),
+            Self::YcsbD => include_str!("../ycsb/files/d.toml"),
+            Self::YcsbE => include_str!("../ycsb/files/e.toml"),
+            Self::YcsbF => include_str!("../ycsb/files/f.toml"),
         }
     }
 }

@@ -9,7 +9,7 @@
 mod batch;
 mod caches;
 mod check;
-mod choice;
+pub(crate) mod choice;
 mod clients;
 #[cfg(test)]
 mod distributions;
@@ -24,7 +24,7 @@ mod options;
 mod published;
 mod ready;
 mod records;
-mod sizes;
+pub(crate) mod sizes;
 pub mod spec;
 mod tape;
 mod zipf;
@@ -55,8 +55,8 @@ pub use kinds::Sample;
 pub use listing::{Listed, listed};
 pub use meaning::text as meaning;
 use model::Model;
-pub use offer::refusal;
 use offer::{Offer, offer};
+pub use offer::{refusal, too_large};
 pub use options::{Options, Text};
 pub(crate) use published::text as text_of;
 pub use ready::Ready;
@@ -191,9 +191,16 @@ impl Suite for Workload {
                 published_top: 1,
                 tape_hash: format!("{hash:016x}"),
                 checked: done.timed.checked,
+                conflicts: done.conflicts,
                 threads,
                 ..Measured::default()
             });
+            if done.conflicts > 0 {
+                session.note(format!(
+                    "{}: {} transactions were refused because of other threads, and done again",
+                    phase.name, done.conflicts
+                ));
+            }
             let mut looked_at = 0;
             if profile.keeps_data {
                 let rows = model.rows();

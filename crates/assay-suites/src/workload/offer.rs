@@ -11,7 +11,8 @@ use assay_driver::{
 
 use super::model::Model;
 use super::records::Records;
-use super::spec::{Kind, Phase};
+use super::spec::{Kind, Phase, Spec};
+use crate::session;
 
 /// The engine's answer to whether it can do a phase.
 pub(super) enum Offer {
@@ -45,6 +46,11 @@ pub fn refusal(
         (phase.has(Kind::Scan) && key_kind == KeyKind::Hash, "its keys have no order"),
     ];
     why.into_iter().find_map(|(is_so, why)| is_so.then_some(why))
+}
+
+/// Returns why an engine cannot keep the records of a workload; none if it can.
+pub fn too_large(driver: &dyn Driver, spec: &Spec) -> Option<String> {
+    session::too_large(driver, Records::new(spec, 0).schema())
 }
 
 /// Asks an engine if it can do a phase that it does not [refuse](refusal), by doing what changes

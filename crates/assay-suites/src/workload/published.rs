@@ -23,6 +23,9 @@ pub(crate) fn text<S: Suite>(run: &RunFile) -> Result<String, fmt::Error> {
                 "  {}, threads {}, operations a second {rate}",
                 phase.name, phase.threads
             )?;
+            if phase.conflicts > 0 {
+                writeln!(out, "    transactions done again {}", phase.conflicts)?;
+            }
             for latency in &phase.latencies {
                 writeln!(
                     out,

@@ -104,7 +104,7 @@ impl Sizes {
 }
 
 /// Returns a number between 0 and 1, neither included, of 64 random bits.
-pub(super) fn open_uniform(bits: u64) -> f64 {
+pub(crate) fn open_uniform(bits: u64) -> f64 {
     ((bits >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
 }
 

@@ -39,25 +39,35 @@ impl Clients<'_> {
                     &format!("{} is not what operation {stamp} wrote", column.name),
                 ));
             }
-            let Some((written, operation)) = self.writer(stamp) else {
-                if stamp == 0 {
-                    continue;
-                }
-                return Err(wrong(row, &format!("{} is of no operation", column.name)));
-            };
-            let wrote =
-                operation.kind.writes_a_field() && (operation.row, operation.field) == (row, field);
-            let from_the_future = reader.is_some_and(|(thread, own)| {
-                self.positions(written.round, thread).contains(&written.position) && written >= own
-            });
-            if !wrote || from_the_future {
-                return Err(wrong(
-                    row,
-                    &format!("{} cannot have come from operation {stamp} yet", column.name),
-                ));
-            }
+            self.check_stamp(row, field, stamp, reader)?;
         }
         Ok(())
+    }
+
+    /// Checks that the operation with a stamp writes a field of a record, and did so before a
+    /// thread read it.
+    pub(super) fn check_stamp(
+        &self,
+        row: u64,
+        field: u32,
+        stamp: u64,
+        reader: Option<(usize, Moment)>,
+    ) -> Result<()> {
+        if stamp == 0 {
+            return Ok(());
+        }
+        let Some((written, operation)) = self.writer(stamp) else {
+            return Err(wrong(row, &format!("field{field} is of no operation")));
+        };
+        let is_its = self.core.writes_all || operation.field == field;
+        let wrote = operation.kind.writes_a_field() && operation.row == row && is_its;
+        let from_the_future = reader.is_some_and(|(thread, own)| {
+            self.positions(written.round, thread).contains(&written.position) && written >= own
+        });
+        if wrote && !from_the_future {
+            return Ok(());
+        }
+        Err(wrong(row, &format!("field{field} cannot have come from operation {stamp} yet")))
     }
 
     /// Checks a sample of the records at the end: each field must hold what one of the threads
@@ -65,7 +75,9 @@ impl Clients<'_> {
     /// was repeated `repeats` times. Then checks a sample of the inserted records. Returns the
     /// number of records that were checked.
     pub(super) fn look_at_all(&self, connection: &mut dyn Connection, repeats: u32) -> Result<u64> {
-        Ok(self.lost_updates(connection, repeats)? + self.lost_inserts(connection)?)
+        let updated = self.lost_updates(connection, repeats)?;
+        // Without updates, inserted records are those that were inserted.
+        Ok(updated + if self.core.updates() { 0 } else { self.lost_inserts(connection)? })
     }
 
     /// Checks a sample of the records that each thread inserted: nothing has changed them since.
@@ -92,6 +104,13 @@ impl Clients<'_> {
                 .filter(|&row| row < self.users.loaded)
                 .collect();
             rows.extend(sample(self.users.loaded).take(SAMPLE as usize));
+            if self.core.updates() {
+                for thread in 0..self.threads as usize {
+                    let inserted = sample(self.inserted(thread)).take(SAMPLE as usize);
+                    let row = |nth| own_row(self.users.loaded, self.threads, thread, nth);
+                    rows.extend(inserted.map(row));
+                }
+            }
             rows.sort_unstable();
             rows.dedup();
             rows
@@ -103,15 +122,18 @@ impl Clients<'_> {
         let rounds = [Round::Throughput { attempt: repeats }, Round::Latencies];
         let parts = rounds.into_iter().flat_map(|r| (0..threads).map(move |t| (r, t)));
         for (round, thread) in parts {
-            for position in self.positions(round, thread) {
-                let operation = self.operation(round, position);
-                if let (true, Ok(at)) =
-                    (operation.kind.writes_a_field(), rows.binary_search(&operation.row))
-                {
-                    let place = (at * fields + operation.field as usize) * threads + thread;
+            self.walk(round, thread, &mut |position, operation| {
+                if !operation.kind.writes_a_field() {
+                    return;
+                }
+                let Ok(at) = rows.binary_search(&operation.row) else { return };
+                let field = operation.field as usize;
+                let written = if self.core.writes_all { 0..fields } else { field..field + 1 };
+                for field in written {
+                    let place = (at * fields + field) * threads + thread;
                     last[place] = self.stamp(Moment { round, position });
                 }
-            }
+            });
         }
         let mut key = vec![0; schema.key_size()];
         let mut answer = vec![0; schema.payload_size()];

@@ -4,6 +4,7 @@ use assay_core::random::{draw, mix};
 
 use super::workload::Distribution;
 use super::zipf::Zipf;
+use crate::workload::sizes::open_uniform;
 
 /// The number of items, 10^10 + 1, from which YCSB draws for any number of records. A hash scatters
 /// them over the records, so the hottest one has 1/ζ = 3.8 % of the operations.
@@ -28,10 +29,33 @@ pub(super) struct Chooser {
     rule: Rule,
 }
 
+/// The numbers by which two of YCSB's distributions are skewed, with its defaults.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Skew {
+    /// The share of the records that are hot, and that of the operations that choose among them.
+    pub(super) hot_records: f64,
+    pub(super) hot_operations: f64,
+    /// The percentage of the operations that choose among this share of the newest records.
+    pub(super) percentile: f64,
+    pub(super) within: f64,
+}
+
+impl Default for Skew {
+    fn default() -> Self {
+        Self { hot_records: 0.2, hot_operations: 0.8, percentile: 95.0, within: 0.857_142_857_1 }
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 enum Rule {
     /// Chooses each loaded record as often as the others.
     Uniform,
+    /// Chooses among the first `hot` loaded records, or among the others.
+    Hotspot { hot: u64, operations: f64 },
+    /// Chooses one loaded record after another.
+    Sequential,
+    /// Chooses by age, with this mean.
+    Exponential { mean: f64 },
     /// Chooses by scrambled zipfian numbers below `span`; a missing record is drawn again.
     Zipfian { zipf: Zipf, span: u64 },
     /// Chooses the last record most often.
@@ -41,9 +65,24 @@ enum Rule {
 impl Chooser {
     /// Returns a chooser among `records` that were loaded and those that are inserted after them.
     /// At most `inserts` are expected; so the zipfian rule keeps its hot records while others come.
-    pub(super) fn new(distribution: Distribution, records: u64, inserts: u64, seed: u64) -> Self {
+    pub(super) fn new(
+        distribution: Distribution,
+        skew: &Skew,
+        records: u64,
+        inserts: u64,
+        seed: u64,
+    ) -> Self {
         let rule = match distribution {
             Distribution::Uniform => Rule::Uniform,
+            Distribution::Sequential => Rule::Sequential,
+            Distribution::Hotspot => Rule::Hotspot {
+                hot: (records as f64 * skew.hot_records) as u64,
+                operations: skew.hot_operations,
+            },
+            // As YCSB's `ExponentialGenerator`: its gamma is the inverse of this mean.
+            Distribution::Exponential => Rule::Exponential {
+                mean: records as f64 * skew.within / -libm::log1p(-skew.percentile / 100.0),
+            },
             Distribution::Zipfian => Rule::Zipfian {
                 zipf: Zipf::with_zeta(SCRAMBLED_ITEMS, SCRAMBLED_ZETA),
                 span: records + inserts + 1,
@@ -58,6 +97,13 @@ impl Chooser {
         Self { seed, ..*self }
     }
 
+    /// Notes that the last existing record is at this place.
+    pub(super) fn reach(&mut self, last: u64) {
+        if let Rule::Latest(zipf) = &mut self.rule {
+            zipf.grow(least_latest(last + 1));
+        }
+    }
+
     /// Returns the record for the operation at a position. `last` is the place of the last existing
     /// record, and never gets less; `is_there` says which rows exist.
     pub(super) fn choose(
@@ -68,6 +114,23 @@ impl Chooser {
     ) -> Chosen {
         match &mut self.rule {
             Rule::Uniform => Chosen::Row(draw(self.seed, position, self.records)),
+            Rule::Sequential => Chosen::Row(position % self.records),
+            Rule::Hotspot { hot, operations } => {
+                let bits = mix(self.seed, position);
+                let cold = self.records - *hot;
+                let is_hot = cold == 0 || open_uniform(bits) < *operations && *hot > 0;
+                Chosen::Row(if is_hot { draw(bits, 1, *hot) } else { *hot + draw(bits, 1, cold) })
+            }
+            Rule::Exponential { mean } => {
+                let mut seed = self.seed;
+                loop {
+                    let age = -libm::log(open_uniform(mix(seed, position))) * *mean;
+                    if age < (last + 1) as f64 {
+                        return Chosen::Nth(last - age as u64);
+                    }
+                    seed = mix(seed, !position);
+                }
+            }
             Rule::Zipfian { zipf, span } => {
                 let mut seed = self.seed;
                 loop {
@@ -106,6 +169,8 @@ fn scattered(number: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use clap::ValueEnum;
+
     use super::*;
 
     const RECORDS: u64 = 100_000;
@@ -120,7 +185,7 @@ mod tests {
 
     /// Returns how often each record is chosen.
     fn counts(distribution: Distribution, inserts: u64) -> Vec<u64> {
-        let mut chooser = Chooser::new(distribution, RECORDS, inserts, 7);
+        let mut chooser = Chooser::new(distribution, &Skew::default(), RECORDS, inserts, 7);
         let mut counts = vec![0; RECORDS as usize];
         for at in 0..DRAWS {
             let chosen = chosen(&mut chooser, at, RECORDS - 1);
@@ -200,7 +265,7 @@ mod tests {
 
     #[test]
     fn the_latest_record_moves_with_every_insert() {
-        let mut chooser = Chooser::new(Distribution::Latest, 1_000, 0, 7);
+        let mut chooser = Chooser::new(Distribution::Latest, &Skew::default(), 1_000, 0, 7);
         let mut hits = 0;
         for at in 0..20_000 {
             let last = 999 + at / 10;
@@ -214,14 +279,33 @@ mod tests {
 
     #[test]
     fn uniform_draws_take_what_was_loaded() {
-        let mut chooser = Chooser::new(Distribution::Uniform, 10, 100, 7);
+        let mut chooser = Chooser::new(Distribution::Uniform, &Skew::default(), 10, 100, 7);
         assert!((0..1_000).all(|at| chosen(&mut chooser, at, 99) < 10));
     }
 
     #[test]
+    fn hot_records_have_their_share_and_sequential_ones_take_turns() {
+        let hot = drawn(Distribution::Hotspot, 0).iter().take(RECORDS as usize / 5).sum::<f64>();
+        assert!((hot / DRAWS as f64 - 0.8).abs() < 0.002, "{hot}");
+        let mut chooser = Chooser::new(Distribution::Sequential, &Skew::default(), 10, 0, 7);
+        let chosen = (0..20).map(|at| chosen(&mut chooser, at, 9));
+        assert!(chosen.eq((0..10).chain(0..10)));
+    }
+
+    #[test]
+    fn an_exponential_age_has_the_percentile_that_ycsb_gives_it() {
+        let found = drawn(Distribution::Exponential, 0);
+        let newest = (RECORDS as f64 * Skew::default().within) as usize;
+        let share = found.iter().rev().take(newest).sum::<f64>() / DRAWS as f64;
+        // 95 % are that new; of the rest, those older than all records are drawn again.
+        let too_old = libm::pow(0.05, 1.0 / Skew::default().within);
+        assert!((share - 0.95 / (1.0 - too_old)).abs() < 0.002, "{share}");
+    }
+
+    #[test]
     fn one_record_is_always_chosen() {
-        for distribution in [Distribution::Zipfian, Distribution::Uniform, Distribution::Latest] {
-            let mut chooser = Chooser::new(distribution, 1, 0, 7);
+        for &distribution in Distribution::value_variants() {
+            let mut chooser = Chooser::new(distribution, &Skew::default(), 1, 0, 7);
             assert!((0..1_000).all(|at| chosen(&mut chooser, at, 0) == 0));
         }
     }

@@ -12,8 +12,10 @@ use assay_driver::error::{Error, ErrorKind, Result};
 use assay_driver::{Connection, Outcome, Scan};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::Options;
 use super::choice::Chooser;
+use super::core_workload::CoreWorkload;
+use super::marks::{Mark, Marks};
+use super::options::Options;
 use super::users::Users;
 use super::workload::{Kind, Operation, Operations, Seen};
 use crate::session::Session;
@@ -62,9 +64,22 @@ pub(super) struct Moment {
     pub(super) position: u64,
 }
 
+/// The way in which a whole record is replaced.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Replaces {
+    Upsert,
+    /// By an insert, which replaces.
+    Insert,
+}
+
 /// All threads of a cell.
 pub(super) struct Clients<'c> {
     pub(super) users: &'c Users,
+    pub(super) core: CoreWorkload,
+    /// The way to write all fields of a record, if updates do.
+    pub(super) replaces: Replaces,
+    /// The states of the threads at some positions, if updates may be of inserted records.
+    marks: Option<[Marks; 2]>,
     pub(super) threads: u32,
     /// The number of operations of the first round, and the most of the second.
     most: u64,
@@ -101,25 +116,59 @@ struct Batch {
     /// All columns, for scans.
     columns: Vec<usize>,
     outcomes: Vec<Outcome>,
-    /// The results of scans: the position of the scan in the batch, the key, a digest of the rest.
-    scanned: Vec<(usize, [u8; 24], u64)>,
+    /// The results of scans.
+    scanned: Vec<Scanned>,
+    /// The stamps of the fields of these records, if there are updates.
+    stamps: Vec<Option<u64>>,
+}
+
+/// A thread's place in its own operations.
+#[derive(Clone, Copy)]
+struct Own {
+    moment: Moment,
+    /// The number of records that it has inserted.
+    inserted: u64,
+}
+
+/// A record that a scan found.
+#[derive(Clone, Copy, Debug)]
+struct Scanned {
+    /// The position of the scan in the batch.
+    at: usize,
+    key: [u8; 24],
+    /// A digest of the fields.
+    digest: u64,
 }
 
 impl<'c> Clients<'c> {
-    pub(super) fn new(users: &'c Users, options: &Options, cell: &Cell, check: bool) -> Self {
-        let inserts = options.workload().expected_inserts(options.operations);
-        let chooser = Chooser::new(options.distribution(), cell.rows, inserts, 0);
+    pub(super) fn new(
+        users: &'c Users,
+        core: CoreWorkload,
+        options: &Options,
+        cell: &Cell,
+        check: bool,
+    ) -> Self {
+        let inserts = core.expected_inserts();
+        let chooser = Chooser::new(core.distribution, &core.skew, cell.rows, inserts, 0);
         let seed = derive(cell.seed, "operations");
-        Self {
+        let mut clients = Self {
             users,
+            core,
+            replaces: Replaces::Upsert,
+            marks: None,
             threads: cell.threads,
-            most: options.operations,
+            most: core.operations,
             rate: options.rate,
             arrivals: derive(cell.seed, "arrivals"),
             attempts: 1 + options.repeats.repeats,
-            rounds: [0, 1].map(|round| Operations::new(options, &chooser, mix(seed, round))),
+            rounds: [0, 1].map(|round| Operations::new(&core, &chooser, mix(seed, round))),
             check,
+        };
+        if core.updates() && core.mix.has(Kind::Insert) {
+            let marks = [Round::FIRST, Round::Latencies].map(|round| Marks::of(&clients, round));
+            clients.marks = Some(marks);
         }
+        clients
     }
 
     /// Returns the thread that inserts a record, and its number among that thread's records.
@@ -155,16 +204,36 @@ impl<'c> Clients<'c> {
     }
 
     /// Returns the operations of a round, which are equal for each attempt.
-    fn of_round(&self, round: Round) -> &Operations {
+    pub(super) fn of_round(&self, round: Round) -> &Operations {
         match round {
             Round::Throughput { .. } => &self.rounds[0],
             Round::Latencies => &self.rounds[1],
         }
     }
 
+    /// Returns the operation at a position.
     pub(super) fn operation(&self, round: Round, position: u64) -> Operation {
         let operations = self.of_round(round);
-        operations.at(position, &mut self.seen(&mut { operations.chooser }, 0, 0))
+        // Without inserts, or without updates to be found by their stamps, threads have no state.
+        let mark = self.marks.as_ref().map(|[first, latencies]| match round {
+            Round::Throughput { .. } => first.before(self, round, position),
+            Round::Latencies => latencies.before(self, round, position),
+        });
+        let alone = Mark { thread: 0, inserted: 0, chooser: operations.chooser };
+        let Mark { thread, inserted, mut chooser } = mark.unwrap_or(alone);
+        operations.at(position, &mut self.seen(&mut chooser, thread, inserted))
+    }
+
+    /// Calls a function with each operation of a thread in a round, in their order.
+    pub(super) fn walk(&self, round: Round, thread: usize, each: &mut dyn FnMut(u64, &Operation)) {
+        let operations = self.of_round(round);
+        let mut chooser = operations.chooser;
+        let mut inserted = self.inserted_before(thread, round);
+        for position in self.positions(round, thread) {
+            let operation = operations.at(position, &mut self.seen(&mut chooser, thread, inserted));
+            inserted += u64::from(operation.kind == Kind::Insert);
+            each(position, &operation);
+        }
     }
 
     /// Returns the records among which a thread can choose that has inserted `inserted` records.
@@ -175,7 +244,7 @@ impl<'c> Clients<'c> {
     }
 
     /// Returns the number of records that a thread has inserted before a round.
-    fn inserted_before(&self, thread: usize, round: Round) -> u64 {
+    pub(super) fn inserted_before(&self, thread: usize, round: Round) -> u64 {
         match round {
             Round::Throughput { .. } => 0,
             Round::Latencies => self.inserted_in(thread, Round::FIRST),
@@ -279,6 +348,7 @@ impl Client<'_> {
             columns: (0..schema.columns().len()).collect(),
             outcomes: Vec::with_capacity(most),
             scanned: Vec::new(),
+            stamps: Vec::new(),
         }
     }
 
@@ -292,6 +362,7 @@ impl Client<'_> {
         batch.operations.clear();
         batch.outcomes.clear();
         batch.scanned.clear();
+        batch.stamps.clear();
         let keys = batch.keys.chunks_exact_mut(key_size);
         let values = batch.values.chunks_exact_mut(record_size);
         for ((position, key), value) in positions.zip(keys).zip(values) {
@@ -308,8 +379,14 @@ impl Client<'_> {
                 }
                 kind if kind.writes_a_field() => {
                     let stamp = self.clients.stamp(Moment { round: self.round, position });
-                    let size = schema.columns()[1].kind.size_bytes();
-                    users.field(operation.row, operation.field, stamp, &mut value[..size]);
+                    if self.clients.core.writes_all {
+                        let (area, payload) = value.split_at_mut(key_size);
+                        area.copy_from_slice(key);
+                        users.all_fields(operation.row, stamp, payload);
+                    } else {
+                        let size = schema.columns()[1].kind.size_bytes();
+                        users.field(operation.row, operation.field, stamp, &mut value[..size]);
+                    }
                 }
                 _ => {}
             }
@@ -331,12 +408,19 @@ impl Client<'_> {
         let value = &batch.values[at * record_size..(at + 1) * record_size];
         let answer = &mut batch.answers[at * payload_size..(at + 1) * payload_size];
         let column = 1 + operation.field as usize;
+        let clients = self.clients;
+        let update =
+            |connection: &mut dyn Connection| match (clients.core.writes_all, clients.replaces) {
+                (false, _) => connection.update(key, column, &value[..field_size]),
+                (true, Replaces::Upsert) => connection.upsert(value).map(|()| Outcome::Done),
+                (true, Replaces::Insert) => connection.insert(value),
+            };
         let outcome = match operation.kind {
             Kind::Read => connection.get(key, answer)?,
-            Kind::Update => connection.update(key, column, &value[..field_size])?,
+            Kind::Update => update(connection)?,
             Kind::Insert => connection.insert(value)?,
             Kind::ReadModifyWrite => match connection.get(key, answer)? {
-                Outcome::Done => connection.update(key, column, &value[..field_size])?,
+                Outcome::Done => update(connection)?,
                 other => other,
             },
             Kind::Scan => {
@@ -346,10 +430,15 @@ impl Client<'_> {
                     columns: &batch.columns,
                     limit: operation.length,
                 };
+                let (scanned, stamps) = (&mut batch.scanned, &mut batch.stamps);
+                let updates = clients.core.updates();
                 connection.scan(&scan, &mut |record| {
-                    let (found, payload) = record.split_at(key_size);
-                    let found = *found.first_chunk().expect("a key");
-                    batch.scanned.push((at, found, xxh3_64(payload)));
+                    let (key, payload) = record.split_at(key_size);
+                    let key = *key.first_chunk().expect("a key");
+                    scanned.push(Scanned { at, key, digest: xxh3_64(payload) });
+                    if updates {
+                        stamps.extend(clients.users.stamps(payload));
+                    }
                 })?;
                 Outcome::Done
             }
@@ -365,7 +454,7 @@ impl Client<'_> {
             return Ok(());
         }
         let payload_size = self.clients.users.schema().payload_size();
-        let mut scanned = batch.scanned.as_slice();
+        let mut scanned = 0;
         for (at, (position, operation)) in batch.operations.iter().enumerate() {
             if batch.outcomes[at] != Outcome::Done {
                 let kind = operation.kind.name();
@@ -379,10 +468,11 @@ impl Client<'_> {
                     self.clients.check_read(operation.row, answer, Some((self.thread, own)))?;
                 }
                 Kind::Scan => {
-                    let own = scanned.iter().take_while(|found| found.0 == at).count();
-                    let (found, others) = scanned.split_at(own);
-                    scanned = others;
-                    self.check_scan(operation, found, inserted)?;
+                    let own = batch.scanned[scanned..].iter().take_while(|found| found.at == at);
+                    let found = scanned..scanned + own.count();
+                    scanned = found.end;
+                    let own = Moment { round: self.round, position: *position };
+                    self.check_scan(batch, at, found, Own { moment: own, inserted })?;
                 }
                 Kind::Insert => inserted += 1,
                 Kind::Update => {}
@@ -394,39 +484,63 @@ impl Client<'_> {
 
     /// Checks a scan. It returns the records that follow in the order of keys: every one that was
     /// loaded or that this thread has inserted, and maybe those of other threads.
-    fn check_scan(
-        &self,
-        operation: &Operation,
-        found: &[(usize, [u8; 24], u64)],
-        inserted: u64,
-    ) -> Result<()> {
+    fn check_scan(&self, batch: &Batch, at: usize, found: Range<usize>, own: Own) -> Result<()> {
         let users = self.clients.users;
+        let operation = &batch.operations[at].1;
         let mut payload = vec![0; users.schema().payload_size()];
         let mut rank = users.rank(operation.row);
-        let mut found = found.iter();
-        let mut count = 0;
-        let mut next = found.next();
+        let (mut next, mut count) = (found.start, 0);
         while count < operation.length {
             let Some(row) = users.row_of_rank(rank) else { break };
             rank += 1;
-            let is_it = next.is_some_and(|(_, key, _)| users.row_of_key(key) == Some(row));
+            let is_it = next < found.end && users.row_of_key(&batch.scanned[next].key) == Some(row);
             if is_it {
-                users.payload(row, 0, &mut payload);
-                if next.is_some_and(|(_, _, digest)| *digest != xxh3_64(&payload)) {
-                    return Err(wrong(row, "a scan found other fields than were inserted"));
-                }
-                next = found.next();
+                self.check_scanned(batch, next, row, own.moment, &mut payload)?;
+                next += 1;
                 count += 1;
             } else if row < users.loaded || {
                 let (thread, nth) = self.clients.owner(row);
-                thread == self.thread && nth < inserted
+                thread == self.thread && nth < own.inserted
             } {
                 return Err(wrong(row, "a scan that should have found it did not"));
             }
         }
-        match next {
-            Some(_) => Err(wrong(operation.row, "a scan from it found records out of order")),
-            None => Ok(()),
+        if next < found.end {
+            Err(wrong(operation.row, "a scan from it found records out of order"))
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Checks the fields of a record that a scan found.
+    fn check_scanned(
+        &self,
+        batch: &Batch,
+        at: usize,
+        row: u64,
+        own: Moment,
+        payload: &mut [u8],
+    ) -> Result<()> {
+        let users = self.clients.users;
+        let fields = users.schema().payload_columns().len();
+        if self.clients.core.updates() {
+            let stamps = &batch.stamps[at * fields..][..fields];
+            payload.fill(0);
+            for (field, stamp) in (0..).zip(stamps) {
+                let reader = Some((self.thread, own));
+                let stamp = stamp.ok_or_else(|| {
+                    wrong(row, "a scan found a field that is nothing that was written")
+                })?;
+                self.clients.check_stamp(row, field, stamp, reader)?;
+                users.write_field(row, field, stamp, payload);
+            }
+        } else {
+            users.payload(row, 0, payload);
+        }
+        if batch.scanned[at].digest == xxh3_64(payload) {
+            Ok(())
+        } else {
+            Err(wrong(row, "a scan found other fields than were written"))
         }
     }
 }

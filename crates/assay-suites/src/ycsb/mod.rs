@@ -7,8 +7,13 @@
 mod check;
 mod choice;
 mod clients;
+pub mod core_workload;
+mod marks;
 mod options;
+mod properties;
 mod published;
+#[cfg(test)]
+mod tapes;
 mod users;
 pub mod workload;
 mod zipf;
@@ -22,8 +27,8 @@ use assay_core::latency::{operations_at, summary};
 use assay_core::plan::Cell;
 use assay_core::run_file::RunFile;
 use assay_core::tape::Records;
-use assay_driver::KeyKind;
-use assay_driver::error::{Error, Result};
+use assay_driver::error::{Error, ErrorKind, Result};
+use assay_driver::{Change, InsertRule, KeyKind};
 use program_support::exit::Outcome;
 use serde::{Deserialize, Serialize};
 
@@ -33,10 +38,12 @@ use crate::reopened::Reopened;
 use crate::repeats::Repeats;
 use crate::session::{Needs, Session};
 use crate::suite::{CellLook, CellRun, Paced, Suite};
-use clients::{Clients, Round};
+use clients::{Clients, Replaces, Round};
+use core_workload::{CoreWorkload, FIELDS};
 pub use options::Options;
+pub use properties::Property;
 use users::Users;
-use workload::{Kind, Workload};
+use workload::{Kind, Lengths};
 
 /// The id of the suite.
 pub const ID: &str = "ycsb";
@@ -44,9 +51,17 @@ pub const ID: &str = "ycsb";
 /// The suite.
 pub struct Ycsb;
 
-/// Returns the approximate cost of an operation in reads: a scan is fifty.
+/// Returns the approximate cost of an operation in reads: a scan is as many as half its records.
 fn weight(options: &Options) -> u64 {
-    if options.workload() == Workload::E { 50 } else { 1 }
+    let Ok(core) = CoreWorkload::of(options) else { return 1 };
+    let Lengths { least, most, .. } = core.scanned;
+    let scans = core.mix.expected(Kind::Scan, 1_000);
+    (scans * (least + most) / 2 + (1_000 - scans)).div_ceil(1_000)
+}
+
+/// Returns the workload of a cell.
+fn core_of(options: &Options) -> Result<CoreWorkload> {
+    CoreWorkload::of(options).map_err(|why| Error::new(ErrorKind::Engine, why.to_string()))
 }
 
 /// The number of times that a cell repeated its round for the throughput.
@@ -56,12 +71,12 @@ pub struct Left {
 }
 
 /// Returns the stores that a cell needs.
-fn needs<'u>(cell: &Cell, options: &Options, users: &'u Users) -> Needs<'u> {
+fn needs<'u>(cell: &Cell, core: &CoreWorkload, users: &'u Users) -> Needs<'u> {
     Needs {
         schema: users.schema(),
         records: String::new(),
         keep: false,
-        expected_rows: cell.rows + 2 * options.operations,
+        expected_rows: cell.rows + 2 * core.operations,
         threads: cell.threads,
         volumes: None,
     }
@@ -78,47 +93,56 @@ impl Suite for Ycsb {
     const SHORTER: &'static str = "--records 10k --operations 10k";
 
     fn parts(options: Options) -> Outcome<Vec<Part<Options>>> {
-        Ok(options.parts())
+        options.parts()
     }
 
     fn variant(options: &Options) -> String {
+        let said = options.property.iter().map(|property| format!(" · {property}"));
         let rate =
             options.rate.map(|rate| format!(" · latencies at {rate} random arrivals a second"));
+        let Ok(core) = CoreWorkload::of(options) else { return options.workload_name() };
         format!(
-            "workload {} · {} · {} fields of {} bytes{}",
-            options.workload(),
-            options.distribution(),
-            options.field_count,
-            options.field_length,
+            "workload {} · {} · {} fields of {} bytes{}{}",
+            options.workload_name(),
+            core.distribution,
+            core.fields,
+            options.field_length(),
+            said.collect::<String>(),
             rate.unwrap_or_default()
         )
     }
 
     fn run(run: CellRun<'_, Options>) -> Result<Option<Left>> {
         let CellRun { cell, options, driver, measurement, report } = run;
-        if options.workload() == Workload::E && cell.key_kind == KeyKind::Hash {
-            return Err(Error::unsupported("ordered scans, which workload E consists of"));
+        let core = core_of(options)?;
+        let workload = options.workload_name();
+        if core.mix.has(Kind::Scan) && cell.key_kind == KeyKind::Hash {
+            let what = format!("ordered scans, which workload {workload} consists of");
+            return Err(Error::unsupported(what));
         }
-        if let Some(change) =
-            driver.lacks().iter().find(|&&change| options.workload().needs(change))
-        {
-            let workload = options.workload();
+        let is_whole = core.writes_all && core.updates();
+        let lacks = driver.lacks().contains(&Change::Update);
+        if core.updates() && !is_whole && lacks {
             return Err(Error::unsupported(format!(
-                "workload {workload} needs an {change}, and the engine has none"
+                "workload {workload} needs an {}, and the engine has none",
+                Change::Update
             )));
         }
-        let users = Users::new(cell.rows, options, cell.seed);
-        let needs = needs(cell, options, &users);
+        let users = Users::new(cell.rows, &core, cell.seed);
+        let needs = needs(cell, &core, &users);
         let check = driver.profile().keeps_data;
         let mut session = Session::open(cell, driver, &needs, measurement)?;
         load(cell, &users, LOAD_BATCH, driver, &mut session, report)?;
         session.cool()?;
 
-        let clients = Clients::new(&users, options, cell, check);
+        let mut clients = Clients::new(&users, core, options, cell, check);
+        if is_whole {
+            clients.replaces = replaces(&session, &users)?;
+        }
         let nth = NthRound { round: 1, rounds: 2 };
-        let mut told = telling(report, "run", nth, options.operations, cell.threads);
+        let mut told = telling(report, "run", nth, core.operations, cell.threads);
         // An insert can be done only once.
-        let mut repeats = if options.workload().inserts() {
+        let mut repeats = if core.mix.has(Kind::Insert) {
             Repeats::none()
         } else {
             Repeats::at_most(options.repeats, cell)
@@ -156,9 +180,10 @@ impl Suite for Ycsb {
 
     fn look(look: CellLook<'_, Options>, left: Left) -> Result<(u64, Option<Left>)> {
         let CellLook { cell, options, driver } = look;
-        let users = Users::new(cell.rows, options, cell.seed);
-        let clients = Clients::new(&users, options, cell, true);
-        let stores = Reopened::open(cell, driver, &needs(cell, options, &users))?;
+        let core = core_of(options)?;
+        let users = Users::new(cell.rows, &core, cell.seed);
+        let clients = Clients::new(&users, core, options, cell, true);
+        let stores = Reopened::open(cell, driver, &needs(cell, &core, &users))?;
         let compared = stores.look(&|connections: Connections<'_, '_>| {
             clients.look_at_all(&mut *connections[0], left.repeats)
         })?;
@@ -167,36 +192,36 @@ impl Suite for Ycsb {
     }
 
     fn operations(cell: &Cell, options: &Options) -> Option<u64> {
-        let latencies = operations_at(options.rate, options.operations);
-        let both = options.operations.saturating_add(latencies);
+        let operations = CoreWorkload::of(options).ok()?.operations;
+        let both = operations.saturating_add(operations_at(options.rate, operations));
         Some(cell.rows.saturating_add(both.saturating_mul(weight(options))))
     }
 
     fn paced(options: &Options) -> Paced {
-        options.rate.map_or(Paced::default(), |rate| {
-            let operations = operations_at(options.rate, options.operations);
-            let time = Duration::from_secs_f64(operations as f64 / rate.max(1) as f64);
-            Paced { operations: operations.saturating_mul(weight(options)), time }
-        })
+        let (Some(rate), Ok(core)) = (options.rate, CoreWorkload::of(options)) else {
+            return Paced::default();
+        };
+        let operations = operations_at(options.rate, core.operations);
+        let time = Duration::from_secs_f64(operations as f64 / rate.max(1) as f64);
+        Paced { operations: operations.saturating_mul(weight(options)), time }
     }
 
     fn commits(_: &Cell, options: &Options) -> Option<u64> {
         // Records are loaded in few transactions. Of the operations of both rounds, reads and scans
         // commit nothing.
-        let percent = match options.workload() {
-            Workload::A | Workload::F => 50,
-            Workload::B | Workload::D | Workload::E => 5,
-            Workload::C => 0,
-        };
-        Some(options.operations.saturating_mul(2) / 100 * percent)
+        let core = CoreWorkload::of(options).ok()?;
+        let writes = [Kind::Update, Kind::Insert, Kind::ReadModifyWrite];
+        let both = core.operations.saturating_mul(2);
+        Some(writes.into_iter().map(|kind| core.mix.expected(kind, both)).sum())
     }
 
     fn record_bytes(options: &Options) -> u64 {
-        u64::from(options.field_count) * u64::from(options.field_length)
+        let fields = options.field_count.unwrap_or(FIELDS);
+        u64::from(fields) * u64::from(options.field_length())
     }
 
     fn scans(options: &Options) -> bool {
-        options.workload() == Workload::E
+        CoreWorkload::of(options).is_ok_and(|core| core.mix.has(Kind::Scan))
     }
 
     fn calibration(options: &Options) -> Option<Options> {
@@ -210,6 +235,29 @@ impl Suite for Ycsb {
     fn charts(run: &RunFile) -> Vec<LineChart> {
         crate::scaling::charts(run)
     }
+}
+
+/// Finds out how an engine replaces a whole record, by writing one as it is.
+fn replaces(session: &Session<'_>, users: &Users) -> Result<Replaces> {
+    let mut record = vec![0; users.schema().record_size()];
+    let (key, payload) = record.split_at_mut(users.schema().key_size());
+    users.key(0, key);
+    users.payload(0, 0, payload);
+    let mut replaces = Replaces::Upsert;
+    session.connected(&mut |connection| {
+        match connection.upsert(&record) {
+            Err(error) if error.kind() == ErrorKind::Unsupported => {
+                if session.profile().insert_rule != InsertRule::Replaces {
+                    let what = "replacing whole records, which writeallfields=true asks for";
+                    return Err(Error::unsupported(what));
+                }
+                replaces = Replaces::Insert;
+            }
+            other => other?,
+        }
+        Ok(())
+    })?;
+    Ok(replaces)
 }
 
 /// The number of records loaded in a transaction: the suite is not about the load.

@@ -1,26 +1,57 @@
 //! The options of YCSB.
 
+use std::path::PathBuf;
+
 use clap::Args;
+use program_support::exit::Outcome;
 use serde::Serialize;
 
+use super::core_workload::{Draft, FIELD_BYTES, FIELDS, Workload};
+use super::properties::{self, Property};
 use super::users::STAMP_SIZE;
-use super::workload::{Distribution, Workload};
+use super::workload::Distribution;
 use crate::options::{MostRepeats, Part, Threads, count, defaults};
+
+/// The fewest and the most fields of a record, and bytes of a field.
+pub(super) const FIELDS_BETWEEN: (u64, u64) = (1, 32);
+pub(super) const FIELD_BYTES_BETWEEN: (u64, u64) = (STAMP_SIZE as u64, 1 << 20);
 
 /// The options of YCSB.
 #[derive(Args, Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Options {
     /// Workloads, separated by commas
-    #[arg(short, long, value_name = "A-F", value_delimiter = ',', default_value = "a,b,c,d,e,f")]
+    #[arg(
+        short,
+        long,
+        value_name = "A-F",
+        value_delimiter = ',',
+        default_value = "a,b,c,d,e,f",
+        conflicts_with = "property_file"
+    )]
     pub workload: Vec<Workload>,
-    /// Records to load
-    #[arg(long, value_name = "COUNT", value_parser = parse_records, default_value = "100k")]
-    pub records: u64,
-    /// Operations of all threads together
-    #[arg(long, value_name = "COUNT", value_parser = count::parse_positive, default_value = "100k")]
-    pub operations: u64,
-    /// Numbers of threads, separated by commas
-    #[arg(short, long, value_name = "THREADS", value_delimiter = ',', default_value = "1")]
+    /// Property file of YCSB, such as its own workloada, in place of a workload; a later one wins
+    #[arg(short = 'P', long, value_name = "FILE")]
+    #[serde(skip)]
+    pub property_file: Vec<PathBuf>,
+    /// Property of YCSB, such as recordcount=1000; it wins over files
+    #[arg(short, long, value_name = "NAME=VALUE")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub property: Vec<Property>,
+    /// Name of a workload of property files, as cells have it
+    #[arg(long, value_name = "NAME", hide = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Records to load [default: 100k]
+    #[arg(long, value_name = "COUNT", value_parser = parse_records)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub records: Option<u64>,
+    /// Operations of all threads together [default: 100k]
+    #[arg(long, value_name = "COUNT", value_parser = count::parse_positive)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operations: Option<u64>,
+    /// Numbers of threads, separated by commas [default: 1]
+    #[arg(short, long, value_name = "THREADS", value_delimiter = ',')]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub threads: Vec<Threads>,
     /// Distribution of keys [default: latest in workload d, zipfian in the others]
     #[arg(long, value_name = "DISTRIBUTION")]
@@ -31,14 +62,16 @@ pub struct Options {
     #[arg(long, value_name = "COUNT", value_parser = count::parse_rate)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<u64>,
-    /// Fields of a record
-    #[arg(long, value_name = "COUNT", default_value = "10",
-          value_parser = count::between::<u32>(1, 32))]
-    pub field_count: u32,
-    /// Bytes of a field
-    #[arg(long, value_name = "BYTES", default_value = "100",
-          value_parser = count::between::<u32>(STAMP_SIZE as u64, 1 << 20))]
-    pub field_length: u32,
+    /// Fields of a record [default: 10]
+    #[arg(long, value_name = "COUNT",
+          value_parser = count::between::<u32>(FIELDS_BETWEEN.0, FIELDS_BETWEEN.1))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field_count: Option<u32>,
+    /// Bytes of a field [default: 100]
+    #[arg(long, value_name = "BYTES",
+          value_parser = count::between::<u32>(FIELD_BYTES_BETWEEN.0, FIELD_BYTES_BETWEEN.1))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field_length: Option<u32>,
     /// The repeats of disturbed rounds.
     #[command(flatten)]
     #[serde(flatten)]
@@ -54,29 +87,50 @@ impl Default for Options {
 impl Options {
     /// Returns the workload of a cell.
     pub(super) fn workload(&self) -> Workload {
-        self.workload.first().copied().unwrap_or(Workload::A)
+        self.workload.first().copied().unwrap_or(Workload::CORE)
     }
 
-    /// Returns the distribution by which a cell's operations choose records.
-    pub(super) fn distribution(&self) -> Distribution {
-        self.distribution.unwrap_or(self.workload().distribution())
+    /// Returns the name of a cell's workload.
+    pub(super) fn workload_name(&self) -> String {
+        self.name.clone().unwrap_or_else(|| self.workload().to_string())
+    }
+
+    /// Returns the most bytes of a field.
+    pub(super) fn field_length(&self) -> u32 {
+        self.field_length.unwrap_or(FIELD_BYTES)
     }
 
     /// Returns the options of each cell: one for each workload and number of threads.
-    pub(super) fn parts(&self) -> Vec<Part<Self>> {
+    pub(super) fn parts(mut self) -> Outcome<Vec<Part<Self>>> {
+        if !self.property_file.is_empty() {
+            self.workload = vec![Workload::CORE];
+        }
+        properties::take(&mut self)?;
+        if self.threads.is_empty() {
+            self.threads = vec![Threads::one(1)];
+        }
         let mut parts = Vec::new();
         for &workload in &self.workload {
+            let draft = Draft::of(workload);
             for threads in Threads::each(&self.threads) {
-                let options = Self {
+                let mut options = Self {
                     workload: vec![workload],
                     threads: vec![Threads::one(threads)],
-                    distribution: self.distribution.or(Some(workload.distribution())),
+                    distribution: self.distribution.or(Some(draft.distribution)),
+                    records: self.records.or(Some(draft.records)),
+                    operations: self.operations.or(Some(draft.operations)),
                     ..self.clone()
                 };
-                parts.push(Part { rows: self.records, threads, options });
+                options.field_length = Some(options.field_length());
+                options.field_count = self.field_count.or(Some(FIELDS));
+                parts.push(Part {
+                    rows: options.records.unwrap_or(draft.records),
+                    threads,
+                    options,
+                });
             }
         }
-        parts
+        Ok(parts)
     }
 }
 
@@ -88,4 +142,4 @@ fn parse_records(text: &str) -> Result<u64, String> {
     }
 }
 
-const MOST_RECORDS: u64 = 1_000_000_000;
+pub(super) const MOST_RECORDS: u64 = 1_000_000_000;

@@ -4,8 +4,16 @@ use std::fmt::{self, Write};
 
 use assay_core::run_file::{NO_TIME, RunFile, Status};
 
-use super::Ycsb;
+use super::{Options, Ycsb};
 use crate::suite::results;
+
+/// Returns what follows `workload` in the name of a cell's workload.
+fn name_of(options: &Options) -> String {
+    match &options.name {
+        Some(name) => name.strip_prefix("workload").unwrap_or(name).into(),
+        None => options.workload().to_string().to_lowercase(),
+    }
+}
 
 /// Returns the published text: for each cell its totals, and its latencies by kind of operation.
 pub(super) fn text(run: &RunFile) -> Result<String, fmt::Error> {
@@ -23,7 +31,7 @@ pub(super) fn text(run: &RunFile) -> Result<String, fmt::Error> {
             out,
             "{} workload{} {} records {} threads",
             cell.engine,
-            options.workload().to_string().to_lowercase(),
+            name_of(&options),
             cell.rows,
             cell.threads
         )?;

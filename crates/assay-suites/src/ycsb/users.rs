@@ -5,6 +5,9 @@ use assay_core::random::{Bijection, Words, derive, draw, mix};
 use assay_core::tape::Records;
 use assay_driver::schema::{ColumnType, Schema};
 
+use super::core_workload::CoreWorkload;
+use super::workload::Drawn;
+
 /// Bytes of a key: `user` and 20 digits, so that keys have the order of their numbers.
 const KEY_SIZE: u32 = 24;
 const PREFIX: &[u8] = b"user";
@@ -22,7 +25,10 @@ pub(super) struct Users {
     schema: Schema,
     pub(super) loaded: u64,
     capacity: u64,
-    ranks: Bijection,
+    /// The order of keys; none: that of the records' numbers.
+    ranks: Option<Bijection>,
+    /// The bytes of fields, if they are of different lengths.
+    lengths: Option<Drawn>,
     seed: u64,
 }
 
@@ -35,17 +41,19 @@ pub(super) const FIELD_NAMES: [&str; 32] = [
 ];
 
 impl Users {
-    pub(super) fn new(loaded: u64, options: &super::Options, seed: u64) -> Self {
+    pub(super) fn new(loaded: u64, core: &CoreWorkload, seed: u64) -> Self {
         // Both rounds insert, and no thread inserts more than it has operations.
-        let capacity = loaded + 2 * options.operations;
+        let capacity = loaded + 2 * core.operations;
         let mut columns = vec![("y_id", ColumnType::Text(KEY_SIZE))];
-        let field = ColumnType::Text(options.field_length);
-        columns.extend(FIELD_NAMES.iter().take(options.field_count as usize).map(|n| (*n, field)));
+        let field = ColumnType::Text(core.field_lengths.most as u32);
+        columns.extend(FIELD_NAMES.iter().take(core.fields as usize).map(|n| (*n, field)));
+        let is_ragged = core.field_lengths.least < core.field_lengths.most;
         Self {
             schema: Schema::new("usertable", &columns, 1),
             loaded,
             capacity,
-            ranks: Bijection::new(derive(seed, "ranks"), capacity),
+            ranks: (!core.in_order).then(|| Bijection::new(derive(seed, "ranks"), capacity)),
+            lengths: is_ragged.then(|| core.field_lengths.drawn()),
             seed: derive(seed, "users"),
         }
     }
@@ -56,12 +64,13 @@ impl Users {
 
     /// Returns the place of a record in the order of all keys.
     pub(super) fn rank(&self, row: u64) -> u64 {
-        self.ranks.at(row)
+        self.ranks.as_ref().map_or(row, |ranks| ranks.at(row))
     }
 
     /// Returns the record at a place in the order of all keys, if there can be one.
     pub(super) fn row_of_rank(&self, rank: u64) -> Option<u64> {
-        (rank < self.capacity).then(|| self.ranks.position_of(rank))
+        let row = || self.ranks.as_ref().map_or(rank, |ranks| ranks.position_of(rank));
+        (rank < self.capacity).then(row)
     }
 
     /// Returns the record with a key.
@@ -76,16 +85,41 @@ impl Users {
 
     /// Writes the content of a field by an operation with this stamp (0 for the load).
     pub(super) fn field(&self, row: u64, field: u32, stamp: u64, text: &mut [u8]) {
+        let seed = mix(self.seed ^ stamp << 8 ^ u64::from(field), row);
+        let length = self.lengths.as_ref().map(|lengths| lengths.at(seed, 0) as usize);
+        let (text, empty) = text.split_at_mut(length.unwrap_or(text.len()));
+        empty.fill(0);
         let (front, rest) = text.split_at_mut(STAMP_SIZE);
         for (at, character) in front.iter_mut().enumerate() {
             *character = b'0' + ((stamp >> (6 * at)) & 63) as u8;
         }
-        let mut words = Words::new(mix(self.seed ^ stamp << 8 ^ u64::from(field), row));
+        let mut words = Words::new(seed);
         for chunk in rest.chunks_mut(8) {
             for (to, bits) in chunk.iter_mut().zip(words.next().to_le_bytes()) {
                 *to = b'0' + (bits & 63);
             }
         }
+    }
+
+    /// Writes one field of a record into its payload.
+    pub(super) fn write_field(&self, row: u64, field: u32, stamp: u64, payload: &mut [u8]) {
+        let column = &self.schema.payload_columns()[field as usize];
+        let from = column.offset - self.schema.key_size();
+        let size = column.kind.size_bytes();
+        self.field(row, field, stamp, &mut payload[from..from + size]);
+    }
+
+    /// Writes all fields of a record, by an operation with this stamp.
+    pub(super) fn all_fields(&self, row: u64, stamp: u64, payload: &mut [u8]) {
+        payload.fill(0);
+        let fields = self.schema.payload_columns().len() as u32;
+        (0..fields).for_each(|field| self.write_field(row, field, stamp, payload));
+    }
+
+    /// Returns the stamps in the fields of a record.
+    pub(super) fn stamps(&self, payload: &[u8]) -> impl Iterator<Item = Option<u64>> {
+        let columns = self.schema.payload_columns().iter();
+        columns.map(|column| Self::stamp(&payload[column.offset - self.schema.key_size()..]))
     }
 
     /// Returns the stamp in a field.
@@ -113,12 +147,7 @@ impl Records for Users {
     }
 
     fn payload(&self, row: u64, _: u32, payload: &mut [u8]) {
-        payload.fill(0);
-        let base = self.schema.key_size();
-        for (column, field) in self.schema.payload_columns().iter().zip(0..) {
-            let from = column.offset - base;
-            self.field(row, field, 0, &mut payload[from..from + column.kind.size_bytes()]);
-        }
+        self.all_fields(row, 0, payload);
     }
 }
 
@@ -127,8 +156,9 @@ mod tests {
     use super::*;
 
     fn users() -> Users {
-        let options = super::super::Options { operations: 500, ..Default::default() };
-        Users::new(1_000, &options, 1)
+        let options = super::super::Options { operations: Some(500), ..Default::default() };
+        let core = CoreWorkload::of(&options).expect("a workload");
+        Users::new(1_000, &core, 1)
     }
 
     #[test]

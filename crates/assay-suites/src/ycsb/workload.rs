@@ -1,77 +1,13 @@
-//! The six workloads: the share of each kind of operation, and the records that they choose.
+//! The operations of a round: their kinds, and the records that they choose.
 
 use std::fmt;
 
 use assay_core::random::{draw, mix};
-use assay_driver::Change;
 
 use super::choice::{Chooser, Chosen};
+use super::core_workload::CoreWorkload;
+use super::zipf::Zipf;
 use crate::options::words;
-
-/// A core workload of YCSB.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Workload {
-    /// Half reads, half updates.
-    A,
-    /// 95 % reads, 5 % updates.
-    B,
-    /// Reads.
-    C,
-    /// 95 % reads of late records, 5 % inserts.
-    D,
-    /// 95 % scans of up to 100 records, 5 % inserts.
-    E,
-    /// Half reads, half reads with an update of the record.
-    F,
-}
-
-words!(Workload { A = "a", B = "b", C = "c", D = "d", E = "e", F = "f", });
-
-impl Workload {
-    /// Returns the default distribution of the workload.
-    pub fn distribution(self) -> Distribution {
-        match self {
-            Self::D => Distribution::Latest,
-            _ => Distribution::Zipfian,
-        }
-    }
-
-    /// Returns true if it has operations that need this change of records.
-    pub(super) fn needs(self, change: Change) -> bool {
-        let mut kinds = (0..100).map(|percent| self.kind(percent));
-        change == Change::Update && kinds.any(Kind::writes_a_field)
-    }
-
-    /// Returns true if some of its operations insert records.
-    pub(super) fn inserts(self) -> bool {
-        (0..100).any(|percent| self.kind(percent) == Kind::Insert)
-    }
-
-    /// Returns how many of `operations` are inserts, as YCSB expects them in advance: twice as many
-    /// as there will be. That is about what the two rounds of a cell insert together.
-    pub(super) fn expected_inserts(self, operations: u64) -> u64 {
-        let percent = (0..100).filter(|&percent| self.kind(percent) == Kind::Insert).count() as u64;
-        2 * (u128::from(operations) * u128::from(percent) / 100) as u64
-    }
-
-    /// Returns the kind of an operation, from a uniform draw of 0..100.
-    fn kind(self, percent: u64) -> Kind {
-        match (self, percent) {
-            (Self::A | Self::F, ..50) | (Self::B | Self::D, ..95) | (Self::C, _) => Kind::Read,
-            (Self::A | Self::B, _) => Kind::Update,
-            (Self::D, _) => Kind::Insert,
-            (Self::E, ..95) => Kind::Scan,
-            (Self::E, _) => Kind::Insert,
-            (Self::F, _) => Kind::ReadModifyWrite,
-        }
-    }
-}
-
-impl fmt::Display for Workload {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self, f)
-    }
-}
 
 /// The distribution by which records are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,9 +18,22 @@ pub enum Distribution {
     Uniform,
     /// Records are chosen the more often, the later they were inserted.
     Latest,
+    /// Most operations choose among few records.
+    Hotspot,
+    /// Records are chosen one after another, and again from the first.
+    Sequential,
+    /// Records are chosen by age, exponentially distributed.
+    Exponential,
 }
 
-words!(Distribution { Zipfian = "zipfian", Uniform = "uniform", Latest = "latest", });
+words!(Distribution {
+    Zipfian = "zipfian",
+    Uniform = "uniform",
+    Latest = "latest",
+    Hotspot = "hotspot",
+    Sequential = "sequential",
+    Exponential = "exponential",
+});
 
 impl fmt::Display for Distribution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -92,6 +41,9 @@ impl fmt::Display for Distribution {
             Self::Zipfian => "zipfian",
             Self::Uniform => "uniform",
             Self::Latest => "latest",
+            Self::Hotspot => "hotspot",
+            Self::Sequential => "sequential",
+            Self::Exponential => "exponential",
         })
     }
 }
@@ -104,6 +56,57 @@ pub(super) enum Kind {
     Insert,
     Scan,
     ReadModifyWrite,
+}
+
+/// The kinds in the order in which a draw decides between them.
+const DRAWN: [Kind; 5] =
+    [Kind::Read, Kind::Update, Kind::Scan, Kind::Insert, Kind::ReadModifyWrite];
+
+/// The parts of a whole mix.
+const WHOLE: u64 = 1_000_000_000;
+
+/// The share of each kind of operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Mix {
+    /// The parts of each kind in the order of [`DRAWN`], with those before it.
+    upto: [u64; DRAWN.len()],
+}
+
+impl Mix {
+    /// Returns the mix with these shares of kinds, which need not add up to one; none if no kind
+    /// has a share.
+    pub(super) fn of(share: impl Fn(Kind) -> f64) -> Option<Self> {
+        let all: f64 = DRAWN.into_iter().map(&share).sum();
+        let mut sum = 0.0;
+        let upto = DRAWN.map(|kind| {
+            sum += share(kind);
+            (sum / all * WHOLE as f64).round() as u64
+        });
+        (all > 0.0 && all.is_finite()).then_some(Self { upto })
+    }
+
+    /// Returns the parts of a billion that are of a kind.
+    pub(super) fn parts(&self, kind: Kind) -> u64 {
+        let at = DRAWN.into_iter().position(|drawn| drawn == kind).unwrap_or_default();
+        self.upto[at] - at.checked_sub(1).map_or(0, |before| self.upto[before])
+    }
+
+    /// Returns true if some operations are of a kind.
+    pub(super) fn has(&self, kind: Kind) -> bool {
+        self.parts(kind) > 0
+    }
+
+    /// Returns about how many of `operations` are of a kind.
+    pub(super) fn expected(&self, kind: Kind, operations: u64) -> u64 {
+        (u128::from(operations) * u128::from(self.parts(kind)) / u128::from(WHOLE)) as u64
+    }
+
+    /// Returns the kind that a draw decides for.
+    fn kind(&self, seed: u64, position: u64) -> Kind {
+        let drawn = draw(seed, position, self.upto[DRAWN.len() - 1]);
+        let at = self.upto.iter().position(|upto| drawn < *upto).unwrap_or_default();
+        DRAWN[at]
+    }
 }
 
 impl Kind {
@@ -126,8 +129,42 @@ impl Kind {
     }
 }
 
-/// The most records of a scan.
-pub(super) const MOST_SCANNED: u64 = 100;
+/// The number of records that a scan asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Lengths {
+    pub(super) least: u64,
+    pub(super) most: u64,
+    /// True if short ones are more likely, by Zipf's law.
+    pub(super) is_zipfian: bool,
+}
+
+impl Lengths {
+    /// Returns how these lengths are drawn.
+    pub(super) fn drawn(self) -> Drawn {
+        let Self { least, most, is_zipfian } = self;
+        let count = most - least + 1;
+        Drawn { least, count, zipf: is_zipfian.then(|| Zipf::new(count)) }
+    }
+}
+
+/// Lengths that are drawn: of scans, or of fields.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Drawn {
+    least: u64,
+    count: u64,
+    zipf: Option<Zipf>,
+}
+
+impl Drawn {
+    /// Returns the length at a position.
+    pub(super) fn at(&self, seed: u64, position: u64) -> u64 {
+        let above = match &self.zipf {
+            Some(zipf) => zipf.number(mix(seed, position)),
+            None => draw(seed, position, self.count),
+        };
+        self.least + above
+    }
+}
 
 /// One operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,7 +221,8 @@ pub(super) fn own_row(loaded: u64, threads: u32, thread: usize, nth: u64) -> u64
 /// The operations of a round: those without inserts are a function of their position alone.
 #[derive(Clone, Debug)]
 pub(super) struct Operations {
-    workload: Workload,
+    mix: Mix,
+    scanned: Drawn,
     pub(super) chooser: Chooser,
     fields: u32,
     seed: u64,
@@ -192,11 +230,12 @@ pub(super) struct Operations {
 
 impl Operations {
     /// Returns the operations of a round with this seed, with a chooser that any round may have.
-    pub(super) fn new(options: &super::Options, chooser: &Chooser, seed: u64) -> Self {
+    pub(super) fn new(core: &CoreWorkload, chooser: &Chooser, seed: u64) -> Self {
         Self {
-            workload: options.workload(),
+            mix: core.mix,
+            scanned: core.scanned.drawn(),
             chooser: chooser.with_seed(mix(seed, 1)),
-            fields: options.field_count,
+            fields: core.fields,
             seed,
         }
     }
@@ -207,7 +246,7 @@ impl Operations {
     }
 
     fn kind(&self, position: u64) -> Kind {
-        self.workload.kind(draw(mix(self.seed, 0), position, 100))
+        self.mix.kind(mix(self.seed, 0), position)
     }
 
     /// Returns the operation at a position, by a thread that has seen these records.
@@ -221,7 +260,7 @@ impl Operations {
             kind,
             row,
             field: draw(mix(self.seed, 2), position, u64::from(self.fields)) as u32,
-            length: 1 + draw(mix(self.seed, 3), position, MOST_SCANNED),
+            length: self.scanned.at(mix(self.seed, 3), position),
         }
     }
 }

@@ -34,7 +34,8 @@ impl Zipf {
     /// Raises the limit of the numbers to `items`. Takes time in proportion to the new ones.
     pub(super) fn grow(&mut self, items: u64) {
         if items > self.items {
-            self.zeta += zeta_between(self.items, items);
+            // Term by term, so that it does not matter in how many steps it grows.
+            self.zeta = (self.items + 1..=items).fold(self.zeta, |zeta, i| zeta + term(i));
             self.items = items;
             self.eta = eta(self.spread, self.zeta);
         }
@@ -62,7 +63,12 @@ fn eta(spread: f64, zeta: f64) -> f64 {
 
 /// Returns the sum of 1/i^θ over i from `after` + 1 to `last`.
 fn zeta_between(after: u64, last: u64) -> f64 {
-    (after + 1..=last).map(|i| 1.0 / libm::pow(i as f64, THETA)).sum()
+    (after + 1..=last).map(term).sum()
+}
+
+/// Returns 1/i^θ.
+fn term(i: u64) -> f64 {
+    1.0 / libm::pow(i as f64, THETA)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use assay_driver::error::Result;
+use assay_driver::error::{Error, ErrorKind, Result};
 use assay_driver::schema::{KeyOrder, Schema};
 use assay_driver::{
     Cache, Concurrency, Connection, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec,
@@ -26,6 +26,8 @@ pub enum Lie {
     KeepsWhatWasDeleted,
     LosesARecordLater,
     ForgetsOnClose,
+    DropsACommit,
+    KeepsWhatWasRolledBack,
 }
 
 /// A payload, and the one before it.
@@ -35,6 +37,8 @@ type Content = BTreeMap<Vec<u8>, Versions>;
 /// The engine.
 pub struct Liar {
     lie: Lie,
+    refuses: bool,
+    most_payload_bytes: Option<u64>,
     key_kinds: &'static [KeyKind],
     /// The records of closed stores, by directory.
     disk: Arc<Mutex<BTreeMap<PathBuf, Content>>>,
@@ -59,7 +63,25 @@ impl Liar {
             parameters: &[],
             keeps_data: true,
         };
-        Self { lie, key_kinds, disk: Arc::default(), profile }
+        Self {
+            lie,
+            refuses: false,
+            most_payload_bytes: None,
+            key_kinds,
+            disk: Arc::default(),
+            profile,
+        }
+    }
+
+    /// Returns the engine as one for records of at most this many bytes without their key.
+    pub fn for_records_up_to(self, bytes: u64) -> Self {
+        Self { most_payload_bytes: Some(bytes), ..self }
+    }
+
+    /// Returns the engine as one that refuses every fifth transaction, in turns at an operation and
+    /// at its commit.
+    pub fn refusing(self) -> Self {
+        Self { refuses: true, ..self }
     }
 
     /// Returns the engine as one without upsert, and with another rule for inserts and deletes.
@@ -79,6 +101,10 @@ impl Driver for Liar {
         &self.profile
     }
 
+    fn most_payload_bytes(&self) -> Option<u64> {
+        self.most_payload_bytes
+    }
+
     fn version(&self) -> std::result::Result<String, String> {
         Ok("1".into())
     }
@@ -93,6 +119,8 @@ impl Driver for Liar {
         std::fs::write(spec.dir().join("file"), [1; 4_096]).expect("a file");
         Ok(Box::new(LiarStore {
             lie: self.lie,
+            refuses: self.refuses,
+            transactions: AtomicU64::new(0),
             replaces: self.profile.insert_rule == InsertRule::Replaces,
             is_silent: self.profile.delete_rule == DeleteRule::Silent,
             schema: spec.schema.clone(),
@@ -106,6 +134,8 @@ impl Driver for Liar {
 
 struct LiarStore {
     lie: Lie,
+    refuses: bool,
+    transactions: AtomicU64,
     replaces: bool,
     is_silent: bool,
     schema: Schema,
@@ -125,7 +155,8 @@ impl Store for LiarStore {
     }
 
     fn connect(&self, work: &mut Work<'_>) -> Result<()> {
-        work(&mut LiarConnection { store: self, order: KeyOrder::new(&self.schema) })
+        let order = KeyOrder::new(&self.schema);
+        work(&mut LiarConnection { store: self, order, undo: Vec::new(), nth: None })
     }
 
     fn close(self: Box<Self>) -> Result<()> {
@@ -141,6 +172,10 @@ impl Store for LiarStore {
 struct LiarConnection<'s> {
     store: &'s LiarStore,
     order: KeyOrder,
+    /// The records that the open transaction changed, as they were.
+    undo: Vec<(Vec<u8>, Option<Versions>)>,
+    /// The number of the open transaction.
+    nth: Option<u64>,
 }
 
 impl LiarConnection<'_> {
@@ -155,25 +190,60 @@ impl LiarConnection<'_> {
         self.store.lie == lie && self.store.turns.fetch_add(1, Ordering::SeqCst) % 97 == 96
     }
 
-    fn put(&self, key: Vec<u8>, payload: Vec<u8>) {
+    /// Returns true if the open transaction is one that is refused at this place of ten.
+    fn refuses_at(&self, place: u64) -> bool {
+        self.store.refuses && self.nth.is_some_and(|nth| nth % 10 == place)
+    }
+
+    fn put(&mut self, key: Vec<u8>, payload: Vec<u8>) {
         if self.lies(Lie::DropsAWrite) {
             return;
         }
         let mut content = lock(&self.store.content);
         let before = content.get(&key).map_or_else(|| payload.clone(), |(now, _)| now.clone());
-        content.insert(key, (payload, before));
+        let undone = content.insert(key.clone(), (payload, before));
+        self.undo.push((key, undone));
         if self.lies(Lie::LosesARecordLater) {
             content.pop_first();
         }
     }
 }
 
+fn conflict() -> Error {
+    Error::new(ErrorKind::Conflict, "another transaction was faster")
+}
+
 impl Connection for LiarConnection<'_> {
     fn begin(&mut self) -> Result<()> {
+        self.undo.clear();
+        self.nth = Some(self.store.transactions.fetch_add(1, Ordering::SeqCst));
         Ok(())
     }
 
     fn commit(&mut self) -> Result<()> {
+        if self.refuses_at(4) {
+            return Err(conflict());
+        }
+        if self.lies(Lie::DropsACommit) {
+            return self.rollback();
+        }
+        self.undo.clear();
+        self.nth = None;
+        Ok(())
+    }
+
+    fn rollback(&mut self) -> Result<()> {
+        self.nth = None;
+        if self.store.lie == Lie::KeepsWhatWasRolledBack {
+            return Ok(());
+        }
+        let mut content = lock(&self.store.content);
+        for (key, before) in self.undo.drain(..).rev() {
+            match before {
+                Some(before) => drop(content.insert(key, before)),
+                None => drop(content.remove(&key)),
+            }
+        }
         Ok(())
     }
 
@@ -188,13 +258,16 @@ impl Connection for LiarConnection<'_> {
 
     fn upsert(&mut self, record: &[u8]) -> Result<()> {
         if self.store.replaces {
-            return Err(assay_driver::error::Error::unsupported("upsert"));
+            return Err(Error::unsupported("upsert"));
         }
         self.put(self.encoded(record), record[self.store.schema.key_size()..].to_vec());
         Ok(())
     }
 
     fn get(&mut self, key: &[u8], payload: &mut [u8]) -> Result<Outcome> {
+        if self.refuses_at(9) && !self.undo.is_empty() {
+            return Err(conflict());
+        }
         let found = lock(&self.store.content).get(&self.encoded(key)).cloned();
         let Some((now, before)) = found else {
             let found = self.lies(Lie::FindsWhatIsAbsent);
@@ -227,7 +300,9 @@ impl Connection for LiarConnection<'_> {
         if self.lies(Lie::KeepsWhatWasDeleted) {
             return Ok(Outcome::Done);
         }
-        let gone = lock(&self.store.content).remove(&key).is_some() || self.store.is_silent;
+        let gone = lock(&self.store.content).remove(&key);
+        self.undo.push((key, gone.clone()));
+        let gone = gone.is_some() || self.store.is_silent;
         Ok(if gone { Outcome::Done } else { Outcome::Missing })
     }
 

@@ -110,6 +110,43 @@ fn a_lie_is_found_out_in_each_kind_of_phase() {
 }
 
 #[test]
+fn a_refused_transaction_is_done_again_and_counted() {
+    let mix = "{ read = 3, update = 3, insert = 1, delete = 1, scan = 1 }";
+    let text = phase(mix, &format!("{SCAN}\ntransaction = 10"));
+    let mut hashes = Vec::new();
+    for threads in [1, 3] {
+        let cell = cell(&text, threads);
+        let (status, honest) = ended(&cell, &Liar::with(Lie::None));
+        assert_eq!(status, Status::Measured);
+        let (status, refused) = ended(&cell, &Liar::with(Lie::None).refusing());
+        assert_eq!(status, Status::Measured);
+        let of = |measurement: &Measurement| {
+            let phase = measurement.phase("serve").expect("the phase");
+            (phase.conflicts, phase.tape_hash.clone(), phase.rounds[0].operations)
+        };
+        let ((none, tape, count), (some, again, recount)) = (of(&honest), of(&refused));
+        assert_eq!((none, count), (0, recount));
+        assert!(some > 60, "{some} of 600 and more transactions");
+        assert_eq!(tape, again, "the operations are those of an engine that refuses none");
+        assert!(refused.notes.iter().any(|note| note.contains("done again")));
+        hashes.push(tape);
+    }
+    assert_ne!(hashes[0], hashes[1]);
+}
+
+#[test]
+fn a_lie_about_a_transaction_is_found_out() {
+    let mix = "{ read = 1, update = 1, insert = 1, delete = 1 }";
+    for threads in [1, 3] {
+        let cell = cell(&phase(mix, "transaction = 10"), threads);
+        for lie in [Lie::DropsACommit, Lie::KeepsWhatWasRolledBack] {
+            let (status, _) = ended(&cell, &Liar::with(lie).refusing());
+            assert!(matches!(status, Status::Wrong(_)), "{lie:?}, {threads} threads: {status:?}");
+        }
+    }
+}
+
+#[test]
 fn blind_writes_and_inserts_that_replace_are_taken_for_what_they_are() {
     let engine = || Liar::with(Lie::None).with_rules(InsertRule::Replaces, DeleteRule::Silent);
     let text = phase("{ upsert = 2, delete = 1, read = 1 }", "");
@@ -143,6 +180,16 @@ fn a_workload_of_which_an_engine_can_do_nothing_is_not_begun() {
     let both = text + "[[phase]]\nname = \"more\"\noperations = 9\nmix = { read = 1 }\n";
     let (status, measurement) = ended(&cell(&both, 3), &alone);
     assert_eq!((status, measurement.not_offered.len()), (Status::Measured, 1));
+}
+
+#[test]
+fn records_that_an_engine_cannot_keep_are_no_failure_of_it() {
+    let text = phase("{ read = 1 }", "");
+    let fits = Liar::with(Lie::None).for_records_up_to(96);
+    assert_eq!(ended(&cell(&text, 1), &fits).0, Status::Measured);
+    let why = "records of up to 96 bytes without their key; it takes 95".to_string();
+    let small = Liar::with(Lie::None).for_records_up_to(95);
+    assert_eq!(ended(&cell(&text, 1), &small).0, Status::Unsupported(why));
 }
 
 /// The operations never change: a figure of today is of the operations of next year.
@@ -217,7 +264,6 @@ proptest! {
              made = \"{made}\" }}\nvalue = {{ uniform = [8, 40] }}\n"
         );
         for (number, mix) in mixes.iter().enumerate() {
-            let threads = if together > 1 { 1 } else { threads };
             text += &format!(
                 "[[phase]]\nname = \"p{number}\"\nthreads = {threads}\n\
                  operations = {operations}\nmix = {mix}\nchoose = {choose}\n\
@@ -227,8 +273,10 @@ proptest! {
                 text += &format!("{SCAN}\n");
             }
         }
-        let (status, measurement) = ended(&cell(&text, threads), &Liar::with(Lie::None));
-        prop_assert_eq!(status, Status::Measured, "{}", text);
-        prop_assert_eq!(measurement.not_offered.len(), 0);
+        for engine in [Liar::with(Lie::None), Liar::with(Lie::None).refusing()] {
+            let (status, measurement) = ended(&cell(&text, threads), &engine);
+            prop_assert_eq!(status, Status::Measured, "{}", text);
+            prop_assert_eq!(measurement.not_offered.len(), 0);
+        }
     }
 }

@@ -168,7 +168,16 @@ Examples:
     TonboRead(Box<SuiteArgs<read::Options>>),
     /// Tonbo's criterion bench: writes of 256 bytes, 1, 16 and 128 in a transaction
     TonboMicro(Box<SuiteArgs<micro::Options>>),
-    /// YCSB's core workloads A to F
+    /// YCSB's core workloads A to F, or a property file of YCSB
+    #[command(
+        override_usage = "assay run ycsb [OPTIONS]",
+        after_help = "\
+Properties are those of YCSB's CoreWorkload; one that cannot be honoured is refused.
+
+Examples:
+  assay run ycsb -w a,e -t 1,4 -e lmdb,sqlite
+  assay run ycsb -P workloada -p recordcount=1000000"
+    )]
     Ycsb(Box<SuiteArgs<ycsb::Options>>),
     /// A workload of your own, as its file describes it
     #[command(

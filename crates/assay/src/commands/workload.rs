@@ -74,6 +74,9 @@ fn lacks(driver: &dyn Driver, spec: &Spec) -> Vec<String> {
     if let Err(why) = planning::level(profile, Storage::Disk, spec.survives) {
         return vec![why];
     }
+    if let Some(why) = workload::too_large(driver, spec) {
+        return vec![why];
+    }
     let key_kind = planning::key_kind_for(profile, spec.phases.iter().any(|p| p.has(Kind::Scan)));
     let phases = spec.phases.iter().filter_map(|phase| {
         let why = workload::refusal(driver, phase, key_kind, phase.threads[0])?;

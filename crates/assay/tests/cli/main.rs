@@ -19,6 +19,7 @@ mod plans;
 mod plugin_build;
 mod plugin_folders;
 mod plugins;
+mod properties;
 mod repeats;
 mod report;
 mod results;

@@ -52,8 +52,11 @@ fn check<O: Args + Serialize + Default>(bench: &Bench, suite: &str) {
             assert!(defaults.get(id).is_none(), "a cell has the counts that it stands for");
             continue;
         }
-        is_kept::<O>(suite, argument, &defaults);
-        if argument.get_action().takes_values() && id != "tbl" {
+        // What property files say becomes other options.
+        if id != "property_file" {
+            is_kept::<O>(suite, argument, &defaults);
+        }
+        if argument.get_action().takes_values() && !["tbl", "property_file", "name"].contains(&id) {
             is_refused_alike(bench, suite, argument);
         }
     }
@@ -77,7 +80,11 @@ fn is_kept<O: Args + Serialize>(suite: &str, argument: &Arg, defaults: &Value) {
         (true, None) if id == "tbl" => Some("/dev/null".into()),
         (true, None) => Some(if id == "samples" { "12" } else { "1" }.into()),
     };
-    let given = if id == "field_length" { Some("64".into()) } else { given };
+    let given = match id {
+        "field_length" => Some("64".into()),
+        "property" => Some("maxscanlength=7".into()),
+        _ => given,
+    };
     let mut words = vec![match &given {
         Some(value) => format!("--{}={value}", id.replace('_', "-")),
         None => format!("--{}", id.replace('_', "-")),

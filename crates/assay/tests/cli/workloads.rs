@@ -84,7 +84,6 @@ fn what_is_wrong_with_a_file_is_said_with_its_place() {
         ("\"more\"", "\"serve\"", "line 13, column 8: another phase has this name"),
         ("\"more\"", "\"load\"", "line 13, column 8: load is the name of"),
         ("[1, 2]", "[0, 2]", "line 9, column 11: threads must be between 1 and 256, each once"),
-        ("transaction = 10", "transaction = 10\nthreads = 2", "line 20, column 15: a phase with"),
         ("transaction = 10", "rate = [[1, 0]]", "line 20, column 8: rate must be \"closed\", oper"),
         (
             "transaction = 10",
@@ -108,9 +107,18 @@ fn what_is_wrong_with_a_file_is_said_with_its_place() {
 #[test]
 fn the_file_of_every_kind_means_something_and_is_carried_out() {
     let bench = Bench::new();
-    for kind in
-        ["documents", "cache", "queue", "timeseries", "blobs", "sessions", "counters", "bulk"]
-    {
+    for kind in [
+        "documents",
+        "cache",
+        "queue",
+        "timeseries",
+        "blobs",
+        "sessions",
+        "counters",
+        "bulk",
+        "ycsb-a",
+        "ycsb-e",
+    ] {
         bench.succeeds(&format!("workload new {kind} -o {kind}.toml"));
         let file = std::fs::read_to_string(bench.path().join(format!("{kind}.toml")));
         let printed = bench.succeeds(&format!("workload new {kind}")).stdout;
@@ -137,6 +145,13 @@ fn what_an_engine_cannot_do_is_said_before_and_left_out() {
     let bench = bench_with("all.toml", ALL_KINDS);
     let meaning = bench.succeeds("workload check all.toml").stdout;
     assert!(meaning.contains("leveldb: together – its transactions do not read"), "{meaning}");
+    bench.succeeds("workload new blobs -o blobs.toml");
+    let meaning = bench.succeeds("workload check blobs.toml").stdout;
+    let too_large = "records of up to 1000008 bytes without their key; it takes 524288";
+    assert!(meaning.contains(&format!("persy: {too_large}")), "{meaning}");
+    let line = "run workload blobs.toml -e persy,btreemap -s m --durability none -t 1 -Q -y";
+    let table = bench.succeeds(&format!("{line} -o blobs.json")).stdout;
+    assert!(table.contains(too_large), "{table}");
     let line = "run workload all.toml -e hashbrown,leveldb -s m,d -t 1 --dir stores -o run.json -y";
     let table = bench.succeeds(line).told();
     for words in ["its keys have no order", "its transactions do not read"] {

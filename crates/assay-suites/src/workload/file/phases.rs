@@ -73,11 +73,6 @@ impl Reader<'_> {
             None => 1,
             Some(count) => self.between(count, "transaction", 1, MOST_TOGETHER)?,
         };
-        if let Some(count) = table.transaction.as_ref().filter(|_| together > 1 && threads != [1]) {
-            // Engines may refuse to commit what another transaction has read or written.
-            let what = "a phase with transactions has one thread, so that none is refused";
-            return Err(self.fault(count.span(), what));
-        }
         let rates = match table.rate.as_ref().map(|rate| (rate.span(), rate.get_ref())) {
             None | Some((_, RateWord::Closed)) => None,
             Some((span, RateWord::Steps(steps))) => {

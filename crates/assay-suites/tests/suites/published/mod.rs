@@ -13,7 +13,7 @@ use assay_core::environment::{Build, Environment};
 use assay_core::plan::{Cell, MemoryGrant, PageCache};
 use assay_core::run_file::{CellResult, Measurement, Phase, Round, RunFile, Status};
 use assay_driver::{Durability, KeyKind, Storage};
-use assay_suites::ycsb::workload::Workload;
+use assay_suites::ycsb::core_workload::Workload;
 
 fn cell(suite: &str, engine: &str, rows: u64, options: &impl serde::Serialize) -> Cell {
     Cell {
@@ -78,7 +78,8 @@ fn published(run: &RunFile) -> String {
 fn no_published_form_makes_a_rate_of_no_time() {
     use assay_suites::{crossbench, nudb, skvdb, ycsb};
 
-    let options = ycsb::Options { workload: vec![Workload::C], ..Default::default() };
+    let workload = Workload::of("c").into_iter().collect();
+    let options = ycsb::Options { workload, ..Default::default() };
     let cell_of = |suite: &str| match suite {
         skvdb::ID => {
             let options = skvdb::Options { entries: vec![1], ..Default::default() };

@@ -2,14 +2,17 @@
 
 use assay_core::run_file::Latency;
 use assay_suites::ycsb;
-use assay_suites::ycsb::workload::Workload;
+use assay_suites::ycsb::core_workload::Workload;
 
 use super::{cell, phase, published, result, run};
 
 #[test]
 fn ycsb_prints_its_totals_and_latencies() {
-    let options =
-        ycsb::Options { workload: vec![Workload::C], operations: 1_000, ..Default::default() };
+    let options = ycsb::Options {
+        workload: Workload::of("c").into_iter().collect(),
+        operations: Some(1_000),
+        ..Default::default()
+    };
     let mut run_phase = phase("run", 1_000, &[2_000], 1);
     run_phase.latencies = vec![Latency {
         operation: "READ".into(),
