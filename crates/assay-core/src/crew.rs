@@ -180,10 +180,7 @@ impl Pace<'_> {
 
     /// Meets the others of the crew off the clock.
     pub fn meet(&mut self) -> Result<()> {
-        match self.gate.is_none_or(Gate::pass) {
-            true => Ok(()),
-            false => Err(given_up()),
-        }
+        if self.gate.is_none_or(Gate::pass) { Ok(()) } else { Err(given_up()) }
     }
 
     /// Does all the work of a round on the clock, in one span. Only that span counts in the round's

@@ -13,12 +13,12 @@ use assay_driver::error::Result;
 use assay_driver::schema::KeyOrder;
 use assay_driver::{KeyKind, OpenSpec, Store};
 
-use super::{Key, Map, MapDriver, MapStore, Payload, Visitor, open_map, point_operations};
+use super::{Key, Map, MapDriver, MapStore, Names, Payload, Visitor, open_map, point_operations};
 use crate::word_key::WordKey;
 
 pub(crate) fn driver() -> MapDriver {
     MapDriver::new(
-        ("btreemap", "BTreeMap", "Rust std::collections::BTreeMap"),
+        Names { id: "btreemap", name: "BTreeMap", about: "Rust std::collections::BTreeMap" },
         &[KeyKind::Tree],
         env!("ASSAY_RUSTC_VERSION"),
         open,

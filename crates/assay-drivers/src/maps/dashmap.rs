@@ -14,12 +14,12 @@ use assay_driver::{KeyKind, OpenSpec, Store};
 use dashmap::{DashMap, Entry};
 
 use super::concurrent::{ConcurrentStore, SharedMap};
-use super::{Key, MapDriver, Payload, open_map};
+use super::{Key, MapDriver, Names, Payload, open_map};
 use crate::word_key::WordKey;
 
 pub(crate) fn driver() -> MapDriver {
     MapDriver::new(
-        ("dashmap", "dashmap", "Rust dashmap::DashMap"),
+        Names { id: "dashmap", name: "dashmap", about: "Rust dashmap::DashMap" },
         &[KeyKind::Hash],
         env!("ASSAY_VERSION_DASHMAP"),
         open,

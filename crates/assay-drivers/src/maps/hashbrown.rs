@@ -15,13 +15,13 @@ use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 
 use super::{
-    Key, Map, MapDriver, MapStore, Payload, Visitor, no_order, open_map, point_operations,
+    Key, Map, MapDriver, MapStore, Names, Payload, Visitor, no_order, open_map, point_operations,
 };
 use crate::word_key::WordKey;
 
 pub(crate) fn driver() -> MapDriver {
     MapDriver::new(
-        ("hashbrown", "hashbrown", "Rust hashbrown::HashMap"),
+        Names { id: "hashbrown", name: "hashbrown", about: "Rust hashbrown::HashMap" },
         &[KeyKind::Hash],
         env!("ASSAY_VERSION_HASHBROWN"),
         open,

@@ -24,18 +24,25 @@ pub(crate) struct MapDriver {
     open: fn(&OpenSpec) -> Box<dyn Store>,
 }
 
+/// The words that present a container to users.
+struct Names {
+    id: &'static str,
+    name: &'static str,
+    about: &'static str,
+}
+
 impl MapDriver {
     fn new(
-        (id, name, about): (&'static str, &'static str, &'static str),
+        names: Names,
         key_kinds: &'static [KeyKind],
         version: &'static str,
         open: fn(&OpenSpec) -> Box<dyn Store>,
     ) -> Self {
         Self {
             profile: Profile {
-                id,
-                name,
-                about,
+                id: names.id,
+                name: names.name,
+                about: names.about,
                 key_kinds,
                 levels: &[(Storage::Memory, &[Durability::None])],
                 periodic_survives_kill: false,

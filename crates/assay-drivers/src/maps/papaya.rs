@@ -15,12 +15,12 @@ use assay_driver::{KeyKind, OpenSpec, Store};
 use papaya::HashMap;
 
 use super::concurrent::{ConcurrentStore, SharedMap};
-use super::{Key, MapDriver, Payload, open_map};
+use super::{Key, MapDriver, Names, Payload, open_map};
 use crate::word_key::WordKey;
 
 pub(crate) fn driver() -> MapDriver {
     MapDriver::new(
-        ("papaya", "papaya", "Rust papaya::HashMap"),
+        Names { id: "papaya", name: "papaya", about: "Rust papaya::HashMap" },
         &[KeyKind::Hash],
         env!("ASSAY_VERSION_PAPAYA"),
         open,

@@ -112,7 +112,7 @@ fn plan(setting: &Setting, store_dirs: &StoreDirs) -> Outcome<Vec<Planned>> {
     for storage in MODES {
         for driver in &setting.engines {
             let workload = workload(Pace::of(driver.as_ref(), setting, storage));
-            let cell = planned(driver.as_ref(), setting, &workload, (storage, 1), store_dirs);
+            let cell = planned(driver.as_ref(), setting, &workload, storage, 1, store_dirs);
             if setting.named || cell.refusal.is_none() {
                 plan.push(cell);
             }

@@ -211,7 +211,8 @@ pub(crate) fn planned(
     driver: &dyn Driver,
     setting: &Setting,
     workload: &Workload,
-    (storage, trial): (Storage, u32),
+    storage: Storage,
+    trial: u32,
     store_dirs: &StoreDirs,
 ) -> Planned {
     let profile = driver.profile();
@@ -328,7 +329,7 @@ pub(crate) fn calibration(
         baseline: None,
     };
     let mut planned =
-        planned(null.remove(0).as_ref(), &plain, &workload, (Storage::Memory, 1), store_dirs);
+        planned(null.remove(0).as_ref(), &plain, &workload, Storage::Memory, 1, store_dirs);
     planned.cell.calibration = true;
     Some(planned)
 }
@@ -379,7 +380,7 @@ pub(crate) fn trial(
         for workload in workloads {
             for driver in &setting.engines {
                 let planned =
-                    planned(driver.as_ref(), setting, workload, (storage, number), store_dirs);
+                    planned(driver.as_ref(), setting, workload, storage, number, store_dirs);
                 // A cell that is asked for twice is measured once.
                 let is_new = known.insert(planned.cell.identity());
                 if !is_new || !(setting.named || planned.refusal.is_none()) {

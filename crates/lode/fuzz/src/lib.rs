@@ -70,9 +70,10 @@ fn key_cell(at: usize, key: u32) -> Vec<u8> {
 /// A packed key of a table.
 pub fn packed(at: usize, key: u32) -> Vec<u8> {
     let cell = key_cell(at, key);
-    match at < FIRST_OF_NAMES {
-        true => cell,
-        false => [&(cell.len() as u16).to_le_bytes()[..], &cell].concat(),
+    if at < FIRST_OF_NAMES {
+        cell
+    } else {
+        [&(cell.len() as u16).to_le_bytes()[..], &cell].concat()
     }
 }
 
@@ -91,10 +92,7 @@ pub fn record(at: usize, key: u32, value: u32) -> Vec<u8> {
     };
     let rest: Vec<u8> = (0..size).map(|at| (value ^ at ^ at >> 8) as u8).collect();
     let cell = key_cell(at, key);
-    let key = match at < FIRST_OF_NAMES {
-        true => Value::Unsigned(key.into()),
-        false => Value::Bytes(&cell),
-    };
+    let key = if at < FIRST_OF_NAMES { Value::Unsigned(key.into()) } else { Value::Bytes(&cell) };
     let value = Value::Unsigned(value.into());
     schema(at).pack(&[key, value, Value::Bytes(&rest)]).expect("they fit")
 }

@@ -359,7 +359,7 @@ fn threads_use_the_room_of_records_that_others_deleted() {
                 // About a third of its share, so that pages keep records.
                 let is_chosen = move |id: &u32| {
                     let mixed = (id ^ round << 20).wrapping_mul(0x9E37_79B1);
-                    (mixed >> 16) % 3 == 0
+                    (mixed >> 16).is_multiple_of(3)
                 };
                 let ids = move || (thread..COUNT).step_by(THREADS as usize).filter(is_chosen);
                 scope.spawn(move || {

@@ -42,9 +42,10 @@ pub(crate) fn plan(args: &PlanArgs) -> Outcome {
 fn one_file(args: &PlanArgs, file: &PlanFile, path: &Path) -> Outcome {
     let interrupt = Interrupt::noted();
     let path = args.output.as_deref().unwrap_or(path);
-    match whole_file::folder_of(path) == Path::new(files::RUNS_FOLDER) {
-        true => files::check_default(path)?,
-        false => files::check_writable(path, "--output")?,
+    if whole_file::folder_of(path) == Path::new(files::RUNS_FOLDER) {
+        files::check_default(path)?;
+    } else {
+        files::check_writable(path, "--output")?;
     }
     let store_dirs = store_dirs(args, file, &modes(&file.runs))?;
     let mut known = HashSet::new();
