@@ -1,16 +1,18 @@
 //! The conclusion of a run that answers a question (`assay advise`): the engines that qualify, in
 //! their order, as far as the trials can tell them apart; and each that does not, with the reason.
 //!
-//! Engines take turns, so two neighbours in the order are compared by the paired *t* test on the
-//! logarithms of their trials ([`Ratio::paired`]). The trials are looked at again and again until
-//! they suffice, so each look has its share of the level ([`MOST_LOOKS`] of them; Bonferroni), and
-//! in a look Holm's procedure adjusts for the number of pairs.
+//! The best engine and all that cannot be told from it share the first place; of the others, the
+//! best and all that cannot be told from it share the next one; and so on. Engines take turns, so
+//! two are compared by the paired *t* test on the logarithms of their trials ([`Ratio::paired`]).
+//! The trials are looked at again and again until they suffice, so each look has its share of the
+//! level ([`MOST_LOOKS`] of them; Bonferroni). In a look the first place has half of that share,
+//! each next place half as much, and Holm's procedure adjusts for the engines of a place.
 
 mod figures;
 pub(crate) mod sheet;
 mod text;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use assay_core::advice::Advice;
 use assay_core::estimate::{Estimate, TRIALS_LEAST};
@@ -70,16 +72,20 @@ pub struct Place {
     pub ranked: Estimate,
     /// The medians of all figures.
     pub figures: Figures,
-    /// The comparison with the next place; none for the last.
-    pub next: Option<Step>,
+    /// The place, from 1; engines that share one have that of the best of them.
+    pub rank: usize,
+    /// True if other engines share the place.
+    pub is_shared: bool,
+    /// The comparison with the best engine of the place; none for the best itself.
+    pub to_best: Option<Step>,
     /// True if a latency or a rate was missed, in too few trials to say that it always is.
     pub is_open: bool,
 }
 
-/// The comparison of a place with the next one.
+/// The comparison of an engine with the best of its place.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
-    /// The figure of the next place ÷ that of this one.
+    /// The engine's figure ÷ that of the best.
     pub ratio: Ratio,
     /// The finding.
     pub found: Found,
@@ -88,7 +94,7 @@ pub struct Step {
 /// The finding of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// The next place is worse.
+    /// The engine is worse.
     Worse,
     /// The two differ by less than a user notices.
     Alike,
@@ -113,16 +119,16 @@ impl Verdict {
 
     /// Returns the engines of which more trials would tell more.
     pub fn undecided(&self) -> Vec<&str> {
-        let mut engines = Distinct::default();
-        for (at, place) in self.ranked.iter().enumerate() {
-            let is_unclear = |step: &Step| step.found == Found::CannotTell;
-            let before = at.checked_sub(1).and_then(|before| self.ranked[before].next);
-            let pairs = [before, place.next];
-            if place.is_open || pairs.iter().flatten().any(is_unclear) {
-                engines.add(place.id.as_str());
-            }
-        }
-        engines.in_order
+        let is_unclear =
+            |place: &&Place| place.to_best.is_some_and(|step| step.found == Found::CannotTell);
+        let unclear: HashSet<_> =
+            self.ranked.iter().filter(is_unclear).map(|place| place.rank).collect();
+        // Of engines that are alike to the best there is no more to find out.
+        let gets_more = |place: &&Place| {
+            let is_best = place.to_best.is_none() && unclear.contains(&place.rank);
+            place.is_open || is_best || is_unclear(place)
+        };
+        self.ranked.iter().filter(gets_more).map(|place| place.id.as_str()).collect()
     }
 }
 
@@ -163,16 +169,41 @@ pub fn verdict(run: &RunFile) -> Option<Verdict> {
         }
     }
     ranked.sort_by(|(one, _), (other, _)| one.ranked.value.total_cmp(&other.ranked.value));
-    let mut steps: Vec<_> =
-        ranked.windows(2).map(|pair| pair[0].1.compared(&pair[1].1, advice)).collect();
-    decide(&mut steps);
-    let mut ranked: Vec<_> = ranked.into_iter().map(|(place, _)| place).collect();
-    ranked.iter_mut().zip(steps).for_each(|(place, step)| place.next = step);
-    Some(Verdict { ranked, out })
+    Some(Verdict { ranked: in_places(ranked, advice), out })
 }
 
-/// Finds which pairs differ, from all tests of a look.
-fn decide(steps: &mut [Option<Step>]) {
+/// Returns engines, best first, in the places that they share.
+fn in_places(mut left: Vec<(Place, Engine<'_>)>, advice: &Advice) -> Vec<Place> {
+    let mut ranked: Vec<Place> = Vec::new();
+    let mut level = LEVEL / f64::from(MOST_LOOKS);
+    while !left.is_empty() {
+        level /= 2.0;
+        let (best, of_best) = left.remove(0);
+        let mut steps: Vec<_> =
+            left.iter().map(|(_, engine)| of_best.compared(engine, advice)).collect();
+        decide(&mut steps, level);
+        let first = ranked.len();
+        ranked.push(best);
+        let mut worse = Vec::new();
+        for ((place, engine), step) in left.into_iter().zip(steps) {
+            if step.is_some_and(|step| step.found == Found::Worse) {
+                worse.push((place, engine));
+            } else {
+                ranked.push(Place { to_best: step, ..place });
+            }
+        }
+        let is_shared = ranked.len() > first + 1;
+        for place in &mut ranked[first..] {
+            place.rank = first + 1;
+            place.is_shared = is_shared;
+        }
+        left = worse;
+    }
+    ranked
+}
+
+/// Finds which engines differ from the best, from all tests of a place.
+fn decide(steps: &mut [Option<Step>], level: f64) {
     let tested = || steps.iter().enumerate().filter_map(|(at, step)| Some((at, step.as_ref()?)));
     let probability = |step: &Step| step.ratio.test.map(|test| test.probability);
     let places: Vec<_> =
@@ -183,7 +214,7 @@ fn decide(steps: &mut [Option<Step>]) {
         if let Some(step) = &mut steps[at] {
             step.found = if step.is_alike() {
                 Found::Alike
-            } else if probability < LEVEL / f64::from(MOST_LOOKS) && step.ratio.value > 1.0 {
+            } else if probability < level && step.ratio.value > 1.0 {
                 Found::Worse
             } else {
                 Found::CannotTell
@@ -219,7 +250,9 @@ impl Engine<'_> {
             trials: self.trials.len(),
             ranked,
             figures,
-            next: None,
+            rank: 0,
+            is_shared: false,
+            to_best: None,
             is_open,
         })
     }
@@ -284,10 +317,10 @@ impl Engine<'_> {
         Ok(is_open)
     }
 
-    /// Compares the engine with the next one, by the trials that both have.
-    fn compared(&self, next: &Self, advice: &Advice) -> Option<Step> {
+    /// Compares another engine with this one, by the trials that both have.
+    fn compared(&self, other: &Self, advice: &Advice) -> Option<Step> {
         let pairs = self.trials.iter().filter_map(|(trial, figures)| {
-            let other = next.trials.get(trial)?;
+            let other = other.trials.get(trial)?;
             Some(Pair { base: figures.ranked(advice)?, new: other.ranked(advice)? })
         });
         let ratio = Ratio::paired(&pairs.collect::<Vec<_>>())?;

@@ -1,12 +1,12 @@
 //! The words and figures of a conclusion, which all views share.
 
 use assay_core::advice::{Advice, Facts, Rank};
-use assay_core::estimate::TRIALS_LEAST;
+use assay_core::estimate::{Bounds, TRIALS_LEAST};
 use assay_core::run_file::RunFile;
 use assay_driver::{Durability, binary_size};
 use serde::Serialize;
 
-use super::{ALIKE, Found, Place, Step, Verdict, verdict};
+use super::{ALIKE, Found, Place, Verdict, verdict};
 use crate::format::{bytes, duration_ns, percent, quantity};
 
 /// A conclusion in words.
@@ -39,11 +39,10 @@ impl Sheet {
         let verdict = verdict(run)?;
         let costs: &[_] = if advice.rank == Rank::Cost { &COST } else { &[] };
         let heads = ["", "engine"].into_iter().chain(costs.iter().copied()).chain(HEADS);
-        let places = verdict.ranked.iter().zip(ranks(&verdict));
         Some(Self {
             question: question(run, advice),
             heads: heads.collect(),
-            rows: places.map(|(place, rank)| row(advice, place, rank)).collect(),
+            rows: verdict.ranked.iter().map(|place| row(advice, place)).collect(),
             sentences: sentences(advice, &verdict),
             facts: verdict.ranked.iter().map(|place| facts(advice, place)).collect(),
             out: verdict.out.iter().map(|out| format!("{}: {}", out.engine, out.why)).collect(),
@@ -52,7 +51,8 @@ impl Sheet {
 }
 
 /// Returns the row of an engine.
-fn row(advice: &Advice, place: &Place, rank: String) -> Vec<String> {
+fn row(advice: &Advice, place: &Place) -> Vec<String> {
+    let rank = format!("{}{}", place.rank, if place.is_shared { "=" } else { "" });
     let mut row = vec![rank, place.engine.clone()];
     if advice.rank == Rank::Cost {
         let interval = place.ranked.interval();
@@ -130,57 +130,19 @@ fn small(processors: f64) -> String {
     }
 }
 
-/// Returns the place of each engine: `2=` for those that cannot be told apart.
-fn ranks(verdict: &Verdict) -> Vec<String> {
-    let mut ranks = Vec::new();
-    let mut rank = 1;
-    for (at, place) in verdict.ranked.iter().enumerate() {
-        let is_apart = |step: &Option<Step>| step.is_some_and(|step| step.found == Found::Worse);
-        let starts = at == 0 || is_apart(&verdict.ranked[at - 1].next);
-        if starts {
-            rank = at + 1;
-        }
-        let is_shared = !starts || (place.next.is_some() && !is_apart(&place.next));
-        ranks.push(if is_shared { format!("{rank}=") } else { rank.to_string() });
-    }
-    ranks
-}
-
 /// Returns what the table means, a sentence a line.
 fn sentences(advice: &Advice, verdict: &Verdict) -> Vec<String> {
     let mut said = Vec::new();
-    let is_tested = |step: &Step| step.ratio.test.is_some();
-    let steps = || verdict.ranked.iter().filter_map(|place| place.next.as_ref());
-    if verdict.ranked.len() > 1 && !steps().any(is_tested) {
+    let steps = || verdict.ranked.iter().filter_map(|place| place.to_best.as_ref());
+    if steps().next().is_some() && !steps().any(|step| step.ratio.test.is_some()) {
         said.push(format!(
             "no engine has the {TRIALS_LEAST} trials that can tell it from another, so the order \
              is a guess; more time gives more trials"
         ));
-    }
-    let pairs = verdict.ranked.iter().zip(verdict.ranked.iter().skip(1));
-    for (place, next) in pairs.filter(|_| steps().any(is_tested)) {
-        let Some(step) = place.next else { continue };
-        let of = ranked_by(advice.rank);
-        let interval = step.ratio.test.map(|test| {
-            format!(
-                " (ratio {:.3}, 95 % {:.3}–{:.3})",
-                step.ratio.value, test.interval.low, test.interval.high
-            )
-        });
-        let interval =
-            interval.unwrap_or_else(|| format!(" ({} trials)", place.trials.min(next.trials)));
-        match step.found {
-            Found::Worse => {}
-            Found::Alike => said.push(format!(
-                "{} and {} differ by less than {} in {of}{interval}",
-                place.engine,
-                next.engine,
-                percent(ALIKE)
-            )),
-            Found::CannotTell => said.push(format!(
-                "cannot tell {} from {} by {of}{interval}",
-                place.engine, next.engine
-            )),
+    } else {
+        for best in verdict.ranked.iter().filter(|place| place.to_best.is_none()) {
+            said.extend(shared(advice, verdict, best, Found::Alike));
+            said.extend(shared(advice, verdict, best, Found::CannotTell));
         }
     }
     for place in verdict.ranked.iter().filter(|place| place.is_open) {
@@ -206,6 +168,26 @@ fn sentences(advice: &Advice, verdict: &Verdict) -> Vec<String> {
         said.push("lode is by the authors of this instrument; --without lode leaves it out".into());
     }
     said
+}
+
+/// Returns which engines share the place of the best for a reason; none if there are none.
+fn shared(advice: &Advice, verdict: &Verdict, best: &Place, found: Found) -> Option<String> {
+    let of_place = verdict.ranked.iter().filter(|place| place.rank == best.rank);
+    let engine = |place: &Place| {
+        let step = place.to_best.filter(|step| step.found == found)?;
+        let Bounds { low, high } = step.ratio.test?.interval;
+        Some(format!("{} ({:.3}, {low:.3}–{high:.3})", place.engine, step.ratio.value))
+    };
+    let engines: Vec<_> = of_place.filter_map(engine).collect();
+    let of = ranked_by(advice.rank);
+    let best = &best.engine;
+    let start = match found {
+        Found::Worse => return None,
+        Found::Alike => format!("within {} of {best} by {of}", percent(ALIKE)),
+        Found::CannotTell => format!("cannot tell from {best} by {of}"),
+    };
+    let ratios = "ratios with 95 % intervals";
+    (!engines.is_empty()).then(|| format!("{start} ({ratios}): {}", engines.join(", ")))
 }
 
 /// Returns what is known of an engine besides figures.

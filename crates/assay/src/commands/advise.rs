@@ -28,7 +28,7 @@ use crate::running::time_budget::TimeBudget;
 use crate::worker::memory_group::MemoryGroup;
 
 /// The options with which a run takes less time.
-const SHORTER: &str = "fewer operations in the file, or --for";
+const SHORTER: &str = "fewer operations in the file, or fewer engines (-e)";
 
 /// Measures a workload until engines can be told apart, and prints the conclusion.
 pub(crate) fn advise(args: &AdviseArgs) -> Outcome {
@@ -62,10 +62,19 @@ pub(crate) fn advise(args: &AdviseArgs) -> Outcome {
     let start =
         Start { quiet: args.quiet, yes: args.common.yes, shorter: SHORTER, interrupt: &interrupt };
     start.announce(&plan, &run, sync)?;
-    if !args.quiet {
+    let estimate = Estimate::of_earlier_runs(Path::new(files::RUNS_FOLDER), &run);
+    let cells = plan.iter().filter(|planned| planned.refusal.is_none());
+    let of_all = estimate.forecast(cells.map(|planned| &planned.cell), sync).time;
+    if of_all > args.limit {
+        say(&format!(
+            "note: one trial of all engines takes {}, and --for is {}; it takes less with {SHORTER}",
+            rough(of_all),
+            rough(args.limit)
+        ));
+    } else if !args.quiet {
         say(&format!("at most {} in all", rough(args.limit)));
     }
-    let estimate = Estimate::of_earlier_runs(Path::new(files::RUNS_FOLDER), &run);
+    let engines: Vec<_> = setting.engines.iter().map(|engine| engine.profile().id).collect();
     let time_budget = TimeBudget::lasting(Some(args.limit), estimate);
     let mut trial = 1;
     let result = loop {
@@ -103,7 +112,10 @@ pub(crate) fn advise(args: &AdviseArgs) -> Outcome {
         plan.retain(|planned| tells_more(planned, &workloads, &verdict, rank));
         run.planned_cells += plan.len();
     };
-    conclude(args, &mut run, &place, time_budget.is_spent())?;
+    if time_budget.is_spent() {
+        end_early(&mut run, &engines, place.path())?;
+    }
+    conclude(args, &run, &place)?;
     result
 }
 
@@ -118,18 +130,27 @@ fn tells_more(planned: &Planned, workloads: &[Workload], verdict: &Verdict, rank
     }
 }
 
+/// Notes in the run which engines there was no time for. What was measured is all that was planned.
+fn end_early(run: &mut RunFile, engines: &[&str], path: &Path) -> Outcome {
+    let is_measured = |id: &str| run.results().any(|result| result.cell.engine.id == id);
+    let not_measured: Vec<_> =
+        engines.iter().copied().filter(|id| !is_measured(id)).map(String::from).collect();
+    let why = "was not measured, since the time was over; give more with --for";
+    let left_out = not_measured.into_iter().map(|engine| LeftOut { engine, why: why.into() });
+    if let Some(advice) = &mut run.advice {
+        advice.left_out.extend(left_out);
+    }
+    run.planned_cells = run.cells.len();
+    say("note: the time is over; a longer --for tells more engines apart");
+    run.save(path).map_err(|e| Failure::Refused(e.to_string()))
+}
+
 /// Prints the conclusion, and writes the page next to the run file.
-fn conclude(args: &AdviseArgs, run: &mut RunFile, place: &RunPlace, is_spent: bool) -> Outcome {
+fn conclude(args: &AdviseArgs, run: &RunFile, place: &RunPlace) -> Outcome {
     if run.cells.is_empty() {
         return Ok(());
     }
     let path = place.path();
-    if is_spent {
-        // The plan was as long as the time.
-        run.planned_cells = run.cells.len();
-        run.save(path).map_err(|e| Failure::Refused(e.to_string()))?;
-        say("note: the time is over; a longer --for tells more engines apart");
-    }
     let run = run.clone().printable();
     show_advice(&run)?;
     if place.is_written() {
