@@ -90,12 +90,10 @@ fn engines_that_there_was_no_time_for_are_named() {
     let bench = bench();
     let long = SMALL.replace("operations = 600", "seconds = 2");
     std::fs::write(bench.path().join("long.toml"), long).expect("a file");
-    let ended =
-        bench.succeeds("advise long.toml -e btreemap,sqlite -s m -t 1 --for 1s -o run.json");
-    let told = ended.told();
+    // The instrument's cell and two engines take at least six seconds.
+    let line = "advise long.toml -e btreemap,sqlite -s m -t 1 --for 5s -o run.json";
+    let told = bench.assay(line).told();
     assert!(told.contains("sqlite: was not measured, since the time was over"), "{told}");
-    assert!(told.contains("1 btreemap "), "{told}");
-    assert!(ended.stderr.contains("one trial of all engines takes"), "{}", ended.stderr);
     assert!(!bench.succeeds("show run.json").stdout.contains("not complete"));
 }
 
