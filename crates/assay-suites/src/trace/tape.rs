@@ -159,7 +159,7 @@ impl Tape {
     ) -> Result<Self, Fault> {
         let mut dealt = Dealt::new();
         let read = reading.each(&mut |operation| dealt.add(operation, progress))?;
-        let io = |error| reading.io(0, error);
+        let io = |error| reading.spool(error);
         let spreads = read.has_times && read.format.has_whole_seconds();
         let width_ns = if spreads { SECOND_NS } else { 0 };
         dealt.spread(width_ns).map_err(io)?;

@@ -3,7 +3,6 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use super::popularity;
 use super::profile::{Counts, Profile};
 use crate::workload::spec::Kind;
 
@@ -17,8 +16,8 @@ const SCANNED: (u64, u64) = (1, 100_000);
 /// The exponent from which on records are not chosen equally.
 const SKEWED: f64 = 0.05;
 
-/// Returns the file of the workload that is like a trace.
-pub(super) fn of(trace: &Profile, path: &Path) -> String {
+/// Returns the file of the workload that is like a trace, with this exponent of Zipf's law.
+pub(super) fn of(trace: &Profile, path: &Path, exponent: f64) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let name: String = name.chars().filter(|letter| is_plain(*letter)).take(40).collect();
     let key = match trace.key_bytes {
@@ -45,7 +44,7 @@ pub(super) fn of(trace: &Profile, path: &Path) -> String {
         sizes(&trace.sizes, VALUE_BYTES),
         trace.operations,
         mix(trace),
-        choose(&trace.chosen),
+        choose(exponent),
     );
     let mut add = |line: String| writeln!(text, "{line}").expect("text can be written to memory");
     if trace.kinds[Kind::Scan as usize] > 0 {
@@ -75,11 +74,8 @@ fn mix(trace: &Profile) -> String {
     parts.collect::<Vec<_>>().join(", ")
 }
 
-fn choose(chosen: &Counts) -> String {
-    match popularity::exponent(chosen) {
-        exponent if exponent < SKEWED => "\"uniform\"".into(),
-        exponent => format!("{{ zipfian = {exponent:.3} }}"),
-    }
+fn choose(exponent: f64) -> String {
+    if exponent < SKEWED { "\"uniform\"".into() } else { format!("{{ zipfian = {exponent:.3} }}") }
 }
 
 /// Returns a distribution of sizes: one, or steps of which each has as many.
