@@ -80,7 +80,7 @@ pub(crate) enum Command {
     /// Generate an input file of a suite
     #[command(subcommand)]
     Generate(Generate),
-    /// Write the file of a workload, or say what one means
+    /// Write a workload's file, fit one to a trace, say what one means
     #[command(subcommand)]
     Workload(WorkloadCommand),
     /// Create or build a plugin: an engine in a shared library

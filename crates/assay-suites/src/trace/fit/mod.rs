@@ -34,7 +34,7 @@ const SEED: u64 = 1;
 /// The trace that a workload is fitted to.
 #[derive(Args, Clone, Debug)]
 pub struct FitOptions {
-    /// Trace; a name that is compressed with zstd or gzip is too
+    /// Trace, which may be compressed with zstd or gzip
     #[arg(value_name = "TRACE")]
     pub path: PathBuf,
     /// Format of the trace [default: recognised by its first line]
