@@ -9,6 +9,7 @@
 mod batch;
 mod check;
 mod clients;
+mod deal;
 mod facts;
 mod fit;
 mod format;
@@ -24,6 +25,8 @@ mod state;
 mod tape;
 
 use std::fmt;
+use std::ops::Bound;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use assay_core::chart::LineChart;
@@ -34,7 +37,6 @@ use assay_core::run_file::{Phase as Measured, RunFile};
 use assay_driver::error::{Error, ErrorKind, Result};
 use assay_driver::{Change, Concurrency, Connection, Driver, KeyKind, Scan};
 use program_support::exit::Outcome;
-use std::ops::Bound;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::options::Part;
@@ -216,9 +218,9 @@ impl Suite for Trace {
         let mut looked_at = 0;
         if profile.keeps_data {
             let mut told = telling(report, REPLAY, NthRound::ONLY, facts.keys, 1);
-            let end = std::sync::Mutex::new(&mut tape.end);
+            let end = Mutex::new(&mut tape.end);
             let looks = session.crew(1, &mut told, &|_, _, connections, told| {
-                let mut end = end.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                let mut end = end.lock().unwrap_or_else(PoisonError::into_inner);
                 let mut checker = Checker::new(&records, false, None);
                 checker.look_at_all(&mut *connections[0], cell.key_kind, &mut end, told)
             })?;
@@ -237,9 +239,9 @@ impl Suite for Trace {
         let tape = tape_of(options, &mut |_| ())?;
         let records = Records::new(facts, cell.seed);
         let stores = Reopened::open(cell, driver, &needs(cell, facts, &records))?;
-        let end = std::sync::Mutex::new(tape.end);
+        let end = Mutex::new(tape.end);
         let compared = stores.look(&|connections: Connections<'_, '_>| {
-            let mut end = end.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let mut end = end.lock().unwrap_or_else(PoisonError::into_inner);
             let mut checker = Checker::new(&records, false, None);
             checker.look_at_all(&mut *connections[0], cell.key_kind, &mut end, &mut |_| ())
         })?;

@@ -19,7 +19,7 @@ use crate::options::{MEASURING, Part, Threads, count};
 /// The options of a replay.
 #[derive(Args, Clone, Debug, Serialize)]
 pub struct Options {
-    /// Trace; a name that is compressed with zstd or gzip is too
+    /// Trace, which may be compressed with zstd or gzip
     #[arg(value_name = "FILE", required_unless_present = "file")]
     #[serde(skip)]
     pub path: Option<PathBuf>,

@@ -48,9 +48,16 @@ pub(super) struct Read {
 /// The reason why a trace cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Fault {
-    /// The file cannot be read, or a temporary one cannot be written.
+    /// The file cannot be read.
     #[error("{path}{}: {error}", place(*line, None))]
     Io { path: PathBuf, line: u64, error: io::Error },
+    /// A temporary file cannot be written or read.
+    #[error(
+        "{}: a temporary file for {path} cannot be written or read: {error}; set TMPDIR to a \
+         folder with room",
+        std::env::temp_dir().display()
+    )]
+    Spool { path: PathBuf, error: io::Error },
     /// A line is none of its format.
     #[error("{path}{}: {}", place(*line, Some(broken.column)), printable::excerpt(&broken.what))]
     Broken { path: PathBuf, line: u64, broken: Broken },
@@ -70,7 +77,7 @@ fn place(line: u64, column: Option<usize>) -> String {
 impl From<Fault> for Failure {
     fn from(fault: Fault) -> Self {
         match &fault {
-            Fault::Io { .. } => Self::Refused(fault.to_string()),
+            Fault::Io { .. } | Fault::Spool { .. } => Self::Refused(fault.to_string()),
             Fault::Broken { .. } => {
                 Self::Usage(format!("{fault}; --skip-broken leaves such lines out"))
             }
@@ -80,7 +87,11 @@ impl From<Fault> for Failure {
 }
 
 impl Reading<'_> {
-    pub(super) fn io(&self, line: u64, error: io::Error) -> Fault {
+    pub(super) fn spool(&self, error: io::Error) -> Fault {
+        Fault::Spool { path: self.path.into(), error }
+    }
+
+    fn io(&self, line: u64, error: io::Error) -> Fault {
         Fault::Io { path: self.path.into(), line, error }
     }
 
@@ -91,7 +102,7 @@ impl Reading<'_> {
     /// Calls `work` for each operation.
     ///
     /// # Errors
-    /// The first fault, or that of `work`.
+    /// The first fault; an error of `work` is one of a temporary file.
     pub(super) fn each(
         &self,
         work: &mut dyn FnMut(Operation) -> io::Result<()>,
@@ -146,7 +157,7 @@ impl Reading<'_> {
                         "more than {MOST_OPERATIONS} operations; take its first ones with --first"
                     )));
                 }
-                work(operation).map_err(|error| self.io(number + 1, error))?;
+                work(operation).map_err(|error| self.spool(error))?;
             }
         }
         let Some(parser) = parser.filter(|_| state.operations > 0) else {

@@ -1,7 +1,7 @@
 //! A trace that is ready to be replayed: for each operation, the state of its record before it. So
 //! every answer is known in advance, and the replay remembers nothing.
 //!
-//! Keys are dealt to [`PARTS`] parts by their hash. The states of one part at a time are in memory;
+//! Keys are dealt to parts by their hash. The states of one part at a time are in memory;
 //! all else is in temporary files, so memory stays bounded however long the trace is. Operations of
 //! a thread are those of its parts, merged in the order of the trace.
 
@@ -10,20 +10,13 @@ use std::collections::{BinaryHeap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::io;
 
-use assay_core::tape::TapeHash;
-
+use super::deal::{Dealt, READ_SIZE};
 use super::facts::Facts;
 use super::format::Format;
 use super::line::{Act, SECOND_NS};
-use super::reader::{Fault, Operation, Reading};
+use super::reader::{Fault, Reading};
 use super::spool::{Rows, Spool};
 use super::state::State;
-
-/// The number of parts, a power of two. Most traces have hot keys, which are of one thread each.
-pub(super) const PARTS: usize = 128;
-
-/// The most operations of one time that are spread until the next one, or over a second.
-const SPREAD_MOST: usize = 1 << 18;
 
 /// The bytes of a record whose size no line says, if none is written either.
 const UNKNOWN_BYTES: u64 = 100;
@@ -41,8 +34,7 @@ pub(super) struct Resolved {
     pub(super) time_ns: u64,
 }
 
-/// The bytes of an operation as it was read, and of a resolved one.
-const READ_SIZE: usize = 25;
+/// The bytes of a resolved operation.
 const RESOLVED_SIZE: usize = 33;
 /// The bytes of a key with its state.
 const KEY_SIZE: usize = 16;
@@ -159,7 +151,7 @@ impl Tape {
     ) -> Result<Self, Fault> {
         let mut dealt = Dealt::new();
         let read = reading.each(&mut |operation| dealt.add(operation, progress))?;
-        let io = |error| reading.io(0, error);
+        let io = |error| reading.spool(error);
         let spreads = read.has_times && read.format.has_whole_seconds();
         let width_ns = if spreads { SECOND_NS } else { 0 };
         dealt.spread(width_ns).map_err(io)?;
@@ -187,87 +179,6 @@ impl Tape {
         let end = Keys(resolving.end.read().map_err(io)?);
         Ok(Self { format: read.format, facts, fill, parts, end, keys: resolving.keys })
     }
-}
-
-/// The operations of a trace, dealt to parts.
-struct Dealt {
-    parts: Vec<Spool<READ_SIZE>>,
-    acts: [u64; Act::ALL.len()],
-    position: u32,
-    key_bytes: u64,
-    written_bytes: u64,
-    /// Operations of the latest time, which wait for the next one.
-    pending: Vec<Operation>,
-    time_ns: u64,
-    hash: TapeHash,
-}
-
-/// The operations between two calls for progress.
-const TOLD_EVERY: u32 = 1 << 14;
-
-impl Dealt {
-    fn new() -> Self {
-        Self {
-            parts: (0..PARTS).map(|_| Spool::new()).collect(),
-            acts: [0; Act::ALL.len()],
-            position: 0,
-            key_bytes: 0,
-            written_bytes: 0,
-            pending: Vec::new(),
-            time_ns: 0,
-            hash: TapeHash::default(),
-        }
-    }
-
-    fn add(&mut self, operation: Operation, progress: &mut dyn FnMut(u64)) -> io::Result<()> {
-        if operation.time_ns != self.time_ns {
-            self.spread(SECOND_NS.min(operation.time_ns - self.time_ns))?;
-        } else if self.pending.len() >= SPREAD_MOST {
-            self.spread(0)?;
-        }
-        self.time_ns = operation.time_ns;
-        self.pending.push(operation);
-        if self.position.is_multiple_of(TOLD_EVERY) {
-            progress(u64::from(self.position));
-        }
-        Ok(())
-    }
-
-    /// Spreads the operations of one time over the time after it, in which they were done.
-    fn spread(&mut self, width_ns: u64) -> io::Result<()> {
-        let mut pending = std::mem::take(&mut self.pending);
-        let count = pending.len() as u128;
-        for (at, operation) in pending.iter().enumerate() {
-            let after_ns = u128::from(width_ns) * at as u128 / count;
-            self.deal(Operation { time_ns: operation.time_ns + after_ns as u64, ..*operation })?;
-        }
-        pending.clear();
-        self.pending = pending;
-        Ok(())
-    }
-
-    fn deal(&mut self, operation: Operation) -> io::Result<()> {
-        let Operation { time_ns, act, key, key_bytes, size } = operation;
-        let mut row = [0; READ_SIZE];
-        row[..4].copy_from_slice(&self.position.to_le_bytes());
-        row[4..8].copy_from_slice(&(size as u32).to_le_bytes());
-        row[8..16].copy_from_slice(&key.to_le_bytes());
-        row[16..24].copy_from_slice(&time_ns.to_le_bytes());
-        row[24] = act as u8;
-        self.parts[part_of(key)].push(&row)?;
-        self.acts[act as usize] += 1;
-        self.position += 1;
-        self.key_bytes += key_bytes;
-        self.written_bytes += if act.has_value() { size } else { 0 };
-        self.hash.add(key);
-        self.hash.add(size << 4 ^ act as u64);
-        Ok(())
-    }
-}
-
-/// Returns the part of a key: parts follow each other in the order of keys.
-fn part_of(key: u64) -> usize {
-    (key >> (u64::BITS - PARTS.ilog2())) as usize
 }
 
 /// What is found while parts are resolved.
@@ -315,11 +226,15 @@ impl Resolving {
         if self.prefill {
             while let Some(row) = rows.next()? {
                 let operation = Resolved::of_read(&row);
+                // A scan may start at a key that no record has.
+                if operation.act == Act::Scan {
+                    continue;
+                }
                 let makes = matches!(operation.act, Act::Insert | Act::Upsert);
                 let known = table
                     .entry(operation.key)
                     .or_insert(Known { fills: !makes, ..Known::default() });
-                if known.size == 0 && operation.act != Act::Scan {
+                if known.size == 0 {
                     known.size = operation.size;
                 }
             }

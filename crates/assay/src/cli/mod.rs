@@ -11,6 +11,7 @@ mod memory;
 mod reading;
 pub(crate) mod size;
 mod suites;
+mod traces;
 mod trust;
 mod values;
 
@@ -30,6 +31,7 @@ pub(crate) use look::{Look, width};
 pub(crate) use memory::{CacheArg, Memory};
 pub(crate) use reading::{Asked, parse, parse_crash, parse_suite};
 pub(crate) use suites::*;
+pub(crate) use traces::GenerateTraceArgs;
 pub(crate) use values::*;
 
 /// The default folder of what crash tests found broken.
@@ -82,7 +84,7 @@ pub(crate) enum Command {
     /// Generate an input file of a suite
     #[command(subcommand)]
     Generate(Generate),
-    /// Write the file of a workload, or say what one means
+    /// Write a workload's file, fit one to a trace, say what one means
     #[command(subcommand)]
     Workload(WorkloadCommand),
     /// Create or build a plugin: an engine in a shared library
@@ -211,32 +213,6 @@ pub(crate) enum Generate {
     Customer(GenerateCustomerArgs),
     /// A trace of a workload's operations, for `assay run trace`
     Trace(GenerateTraceArgs),
-}
-
-#[derive(Args)]
-#[command(after_help = "\
-Records that the workload loads are not in the trace: replay it with --prefill.
-
-Examples:
-  assay generate trace cache.toml -o cache.csv.zst
-  assay generate trace cache.toml --trace-format twitter --operations 100m -o large.zst")]
-pub(crate) struct GenerateTraceArgs {
-    /// Workload file, or twitter:1 to twitter:54
-    #[arg(value_name = "WORKLOAD")]
-    pub workload: PathBuf,
-    /// Format of the trace
-    #[arg(long, value_name = "FORMAT", default_value = "csv")]
-    pub trace_format: trace::Format,
-    /// Number of operations; the last phase is continued, or ended, after that many [default:
-    /// those of all phases]
-    #[arg(long, value_name = "COUNT", value_parser = count::between::<u64>(1, 1_000_000_000))]
-    pub operations: Option<u64>,
-    /// File to write, compressed if its name ends in .zst or .gz [default: standard output]
-    #[arg(short, long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-    /// Seed of keys and order
-    #[arg(long, default_value = "1", value_parser = count::parse_seed)]
-    pub seed: u64,
 }
 
 #[derive(Args)]

@@ -1,6 +1,6 @@
 //! Traces, from the command line.
 
-use crate::support::{Bench, engines};
+use crate::support::{Bench, engines, was_refused};
 
 /// A workload with operations that every engine's trace may have.
 const MIXED: &str = r#"
@@ -182,6 +182,22 @@ fn what_is_no_trace_is_refused() {
     }
     nix::unistd::mkfifo(&bench.path().join("pipe"), nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
     bench.refuses("run trace pipe -e lode", 3, &["pipe: is no regular file"]);
+}
+
+#[test]
+fn a_folder_for_temporary_files_that_is_not_there_is_named() {
+    let bench = Bench::new();
+    // More operations on one key than stay in memory.
+    std::fs::write(bench.path().join("hot"), "1,k,1,5,7,set,0\n".repeat(9_000)).expect("a file");
+    let line = "run trace hot -e lode --dir stores -o run.json";
+    let ended = bench.assay_with(("TMPDIR", "/none/here"), line);
+    was_refused(
+        line,
+        &ended,
+        3,
+        &["/none/here: a temporary file for hot", "set TMPDIR to a folder"],
+    );
+    assert_eq!(bench.list(), ["hot"], "nothing was made");
 }
 
 #[test]

@@ -23,13 +23,18 @@ use profile::Profile;
 /// The most operations over which a workload is compared with its trace.
 const COMPARED_MOST: u64 = 2_000_000;
 
+/// The most exponents that are tried: records that come and go make others of them than were set.
+const ROUNDS: u32 = 4;
+/// The difference of exponents from which on no other is tried.
+const NEAR: f64 = 0.005;
+
 /// The seed of the operations that are compared with the trace.
 const SEED: u64 = 1;
 
 /// The trace that a workload is fitted to.
 #[derive(Args, Clone, Debug)]
 pub struct FitOptions {
-    /// Trace; a name that is compressed with zstd or gzip is too
+    /// Trace, which may be compressed with zstd or gzip
     #[arg(value_name = "TRACE")]
     pub path: PathBuf,
     /// Format of the trace [default: recognised by its first line]
@@ -62,17 +67,43 @@ pub struct Fit {
 pub fn fit(options: &FitOptions) -> Outcome<Fit> {
     source::check(&options.path)?;
     let whole = profiled(options, options.first)?;
-    let text = text::of(&whole, &options.path);
+    // Popularity depends on how many operations there are, so as many are compared.
+    let compared = whole.operations.min(COMPARED_MOST);
+    let part = (compared < whole.operations).then(|| profiled(options, Some(compared)));
+    let part = part.transpose()?;
+    let trace = part.as_ref().unwrap_or(&whole);
+    let wanted = popularity::exponent(&trace.chosen);
+    let mut exponent = popularity::exponent(&whole.chosen);
+    for _ in 1..ROUNDS {
+        let fitted = fitted(&whole, options, exponent, compared)?;
+        let short = wanted - popularity::exponent(&fitted.profile.chosen);
+        if short.abs() < NEAR {
+            break;
+        }
+        exponent = (exponent + short).clamp(0.0, popularity::MOST);
+    }
+    let Fitted { text, profile } = fitted(&whole, options, exponent, compared)?;
+    let distances = distance::text(trace, &profile).expect("text can be written to memory");
+    Ok(Fit { text, distances })
+}
+
+/// A workload with this exponent, and its profile.
+struct Fitted {
+    text: String,
+    profile: Profile,
+}
+
+fn fitted(
+    trace: &Profile,
+    options: &FitOptions,
+    exponent: f64,
+    operations: u64,
+) -> Outcome<Fitted> {
+    let text = text::of(trace, &options.path, exponent);
     let spec = workload::file::parse(&text).map_err(|fault| {
         Failure::Usage(format!("{}: no workload is like it: {fault}", options.path.display()))
     })?;
-    // Popularity depends on how many operations there are, so as many are compared.
-    let compared = whole.operations.min(COMPARED_MOST);
-    let trace =
-        if compared < whole.operations { profiled(options, Some(compared))? } else { whole };
-    let fitted = Profile::of_workload(&spec, SEED, compared);
-    let distances = distance::text(&trace, &fitted).expect("text can be written to memory");
-    Ok(Fit { text, distances })
+    Ok(Fitted { text, profile: Profile::of_workload(&spec, SEED, operations) })
 }
 
 /// Returns the profile of a trace.
@@ -84,5 +115,5 @@ fn profiled(options: &FitOptions, first: Option<u64>) -> Outcome<Profile> {
         skip_broken: options.skip_broken,
     };
     let tape = Tape::of(&reading, options.prefill, &mut |_| ())?;
-    Profile::of_trace(tape).map_err(|error| reading.io(0, error).into())
+    Profile::of_trace(tape).map_err(|error| reading.spool(error).into())
 }

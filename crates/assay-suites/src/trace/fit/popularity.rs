@@ -8,7 +8,7 @@
 use super::profile::Counts;
 
 /// The greatest exponent that is looked for.
-const MOST: f64 = 4.0;
+pub(super) const MOST: f64 = 4.0;
 
 /// The items whose weights are added one by one; the rest is integrated.
 const ADDED: u64 = 1_000;

@@ -3,22 +3,21 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use super::popularity;
+use super::super::line::{MOST_SCANNED, MOST_VALUE_BYTES};
 use super::profile::{Counts, Profile};
 use crate::workload::spec::Kind;
 
 /// The most steps of a distribution of sizes.
 const STEPS: u64 = 32;
 
-/// The fewest and the most bytes of a value in a workload, and the most records of a scan.
-const VALUE_BYTES: (u64, u64) = (8, 4_000_000);
-const SCANNED: (u64, u64) = (1, 100_000);
+/// The fewest bytes of a value in a workload.
+const LEAST_VALUE_BYTES: u64 = 8;
 
 /// The exponent from which on records are not chosen equally.
 const SKEWED: f64 = 0.05;
 
-/// Returns the file of the workload that is like a trace.
-pub(super) fn of(trace: &Profile, path: &Path) -> String {
+/// Returns the file of the workload that is like a trace, with this exponent of Zipf's law.
+pub(super) fn of(trace: &Profile, path: &Path, exponent: f64) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let name: String = name.chars().filter(|letter| is_plain(*letter)).take(40).collect();
     let key = match trace.key_bytes {
@@ -42,14 +41,14 @@ pub(super) fn of(trace: &Profile, path: &Path) -> String {
         trace.operations,
         trace.stored,
         trace.at_start,
-        sizes(&trace.sizes, VALUE_BYTES),
+        sizes(&trace.sizes, LEAST_VALUE_BYTES, MOST_VALUE_BYTES),
         trace.operations,
         mix(trace),
-        choose(&trace.chosen),
+        choose(exponent),
     );
     let mut add = |line: String| writeln!(text, "{line}").expect("text can be written to memory");
     if trace.kinds[Kind::Scan as usize] > 0 {
-        add(format!("scan = {{ rows = {} }}", sizes(&trace.scanned, SCANNED)));
+        add(format!("scan = {{ rows = {} }}", sizes(&trace.scanned, 1, MOST_SCANNED)));
     }
     match trace.rate() {
         Some(rate) => add(format!(
@@ -75,16 +74,12 @@ fn mix(trace: &Profile) -> String {
     parts.collect::<Vec<_>>().join(", ")
 }
 
-fn choose(chosen: &Counts) -> String {
-    match popularity::exponent(chosen) {
-        exponent if exponent < SKEWED => "\"uniform\"".into(),
-        exponent => format!("{{ zipfian = {exponent:.3} }}"),
-    }
+fn choose(exponent: f64) -> String {
+    if exponent < SKEWED { "\"uniform\"".into() } else { format!("{{ zipfian = {exponent:.3} }}") }
 }
 
 /// Returns a distribution of sizes: one, or steps of which each has as many.
-fn sizes(counts: &Counts, limits: (u64, u64)) -> String {
-    let (least, most) = limits;
+fn sizes(counts: &Counts, least: u64, most: u64) -> String {
     let mut steps: Vec<(u64, u64)> = Vec::new();
     let all: u64 = counts.values().sum();
     let (mut seen, mut sum, mut count) = (0, 0, 0);
@@ -122,12 +117,12 @@ mod tests {
 
     #[test]
     fn sizes_are_one_or_steps() {
-        assert_eq!(sizes(&Counts::from([(3, 5)]), VALUE_BYTES), "{ constant = 8 }");
-        assert_eq!(sizes(&Counts::new(), SCANNED), "{ constant = 1 }");
-        let two = sizes(&Counts::from([(10, 1), (90, 3)]), VALUE_BYTES);
+        assert_eq!(sizes(&Counts::from([(3, 5)]), 8, 1_000), "{ constant = 8 }");
+        assert_eq!(sizes(&Counts::new(), 1, 1_000), "{ constant = 1 }");
+        let two = sizes(&Counts::from([(10, 1), (90, 3)]), 8, 1_000);
         assert_eq!(two, "{ histogram = [\n  [10, 1], [90, 3],\n] }");
         let many: Counts = (1..=1_000).map(|size| (size, 1)).collect();
-        let steps = sizes(&many, SCANNED).matches('[').count() - 1;
+        let steps = sizes(&many, 1, 1_000).matches('[').count() - 1;
         assert!((30..=33).contains(&steps), "{steps}");
     }
 }
