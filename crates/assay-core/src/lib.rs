@@ -8,6 +8,7 @@
 
 #![warn(unreachable_pub)]
 
+pub mod ageing;
 pub mod chart;
 pub mod crew;
 pub mod doctor;
