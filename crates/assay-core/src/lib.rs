@@ -9,6 +9,7 @@
 #![warn(unreachable_pub)]
 
 pub mod advice;
+pub mod ageing;
 pub mod chart;
 pub mod crew;
 pub mod doctor;

@@ -62,6 +62,12 @@ pub fn peak_rss_bytes() -> u64 {
     own + of_others(peak).max(ended)
 }
 
+/// Returns the resident sets of this process and of the engine's others now, added up.
+pub fn memory_bytes() -> u64 {
+    let now = |process: &Process| Some(process.status().ok()?.vmrss? * 1024);
+    Process::myself().ok().and_then(|me| now(&me)).unwrap_or(0) + of_others(now)
+}
+
 /// Returns the bytes that this process and the engine's others have sent to the storage layer. The
 /// kernel adds those of a child to its parent's when it has ended.
 pub fn written_bytes() -> Option<u64> {

@@ -9,6 +9,7 @@ use program_support::{given_file, printable, whole_file};
 use serde::{Deserialize, Serialize};
 
 use crate::advice::Advice;
+use crate::ageing::Window;
 use crate::doctor::Finding;
 use crate::durability::Holding;
 use crate::environment::{Build, Environment, Filesystem};
@@ -238,6 +239,13 @@ pub struct Phase {
     /// The course of that round's operations over time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<Timeline>,
+    /// The parts of the phase, one after another: one, or several if it lasts until it is steady.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub windows: Vec<Window>,
+    /// True if the last windows were steady, false if the limit of time came before; absent if the
+    /// phase had another end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steady: Option<bool>,
 }
 
 fn is_zero(count: &u32) -> bool {

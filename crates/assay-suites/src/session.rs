@@ -209,6 +209,19 @@ impl<'m> Session<'m> {
         self.measure_space();
     }
 
+    /// Changes a phase that was kept.
+    pub(crate) fn amend(&mut self, name: &str, change: impl FnOnce(&mut Phase)) {
+        let mut phases = self.measurement.phases.iter_mut();
+        if let Some(phase) = phases.find(|phase| phase.name == name) {
+            change(phase);
+        }
+    }
+
+    /// Returns the disk space of the store; none in memory.
+    pub(crate) fn space(&self) -> Option<u64> {
+        Some(self.dir.as_ref()?.size_bytes())
+    }
+
     /// Returns the space of the store, and keeps it as the peak if it is the most so far.
     fn measure_space(&mut self) -> Option<u64> {
         let bytes = self.dir.as_ref()?.size_bytes();
@@ -291,7 +304,7 @@ impl<'m> Session<'m> {
     }
 
     /// Returns true if stores can be closed and opened again.
-    fn outlives_closing(&self) -> bool {
+    pub(crate) fn outlives_closing(&self) -> bool {
         self.profile().reopens(self.spec.storage)
     }
 
@@ -314,18 +327,24 @@ impl<'m> Session<'m> {
 
     /// Closes the stores and opens them again, if they outlive closing.
     pub(crate) fn reopen(&mut self) -> Result<()> {
-        if !self.outlives_closing() {
-            return Ok(());
-        }
+        if self.outlives_closing() { self.reopen_timed().map(drop) } else { Ok(()) }
+    }
+
+    /// Closes the stores and opens them again. Returns how long either took.
+    pub(crate) fn reopen_timed(&mut self) -> Result<(Duration, Duration)> {
         let volumes = self.stores.len() as u32;
+        let start = Instant::now();
         self.stores.drain(..).try_for_each(Store::close)?;
+        let closed = start.elapsed();
         if let (PageCache::Cold, Some(dir)) = (self.page_cache, &self.dir) {
             dir.drop_from_page_cache().map_err(store_error)?;
         }
         let spec = OpenSpec { create: false, ..self.spec.clone() };
+        let start = Instant::now();
         self.stores = open_all(self.driver, &spec, volumes)?;
+        let opened = start.elapsed();
         count_in(self.stores.iter().flat_map(|store| store.processes()));
-        Ok(())
+        Ok((closed, opened))
     }
 
     /// Closes the stores on the clock. Returns true if they outlive closing: then they stay for a

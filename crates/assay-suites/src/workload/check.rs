@@ -189,6 +189,27 @@ fn check_digest(
     }
 }
 
+/// Reads the first record that is there.
+pub(super) fn first_answer(
+    connection: &mut dyn Connection,
+    records: &Records,
+    model: &Model,
+) -> Result<()> {
+    let Some(row) = (0..model.rows()).find(|row| model.state(*row).is_there()) else {
+        return Ok(());
+    };
+    let mut key = vec![0; records.schema().key_size()];
+    let mut payload = vec![0; records.schema().payload_size()];
+    records.write_key(row, &mut key);
+    match connection.get(&key, &mut payload)? {
+        Outcome::Done => {
+            let possible = Possible::only(model.state(row));
+            check_value(records, row, records.value_in(&payload), possible, &mut Vec::new())
+        }
+        _ => Err(wrong(row, "is missing after the store was opened again")),
+    }
+}
+
 /// Compares the whole store with the model. Returns the number of answers that were compared.
 pub(super) fn look_at_all(
     connection: &mut dyn Connection,

@@ -4,7 +4,7 @@
 //! them compare answers, while none prepares: so the states of records stand still.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
 use assay_core::crew::{Pace, Taken, share};
@@ -71,11 +71,24 @@ pub(super) struct Clients<'c> {
     inserts_replace: bool,
     /// The time on the phase's clock, of the thread whose batches took longest.
     clock_ns: AtomicU64,
+    /// The time on that clock at the start of this window.
+    start_ns: u64,
+    /// The stopwatches of the window before.
+    stopwatches: Vec<Mutex<Option<Stopwatch>>>,
     is_over: AtomicBool,
     origin: Instant,
 }
 
-/// The results of a phase.
+/// What a window takes over from the one before it.
+#[derive(Default)]
+pub(super) struct Resumed {
+    /// The time on the phase's clock.
+    pub(super) clock_ns: u64,
+    /// A stopwatch for each thread; none at the start of a phase.
+    pub(super) stopwatches: Vec<Stopwatch>,
+}
+
+/// The results of a phase, or of a window of one.
 pub(super) struct Done {
     pub(super) timed: Timed,
     pub(super) taken: Taken,
@@ -85,6 +98,10 @@ pub(super) struct Done {
     pub(super) model: Model,
     /// The transactions that the engine refused, and that were done again.
     pub(super) conflicts: u64,
+    /// Bytes of keys and values that were written or deleted.
+    pub(super) changed_bytes: u64,
+    /// The time on the phase's clock.
+    pub(super) clock_ns: u64,
 }
 
 /// The results of a thread.
@@ -92,6 +109,7 @@ struct Ran {
     timed: Timed,
     stopwatch: Stopwatch,
     conflicts: u64,
+    changed_bytes: u64,
 }
 
 pub(super) fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
@@ -111,6 +129,7 @@ impl<'c> Clients<'c> {
         model: Model,
         profile: &Profile,
         inserts_replace: bool,
+        resumed: Resumed,
     ) -> Self {
         let start = Start::of(&model);
         let logs = (0..threads).map(|_| RwLock::default()).collect();
@@ -125,7 +144,9 @@ impl<'c> Clients<'c> {
             check: profile.keeps_data,
             deletes_are_silent: profile.delete_rule == DeleteRule::Silent,
             inserts_replace,
-            clock_ns: AtomicU64::new(0),
+            clock_ns: AtomicU64::new(resumed.clock_ns),
+            start_ns: resumed.clock_ns,
+            stopwatches: resumed.stopwatches.into_iter().map(|it| Mutex::new(Some(it))).collect(),
             is_over: AtomicBool::new(false),
             origin: Instant::now(),
         }
@@ -138,6 +159,8 @@ impl<'c> Clients<'c> {
                 Client::new(&self, thread).run(pace, &mut *connections[0], progress)
             })?;
         let conflicts = crew.iter().map(|ran| ran.conflicts).sum();
+        let changed_bytes = crew.iter().map(|ran| ran.changed_bytes).sum();
+        let clock_ns = self.clock_ns.load(Ordering::SeqCst);
         let (timed, stopwatches): (Vec<_>, Vec<_>) =
             crew.into_iter().map(|ran| (ran.timed, ran.stopwatch)).unzip();
         let operations = timed.iter().map(|timed| timed.operations).collect();
@@ -145,7 +168,16 @@ impl<'c> Clients<'c> {
         let lanes: Vec<_> = self.lanes.iter().map(read).collect();
         let lanes: Vec<_> = lanes.iter().map(|lane| &**lane).collect();
         let model = Model::of_lanes(&lanes);
-        Ok(Done { timed, taken, stopwatches, operations, model, conflicts })
+        Ok(Done {
+            timed,
+            taken,
+            stopwatches,
+            operations,
+            model,
+            conflicts,
+            changed_bytes,
+            clock_ns,
+        })
     }
 }
 
@@ -177,6 +209,8 @@ pub(super) struct Client<'c> {
     tape: Tape,
     stopwatch: Stopwatch,
     pub(super) timed: Timed,
+    /// Bytes of keys and values that it wrote or deleted.
+    changed_bytes: u64,
     /// The number of operations of the next batch.
     next: usize,
     /// Memory for values to compare with.
@@ -193,8 +227,13 @@ impl<'c> Client<'c> {
             clients,
             thread,
             tape: Tape::new(clients.phase, clients.seed, &clients.start, of_thread),
-            stopwatch: Stopwatch::new(timed().count(), arrivals),
+            stopwatch: clients
+                .stopwatches
+                .get(thread)
+                .and_then(|slot| slot.lock().unwrap_or_else(PoisonError::into_inner).take())
+                .unwrap_or_else(|| Stopwatch::new(timed().count(), arrivals)),
             timed: Timed::default(),
+            changed_bytes: 0,
             next: BATCH_FIRST,
             expected: Vec::new(),
         }
@@ -213,7 +252,11 @@ impl<'c> Client<'c> {
                 let share = share(count, clients.threads, self.thread);
                 (share.end - share.start, u64::MAX)
             }
-            Until::Seconds(seconds) => (u64::MAX, seconds * 1_000_000_000),
+            // Other ends are those of phases of several windows, which have one of these each.
+            Until::Seconds(seconds) | Until::Steady { window: seconds, .. } => {
+                (u64::MAX, clients.start_ns + seconds * 1_000_000_000)
+            }
+            Until::Half { .. } => (0, u64::MAX),
         };
         let together = phase.together as usize;
         let mut batch = Batch::new(clients.records);
@@ -234,13 +277,16 @@ impl<'c> Client<'c> {
             }
             pace.meet()?;
             progress(match phase.until {
-                Until::Operations(_) => self.timed.operations,
-                Until::Seconds(_) => clients.clock_ns.load(Ordering::SeqCst) / 1_000_000,
+                Until::Operations(_) | Until::Half { .. } => self.timed.operations,
+                Until::Seconds(_) | Until::Steady { .. } => {
+                    clients.clock_ns.load(Ordering::SeqCst) / 1_000_000
+                }
             });
         }
         *write(&clients.logs[self.thread]) = Log::default();
         self.timed.spans = pace.finish()?;
-        Ok(Ran { timed: self.timed, stopwatch: self.stopwatch, conflicts })
+        let Self { timed, stopwatch, changed_bytes, .. } = self;
+        Ok(Ran { timed, stopwatch, conflicts, changed_bytes })
     }
 
     /// Fills the batch with the next operations, and notes in the lane what they write.
@@ -260,6 +306,11 @@ impl<'c> Client<'c> {
             let version = operation.after.map_or(0, State::version);
             self.timed.tape.add(operation.row << 4 ^ operation.kind as u64);
             self.timed.tape.add(operation.wanted << 32 ^ u64::from(version));
+            self.changed_bytes += match operation.kind {
+                _ if operation.after.is_none() => 0,
+                Kind::Delete => clients.records.key_bytes(),
+                _ => clients.records.record_bytes(operation.row, version),
+            };
             batch.add(operation, clients.records);
             batch.dues.extend(self.stopwatch.next_due());
             self.timed.operations += 1;

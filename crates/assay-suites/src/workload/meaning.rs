@@ -10,7 +10,7 @@ use assay_driver::Durability;
 use super::clients::seed_of;
 use super::model::{Model, Start};
 use super::sizes::Sizes;
-use super::spec::{Key, KeyType, Kind, Made, Phase, Spec, Until};
+use super::spec::{Key, KeyType, Kind, Made, Phase, Spec, Task, Until};
 use super::tape::Tape;
 
 /// The most operations of a phase that are computed, and the most records among which they choose.
@@ -52,7 +52,18 @@ pub fn text(spec: &Spec) -> Result<String, fmt::Error> {
         let end = match phase.until {
             Until::Operations(count) => format!("{count} operations"),
             Until::Seconds(seconds) => format!("{seconds} s"),
+            Until::Steady { window, limit } => {
+                format!("until windows of {window} s are steady, for {limit} s at most")
+            }
+            Until::Half { looks } => {
+                format!("deletes half of the records, and looks at the space for up to {looks} s")
+            }
         };
+        if phase.task == Task::Reopen {
+            writeln!(out, "\n{}: closes the store and opens it again", phase.name)?;
+            continue;
+        }
+        let phase = &phase.one_window(model.live());
         let threads: Vec<_> = phase.threads.iter().map(ToString::to_string).collect();
         writeln!(out, "\n{}: {end}, threads {}", phase.name, threads.join(", "))?;
         writeln!(out, "  mix          {}", shares(phase))?;
@@ -178,7 +189,7 @@ fn computed(phase: &Phase, model: Model) -> (Model, Seen) {
     let start = Start::of(&model);
     let of = match phase.until {
         Until::Operations(count) => Some(count),
-        Until::Seconds(_) => None,
+        _ => None,
     };
     let operations = of.unwrap_or(OPERATIONS).min(OPERATIONS);
     let mut lanes = model.lanes(1);

@@ -4,7 +4,7 @@
 //! In a phase each record belongs to one thread, by its number: only that thread writes it. So the
 //! versions of a record follow each other in the order of one thread's operations.
 
-use super::records::LOADED;
+use super::records::{LOADED, Records};
 
 /// The state of a record: how often it was written, and whether it is there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,6 +67,12 @@ impl Model {
     /// Returns the number of records that are there.
     pub(super) fn live(&self) -> u64 {
         self.states.iter().filter(|state| state.is_there()).count() as u64
+    }
+
+    /// Returns the bytes of keys and values in the records that are there.
+    pub(super) fn live_bytes(&self, records: &Records) -> u64 {
+        let there = (0..).zip(&self.states).filter(|(_, state)| state.is_there());
+        there.map(|(row, state)| records.record_bytes(row, state.version())).sum()
     }
 
     /// Returns the state of a record.

@@ -164,6 +164,19 @@ impl Records {
         self.value.of(mix(mix(self.seed, row), u64::from(version))) as usize
     }
 
+    /// Returns the bytes of a key.
+    pub(super) fn key_bytes(&self) -> u64 {
+        match self.key.kind {
+            KeyType::U64 => 8,
+            KeyType::Text(size) | KeyType::Bytes(size) => size.into(),
+        }
+    }
+
+    /// Returns the bytes of key and value.
+    pub(super) fn record_bytes(&self, row: u64, version: u32) -> u64 {
+        self.key_bytes() + self.value_bytes(row, version) as u64
+    }
+
     /// Returns the bytes of a value in its packed form.
     pub(super) fn packed_bytes(&self, row: u64, version: u32) -> usize {
         let bytes = self.value_bytes(row, version);

@@ -94,6 +94,8 @@ pub struct Phase {
     pub name: String,
     /// Numbers of threads; several make several cells.
     pub threads: Vec<u32>,
+    /// What is done.
+    pub task: Task,
     /// The end of the phase.
     pub until: Until,
     /// The share of each kind of operation, in the order of [`Kind::ALL`]; they add up to 1.
@@ -108,6 +110,17 @@ pub struct Phase {
     pub rates: Option<Rates>,
 }
 
+/// What a phase does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Task {
+    /// Operations of a mix.
+    Operations,
+    /// Closes the store and opens it again.
+    Reopen,
+    /// Deletes half of the records, at random.
+    DeleteHalf,
+}
+
 /// The end of a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
@@ -115,6 +128,18 @@ pub enum Until {
     Operations(u64),
     /// After this number of seconds on the clock.
     Seconds(u64),
+    /// Once windows of this many seconds are steady, or after the limit.
+    Steady {
+        /// The seconds of a window.
+        window: u64,
+        /// The most seconds of all windows.
+        limit: u64,
+    },
+    /// After as many operations as half of the records that are there.
+    Half {
+        /// The most seconds for which the space of the store is looked at afterwards.
+        looks: u64,
+    },
 }
 
 /// A kind of operation.
@@ -209,11 +234,27 @@ impl Phase {
     pub(super) fn expected_operations(&self) -> u64 {
         match self.until {
             Until::Operations(count) => count,
-            Until::Seconds(seconds) => match &self.rates {
+            Until::Seconds(seconds) | Until::Steady { limit: seconds, .. } => match &self.rates {
                 Some(rates) => rates.operations_in(seconds) as u64,
                 None => seconds * GUESSED_RATE,
             },
+            Until::Half { .. } => 0,
         }
+    }
+
+    /// Returns the phase with the end of its first window, or of each, if `live` records are there.
+    pub(super) fn one_window(&self, live: u64) -> Self {
+        let until = match self.until {
+            Until::Steady { window, .. } => Until::Seconds(window),
+            Until::Half { .. } => Until::Operations(live / 2),
+            other => other,
+        };
+        Self { until, ..self.clone() }
+    }
+
+    /// Returns true if its end depends on the clock.
+    pub(super) fn is_timed(&self) -> bool {
+        matches!(self.until, Until::Seconds(_) | Until::Steady { .. })
     }
 }
 
@@ -259,7 +300,8 @@ impl Spec {
             match phase.until {
                 _ if !(phase.has(Kind::Insert) || phase.has(Kind::Upsert)) => Some(rows),
                 Until::Operations(count) => Some(rows + count),
-                Until::Seconds(_) => None,
+                Until::Half { .. } => Some(rows),
+                Until::Seconds(_) | Until::Steady { .. } => None,
             }
         })
     }

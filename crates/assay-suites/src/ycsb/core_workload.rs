@@ -151,7 +151,7 @@ impl Draft {
         };
         let operations = match phase.until {
             Until::Operations(count) => count,
-            Until::Seconds(_) => 0,
+            _ => 0,
         };
         Self {
             shares,

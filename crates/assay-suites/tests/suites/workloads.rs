@@ -146,6 +146,78 @@ fn a_lie_about_a_transaction_is_found_out() {
     }
 }
 
+const STEADY: &str = "until = \"steady\"\nwindow = 1\nlimit = 2";
+const REOPEN: &str = "[[phase]]\nname = \"again\"\ndo = \"reopen\"\n";
+const HALF: &str = "[[phase]]\nname = \"half\"\ndo = \"delete-half\"\nthreads = 2\nlimit = 0\n";
+
+#[test]
+fn a_phase_says_what_it_costs_in_space_and_what_its_store_was_like() {
+    let text = phase("{ update = 9, delete = 1 }", "") + REOPEN + HALF;
+    for threads in [1, 3] {
+        let (status, measurement) = ended(&cell(&text, threads), &Liar::with(Lie::None));
+        assert_eq!(status, Status::Measured);
+        let only = |name: &str| {
+            let phase = measurement.phase(name).expect("the phase");
+            assert_eq!(phase.windows.len(), 1, "{name}");
+            phase.windows[0]
+        };
+        let (load, serve, again, half) = (only("load"), only("serve"), only("again"), only("half"));
+        // Keys of 8 bytes, values of 8 to 90.
+        assert_eq!((load.operations, load.changed_bytes), (2_000, load.live_bytes));
+        assert!((90_000..130_000).contains(&load.live_bytes), "{load:?}");
+        assert!(serve.live_bytes < load.live_bytes && serve.operations == 6_000, "{serve:?}");
+        assert!((250_000..450_000).contains(&serve.changed_bytes), "{serve:?}");
+        assert_eq!((again.live_bytes, again.changed_bytes), (serve.live_bytes, 0));
+        let there = measurement.phase("half").expect("the phase").rounds[0].operations;
+        assert_eq!(half.changed_bytes, 8 * there, "a delete changes its key");
+        let rest = half.live_bytes as f64 / again.live_bytes as f64;
+        assert!((0.4..0.6).contains(&rest), "{rest}");
+        for window in [load, serve, again, half] {
+            assert_eq!(window.store_bytes, Some(4_096), "the liar's file");
+            assert!(window.memory_bytes > 0);
+        }
+        let steps = &measurement.phase("again").expect("the phase").latencies;
+        let steps: Vec<_> = steps.iter().map(|step| (&*step.operation, step.count)).collect();
+        assert_eq!(steps, [("again close", 1), ("again open", 1), ("again first answer", 1)]);
+    }
+}
+
+#[test]
+fn a_phase_that_does_not_become_steady_says_so_and_is_checked() {
+    let text = phase("{ update = 2, insert = 1, delete = 1, read = 1 }", STEADY);
+    let text = text.replace("operations = 6000\n", "") + REOPEN;
+    for threads in [1, 3] {
+        let (status, measurement) = ended(&cell(&text, threads), &Liar::with(Lie::None));
+        assert_eq!(status, Status::Measured, "the store is what both windows made of it");
+        let phase = measurement.phase("serve").expect("the phase");
+        assert_eq!((phase.steady, phase.windows.len()), (Some(false), 2));
+        assert_eq!((phase.rounds.len(), phase.published_top), (2, 2));
+        let sum: u64 = phase.windows.iter().map(|window| window.operations).sum();
+        let timed: u64 = phase.latencies.iter().map(|latency| latency.count).sum();
+        assert_eq!(sum, timed, "latencies are those of all windows");
+        let note = "serve: not steady after 0.0 minutes";
+        assert!(measurement.notes.iter().any(|said| said == note), "{:?}", measurement.notes);
+    }
+}
+
+#[test]
+fn a_lie_is_found_out_in_phases_that_age_a_store() {
+    let steady = phase("{ update = 1, insert = 1 }", STEADY).replace("operations = 6000\n", "");
+    let with = |more: &str| phase("{ read = 1 }", "") + more;
+    for (lie, text) in [
+        (Lie::DropsAWrite, steady.clone()),
+        (Lie::LosesARecordLater, steady),
+        (Lie::ForgetsOnClose, with(REOPEN)),
+        (Lie::KeepsWhatWasDeleted, with(HALF)),
+    ] {
+        for threads in [1, 3] {
+            let (status, measurement) = ended(&cell(&text, threads), &Liar::with(lie));
+            assert!(matches!(status, Status::Wrong(_)), "{lie:?}, {threads} threads: {status:?}");
+            assert_eq!(measurement.reopened, 0, "{lie:?}: before the last look");
+        }
+    }
+}
+
 #[test]
 fn blind_writes_and_inserts_that_replace_are_taken_for_what_they_are() {
     let engine = || Liar::with(Lie::None).with_rules(InsertRule::Replaces, DeleteRule::Silent);
@@ -258,6 +330,7 @@ proptest! {
         together in prop::sample::select(vec![1, 7]),
         threads in 1..4_u32,
         operations in 1..700_u64,
+        more in prop::sample::select(vec!["", REOPEN, HALF]),
     ) {
         let mut text = format!(
             "title = \"Any\"\n[records]\ncount = {count}\nkey = {{ type = \"text\", bytes = 20, \
@@ -273,6 +346,7 @@ proptest! {
                 text += &format!("{SCAN}\n");
             }
         }
+        text += more;
         for engine in [Liar::with(Lie::None), Liar::with(Lie::None).refusing()] {
             let (status, measurement) = ended(&cell(&text, threads), &engine);
             prop_assert_eq!(status, Status::Measured, "{}", text);

@@ -1,17 +1,26 @@
 //! Checking what a file says of phases.
 
+use std::ops::Range;
+
 use assay_core::latency::Rates;
 use toml::Spanned;
 
 use super::reader::{Read, Reader};
-use super::tables::{ChoiceTable, HotspotTable, Mix, PhaseTable};
+use super::tables::{ChoiceTable, HotspotTable, Mix, PhaseTable, TaskWord};
 use super::words::{RateWord, Real};
 use crate::workload::choice::Choice;
 use crate::workload::sizes::Sizes;
 use crate::workload::spec::{
     Kind, LEAST_VALUE_BYTES, MOST_COUNT, MOST_SCANNED, MOST_SECONDS, MOST_THREADS, MOST_TOGETHER,
-    Phase, Records, Until,
+    Phase, Records, Task, Until,
 };
+
+/// The seconds of a window, and the most of all of them, if the file does not say.
+const WINDOW: u64 = 10;
+const LIMIT: u64 = 1_800;
+
+/// The seconds for which the space after a delete is looked at, if the file does not say.
+const LOOKS: u64 = 30;
 
 impl Reader<'_> {
     pub(super) fn phase(&self, table: &Spanned<PhaseTable>, records: &Records) -> Read<Phase> {
@@ -40,23 +49,14 @@ impl Reader<'_> {
                 list.iter().map(|count| *count as u32).collect()
             }
         };
-        let until = match (&table.operations, &table.seconds) {
-            (Some(count), None) => {
-                Until::Operations(self.between(count, "operations", 1, MOST_COUNT)?)
-            }
-            (None, Some(seconds)) => {
-                Until::Seconds(self.between(seconds, "seconds", 1, MOST_SECONDS)?)
-            }
-            (None, None) => {
-                let what = "the phase has no end; add operations = … or seconds = …";
-                return Err(self.fault(span, what));
-            }
-            (Some(_), Some(seconds)) => {
-                let what = "the phase has operations too; leave one of them out";
-                return Err(self.fault(seconds.span(), what));
-            }
+        if let Some(task) = &table.task {
+            return self.task(task, table, threads);
+        }
+        let until = self.until(table, span.clone())?;
+        let Some(mix_table) = &table.mix else {
+            return Err(self.fault(span, "the phase has no mix; add mix = { … }, or do = …"));
         };
-        let mix = self.mix(&table.mix, records)?;
+        let mix = self.mix(mix_table, records)?;
         let scans = mix[Kind::Scan as usize] > 0.0;
         let scanned = match &table.scan {
             Some(scan) if scans => {
@@ -65,7 +65,7 @@ impl Reader<'_> {
             Some(scan) => return Err(self.fault(scan.span(), "the mix has no scan; leave it out")),
             None if scans => {
                 let what = "a mix with scan needs scan = { rows = { … } }";
-                return Err(self.fault(table.mix.span(), what));
+                return Err(self.fault(mix_table.span(), what));
             }
             None => Sizes::Constant(1),
         };
@@ -90,7 +90,106 @@ impl Reader<'_> {
             }
         };
         let choose = self.choose(table.choose.as_ref())?;
-        Ok(Phase { name: name.clone(), threads, until, mix, choose, scanned, together, rates })
+        Ok(Phase {
+            name: name.clone(),
+            threads,
+            task: Task::Operations,
+            until,
+            mix,
+            choose,
+            scanned,
+            together,
+            rates,
+        })
+    }
+
+    /// Reads a phase that does something else than operations of a mix.
+    fn task(&self, task: &Spanned<TaskWord>, table: &PhaseTable, threads: Vec<u32>) -> Read<Phase> {
+        let word = *task.get_ref();
+        let others = [
+            table.operations.as_ref().map(Spanned::span),
+            table.seconds.as_ref().map(Spanned::span),
+            table.until.as_ref().map(Spanned::span),
+            table.window.as_ref().map(Spanned::span),
+            table.mix.as_ref().map(Spanned::span),
+            table.choose.as_ref().map(Spanned::span),
+            table.scan.as_ref().map(Spanned::span),
+            table.transaction.as_ref().map(Spanned::span),
+            table.rate.as_ref().map(Spanned::span),
+        ];
+        if let Some(span) = others.into_iter().flatten().next() {
+            let what = "a phase with do has no operations of its own; leave this out";
+            return Err(self.fault(span, what));
+        }
+        let mut mix = [0.0; Kind::ALL.len()];
+        let (task, until, threads) = match word {
+            TaskWord::Reopen => {
+                let of_others = table.limit.as_ref().map(Spanned::span);
+                let of_others = of_others.or(table.threads.as_ref().map(Spanned::span));
+                if let Some(span) = of_others {
+                    return Err(self.fault(span, "a store is opened once; leave this out"));
+                }
+                (Task::Reopen, Until::Operations(0), vec![1])
+            }
+            TaskWord::DeleteHalf => {
+                mix[Kind::Delete as usize] = 1.0;
+                let looks = match &table.limit {
+                    Some(limit) => self.between(limit, "limit", 0, MOST_SECONDS)?,
+                    None => LOOKS,
+                };
+                (Task::DeleteHalf, Until::Half { looks }, threads)
+            }
+        };
+        Ok(Phase {
+            name: table.name.get_ref().clone(),
+            threads,
+            task,
+            until,
+            mix,
+            choose: Choice::Uniform,
+            scanned: Sizes::Constant(1),
+            together: 1,
+            rates: None,
+        })
+    }
+
+    /// Reads the end of a phase.
+    fn until(&self, table: &PhaseTable, span: Range<usize>) -> Read<Until> {
+        let ends = [
+            table.operations.as_ref().map(|count| ("operations", count.span())),
+            table.seconds.as_ref().map(|seconds| ("seconds", seconds.span())),
+            table.until.as_ref().map(|until| ("until", until.span())),
+        ];
+        let mut ends = ends.into_iter().flatten();
+        let Some((first, _)) = ends.next() else {
+            let what =
+                "the phase has no end; add operations = …, seconds = … or until = \"steady\"";
+            return Err(self.fault(span, what));
+        };
+        if let Some((_, second)) = ends.next() {
+            let what = format!("the phase has {first} too; leave one of them out");
+            return Err(self.fault(second, what));
+        }
+        let of_steady = table.window.as_ref().or(table.limit.as_ref());
+        if let Some(number) = of_steady.filter(|_| table.until.is_none()) {
+            let what = "window and limit are for until = \"steady\"; leave this out";
+            return Err(self.fault(number.span(), what));
+        }
+        if let Some(count) = &table.operations {
+            return Ok(Until::Operations(self.between(count, "operations", 1, MOST_COUNT)?));
+        }
+        if let Some(seconds) = &table.seconds {
+            return Ok(Until::Seconds(self.between(seconds, "seconds", 1, MOST_SECONDS)?));
+        }
+        let window = match &table.window {
+            Some(window) => self.between(window, "window", 1, MOST_SECONDS)?,
+            None => WINDOW,
+        };
+        let limit = match &table.limit {
+            Some(limit) => self.between(limit, "limit", window, MOST_SECONDS)?,
+            None => LIMIT.max(window),
+        };
+        Ok(Until::Steady { window, limit })
     }
 
     fn mix(&self, table: &Spanned<Mix>, records: &Records) -> Read<[f64; Kind::ALL.len()]> {

@@ -91,10 +91,13 @@ impl Reader<'_> {
         }
         let spec = Spec { title: title.into(), survives, records, phases };
         if spec.scans() && spec.records.key.made == Made::Hashed && spec.most_rows().is_none() {
-            let timed = file.phase.iter().find_map(|table| table.get_ref().seconds.as_ref());
+            let timed = file.phase.iter().map(Spanned::get_ref).find_map(|table| {
+                let seconds = table.seconds.as_ref().map(Spanned::span);
+                seconds.or(table.until.as_ref().map(Spanned::span))
+            });
             let what =
                 "a workload that scans hashed keys and inserts needs operations, not seconds";
-            return Err(self.fault(timed.map_or(0..0, Spanned::span), what));
+            return Err(self.fault(timed.unwrap_or(0..0), what));
         }
         Ok(spec)
     }

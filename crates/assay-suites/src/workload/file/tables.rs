@@ -110,11 +110,30 @@ pub(super) struct PhaseTable {
     pub(super) threads: Option<Spanned<ThreadsWord>>,
     pub(super) operations: Option<Spanned<Number>>,
     pub(super) seconds: Option<Spanned<Number>>,
-    pub(super) mix: Spanned<Mix>,
+    #[serde(rename = "do")]
+    pub(super) task: Option<Spanned<TaskWord>>,
+    pub(super) until: Option<Spanned<UntilWord>>,
+    pub(super) window: Option<Spanned<Number>>,
+    pub(super) limit: Option<Spanned<Number>>,
+    pub(super) mix: Option<Spanned<Mix>>,
     pub(super) choose: Option<Spanned<ChoiceTable>>,
     pub(super) scan: Option<Spanned<ScanTable>>,
     pub(super) transaction: Option<Spanned<Number>>,
     pub(super) rate: Option<Spanned<RateWord>>,
+}
+
+/// What a phase does in place of the operations of a mix.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum TaskWord {
+    Reopen,
+    DeleteHalf,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum UntilWord {
+    Steady,
 }
 
 #[derive(Deserialize)]

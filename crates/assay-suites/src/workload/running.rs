@@ -1,0 +1,329 @@
+//! A cell from its load to its last phase.
+
+use std::time::{Duration, Instant};
+
+use assay_core::ageing::{self, Window};
+use assay_core::crew::Taken;
+use assay_core::latency::{Stopwatch, summary};
+use assay_core::plan::Cell;
+use assay_core::random::mix;
+use assay_core::resources::{memory_bytes, written_bytes};
+use assay_core::run_file::{Latency, Phase as Measured};
+use assay_core::tape::{Order, Records as _};
+use assay_driver::error::{Error, Result};
+use assay_driver::{Driver, KeyKind, Storage};
+
+use super::check::{first_answer, look_at_all};
+use super::clients::{Clients, Done, Resumed, hash_of_timed, timed_kinds};
+use super::model::Model;
+use super::offer::{Offer, offer, refusal};
+use super::records::Records;
+use super::spec::{Kind, Phase, Spec, Task, Until};
+use super::{Left, Round};
+use crate::phases::{LOAD, Loading, NthRound, kept, load_as, telling};
+use crate::session::{Progress, Report, Session, as_ns};
+
+/// The bytes of the records of a transaction of the load, about, and the most records of one.
+const LOAD_BYTES: u64 = 4 << 20;
+const LOAD_MOST: u64 = 1_000;
+
+/// The time between two looks at the space that comes back after a delete.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// A cell that is being measured.
+pub(super) struct Running<'r, 'm> {
+    pub(super) cell: &'r Cell,
+    pub(super) spec: &'r Spec,
+    pub(super) driver: &'r dyn Driver,
+    pub(super) records: &'r Records,
+    pub(super) session: Session<'m>,
+    pub(super) model: Model,
+    pub(super) left: Left,
+    /// True if what was written depends on how fast the engine is.
+    pub(super) depends_on_time: bool,
+}
+
+impl Running<'_, '_> {
+    /// Inserts the first records.
+    pub(super) fn load(&mut self, report: &mut Report<'_>) -> Result<()> {
+        let (records, first) = (self.records, &self.spec.records);
+        if first.count == 0 {
+            return Ok(());
+        }
+        let written = self.written();
+        let bytes = records.schema().record_size() as u64;
+        let order = if first.in_order { Order::Sequential } else { Order::Permutation };
+        let batch = (LOAD_BYTES / bytes).clamp(1, LOAD_MOST);
+        let loading = Loading { rows: first.count, batch, order, bulk: first.bulk };
+        load_as(self.cell, records, &loading, self.driver, &mut self.session, report)?;
+        let window = self.window(written, None, self.model.live_bytes(records));
+        self.session.amend(LOAD, |phase| {
+            let rounds = phase.rounds.iter();
+            let (operations, time_ns) =
+                rounds.fold((0, 0), |(o, t), round| (o + round.operations, t + round.time_ns));
+            phase.windows =
+                window.map(|w| Window { operations, time_ns, ..w }).into_iter().collect();
+        });
+        Ok(())
+    }
+
+    /// Carries a phase out, unless the engine cannot.
+    pub(super) fn phase(
+        &mut self,
+        phase: &Phase,
+        threads: u32,
+        nth: NthRound,
+        report: &mut Report<'_>,
+    ) -> Result<()> {
+        self.session.cool()?;
+        let inserts_replace = match self.offered(phase, threads)? {
+            Offer::Can { inserts_replace } => inserts_replace,
+            Offer::Cannot(why) => {
+                self.session.leave_out(&phase.name, why);
+                return Ok(());
+            }
+        };
+        let (measured, latencies) = match phase.task {
+            Task::Reopen => self.reopen(phase)?,
+            Task::Operations | Task::DeleteHalf => {
+                self.operations(phase, threads, inserts_replace, nth, report)?
+            }
+        };
+        if measured.conflicts > 0 {
+            self.session.note(format!(
+                "{}: {} transactions were refused because of other threads, and done again",
+                phase.name, measured.conflicts
+            ));
+        }
+        if let (Some(is_steady), Until::Steady { window, limit }) = (measured.steady, phase.until) {
+            let windows = measured.windows.len();
+            self.session.note(if is_steady {
+                format!("{}: steady after {windows} windows of {window} s", phase.name)
+            } else {
+                format!("{}: not steady after {:.1} minutes", phase.name, limit as f64 / 60.0)
+            });
+        }
+        let name = &phase.name;
+        self.session.keep(measured);
+        let looked_at = self.look(name, nth, report)?;
+        self.session.amend(name, |phase| phase.checked += looked_at);
+        match latencies {
+            Latencies::Taken(stopwatches) => {
+                let kinds = timed_kinds(self.spec, phase);
+                let kinds: Vec<_> = kinds.iter().map(String::as_str).collect();
+                if let Some(taken) = summary(stopwatches, &kinds) {
+                    self.session.add_latencies(name, threads, 0, taken);
+                }
+            }
+            Latencies::Once(latencies) => {
+                self.session.amend(name, |phase| phase.latencies = latencies);
+            }
+        }
+        Ok(())
+    }
+
+    fn offered(&self, phase: &Phase, threads: u32) -> Result<Offer> {
+        if let Some(why) = refusal(self.driver, phase, self.cell.key_kind, threads) {
+            return Ok(Offer::Cannot(why.into()));
+        }
+        if phase.task == Task::Reopen && !self.session.outlives_closing() {
+            return Ok(Offer::Cannot("its data does not outlive closing".into()));
+        }
+        let mut offered = None;
+        self.session.connected(&mut |connection| {
+            let of = (self.records, &self.model);
+            offered = Some(offer(connection, self.driver.profile(), phase, of)?);
+            Ok(())
+        })?;
+        offered.ok_or_else(|| Error::engine("connect", "the store did not run its work"))
+    }
+
+    /// Does the operations of a phase, in windows if it is to become steady.
+    fn operations(
+        &mut self,
+        phase: &Phase,
+        threads: u32,
+        inserts_replace: bool,
+        nth: NthRound,
+        report: &mut Report<'_>,
+    ) -> Result<(Measured, Latencies)> {
+        let mut measured =
+            Measured { name: phase.name.clone(), published_top: 1, threads, ..Measured::default() };
+        let one = phase.one_window(self.model.live());
+        let (total, told_by) = match phase.until {
+            Until::Seconds(seconds) | Until::Steady { limit: seconds, .. } => (seconds * 1_000, 1),
+            Until::Operations(_) | Until::Half { .. } => (one.expected_operations(), threads),
+        };
+        let mut hash = None;
+        let mut resumed = Resumed::default();
+        loop {
+            let of_seed = (threads, mix_round(self.cell.seed, measured.rounds.len()));
+            let written = self.written();
+            let model = std::mem::take(&mut self.model);
+            let profile = self.driver.profile();
+            let clients =
+                Clients::new(self.records, &one, of_seed, model, profile, inserts_replace, resumed);
+            let mut told = telling(report, &phase.name, nth, total, told_by);
+            let done = clients.run(&self.session, &mut told)?;
+            drop(told);
+            let Done { timed, taken, stopwatches, operations, model, .. } = done;
+            self.model = model;
+            let window = self.window(written, Some((timed.operations, taken)), done.changed_bytes);
+            measured.windows.extend(window);
+            measured.rounds.push(kept(timed.operations, taken));
+            measured.checked += timed.checked;
+            measured.conflicts += done.conflicts;
+            hash.get_or_insert(timed.tape.value());
+            let nth_phase = nth.round - 1;
+            let round = measured.rounds.len() - 1;
+            self.left.rounds.push(Round { phase: nth_phase, round, operations });
+            let is_over = match phase.until {
+                Until::Steady { limit, .. } => {
+                    let is_steady = ageing::is_steady(&measured.windows);
+                    let is_over = is_steady || done.clock_ns >= limit * 1_000_000_000;
+                    measured.steady = is_over.then_some(is_steady);
+                    is_over
+                }
+                _ => true,
+            };
+            if is_over {
+                self.finish(phase, threads, hash.unwrap_or_default(), &mut measured);
+                if let Until::Half { looks } = phase.until {
+                    let looks = self.looks(&phase.name, looks, nth, report);
+                    measured.windows.extend(looks);
+                }
+                return Ok((measured, Latencies::Taken(stopwatches)));
+            }
+            resumed = Resumed { clock_ns: done.clock_ns, stopwatches };
+        }
+    }
+
+    /// Writes the hash of a phase, and chooses the rounds that make its figure.
+    fn finish(&mut self, phase: &Phase, threads: u32, hash: u64, measured: &mut Measured) {
+        // What a timed phase wrote decides what later ones find.
+        let is_timed = phase.is_timed();
+        let hash = if is_timed || self.depends_on_time {
+            hash_of_timed(self.spec, phase, (threads, self.cell.seed))
+        } else {
+            hash
+        };
+        self.depends_on_time |= is_timed && phase.any(Kind::writes);
+        measured.tape_hash = format!("{hash:016x}");
+        if measured.steady.is_some() {
+            // The figure is the mean of the windows that the rule looks at.
+            let first = measured.rounds.len().saturating_sub(ageing::STEADY_WINDOWS);
+            measured.rounds.drain(..first);
+            measured.published_top = measured.rounds.len();
+        }
+    }
+
+    /// Closes the store and opens it again, and times that and the first right answer.
+    fn reopen(&mut self, phase: &Phase) -> Result<(Measured, Latencies)> {
+        let (closed, opened) = self.session.reopen_timed()?;
+        let start = Instant::now();
+        let (records, model) = (self.records, &self.model);
+        self.session.connected(&mut |connection| first_answer(connection, records, model))?;
+        let answered = start.elapsed();
+        let steps = [("close", closed), ("open", opened), ("first answer", answered)];
+        let latencies = steps.map(|(what, time)| once(&format!("{} {what}", phase.name), time));
+        let window = self.window(self.written(), None, 0);
+        let measured = Measured {
+            name: phase.name.clone(),
+            threads: 1,
+            windows: window.into_iter().collect(),
+            ..Measured::default()
+        };
+        Ok((measured, Latencies::Once(latencies.into())))
+    }
+
+    /// Looks at the space of a store on disk once a second, `most` times or until it is steady.
+    fn looks(&self, name: &str, most: u64, nth: NthRound, report: &mut Report<'_>) -> Vec<Window> {
+        let mut looks: Vec<Window> = Vec::new();
+        while (looks.len() as u64) < most && !ageing::is_steady(&looks) {
+            let written = self.written();
+            std::thread::sleep(LOOK_EVERY);
+            let Some(window) = self.window(written, None, 0) else { break };
+            if window.store_bytes.is_none() {
+                break;
+            }
+            looks.push(Window { time_ns: as_ns(LOOK_EVERY), ..window });
+            report(&Progress {
+                phase: format!("{name}: space"),
+                round: nth.round,
+                rounds: nth.rounds,
+                done: looks.len() as u64,
+                total: most,
+            });
+        }
+        looks
+    }
+
+    /// Compares the whole store with the model.
+    fn look(&self, name: &str, nth: NthRound, report: &mut Report<'_>) -> Result<u64> {
+        if !self.driver.profile().keeps_data {
+            return Ok(0);
+        }
+        let mut told = telling(report, name, nth, self.model.rows(), 1);
+        let key_kind: KeyKind = self.cell.key_kind;
+        let looks = self.session.crew(1, &mut told, &|_, _, connections, told| {
+            look_at_all(&mut *connections[0], self.records, &self.model, key_kind, told)
+        })?;
+        Ok(looks.iter().sum())
+    }
+
+    /// Returns the bytes written so far, if the store is on a device.
+    fn written(&self) -> Option<u64> {
+        written_bytes().filter(|_| self.cell.storage == Storage::Disk)
+    }
+
+    /// Returns the window that ends now; none for an engine that keeps nothing.
+    fn window(
+        &self,
+        written_before: Option<u64>,
+        done: Option<(u64, Taken)>,
+        changed_bytes: u64,
+    ) -> Option<Window> {
+        let written = self.written().zip(written_before);
+        self.driver.profile().keeps_data.then(|| Window {
+            operations: done.map_or(0, |(operations, _)| operations),
+            time_ns: done.map_or(0, |(_, taken)| as_ns(taken.time)),
+            live_bytes: self.model.live_bytes(self.records),
+            changed_bytes,
+            store_bytes: self.session.space(),
+            written_bytes: written.map(|(now, before)| now.saturating_sub(before)),
+            memory_bytes: memory_bytes(),
+        })
+    }
+}
+
+/// The latencies of a phase.
+enum Latencies {
+    /// Those of its operations.
+    Taken(Vec<Stopwatch>),
+    /// Those of what was done once.
+    Once(Vec<Latency>),
+}
+
+/// Returns the seed of a round of a phase: the cell's own for the first.
+pub(super) fn mix_round(seed: u64, round: usize) -> u64 {
+    if round == 0 { seed } else { mix(seed, round as u64) }
+}
+
+/// Returns the latency of something that was done once.
+fn once(operation: &str, time: Duration) -> Latency {
+    let ns = as_ns(time);
+    Latency {
+        operation: operation.into(),
+        count: 1,
+        mean_ns: ns as f64,
+        min_ns: ns,
+        p50_ns: ns,
+        p90_ns: ns,
+        p95_ns: ns,
+        p99_ns: ns,
+        p999_ns: ns,
+        p9999_ns: None,
+        max_ns: ns,
+        histogram: None,
+    }
+}
