@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 pub const STEADY_WINDOWS: usize = 5;
 /// The most that values of steady windows range, as a share of their mean.
 const RANGE: f64 = 0.2;
-/// The most that the line through them changes from the first to the last, as a share of their mean.
+/// The most that the line through them changes from the first to the last, as a share of their
+/// mean.
 const SLOPE: f64 = 0.1;
 
 /// A part of a phase, and what the store and its process were like at its end.

@@ -8,8 +8,8 @@ pub struct Facts {
     pub engine: &'static str,
     /// The licence, as SPDX writes it where it does.
     pub licence: &'static str,
-    /// The languages of programs that can use the engine: those of its authors and of kept bindings,
-    /// its own first.
+    /// The languages of programs that can use the engine, by its authors or by kept bindings, its
+    /// own first.
     pub languages: &'static [&'static str],
 }
 

@@ -8,7 +8,8 @@ use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, pr
 use super::sheet::Sheet;
 use crate::table::grid::paragraph;
 
-/// Draws the conclusion of a run in at most `width` columns; nothing if the run answers no question.
+/// Draws the conclusion of a run in at most `width` columns; nothing if the run answers no
+/// question.
 ///
 /// # Errors
 /// Only if memory runs out.
