@@ -67,7 +67,8 @@ pub(crate) fn advise(args: &AdviseArgs) -> Outcome {
     let of_all = estimate.forecast(cells.map(|planned| &planned.cell), sync).time;
     if of_all > args.limit {
         say(&format!(
-            "note: one trial of all engines takes {}, and --for is {}; it takes less with {SHORTER}",
+            "note: one trial of all engines takes {}, and --for is {}; it takes less with \
+             {SHORTER}",
             rough(of_all),
             rough(args.limit)
         ));
@@ -119,8 +120,8 @@ pub(crate) fn advise(args: &AdviseArgs) -> Outcome {
     result
 }
 
-/// Returns true if a further trial of a cell can change the conclusion: of the cells at a rate, only
-/// those of engines that may miss a limit, unless engines are ranked by what those cells show.
+/// Returns true if a further trial of a cell can change the conclusion. Of the cells at a rate, only
+/// those of engines that may miss a limit can, unless engines are ranked by latency.
 fn tells_more(planned: &Planned, workloads: &[Workload], verdict: &Verdict, rank: Rank) -> bool {
     let is_paced = workloads.len() > 1 && planned.cell.variant == workloads[1].variant;
     let is_open = verdict.open().contains(&planned.cell.engine.id.as_str());
