@@ -145,6 +145,13 @@ fn sentences(advice: &Advice, verdict: &Verdict) -> Vec<String> {
             said.extend(shared(advice, verdict, best, Found::CannotTell));
         }
     }
+    if verdict.ranked.iter().any(|place| place.is_shared) {
+        said.push(
+            "engines have places of their own if chance alone tells some apart in at most 5 of 100 \
+             such runs"
+                .into(),
+        );
+    }
     for place in verdict.ranked.iter().filter(|place| place.is_open) {
         said.push(format!(
             "{} missed a limit in {} trials, too few to leave it out",
