@@ -43,8 +43,9 @@ pub fn listed(
     let mut model = Model::loaded(spec.records.count);
     let mut left = operations.unwrap_or(u64::MAX);
     let mut start_ns = 0.0;
-    for (at, phase) in spec.phases.iter().enumerate() {
-        let is_last = at + 1 == spec.phases.len();
+    let mut phases = spec.phases.iter().filter(|phase| phase.any(|_| true)).peekable();
+    while let Some(phase) = phases.next() {
+        let is_last = phases.peek().is_none();
         let count = match operations {
             Some(_) if is_last => left,
             _ => phase.expected_operations().min(left),
