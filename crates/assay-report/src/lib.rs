@@ -3,6 +3,7 @@
 
 #![warn(unreachable_pub)]
 
+pub mod ageing;
 pub mod blocks;
 pub mod compare;
 pub mod format;

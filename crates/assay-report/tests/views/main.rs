@@ -1,5 +1,6 @@
 //! The views over a run file made by hand, with one of everything that can happen to a cell.
 
+mod ageing;
 mod latencies;
 mod marks;
 mod speed_up;
