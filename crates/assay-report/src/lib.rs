@@ -4,6 +4,7 @@
 #![warn(unreachable_pub)]
 
 pub mod advice;
+pub mod ageing;
 pub mod blocks;
 pub mod compare;
 pub mod format;

@@ -5,6 +5,7 @@ use assay_core::estimate::{Bounds, Estimate, Spread};
 use assay_core::run_file::{NO_TIME, RunFile, Status};
 
 use crate::advice::sheet::Sheet;
+use crate::ageing::{Steady, aged, by_phase};
 use crate::blocks::{Block, Line, blocks};
 use crate::format::{bytes, duration_ns, engine, percent, quantity, rows, times, work};
 use crate::latencies::{of_trials, percentiles};
@@ -21,6 +22,7 @@ pub fn markdown(run: &RunFile) -> String {
         let mut legend = Legend::default();
         rates(&mut out, block, &mut legend);
         speed_ups(&mut out, block);
+        stores(&mut out, block);
         latencies(&mut out, block);
         below(&mut out, block, &legend);
     }
@@ -150,6 +152,34 @@ fn speed_up(of: &SpeedUp) -> String {
     match of.interval {
         Some(Bounds { low, high }) => format!("{value} (95 %: {} – {})", times(low), times(high)),
         None => value,
+    }
+}
+
+/// Adds the table of what stores on disk take, if any cell says it.
+fn stores(out: &mut String, block: &Block<'_>) {
+    let of_line = |line| aged(line).into_iter().map(move |of| (line.cell(), of));
+    let mut all: Vec<_> = block.lines.iter().flat_map(of_line).collect();
+    if all.is_empty() {
+        return;
+    }
+    by_phase(&mut all, |(_, of)| of);
+    *out += "\n| store after | engine | threads | on disk | live | on disk ÷ live | written ÷ changed \
+             | longest stall | memory | steady |\n";
+    *out += "|---|---|---:|---:|---:|---:|---:|---:|---:|---|\n";
+    for (cell, of) in &all {
+        *out += &format!(
+            "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
+            plain(&of.phase),
+            plain(&engine(cell)),
+            cell.threads,
+            bytes(of.store_bytes),
+            bytes(of.live_bytes),
+            of.space.map_or_else(dash, times),
+            of.written.map_or_else(dash, times),
+            of.stall_ns.map_or_else(dash, duration_ns),
+            bytes(of.memory_bytes),
+            of.steady.map_or_else(dash, Steady::words),
+        );
     }
 }
 

@@ -7,6 +7,7 @@ use assay_core::plan::PageCache;
 use assay_core::resources::Resources;
 use assay_core::run_file::{Latency, NO_TIME, RunFile, Status};
 
+use crate::ageing::{Aged, aged};
 use crate::blocks::{Line, blocks};
 use crate::format::{engine, work};
 use crate::latencies::of_trials;
@@ -72,6 +73,8 @@ pub struct Row {
     pub speed_up: Option<SpeedUp>,
     /// The latencies of the operations of one kind.
     pub latency: Option<Latency>,
+    /// What the store on disk took at the end of the phase.
+    pub aged: Option<Aged>,
 }
 
 /// The rounds of a phase, of all trials.
@@ -84,7 +87,7 @@ pub struct Rounds {
 }
 
 /// The names of the columns, as CSV has them.
-pub const COLUMNS: [&str; 46] = [
+pub const COLUMNS: [&str; 51] = [
     "suite",
     "work",
     "storage",
@@ -131,11 +134,16 @@ pub const COLUMNS: [&str; 46] = [
     "p999_ns",
     "p9999_ns",
     "max_ns",
+    "store_bytes",
+    "live_bytes",
+    "space_amplification",
+    "write_amplification",
+    "steady",
 ];
 
 impl Row {
     /// Returns the values, in the order of [`COLUMNS`]; unknown values are empty.
-    pub fn values(&self) -> [String; 46] {
+    pub fn values(&self) -> [String; 51] {
         let number = |value: Option<f64>| value.map_or_else(String::new, |v| format!("{v:.1}"));
         let bounds = self.rate.and_then(|rate| rate.spread.bounds());
         let count = |value: Option<u64>| value.map_or_else(String::new, |v| v.to_string());
@@ -190,6 +198,14 @@ impl Row {
             latency(|latency| Some(latency.p999_ns)),
             latency(|latency| latency.p9999_ns),
             latency(|latency| Some(latency.max_ns)),
+            count(self.aged.as_ref().map(|of| of.store_bytes)),
+            count(self.aged.as_ref().map(|of| of.live_bytes)),
+            share(self.aged.as_ref().and_then(|of| of.space)),
+            share(self.aged.as_ref().and_then(|of| of.written)),
+            self.aged
+                .as_ref()
+                .and_then(|of| of.steady)
+                .map_or_else(String::new, |of| of.is_steady.to_string()),
         ]
     }
 }
@@ -203,6 +219,7 @@ pub fn of_run(run: &RunFile) -> Vec<Row> {
         let speed_ups = SpeedUps::of(&block);
         for line in &block.lines {
             let speed_ups = speed_ups.of_line(line);
+            let mut aged = aged(line);
             if line.trouble().is_some() {
                 all.push(Row::of(line, ""));
                 continue;
@@ -210,14 +227,22 @@ pub fn of_run(run: &RunFile) -> Vec<Row> {
             for (phase, marks) in phases.iter().zip(&marks) {
                 let rate = line.rate(phase);
                 let is_told = line.is_without_time(phase) || line.not_offered(phase).is_some();
-                if rate.is_some() || is_told {
+                let of_phase = aged.iter().position(|of| of.phase == *phase);
+                let of_phase = of_phase.map(|at| aged.swap_remove(at));
+                if rate.is_some() || is_told || of_phase.is_some() {
                     let of_figure = rate.map(|rate| marks.of_figure(line, &rate));
                     let speed_up = speed_ups.of_phase(phase);
-                    let mut row = Row { speed_up, ..Row::of(line, phase) };
+                    let mut row = Row { speed_up, aged: of_phase, ..Row::of(line, phase) };
                     row.marks.extend(of_figure.unwrap_or_default());
                     all.push(row);
                 }
             }
+            // Phases without operations have no rate.
+            all.extend(aged.into_iter().map(|of| Row {
+                phase: of.phase.clone(),
+                aged: Some(of),
+                ..Row::of(line, "")
+            }));
             all.extend(of_trials(&line.trials).into_iter().map(|(phase, latency)| Row {
                 phase: phase.into(),
                 operation: latency.operation.to_lowercase(),
@@ -268,6 +293,7 @@ impl Row {
             close_ns: usage.close_ns,
             speed_up: None,
             latency: None,
+            aged: None,
         }
     }
 }

@@ -10,6 +10,7 @@ use assay_driver::{Durability, Storage};
 use serde::Serialize;
 
 use super::data::Places;
+use crate::ageing::{Aged, Steady, aged, course};
 use crate::blocks::{Distinct, Line, blocks, filling_last};
 use crate::format::work;
 use crate::latencies::{CURVE, Point, curve, p99_points, throughput_points};
@@ -96,6 +97,44 @@ pub(crate) struct PhaseData {
     /// Operations per second and 99th percentile in microseconds by seconds; the first trial's.
     #[serde(skip_serializing_if = "Option::is_none")]
     timeline: Option<TimelineData>,
+    /// What the store on disk took at the end of the phase.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    aged: Option<AgedData>,
+}
+
+#[derive(Serialize)]
+struct AgedData {
+    store_bytes: u64,
+    live_bytes: u64,
+    space: Option<f64>,
+    written: Option<f64>,
+    stall_ns: Option<u64>,
+    memory_bytes: u64,
+    steady: Option<String>,
+    /// Bytes by seconds at the ends of windows, of several; the first trial's.
+    disk: Vec<(f64, f64)>,
+    memory: Vec<(f64, f64)>,
+}
+
+impl AgedData {
+    fn of(aged: &Aged, phase: Option<&&Phase>) -> Self {
+        let phase = phase.filter(|phase| phase.windows.len() > 1);
+        Self {
+            store_bytes: aged.store_bytes,
+            live_bytes: aged.live_bytes,
+            space: aged.space,
+            written: aged.written,
+            stall_ns: aged.stall_ns,
+            memory_bytes: aged.memory_bytes,
+            steady: aged.steady.map(Steady::words),
+            disk: phase.map_or_else(Vec::new, |phase| {
+                course(phase, |window| Some(window.store_bytes? as f64))
+            }),
+            memory: phase.map_or_else(Vec::new, |phase| {
+                course(phase, |window| Some(window.memory_bytes as f64))
+            }),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -231,6 +270,7 @@ fn phases(line: &Line<'_>, of_line: &OfLine<'_>, places: &mut Places) -> Vec<Pha
         trial.measurement.phases.iter().for_each(|phase| names.add(phase.name.as_str()));
         trial.measurement.not_offered.iter().for_each(|left_out| names.add(&left_out.phase));
     }
+    let stores = aged(line);
     let phase = |name: &str| {
         let rate = line.rate(name).filter(|_| line.trouble().is_none());
         let estimate = rate.map(|rate| rate.estimate);
@@ -257,6 +297,10 @@ fn phases(line: &Line<'_>, of_line: &OfLine<'_>, places: &mut Places) -> Vec<Pha
             why: why.map(|why| places.text(why.into())),
             latencies: latencies(&of_trials),
             timeline: of_trials.first().and_then(|phase| timeline(phase)),
+            aged: stores
+                .iter()
+                .find(|of| of.phase == name)
+                .map(|of| AgedData::of(of, of_trials.first())),
         }
     };
     filling_last(names.in_order).into_iter().map(phase).collect()

@@ -2,6 +2,7 @@
 //! figure with its ratio to the best of its column. `ranking` compares, `details` has what few
 //! readers want, `grid` fits columns into a width.
 
+mod ageing;
 mod details;
 pub(crate) mod grid;
 mod latency;
@@ -131,6 +132,7 @@ impl Drawing<'_, '_> {
             Grid { titles, figures, groups: first_lines(&groups) }.draw(out, view.width);
         }
         speed_up::draw(out, block, &groups, &phases, view);
+        ageing::draw(out, &groups, view.width);
         latency::draw(out, &groups, view);
         if view.details {
             details::of_lines(out, &groups, &phases, view.width);

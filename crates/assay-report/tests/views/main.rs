@@ -1,6 +1,7 @@
 //! The views over a run file made by hand, with one of everything that can happen to a cell.
 
 mod advice;
+mod ageing;
 mod latencies;
 mod marks;
 mod speed_up;

@@ -21,6 +21,8 @@ pub enum Sample {
     Counters,
     /// Data that is loaded once and then only read.
     Bulk,
+    /// A store that ages.
+    Age,
     /// YCSB's workload A.
     YcsbA,
     /// YCSB's workload B.
@@ -44,6 +46,7 @@ words!(Sample {
     Sessions = "sessions",
     Counters = "counters",
     Bulk = "bulk",
+    Age = "age",
     YcsbA = "ycsb-a",
     YcsbB = "ycsb-b",
     YcsbC = "ycsb-c",
@@ -64,6 +67,7 @@ impl Sample {
             Self::Sessions => include_str!("kinds/sessions.toml"),
             Self::Counters => include_str!("kinds/counters.toml"),
             Self::Bulk => include_str!("kinds/bulk.toml"),
+            Self::Age => include_str!("kinds/age.toml"),
             Self::YcsbA => include_str!("../ycsb/files/a.toml"),
             Self::YcsbB => include_str!("../ycsb/files/b.toml"),
             Self::YcsbC => include_str!("../ycsb/files/c.toml"),

@@ -178,6 +178,8 @@ impl Running<'_, '_> {
             let round = measured.rounds.len() - 1;
             self.left.rounds.push(Round { phase: nth_phase, round, operations });
             let is_over = match phase.until {
+                // An engine that keeps nothing does not age.
+                Until::Steady { .. } if measured.windows.is_empty() => true,
                 Until::Steady { limit, .. } => {
                     let is_steady = ageing::is_steady(&measured.windows);
                     let is_over = is_steady || done.clock_ns >= limit * 1_000_000_000;

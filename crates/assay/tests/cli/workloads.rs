@@ -147,6 +147,15 @@ fn the_file_of_every_kind_means_something_and_is_carried_out() {
         let table = bench.succeeds(&format!("{line} -o {kind}.json")).stdout;
         assert!(table.contains("btreemap"), "{table}");
     }
+    bench.succeeds("workload new age -o age.toml");
+    let meaning = bench.succeeds("workload check age.toml").stdout;
+    for words in [
+        "overwrite: until windows of 10 s are steady, for 600 s at most, threads 1",
+        "open-again: closes the store and opens it again",
+        "delete-half: deletes half of the records, and looks at the space for up to 30 s",
+    ] {
+        assert!(meaning.contains(words), "{words}: {meaning}");
+    }
     let once = "is there already; choose another file with --output";
     bench.refuses("workload new queue -o queue.toml", 3, &["queue.toml: ", once]);
     bench.refuses("workload new nothing", 2, &["nothing", "documents, cache, queue"]);

@@ -160,6 +160,17 @@ function overTime(shown) {
         series: seriesOf(all, some, (timeline) => points(timeline.p99_us)),
       },
     ]);
+    const aged = (value) => (phase) =>
+      phase?.aged?.[value].length ? [{ title: phase.name, value: phase.aged[value] }] : [];
+    const size = { scale: "linear", label: "", show: bytes };
+    const whole = (value, title) =>
+      [...collected(shown, aged(value))].map(([of, all]) => ({
+        title: `${title} in ${of}, over time`,
+        x,
+        y: size,
+        series: seriesOf(all, some, points),
+      }));
+    charts.push(...whole("disk", "space on disk"), ...whole("memory", "memory"));
     return figures(charts, some, `${note}Of the first trial.`);
   };
 }

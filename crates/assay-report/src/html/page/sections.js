@@ -75,6 +75,32 @@ function space(shown) {
   ];
 }
 
+/** What stores on disk took after each phase, and what was written for what changed. */
+function stores(shown) {
+  const found = [];
+  const of = (phase) => (phase?.aged ? [{ title: phase.name, value: phase.aged }] : []);
+  for (const [title, all] of collected(shown, of))
+    found.push(...all.map((one) => ({ title, ...one })));
+  if (!found.length) return null;
+  const heads = ["after", "engine", "on disk", "live", "on disk ÷ live"];
+  heads.push("written ÷ changed", "longest stall", "memory", "steady");
+  const rows = found.map(({ title, column, value }) => [
+    title,
+    DATA.engines[column.engine].name,
+    bytes(value.store_bytes),
+    bytes(value.live_bytes),
+    factors(value.space),
+    factors(value.written),
+    duration(value.stall_ns),
+    bytes(value.memory_bytes),
+    value.steady ?? "–",
+  ]);
+  const note =
+    "Live are the bytes of keys and values that are there; written is what reached the device, " +
+    "changed the bytes of keys and values that were inserted, replaced or deleted.";
+  return () => [el("p", { class: "note" }, note), plainTable("Stores by phase", heads, rows, 2)];
+}
+
 function spaceRows(shown) {
   const titles = titlesOf(shown.rows);
   const seen = new Set();
@@ -213,6 +239,7 @@ const SECTIONS = [
   { id: "speedup", title: "Speed-up by threads", of: speedUps },
   { id: "latency", title: "Latency percentiles", of: latencies },
   { id: "time", title: "Over time", of: overTime },
+  { id: "stores", title: "Stores by phase", of: stores },
   { id: "published", title: "As the suite publishes it", of: published },
   { id: "space", title: "Space and memory", of: space },
   { id: "why", title: "What a sceptic asks", of: questions },
