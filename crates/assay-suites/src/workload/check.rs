@@ -128,12 +128,11 @@ impl Client<'_> {
                 return Err(wrong(row, &format!("a scan did not find it; expected {expected}")));
             }
         }
-        match next < found.end {
-            true => {
-                let what = "a scan from it found records twice, out of order or too many";
-                Err(wrong(operation.row, what))
-            }
-            false => Ok(()),
+        if next < found.end {
+            let what = "a scan from it found records twice, out of order or too many";
+            Err(wrong(operation.row, what))
+        } else {
+            Ok(())
         }
     }
 }
@@ -143,12 +142,11 @@ fn check_version(records: &Records, row: u64, value: &[u8], possible: Possible<'
     let version = records
         .version_of(row, value)
         .ok_or_else(|| wrong(row, "its value is none that was written to it"))?;
-    match possible.allows(version) {
-        true => Ok(version),
-        false => {
-            let expected = possible.in_words();
-            Err(wrong(row, &format!("its value is of version {version}; expected {expected}")))
-        }
+    if possible.allows(version) {
+        Ok(version)
+    } else {
+        let expected = possible.in_words();
+        Err(wrong(row, &format!("its value is of version {version}; expected {expected}")))
     }
 }
 
@@ -167,9 +165,10 @@ fn check_value(
 ) -> Result<()> {
     let version = check_version(records, row, value, possible)?;
     write_expected(records, row, version, expected);
-    match value == expected {
-        true => Ok(()),
-        false => Err(wrong(row, &format!("its value is not that of version {version}"))),
+    if value == expected {
+        Ok(())
+    } else {
+        Err(wrong(row, &format!("its value is not that of version {version}")))
     }
 }
 
@@ -183,9 +182,10 @@ fn check_digest(
 ) -> Result<()> {
     let version = check_version(records, row, stamp, possible)?;
     write_expected(records, row, version, expected);
-    match digest == xxh3_64(expected) {
-        true => Ok(()),
-        false => Err(wrong(row, &format!("its value in a scan is not that of version {version}"))),
+    if digest == xxh3_64(expected) {
+        Ok(())
+    } else {
+        Err(wrong(row, &format!("its value in a scan is not that of version {version}")))
     }
 }
 

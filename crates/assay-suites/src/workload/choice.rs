@@ -101,9 +101,10 @@ impl Chooser {
             (Choice::Hotspot { keys, operations }, _) => {
                 let hot = ((self.span as f64 * keys) as u64).clamp(1, self.span);
                 let cold = self.span - hot;
-                match open_uniform(bits) < operations || cold == 0 {
-                    true => draw(bits, 1, hot),
-                    false => hot + draw(bits, 1, cold),
+                if open_uniform(bits) < operations || cold == 0 {
+                    draw(bits, 1, hot)
+                } else {
+                    hot + draw(bits, 1, cold)
                 }
             }
             (_, Some(zipf)) => zipf.number(bits),

@@ -123,16 +123,16 @@ impl Options {
         };
         let spec = Arc::clone(&text.spec);
         let list = spec.thread_counts();
-        let wanted = match self.threads.is_empty() {
-            true => list,
-            false if spec.phases.iter().all(|phase| phase.threads.len() == 1) => {
-                return Err(Failure::Usage(
-                    "--threads is for phases with a list of them, and none has one; write threads \
+        let wanted = if self.threads.is_empty() {
+            list
+        } else if spec.phases.iter().all(|phase| phase.threads.len() == 1) {
+            return Err(Failure::Usage(
+                "--threads is for phases with a list of them, and none has one; write threads \
                      = [1, 4] in the file"
-                        .into(),
-                ));
-            }
-            false => Threads::each(&self.threads),
+                    .into(),
+            ));
+        } else {
+            Threads::each(&self.threads)
         };
         let part = |threads: u32| Part {
             rows: spec.expected_rows(),

@@ -57,14 +57,12 @@ impl Records {
         };
         let value = spec.records.value.clone();
         let is_fixed = value.is_constant();
-        let value_type = match is_fixed {
-            true => ColumnType::Bytes(value.most() as u32),
-            false => ColumnType::VarBytes(value.most() as u32),
+        let value_type = if is_fixed {
+            ColumnType::Bytes(value.most() as u32)
+        } else {
+            ColumnType::VarBytes(value.most() as u32)
         };
-        let capacity = match spec.scans() {
-            true => spec.most_rows().unwrap_or(SPACIOUS),
-            false => SPACIOUS,
-        };
+        let capacity = if spec.scans() { spec.most_rows().unwrap_or(SPACIOUS) } else { SPACIOUS };
         let (first, part) = match spec.records.key.made {
             Made::Dense => (0, 1),
             Made::Sparse => (0, SPARSE),
@@ -185,22 +183,18 @@ impl Records {
 
     /// Returns the value in a payload area.
     pub(super) fn value_in<'p>(&self, payload: &'p [u8]) -> &'p [u8] {
-        match self.is_fixed {
-            true => &payload[..self.value.most() as usize],
-            false => var_bytes(payload),
-        }
+        if self.is_fixed { &payload[..self.value.most() as usize] } else { var_bytes(payload) }
     }
 
     /// Writes the packed form of a value; `packed` has its [`Self::packed_bytes`] at least.
     pub(super) fn write_packed(&self, row: u64, version: u32, packed: &mut [u8]) {
         let bytes = self.value_bytes(row, version);
-        let value = match self.is_fixed {
-            true => packed,
-            false => {
-                let (length, value) = packed.split_at_mut(LENGTH_SIZE);
-                length.copy_from_slice(&(bytes as u32).to_le_bytes());
-                value
-            }
+        let value = if self.is_fixed {
+            packed
+        } else {
+            let (length, value) = packed.split_at_mut(LENGTH_SIZE);
+            length.copy_from_slice(&(bytes as u32).to_le_bytes());
+            value
         };
         self.write_value(row, version, &mut value[..bytes]);
     }

@@ -115,9 +115,10 @@ impl Tape {
     /// those that it inserted itself. Records before the oldest of its own are taken to be gone.
     fn places(&self, lane: &Lane, start: &Start) -> (u64, u64) {
         let own_oldest = lane.oldest() as u64;
-        let first = match own_oldest < self.at_start {
-            true => own_oldest * self.threads,
-            false => start.rows + own_oldest - self.at_start,
+        let first = if own_oldest < self.at_start {
+            own_oldest * self.threads
+        } else {
+            start.rows + own_oldest - self.at_start
         };
         (first, start.rows + lane.len() as u64 - self.at_start)
     }
@@ -154,10 +155,8 @@ impl Tape {
         if self.is_oldest {
             return self.oldest(lane);
         }
-        let is_there = |row: u64| match lane.owns(row) {
-            true => lane.state(row).is_there(),
-            false => start.has(row),
-        };
+        let is_there =
+            |row: u64| if lane.owns(row) { lane.state(row).is_there() } else { start.has(row) };
         self.drawn(position, lane, start, |row| is_there(row).then_some(row))
             .or_else(|| self.oldest(lane))
     }

@@ -65,16 +65,10 @@ fn area_back(area: f64, exponent: f64) -> f64 {
 
 /// Returns (e^x − 1) / x, also near 0.
 fn growth(x: f64) -> f64 {
-    match x.abs() > 1e-8 {
-        true => libm::expm1(x) / x,
-        false => 1.0 + x / 2.0 * (1.0 + x / 3.0),
-    }
+    if x.abs() > 1e-8 { libm::expm1(x) / x } else { 1.0 + x / 2.0 * (1.0 + x / 3.0) }
 }
 
 /// Returns ln(1 + x) / x, also near 0.
 fn shrinkage(x: f64) -> f64 {
-    match x.abs() > 1e-8 {
-        true => libm::log1p(x) / x,
-        false => 1.0 - x * (0.5 - x / 3.0),
-    }
+    if x.abs() > 1e-8 { libm::log1p(x) / x } else { 1.0 - x * (0.5 - x / 3.0) }
 }
