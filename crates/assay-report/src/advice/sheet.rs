@@ -153,10 +153,7 @@ fn sentences(advice: &Advice, verdict: &Verdict) -> Vec<String> {
         );
     }
     for place in verdict.ranked.iter().filter(|place| place.is_open) {
-        said.push(format!(
-            "{} missed a limit in {} trials, too few to leave it out",
-            place.engine, place.trials
-        ));
+        said.push(format!("{} missed a limit, in too few trials to leave it out", place.engine));
     }
     said.push(match advice.rank {
         Rank::Cost => format!(

@@ -114,14 +114,17 @@ pub(crate) fn advise(args: &AdviseArgs) -> Outcome {
         run.planned_cells += plan.len();
     };
     if time_budget.is_spent() {
-        end_early(&mut run, &engines, place.path())?;
+        say("note: the time is over; a longer --for tells more engines apart");
+        // What was measured is all that was planned.
+        run.planned_cells = run.cells.len();
     }
+    name_unmeasured(&mut run, &engines);
     conclude(args, &run, &place)?;
     result
 }
 
-/// Returns true if a further trial of a cell can change the conclusion. Of the cells at a rate, only
-/// those of engines that may miss a limit can, unless engines are ranked by latency.
+/// Returns true if a further trial of a cell can change the conclusion. Of the cells at a rate,
+/// only those of engines that may miss a limit can, unless engines are ranked by latency.
 fn tells_more(planned: &Planned, workloads: &[Workload], verdict: &Verdict, rank: Rank) -> bool {
     let is_paced = workloads.len() > 1 && planned.cell.variant == workloads[1].variant;
     let is_open = verdict.open().contains(&planned.cell.engine.id.as_str());
@@ -131,19 +134,16 @@ fn tells_more(planned: &Planned, workloads: &[Workload], verdict: &Verdict, rank
     }
 }
 
-/// Notes in the run which engines there was no time for. What was measured is all that was planned.
-fn end_early(run: &mut RunFile, engines: &[&str], path: &Path) -> Outcome {
-    let is_measured = |id: &str| run.results().any(|result| result.cell.engine.id == id);
-    let not_measured: Vec<_> =
-        engines.iter().copied().filter(|id| !is_measured(id)).map(String::from).collect();
-    let why = "was not measured, since the time was over; give more with --for";
-    let left_out = not_measured.into_iter().map(|engine| LeftOut { engine, why: why.into() });
+/// Notes in the run which engines were not measured before it ended.
+fn name_unmeasured(run: &mut RunFile, engines: &[&str]) {
+    let is_measured = |id: &&str| run.results().any(|result| result.cell.engine.id == **id);
+    let why = "was not measured, since the run ended before; give it more time with --for";
+    let left_out = engines.iter().filter(|id| !is_measured(id));
+    let left_out: Vec<_> =
+        left_out.map(|id| LeftOut { engine: id.to_string(), why: why.into() }).collect();
     if let Some(advice) = &mut run.advice {
         advice.left_out.extend(left_out);
     }
-    run.planned_cells = run.cells.len();
-    say("note: the time is over; a longer --for tells more engines apart");
-    run.save(path).map_err(|e| Failure::Refused(e.to_string()))
 }
 
 /// Prints the conclusion, and writes the page next to the run file.
@@ -152,6 +152,7 @@ fn conclude(args: &AdviseArgs, run: &RunFile, place: &RunPlace) -> Outcome {
         return Ok(());
     }
     let path = place.path();
+    run.save(path).map_err(|e| Failure::Refused(e.to_string()))?;
     let run = run.clone().printable();
     show_advice(&run)?;
     if place.is_written() {

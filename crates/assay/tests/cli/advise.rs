@@ -93,7 +93,7 @@ fn engines_that_there_was_no_time_for_are_named() {
     // The instrument's cell and two engines take at least six seconds.
     let line = "advise long.toml -e btreemap,sqlite -s m -t 1 --for 5s -o run.json";
     let told = bench.assay(line).told();
-    assert!(told.contains("sqlite: was not measured, since the time was over"), "{told}");
+    assert!(told.contains("sqlite: was not measured, since the run ended before"), "{told}");
     assert!(!bench.succeeds("show run.json").stdout.contains("not complete"));
 }
 
