@@ -138,8 +138,8 @@ fn stores(out: &mut String, block: &Block<'_>) {
         return;
     }
     by_phase(&mut all, |(_, of)| of);
-    *out += "\n| store after | engine | threads | on disk | live | on disk ÷ live | written ÷ changed \
-             | longest stall | memory | steady |\n";
+    *out += "\n| store after | engine | threads | on disk | live | on disk ÷ live \
+             | written ÷ changed | longest stall | memory | steady |\n";
     *out += "|---|---|---:|---:|---:|---:|---:|---:|---:|---|\n";
     for (cell, of) in &all {
         *out += &format!(
