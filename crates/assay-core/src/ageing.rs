@@ -1,6 +1,7 @@
-//! A store as it ages: windows of a phase, what they cost in space and writes, and whether the last
-//! of them are steady by the rule of SNIA's Solid State Storage Performance Test Specification
-//! (version 2.0.2, "Steady State"): over five windows, values range within 20 % of their mean, and
+//! A store as it ages: windows of a phase, with what they cost in space and writes.
+//!
+//! Windows are steady by the rule of SNIA's Solid State Storage Performance Test Specification
+//! (version 2.0.2, "Steady State"). Over five of them, values range within 20 % of their mean, and
 //! the line that fits them best changes by at most 10 % of it.
 
 use serde::{Deserialize, Serialize};
@@ -9,8 +10,7 @@ use serde::{Deserialize, Serialize};
 pub const STEADY_WINDOWS: usize = 5;
 /// The most that values of steady windows range, as a share of their mean.
 const RANGE: f64 = 0.2;
-/// The most that the line through them changes from the first to the last, as a share of their
-/// mean.
+/// The most that the line through them changes from first to last, as a share of their mean.
 const SLOPE: f64 = 0.1;
 
 /// A part of a phase, and what the store and its process were like at its end.

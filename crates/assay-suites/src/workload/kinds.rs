@@ -55,6 +55,24 @@ words!(Sample {
     YcsbF = "ycsb-f",
 });
 
+/// The lines of [`Sample::Age`] that [`ageing`] may change, in their order.
+const AGEING: [&str; 3] = ["count = ", "window = ", "limit = "];
+
+/// Returns the file of a store that ages, with other numbers of records, and of seconds of a window
+/// and of all windows.
+pub(super) fn ageing(numbers: [Option<u64>; AGEING.len()]) -> String {
+    let mut wanted = AGEING.iter().zip(numbers).peekable();
+    let mut text = String::new();
+    for line in Sample::Age.text().lines() {
+        match wanted.next_if(|(name, _)| line.starts_with(**name)) {
+            Some((name, Some(number))) => text += &format!("{name}{number}"),
+            _ => text += line,
+        }
+        text.push('\n');
+    }
+    text
+}
+
 impl Sample {
     /// Returns the text of the file.
     pub fn text(self) -> &'static str {

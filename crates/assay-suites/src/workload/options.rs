@@ -9,7 +9,7 @@ use program_support::{given_file, printable};
 use serde::{Serialize, Serializer};
 
 use super::spec::Spec;
-use super::{caches, file};
+use super::{caches, file, kinds};
 use crate::options::{Part, Threads};
 
 /// The most bytes of a workload's file.
@@ -104,6 +104,17 @@ impl Serialize for Text {
 }
 
 impl Options {
+    /// Returns the options of a store that ages: the records to load, the seconds of a window, and
+    /// the seconds after which it need not be steady.
+    ///
+    /// # Errors
+    /// If the numbers are none of a workload.
+    pub fn ageing(records: Option<u64>, window_s: u64, limit_s: u64) -> Outcome<Self> {
+        let text = Text::read(&kinds::ageing([records, Some(window_s), Some(limit_s)]))
+            .map_err(|why| Failure::Usage(format!("the workload of these options, {why}")))?;
+        Ok(Self { path: None, file: None, spec: Some(text), threads: Vec::new() })
+    }
+
     /// Returns the workload of a cell.
     pub(super) fn spec(&self) -> Option<&Spec> {
         self.spec.as_ref().map(Text::spec)

@@ -149,7 +149,10 @@ impl Running<'_, '_> {
     ) -> Result<(Measured, Latencies)> {
         let mut measured =
             Measured { name: phase.name.clone(), published_top: 1, threads, ..Measured::default() };
-        let one = phase.one_window(self.model.live());
+        let mut one = phase.one_window(self.model.live());
+        if matches!(phase.until, Until::Steady { .. }) && !self.driver.profile().keeps_data {
+            one.until = Until::Seconds(1);
+        }
         let (total, told_by) = match phase.until {
             Until::Seconds(seconds) | Until::Steady { limit: seconds, .. } => (seconds * 1_000, 1),
             Until::Operations(_) | Until::Half { .. } => (one.expected_operations(), threads),

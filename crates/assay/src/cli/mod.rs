@@ -69,6 +69,17 @@ pub(crate) struct Plugins {
 pub(crate) enum Command {
     /// Run a suite and print its table; without one, a tour of a minute
     Run(Box<RunArgs>),
+    /// Overwrite stores until they are steady, open them again, and empty them by half
+    #[command(
+        override_usage = "assay age [OPTIONS]",
+        after_help = "\
+`assay workload new age` writes the workload as a file, to be changed.
+
+Examples:
+  assay age -e fjall,redb,sqlite --records 1m --limit 1800
+  assay age -e lmdb --records 10m --cgroup 2g"
+    )]
+    Age(Box<AgeArgs>),
     /// Run a plan of suites; resumes if it was interrupted
     Plan(PlanArgs),
     /// Find the engine for a workload: measure until engines can be told apart

@@ -2,18 +2,18 @@
 
 use std::path::PathBuf;
 
-use assay_suites::{crossbench, nudb};
+use assay_suites::options::count as records;
+use assay_suites::{crossbench, nudb, workload};
 use clap::Args;
 
 use program_support::exit::{Failure, Outcome};
 
-use super::Memory;
-use super::VerifyArgs;
 use super::count;
 use super::help::{ENGINES, MEASURING, OUTPUT};
 use super::look::Look;
 use super::trust::BaselineArg;
 use super::values::{DurabilityArg, Format, KeyArg, LevelsArg, PageCacheArg, StorageArg};
+use super::{Memory, RunSuite, VerifyArgs};
 
 /// What all measuring commands share.
 #[derive(Args, Clone)]
@@ -115,6 +115,39 @@ pub(crate) struct SuiteArgs<O: Args> {
     pub options: O,
     #[command(flatten)]
     pub measure: Measure,
+}
+
+/// The seconds of a window of `assay age`, and those after which it ends, by default.
+const WINDOW_S: u64 = 10;
+const LIMIT_S: u64 = 600;
+
+#[derive(Args)]
+pub(crate) struct AgeArgs {
+    /// Records to load [default: 100k]
+    #[arg(long, value_name = "COUNT", value_parser = records::between::<u64>(1, 1_000_000_000))]
+    pub records: Option<u64>,
+    /// Seconds of a window; the last five are compared [default: 10]
+    #[arg(long, value_name = "SECONDS", value_parser = records::between::<u64>(1, 86_400))]
+    pub window: Option<u64>,
+    /// Seconds after which "not steady" is the result [default: 600]
+    #[arg(long, value_name = "SECONDS", value_parser = records::between::<u64>(1, 86_400))]
+    pub limit: Option<u64>,
+    #[command(flatten)]
+    pub measure: Measure,
+}
+
+impl AgeArgs {
+    /// Returns the workload that these options mean.
+    pub(crate) fn as_workload(&self) -> Outcome<RunSuite> {
+        let (window, limit) = (self.window.unwrap_or(WINDOW_S), self.limit.unwrap_or(LIMIT_S));
+        if limit < window {
+            let why = format!("--limit {limit} is less than a window of {window} s; raise it");
+            return Err(Failure::Usage(why));
+        }
+        let options = workload::Options::ageing(self.records, window, limit)?;
+        let measure = self.measure.clone();
+        Ok(RunSuite::Workload(Box::new(SuiteArgs { options, measure })))
+    }
 }
 
 #[derive(Args)]

@@ -164,6 +164,25 @@ fn the_file_of_every_kind_means_something_and_is_carried_out() {
 }
 
 #[test]
+fn a_store_ages_until_it_is_steady_or_the_time_is_over() {
+    let bench = Bench::new();
+    let line = "age -e btreemap -s m --durability none --records 300 --window 1 --limit 1 -Q";
+    let table = bench.succeeds(&format!("{line} -o age.json")).stdout;
+    for words in ["Ageing", "overwrite/s", "after/s", "not steady after 0.0 minutes"] {
+        assert!(table.contains(words), "{words}: {table}");
+    }
+    assert!(table.contains("its data does not outlive closing"), "{table}");
+    let run = bench.run_file("age.json");
+    // The first cell is the instrument's own.
+    let phases = run["cells"][1]["measurement"]["phases"].as_array().expect("phases");
+    let overwrite = phases.iter().find(|phase| phase["name"] == "overwrite").expect("a phase");
+    assert_eq!(overwrite["steady"], false);
+    bench.refuses("age --window 20 --limit 10", 2, &["--limit 10 is less than a window of 20 s"]);
+    bench.refuses("age --window 0", 2, &["--window", "between 1 and 86400"]);
+    bench.refuses("age --records 0", 2, &["--records"]);
+}
+
+#[test]
 fn what_an_engine_cannot_do_is_said_before_and_left_out() {
     let bench = bench_with("all.toml", ALL_KINDS);
     let meaning = bench.succeeds("workload check all.toml").stdout;
