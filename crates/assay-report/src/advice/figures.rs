@@ -110,9 +110,10 @@ fn of_trial(cells: &[&Measurement], instrument_s: f64) -> Figures {
     }
 }
 
-/// Returns the phases after the filling.
+/// Returns the phases after the filling that do operations.
 fn phases(cell: &Measurement) -> impl Iterator<Item = &Phase> {
-    cell.phases.iter().filter(|phase| phase.name != FILLING)
+    let is_of_operations = |phase: &&Phase| phase.name != FILLING && !phase.rounds.is_empty();
+    cell.phases.iter().filter(is_of_operations)
 }
 
 /// Returns the share of the operations that a phase did while they arrived; none if it waited for

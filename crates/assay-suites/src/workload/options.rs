@@ -72,8 +72,8 @@ impl Text {
         &self.spec
     }
 
-    /// Returns the text with another rate in each phase: operations a second; none: an operation
-    /// follows another.
+    /// Returns the text with another rate in each phase of operations: operations a second; none:
+    /// an operation follows another.
     ///
     /// # Errors
     /// If no file can ask for that rate.
@@ -85,7 +85,8 @@ impl Text {
             None => "closed".into(),
         };
         let phases = file.get_mut("phase").and_then(toml::Value::as_array_mut).expect(said);
-        for phase in phases.iter_mut().filter_map(toml::Value::as_table_mut) {
+        let tables = phases.iter_mut().filter_map(toml::Value::as_table_mut);
+        for phase in tables.filter(|phase| phase.contains_key("mix")) {
             phase.insert("rate".into(), rate.clone());
         }
         Self::read(&file.to_string())
@@ -168,7 +169,8 @@ mod tests {
 
     #[test]
     fn a_text_at_another_rate_says_nothing_else() {
-        let curve = Sample::Documents.text().to_string() + "rate = [[1, 100], [2, 300]]\n";
+        let curve = Sample::Documents.text().to_string()
+            + "rate = [[1, 100], [2, 300]]\n[[phase]]\nname = \"again\"\ndo = \"reopen\"\n";
         let text = Text::read(&curve).expect("a text");
         let (steady, closed) = (text.at_rate(Some(500)).expect("a rate"), text.at_rate(None));
         let closed = closed.expect("no rate");
