@@ -1,8 +1,8 @@
 //! `trace`: replays what a program did, from a file with a line for each operation.
 //!
 //! Before the clock the trace is read to its end, and each operation gets the state of its record
-//! before it (`tape.rs`). So broken lines are found before anything starts, and memory does not grow
-//! with the trace. Every answer is compared with the one that is right. Keys are hashed, and
+//! before it (`tape.rs`). So broken lines are found before anything starts, and memory does not
+//! grow with the trace. Every answer is compared with the one that is right. Keys are hashed, and
 //! contents are ours; operations, their order and the sizes of values are the trace's.
 //! `docs/traces.md` describes formats and replay.
 
