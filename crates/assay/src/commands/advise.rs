@@ -12,12 +12,12 @@ use program_support::exit::{Failure, Outcome};
 use program_support::interrupt::Interrupt;
 use program_support::output::{print, say};
 
-use crate::cli::{self, AdviseArgs, StorageArg};
+use crate::cli::{self, AdviseArgs, Format, StorageArg};
 use crate::crash::VERDICTS_FILE;
 use crate::files;
 use crate::output::page;
 use crate::output::progress::Display;
-use crate::output::results::show_advice;
+use crate::output::results::{print_published, show_advice, show_table};
 use crate::planning::estimate::{Estimate, rough};
 use crate::planning::store_dirs::StoreDirs;
 use crate::planning::{self, Planned, Setting, Workload};
@@ -154,7 +154,15 @@ fn conclude(args: &AdviseArgs, run: &RunFile, place: &RunPlace) -> Outcome {
     let path = place.path();
     run.save(path).map_err(|e| Failure::Refused(e.to_string()))?;
     let run = run.clone().printable();
-    show_advice(&run)?;
+    let common = &args.common;
+    if common.look.details {
+        show_table(&run, &common.look)?;
+    } else {
+        show_advice(&run)?;
+    }
+    if common.format == Format::Published {
+        print_published(&run, path)?;
+    }
     if place.is_written() {
         let page = path.with_extension("html");
         if page != path {

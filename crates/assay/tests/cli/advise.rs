@@ -73,7 +73,8 @@ fn limits_languages_and_names_leave_engines_out() {
 fn more_trials_are_of_engines_that_are_not_told_apart() {
     let bench = bench();
     let line = "advise small.toml -e btreemap,null,hashbrown,sqlite -s m -t 1 -Q -o run.json";
-    bench.succeeds(line);
+    let details = bench.succeeds(&format!("{line} --details --format published")).stdout;
+    assert!(details.contains("serve/s") && details.contains("operations a second"), "{details}");
     let run = bench.run_file("run.json");
     let cells = run["cells"].as_array().expect("cells");
     let trials = |engine: &str| {
