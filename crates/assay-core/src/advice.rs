@@ -20,6 +20,8 @@ pub struct Advice {
     /// The operations a second for which a cost is; none: as many as the engine can do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_per_second: Option<f64>,
+    /// The phases, each with the operations that it counts as, alike for all engines.
+    pub phases: Vec<PhaseWeight>,
     /// What an engine must keep within.
     pub limits: Limits,
     /// What memory and disk count in a cost.
@@ -28,6 +30,15 @@ pub struct Advice {
     pub facts: Vec<Facts>,
     /// The engines that were left out before anything was measured.
     pub left_out: Vec<LeftOut>,
+}
+
+/// A phase of the workload.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PhaseWeight {
+    /// The name.
+    pub phase: String,
+    /// The operations that it counts as: those of the file, or about as many as its time allows.
+    pub operations: u64,
 }
 
 /// The limits that an engine must keep within; none: no limit.

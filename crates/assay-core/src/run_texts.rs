@@ -58,8 +58,17 @@ fn text(text: &mut String) {
 }
 
 fn of_advice(advice: &mut Advice) {
-    let Advice { title, rank: _, rate_per_second: _, limits: _, weights: _, facts, left_out } =
-        advice;
+    let Advice {
+        title,
+        rank: _,
+        rate_per_second: _,
+        phases,
+        limits: _,
+        weights: _,
+        facts,
+        left_out,
+    } = advice;
+    phases.iter_mut().for_each(|weight| text(&mut weight.phase));
     text(title);
     for Facts { engine, licence, languages } in facts {
         text(engine);

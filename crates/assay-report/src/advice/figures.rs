@@ -71,34 +71,64 @@ impl Figures {
     }
 }
 
-/// Returns the figures by trial, from an engine's results. `instrument_s` is the processor time of
-/// an operation that the instrument takes itself.
-pub(super) fn by_trial(results: &[&CellResult], instrument_s: f64) -> BTreeMap<u32, Figures> {
+/// The instrument's own part of what a worker takes, as the null engine shows it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Instrument {
+    /// Processor seconds of an operation.
+    pub(super) processor_s: f64,
+    /// Memory, besides that before the store was opened.
+    pub(super) memory_bytes: u64,
+}
+
+impl Instrument {
+    /// Returns the least that calibrating cells took: operations that wait for a rate take longer.
+    pub(super) fn of<'r>(
+        cells: impl Iterator<Item = &'r CellResult> + Clone,
+        advice: &Advice,
+    ) -> Self {
+        let seconds = cells.clone().filter_map(|cell| processor_s(&cell.measurement, advice));
+        Self {
+            processor_s: seconds.min_by(f64::total_cmp).unwrap_or(0.0),
+            memory_bytes: cells.map(|cell| memory_bytes(&cell.measurement)).min().unwrap_or(0),
+        }
+    }
+}
+
+/// Returns the figures by trial, from an engine's results.
+pub(super) fn by_trial(
+    results: &[&CellResult],
+    advice: &Advice,
+    instrument: Instrument,
+) -> BTreeMap<u32, Figures> {
     let mut trials: BTreeMap<u32, Vec<&Measurement>> = BTreeMap::new();
     for result in results {
         trials.entry(result.cell.trial).or_default().push(&result.measurement);
     }
-    trials.into_iter().map(|(trial, cells)| (trial, of_trial(&cells, instrument_s))).collect()
+    let of_trial = |(trial, cells): (u32, Vec<_>)| (trial, of_trial(&cells, advice, instrument));
+    trials.into_iter().map(of_trial).collect()
 }
 
-fn of_trial(cells: &[&Measurement], instrument_s: f64) -> Figures {
+fn of_trial(cells: &[&Measurement], advice: &Advice, instrument: Instrument) -> Figures {
     let is_paced = |cell: &&&Measurement| phases(cell).any(|phase| in_time(phase).is_some());
     let paced = cells.iter().find(is_paced);
     let closed = cells.iter().find(|cell| !is_paced(cell));
-    let most = |of: fn(&Measurement) -> Option<u64>| {
+    let most = |of: &dyn Fn(&Measurement) -> Option<u64>| {
         cells.iter().filter_map(|cell| of(cell)).max().map(|bytes| bytes as f64)
     };
-    let at_rate = || paced.or(closed).into_iter().flat_map(|cell| phases(cell));
+    // With a rate, latencies count that were taken at it, and no others.
+    let at_rate = || {
+        let cell = if advice.rate_per_second.is_some() { paced } else { closed };
+        cell.into_iter().flat_map(|cell| phases(cell))
+    };
     Figures {
-        throughput: closed.and_then(|cell| throughput(cell)),
+        throughput: closed.and_then(|cell| throughput(cell, advice)),
         processor_s: closed
-            .and_then(|cell| processor_s(cell))
-            .map(|seconds| (seconds - instrument_s).max(0.0)),
-        memory_bytes: most(|cell| {
-            let used = &cell.resources;
-            Some(used.peak_rss_bytes.saturating_sub(used.rss_before_open_bytes))
+            .and_then(|cell| processor_s(cell, advice))
+            .map(|seconds| (seconds - instrument.processor_s).max(0.0)),
+        memory_bytes: most(&|cell| {
+            Some(memory_bytes(cell).saturating_sub(instrument.memory_bytes))
         }),
-        disk_bytes: most(|cell| {
+        disk_bytes: most(&|cell| {
             let used = &cell.resources;
             used.store_peak_bytes.max(used.store_closed_bytes)
         }),
@@ -108,6 +138,11 @@ fn of_trial(cells: &[&Measurement], instrument_s: f64) -> Figures {
             .max_by(f64::total_cmp),
         kept_up: at_rate().filter_map(in_time).min_by(f64::total_cmp),
     }
+}
+
+/// Returns the most memory of a worker, without that before the store was opened.
+fn memory_bytes(cell: &Measurement) -> u64 {
+    cell.resources.peak_rss_bytes.saturating_sub(cell.resources.rss_before_open_bytes)
 }
 
 /// Returns the phases after the filling that do operations.
@@ -123,22 +158,31 @@ fn in_time(phase: &Phase) -> Option<f64> {
     Some((timeline.offered_ns? as f64 / timeline.time_ns.max(1) as f64).min(1.0))
 }
 
-/// Returns the operations a second over all phases after the filling.
-fn throughput(cell: &Measurement) -> Option<f64> {
-    let rounds = || phases(cell).flat_map(|phase| &phase.rounds);
-    let operations: u64 = rounds().map(|round| round.operations).sum();
-    let time_ns: u64 = rounds().map(|round| round.time_ns).sum();
-    (operations > 0 && time_ns > 0).then(|| operations as f64 * 1e9 / time_ns as f64)
+/// Returns the operations that a phase counts as.
+fn weight(phase: &Phase, advice: &Advice) -> f64 {
+    let known = advice.phases.iter().find(|weight| weight.phase == phase.name);
+    known.map_or(1.0, |weight| weight.operations.max(1) as f64)
 }
 
-/// Returns the processor seconds of an operation over all phases after the filling.
-pub(super) fn processor_s(cell: &Measurement) -> Option<f64> {
+/// Returns the operations a second over all phases after the filling, each with its weight.
+fn throughput(cell: &Measurement, advice: &Advice) -> Option<f64> {
     let mut operations = 0.0;
     let mut seconds = 0.0;
     for phase in phases(cell) {
-        let of_phase = phase.rounds.iter().map(|round| round.operations as f64).sum::<f64>();
-        operations += of_phase;
-        seconds += of_phase / phase.operations_per_cpu_second()?;
+        operations += weight(phase, advice);
+        seconds += weight(phase, advice) / phase.trial_rate()?;
+    }
+    (operations > 0.0).then(|| operations / seconds)
+}
+
+/// Returns the processor seconds of an operation over all phases after the filling, each with its
+/// weight.
+fn processor_s(cell: &Measurement, advice: &Advice) -> Option<f64> {
+    let mut operations = 0.0;
+    let mut seconds = 0.0;
+    for phase in phases(cell) {
+        operations += weight(phase, advice);
+        seconds += weight(phase, advice) / phase.operations_per_cpu_second()?;
     }
     (operations > 0.0).then(|| seconds / operations)
 }

@@ -23,6 +23,7 @@ use assay_core::run_file::{CellResult, RunFile, Status};
 use crate::blocks::Distinct;
 use crate::format::{bytes, duration_ns, engine, percent, quantity};
 pub use figures::Figures;
+use figures::Instrument;
 pub use text::render;
 
 /// The chance that engines which do not differ are told apart, over all looks and pairs.
@@ -96,6 +97,8 @@ pub struct Step {
 pub enum Found {
     /// The engine is worse.
     Worse,
+    /// The engine is better.
+    Better,
     /// The two differ by less than a user notices.
     Alike,
     /// The trials cannot tell the two apart.
@@ -148,11 +151,8 @@ pub fn verdict(run: &RunFile) -> Option<Verdict> {
         names.add(name.clone());
         of_engine.entry(name).or_default().push(result);
     }
-    let instrument = run.cells.iter().filter(|result| result.cell.calibration);
-    let of_instrument: Vec<_> =
-        instrument.filter_map(|result| figures::processor_s(&result.measurement)).collect();
-    // Operations that wait for a rate take the instrument longer.
-    let instrument_s = of_instrument.into_iter().min_by(f64::total_cmp).unwrap_or(0.0);
+    let calibrating = run.cells.iter().filter(|result| result.cell.calibration);
+    let instrument = Instrument::of(calibrating, advice);
     let mut out: Vec<_> = advice
         .left_out
         .iter()
@@ -161,7 +161,7 @@ pub fn verdict(run: &RunFile) -> Option<Verdict> {
     let mut ranked: Vec<(Place, Engine<'_>)> = Vec::new();
     for name in names.in_order {
         let results = of_engine.remove(&name).unwrap_or_default();
-        let trials = figures::by_trial(&results, instrument_s);
+        let trials = figures::by_trial(&results, advice, instrument);
         let engine = Engine { results, trials };
         match engine.place(&name, advice) {
             Ok(place) => ranked.push((place, engine)),
@@ -178,10 +178,7 @@ fn in_places(mut left: Vec<(Place, Engine<'_>)>, advice: &Advice) -> Vec<Place> 
     let mut level = LEVEL / f64::from(MOST_LOOKS);
     while !left.is_empty() {
         level /= 2.0;
-        let (best, of_best) = left.remove(0);
-        let mut steps: Vec<_> =
-            left.iter().map(|(_, engine)| of_best.compared(engine, advice)).collect();
-        decide(&mut steps, level);
+        let (best, steps) = take_best(&mut left, advice, level);
         let first = ranked.len();
         ranked.push(best);
         let mut worse = Vec::new();
@@ -202,6 +199,32 @@ fn in_places(mut left: Vec<(Place, Engine<'_>)>, advice: &Advice) -> Vec<Place> 
     ranked
 }
 
+/// Takes the best engine out; returns it with the comparisons of the others with it. As a rule its
+/// median is the least. But engines have different numbers of trials, and the machine may have
+/// become slower: an engine that is better in the trials that both have is the best.
+fn take_best(
+    left: &mut Vec<(Place, Engine<'_>)>,
+    advice: &Advice,
+    level: f64,
+) -> (Place, Vec<Option<Step>>) {
+    let mut at = 0;
+    for _ in 0..left.len() {
+        let of_best = &left[at].1;
+        let others = left.iter().enumerate().filter(|(other, _)| *other != at);
+        let mut steps: Vec<_> =
+            others.map(|(_, (_, engine))| of_best.compared(engine, advice)).collect();
+        decide(&mut steps, level);
+        let is_better = |step: &Option<Step>| step.is_some_and(|step| step.found == Found::Better);
+        match steps.iter().position(is_better) {
+            Some(better) => at = if better < at { better } else { better + 1 },
+            None => return (left.remove(at).0, steps),
+        }
+    }
+    // Comparisons that lead in a circle tell nothing.
+    let (best, _) = left.remove(0);
+    (best, left.iter().map(|_| None).collect())
+}
+
 /// Finds which engines differ from the best, from all tests of a place.
 fn decide(steps: &mut [Option<Step>], level: f64) {
     let tested = || steps.iter().enumerate().filter_map(|(at, step)| Some((at, step.as_ref()?)));
@@ -214,8 +237,8 @@ fn decide(steps: &mut [Option<Step>], level: f64) {
         if let Some(step) = &mut steps[at] {
             step.found = if step.is_alike() {
                 Found::Alike
-            } else if probability < level && step.ratio.value > 1.0 {
-                Found::Worse
+            } else if probability < level {
+                if step.ratio.value > 1.0 { Found::Worse } else { Found::Better }
             } else {
                 Found::CannotTell
             };
@@ -288,7 +311,11 @@ impl Engine<'_> {
         };
         exceeds(figures.memory_bytes, limits.memory_bytes, "of memory")?;
         exceeds(figures.disk_bytes, limits.disk_bytes, "on disk")?;
-        let is_certain = |factor: f64| self.trials.len() >= TRIALS_TO_MISS || factor >= FAR;
+        if advice.rate_per_second.is_some() && figures.kept_up.is_none() {
+            return Err("was not measured at the rate; give it more time with --for".into());
+        }
+        let tried = self.trials.values().filter(|trial| trial.p999_ns.is_some()).count();
+        let is_certain = |factor: f64| tried >= TRIALS_TO_MISS || factor >= FAR;
         let mut is_open = false;
         if let Some(kept_up) = figures.kept_up.filter(|kept_up| *kept_up < IN_TIME) {
             if is_certain(1.0 / kept_up) {

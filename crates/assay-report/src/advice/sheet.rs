@@ -186,7 +186,7 @@ fn shared(advice: &Advice, verdict: &Verdict, best: &Place, found: Found) -> Opt
     let of = ranked_by(advice.rank);
     let best = &best.engine;
     let start = match found {
-        Found::Worse => return None,
+        Found::Worse | Found::Better => return None,
         Found::Alike => format!("within {} of {best} by {of}", percent(ALIKE)),
         Found::CannotTell => format!("cannot tell from {best} by {of}"),
     };

@@ -1,6 +1,6 @@
 //! Conclusions about engines with planted figures.
 
-use assay_core::advice::{Advice, Facts, LeftOut, Limits, Rank, Weights};
+use assay_core::advice::{Advice, Facts, LeftOut, Limits, PhaseWeight, Rank, Weights};
 use assay_core::run_file::{NotOffered, Timeline};
 use assay_core::usage::Usage;
 use assay_report::advice::{Found, MOST_TRIALS, Verdict, render, verdict};
@@ -13,7 +13,8 @@ fn advice(rank: Rank) -> Advice {
     Advice {
         title: "Documents".into(),
         rank,
-        rate_per_second: Some(5_000.0),
+        rate_per_second: None,
+        phases: Vec::new(),
         limits: Limits::default(),
         weights: Weights::default(),
         facts: Vec::new(),
@@ -162,6 +163,42 @@ fn an_engine_that_cannot_be_told_from_the_best_shares_its_place_whatever_is_betw
     assert_eq!(found.undecided(), ["best", "uneven"]);
 }
 
+/// The machine gets slower after five trials, of which the worst engine has no more.
+#[test]
+fn an_engine_with_few_trials_is_compared_by_those_that_others_have_too() {
+    let mut run = asking(advice(Rank::Throughput));
+    for number in 1..=16 {
+        let slower = if number > 5 { 1.6 } else { 1.0 } + f64::from(number % 3) / 100.0;
+        run.cells.push(trial("a", number, 1_000.0 * slower));
+        run.cells.push(trial("b", number, 1_002.0 * slower));
+        if number <= 5 {
+            run.cells.push(trial("worst", number, 1_250.0 * slower));
+        }
+    }
+    let found = verdict(&run).expect("a conclusion");
+    let places: Vec<_> = found.ranked.iter().map(|place| (place.id.as_str(), place.rank)).collect();
+    assert_eq!(places, [("a", 1), ("b", 1), ("worst", 3)]);
+}
+
+#[test]
+fn phases_count_as_the_file_says_whatever_an_engine_does_in_their_time() {
+    let mut asked = advice(Rank::Throughput);
+    asked.phases = ["reads", "writes"]
+        .map(|phase| PhaseWeight { phase: phase.into(), operations: 10_000 })
+        .into();
+    let mut run = asking(asked);
+    for (engine, reads_ns, writes_ns) in [("uneven", 1_000, 1_000_000), ("even", 2_000, 3_000)] {
+        let mut result = trial(engine, 1, 1.0);
+        let phases = [phase("reads", 1, &[reads_ns]), phase("writes", 1, &[writes_ns])];
+        result.measurement.phases = phases.into();
+        run.cells.push(result);
+    }
+    let found = verdict(&run).expect("a conclusion");
+    assert_eq!(found.ranked[0].id, "even");
+    let throughput = found.ranked[0].figures.throughput.expect("a figure");
+    assert!((throughput - 400_000.0).abs() < 1.0, "{throughput}");
+}
+
 fn out_of(run: &RunFile) -> Vec<String> {
     let found = verdict(run).expect("a conclusion");
     found.out.iter().map(|out| format!("{}: {}", out.engine, out.why)).collect()
@@ -170,6 +207,7 @@ fn out_of(run: &RunFile) -> Vec<String> {
 #[test]
 fn an_engine_does_not_qualify_for_each_reason() {
     let mut asked = advice(Rank::Cost);
+    asked.rate_per_second = Some(5_000.0);
     asked.limits =
         Limits { memory_bytes: Some(50 * MIB), disk_bytes: None, p999_ns: Some(1_000_000) };
     asked.left_out = vec![LeftOut { engine: "left".into(), why: "is for rust, not for go".into() }];
@@ -201,6 +239,8 @@ fn an_engine_does_not_qualify_for_each_reason() {
         light(at_rate("open", 1, 1.0, 1_100_000)),
         light(trial("open", 1, 1_000.0)),
         light(trial("good", 1, 1_000.0)),
+        light(at_rate("good", 1, 1.0, 900_000)),
+        light(trial("untried", 1, 1_000.0)),
     ];
     assert_eq!(
         out_of(&run),
@@ -213,12 +253,18 @@ fn an_engine_does_not_qualify_for_each_reason() {
             "large: takes 90.0 MiB of memory, and may take 50.0 MiB",
             "late: does only 40 % of the operations of 5.00 k a second in time",
             "slow: its p99.9 is 2.10 ms, and may be 1.00 ms",
+            "untried: was not measured at the rate; give it more time with --for",
         ]
     );
+    // Latencies of a closed loop say nothing about the rate.
+    let mut closed = light(at_rate("good", 2, 1.0, 90_000_000));
+    closed.measurement.phases[0].timeline = None;
+    run.cells.push(closed);
     let found = verdict(&run).expect("a conclusion");
     assert_eq!(found.open(), ["open"]);
     // What is missed by little is certain after three trials.
     run.cells.extend([2, 3].map(|number| light(at_rate("open", number, 1.0, 1_100_000))));
+    assert!(!out_of(&run).iter().any(|line| line.starts_with("good")), "{:?}", out_of(&run));
     assert!(out_of(&run).contains(&"open: its p99.9 is 1.10 ms, and may be 1.00 ms".into()));
 }
 
@@ -226,21 +272,25 @@ fn an_engine_does_not_qualify_for_each_reason() {
 fn a_cost_is_of_processors_memory_and_disk() {
     let mut asked = advice(Rank::Cost);
     asked.weights = Weights { memory: 1.0, disk: 0.5 };
+    asked.rate_per_second = Some(5_000.0);
     let mut run = asking(asked);
-    run.cells = vec![trial("only", 1, 20_000.0)];
+    run.cells = vec![trial("only", 1, 20_000.0), at_rate("only", 1, 1.0, 10)];
     // The instrument itself takes 4 µs of an operation.
     let mut null = trial("null", 1, 4_000.0);
     null.cell.calibration = true;
+    null.measurement.resources.peak_rss_bytes = 30 * MIB;
     run.cells.push(null);
     let found = verdict(&run).expect("a conclusion");
-    // 5,000 operations of 16 µs, 100 MiB of memory, 200 MiB on disk at half the weight.
-    let expected = 0.08 + 100.0 / 1024.0 + 0.5 * 200.0 / 1024.0;
+    // 5,000 operations of 16 µs, 100 MiB of memory but 20 of the instrument, 200 MiB on disk at half
+    // the weight.
+    let expected = 0.08 + 80.0 / 1024.0 + 0.5 * 200.0 / 1024.0;
     assert!((found.ranked[0].ranked.value - expected).abs() < 1e-9, "{found:?}");
 }
 
 #[test]
 fn every_view_says_the_conclusion() {
     let mut asked = advice(Rank::Cost);
+    asked.rate_per_second = Some(5_000.0);
     asked.facts = vec![Facts {
         engine: "lode".into(),
         licence: "MIT".into(),
@@ -253,6 +303,7 @@ fn every_view_says_the_conclusion() {
         run.cells.push(trial("lode", number, 1_000.0 * noise));
         run.cells.push(trial("near", number, 1_010.0 / noise));
     }
+    run.cells.extend(["lode", "near"].map(|engine| at_rate(engine, 1, 1.0, 10)));
     let text = render(&run, 80).expect("text");
     let lines = [
         " Advice for Documents · on disk · survives a power cut but for the last moment ·",

@@ -231,7 +231,7 @@ impl Phase {
     }
 
     /// Returns about how many operations it has.
-    pub(super) fn expected_operations(&self) -> u64 {
+    pub fn expected_operations(&self) -> u64 {
         match self.until {
             Until::Operations(count) => count,
             Until::Seconds(seconds) | Until::Steady { limit: seconds, .. } => match &self.rates {

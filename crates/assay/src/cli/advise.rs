@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use assay_core::advice::{self, Rank};
+use assay_core::advice::Rank;
 use assay_driver::Durability;
 use assay_drivers::facts;
 use assay_suites::options::Threads;
@@ -53,14 +53,12 @@ pub(crate) struct AdviseArgs {
     /// Quantity to rank by [default: cost with a rate, throughput without]
     #[arg(long, value_name = "QUANTITY")]
     pub rank: Option<RankArg>,
-    /// Processors that a GiB of memory counts as in the cost
-    #[arg(long, value_name = "PROCESSORS", value_parser = parse_weight,
-          default_value_t = advice::PROCESSORS_PER_GIB_OF_MEMORY)]
-    pub memory_weight: f64,
-    /// Processors that a GiB on disk counts as in the cost
-    #[arg(long, value_name = "PROCESSORS", value_parser = parse_weight,
-          default_value_t = advice::PROCESSORS_PER_GIB_ON_DISK)]
-    pub disk_weight: f64,
+    /// Processors that a GiB of memory counts as in the cost [default: 0.125]
+    #[arg(long, value_name = "PROCESSORS", value_parser = parse_weight)]
+    pub memory_weight: Option<f64>,
+    /// Processors that a GiB on disk counts as in the cost [default: 0.004]
+    #[arg(long, value_name = "PROCESSORS", value_parser = parse_weight)]
+    pub disk_weight: Option<f64>,
     /// Storage mode: ramdisk | inmem | ondisk, or r | m | d
     #[arg(short, long, value_name = "STORAGE", default_value = "ondisk")]
     pub storage: StorageArg,

@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::time::Duration;
 
-use assay_core::advice::{Advice, Facts, LeftOut, Limits, Rank, Weights};
-use assay_core::run_file::RunFile;
+use assay_core::advice::{Advice, Facts, LeftOut, Limits, PhaseWeight, Rank, Weights};
+use assay_core::run_file::{RunFile, Status};
 use assay_drivers::facts;
 use assay_report::advice::{MOST_TRIALS, Verdict, verdict};
+use assay_suites::workload::spec::Phase;
 use assay_suites::workload::{self, Text};
 use program_support::exit::{Failure, Outcome};
 use program_support::interrupt::Interrupt;
@@ -47,6 +48,12 @@ pub(crate) fn advise(args: &AdviseArgs) -> Outcome {
     let rank = advice.rank;
     let store_dirs = StoreDirs::prepare(&modes, args.common.dir.as_deref())?;
     let mut plan = planning::plan(&setting, &workloads, &[storage], 1, &store_dirs)?;
+    let place_of = |planned: &Planned| {
+        let engine = &planned.cell.engine.id;
+        setting.engines.iter().position(|driver| driver.profile().id == *engine)
+    };
+    // If the time is over early, some engines have all of their cells rather than all a part.
+    plan.sort_by_key(|planned| (!planned.cell.calibration, place_of(planned)));
     for engine in &setting.engines {
         let id = engine.profile().id;
         advice.facts.extend(facts::facts(id).map(|known| Facts {
@@ -119,8 +126,9 @@ pub(crate) fn advise(args: &AdviseArgs) -> Outcome {
         run.planned_cells = run.cells.len();
     }
     name_unmeasured(&mut run, &engines);
-    conclude(args, &run, &place)?;
-    result
+    let concluded = conclude(args, &run, &place);
+    // How the measuring ended comes first.
+    result.and(concluded)
 }
 
 /// Returns true if a further trial of a cell can change the conclusion. Of the cells at a rate,
@@ -148,11 +156,10 @@ fn name_unmeasured(run: &mut RunFile, engines: &[&str]) {
 
 /// Prints the conclusion, and writes the page next to the run file.
 fn conclude(args: &AdviseArgs, run: &RunFile, place: &RunPlace) -> Outcome {
-    if run.cells.is_empty() {
-        return Ok(());
-    }
     let path = place.path();
-    run.save(path).map_err(|e| Failure::Refused(e.to_string()))?;
+    if place.is_written() {
+        run.save(path).map_err(|e| Failure::Refused(e.to_string()))?;
+    }
     let run = run.clone().printable();
     let common = &args.common;
     if common.look.details {
@@ -163,7 +170,7 @@ fn conclude(args: &AdviseArgs, run: &RunFile, place: &RunPlace) -> Outcome {
     if common.format == Format::Published {
         print_published(&run, path)?;
     }
-    if place.is_written() {
+    if run.results().any(|result| result.status == Status::Measured) {
         let page = path.with_extension("html");
         if page != path {
             page::write(&[path.to_path_buf()], &page)?;
@@ -207,8 +214,13 @@ impl Question {
                 paced.as_ref()?.spec().phases.iter().filter_map(|phase| phase.rates.as_ref());
             rates.map(|rates| rates.mean() as f64).reduce(f64::max)
         });
-        let closed = closed.expect("a file may say that operations follow each other");
+        let closed = closed.expect("any phase may have its operations follow each other");
         let title = closed.spec().title.clone();
+        let weight = |phase: &Phase| PhaseWeight {
+            phase: phase.name.clone(),
+            operations: phase.expected_operations(),
+        };
+        let phases = closed.spec().phases.iter().map(weight).collect();
         let mut workloads = Vec::new();
         for text in [Some(closed), paced].into_iter().flatten() {
             let options = text.options(args.threads());
@@ -244,7 +256,24 @@ impl Question {
             left_out.extend(why.map(|why| LeftOut { engine: engine.into(), why }));
             stays
         });
+        if let (true, [first, ..]) = (setting.engines.is_empty(), &left_out[..]) {
+            let LeftOut { engine, why } = first;
+            return Err(Failure::Regression(format!("no engine qualifies; {engine} {why}")));
+        }
         let rank = args.rank.map(cli::RankArg::rank);
+        if rank == Some(Rank::Cost) && rate_per_second.is_none() {
+            return Err(Failure::Usage(
+                "--rank cost is of operations that arrive at a rate; add --rate".into(),
+            ));
+        }
+        let weights = [args.memory_weight, args.disk_weight];
+        let is_by_cost = rank.is_none_or(|rank| rank == Rank::Cost) && rate_per_second.is_some();
+        if weights.iter().any(Option::is_some) && !is_by_cost {
+            return Err(Failure::Usage(
+                "--memory-weight and --disk-weight are for --rank cost; leave them out".into(),
+            ));
+        }
+        let default = Weights::default();
         let advice = Advice {
             title,
             rank: rank.unwrap_or(match rate_per_second {
@@ -252,12 +281,16 @@ impl Question {
                 None => Rank::Throughput,
             }),
             rate_per_second,
+            phases,
             limits: Limits {
                 memory_bytes: args.memory,
                 disk_bytes: args.disk,
                 p999_ns: args.p999.map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)),
             },
-            weights: Weights { memory: args.memory_weight, disk: args.disk_weight },
+            weights: Weights {
+                memory: args.memory_weight.unwrap_or(default.memory),
+                disk: args.disk_weight.unwrap_or(default.disk),
+            },
             facts: Vec::new(),
             left_out,
         };

@@ -27,13 +27,13 @@ fn bench() -> Bench {
 fn engines_are_ranked_and_those_that_do_not_qualify_are_named() {
     let bench = bench();
     let line = "advise small.toml -e lode,lmdb,sqlite,hashbrown -s d --dir stores -o run.json \
-                --survives power-cut --rank cost --for 60s";
+                --survives power-cut --rank memory --for 60s";
     let ended = bench.succeeds(line);
     let told = ended.told();
     let asked = "Advice for Small · on disk · survives a power cut · 2 threads";
     assert!(told.contains(asked), "{told}");
     for words in [
-        "engine cost",
+        "engine processors memory",
         "lode is by the authors of this instrument; --without lode leaves it out",
         "lmdb 0.9.",
         " · OLDAP-2.8 · for c, c++, python",
@@ -62,6 +62,10 @@ fn limits_languages_and_names_leave_engines_out() {
     assert!(!told.contains("lode"), "{told}");
     assert!(told.contains("1 sqlite"), "{told}");
     assert!(told.contains("do not qualify btreemap: is for rust, not for c++"), "{told}");
+    let none = format!("{line} -e btreemap --language java -o c.json");
+    let ended = bench.assay(&none);
+    assert_eq!(ended.code, Some(4), "{ended:?}");
+    assert!(ended.stderr.contains("no engine qualifies; btreemap is for rust"), "{ended:?}");
     let limited = format!("{line} -e btreemap --rate 1k --p99.9 1us -o b.json");
     let ended = bench.assay(&limited);
     assert_eq!(ended.code, Some(4), "{ended:?}");
@@ -112,6 +116,8 @@ fn a_question_that_cannot_be_asked_is_refused() {
         ("advise small.toml --rate 0", "must be at least 1"),
         ("advise small.toml --rate 1000000m", "rate"),
         ("advise small.toml --memory-weight -1", "must be a number of processors"),
+        ("advise small.toml --memory-weight 1", "are for --rank cost; leave them out"),
+        ("advise small.toml --rank cost", "operations that arrive at a rate; add --rate"),
         ("advise small.toml -s all", "--storage all: engines are ranked in one storage mode"),
         ("advise small.toml -t 0", "0"),
         ("advise small.toml --for 0s", "must be at least 1s"),
