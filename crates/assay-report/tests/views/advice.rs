@@ -281,8 +281,8 @@ fn a_cost_is_of_processors_memory_and_disk() {
     null.measurement.resources.peak_rss_bytes = 30 * MIB;
     run.cells.push(null);
     let found = verdict(&run).expect("a conclusion");
-    // 5,000 operations of 16 µs, 100 MiB of memory but 20 of the instrument, 200 MiB on disk at half
-    // the weight.
+    // 5,000 operations of 16 µs, 100 MiB of memory but 20 of the instrument, 200 MiB on disk at
+    // half the weight.
     let expected = 0.08 + 80.0 / 1024.0 + 0.5 * 200.0 / 1024.0;
     assert!((found.ranked[0].ranked.value - expected).abs() < 1e-9, "{found:?}");
 }

@@ -4,7 +4,7 @@ use std::io;
 
 use assay_core::tape::TapeHash;
 
-use super::line::{Act, SECOND_NS};
+use super::line::Act;
 use super::reader::Operation;
 use super::spool::Spool;
 
@@ -53,7 +53,7 @@ impl Dealt {
         progress: &mut dyn FnMut(u64),
     ) -> io::Result<()> {
         if operation.time_ns != self.time_ns {
-            self.spread(SECOND_NS.min(operation.time_ns - self.time_ns))?;
+            self.spread(operation.unit_ns.min(operation.time_ns - self.time_ns))?;
         } else if self.pending.len() >= SPREAD_MOST {
             self.spread(0)?;
         }
@@ -65,7 +65,8 @@ impl Dealt {
         Ok(())
     }
 
-    /// Spreads the operations of one time over the time after it, in which they were done.
+    /// Spreads the operations of one time over the time after it, in which they were done: that of
+    /// the format's unit, at most.
     pub(super) fn spread(&mut self, width_ns: u64) -> io::Result<()> {
         let mut pending = std::mem::take(&mut self.pending);
         let count = pending.len() as u128;
@@ -79,7 +80,7 @@ impl Dealt {
     }
 
     fn deal(&mut self, operation: Operation) -> io::Result<()> {
-        let Operation { time_ns, act, key, key_bytes, size } = operation;
+        let Operation { time_ns, unit_ns: _, act, key, key_bytes, size } = operation;
         let mut row = [0; READ_SIZE];
         row[..4].copy_from_slice(&self.position.to_le_bytes());
         row[4..8].copy_from_slice(&(size as u32).to_le_bytes());

@@ -8,7 +8,7 @@ use program_support::printable;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::format::{Format, Parser};
-use super::line::{Act, Broken, MOST_OPERATIONS};
+use super::line::{Act, Broken, MOST_OPERATIONS, SECOND_NS};
 use super::source::Source;
 
 /// The way in which a trace is read.
@@ -24,8 +24,10 @@ pub(super) struct Reading<'r> {
 /// An operation of a trace.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operation {
-    /// The time from the first operation on.
+    /// The time from the first operation on, in whole units.
     pub(super) time_ns: u64,
+    /// The unit of times in the trace's format.
+    pub(super) unit_ns: u64,
     pub(super) act: Act,
     /// The hash of the key.
     pub(super) key: u64,
@@ -203,6 +205,7 @@ impl State {
         }
         let operation = Operation {
             time_ns,
+            unit_ns: if parser.format().has_whole_seconds() { SECOND_NS } else { 1 },
             act: line.act,
             key: xxh3_64_with_seed(line.key, line.table),
             key_bytes: line.key_bytes,

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use assay_core::run_file::{NO_TIME, Round, RunFile, Status};
+use assay_core::run_file::{NO_TIME, RunFile, Status};
 
 use crate::suite::{Suite, results};
 
@@ -16,7 +16,7 @@ pub(crate) fn text<S: Suite>(run: &RunFile) -> Result<String, fmt::Error> {
         }
         writeln!(out, "{} {} {} {}", cell.engine, cell.storage, cell.durability, cell.variant)?;
         for phase in &measurement.phases {
-            let rate = phase.rounds.first().and_then(Round::rate);
+            let rate = phase.trial_rate();
             let rate = rate.map_or_else(|| format!("– ({NO_TIME})"), |rate| format!("{rate:.0}"));
             writeln!(
                 out,

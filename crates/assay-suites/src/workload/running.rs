@@ -215,7 +215,7 @@ impl Running<'_, '_> {
         self.depends_on_time |= is_timed && phase.any(Kind::writes);
         measured.tape_hash = format!("{hash:016x}");
         if measured.steady.is_some() {
-            // The figure is the mean of the windows that the rule looks at.
+            // The figure is the median of the windows that the rule looks at.
             let first = measured.rounds.len().saturating_sub(ageing::STEADY_WINDOWS);
             measured.rounds.drain(..first);
             measured.published_top = measured.rounds.len();
@@ -224,6 +224,7 @@ impl Running<'_, '_> {
 
     /// Closes the store and opens it again, and times that and the first right answer.
     fn reopen(&mut self, phase: &Phase) -> Result<(Measured, Latencies)> {
+        let written = self.written();
         let (closed, opened) = self.session.reopen_timed()?;
         let start = Instant::now();
         let (records, model) = (self.records, &self.model);
@@ -231,7 +232,7 @@ impl Running<'_, '_> {
         let answered = start.elapsed();
         let steps = [("close", closed), ("open", opened), ("first answer", answered)];
         let latencies = steps.map(|(what, time)| once(&format!("{} {what}", phase.name), time));
-        let window = self.window(self.written(), None, 0);
+        let window = self.window(written, None, 0);
         let measured = Measured {
             name: phase.name.clone(),
             threads: 1,

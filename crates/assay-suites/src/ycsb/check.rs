@@ -27,6 +27,7 @@ impl Clients<'_> {
     ) -> Result<()> {
         let schema = self.users.schema();
         let mut expected = vec![0; schema.columns()[1].kind.size_bytes()];
+        self.check_whole(row, &mut self.users.stamps(answer))?;
         for (column, field) in schema.payload_columns().iter().zip(0..) {
             let text = &answer[column.offset - schema.key_size()..][..expected.len()];
             let stamp = Users::stamp(text).ok_or_else(|| {
@@ -40,6 +41,22 @@ impl Clients<'_> {
                 ));
             }
             self.check_stamp(row, field, stamp, reader)?;
+        }
+        Ok(())
+    }
+
+    /// Checks that all fields of a record are of one operation, if operations write whole records.
+    pub(super) fn check_whole(
+        &self,
+        row: u64,
+        stamps: &mut dyn Iterator<Item = Option<u64>>,
+    ) -> Result<()> {
+        let first = stamps.next();
+        if self.core.writes_all && stamps.any(|stamp| Some(stamp) != first) {
+            return Err(wrong(
+                row,
+                "its fields are of several operations, which write all of them",
+            ));
         }
         Ok(())
     }

@@ -46,6 +46,9 @@ impl Default for Skew {
     }
 }
 
+/// The most ages that are drawn for an operation; with a mean of all records, three do.
+const MOST_DRAWS: u32 = 1_000;
+
 #[derive(Clone, Copy, Debug)]
 enum Rule {
     /// Chooses each loaded record as often as the others.
@@ -123,13 +126,15 @@ impl Chooser {
             }
             Rule::Exponential { mean } => {
                 let mut seed = self.seed;
-                loop {
+                for _ in 0..MOST_DRAWS {
                     let age = -libm::log(open_uniform(mix(seed, position))) * *mean;
                     if age < (last + 1) as f64 {
                         return Chosen::Nth(last - age as u64);
                     }
                     seed = mix(seed, !position);
                 }
+                // With so large a mean, all ages that there are are about as likely.
+                Chosen::Nth(draw(seed, position, last + 1))
             }
             Rule::Zipfian { zipf, span } => {
                 let mut seed = self.seed;

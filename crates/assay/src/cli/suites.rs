@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use assay_driver::Storage;
 use assay_suites::options::count as records;
 use assay_suites::{crossbench, nudb, workload};
 use clap::Args;
@@ -145,7 +146,11 @@ impl AgeArgs {
             return Err(Failure::Usage(why));
         }
         let options = workload::Options::ageing(self.records, window, limit)?;
-        let measure = self.measure.clone();
+        let mut measure = self.measure.clone();
+        // In memory nothing survives a killed process.
+        if StorageArg::modes(&measure.storage) == [Storage::Memory] {
+            measure.common.durability.get_or_insert(DurabilityArg::None);
+        }
         Ok(RunSuite::Workload(Box::new(SuiteArgs { options, measure })))
     }
 }
