@@ -27,7 +27,7 @@ impl Clients<'_> {
     ) -> Result<()> {
         let schema = self.users.schema();
         let mut expected = vec![0; schema.columns()[1].kind.size_bytes()];
-        self.check_whole(row, &mut self.users.stamps(answer))?;
+        self.check_whole(row, self.users.stamps(answer))?;
         for (column, field) in schema.payload_columns().iter().zip(0..) {
             let text = &answer[column.offset - schema.key_size()..][..expected.len()];
             let stamp = Users::stamp(text).ok_or_else(|| {
@@ -49,7 +49,7 @@ impl Clients<'_> {
     pub(super) fn check_whole(
         &self,
         row: u64,
-        stamps: &mut dyn Iterator<Item = Option<u64>>,
+        mut stamps: impl Iterator<Item = Option<u64>>,
     ) -> Result<()> {
         let first = stamps.next();
         if self.core.writes_all && stamps.any(|stamp| Some(stamp) != first) {

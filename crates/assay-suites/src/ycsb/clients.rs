@@ -525,7 +525,7 @@ impl Client<'_> {
         let fields = users.schema().payload_columns().len();
         if self.clients.core.updates() {
             let stamps = &batch.stamps[at * fields..][..fields];
-            self.clients.check_whole(row, &mut stamps.iter().copied())?;
+            self.clients.check_whole(row, stamps.iter().copied())?;
             payload.fill(0);
             for (field, stamp) in (0..).zip(stamps) {
                 let reader = Some((self.thread, own));
