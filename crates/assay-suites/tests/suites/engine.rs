@@ -32,6 +32,7 @@ pub enum Fault {
     ScansBackward,
     ScansPastTheEnd,
     IgnoresTheLimit,
+    TearsAnUpsert,
     ForgetsOnClose,
     ForgetsHalfOnClose,
     Fails,
@@ -388,7 +389,13 @@ impl Connection for FaultyConnection<'_> {
     fn upsert(&mut self, record: &[u8]) -> Result<()> {
         lock(self.tape).add(6, &[record]);
         let key = self.encoded(record);
-        self.content.insert(key, record[self.schema.key_size()..].to_vec());
+        let mut payload = record[self.schema.key_size()..].to_vec();
+        let tears = self.strikes(Fault::TearsAnUpsert);
+        if let Some(old) = self.content.get(&key).filter(|_| tears) {
+            let half = payload.len() / 2;
+            payload[..half].copy_from_slice(&old[..half]);
+        }
+        self.content.insert(key, payload);
         Ok(())
     }
 

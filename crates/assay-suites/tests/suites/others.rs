@@ -116,7 +116,15 @@ fn ycsb(letter: &str) -> Cell {
 
 /// Returns a cell of YCSB's properties whose scans meet updates, and whose updates meet inserts.
 fn mixed_ycsb() -> Cell {
-    let properties = ["updateproportion=1", "insertproportion=1", "scanproportion=1"];
+    ycsb_of(["updateproportion=1", "insertproportion=1", "scanproportion=1"])
+}
+
+/// Returns a cell of YCSB's properties whose updates write whole records.
+fn whole_ycsb() -> Cell {
+    ycsb_of(["updateproportion=1", "readproportion=1", "writeallfields=true"])
+}
+
+fn ycsb_of(properties: [&str; 3]) -> Cell {
     let property = properties.map(|text| text.parse().expect("a property"));
     let options = ycsb::Options {
         workload: vec![Workload::CORE],
@@ -271,6 +279,7 @@ fn a_fault_in_what_a_suite_does_voids_its_cell() {
         ("ycsb mixed", mixed_ycsb(), Fault::LosesAnInsert),
         ("ycsb mixed", mixed_ycsb(), Fault::ScansBackward),
         ("ycsb mixed", mixed_ycsb(), Fault::FlipsABit),
+        ("ycsb whole", whole_ycsb(), Fault::TearsAnUpsert),
     ];
     for (name, cell, fault) in cases {
         let (status, _) = measured(&cell, &Faulty::with(fault));
