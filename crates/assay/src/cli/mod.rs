@@ -69,7 +69,7 @@ pub(crate) struct Plugins {
 pub(crate) enum Command {
     /// Run a suite and print its table; without one, a tour of a minute
     Run(Box<RunArgs>),
-    /// Overwrite stores until they are steady, open them again, and empty them by half
+    /// Overwrite stores until they are steady, then empty them by half
     #[command(
         override_usage = "assay age [OPTIONS]",
         after_help = "\
@@ -82,7 +82,7 @@ Examples:
     Age(Box<AgeArgs>),
     /// Run a plan of suites; resumes if it was interrupted
     Plan(PlanArgs),
-    /// Find the engine for a workload: measure until engines can be told apart
+    /// Find the engine for a workload: measure until trials can tell
     Advise(Box<AdviseArgs>),
     /// Check that drivers do every operation right
     Verify(VerifyArgs),
