@@ -52,6 +52,7 @@ const ALL: &[Facts] = &[
     Facts { engine: "persy", licence: "MPL-2.0", languages: &["rust"] },
     Facts { engine: "surrealkv", licence: "Apache-2.0", languages: &["rust"] },
     Facts { engine: "tonbo", licence: "Apache-2.0", languages: &["rust"] },
+    Facts { engine: "tonbo-s3", licence: "Apache-2.0", languages: &["rust"] },
     Facts { engine: "dashmap", licence: "MIT", languages: &["rust"] },
     Facts { engine: "papaya", licence: "MIT", languages: &["rust"] },
     Facts { engine: "hashbrown", licence: "MIT OR Apache-2.0", languages: &["rust"] },
