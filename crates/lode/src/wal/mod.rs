@@ -390,7 +390,9 @@ impl Log {
     /// Calls `work` at a place in the log: all frames end before it, or start after it.
     pub(crate) fn barrier<T>(&self, work: impl FnOnce() -> T) -> (Place, T) {
         let tail = lock(&self.tail);
-        (tail.place(), work())
+        let place = tail.place();
+        lock(&self.unsynced).start_from(place.position);
+        (place, work())
     }
 
     /// Makes everything durable that ends at a position or before.

@@ -6,8 +6,9 @@
 //! - When a sync is the first one to reach a segment, the one before it gets a proof, and is synced
 //!   again before the sync ends. The superblock does the same for the segment that it names.
 //! - In each block of frames, the first two syncs that end there leave a proof in the front of the
-//!   segment, after they have ended. It costs no sync: it is durable after the next one, and in the
-//!   system's hands until then.
+//!   segment, after they have ended; and so do the first two after a place at which recovery may
+//!   start, since proofs of frames before it say nothing. It costs no sync: it is durable after the
+//!   next one, and in the system's hands until then.
 //!
 //! Two, since a frame that reaches into a block may have zeros only there; the second sync ends
 //! after a frame that starts in it.
@@ -54,8 +55,10 @@ pub(super) struct Unsynced {
     unproven: Option<SegmentFile>,
     /// The end of the last sync.
     synced: LogPosition,
-    /// The block of frames in which two syncs have left a proof.
+    /// The block of frames in which two syncs have left a proof since recovery may start there.
     proven: Option<Block>,
+    /// The last place at which recovery may start.
+    from: LogPosition,
 }
 
 /// The block that has the last byte before a position.
@@ -82,7 +85,15 @@ impl Unsynced {
             unproven: None,
             synced,
             proven: None,
+            from: LogPosition::default(),
         }
+    }
+
+    /// Has recovery start at a place: proofs of earlier ones say nothing of the frames after it.
+    pub(super) fn start_from(&mut self, place: LogPosition) {
+        debug_assert!(place >= self.from, "recovery starts at later and later places");
+        self.from = place;
+        self.proven = None;
     }
 
     /// Moves to the next segment; returns the offset from which the one before is still mapped.
@@ -113,7 +124,8 @@ impl Unsynced {
         let block = Block::before(end);
         let is_needed = end.at > FRAMES_AT && self.proven != Some(block);
         let own = files.iter().find(|file| is_needed && file.number == end.segment).cloned();
-        self.proven = (Block::before(self.synced) == block).then_some(block);
+        let is_second = self.synced > self.from && Block::before(self.synced) == block;
+        self.proven = is_second.then_some(block);
         self.synced = end;
         let names_changed = std::mem::take(&mut self.names_changed);
         ToSync { end, names_changed, held, files, before, own }

@@ -125,6 +125,20 @@ fn what_a_killed_process_had_synced_is_there_or_opening_is_refused() {
     expect_all_or_refused(&disk, &disk.file_names(), &[&known.content], "all files");
 }
 
+/// A checkpoint ends in the middle of a block of the log whose syncs are proved already.
+#[test]
+fn what_was_synced_after_a_checkpoint_is_there_or_opening_is_refused() {
+    let mut known = Known::small(22);
+    for step in 0..60 {
+        known.put(2, step, step + 5_000);
+        if step % 5 == 4 {
+            lode::simulation::checkpoint(known.db.as_ref().expect("open")).expect("room");
+        }
+        let disk = known.disk.fork();
+        expect_all_or_refused(&disk, &newest(&disk, 2), &[&known.content], &format!("{step} puts"));
+    }
+}
+
 /// The log has frames of two lives, of which the first was closed.
 #[test]
 fn what_was_synced_after_a_database_was_closed_is_there_or_opening_is_refused() {
