@@ -604,6 +604,7 @@ test("a conclusion stands before the figures, and goes without the authors' own 
   run.advice = {
     title: "<b>Documents</b>",
     rank: "throughput",
+    phases: [],
     limits: {},
     weights: { memory: 0.125, disk: 0.004 },
     facts: [{ engine: "sqlite", licence: "public domain", languages: ["c"] }],
