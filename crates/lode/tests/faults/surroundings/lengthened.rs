@@ -104,7 +104,9 @@ fn a_file_with_the_next_segments_name_stops_no_writer_and_stays() {
             db.checkpoint().expect("room");
         }
     }
-    assert!(failures > 0, "the names were needed");
+    // The thread that makes segments ahead of need meets some of the names, or all.
+    let last = files(path.path(), "log-").into_iter().max().expect("a log");
+    assert!(last > path.path().join(&strays[3]), "all names were needed: {}", last.display());
     db.close().expect("nothing is wrong");
     strays.iter().for_each(|stray| expect_refused(path.path(), stray));
     expect(path.path(), 2_000);
