@@ -55,6 +55,8 @@ impl CommandLine {
 pub(crate) enum Command {
     /// Check every page, index and record
     Check(CheckArgs),
+    /// Copy a database to another directory, and later only what has changed
+    Backup(BackupArgs),
     /// Return unused space of the data file to the file system
     Compact(CompactArgs),
     /// Drop a table with all its records
@@ -91,6 +93,24 @@ Example:
 pub(crate) struct CheckArgs {
     /// Directory of the database
     pub dir: PathBuf,
+}
+
+/// The options of `lode backup`.
+#[derive(Args)]
+#[command(after_help = "\
+The backup is a database as of one moment. Every page is checked while it is copied. To a directory \
+with an earlier backup of this database, only changed pages are copied. A backup that is interrupted \
+leaves the one before whole; a first one is continued by the next call. A backup that was opened for \
+writing takes no further one. Programs back a database up while it is in use: Database::backup.
+
+Examples:
+  lode backup zoo /mnt/zoo
+  lode check /mnt/zoo")]
+pub(crate) struct BackupArgs {
+    /// Directory of the database
+    pub dir: PathBuf,
+    /// Directory of the backup: empty, missing, or with an earlier one
+    pub to: PathBuf,
 }
 
 /// The options of `lode compact`.

@@ -124,7 +124,7 @@ pub use api::{
     Transaction,
 };
 pub use decimal::{Decimal, MOST_DECIMAL_DIGITS, NoDecimal};
-pub use engine::{CheckReport, Compacted, Fault, Statistics};
+pub use engine::{BackupProgress, CheckReport, Compacted, Fault, Statistics};
 pub use error::{
     Cause, Effect, Error, MOST_TRANSACTION_BYTES, PackedFault, PackedPart, Result, SchemaFault,
 };

@@ -7,7 +7,7 @@ pub use crate::io::simulated::{Fault, FaultKind, Mapping, Simulated};
 
 use crate::api::{Database, Options};
 use crate::data::Superblock;
-use crate::engine::Sparse;
+use crate::engine::{BackupProgress, Sparse};
 use crate::error::Result;
 use crate::store::{self, Expected, Store};
 use crate::wal::Log;
@@ -16,6 +16,19 @@ use crate::wal::Log;
 pub fn open(options: &Options, disk: &Simulated, random: u64) -> Result<Database> {
     let engine = options.open_unattended(Arc::new(disk.clone()), random, Expected::Any)?;
     Ok(Database::new(engine))
+}
+
+/// Backs a database up to a disk; keeps what is copied of a first backup after `stage_pages` pages.
+///
+/// # Errors
+/// As [`Database::backup`].
+pub fn back_up(
+    db: &Database,
+    to: &Simulated,
+    stage_pages: u64,
+    on_progress: &mut dyn FnMut(BackupProgress),
+) -> Result<BackupProgress> {
+    db.engine().back_up(|| Ok(Arc::new(to.clone())), stage_pages, on_progress)
 }
 
 /// A checkpoint that is made step by step; if it is dropped before its end, it does not happen.

@@ -1,5 +1,6 @@
 //! The commands, each in a file.
 
+pub(crate) mod backup;
 mod batch;
 pub(crate) mod check;
 #[cfg(feature = "columns")]

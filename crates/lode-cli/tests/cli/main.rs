@@ -1,5 +1,6 @@
 //! The program as its users run it.
 
+mod backup;
 mod bad_input;
 mod bad_lines;
 #[cfg(feature = "columns")]

@@ -299,6 +299,12 @@ impl Default for Options {
     }
 }
 
+/// Opens a directory to write to it; creates it if it does not exist.
+pub(super) fn directory_to_write(path: &Path) -> Result<Arc<dyn Disk>> {
+    create_directory(path)?;
+    Ok(Arc::new(directory(path, Access::Write)?))
+}
+
 fn create_directory(path: &Path) -> Result<()> {
     std::fs::create_dir_all(path).map_err(|error| not_opened(path, &error))
 }

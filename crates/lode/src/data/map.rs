@@ -220,6 +220,37 @@ impl PageMap {
         Ok(pages)
     }
 
+    /// Returns the numbers of the nodes of level 0 that have pages of tables, in their order.
+    pub(super) fn table_nodes(&mut self, file: &dyn File) -> Result<Vec<u32>> {
+        let mut numbers = Vec::new();
+        for (number, _) in self.entries(file, ROOT, 0)? {
+            numbers.extend(self.entries(file, ROOT - 1, number)?.into_iter().map(|(of, _)| of));
+        }
+        numbers.retain(|number| *number >= FIRST_TABLE_NODE);
+        Ok(numbers)
+    }
+
+    /// Returns the pages that a node of level 0 has, with their locations, in their order. An
+    /// unchanged node is forgotten then.
+    pub(super) fn take_pages(
+        &mut self,
+        file: &dyn File,
+        number: u32,
+    ) -> Result<Vec<(PageNumber, Ref)>> {
+        let entries = self.entries(file, 0, number)?;
+        if self.nodes[0].get(&number).is_some_and(|node| !node.changed) {
+            self.nodes[0].remove(&number);
+        }
+        Ok(entries.into_iter().map(|(page, at)| (PageNumber::new(page), at)).collect())
+    }
+
+    /// Returns the entries of a node that have a location, each with its number.
+    fn entries(&mut self, file: &dyn File, level: usize, number: u32) -> Result<Vec<(u32, Ref)>> {
+        let entries = &self.node(file, level, number)?.entries;
+        let numbered = (number << BITS..).zip(entries.iter().copied());
+        Ok(numbered.filter(|(_, at)| at.is_some()).collect())
+    }
+
     /// Returns the nodes below the root, by level and number, that are in the slot `enough` or
     /// after it. (The root is written with every checkpoint.)
     pub(super) fn nodes_beyond(

@@ -4,6 +4,7 @@
 //!
 //! `FORMAT.md` describes all of it.
 
+mod copy;
 mod map;
 mod number;
 mod slots;
@@ -13,6 +14,7 @@ mod superblock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+pub(crate) use copy::Kept;
 use map::PageMap;
 pub(crate) use number::PageNumber;
 use number::SlotNumber;
@@ -103,7 +105,19 @@ impl DataFile {
 
     /// Opens an existing data file, to read it; returns the superblock that counts, and the
     /// catalogue, too. Before it is written to, it must be [made sure of](Self::make_sure).
+    ///
+    /// # Errors
+    /// `UnfinishedBackup`; `Corrupt`, `Version`; `Io`.
     pub(crate) fn open(file: Box<dyn File>) -> Result<(Self, Superblock, Vec<u8>)> {
+        let opened = Self::open_backup(file)?;
+        if opened.1.is_unfinished_backup { Err(Error::UnfinishedBackup) } else { Ok(opened) }
+    }
+
+    /// Opens an existing data file that may be of a backup which is not finished.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Version`; `Io`.
+    pub(crate) fn open_backup(file: Box<dyn File>) -> Result<(Self, Superblock, Vec<u8>)> {
         let superblock = Superblock::read(&*file)?;
         let map = PageMap::open(superblock.map);
         let catalogue_pages = superblock.catalogue_pages;
@@ -181,7 +195,11 @@ impl DataFile {
     pub(crate) fn load(&self, page: PageNumber, bytes: &mut [u8]) -> Result<()> {
         let loaded = self.load_what_is_there(page, bytes);
         // Another may have opened the directory and written to it.
-        if self.is_given_up.load(Ordering::Acquire) { Err(Error::Closed) } else { loaded }
+        if self.is_given_up() { Err(Error::Closed) } else { loaded }
+    }
+
+    fn is_given_up(&self) -> bool {
+        self.is_given_up.load(Ordering::Acquire)
     }
 
     /// Refuses all further loads of pages: other processes may open the directory.

@@ -61,6 +61,12 @@ pub(super) struct Slots {
     needed: Vec<u64>,
     /// Slots needed by the last checkpoint, but not by the next one.
     released: Vec<SlotNumber>,
+    /// A bit for each slot of the [kept](Self::keep) checkpoint; empty if none is kept.
+    kept: Vec<u64>,
+    /// The number of released slots that are kept.
+    released_kept: u64,
+    /// Slots that only the kept checkpoint needs.
+    only_kept: Vec<SlotNumber>,
     /// True while the next checkpoint is being written.
     is_being_written: bool,
 }
@@ -80,6 +86,9 @@ impl Default for Slots {
             hole_count: 0,
             cursor: FIRST,
             released: Vec::new(),
+            kept: Vec::new(),
+            released_kept: 0,
+            only_kept: Vec::new(),
             is_being_written: false,
         }
     }
@@ -111,10 +120,12 @@ impl Slots {
     fn is_sound(&self) -> bool {
         let count = |bits: &[u64]| bits.iter().map(|word| word.count_ones()).sum::<u32>();
         let are_apart = self.used.iter().zip(&self.holes).all(|(used, hole)| used & hole == 0);
-        let are_kept = self.used.iter().zip(&self.needed).all(|(used, needed)| needed & !used == 0);
+        let are_used =
+            |some: &[u64]| self.used.iter().zip(some).all(|(used, some)| some & !used == 0);
         let is_below = |bits: &[u64]| bits.last().is_none_or(|last| last & !below(self.end) == 0);
         are_apart
-            && are_kept
+            && are_used(&self.needed)
+            && are_used(&self.kept)
             && is_below(&self.used)
             && is_below(&self.holes)
             && self.used[0] & SUPERBLOCK_BITS == SUPERBLOCK_BITS
@@ -140,8 +151,8 @@ impl Slots {
     /// Returns the number of slots that are free when the next checkpoint starts, except those that
     /// changed pages take: slots that the one in progress releases are free after it.
     pub(super) fn free_for_next(&self) -> u64 {
-        let released = if self.is_being_written { self.released.len() } else { 0 };
-        self.free() + released as u64
+        let released = self.released() - self.released_kept;
+        self.free() + if self.is_being_written { released } else { 0 }
     }
 
     /// Records that the next checkpoint is being written, or is not any more.
@@ -278,10 +289,40 @@ impl Slots {
         if !before.is_some() || slot >= self.end || has_superblock(before.slot) {
             return;
         }
-        match self.needed[slot as usize / 64] >> (slot % 64) & 1 {
-            0 => self.give_back(before.slot),
-            _ => self.released.push(before.slot),
+        if self.needed[word(slot)] & bit(slot) != 0 {
+            self.released_kept += u64::from(self.is_kept(slot));
+            self.released.push(before.slot);
+        } else if !self.is_kept(slot) {
+            self.give_back(before.slot);
         }
+    }
+
+    /// Keeps the slots of the last checkpoint: none is given to another page until they are [let
+    /// go](Self::let_go), whatever checkpoints follow.
+    pub(super) fn keep(&mut self) {
+        assert!(self.kept.is_empty(), "one checkpoint is kept at a time");
+        self.kept.clone_from(&self.needed);
+        self.released_kept = self.released();
+    }
+
+    /// Frees the slots that only the kept checkpoint needs.
+    pub(super) fn let_go(&mut self) {
+        self.kept.clear();
+        self.released_kept = 0;
+        for slot in std::mem::take(&mut self.only_kept) {
+            self.needed[word(slot.0)] &= !bit(slot.0);
+            self.give_back(slot);
+        }
+        debug_assert!(self.is_sound(), "each slot is in one state");
+    }
+
+    fn is_kept(&self, slot: u32) -> bool {
+        self.kept.get(word(slot)).is_some_and(|kept| kept & bit(slot) != 0)
+    }
+
+    /// Returns the number of slots that only the kept checkpoint needs.
+    pub(super) fn only_kept(&self) -> u64 {
+        self.only_kept.len() as u64
     }
 
     /// Returns the number of slots that the last checkpoint needs, and the next one does not.
@@ -297,9 +338,14 @@ impl Slots {
 
     /// Frees the released slots: the checkpoint that does not need them is current.
     pub(super) fn settle(&mut self) {
+        self.released_kept = 0;
         for slot in std::mem::take(&mut self.released) {
             self.needed[word(slot.0)] &= !bit(slot.0);
-            self.give_back(slot);
+            if self.is_kept(slot.0) {
+                self.only_kept.push(slot);
+            } else {
+                self.give_back(slot);
+            }
         }
         debug_assert!(self.is_sound(), "each slot is in one state");
         (self.unneeded, self.least_free) = (self.least_free, self.free);
@@ -348,7 +394,7 @@ impl Slots {
     /// Appends the bits as they are once the checkpoint is current.
     pub(super) fn write_bitmap(&self, bytes: &mut Vec<u8>) {
         let mut used = self.used.clone();
-        for SlotNumber(slot) in &self.released {
+        for SlotNumber(slot) in self.released.iter().chain(&self.only_kept) {
             debug_assert!(self.used[word(*slot)] & bit(*slot) != 0, "slot {slot} was in use");
             used[word(*slot)] &= !bit(*slot);
         }
@@ -363,7 +409,8 @@ impl Slots {
             return Err(format!("slot {slot} of file data is used, but listed as free"));
         }
         let used = self.used() as usize;
-        if used == wanted.len() + SUPERBLOCKS as usize + self.released.len() {
+        let others = self.released.len() + self.only_kept.len();
+        if used == wanted.len() + SUPERBLOCKS as usize + others {
             Ok(())
         } else {
             Err(format!(
@@ -461,6 +508,39 @@ mod tests {
         slots.extend(200);
         assert_eq!((slots.free(), slots.hole_count), (2, 3), "what is new has space");
         assert_eq!(slots.free_runs(0..200, 9).last(), Some(&(198..200)));
+    }
+
+    #[test]
+    fn slots_of_a_kept_checkpoint_are_free_when_it_is_let_go() {
+        let mut slots = Slots::default();
+        slots.extend(100);
+        let at = |slot| Ref { slot, ..Ref::default() };
+        let first = slots.take().expect("one is free");
+        slots.begin_to_need();
+        slots.settle();
+        slots.keep();
+        let free = slots.free();
+        for round in 0..3 {
+            slots.set_being_written(true);
+            let second = slots.take().expect("one is free");
+            if round == 0 {
+                slots.release(at(first));
+            }
+            // It is not free after the checkpoint.
+            assert_eq!(slots.free_for_next(), slots.free());
+            slots.release(at(second));
+            let mut bitmap = Vec::new();
+            slots.write_bitmap(&mut bitmap);
+            assert_eq!(Slots::restore(&bitmap, 100).map(|slots| slots.free()).ok(), Some(96));
+            slots.begin_to_need();
+            slots.settle();
+            slots.set_being_written(false);
+            assert_eq!((slots.only_kept(), slots.free()), (1, free));
+        }
+        assert_eq!(slots.check(&[]), Ok(()));
+        slots.let_go();
+        assert_eq!((slots.only_kept(), slots.free()), (0, free + 1));
+        assert_eq!(slots.check(&[]), Ok(()));
     }
 
     #[test]

@@ -93,7 +93,8 @@ impl DataFile {
     pub(crate) fn live_bytes(&self) -> u64 {
         let state = self.state();
         // A forged page map may give up a slot twice.
-        state.slots.used().saturating_sub(state.slots.released()) * SLOT_BYTES as u64
+        let given_up = state.slots.released() + state.slots.only_kept();
+        state.slots.used().saturating_sub(given_up) * SLOT_BYTES as u64
     }
 
     /// Makes sure that the next checkpoint to start can be written if `pages` pages have changed by

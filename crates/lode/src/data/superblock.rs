@@ -16,7 +16,7 @@ pub(super) const FORMAT: u32 = 1;
 pub(super) const COPIES_AT: [u32; 2] = [0, 8];
 
 /// Bytes of a superblock; its checksum comes after them.
-const BYTES: usize = 104;
+const BYTES: usize = 112;
 
 const _: () = assert!(BYTES + 8 <= 512, "a disk writes a superblock whole");
 const _: () = assert!(COPIES_AT[0] + 2 <= COPIES_AT[1], "generations do not share a slot");
@@ -49,10 +49,15 @@ pub(crate) struct Superblock {
     /// True if it was made while the log was being replayed: nothing was promised after it, so the
     /// segment may be missing.
     pub is_recovering: bool,
+    /// True in a backup that has not all pages yet.
+    pub is_unfinished_backup: bool,
+    /// The database that this is a backup of; 0 if it is none, or was opened for writing since.
+    pub backup_of: u64,
 }
 
 const CLEAN: u32 = 1;
 const RECOVERING: u32 = 2;
+const UNFINISHED_BACKUP: u32 = 4;
 
 impl Superblock {
     fn to_bytes(self) -> Vec<u8> {
@@ -63,9 +68,11 @@ impl Superblock {
         writer.u64(self.catalogue_bytes).u32(self.catalogue_pages).u32(self.slots);
         writer.u64(self.log_segment).u64(self.log_at);
         let flag = |is_set: bool, flag: u32| if is_set { flag } else { 0 };
-        let flags = flag(self.is_clean, CLEAN) | flag(self.is_recovering, RECOVERING);
+        let flags = flag(self.is_clean, CLEAN)
+            | flag(self.is_recovering, RECOVERING)
+            | flag(self.is_unfinished_backup, UNFINISHED_BACKUP);
         writer.u32(self.log_chain).u32(flags);
-        writer.u64(self.synced_segment).u64(self.synced_at);
+        writer.u64(self.synced_segment).u64(self.synced_at).u64(self.backup_of);
         debug_assert_eq!(writer.0.len(), BYTES);
         let sum = checksum(&writer.0, 0);
         writer.u64(sum);
@@ -106,8 +113,10 @@ impl Superblock {
         let flags = reader.u32()?;
         superblock.is_clean = flags & CLEAN != 0;
         superblock.is_recovering = flags & RECOVERING != 0;
+        superblock.is_unfinished_backup = flags & UNFINISHED_BACKUP != 0;
         superblock.synced_segment = reader.u64()?;
         superblock.synced_at = reader.u64()?;
+        superblock.backup_of = reader.u64()?;
         if superblock.is_plausible() {
             Ok(superblock)
         } else {

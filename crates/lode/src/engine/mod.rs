@@ -1,6 +1,7 @@
 //! The engine: the state that all handles of a database share, and the threads that look after it.
 
 mod admission;
+mod backup;
 #[cfg(test)]
 mod bounds;
 mod checkpoint;
@@ -37,6 +38,8 @@ use crate::store::{Catalogue, Expected, Opened, Settings, Store};
 use crate::table::TableCore;
 use crate::wal::{Body, Log, LogPosition, LogRecord, Together};
 
+pub use crate::store::BackupProgress;
+pub(crate) use crate::store::STAGE_PAGES;
 pub(crate) use admission::CommitSize;
 pub use compact::Compacted;
 pub(crate) use compact::Sparse;
@@ -62,6 +65,8 @@ pub(crate) struct Engine {
     /// Held by an operation that changes many pages.
     turn_for_long: Mutex<()>,
     turn_to_compact: Mutex<()>,
+    /// Held by a backup: one follows another.
+    turn_to_back_up: Mutex<()>,
     is_closed: AtomicBool,
     /// The result of closing; held by the thread that closes.
     close_outcome: Mutex<Option<Result<()>>>,
@@ -109,6 +114,7 @@ impl Engine {
             settings,
             turn_for_long: Mutex::default(),
             turn_to_compact: Mutex::default(),
+            turn_to_back_up: Mutex::default(),
             is_closed: AtomicBool::new(false),
             close_outcome: Mutex::default(),
             more_handles: AtomicUsize::new(0),

@@ -17,6 +17,9 @@ impl Error {
         match self {
             Self::Full { .. } => "full",
             Self::DiskFull { .. } => "disk_full",
+            Self::NoBackup { .. } => "no_backup",
+            Self::UnfinishedBackup => "unfinished_backup",
+            Self::NoFiles => "no_files",
             Self::TableFull => "table_full",
             Self::CatalogueFull { .. } => "catalogue_full",
             Self::DatabaseFull { .. } => "database_full",
@@ -89,6 +92,7 @@ impl Error {
                 | Self::VariablePayload { .. }
                 | Self::OtherDatabase { .. }
                 | Self::KeyTooLong { .. }
+                | Self::NoFiles
         )
     }
 }

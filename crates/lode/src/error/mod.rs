@@ -70,6 +70,22 @@ pub enum Error {
         /// The action that failed.
         what: String,
     },
+    /// A directory cannot take the backup. Choose an empty one, or one with an earlier backup of
+    /// this database.
+    #[error(
+        "the directory cannot take the backup: {why}; choose an empty one, or one with an earlier \
+         backup of this database"
+    )]
+    NoBackup {
+        /// The reason.
+        why: &'static str,
+    },
+    /// The directory has a backup that was never finished. Back up to it again, or remove it.
+    #[error("the backup in this directory was not finished; back up to it again, or remove it")]
+    UnfinishedBackup,
+    /// A database in memory has no checkpoint that could be copied. Dump or export its tables.
+    #[error("a database in memory has no files to back up; dump or export its tables")]
+    NoFiles,
     /// A table of hashed keys has the most buckets that are possible. Use several tables.
     #[error("a table of hashed keys has no room for more buckets; spread the records over several")]
     TableFull,

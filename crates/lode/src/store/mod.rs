@@ -4,10 +4,12 @@
 //! | file | content |
 //! |---|---|
 //! | `data` | pages as of the last checkpoint (`crate::data`) |
+//! | `backup-new` | the data file of a backup that was just started |
 //! | `log-…` | changes since then (`crate::wal`) |
 //! | `creating` | nothing; the others are being created, unless `data` has a superblock |
 //! | `lock` | nothing; the process that has it locked has the database open |
 
+mod backup;
 mod catalogue;
 mod checkpoint;
 mod cleaning;
@@ -20,6 +22,8 @@ mod settings;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+pub use backup::BackupProgress;
+pub(crate) use backup::{STAGE_PAGES, Target};
 pub(crate) use catalogue::{Catalogue, MOST_DEFINITION_BYTES};
 pub(crate) use checkpoint::Checkpoint;
 use cleaning::Cleaning;

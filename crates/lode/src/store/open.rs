@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock};
 
+use super::backup::expect_no_new_backup;
 use super::catalogue::Catalogue;
 use super::recovery::{Recovery, log_of};
 use super::{Checkpoint, Settings, Store};
@@ -61,7 +62,7 @@ fn has_database(disk: &dyn Disk, names: &[String]) -> Result<bool> {
     }
 }
 
-fn list(disk: &dyn Disk) -> Result<Vec<String>> {
+pub(super) fn list(disk: &dyn Disk) -> Result<Vec<String>> {
     disk.list().map_err(|error| Error::io("list the files of the database", &error))
 }
 
@@ -73,6 +74,7 @@ pub(crate) fn open(
 ) -> Result<Opened> {
     // The lock is a file, which is not made in a refused directory.
     let names = list(&*disk)?;
+    expect_no_new_backup(&names)?;
     expected.verify(&*disk, &names)?;
     expect_none_of_others(&names)?;
     let lock = disk.lock().map_err(|error| not_locked(&error))?;
@@ -164,11 +166,11 @@ fn remove_all(disk: &dyn Disk, stock: Stock, names: &[String]) -> Result<()> {
         .try_for_each(|name| remove_synced(disk, name))
 }
 
-fn open_data(disk: &dyn Disk) -> Result<Box<dyn File>> {
+pub(super) fn open_data(disk: &dyn Disk) -> Result<Box<dyn File>> {
     disk.open(DATA).map_err(|error| Error::io("open file data", &error))
 }
 
-fn remove_synced(disk: &dyn Disk, name: &str) -> Result<()> {
+pub(super) fn remove_synced(disk: &dyn Disk, name: &str) -> Result<()> {
     disk.remove(name)
         .and_then(|()| disk.sync_directory())
         .map_err(|error| Error::io(format!("remove file {name}"), &error))

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock};
 
+use super::backup::expect_no_new_backup;
 use super::catalogue::Catalogue;
 use super::open::{CREATING, DATA, Opened, is_finished, lock_data, no_data, not_locked};
 use super::recovery::{Recovery, log_of};
@@ -28,6 +29,7 @@ pub(crate) fn open_to_read(
 ) -> Result<Opened> {
     let lock = disk.lock().map_err(|error| not_locked(&error))?;
     let names = disk.list().map_err(|error| Error::io("list the files of the database", &error))?;
+    expect_no_new_backup(&names)?;
     let is_there = |name: &str| names.iter().any(|other| other == name);
     if is_there(CREATING) && !(is_there(DATA) && is_finished(disk)?) {
         return Err(refused("its creation was not finished; open it for writing once"));

@@ -199,7 +199,7 @@ impl<'r> Recovery<'r> {
         let mut checkpoint =
             Checkpoint::begin(self.pager, self.data, self.done, moment, catalogue)?;
         while checkpoint.step()? {}
-        let next = Superblock { is_clean: false, is_recovering, ..self.superblock };
+        let next = Superblock { is_clean: false, is_recovering, backup_of: 0, ..self.superblock };
         self.superblock = checkpoint.publish(next, self.synced)?;
         Ok(())
     }
@@ -207,7 +207,7 @@ impl<'r> Recovery<'r> {
     /// Has the next recovery start where this one's log does: nothing was replayed.
     pub(super) fn begin_log(&mut self) -> Result<()> {
         assert!(self.skipped.is_none(), "records of a damaged table stay in the log");
-        let next = Superblock { is_clean: false, ..self.superblock };
+        let next = Superblock { is_clean: false, backup_of: 0, ..self.superblock };
         self.superblock = self.data.publish_log(next.with_log(self.done, self.synced))?;
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! Checks Lode's promises when something goes wrong: crashes, kills, damaged files, disks that fail
 //! or fill up, many threads at once, and what other processes do to its files.
 
+mod backup;
 mod common;
 mod damage;
 #[path = "../support/effort.rs"]

@@ -1,0 +1,41 @@
+//! Takes backups while others read and write.
+
+use std::sync::{Arc, PoisonError};
+
+use super::Engine;
+use crate::error::{Error, Result};
+use crate::io::Disk;
+use crate::store::{BackupProgress, Target};
+
+impl Engine {
+    /// Copies the state of now, or a later one, to the directory that `to` opens. Of a first
+    /// backup, what is copied is kept after `stage_pages` pages. Calls `on_progress` from time to
+    /// time, and returns the last progress.
+    ///
+    /// # Errors
+    /// `NoFiles` for a database in memory; `ReadOnly`, `Poisoned`, `Closed`, `Forked`; and those of
+    /// [`Target`].
+    pub(crate) fn back_up(
+        &self,
+        to: impl FnOnce() -> Result<Arc<dyn Disk>>,
+        stage_pages: u64,
+        on_progress: &mut dyn FnMut(BackupProgress),
+    ) -> Result<BackupProgress> {
+        self.expect_open()?;
+        if self.store.is_none() {
+            return Err(Error::NoFiles);
+        }
+        let _turn = self.turn_to_back_up.lock().unwrap_or_else(PoisonError::into_inner);
+        self.checkpoint()?;
+        let Some((store, current)) = self.take_turn()? else { return Err(Error::NoFiles) };
+        let mut target = Target::open(&to()?, current.database, self.settings.random())?;
+        let mut kept = store.data.keep(&current);
+        drop(current);
+        let done = target.take(&mut kept, stage_pages, on_progress);
+        // Closed, it may have been written to by another process.
+        if done.is_err() {
+            self.expect_open()?;
+        }
+        done
+    }
+}

@@ -1,0 +1,162 @@
+//! Backups: the checkpoint of an open database, copied to another directory page by page. A page
+//! that the directory has from an earlier backup is not copied again.
+//!
+//! The directory has a backup as of one moment at any time: the new one is made current by its
+//! superblock, as a checkpoint is. A first backup has nothing to keep, so what is copied of it is
+//! made current from time to time, marked as unfinished. It is continued there.
+
+use std::sync::Arc;
+
+use super::open::{DATA, list, lock_data, not_locked, open_data, remove_synced};
+use crate::data::{DataFile, Kept, SLOT_BYTES, Superblock};
+use crate::error::{Error, Result};
+use crate::io::{Access, Disk, Lock};
+
+/// The name of the data file of a backup before it has a superblock.
+const NEW: &str = "backup-new";
+
+/// Refuses the directory of a backup that was just started.
+pub(super) fn expect_no_new_backup(names: &[String]) -> Result<()> {
+    if names.iter().any(|name| name == NEW) { Err(Error::UnfinishedBackup) } else { Ok(()) }
+}
+
+/// Pages that are copied for a first backup before they are made current: 256 MiB.
+pub(crate) const STAGE_PAGES: u64 = (256 << 20) / SLOT_BYTES as u64;
+
+/// Pages that are copied at a time: 1 MiB.
+const AT_A_TIME: u64 = 64;
+
+/// The progress of a backup.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BackupProgress {
+    /// Bytes of pages that were compared with those of the backup before.
+    pub compared_bytes: u64,
+    /// Bytes of pages that were copied, since the backup before had others.
+    pub copied_bytes: u64,
+    /// Bytes of pages that the database has.
+    pub total_bytes: u64,
+}
+
+/// The directory of a backup.
+pub(crate) struct Target {
+    data: DataFile,
+    superblock: Superblock,
+    _lock: Lock,
+}
+
+/// Refuses a directory that has files which no backup has.
+fn expect_backup(names: &[String]) -> Result<()> {
+    if names.iter().all(|name| name == DATA || name == NEW) {
+        return Ok(());
+    }
+    Err(Error::NoBackup { why: "it has other files than those of a backup" })
+}
+
+/// Refuses what is not a backup of a database.
+fn expect_backup_of(database: u64, found: &Superblock) -> Result<()> {
+    let why = match found.backup_of {
+        0 => "its database is no backup, or was opened for writing since",
+        of if of != database => "it has a backup of another database",
+        _ => return Ok(()),
+    };
+    Err(Error::NoBackup { why })
+}
+
+impl Target {
+    /// Opens the directory of a backup of a database, or starts one if it is empty. `number` is the
+    /// number of a new one.
+    ///
+    /// # Errors
+    /// `NoBackup` if the directory has something else; `Locked`; `Corrupt`, `Version`; `DiskFull`,
+    /// `Io`.
+    pub(crate) fn open(disk: &Arc<dyn Disk>, database: u64, number: u64) -> Result<Self> {
+        // The lock is a file, which is not made in a refused directory.
+        expect_backup(&list(&**disk)?)?;
+        let lock = disk.lock().map_err(|error| not_locked(&error))?;
+        let names = list(&**disk)?;
+        expect_backup(&names)?;
+        if names.iter().any(|name| name == NEW) {
+            // Nothing was copied to it; or it has got its other name, and a crash has left both.
+            remove_synced(&**disk, NEW)?;
+        }
+        if !names.iter().any(|name| name == DATA) {
+            return Self::begin(disk, lock, database, number);
+        }
+        let file = open_data(&**disk)?;
+        let lock: Lock = Box::new((lock_data(&*file, Access::Write)?, lock));
+        let (data, superblock, _) = DataFile::open_backup(file)?;
+        expect_backup_of(database, &superblock)?;
+        data.make_sure(&superblock)?;
+        Ok(Self { data, superblock, _lock: lock })
+    }
+
+    fn begin(disk: &Arc<dyn Disk>, lock: Lock, database: u64, number: u64) -> Result<Self> {
+        let failed = |error: std::io::Error| Error::io("create the backup", &error);
+        let file = disk.create(NEW).map_err(failed)?;
+        let lock: Lock = Box::new((lock_data(&*file, Access::Write)?, lock));
+        let data = DataFile::create(file)?;
+        let superblock =
+            Superblock { database: number, backup_of: database, ..Superblock::default() };
+        let mut target = Self { data, superblock, _lock: lock };
+        target.make_current(&[], true)?;
+        disk.rename(NEW, DATA).and_then(|()| disk.sync_directory()).map_err(failed)?;
+        Ok(target)
+    }
+
+    /// Copies a checkpoint, and makes it current. Of a first backup, makes what is copied current
+    /// after `stage_pages` pages. Calls `on_progress` from time to time.
+    ///
+    /// # Errors
+    /// `Corrupt` if a page of the database is damaged; `Closed`; `DiskFull`, `Io`, `Poisoned` of
+    /// the backup. The one before stays, and so does what was copied of a first one.
+    pub(crate) fn take(
+        &mut self,
+        from: &mut Kept<'_>,
+        stage_pages: u64,
+        on_progress: &mut dyn FnMut(BackupProgress),
+    ) -> Result<BackupProgress> {
+        let is_first = self.superblock.is_unfinished_backup;
+        let catalogue = from.catalogue()?;
+        let mut progress =
+            BackupProgress { total_bytes: from.pages() * SLOT_BYTES as u64, ..Default::default() };
+        let mut staged = 0;
+        for node in from.nodes(&self.data)? {
+            let mut difference = from.difference(&self.data, node)?;
+            progress.compared_bytes += difference.pages() * SLOT_BYTES as u64;
+            let most = AT_A_TIME.min(stage_pages) as usize;
+            loop {
+                let copied = from.copy_some(&mut difference, most, &self.data)? as u64;
+                progress.copied_bytes += copied * SLOT_BYTES as u64;
+                on_progress(progress);
+                staged += copied;
+                if copied == 0 {
+                    break;
+                }
+                if is_first && staged >= stage_pages {
+                    self.make_current(&[], true)?;
+                    staged = 0;
+                }
+            }
+        }
+        self.make_current(&catalogue, false)?;
+        self.data.shrink_to_used()?;
+        progress.total_bytes = progress.compared_bytes;
+        Ok(progress)
+    }
+
+    fn make_current(&mut self, catalogue: &[u8], is_unfinished: bool) -> Result<()> {
+        let Superblock { generation, database, backup_of, .. } = self.superblock;
+        self.data.reserve_anew((catalogue.len() / SLOT_BYTES) as u64 + 2)?;
+        let next = Superblock {
+            generation,
+            database,
+            backup_of,
+            is_clean: true,
+            is_unfinished_backup: is_unfinished,
+            ..Superblock::default()
+        };
+        self.superblock = self.data.publish(catalogue, next)?;
+        debug_assert!(self.superblock.generation > generation, "generations count checkpoints");
+        Ok(())
+    }
+}
