@@ -106,12 +106,14 @@ fn a_backup_is_of_its_moment_whatever_is_written_meanwhile() {
     let db = known.db().clone();
     let taken = simulation::back_up(&db, &disk, STAGE_PAGES, &mut |_| {
         steps += 1;
-        for key in 0..40 {
-            known.put(0, key * 7, key + steps);
-            known.put(1, key * 3, key + steps);
+        // So many that free slots are used up, and the first ones come again.
+        for round in 0..8 {
+            for key in 0..40 {
+                known.put(0, key * 7, key + steps + round);
+                known.put(1, key * 3, key + steps + round);
+            }
+            known.checkpoint();
         }
-        known.checkpoint();
-        known.checkpoint();
     });
     taken.expect("space");
     assert!(steps > 0);
@@ -131,8 +133,10 @@ fn a_database_that_crashes_during_a_backup_has_no_slots_of_it_left() {
     let mut known = filled();
     let db = known.db().clone();
     let taken = simulation::back_up(&db, &Simulated::new(8), STAGE_PAGES, &mut |_| {
-        (0..40).for_each(|key| known.put(0, key * 7, key + 7));
-        known.checkpoint();
+        for round in 7..9 {
+            (0..40).for_each(|key| known.put(0, key * 7, key + round));
+            known.checkpoint();
+        }
         known.disk.fail(Fault::Crash { at: known.disk.operations() });
     });
     assert!(taken.is_err(), "{taken:?}");
