@@ -15,6 +15,7 @@ use assay_driver::error::Result;
 use assay_driver::{Connection, DeleteRule, Profile};
 
 use super::batch::{Batch, Manner};
+use super::course::Course;
 use super::history::{Log, Write};
 use super::model::{Lane, Model, Start, State};
 use super::records::Records;
@@ -51,17 +52,11 @@ fn timed() -> impl Iterator<Item = &'static str> {
     Kind::ALL.iter().map(|kind| kind.name()).chain([COMMIT])
 }
 
-/// Returns the seed of a phase.
-pub(super) fn seed_of(phase: &Phase, seed: u64) -> u64 {
-    derive(derive(seed, "phase"), &phase.name)
-}
-
 /// What all threads of a phase share.
 pub(super) struct Clients<'c> {
     pub(super) records: &'c Records,
     phase: &'c Phase,
-    threads: u32,
-    seed: u64,
+    course: &'c Course,
     start: Start,
     pub(super) lanes: Vec<RwLock<Lane>>,
     pub(super) logs: Vec<RwLock<Log>>,
@@ -125,19 +120,19 @@ impl<'c> Clients<'c> {
     pub(super) fn new(
         records: &'c Records,
         phase: &'c Phase,
-        (threads, seed): (u32, u64),
+        course: &'c Course,
         model: Model,
         profile: &Profile,
         inserts_replace: bool,
         resumed: Resumed,
     ) -> Self {
         let start = Start::of(&model);
+        let threads = course.threads;
         let logs = (0..threads).map(|_| RwLock::default()).collect();
         Self {
             records,
             phase,
-            threads,
-            seed: seed_of(phase, seed),
+            course,
             start,
             lanes: model.lanes(threads).into_iter().map(RwLock::new).collect(),
             logs,
@@ -154,10 +149,13 @@ impl<'c> Clients<'c> {
 
     /// Carries the phase out.
     pub(super) fn run(self, session: &Session<'_>, progress: &mut dyn FnMut(u64)) -> Result<Done> {
-        let crew =
-            session.crew(self.threads, progress, &|thread, pace, connections, progress| {
+        let crew = session.crew(
+            self.course.threads,
+            progress,
+            &|thread, pace, connections, progress| {
                 Client::new(&self, thread).run(pace, &mut *connections[0], progress)
-            })?;
+            },
+        )?;
         let conflicts = crew.iter().map(|ran| ran.conflicts).sum();
         let changed_bytes = crew.iter().map(|ran| ran.changed_bytes).sum();
         let clock_ns = self.clock_ns.load(Ordering::SeqCst);
@@ -181,25 +179,32 @@ impl<'c> Clients<'c> {
     }
 }
 
-/// Returns the model after a phase whose threads did these numbers of operations.
-pub(super) fn replayed(phase: &Phase, seed: u64, model: Model, operations: &[u64]) -> Model {
-    let start = Start::of(&model);
-    let threads = operations.len() as u32;
-    let mut lanes = model.lanes(threads);
-    for (thread, (lane, count)) in lanes.iter_mut().zip(operations).enumerate() {
-        let tape = Tape::new(phase, seed_of(phase, seed), &start, (thread, threads));
-        for position in 0..*count {
-            tape.next(position, lane, &start);
+/// Returns the model after a phase in whose windows threads did these numbers of operations;
+/// `seed` is the cell's.
+pub(super) fn replayed(phase: &Phase, seed: u64, mut model: Model, windows: &[Vec<u64>]) -> Model {
+    let phase = phase.one_window(model.live());
+    let threads = windows.first().map_or(1, Vec::len) as u32;
+    let mut course = Course::new(&phase, seed, threads, model.rows());
+    for operations in windows {
+        let start = Start::of(&model);
+        let mut lanes = model.lanes(threads);
+        for (thread, (lane, count)) in lanes.iter_mut().zip(operations).enumerate() {
+            let tape = Tape::new(&phase, &course, &start, thread);
+            for position in 0..*count {
+                tape.next(position, lane, &start);
+            }
         }
+        model = Model::of_lanes(&lanes.iter().collect::<Vec<_>>());
+        course.advance(operations);
     }
-    Model::of_lanes(&lanes.iter().collect::<Vec<_>>())
+    model
 }
 
 /// Returns the hash of a phase whose operations depend on how fast the engine is: that of all else
 /// that decides them.
-pub(super) fn hash_of_timed(spec: &Spec, phase: &Phase, (threads, seed): (u32, u64)) -> u64 {
-    let words = format!("{threads} {:?} {:?}", spec.records, spec.phases);
-    derive(seed_of(phase, seed), &words)
+pub(super) fn hash_of_timed(spec: &Spec, course: &Course) -> u64 {
+    let words = format!("{} {:?} {:?}", course.threads, spec.records, spec.phases);
+    derive(course.seed, &words)
 }
 
 /// One thread of a running phase.
@@ -219,14 +224,14 @@ pub(super) struct Client<'c> {
 
 impl<'c> Client<'c> {
     fn new(clients: &'c Clients<'c>, thread: usize) -> Self {
-        let of_thread = (thread, clients.threads);
-        let seed = mix(clients.seed, 0);
+        let course = clients.course;
+        let seed = mix(course.seed, 0);
         let rates = clients.phase.rates.clone();
-        let arrivals = rates.map(|rates| Arrivals::along(rates, thread, clients.threads, seed));
+        let arrivals = rates.map(|rates| Arrivals::along(rates, thread, course.threads, seed));
         Self {
             clients,
             thread,
-            tape: Tape::new(clients.phase, clients.seed, &clients.start, of_thread),
+            tape: Tape::new(clients.phase, course, &clients.start, thread),
             stopwatch: clients
                 .stopwatches
                 .get(thread)
@@ -249,7 +254,7 @@ impl<'c> Client<'c> {
         let phase = clients.phase;
         let (limit, limit_ns) = match phase.until {
             Until::Operations(count) => {
-                let share = share(count, clients.threads, self.thread);
+                let share = share(count, clients.course.threads, self.thread);
                 (share.end - share.start, u64::MAX)
             }
             // Other ends are those of phases of several windows, which have one of these each.

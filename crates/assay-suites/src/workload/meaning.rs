@@ -7,7 +7,7 @@ use std::fmt::{self, Write};
 use assay_core::random::mix;
 use assay_driver::Durability;
 
-use super::clients::seed_of;
+use super::course::Course;
 use super::model::{Model, Start};
 use super::sizes::Sizes;
 use super::spec::{Key, KeyType, Kind, Made, Phase, Spec, Task, Until};
@@ -193,7 +193,8 @@ fn computed(phase: &Phase, model: Model) -> (Model, Seen) {
     };
     let operations = of.unwrap_or(OPERATIONS).min(OPERATIONS);
     let mut lanes = model.lanes(1);
-    let tape = Tape::new(phase, seed_of(phase, 1), &start, (0, 1));
+    let course = Course::new(phase, 1, 1, start.rows);
+    let tape = Tape::new(phase, &course, &start, 0);
     let (mut counts, mut writes) = (HashMap::<u64, u64>::new(), 0);
     for position in 0..operations {
         let operation = tape.next(position, &mut lanes[0], &start);

@@ -11,6 +11,7 @@ mod caches;
 mod check;
 pub(crate) mod choice;
 mod clients;
+mod course;
 #[cfg(test)]
 mod distributions;
 pub mod file;
@@ -60,7 +61,7 @@ pub use options::{Options, Text};
 pub(crate) use published::text as text_of;
 pub use ready::Ready;
 use records::Records;
-use running::{Running, mix_round};
+use running::Running;
 use spec::{Kind, Phase, Spec, Until};
 
 /// The suite.
@@ -69,17 +70,16 @@ pub struct Workload;
 /// What a cell did, in its order.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Left {
-    rounds: Vec<Round>,
+    phases: Vec<Carried>,
 }
 
-/// What a cell did in a round of a phase.
+/// What a cell did in a phase.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Round {
+struct Carried {
     /// The place of the phase in the file.
     phase: usize,
-    round: usize,
-    /// The number of operations of each thread.
-    operations: Vec<u64>,
+    /// The number of operations of each thread, by window.
+    windows: Vec<Vec<u64>>,
 }
 
 /// Returns the stores that a cell needs.
@@ -139,7 +139,7 @@ impl Suite for Workload {
         let session =
             Session::open(cell, driver, &needs(cell, spec, &records, driver), measurement)?;
         let model = Model::loaded(spec.records.count);
-        let left = Left { rounds: Vec::new() };
+        let left = Left { phases: Vec::new() };
         let mut running = Running {
             cell,
             spec,
@@ -165,13 +165,12 @@ impl Suite for Workload {
         let spec = spec_of(options)?;
         let records = Records::new(spec, cell.seed);
         let mut model = Model::loaded(spec.records.count);
-        for Round { phase, round, operations } in &left.rounds {
+        for Carried { phase, windows } in &left.phases {
             let phase = spec
                 .phases
                 .get(*phase)
                 .ok_or_else(|| Error::new(ErrorKind::Engine, "the cell has no such phase"))?;
-            let phase = phase.one_window(model.live());
-            model = replayed(&phase, mix_round(cell.seed, *round), model, operations);
+            model = replayed(phase, cell.seed, model, windows);
         }
         let stores = Reopened::open(cell, driver, &needs(cell, spec, &records, driver))?;
         let compared = stores.look(&|connections: Connections<'_, '_>| {

@@ -38,6 +38,7 @@ type Content = BTreeMap<Vec<u8>, Versions>;
 pub struct Liar {
     lie: Lie,
     refuses: bool,
+    grows: bool,
     most_payload_bytes: Option<u64>,
     key_kinds: &'static [KeyKind],
     /// The records of closed stores, by directory.
@@ -66,6 +67,7 @@ impl Liar {
         Self {
             lie,
             refuses: false,
+            grows: false,
             most_payload_bytes: None,
             key_kinds,
             disk: Arc::default(),
@@ -82,6 +84,11 @@ impl Liar {
     /// at its commit.
     pub fn refusing(self) -> Self {
         Self { refuses: true, ..self }
+    }
+
+    /// Returns the engine as one whose file is a half larger after each phase or window.
+    pub fn growing(self) -> Self {
+        Self { grows: true, ..self }
     }
 
     /// Returns the engine as one without upsert, and with another rule for inserts and deletes.
@@ -120,6 +127,7 @@ impl Driver for Liar {
         Ok(Box::new(LiarStore {
             lie: self.lie,
             refuses: self.refuses,
+            grows: self.grows,
             transactions: AtomicU64::new(0),
             replaces: self.profile.insert_rule == InsertRule::Replaces,
             is_silent: self.profile.delete_rule == DeleteRule::Silent,
@@ -135,6 +143,7 @@ impl Driver for Liar {
 struct LiarStore {
     lie: Lie,
     refuses: bool,
+    grows: bool,
     transactions: AtomicU64,
     replaces: bool,
     is_silent: bool,
@@ -155,6 +164,11 @@ impl Store for LiarStore {
     }
 
     fn connect(&self, work: &mut Work<'_>) -> Result<()> {
+        if self.grows {
+            let file = self.dir.join("file");
+            let size = std::fs::metadata(&file).map_or(4_096, |file| file.len());
+            std::fs::write(file, vec![1; (size + size / 2) as usize]).expect("a file");
+        }
         let order = KeyOrder::new(&self.schema);
         work(&mut LiarConnection { store: self, order, undo: Vec::new(), nth: None })
     }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use assay_core::ageing::STEADY_WINDOWS;
 use assay_driver::Storage;
 use assay_suites::options::count as records;
 use assay_suites::{crossbench, nudb, workload};
@@ -128,10 +129,10 @@ pub(crate) struct AgeArgs {
     #[arg(long, value_name = "COUNT", value_parser = records::between::<u64>(1, 1_000_000_000))]
     pub records: Option<u64>,
     /// Seconds of a window; the last five are compared [default: 10]
-    #[arg(long, value_name = "SECONDS", value_parser = records::between::<u64>(1, 86_400))]
+    #[arg(long, value_name = "SECONDS", value_parser = records::between::<u64>(1, 17_280))]
     pub window: Option<u64>,
-    /// Seconds after which "not steady" is the result [default: 600]
-    #[arg(long, value_name = "SECONDS", value_parser = records::between::<u64>(1, 86_400))]
+    /// Seconds after which "not steady" is the result, five windows at least [default: 600]
+    #[arg(long, value_name = "SECONDS", value_parser = records::between::<u64>(5, 86_400))]
     pub limit: Option<u64>,
     #[command(flatten)]
     pub measure: Measure,
@@ -140,9 +141,11 @@ pub(crate) struct AgeArgs {
 impl AgeArgs {
     /// Returns the workload that these options mean.
     pub(crate) fn as_workload(&self) -> Outcome<RunSuite> {
-        let (window, limit) = (self.window.unwrap_or(WINDOW_S), self.limit.unwrap_or(LIMIT_S));
-        if limit < window {
-            let why = format!("--limit {limit} is less than a window of {window} s; raise it");
+        let window = self.window.unwrap_or(WINDOW_S);
+        let least = window * STEADY_WINDOWS as u64;
+        let limit = self.limit.unwrap_or(LIMIT_S.max(least));
+        if limit < least {
+            let why = format!("--limit {limit} is less than five windows of {window} s; raise it");
             return Err(Failure::Usage(why));
         }
         let options = workload::Options::ageing(self.records, window, limit)?;

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use assay_core::ageing::STEADY_WINDOWS;
 use assay_core::latency::Rates;
 use toml::Spanned;
 
@@ -60,7 +61,7 @@ impl Reader<'_> {
         let scans = mix[Kind::Scan as usize] > 0.0;
         let scanned = match &table.scan {
             Some(scan) if scans => {
-                self.sizes(&scan.get_ref().rows, scan.span(), "rows", (1, MOST_SCANNED))?
+                self.sizes(&scan.get_ref().rows, scan.span(), "rows", 1..=MOST_SCANNED)?
             }
             Some(scan) => return Err(self.fault(scan.span(), "the mix has no scan; leave it out")),
             None if scans => {
@@ -181,13 +182,24 @@ impl Reader<'_> {
         if let Some(seconds) = &table.seconds {
             return Ok(Until::Seconds(self.between(seconds, "seconds", 1, MOST_SECONDS)?));
         }
+        let all = STEADY_WINDOWS as u64;
         let window = match &table.window {
-            Some(window) => self.between(window, "window", 1, MOST_SECONDS)?,
+            Some(window) => self.between(window, "window", 1, MOST_SECONDS / all)?,
             None => WINDOW,
         };
         let limit = match &table.limit {
-            Some(limit) => self.between(limit, "limit", window, MOST_SECONDS)?,
-            None => LIMIT.max(window),
+            None => LIMIT.max(all * window),
+            Some(limit) if (all * window..=MOST_SECONDS).contains(&limit.get_ref().0) => {
+                limit.get_ref().0
+            }
+            Some(limit) => {
+                let what = format!(
+                    "limit must be between {} and {MOST_SECONDS}: {all} windows of {window} s \
+                     or more",
+                    all * window
+                );
+                return Err(self.fault(limit.span(), what));
+            }
         };
         Ok(Until::Steady { window, limit })
     }
