@@ -7,6 +7,7 @@ use assay_core::plan::Cell;
 use assay_core::run_file::{CellResult, RunFile};
 use assay_driver::error::{Error, Result};
 
+mod batch;
 pub mod crash;
 pub mod crossbench;
 mod fullest;

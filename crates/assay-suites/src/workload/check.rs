@@ -7,13 +7,14 @@ use assay_driver::error::{Error, ErrorKind, Result};
 use assay_driver::{Connection, KeyKind, Outcome, Scan};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::batch::{Batch, Scanned};
+use super::batch::Batch;
 use super::clients::{Client, read};
 use super::history::{Moment, Possible};
 use super::model::{Model, State};
 use super::records::Records;
 use super::spec::Kind;
 use super::tape::Operation;
+use crate::batch::Scanned;
 
 /// The records between two calls for progress, while all of them are looked at.
 const TOLD_EVERY: u64 = 4096;

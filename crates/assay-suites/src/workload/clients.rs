@@ -10,17 +10,19 @@ use std::time::{Duration, Instant};
 use assay_core::crew::{Pace, Taken, share};
 use assay_core::latency::{Arrivals, Stopwatch};
 use assay_core::random::{derive, mix};
+use assay_core::tape::Records as _;
 use assay_core::timing::Timed;
 use assay_driver::error::Result;
-use assay_driver::{Connection, DeleteRule, Profile};
+use assay_driver::{Connection, DeleteRule, InsertRule, Profile};
 
-use super::batch::{Batch, Manner};
+use super::batch::Batch;
 use super::course::Course;
 use super::history::{Log, Write};
 use super::model::{Lane, Model, Start, State};
 use super::records::Records;
 use super::spec::{Kind, Phase, Spec, Until};
 use super::tape::Tape;
+use crate::batch::Manner;
 use crate::session::{Session, as_ns};
 
 /// The most operations of a batch, and the bytes of values from which on it is full.
@@ -63,6 +65,7 @@ pub(super) struct Clients<'c> {
     /// True if results are compared.
     check: bool,
     pub(super) deletes_are_silent: bool,
+    insert_rule: InsertRule,
     inserts_replace: bool,
     /// The time on the phase's clock, of the thread whose batches took longest.
     clock_ns: AtomicU64,
@@ -138,6 +141,7 @@ impl<'c> Clients<'c> {
             logs,
             check: profile.keeps_data,
             deletes_are_silent: profile.delete_rule == DeleteRule::Silent,
+            insert_rule: profile.insert_rule,
             inserts_replace,
             clock_ns: AtomicU64::new(resumed.clock_ns),
             start_ns: resumed.clock_ns,
@@ -263,15 +267,19 @@ impl<'c> Client<'c> {
             }
             Until::Half { .. } => (0, u64::MAX),
         };
-        let together = phase.together as usize;
-        let mut batch = Batch::new(clients.records);
+        let mut batch = Batch::new(clients.records.schema());
+        let mut manner = Manner {
+            together: phase.together as usize,
+            insert_rule: clients.insert_rule,
+            inserts_replace: clients.inserts_replace,
+            base: Duration::ZERO,
+        };
         let mut conflicts = 0;
         while self.timed.operations < limit && !clients.is_over.load(Ordering::SeqCst) {
             self.prepare(&mut batch, limit, pace.is_shared());
-            let base = Duration::from_nanos(clients.clock_ns.load(Ordering::SeqCst));
-            let manner = Manner { together, inserts_replace: clients.inserts_replace, base };
-            pace.span(|| batch.perform(clients.records, connection, manner))?;
-            self.take_times(&batch, base, limit_ns);
+            manner.base = Duration::from_nanos(clients.clock_ns.load(Ordering::SeqCst));
+            pace.span(|| batch.perform(clients.records, connection, &mut manner))?;
+            self.take_times(&batch, &manner, limit_ns);
             conflicts += batch.conflicts;
             // Whoever compares sees the writes of all threads, and no thread goes on before all
             // have compared.
@@ -324,25 +332,20 @@ impl<'c> Client<'c> {
 
     /// Takes the latencies of a batch, moves the phase's clock on, and decides how long the next
     /// batch is.
-    fn take_times(&mut self, batch: &Batch, base: Duration, limit_ns: u64) {
+    fn take_times(&mut self, batch: &Batch, manner: &Manner, limit_ns: u64) {
         let clients = self.clients;
-        let together = clients.phase.together as usize;
-        for (at, (operation, end)) in batch.operations.iter().zip(&batch.ends).enumerate() {
-            let ended = base + end.duration_since(batch.started);
-            let latency = match batch.dues.get(at) {
-                Some(due) => ended.saturating_sub(*due),
-                None => end.duration_since(batch.began(at, together)),
-            };
-            self.stopwatch.note(operation.kind as usize, ended, latency);
+        for (at, operation) in batch.operations.iter().enumerate() {
+            let times = batch.times(at, manner);
+            self.stopwatch.note(operation.kind as usize, times.ended, times.latency);
         }
-        for (commit, last) in batch.commits.iter().zip(batch.ends.chunks(together)) {
+        for (commit, last) in batch.commits.iter().zip(batch.ends.chunks(manner.together)) {
             let Some(last) = last.last() else { continue };
-            let ended = base + commit.duration_since(batch.started);
+            let ended = manner.base + commit.duration_since(batch.started);
             self.stopwatch.note(Kind::ALL.len(), ended, commit.duration_since(*last));
         }
-        let last = batch.commits.last().or(batch.ends.last());
-        let took = last.map_or(Duration::ZERO, |last| last.duration_since(batch.started));
-        let now_ns = as_ns(base + took);
+        let now = batch.ended(manner);
+        let took = now - manner.base;
+        let now_ns = as_ns(now);
         clients.clock_ns.fetch_max(now_ns, Ordering::SeqCst);
         if now_ns >= limit_ns {
             clients.is_over.store(true, Ordering::SeqCst);
