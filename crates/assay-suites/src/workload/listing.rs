@@ -43,7 +43,7 @@ pub fn listed(
     let mut model = Model::loaded(spec.records.count);
     let mut left = operations.unwrap_or(u64::MAX);
     let mut start_ns = 0.0;
-    let mut phases = spec.phases.iter().filter(|phase| phase.any(|_| true)).peekable();
+    let mut phases = spec.phases.iter().filter(|phase| phase.is_listed()).peekable();
     while let Some(phase) = phases.next() {
         let is_last = phases.peek().is_none();
         let count = match operations {

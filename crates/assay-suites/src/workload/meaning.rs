@@ -63,6 +63,12 @@ pub fn text(spec: &Spec) -> Result<String, fmt::Error> {
             writeln!(out, "\n{}: closes the store and opens it again", phase.name)?;
             continue;
         }
+        if phase.task == Task::Recover {
+            let name = &phase.name;
+            let what = "in which the process is killed; another one opens the store";
+            writeln!(out, "\n{name}: updates records for {end}, {what}")?;
+            continue;
+        }
         let phase = &phase.one_window(model.live());
         let threads: Vec<_> = phase.threads.iter().map(ToString::to_string).collect();
         writeln!(out, "\n{}: {end}, threads {}", phase.name, threads.join(", "))?;

@@ -19,9 +19,10 @@ use super::model::Model;
 use super::offer::{Offer, offer, refusal};
 use super::records::Records;
 use super::spec::{Kind, Phase, Spec, Task, Until};
-use super::{Carried, Left};
+use super::{Carried, Left, recover};
 use crate::phases::{LOAD, Loading, NthRound, kept, load_as, telling};
 use crate::session::{Progress, Report, Session, as_ns};
+use crate::suite::Farewell;
 
 /// The bytes of the records of a transaction of the load, about, and the most records of one.
 const LOAD_BYTES: u64 = 4 << 20;
@@ -67,13 +68,31 @@ impl Running<'_, '_> {
         Ok(())
     }
 
+    /// Carries the phases from one on out, and closes the store.
+    pub(super) fn phases_from(
+        mut self,
+        first: usize,
+        threads: u32,
+        report: &mut Report<'_>,
+        farewell: &mut Farewell<'_>,
+    ) -> Result<Option<Left>> {
+        let rounds = self.spec.phases.len();
+        for (round, phase) in (1..).zip(&self.spec.phases).skip(first) {
+            let threads = phase.threads_in(threads);
+            self.phase(phase, threads, NthRound { round, rounds }, report, farewell)?;
+        }
+        let Running { session, left, .. } = self;
+        Ok(session.close()?.then_some(left))
+    }
+
     /// Carries a phase out, unless the engine cannot.
-    pub(super) fn phase(
+    fn phase(
         &mut self,
         phase: &Phase,
         threads: u32,
         nth: NthRound,
         report: &mut Report<'_>,
+        farewell: &mut Farewell<'_>,
     ) -> Result<()> {
         self.session.cool()?;
         let inserts_replace = match self.offered(phase, threads)? {
@@ -85,6 +104,7 @@ impl Running<'_, '_> {
         };
         let (measured, latencies) = match phase.task {
             Task::Reopen => self.reopen(phase)?,
+            Task::Recover => return self.write_until_killed(phase, nth, report, farewell),
             Task::Operations | Task::DeleteHalf => {
                 self.operations(phase, threads, inserts_replace, nth, report)?
             }
@@ -126,8 +146,14 @@ impl Running<'_, '_> {
         if let Some(why) = refusal(self.driver, phase, self.cell.key_kind, threads) {
             return Ok(Offer::Cannot(why.into()));
         }
-        if phase.task == Task::Reopen && !self.session.outlives_closing() {
+        let reopens = matches!(phase.task, Task::Reopen | Task::Recover);
+        if reopens && !self.session.outlives_closing() {
             return Ok(Offer::Cannot("its data does not outlive closing".into()));
+        }
+        let level = self.cell.durability;
+        let why = recover::refusal(self.promise(), level);
+        if let Some(why) = why.filter(|_| phase.task == Task::Recover) {
+            return Ok(Offer::Cannot(why));
         }
         let mut offered = None;
         self.session.connected(&mut |connection| {
@@ -160,7 +186,11 @@ impl Running<'_, '_> {
         let mut hash = None;
         let mut resumed = Resumed::default();
         let mut course = Course::new(&one, self.cell.seed, threads, self.model.rows());
-        self.left.phases.push(Carried { phase: nth.round - 1, windows: Vec::new() });
+        self.left.phases.push(Carried {
+            phase: nth.round - 1,
+            windows: Vec::new(),
+            put_back: Vec::new(),
+        });
         loop {
             let written = self.written();
             let model = std::mem::take(&mut self.model);
@@ -277,12 +307,12 @@ impl Running<'_, '_> {
     }
 
     /// Returns the bytes written so far, if the store is on a device.
-    fn written(&self) -> Option<u64> {
+    pub(super) fn written(&self) -> Option<u64> {
         written_bytes().filter(|_| self.cell.storage == Storage::Disk)
     }
 
     /// Returns the window that ends now; none for an engine that keeps nothing.
-    fn window(
+    pub(super) fn window(
         &self,
         written_before: Option<u64>,
         done: Option<(u64, Taken)>,
@@ -310,7 +340,7 @@ enum Latencies {
 }
 
 /// Returns the latency of something that was done once.
-fn once(operation: &str, time: Duration) -> Latency {
+pub(super) fn once(operation: &str, time: Duration) -> Latency {
     let ns = as_ns(time);
     Latency {
         operation: operation.into(),

@@ -117,6 +117,8 @@ pub enum Task {
     Operations,
     /// Closes the store and opens it again.
     Reopen,
+    /// Writes until the process is killed, and opens the store by another one.
+    Recover,
     /// Deletes half of the records, at random.
     DeleteHalf,
 }
@@ -250,6 +252,11 @@ impl Phase {
             other => other,
         };
         Self { until, ..self.clone() }
+    }
+
+    /// Returns true if it has operations that a trace can have.
+    pub(super) fn is_listed(&self) -> bool {
+        self.task != Task::Recover && self.any(|_| true)
     }
 
     /// Returns true if its end depends on the clock.

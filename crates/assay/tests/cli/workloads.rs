@@ -88,6 +88,11 @@ fn what_is_wrong_with_a_file_is_said_with_its_place() {
             "line 12, column 9: limit must be between 100 and 86400: 5 windows of 20 s",
         ),
         ("operations = 600", "do = \"reopen\"", "line 11, column 7: a phase with do has no oper"),
+        (
+            "operations = 600",
+            "do = \"recover\"\nlimit = 3",
+            "line 12, column 7: a phase with do has no oper",
+        ),
         ("operations = 600", "do = \"close\"", "line 10, column 6: unknown variant `close`, expec"),
         ("mix = { update = 1, read = 1 }", "", "line 17, column 1: the phase has no mix; add mix"),
         ("operations = 600", "operations = 0", "line 10, column 14: operations must be between 1"),
@@ -181,6 +186,44 @@ fn a_store_ages_until_it_is_steady_or_the_time_is_over() {
     bench.refuses("age --window 20 --limit 99", 2, &[why]);
     bench.refuses("age --window 0", 2, &["--window", "between 1 and 17280"]);
     bench.refuses("age --records 0", 2, &["--records"]);
+}
+
+#[test]
+fn a_process_is_killed_while_it_writes_and_another_continues() {
+    let phases = "operations = 100\ntransaction = 10";
+    let kill = format!("do = \"recover\"\n[[phase]]\nname = \"then\"\n{phases}");
+    let text = ALL_KINDS.replace(phases, &kill);
+    assert_ne!(text, ALL_KINDS);
+    for (bad, said) in [
+        ("do = \"recover\"\nseconds = 0", "line 20, column 11: seconds must be between 1 and"),
+        ("do = \"recover\"\nlimit = 3", "line 20, column 9: a store is opened once"),
+        ("do = \"recover\"\nthreads = 2", "line 20, column 11: a store is opened once"),
+        ("do = \"recover\"\nmix = { read = 1 }", "line 20, column 7: a phase with do has no"),
+    ] {
+        let bench = bench_with("bad.toml", &text.replace("do = \"recover\"", bad));
+        bench.refuses("workload check bad.toml", 2, &[said]);
+    }
+    let bench = bench_with("kill.toml", &text);
+    let meaning = bench.succeeds("workload check kill.toml").stdout;
+    assert!(meaning.contains("together: updates records for 1 s, in which the process is killed"));
+    let line = "run workload kill.toml -e lode,sqlite,redb,btreemap -s m,r -t 1 --dir stores -y";
+    let ended = bench.succeeds(&format!("{line} --durability process -o run.json"));
+    for said in ["together open", "together first answer", "of which 0 are lost", "then/s"] {
+        assert!(ended.stdout.contains(said), "{said}: {}", ended.stdout);
+    }
+    bench.has_no_stores();
+    let run = bench.run_file("run.json");
+    let cells = run["cells"].as_array().expect("cells");
+    for cell in cells.iter().filter(|cell| cell["cell"]["storage"] == "ramdisk") {
+        let measurement = &cell["measurement"];
+        let phases = measurement["phases"].as_array().expect("phases");
+        let names: Vec<_> = phases.iter().filter_map(|phase| phase["name"].as_str()).collect();
+        assert_eq!(names, ["load", "serve", "more", "together", "then"], "{cell}");
+        assert!(measurement["reopened"].as_u64() > Some(300), "{cell}");
+    }
+    bench.succeeds("report run.json -o page.html");
+    let page = std::fs::read_to_string(bench.path().join("page.html")).expect("a page");
+    assert!(page.contains("together first answer"));
 }
 
 #[test]
