@@ -162,10 +162,7 @@ impl Records {
 
     /// Returns the bytes of a key.
     pub(super) fn key_bytes(&self) -> u64 {
-        match self.key.kind {
-            KeyType::U64 => 8,
-            KeyType::Text(size) | KeyType::Bytes(size) => size.into(),
-        }
+        self.key.kind.bytes()
     }
 
     /// Returns the bytes of key and value.

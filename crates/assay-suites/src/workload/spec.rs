@@ -74,6 +74,16 @@ pub enum KeyType {
     Bytes(u32),
 }
 
+impl KeyType {
+    /// Returns the bytes of a key.
+    pub(super) fn bytes(self) -> u64 {
+        match self {
+            Self::U64 => 8,
+            Self::Text(size) | Self::Bytes(size) => size.into(),
+        }
+    }
+}
+
 /// The way in which the number of a record becomes its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Made {

@@ -186,6 +186,11 @@ fn a_store_ages_until_it_is_steady_or_the_time_is_over() {
     bench.refuses("age --window 20 --limit 99", 2, &[why]);
     bench.refuses("age --window 0", 2, &["--window", "between 1 and 17280"]);
     bench.refuses("age --records 0", 2, &["--records"]);
+    bench.refuses("age --fill 4", 2, &["--fill", "must be a factor from 0.1x to 100x"]);
+    bench.refuses("age --fill 4x --records 9", 2, &["--fill", "cannot be used with '--records"]);
+    bench.refuses("age --fill 4x -s r", 2, &["--fill 4x: it is for stores on disk alone"]);
+    let why = ["--fill 100x: ", "records are more than 1000000000; take less, or a --cgroup"];
+    bench.refuses("age --fill 100x --cgroup 999g", 2, &why);
 }
 
 #[test]
@@ -214,7 +219,10 @@ fn a_process_is_killed_while_it_writes_and_another_continues() {
     bench.has_no_stores();
     let run = bench.run_file("run.json");
     let cells = run["cells"].as_array().expect("cells");
-    for cell in cells.iter().filter(|cell| cell["cell"]["storage"] == "ramdisk") {
+    let measured = |cell: &&serde_json::Value| cell["status"]["outcome"] == "measured";
+    let on_files: Vec<_> = cells.iter().filter(measured).collect();
+    let on_files = on_files.iter().filter(|cell| cell["cell"]["storage"] == "ramdisk");
+    for cell in on_files {
         let measurement = &cell["measurement"];
         let phases = measurement["phases"].as_array().expect("phases");
         let names: Vec<_> = phases.iter().filter_map(|phase| phase["name"].as_str()).collect();
