@@ -36,6 +36,23 @@ pub struct Resources {
     pub store_closed_bytes: Option<u64>,
 }
 
+impl Resources {
+    /// Returns the resources of two processes that measured a cell one after the other.
+    pub fn then(self, next: Self) -> Self {
+        Self {
+            peak_rss_bytes: self.peak_rss_bytes.max(next.peak_rss_bytes),
+            rss_before_open_bytes: self.rss_before_open_bytes.max(next.rss_before_open_bytes),
+            cpu_user_ns: self.cpu_user_ns + next.cpu_user_ns,
+            cpu_system_ns: self.cpu_system_ns + next.cpu_system_ns,
+            written_bytes: self.written_bytes.zip(next.written_bytes).map(|(a, b)| a + b),
+            open_ns: self.open_ns,
+            close_ns: next.close_ns,
+            store_peak_bytes: self.store_peak_bytes.max(next.store_peak_bytes),
+            store_closed_bytes: next.store_closed_bytes,
+        }
+    }
+}
+
 /// The other processes that do the work of the engine's open stores.
 static OTHERS: RwLock<Vec<Process>> = RwLock::new(Vec::new());
 

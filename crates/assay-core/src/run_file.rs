@@ -190,6 +190,17 @@ pub struct Measurement {
 }
 
 impl Measurement {
+    /// Returns the measurement of a cell that two processes measured one after the other.
+    pub fn then(mut self, next: Self) -> Self {
+        let news = next.notes.into_iter().filter(|note| !self.notes.contains(note));
+        let news: Vec<_> = news.collect();
+        self.notes.extend(news);
+        self.not_offered.extend(next.not_offered);
+        self.phases.extend(next.phases);
+        self.resources = self.resources.then(next.resources);
+        self
+    }
+
     /// Returns the phase with this name.
     pub fn phase(&self, name: &str) -> Option<&Phase> {
         self.phases.iter().find(|phase| phase.name == name)

@@ -7,6 +7,7 @@ use assay_core::plan::Cell;
 use assay_core::run_file::{CellResult, RunFile};
 use assay_driver::error::{Error, Result};
 
+mod batch;
 pub mod crash;
 pub mod crossbench;
 mod fullest;
@@ -28,7 +29,7 @@ pub mod ycsb;
 
 pub use options::plain;
 pub use session::{Progress, Report};
-pub use suite::{AnySuite, CALIBRATION_COUNT, StoreUse, Suite, Task};
+pub use suite::{AnySuite, CALIBRATION_COUNT, Farewell, StoreUse, Suite, Task};
 
 /// All suites.
 pub const ALL: [&dyn AnySuite; 9] = [

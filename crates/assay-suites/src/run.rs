@@ -1,5 +1,6 @@
 //! A cell from its start to its status, by the suite that it names.
 
+use std::cell::RefCell;
 use std::path::Path;
 
 use assay_core::environment::available_bytes;
@@ -12,6 +13,7 @@ use serde_json::Value;
 
 use crate::fullest::Fullest;
 use crate::session::{Progress, Report, account, dir_of};
+use crate::suite::Farewell;
 
 /// The report of a process that measured a cell.
 #[derive(Debug, Serialize, Deserialize)]
@@ -35,8 +37,35 @@ pub struct Looked {
     pub left: Option<Value>,
 }
 
-/// Measures a cell with the suite that it names.
-pub fn measure(cell: &Cell, driver: &dyn Driver, report: &mut Report<'_>) -> Measured {
+/// Measures a cell with the suite that it names. A process that is to be killed says so by
+/// `farewell`, and [`resume`] continues in another one.
+pub fn measure(
+    cell: &Cell,
+    driver: &dyn Driver,
+    report: &mut Report<'_>,
+    farewell: &mut Farewell<'_>,
+) -> Measured {
+    measure_on(cell, driver, None, report, farewell)
+}
+
+/// Continues to measure a cell, whose process was killed as it had asked for.
+pub fn resume(
+    cell: &Cell,
+    driver: &dyn Driver,
+    left: Value,
+    report: &mut Report<'_>,
+    farewell: &mut Farewell<'_>,
+) -> Measured {
+    measure_on(cell, driver, Some(left), report, farewell)
+}
+
+fn measure_on(
+    cell: &Cell,
+    driver: &dyn Driver,
+    killed: Option<Value>,
+    report: &mut Report<'_>,
+    farewell: &mut Farewell<'_>,
+) -> Measured {
     let mut measurement =
         Measurement { engine_name: driver.profile().name.into(), ..Measurement::default() };
     match driver.version() {
@@ -46,24 +75,40 @@ pub fn measure(cell: &Cell, driver: &dyn Driver, report: &mut Report<'_>) -> Mea
         }
     }
     let task = crate::task(cell);
-    let mut fullest = Fullest::of(dir_of(cell, driver.profile()));
+    let fullest = RefCell::new(Fullest::of(dir_of(cell, driver.profile())));
+    let at_fullest = |measurement: &mut Measurement| {
+        let resources = &mut measurement.resources;
+        resources.store_peak_bytes = fullest.borrow().or_more(resources.store_peak_bytes);
+    };
     let watched = &mut |progress: &Progress| {
-        fullest.look();
+        fullest.borrow_mut().look();
         report(progress);
     };
-    let result = task.and_then(|task| task.run(driver, &mut measurement, watched));
-    let resources = &mut measurement.resources;
-    resources.store_peak_bytes = fullest.or_more(resources.store_peak_bytes);
+    let farewell = &mut |mut measured: Measured, after| {
+        at_fullest(&mut measured.measurement);
+        farewell(measured, after);
+    };
+    let was_killed = killed.is_some();
+    let result =
+        task.and_then(|task| task.run(driver, killed, &mut measurement, watched, farewell));
+    at_fullest(&mut measurement);
     if result.is_err() {
         // The store is accounted for when it is closed, which did not happen.
-        account(resources);
+        account(&mut measurement.resources);
     }
     let (status, left) = match result {
         Ok(left) => (Status::Measured, left),
+        Err(error) if was_killed => {
+            let said = format!("{KILLED}: {error}");
+            (status_of(cell, &Error::new(error.kind(), said)), None)
+        }
         Err(error) => (status_of(cell, &error), None),
     };
     Measured { status, measurement, left }
 }
+
+/// The start of an error after a process was killed as it had asked for.
+const KILLED: &str = "after its process was killed";
 
 /// The start of an error about a store that another process opened.
 pub const REOPENED: &str = "after the store was closed and opened again";

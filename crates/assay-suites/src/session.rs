@@ -2,6 +2,7 @@
 //! account of used resources.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::time::{Duration, Instant};
 
 use assay_core::crew;
@@ -293,6 +294,33 @@ impl<'m> Session<'m> {
     /// Adds a note for the reader of the figures.
     pub(crate) fn note(&mut self, note: String) {
         self.measurement.notes.push(note);
+    }
+
+    /// Returns the measurement so far, for the process that continues with the store when this one
+    /// was killed, and the file in which to count acknowledged writes.
+    pub(crate) fn hand_over(&mut self) -> Result<(Measurement, File)> {
+        let cannot = |why: &dyn std::fmt::Display| Error::engine("count acknowledged writes", why);
+        let dir = self.dir.as_ref().ok_or_else(|| cannot(&"the store is in no directory"))?;
+        let counted = File::create(dir.acknowledged()).map_err(|e| cannot(&e))?;
+        self.marker.in_progress = false;
+        self.mark()?;
+        self.measure_space();
+        account(&mut self.measurement.resources);
+        Ok((self.measurement.clone(), counted))
+    }
+
+    /// Returns the number of writes that the killed process counted.
+    pub(crate) fn acknowledged(&self) -> Result<u64> {
+        let cannot = |why: &dyn std::fmt::Display| Error::engine("read acknowledged writes", why);
+        let dir = self.dir.as_ref().ok_or_else(|| cannot(&"the store is in no directory"))?;
+        let bytes = std::fs::read(dir.acknowledged()).map_err(|e| cannot(&e))?;
+        let count = bytes.first_chunk().ok_or_else(|| cannot(&"none was counted"))?;
+        Ok(u64::from_le_bytes(*count))
+    }
+
+    /// Returns the time that opening the stores took.
+    pub(crate) fn opened(&self) -> Duration {
+        Duration::from_nanos(self.measurement.resources.open_ns)
     }
 
     /// Writes the marker in its current state, if there is a directory.

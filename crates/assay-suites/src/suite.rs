@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::options::{self, Part, plain};
+use crate::run::Measured;
 use crate::session::Report;
 
 /// The most operations of a kind in the cells that show the instrument's own cost.
@@ -68,7 +69,13 @@ pub struct CellRun<'c, O> {
     pub measurement: &'c mut Measurement,
     /// The function that gets the progress.
     pub report: &'c mut Report<'c>,
+    /// The function by which the process asks to be killed.
+    pub farewell: &'c mut Farewell<'c>,
 }
+
+/// A function that hands over what was measured so far, and asks for this process to be killed
+/// after a time. Another process continues with the store that is left.
+pub type Farewell<'f> = dyn FnMut(Measured, Duration) + 'f;
 
 /// The workload of a published benchmark. The implementing type stands for the suite, and has no
 /// values.
@@ -121,6 +128,11 @@ pub trait Suite: Sync + 'static {
 
     /// Measures a cell. Returns the value that it left, if its store outlives its closing.
     fn run(run: CellRun<'_, Self::Options>) -> Result<Option<Self::Left>>;
+
+    /// Continues to measure a cell whose process was killed, as it had asked for.
+    fn resume(_: CellRun<'_, Self::Options>, _: Self::Left) -> Result<Option<Self::Left>> {
+        Err(Error::unsupported("phases after the process was killed"))
+    }
 
     /// Checks the store that a cell left. Returns the number of answers that were compared, and the
     /// value for one more process, if it has something to check.
@@ -286,12 +298,15 @@ pub trait Task {
     /// Returns the use that the cell makes of the store in its directory.
     fn store_use(&self) -> StoreUse;
 
-    /// Measures the cell. Returns the value that it left, if its store outlives its closing.
+    /// Measures the cell, or continues with what a killed process left. Returns the value that it
+    /// left, if its store outlives its closing.
     fn run(
         &self,
         driver: &dyn Driver,
+        killed: Option<Value>,
         measurement: &mut Measurement,
         report: &mut Report<'_>,
+        farewell: &mut Farewell<'_>,
     ) -> Result<Option<Value>>;
 
     /// Checks the store that the cell left. Returns the number of answers that were compared, and
@@ -328,21 +343,31 @@ impl<S: Suite> Task for TaskOf<'_, S> {
     fn run(
         &self,
         driver: &dyn Driver,
+        killed: Option<Value>,
         measurement: &mut Measurement,
         report: &mut Report<'_>,
+        farewell: &mut Farewell<'_>,
     ) -> Result<Option<Value>> {
         let cell = self.cell;
         let options = &self.options;
-        let left = S::run(CellRun { cell, options, driver, measurement, report })?;
+        let run = CellRun { cell, options, driver, measurement, report, farewell };
+        let left = match killed {
+            Some(left) => S::resume(run, left_by::<S>(left)?)?,
+            None => S::run(run)?,
+        };
         Ok(left.as_ref().map(plain))
     }
 
     fn look(&self, driver: &dyn Driver, left: Value) -> Result<(u64, Option<Value>)> {
-        let left = S::Left::deserialize(left)
-            .map_err(|why| Error::engine("read what the cell left", why))?;
+        let left = left_by::<S>(left)?;
         let cell = self.cell;
         let options = &self.options;
         let (compared, left) = S::look(CellLook { cell, options, driver }, left)?;
         Ok((compared, left.as_ref().map(plain)))
     }
+}
+
+/// Reads the value that a cell of a suite left.
+fn left_by<S: Suite>(left: Value) -> Result<S::Left> {
+    S::Left::deserialize(left).map_err(|why| Error::engine("read what the cell left", why))
 }

@@ -49,7 +49,7 @@ fn carry_out(command: Command) -> Outcome {
             Some(suite) => commands::run::run(&suite),
             None => commands::tour::tour(&args.tour),
         },
-        Command::Age(args) => commands::run::run(&args.as_workload()?),
+        Command::Age(args) => commands::age::age(&args),
         Command::Plan(args) => commands::plan::plan(&args),
         Command::Advise(args) => commands::advise::advise(&args),
         Command::Verify(args) => commands::verify::verify(&args),

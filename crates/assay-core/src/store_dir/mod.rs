@@ -13,6 +13,7 @@ use assay_driver::KeyKind;
 pub use marker::{Difference, Marker, Part};
 
 const MARKER: &str = "assay-store.json";
+const ACKNOWLEDGED: &str = "assay-acknowledged";
 
 /// The reason why a store's directory cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -94,7 +95,8 @@ impl StoreDir {
         let mut is_unfinished = true;
         for entry in entries {
             let name = entry.map_err(|e| self.io(e))?.file_name();
-            if name != "data" && name != MARKER && name != unfinished.as_str() {
+            let ours = ["data", MARKER, ACKNOWLEDGED, &unfinished];
+            if !ours.iter().any(|ours| name == *ours) {
                 return Err(foreign());
             }
             is_unfinished &= name == unfinished.as_str();
@@ -146,6 +148,12 @@ impl StoreDir {
             Some(difference) => Err(StoreDirError::Different { path, difference }),
             None => Ok(found),
         }
+    }
+
+    /// Returns the path of the file in which a process that is to be killed counts the writes that
+    /// were acknowledged.
+    pub fn acknowledged(&self) -> PathBuf {
+        self.path.join(ACKNOWLEDGED)
     }
 
     /// Drops the engine's files from the page cache. None of them may be open.

@@ -129,7 +129,7 @@ impl Suite for CrossBench {
     }
 
     fn run(run: CellRun<'_, Options>) -> Result<Option<Left>> {
-        let CellRun { cell, options, driver, measurement, report } = run;
+        let CellRun { cell, options, driver, measurement, report, .. } = run;
         let routes = Routes::new(options.keys, cell.seed);
         let schema = routes.schema().clone();
         let keep = options.filled().0 == Fill::Open;

@@ -88,7 +88,7 @@ impl Suite for Nudb {
     }
 
     fn run(run: CellRun<'_, Options>) -> Result<Option<Nothing>> {
-        let CellRun { cell, options, driver, measurement, report } = run;
+        let CellRun { cell, options, driver, measurement, report, .. } = run;
         let given = Self::parameters(options).into_keys();
         let is_ignored = |name: &String| driver.profile().parameter(name).is_none();
         let ignored: Vec<_> = given.filter(is_ignored).collect();

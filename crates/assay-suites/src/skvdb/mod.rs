@@ -169,7 +169,7 @@ impl Suite for Skvdb {
     }
 
     fn run(run: CellRun<'_, Options>) -> Result<Option<Nothing>> {
-        let CellRun { cell, options, driver, measurement, report } = run;
+        let CellRun { cell, options, driver, measurement, report, .. } = run;
         let schema = adapter::schema();
         let rules = Rules::of(driver);
         let needs = needs(cell, options, &schema);

@@ -146,7 +146,7 @@ impl Suite for TonboMicro {
     }
 
     fn run(run: CellRun<'_, Options>) -> Result<Option<Left>> {
-        let CellRun { cell, options, driver, measurement, report } = run;
+        let CellRun { cell, options, driver, measurement, report, .. } = run;
         let pairs = Pairs::of(cell);
         let needs = needs(options, &pairs);
         let transactions = driver.profile().transactions != Transactions::None;

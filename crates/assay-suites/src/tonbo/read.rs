@@ -240,7 +240,7 @@ fn read<R: Records + Sync>(
     records: &R,
     identity: String,
 ) -> Result<Option<Nothing>> {
-    let CellRun { cell, options, driver, measurement, report } = run;
+    let CellRun { cell, options, driver, measurement, report, .. } = run;
     let keep = options.keep && Session::is_there(cell, driver);
     let needs = Needs { keep, ..needs(cell, options, records, identity) };
     let check = driver.profile().keeps_data;

@@ -155,7 +155,7 @@ impl Suite for TonboWrite {
     }
 
     fn run(run: CellRun<'_, Options>) -> Result<Option<Left>> {
-        let CellRun { cell, options, driver, measurement, report } = run;
+        let CellRun { cell, options, driver, measurement, report, .. } = run;
         let customers = Customers::new(options.rows(), Numbering::Scattered, cell.seed);
         let needs = needs(cell, options, &customers);
         let transactions = driver.profile().transactions != Transactions::None;

@@ -1,13 +1,13 @@
 //! Comparing answers. Each is known in advance, since all operations on a key are done by one
 //! thread in the order of the trace.
 
-use std::ops::Bound;
+use std::ops::{Bound, Range};
 
 use assay_driver::error::{Error, ErrorKind, Result};
 use assay_driver::{Connection, KeyKind, Outcome, Scan};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::batch::{Batch, Scanned};
+use super::batch::Batch;
 use super::line::Act;
 use super::records::Records;
 use super::state::State;
@@ -74,7 +74,7 @@ impl<'c> Checker<'c> {
 
     /// Compares the results of a batch. Returns their number.
     pub(super) fn check(&mut self, batch: &Batch) -> Result<u64> {
-        let mut scanned = batch.scanned.as_slice();
+        let mut scanned = 0;
         for (at, operation) in batch.operations.iter().enumerate() {
             let outcome = batch.outcomes[at];
             let expected = self.expected(operation);
@@ -85,10 +85,10 @@ impl<'c> Checker<'c> {
             }
             match operation.act {
                 Act::Scan => {
-                    let count = scanned.iter().take_while(|found| found.at == at).count();
-                    let (found, later) = scanned.split_at(count);
-                    scanned = later;
-                    self.check_scan(operation, found)?;
+                    let own = batch.scanned[scanned..].iter().take_while(|found| found.at == at);
+                    let count = own.count();
+                    self.check_scan(batch, operation, scanned..scanned + count)?;
+                    scanned += count;
                 }
                 Act::Read | Act::ReadModifyWrite if outcome == Outcome::Done => {
                     let value = self.records.value_in(batch.answer(at));
@@ -132,14 +132,21 @@ impl<'c> Checker<'c> {
     }
 
     /// Compares what a scan found: the records that follow in the order of keys, each once.
-    fn check_scan(&mut self, operation: &Resolved, found: &[Scanned]) -> Result<()> {
+    fn check_scan(
+        &mut self,
+        batch: &Batch,
+        operation: &Resolved,
+        found: Range<usize>,
+    ) -> Result<()> {
         let Some(ordered) = &self.ordered else { return Ok(()) };
         let expected = ordered.from(operation.key).take(operation.size as usize);
         let expected: Vec<_> = expected.collect();
-        for (at, (key, state)) in expected.iter().enumerate() {
-            match found.get(at) {
-                Some(Scanned { key: Some(is), digest, .. }) if is == key => {
-                    if xxh3_64(self.value(*key, *state)) != *digest {
+        for (nth, (key, state)) in expected.iter().enumerate() {
+            let at = Some(found.start + nth).filter(|at| *at < found.end);
+            let is = at.and_then(|at| self.records.key_of(batch.scanned_key(at)));
+            match at {
+                Some(at) if is == Some(*key) => {
+                    if xxh3_64(self.value(*key, *state)) != batch.scanned[at].digest {
                         let version = state.version();
                         let what = format!("its value in a scan is not that of version {version}");
                         return Err(wrong(*key, &what));

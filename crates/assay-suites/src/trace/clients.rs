@@ -11,12 +11,13 @@ use assay_core::timing::Timed;
 use assay_driver::error::{Error, Result};
 use assay_driver::{Connection, DeleteRule, Profile, Transactions};
 
-use super::batch::{Batch, Manner};
+use super::batch::Batch;
 use super::check::{Checker, Ordered, spooled};
 use super::line::Act;
 use super::pace::Pace;
 use super::records::Records;
 use super::tape::{Merged, Part};
+use crate::batch::Manner;
 use crate::session::{Session, as_ns};
 
 /// The most operations of a batch; a round of several threads covers as many for each of them.
@@ -109,13 +110,13 @@ impl<'c> Clients<'c> {
         let mut merged = Merged::of(parts).map_err(of_files)?;
         let is_silent = self.profile.delete_rule == DeleteRule::Silent;
         let mut checker = Checker::new(self.records, is_silent, ordered);
-        let mut batch = Batch::new(self.records);
+        let mut batch = Batch::new(self.records.schema());
         let mut timed = Timed::default();
         let mut stopwatch = Stopwatch::new(Act::ALL.len(), None);
         let mut late = Duration::ZERO;
         let has_transactions = self.profile.transactions != Transactions::None;
         let mut manner = Manner {
-            together: self.together && has_transactions,
+            together: if self.together && has_transactions { usize::MAX } else { 1 },
             insert_rule: self.profile.insert_rule,
             inserts_replace: false,
             base: Duration::ZERO,
@@ -130,19 +131,12 @@ impl<'c> Clients<'c> {
             }
             manner.base = Duration::from_nanos(self.clock_ns.load(Ordering::SeqCst));
             turns.span(|| batch.perform(self.records, connection, &mut manner))?;
-            let base = manner.base;
             for (at, operation) in batch.operations.iter().enumerate() {
-                let ended = base + batch.ends[at].duration_since(batch.started);
-                let latency = match batch.dues.get(at) {
-                    Some(due) => ended.saturating_sub(*due),
-                    None => batch.ends[at].duration_since(batch.began(at)),
-                };
-                late = latency;
-                stopwatch.note(operation.act as usize, ended, latency);
+                let times = batch.times(at, &manner);
+                late = times.latency;
+                stopwatch.note(operation.act as usize, times.ended, times.latency);
             }
-            let last = batch.ends.last().copied().unwrap_or(batch.started);
-            let now = base + last.duration_since(batch.started);
-            self.clock_ns.fetch_max(as_ns(now), Ordering::SeqCst);
+            self.clock_ns.fetch_max(as_ns(batch.ended(&manner)), Ordering::SeqCst);
             timed.operations += batch.operations.len() as u64;
             if self.profile.keeps_data {
                 timed.checked += checker.check(&batch)?;

@@ -168,7 +168,7 @@ impl Suite for Trace {
     }
 
     fn run(run: CellRun<'_, Options>) -> Result<Option<Nothing>> {
-        let CellRun { cell, options, driver, measurement, report } = run;
+        let CellRun { cell, options, driver, measurement, report, .. } = run;
         let facts = facts_of(options)?;
         let threads = options.cell_threads();
         if let Some(why) = refusal(driver, facts, cell.key_kind, threads) {

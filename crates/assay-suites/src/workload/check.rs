@@ -7,13 +7,14 @@ use assay_driver::error::{Error, ErrorKind, Result};
 use assay_driver::{Connection, KeyKind, Outcome, Scan};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::batch::{Batch, Scanned};
+use super::batch::Batch;
 use super::clients::{Client, read};
 use super::history::{Moment, Possible};
 use super::model::{Model, State};
 use super::records::Records;
 use super::spec::Kind;
 use super::tape::Operation;
+use crate::batch::Scanned;
 
 /// The records between two calls for progress, while all of them are looked at.
 const TOLD_EVERY: u64 = 4096;
@@ -195,9 +196,7 @@ pub(super) fn first_answer(
     records: &Records,
     model: &Model,
 ) -> Result<()> {
-    let Some(row) = (0..model.rows()).find(|row| model.state(*row).is_there()) else {
-        return Ok(());
-    };
+    let Some(row) = model.first_live() else { return Ok(()) };
     let mut key = vec![0; records.schema().key_size()];
     let mut payload = vec![0; records.schema().payload_size()];
     records.write_key(row, &mut key);
@@ -208,6 +207,102 @@ pub(super) fn first_answer(
         }
         _ => Err(wrong(row, "is missing after the store was opened again")),
     }
+}
+
+/// Reads a record that is there unless a killed process lost it: it has no newer version than this
+/// state, and that one whole.
+pub(super) fn plausible_answer(
+    connection: &mut dyn Connection,
+    records: &Records,
+    row: u64,
+    newest: State,
+) -> Result<()> {
+    let mut key = vec![0; records.schema().key_size()];
+    let mut payload = vec![0; records.schema().payload_size()];
+    records.write_key(row, &mut key);
+    match connection.get(&key, &mut payload)? {
+        Outcome::Done => {
+            let value = records.value_in(&payload);
+            plausible_version(records, row, value, newest, &mut Vec::new()).map(drop)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Returns the version of a value that some write up to this state wrote.
+fn plausible_version(
+    records: &Records,
+    row: u64,
+    value: &[u8],
+    newest: State,
+    expected: &mut Vec<u8>,
+) -> Result<u32> {
+    let version = records.version_of(row, value).filter(|version| *version <= newest.version());
+    let version = version.ok_or_else(|| wrong(row, "its value is none that was written to it"))?;
+    let state = State::new(version, true);
+    check_value(records, row, value, Possible::only(state), expected)?;
+    Ok(version)
+}
+
+/// Returns the version that the store has of each record; none of one that is absent. Each is one
+/// that was written, up to the newest.
+pub(super) fn found_versions(
+    connection: &mut dyn Connection,
+    records: &Records,
+    newest: &Model,
+    key_kind: KeyKind,
+) -> Result<Vec<Option<u32>>> {
+    let mut found = vec![None; newest.rows() as usize];
+    let (mut fault, mut last, mut expected) = (None, None, Vec::new());
+    let all = Bound::Unbounded;
+    let scan = Scan { lower: all, upper: all, columns: &[0, 1], limit: u64::MAX };
+    let mut note = |record: &[u8]| {
+        let (key, payload) = record.split_at(records.schema().key_size());
+        let row = records.row_of_key(key).filter(|row| *row < newest.rows());
+        let row = row.ok_or_else(|| wrong(0, "the store has a key that was never written"))?;
+        let rank = Some(records.rank(row));
+        if std::mem::replace(&mut last, rank) >= rank {
+            return Err(wrong(row, "a scan of all records found it twice or out of order"));
+        }
+        let value = records.value_in(payload);
+        let state = newest.state(row);
+        found[row as usize] = Some(plausible_version(records, row, value, state, &mut expected)?);
+        Ok(())
+    };
+    let scanned = match key_kind {
+        KeyKind::Tree => connection.scan(&scan, &mut |record| {
+            if fault.is_none() {
+                fault = note(record).err();
+            }
+        }),
+        KeyKind::Hash => Err(Error::unsupported("ordered scans")),
+    };
+    match (scanned, fault) {
+        (_, Some(fault)) => Err(fault),
+        (Err(error), _) if error.kind() == ErrorKind::Unsupported => {
+            get_versions(connection, records, newest)
+        }
+        (scanned, _) => scanned.map(|_| found),
+    }
+}
+
+fn get_versions(
+    connection: &mut dyn Connection,
+    records: &Records,
+    newest: &Model,
+) -> Result<Vec<Option<u32>>> {
+    let mut key = vec![0; records.schema().key_size()];
+    let mut payload = vec![0; records.schema().payload_size()];
+    let mut expected = Vec::new();
+    let version = |row| {
+        records.write_key(row, &mut key);
+        if connection.get(&key, &mut payload)? != Outcome::Done {
+            return Ok(None);
+        }
+        let value = records.value_in(&payload);
+        plausible_version(records, row, value, newest.state(row), &mut expected).map(Some)
+    };
+    (0..newest.rows()).map(version).collect()
 }
 
 /// Compares the whole store with the model. Returns the number of answers that were compared.

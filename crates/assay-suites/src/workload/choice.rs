@@ -41,30 +41,44 @@ const DRAWS: u64 = 64;
 pub(super) struct Chooser {
     choice: Choice,
     seed: u64,
-    /// The most places that are expected, over which often chosen ones are spread.
-    span: u64,
+    spans: Spans,
+    /// The order of the places of the first window by how often they are chosen.
     spread: Bijection,
     zipf: Option<Zipf>,
     /// The place from which a thread goes through all.
     start: u64,
 }
 
+/// The most places that are expected.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Spans {
+    /// In the first window of the phase, over which often chosen ones are spread.
+    pub(super) first: u64,
+    /// In this window: those that came since are chosen least.
+    pub(super) now: u64,
+}
+
+/// The seeds of a chooser.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seeds {
+    /// The phase's, by which all threads have the same often chosen places.
+    pub(super) phase: u64,
+    /// The thread's own, by which it draws.
+    pub(super) draws: u64,
+}
+
 impl Chooser {
-    /// Returns a chooser of one thread of several. All of them have the `phase`'s often chosen
-    /// places; draws are by the thread's own `seed`.
-    pub(super) fn new(
-        choice: Choice,
-        span: u64,
-        (phase, seed): (u64, u64),
-        (thread, threads): (usize, u32),
-    ) -> Self {
-        let span = span.max(1);
+    /// Returns a chooser of one thread, which goes through all places from `start` on if it takes
+    /// them in turn.
+    pub(super) fn new(choice: Choice, spans: Spans, seeds: Seeds, start: u64) -> Self {
+        let first = spans.first.max(1);
+        let spans = Spans { first, now: spans.now.max(first) };
         let zipf = match choice {
-            Choice::Zipfian(exponent) => Some(Zipf::new(span, exponent)),
+            Choice::Zipfian(exponent) => Some(Zipf::new(spans.now, exponent)),
             _ => None,
         };
-        let start = (u128::from(span) * thread as u128 / u128::from(threads)) as u64;
-        Self { choice, seed, span, spread: Bijection::new(mix(phase, 1), span), zipf, start }
+        let spread = Bijection::new(mix(seeds.phase, 1), first);
+        Self { choice, seed: seeds.draws, spans, spread, zipf, start }
     }
 
     /// Returns a place from `first..count` for the operation at a position; none if there is none.
@@ -97,10 +111,11 @@ impl Chooser {
 
     /// Returns a place of those that are expected, some of which are chosen often.
     fn spread_place(&self, bits: u64) -> u64 {
+        let span = self.spans.now;
         let rank = match (self.choice, &self.zipf) {
             (Choice::Hotspot { keys, operations }, _) => {
-                let hot = ((self.span as f64 * keys) as u64).clamp(1, self.span);
-                let cold = self.span - hot;
+                let hot = ((span as f64 * keys) as u64).clamp(1, span);
+                let cold = span - hot;
                 if open_uniform(bits) < operations || cold == 0 {
                     draw(bits, 1, hot)
                 } else {
@@ -108,8 +123,8 @@ impl Chooser {
                 }
             }
             (_, Some(zipf)) => zipf.number(bits),
-            _ => bits % self.span,
+            _ => bits % span,
         };
-        self.spread.at(rank)
+        if rank < self.spans.first { self.spread.at(rank) } else { rank }
     }
 }

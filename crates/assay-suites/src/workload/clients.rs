@@ -10,16 +10,19 @@ use std::time::{Duration, Instant};
 use assay_core::crew::{Pace, Taken, share};
 use assay_core::latency::{Arrivals, Stopwatch};
 use assay_core::random::{derive, mix};
+use assay_core::tape::Records as _;
 use assay_core::timing::Timed;
 use assay_driver::error::Result;
-use assay_driver::{Connection, DeleteRule, Profile};
+use assay_driver::{Connection, DeleteRule, InsertRule, Profile};
 
-use super::batch::{Batch, Manner};
+use super::batch::Batch;
+use super::course::Course;
 use super::history::{Log, Write};
 use super::model::{Lane, Model, Start, State};
 use super::records::Records;
 use super::spec::{Kind, Phase, Spec, Until};
 use super::tape::Tape;
+use crate::batch::Manner;
 use crate::session::{Session, as_ns};
 
 /// The most operations of a batch, and the bytes of values from which on it is full.
@@ -51,23 +54,18 @@ fn timed() -> impl Iterator<Item = &'static str> {
     Kind::ALL.iter().map(|kind| kind.name()).chain([COMMIT])
 }
 
-/// Returns the seed of a phase.
-pub(super) fn seed_of(phase: &Phase, seed: u64) -> u64 {
-    derive(derive(seed, "phase"), &phase.name)
-}
-
 /// What all threads of a phase share.
 pub(super) struct Clients<'c> {
     pub(super) records: &'c Records,
     phase: &'c Phase,
-    threads: u32,
-    seed: u64,
+    course: &'c Course,
     start: Start,
     pub(super) lanes: Vec<RwLock<Lane>>,
     pub(super) logs: Vec<RwLock<Log>>,
     /// True if results are compared.
     check: bool,
     pub(super) deletes_are_silent: bool,
+    insert_rule: InsertRule,
     inserts_replace: bool,
     /// The time on the phase's clock, of the thread whose batches took longest.
     clock_ns: AtomicU64,
@@ -125,24 +123,25 @@ impl<'c> Clients<'c> {
     pub(super) fn new(
         records: &'c Records,
         phase: &'c Phase,
-        (threads, seed): (u32, u64),
+        course: &'c Course,
         model: Model,
         profile: &Profile,
         inserts_replace: bool,
         resumed: Resumed,
     ) -> Self {
         let start = Start::of(&model);
+        let threads = course.threads;
         let logs = (0..threads).map(|_| RwLock::default()).collect();
         Self {
             records,
             phase,
-            threads,
-            seed: seed_of(phase, seed),
+            course,
             start,
             lanes: model.lanes(threads).into_iter().map(RwLock::new).collect(),
             logs,
             check: profile.keeps_data,
             deletes_are_silent: profile.delete_rule == DeleteRule::Silent,
+            insert_rule: profile.insert_rule,
             inserts_replace,
             clock_ns: AtomicU64::new(resumed.clock_ns),
             start_ns: resumed.clock_ns,
@@ -154,10 +153,13 @@ impl<'c> Clients<'c> {
 
     /// Carries the phase out.
     pub(super) fn run(self, session: &Session<'_>, progress: &mut dyn FnMut(u64)) -> Result<Done> {
-        let crew =
-            session.crew(self.threads, progress, &|thread, pace, connections, progress| {
+        let crew = session.crew(
+            self.course.threads,
+            progress,
+            &|thread, pace, connections, progress| {
                 Client::new(&self, thread).run(pace, &mut *connections[0], progress)
-            })?;
+            },
+        )?;
         let conflicts = crew.iter().map(|ran| ran.conflicts).sum();
         let changed_bytes = crew.iter().map(|ran| ran.changed_bytes).sum();
         let clock_ns = self.clock_ns.load(Ordering::SeqCst);
@@ -181,25 +183,32 @@ impl<'c> Clients<'c> {
     }
 }
 
-/// Returns the model after a phase whose threads did these numbers of operations.
-pub(super) fn replayed(phase: &Phase, seed: u64, model: Model, operations: &[u64]) -> Model {
-    let start = Start::of(&model);
-    let threads = operations.len() as u32;
-    let mut lanes = model.lanes(threads);
-    for (thread, (lane, count)) in lanes.iter_mut().zip(operations).enumerate() {
-        let tape = Tape::new(phase, seed_of(phase, seed), &start, (thread, threads));
-        for position in 0..*count {
-            tape.next(position, lane, &start);
+/// Returns the model after a phase in whose windows threads did these numbers of operations;
+/// `seed` is the cell's.
+pub(super) fn replayed(phase: &Phase, seed: u64, mut model: Model, windows: &[Vec<u64>]) -> Model {
+    let phase = phase.one_window(model.live());
+    let threads = windows.first().map_or(1, Vec::len) as u32;
+    let mut course = Course::new(&phase, seed, threads, model.rows());
+    for operations in windows {
+        let start = Start::of(&model);
+        let mut lanes = model.lanes(threads);
+        for (thread, (lane, count)) in lanes.iter_mut().zip(operations).enumerate() {
+            let tape = Tape::new(&phase, &course, &start, thread);
+            for position in 0..*count {
+                tape.next(position, lane, &start);
+            }
         }
+        model = Model::of_lanes(&lanes.iter().collect::<Vec<_>>());
+        course.advance(operations);
     }
-    Model::of_lanes(&lanes.iter().collect::<Vec<_>>())
+    model
 }
 
 /// Returns the hash of a phase whose operations depend on how fast the engine is: that of all else
 /// that decides them.
-pub(super) fn hash_of_timed(spec: &Spec, phase: &Phase, (threads, seed): (u32, u64)) -> u64 {
-    let words = format!("{threads} {:?} {:?}", spec.records, spec.phases);
-    derive(seed_of(phase, seed), &words)
+pub(super) fn hash_of_timed(spec: &Spec, course: &Course) -> u64 {
+    let words = format!("{} {:?} {:?}", course.threads, spec.records, spec.phases);
+    derive(course.seed, &words)
 }
 
 /// One thread of a running phase.
@@ -219,14 +228,14 @@ pub(super) struct Client<'c> {
 
 impl<'c> Client<'c> {
     fn new(clients: &'c Clients<'c>, thread: usize) -> Self {
-        let of_thread = (thread, clients.threads);
-        let seed = mix(clients.seed, 0);
+        let course = clients.course;
+        let seed = mix(course.seed, 0);
         let rates = clients.phase.rates.clone();
-        let arrivals = rates.map(|rates| Arrivals::along(rates, thread, clients.threads, seed));
+        let arrivals = rates.map(|rates| Arrivals::along(rates, thread, course.threads, seed));
         Self {
             clients,
             thread,
-            tape: Tape::new(clients.phase, clients.seed, &clients.start, of_thread),
+            tape: Tape::new(clients.phase, course, &clients.start, thread),
             stopwatch: clients
                 .stopwatches
                 .get(thread)
@@ -249,7 +258,7 @@ impl<'c> Client<'c> {
         let phase = clients.phase;
         let (limit, limit_ns) = match phase.until {
             Until::Operations(count) => {
-                let share = share(count, clients.threads, self.thread);
+                let share = share(count, clients.course.threads, self.thread);
                 (share.end - share.start, u64::MAX)
             }
             // Other ends are those of phases of several windows, which have one of these each.
@@ -258,15 +267,19 @@ impl<'c> Client<'c> {
             }
             Until::Half { .. } => (0, u64::MAX),
         };
-        let together = phase.together as usize;
-        let mut batch = Batch::new(clients.records);
+        let mut batch = Batch::new(clients.records.schema());
+        let mut manner = Manner {
+            together: phase.together as usize,
+            insert_rule: clients.insert_rule,
+            inserts_replace: clients.inserts_replace,
+            base: Duration::ZERO,
+        };
         let mut conflicts = 0;
         while self.timed.operations < limit && !clients.is_over.load(Ordering::SeqCst) {
             self.prepare(&mut batch, limit, pace.is_shared());
-            let base = Duration::from_nanos(clients.clock_ns.load(Ordering::SeqCst));
-            let manner = Manner { together, inserts_replace: clients.inserts_replace, base };
-            pace.span(|| batch.perform(clients.records, connection, manner))?;
-            self.take_times(&batch, base, limit_ns);
+            manner.base = Duration::from_nanos(clients.clock_ns.load(Ordering::SeqCst));
+            pace.span(|| batch.perform(clients.records, connection, &mut manner))?;
+            self.take_times(&batch, &manner, limit_ns);
             conflicts += batch.conflicts;
             // Whoever compares sees the writes of all threads, and no thread goes on before all
             // have compared.
@@ -319,25 +332,20 @@ impl<'c> Client<'c> {
 
     /// Takes the latencies of a batch, moves the phase's clock on, and decides how long the next
     /// batch is.
-    fn take_times(&mut self, batch: &Batch, base: Duration, limit_ns: u64) {
+    fn take_times(&mut self, batch: &Batch, manner: &Manner, limit_ns: u64) {
         let clients = self.clients;
-        let together = clients.phase.together as usize;
-        for (at, (operation, end)) in batch.operations.iter().zip(&batch.ends).enumerate() {
-            let ended = base + end.duration_since(batch.started);
-            let latency = match batch.dues.get(at) {
-                Some(due) => ended.saturating_sub(*due),
-                None => end.duration_since(batch.began(at, together)),
-            };
-            self.stopwatch.note(operation.kind as usize, ended, latency);
+        for (at, operation) in batch.operations.iter().enumerate() {
+            let times = batch.times(at, manner);
+            self.stopwatch.note(operation.kind as usize, times.ended, times.latency);
         }
-        for (commit, last) in batch.commits.iter().zip(batch.ends.chunks(together)) {
+        for (commit, last) in batch.commits.iter().zip(batch.ends.chunks(manner.together)) {
             let Some(last) = last.last() else { continue };
-            let ended = base + commit.duration_since(batch.started);
+            let ended = manner.base + commit.duration_since(batch.started);
             self.stopwatch.note(Kind::ALL.len(), ended, commit.duration_since(*last));
         }
-        let last = batch.commits.last().or(batch.ends.last());
-        let took = last.map_or(Duration::ZERO, |last| last.duration_since(batch.started));
-        let now_ns = as_ns(base + took);
+        let now = batch.ended(manner);
+        let took = now - manner.base;
+        let now_ns = as_ns(now);
         clients.clock_ns.fetch_max(now_ns, Ordering::SeqCst);
         if now_ns >= limit_ns {
             clients.is_over.store(true, Ordering::SeqCst);

@@ -3,7 +3,7 @@
 
 use assay_core::random::{Bijection, mix};
 
-use super::choice::{Choice, Chooser};
+use super::choice::{Choice, Chooser, Seeds, Spans};
 use super::sizes::Sizes;
 use super::zipf::Zipf;
 
@@ -96,8 +96,13 @@ fn the_same_sizes_come_on_every_machine() {
 
 const PLACES: u64 = 1_000;
 
+fn of_all(choice: Choice, start: u64) -> Chooser {
+    let spans = Spans { first: PLACES, now: PLACES };
+    Chooser::new(choice, spans, Seeds { phase: 5, draws: 9 }, start)
+}
+
 fn chooser(choice: Choice) -> Chooser {
-    Chooser::new(choice, PLACES, (5, 9), (0, 1))
+    of_all(choice, 0)
 }
 
 /// Returns the place that is drawn, of all of them.
@@ -159,6 +164,6 @@ fn the_oldest_is_the_first_and_the_sequence_starts_again() {
     let places: Vec<_> = (0..5).map(|at| sequence.place(at, 2, 5)).collect();
     assert_eq!(places, [2, 3, 4, 2, 3].map(Some));
     // Threads start apart.
-    let second = Chooser::new(Choice::Sequential, PLACES, (5, 9), (1, 2));
+    let second = of_all(Choice::Sequential, PLACES / 2);
     assert_eq!(drawn(&second, 0), PLACES / 2);
 }

@@ -4,7 +4,7 @@ use std::io;
 
 use assay_core::random::mix;
 
-use super::clients::seed_of;
+use super::course::Course;
 use super::model::{Model, Start, State};
 use super::records::Records;
 use super::spec::{Kind, Phase, Spec};
@@ -43,7 +43,7 @@ pub fn listed(
     let mut model = Model::loaded(spec.records.count);
     let mut left = operations.unwrap_or(u64::MAX);
     let mut start_ns = 0.0;
-    let mut phases = spec.phases.iter().filter(|phase| phase.any(|_| true)).peekable();
+    let mut phases = spec.phases.iter().filter(|phase| phase.is_listed()).peekable();
     while let Some(phase) = phases.next() {
         let is_last = phases.peek().is_none();
         let count = match operations {
@@ -53,7 +53,8 @@ pub fn listed(
         left -= count;
         let start = Start::of(&model);
         let mut lanes = model.lanes(1);
-        let tape = Tape::new(phase, seed_of(phase, seed), &start, (0, 1));
+        let course = Course::new(phase, seed, 1, start.rows);
+        let tape = Tape::new(phase, &course, &start, 0);
         for position in 0..count {
             let operation = tape.next(position, &mut lanes[0], &start);
             let state = operation.after.or(operation.before).filter(|state| state.is_there());

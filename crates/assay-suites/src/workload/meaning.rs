@@ -7,7 +7,7 @@ use std::fmt::{self, Write};
 use assay_core::random::mix;
 use assay_driver::Durability;
 
-use super::clients::seed_of;
+use super::course::Course;
 use super::model::{Model, Start};
 use super::sizes::Sizes;
 use super::spec::{Key, KeyType, Kind, Made, Phase, Spec, Task, Until};
@@ -61,6 +61,12 @@ pub fn text(spec: &Spec) -> Result<String, fmt::Error> {
         };
         if phase.task == Task::Reopen {
             writeln!(out, "\n{}: closes the store and opens it again", phase.name)?;
+            continue;
+        }
+        if phase.task == Task::Recover {
+            let name = &phase.name;
+            let what = "in which the process is killed; another one opens the store";
+            writeln!(out, "\n{name}: updates records for {end}, {what}")?;
             continue;
         }
         let phase = &phase.one_window(model.live());
@@ -193,7 +199,8 @@ fn computed(phase: &Phase, model: Model) -> (Model, Seen) {
     };
     let operations = of.unwrap_or(OPERATIONS).min(OPERATIONS);
     let mut lanes = model.lanes(1);
-    let tape = Tape::new(phase, seed_of(phase, 1), &start, (0, 1));
+    let course = Course::new(phase, 1, 1, start.rows);
+    let tape = Tape::new(phase, &course, &start, 0);
     let (mut counts, mut writes) = (HashMap::<u64, u64>::new(), 0);
     for position in 0..operations {
         let operation = tape.next(position, &mut lanes[0], &start);

@@ -11,6 +11,7 @@ mod caches;
 mod check;
 pub(crate) mod choice;
 mod clients;
+mod course;
 #[cfg(test)]
 mod distributions;
 pub mod file;
@@ -24,6 +25,7 @@ mod options;
 mod published;
 mod ready;
 mod records;
+mod recover;
 mod running;
 pub(crate) mod sizes;
 pub mod spec;
@@ -54,13 +56,13 @@ use clients::replayed;
 pub use kinds::Sample;
 pub use listing::{Listed, listed};
 pub use meaning::text as meaning;
-use model::Model;
+use model::{Model, State};
 pub use offer::{refusal, too_large};
 pub use options::{Options, Text};
 pub(crate) use published::text as text_of;
 pub use ready::Ready;
 use records::Records;
-use running::{Running, mix_round};
+use running::Running;
 use spec::{Kind, Phase, Spec, Until};
 
 /// The suite.
@@ -69,17 +71,46 @@ pub struct Workload;
 /// What a cell did, in its order.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Left {
-    rounds: Vec<Round>,
+    phases: Vec<Carried>,
+    /// The place of the phase in which the process is killed; absent at the end of a cell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    killed: Option<usize>,
 }
 
-/// What a cell did in a round of a phase.
+/// What a cell did in a phase.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Round {
+struct Carried {
     /// The place of the phase in the file.
     phase: usize,
-    round: usize,
-    /// The number of operations of each thread.
-    operations: Vec<u64>,
+    /// The number of operations of each thread, by window.
+    windows: Vec<Vec<u64>>,
+    /// Records that a killed process left as they were before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    put_back: Vec<(u64, State)>,
+}
+
+impl Carried {
+    /// Returns the model after the phase; `seed` is the cell's.
+    fn replayed(&self, phase: &Phase, seed: u64, model: Model) -> Model {
+        let mut model = replayed(phase, seed, model, &self.windows);
+        self.put_back.iter().for_each(|(row, state)| model.put_back(*row, *state));
+        model
+    }
+}
+
+impl Left {
+    /// Returns the model of what was done to the records of a workload.
+    fn model(&self, spec: &Spec, seed: u64) -> Result<Model> {
+        self.phases.iter().try_fold(Model::loaded(spec.records.count), |model, carried| {
+            Ok(carried.replayed(phase_of(spec, carried.phase)?, seed, model))
+        })
+    }
+}
+
+/// Returns the phase of a workload at a place.
+fn phase_of(spec: &Spec, place: usize) -> Result<&Phase> {
+    let missing = || Error::new(ErrorKind::Engine, "the cell has no such phase");
+    spec.phases.get(place).ok_or_else(missing)
 }
 
 /// Returns the stores that a cell needs.
@@ -126,7 +157,7 @@ impl Suite for Workload {
     }
 
     fn run(run: CellRun<'_, Options>) -> Result<Option<Left>> {
-        let CellRun { cell, options, driver, measurement, report } = run;
+        let CellRun { cell, options, driver, measurement, report, farewell } = run;
         let spec = spec_of(options)?;
         let refused = |phase: &Phase| {
             refusal(driver, phase, cell.key_kind, phase.threads_in(options.cell_threads()))
@@ -139,7 +170,7 @@ impl Suite for Workload {
         let session =
             Session::open(cell, driver, &needs(cell, spec, &records, driver), measurement)?;
         let model = Model::loaded(spec.records.count);
-        let left = Left { rounds: Vec::new() };
+        let left = Left { phases: Vec::new(), killed: None };
         let mut running = Running {
             cell,
             spec,
@@ -151,28 +182,40 @@ impl Suite for Workload {
             depends_on_time: false,
         };
         running.load(report)?;
-        let rounds = spec.phases.len();
-        for (round, phase) in (1..).zip(&spec.phases) {
-            let threads = phase.threads_in(options.cell_threads());
-            running.phase(phase, threads, NthRound { round, rounds }, report)?;
-        }
-        let Running { session, left, .. } = running;
-        Ok(session.close()?.then_some(left))
+        running.phases_from(0, options.cell_threads(), report, farewell)
+    }
+
+    fn resume(run: CellRun<'_, Options>, mut left: Left) -> Result<Option<Left>> {
+        let CellRun { cell, options, driver, measurement, report, farewell } = run;
+        let spec = spec_of(options)?;
+        let missing = || Error::new(ErrorKind::Engine, "the cell was killed in no phase");
+        let killed = left.killed.take().ok_or_else(missing)?;
+        let phase = phase_of(spec, killed)?;
+        let records = Records::new(spec, cell.seed);
+        let model = left.model(spec, cell.seed)?;
+        let needs = Needs { keep: true, ..needs(cell, spec, &records, driver) };
+        let session = Session::open(cell, driver, &needs, measurement)?;
+        let mut running = Running {
+            cell,
+            spec,
+            driver,
+            records: &records,
+            session,
+            model,
+            left,
+            depends_on_time: true,
+        };
+        let nth = NthRound { round: killed + 1, rounds: spec.phases.len() };
+        let measured = running.recovered(phase, nth)?;
+        running.session.keep(measured);
+        running.phases_from(killed + 1, options.cell_threads(), report, farewell)
     }
 
     fn look(look: CellLook<'_, Options>, left: Left) -> Result<(u64, Option<Left>)> {
         let CellLook { cell, options, driver } = look;
         let spec = spec_of(options)?;
         let records = Records::new(spec, cell.seed);
-        let mut model = Model::loaded(spec.records.count);
-        for Round { phase, round, operations } in &left.rounds {
-            let phase = spec
-                .phases
-                .get(*phase)
-                .ok_or_else(|| Error::new(ErrorKind::Engine, "the cell has no such phase"))?;
-            let phase = phase.one_window(model.live());
-            model = replayed(&phase, mix_round(cell.seed, *round), model, operations);
-        }
+        let model = left.model(spec, cell.seed)?;
         let stores = Reopened::open(cell, driver, &needs(cell, spec, &records, driver))?;
         let compared = stores.look(&|connections: Connections<'_, '_>| {
             look_at_all(&mut *connections[0], &records, &model, cell.key_kind, &mut |_| ())

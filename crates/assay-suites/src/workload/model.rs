@@ -4,17 +4,20 @@
 //! In a phase each record belongs to one thread, by its number: only that thread writes it. So the
 //! versions of a record follow each other in the order of one thread's operations.
 
+use serde::{Deserialize, Serialize};
+
 use super::records::{LOADED, Records};
 
 /// The state of a record: how often it was written, and whether it is there.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct State(u32);
 
 impl State {
     /// The state after the load.
     pub(super) const LOADED: Self = Self::new(LOADED, true);
 
-    const fn new(version: u32, is_there: bool) -> Self {
+    /// Returns the state of a record that was written this often.
+    pub(super) const fn new(version: u32, is_there: bool) -> Self {
         Self(version << 1 | is_there as u32)
     }
 
@@ -78,6 +81,18 @@ impl Model {
     /// Returns the state of a record.
     pub(super) fn state(&self, row: u64) -> State {
         self.states.get(row as usize).copied().unwrap_or_default()
+    }
+
+    /// Returns the first record that is there.
+    pub(super) fn first_live(&self) -> Option<u64> {
+        self.states.iter().position(State::of_live).map(|row| row as u64)
+    }
+
+    /// Puts a record back into a state in which a killed process left it.
+    pub(super) fn put_back(&mut self, row: u64, state: State) {
+        if let Some(now) = self.states.get_mut(row as usize) {
+            *now = state;
+        }
     }
 
     /// Deals the records to threads.

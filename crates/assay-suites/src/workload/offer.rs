@@ -59,7 +59,8 @@ pub(super) fn offer(
     connection: &mut dyn Connection,
     profile: &Profile,
     phase: &Phase,
-    (records, model): (&Records, &Model),
+    records: &Records,
+    model: &Model,
 ) -> Result<Offer> {
     let cannot = |why: &str| Ok(Offer::Cannot(why.into()));
     if phase.has(Kind::Scan) {

@@ -116,6 +116,12 @@ impl Options {
         Ok(Self { path: None, file: None, spec: Some(text), threads: Vec::new() })
     }
 
+    /// Returns the bytes of key and value of a record, on average.
+    pub fn record_bytes(&self) -> u64 {
+        let of = |spec: &Spec| spec.records.value.mean() as u64 + spec.records.key.kind.bytes();
+        self.spec().map_or(0, of)
+    }
+
     /// Returns the workload of a cell.
     pub(super) fn spec(&self) -> Option<&Spec> {
         self.spec.as_ref().map(Text::spec)

@@ -6,6 +6,7 @@ use assay_driver::schema::{ColumnType, LENGTH_SIZE, Schema, var_bytes};
 
 use super::sizes::Sizes;
 use super::spec::{Key, KeyType, Made, Spec};
+use crate::batch::STAMP_SIZE;
 
 /// Bytes of the hexadecimal digits of a key that is a text.
 const DIGITS: usize = 16;
@@ -29,9 +30,6 @@ const DENSE_ABSENT: u64 = 1 << 62;
 
 /// The bytes that repeat in values: all of them cycle through these.
 const REPEATED: &[u8; 32] = b"the quick brown fox jumps again ";
-
-/// Bytes of the number at the front of a value.
-pub(super) const STAMP_SIZE: usize = 8;
 
 /// The records.
 pub(super) struct Records {
@@ -164,10 +162,7 @@ impl Records {
 
     /// Returns the bytes of a key.
     pub(super) fn key_bytes(&self) -> u64 {
-        match self.key.kind {
-            KeyType::U64 => 8,
-            KeyType::Text(size) | KeyType::Bytes(size) => size.into(),
-        }
+        self.key.kind.bytes()
     }
 
     /// Returns the bytes of key and value.

@@ -6,7 +6,6 @@ use assay_core::ageing::{self, Window};
 use assay_core::crew::Taken;
 use assay_core::latency::{Stopwatch, summary};
 use assay_core::plan::Cell;
-use assay_core::random::mix;
 use assay_core::resources::{memory_bytes, written_bytes};
 use assay_core::run_file::{Latency, Phase as Measured};
 use assay_core::tape::{Order, Records as _};
@@ -15,13 +14,15 @@ use assay_driver::{Driver, KeyKind, Storage};
 
 use super::check::{first_answer, look_at_all};
 use super::clients::{Clients, Done, Resumed, hash_of_timed, timed_kinds};
+use super::course::Course;
 use super::model::Model;
 use super::offer::{Offer, offer, refusal};
 use super::records::Records;
 use super::spec::{Kind, Phase, Spec, Task, Until};
-use super::{Left, Round};
+use super::{Carried, Left, recover};
 use crate::phases::{LOAD, Loading, NthRound, kept, load_as, telling};
 use crate::session::{Progress, Report, Session, as_ns};
+use crate::suite::Farewell;
 
 /// The bytes of the records of a transaction of the load, about, and the most records of one.
 const LOAD_BYTES: u64 = 4 << 20;
@@ -67,13 +68,31 @@ impl Running<'_, '_> {
         Ok(())
     }
 
+    /// Carries the phases from one on out, and closes the store.
+    pub(super) fn phases_from(
+        mut self,
+        first: usize,
+        threads: u32,
+        report: &mut Report<'_>,
+        farewell: &mut Farewell<'_>,
+    ) -> Result<Option<Left>> {
+        let rounds = self.spec.phases.len();
+        for (round, phase) in (1..).zip(&self.spec.phases).skip(first) {
+            let threads = phase.threads_in(threads);
+            self.phase(phase, threads, NthRound { round, rounds }, report, farewell)?;
+        }
+        let Running { session, left, .. } = self;
+        Ok(session.close()?.then_some(left))
+    }
+
     /// Carries a phase out, unless the engine cannot.
-    pub(super) fn phase(
+    fn phase(
         &mut self,
         phase: &Phase,
         threads: u32,
         nth: NthRound,
         report: &mut Report<'_>,
+        farewell: &mut Farewell<'_>,
     ) -> Result<()> {
         self.session.cool()?;
         let inserts_replace = match self.offered(phase, threads)? {
@@ -85,6 +104,7 @@ impl Running<'_, '_> {
         };
         let (measured, latencies) = match phase.task {
             Task::Reopen => self.reopen(phase)?,
+            Task::Recover => return self.write_until_killed(phase, nth, report, farewell),
             Task::Operations | Task::DeleteHalf => {
                 self.operations(phase, threads, inserts_replace, nth, report)?
             }
@@ -126,13 +146,19 @@ impl Running<'_, '_> {
         if let Some(why) = refusal(self.driver, phase, self.cell.key_kind, threads) {
             return Ok(Offer::Cannot(why.into()));
         }
-        if phase.task == Task::Reopen && !self.session.outlives_closing() {
+        let reopens = matches!(phase.task, Task::Reopen | Task::Recover);
+        if reopens && !self.session.outlives_closing() {
             return Ok(Offer::Cannot("its data does not outlive closing".into()));
+        }
+        let level = self.cell.durability;
+        let why = recover::refusal(self.promise(), level);
+        if let Some(why) = why.filter(|_| phase.task == Task::Recover) {
+            return Ok(Offer::Cannot(why));
         }
         let mut offered = None;
         self.session.connected(&mut |connection| {
-            let of = (self.records, &self.model);
-            offered = Some(offer(connection, self.driver.profile(), phase, of)?);
+            let profile = self.driver.profile();
+            offered = Some(offer(connection, profile, phase, self.records, &self.model)?);
             Ok(())
         })?;
         offered.ok_or_else(|| Error::engine("connect", "the store did not run its work"))
@@ -159,13 +185,18 @@ impl Running<'_, '_> {
         };
         let mut hash = None;
         let mut resumed = Resumed::default();
+        let mut course = Course::new(&one, self.cell.seed, threads, self.model.rows());
+        self.left.phases.push(Carried {
+            phase: nth.round - 1,
+            windows: Vec::new(),
+            put_back: Vec::new(),
+        });
         loop {
-            let of_seed = (threads, mix_round(self.cell.seed, measured.rounds.len()));
             let written = self.written();
             let model = std::mem::take(&mut self.model);
             let profile = self.driver.profile();
             let clients =
-                Clients::new(self.records, &one, of_seed, model, profile, inserts_replace, resumed);
+                Clients::new(self.records, &one, &course, model, profile, inserts_replace, resumed);
             let mut told = telling(report, &phase.name, nth, total, told_by);
             let done = clients.run(&self.session, &mut told)?;
             drop(told);
@@ -177,9 +208,10 @@ impl Running<'_, '_> {
             measured.checked += timed.checked;
             measured.conflicts += done.conflicts;
             hash.get_or_insert(timed.tape.value());
-            let nth_phase = nth.round - 1;
-            let round = measured.rounds.len() - 1;
-            self.left.rounds.push(Round { phase: nth_phase, round, operations });
+            course.advance(&operations);
+            if let Some(carried) = self.left.phases.last_mut() {
+                carried.windows.push(operations);
+            }
             let is_over = match phase.until {
                 // An engine that keeps nothing does not age.
                 Until::Steady { .. } if measured.windows.is_empty() => true,
@@ -192,7 +224,7 @@ impl Running<'_, '_> {
                 _ => true,
             };
             if is_over {
-                self.finish(phase, threads, hash.unwrap_or_default(), &mut measured);
+                self.finish(phase, &course, hash.unwrap_or_default(), &mut measured);
                 if let Until::Half { looks } = phase.until {
                     let looks = self.looks(&phase.name, looks, nth, report);
                     measured.windows.extend(looks);
@@ -204,14 +236,11 @@ impl Running<'_, '_> {
     }
 
     /// Writes the hash of a phase, and chooses the rounds that make its figure.
-    fn finish(&mut self, phase: &Phase, threads: u32, hash: u64, measured: &mut Measured) {
+    fn finish(&mut self, phase: &Phase, course: &Course, hash: u64, measured: &mut Measured) {
         // What a timed phase wrote decides what later ones find.
         let is_timed = phase.is_timed();
-        let hash = if is_timed || self.depends_on_time {
-            hash_of_timed(self.spec, phase, (threads, self.cell.seed))
-        } else {
-            hash
-        };
+        let hash =
+            if is_timed || self.depends_on_time { hash_of_timed(self.spec, course) } else { hash };
         self.depends_on_time |= is_timed && phase.any(Kind::writes);
         measured.tape_hash = format!("{hash:016x}");
         if measured.steady.is_some() {
@@ -278,12 +307,12 @@ impl Running<'_, '_> {
     }
 
     /// Returns the bytes written so far, if the store is on a device.
-    fn written(&self) -> Option<u64> {
+    pub(super) fn written(&self) -> Option<u64> {
         written_bytes().filter(|_| self.cell.storage == Storage::Disk)
     }
 
     /// Returns the window that ends now; none for an engine that keeps nothing.
-    fn window(
+    pub(super) fn window(
         &self,
         written_before: Option<u64>,
         done: Option<(u64, Taken)>,
@@ -310,13 +339,8 @@ enum Latencies {
     Once(Vec<Latency>),
 }
 
-/// Returns the seed of a round of a phase: the cell's own for the first.
-pub(super) fn mix_round(seed: u64, round: usize) -> u64 {
-    if round == 0 { seed } else { mix(seed, round as u64) }
-}
-
 /// Returns the latency of something that was done once.
-fn once(operation: &str, time: Duration) -> Latency {
+pub(super) fn once(operation: &str, time: Duration) -> Latency {
     let ns = as_ns(time);
     Latency {
         operation: operation.into(),

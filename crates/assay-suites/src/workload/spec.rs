@@ -74,6 +74,16 @@ pub enum KeyType {
     Bytes(u32),
 }
 
+impl KeyType {
+    /// Returns the bytes of a key.
+    pub(super) fn bytes(self) -> u64 {
+        match self {
+            Self::U64 => 8,
+            Self::Text(size) | Self::Bytes(size) => size.into(),
+        }
+    }
+}
+
 /// The way in which the number of a record becomes its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Made {
@@ -117,6 +127,8 @@ pub enum Task {
     Operations,
     /// Closes the store and opens it again.
     Reopen,
+    /// Writes until the process is killed, and opens the store by another one.
+    Recover,
     /// Deletes half of the records, at random.
     DeleteHalf,
 }
@@ -250,6 +262,11 @@ impl Phase {
             other => other,
         };
         Self { until, ..self.clone() }
+    }
+
+    /// Returns true if it has operations that a trace can have.
+    pub(super) fn is_listed(&self) -> bool {
+        self.task != Task::Recover && self.any(|_| true)
     }
 
     /// Returns true if its end depends on the clock.

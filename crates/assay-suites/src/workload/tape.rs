@@ -6,7 +6,8 @@
 
 use assay_core::random::{draw, mix};
 
-use super::choice::{Choice, Chooser};
+use super::choice::{Choice, Chooser, Seeds, Spans};
+use super::course::{Course, span};
 use super::model::{Lane, Start, State};
 use super::sizes::{Sizes, open_uniform};
 use super::spec::{Kind, Phase};
@@ -37,6 +38,8 @@ pub(super) struct Tape {
     chooser: Chooser,
     scanned: Sizes,
     seed: u64,
+    /// The number of operations in the windows before.
+    before: u64,
     thread: u64,
     threads: u64,
     is_oldest: bool,
@@ -45,29 +48,29 @@ pub(super) struct Tape {
 }
 
 impl Tape {
-    /// Returns the operations of a thread; `seed` is the phase's.
-    pub(super) fn new(
-        phase: &Phase,
-        seed: u64,
-        start: &Start,
-        (thread, threads): (usize, u32),
-    ) -> Self {
-        let own = mix(seed, 2 + thread as u64);
+    /// Returns the operations of a thread in the next window of a phase.
+    pub(super) fn new(phase: &Phase, course: &Course, start: &Start, thread: usize) -> Self {
+        let own = mix(course.seed, 2 + thread as u64);
         let mut sum = 0.0;
         let shares = Kind::ALL.into_iter().filter(|kind| phase.has(*kind)).map(|kind| {
             sum += phase.mix[kind as usize];
             (sum, kind)
         });
         let shares = shares.collect();
-        let inserts = phase.expected(Kind::Insert) / u64::from(threads);
-        let of_thread = (thread, threads);
-        let span = start.rows + inserts;
-        let (thread, threads) = (thread as u64, u64::from(threads));
+        let spans =
+            Spans { first: course.first_span, now: span(phase, course.threads, start.rows) };
+        let seeds = Seeds { phase: course.seed, draws: mix(own, 1) };
+        let before = course.done(thread);
+        let thread = thread as u64;
+        let threads = u64::from(course.threads);
+        let all = u128::from(course.first_span.max(1));
+        let from = (all * u128::from(thread) / u128::from(threads)) as u64;
         Self {
             shares,
-            chooser: Chooser::new(phase.choose, span, (seed, mix(own, 1)), of_thread),
+            chooser: Chooser::new(phase.choose, spans, seeds, from),
             scanned: phase.scanned.clone(),
             seed: own,
+            before,
             thread,
             threads,
             is_oldest: phase.choose == Choice::Oldest,
@@ -83,8 +86,9 @@ impl Tape {
         found.or(self.shares.last()).map_or(Kind::Read, |(_, kind)| *kind)
     }
 
-    /// Returns the operation at a position, and notes in the lane what it writes.
+    /// Returns the operation at a position of the window, and notes in the lane what it writes.
     pub(super) fn next(&self, position: u64, lane: &mut Lane, start: &Start) -> Operation {
+        let position = self.before + position;
         let kind = self.kind(position);
         let row = match kind {
             Kind::Missing => Some(draw(mix(self.seed, 3), position, start.rows.max(1))),

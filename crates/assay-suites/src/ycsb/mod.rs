@@ -113,7 +113,7 @@ impl Suite for Ycsb {
     }
 
     fn run(run: CellRun<'_, Options>) -> Result<Option<Left>> {
-        let CellRun { cell, options, driver, measurement, report } = run;
+        let CellRun { cell, options, driver, measurement, report, .. } = run;
         let core = core_of(options)?;
         let workload = options.workload_name();
         if core.mix.has(Kind::Scan) && cell.key_kind == KeyKind::Hash {

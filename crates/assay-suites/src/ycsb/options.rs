@@ -1,5 +1,6 @@
 //! The options of YCSB.
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -13,8 +14,8 @@ use super::workload::Distribution;
 use crate::options::{MostRepeats, Part, Threads, count, defaults};
 
 /// The fewest and the most fields of a record, and bytes of a field.
-pub(super) const FIELDS_BETWEEN: (u64, u64) = (1, 32);
-pub(super) const FIELD_BYTES_BETWEEN: (u64, u64) = (STAMP_SIZE as u64, 1 << 20);
+pub(super) const FIELDS_BETWEEN: RangeInclusive<u64> = 1..=32;
+pub(super) const FIELD_BYTES_BETWEEN: RangeInclusive<u64> = STAMP_SIZE as u64..=1 << 20;
 
 /// The options of YCSB.
 #[derive(Args, Clone, Debug, PartialEq, Eq, Serialize)]
@@ -64,12 +65,12 @@ pub struct Options {
     pub rate: Option<u64>,
     /// Fields of a record [default: 10]
     #[arg(long, value_name = "COUNT",
-          value_parser = count::between::<u32>(FIELDS_BETWEEN.0, FIELDS_BETWEEN.1))]
+          value_parser = count::between::<u32>(*FIELDS_BETWEEN.start(), *FIELDS_BETWEEN.end()))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field_count: Option<u32>,
     /// Bytes of a field [default: 100]
     #[arg(long, value_name = "BYTES",
-          value_parser = count::between::<u32>(FIELD_BYTES_BETWEEN.0, FIELD_BYTES_BETWEEN.1))]
+          value_parser = count::between::<u32>(*FIELD_BYTES_BETWEEN.start(), *FIELD_BYTES_BETWEEN.end()))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field_length: Option<u32>,
     /// The repeats of disturbed rounds.

@@ -28,6 +28,9 @@ pub enum Lie {
     ForgetsOnClose,
     DropsACommit,
     KeepsWhatWasRolledBack,
+    ForgetsWhenKilled,
+    TearsWhenKilled,
+    LosesARecordWhenKilled,
 }
 
 /// A payload, and the one before it.
@@ -38,11 +41,21 @@ type Content = BTreeMap<Vec<u8>, Versions>;
 pub struct Liar {
     lie: Lie,
     refuses: bool,
+    grows: bool,
     most_payload_bytes: Option<u64>,
     key_kinds: &'static [KeyKind],
     /// The records of closed stores, by directory.
     disk: Arc<Mutex<BTreeMap<PathBuf, Content>>>,
+    life: Arc<Mutex<Life>>,
     profile: Profile,
+}
+
+/// The updates that the engine's process does before it is killed; none: it lives.
+#[derive(Default)]
+struct Life {
+    updates: Option<u64>,
+    /// True if the update under way at the end takes effect.
+    last_counts: bool,
 }
 
 impl Liar {
@@ -54,7 +67,10 @@ impl Liar {
             name: "Liar",
             about: "a map that lies when it is asked to",
             key_kinds,
-            levels: &[(Storage::Disk, &[Durability::Commit])],
+            levels: &[(
+                Storage::Disk,
+                &[Durability::None, Durability::Periodic, Durability::Commit],
+            )],
             periodic_survives_kill: true,
             transactions: Transactions::Full,
             insert_rule: InsertRule::Refuses,
@@ -66,9 +82,11 @@ impl Liar {
         Self {
             lie,
             refuses: false,
+            grows: false,
             most_payload_bytes: None,
             key_kinds,
             disk: Arc::default(),
+            life: Arc::default(),
             profile,
         }
     }
@@ -82,6 +100,27 @@ impl Liar {
     /// at its commit.
     pub fn refusing(self) -> Self {
         Self { refuses: true, ..self }
+    }
+
+    /// Returns the engine as one that may lose its last writes at level periodic.
+    pub fn forgetful(mut self) -> Self {
+        self.profile.periodic_survives_kill = false;
+        self
+    }
+
+    /// Has the process be killed during an update after some more.
+    pub fn dies_after(&self, updates: u64, last_counts: bool) {
+        *lock(&self.life) = Life { updates: Some(updates), last_counts };
+    }
+
+    /// Starts another process.
+    pub fn lives_again(&self) {
+        lock(&self.life).updates = None;
+    }
+
+    /// Returns the engine as one whose file is a half larger after each phase or window.
+    pub fn growing(self) -> Self {
+        Self { grows: true, ..self }
     }
 
     /// Returns the engine as one without upsert, and with another rule for inserts and deletes.
@@ -120,12 +159,15 @@ impl Driver for Liar {
         Ok(Box::new(LiarStore {
             lie: self.lie,
             refuses: self.refuses,
+            grows: self.grows,
             transactions: AtomicU64::new(0),
             replaces: self.profile.insert_rule == InsertRule::Replaces,
             is_silent: self.profile.delete_rule == DeleteRule::Silent,
             schema: spec.schema.clone(),
             dir: spec.dir().into(),
             disk: Arc::clone(&self.disk),
+            life: Arc::clone(&self.life),
+            updated: Mutex::default(),
             content: Mutex::new(content),
             turns: AtomicU64::new(0),
         }))
@@ -135,14 +177,52 @@ impl Driver for Liar {
 struct LiarStore {
     lie: Lie,
     refuses: bool,
+    grows: bool,
     transactions: AtomicU64,
     replaces: bool,
     is_silent: bool,
     schema: Schema,
     dir: PathBuf,
     disk: Arc<Mutex<BTreeMap<PathBuf, Content>>>,
+    life: Arc<Mutex<Life>>,
+    /// The keys of records that were updated, in order.
+    updated: Mutex<Vec<Vec<u8>>>,
     content: Mutex<Content>,
     turns: AtomicU64,
+}
+
+impl LiarStore {
+    /// Returns an error once the process is killed; `put` is the update under way.
+    fn survives(&self, put: impl FnOnce()) -> Result<()> {
+        let mut life = lock(&self.life);
+        match &mut life.updates {
+            None => return Ok(()),
+            Some(0) => {}
+            Some(left) => {
+                *left -= 1;
+                return Ok(());
+            }
+        }
+        if life.last_counts {
+            put();
+        }
+        let updated = lock(&self.updated);
+        let mut content = lock(&self.content).clone();
+        let nth_last = match self.lie {
+            Lie::ForgetsWhenKilled => Some(0),
+            Lie::TearsWhenKilled => Some(2),
+            _ => None,
+        };
+        let lost = nth_last.and_then(|nth| updated.iter().rev().nth(nth));
+        if let Some((now, before)) = lost.and_then(|key| content.get_mut(key)) {
+            now.clone_from(before);
+        }
+        if self.lie == Lie::LosesARecordWhenKilled {
+            content.pop_first();
+        }
+        lock(&self.disk).insert(self.dir.clone(), content);
+        Err(Error::new(ErrorKind::Engine, "the process was killed"))
+    }
 }
 
 impl Store for LiarStore {
@@ -155,6 +235,11 @@ impl Store for LiarStore {
     }
 
     fn connect(&self, work: &mut Work<'_>) -> Result<()> {
+        if self.grows {
+            let file = self.dir.join("file");
+            let size = std::fs::metadata(&file).map_or(4_096, |file| file.len());
+            std::fs::write(file, vec![1; (size + size / 2) as usize]).expect("a file");
+        }
         let order = KeyOrder::new(&self.schema);
         work(&mut LiarConnection { store: self, order, undo: Vec::new(), nth: None })
     }
@@ -291,6 +376,9 @@ impl Connection for LiarConnection<'_> {
         if self.lies(Lie::CountsTwice) {
             payload[from] = payload[from].wrapping_add(1);
         }
+        let store = self.store;
+        store.survives(|| self.put(key.clone(), payload.clone()))?;
+        lock(&store.updated).push(key.clone());
         self.put(key, payload);
         Ok(Outcome::Done)
     }

@@ -176,7 +176,7 @@ fn measured_and_seen(
     let folder = tempfile::tempdir().expect("a temporary directory");
     let cell = Cell { dir: Some(folder.path().join("faulty-disk")), ..cell.clone() };
     let Measured { mut status, mut measurement, mut left } =
-        run::measure(&cell, engine, &mut |_| ());
+        run::measure(&cell, engine, &mut |_| (), &mut |_, _| ());
     while let Some(before) = left.take() {
         let looked = look((&cell, before));
         (status, left) = (looked.status, looked.left);

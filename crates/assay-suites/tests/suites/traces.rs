@@ -44,7 +44,8 @@ fn cell(options: Options) -> Cell {
 fn ended(cell: &Cell, engine: &dyn Driver) -> (Status, Measurement) {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let cell = Cell { dir: Some(folder.path().join("liar-disk")), ..cell.clone() };
-    let Measured { status, mut measurement, left } = run::measure(&cell, engine, &mut |_| ());
+    let Measured { status, mut measurement, left } =
+        run::measure(&cell, engine, &mut |_| (), &mut |_, _| ());
     let Some(left) = left else { return (status, measurement) };
     let looked = run::look(&cell, engine, left);
     measurement.reopened = looked.compared;

@@ -1,5 +1,8 @@
 //! What engines may have of memory.
 
+use std::fmt;
+use std::str::FromStr;
+
 use clap::Args;
 
 use super::help::ENGINES;
@@ -26,4 +29,31 @@ pub(crate) enum CacheArg {
     Own,
     /// This many bytes.
     Bytes(u64),
+}
+
+/// A multiple of a size, such as `4x`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Fill(f64);
+
+impl Fill {
+    /// Returns the multiple of a size, as whole bytes.
+    pub(crate) fn of(self, bytes: u64) -> u64 {
+        (bytes as f64 * self.0) as u64
+    }
+}
+
+impl FromStr for Fill {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let factor = text.strip_suffix('x').and_then(|factor| factor.parse().ok());
+        let factor = factor.filter(|factor| (0.1..=100.0).contains(factor));
+        factor.map(Self).ok_or_else(|| "must be a factor from 0.1x to 100x".into())
+    }
+}
+
+impl fmt::Display for Fill {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}x", self.0)
+    }
 }

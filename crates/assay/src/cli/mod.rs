@@ -28,7 +28,7 @@ use help::{OUTPUT, PLUGINS};
 pub(crate) use advise::{AdviseArgs, RankArg, SurvivesArg};
 pub(crate) use internal::Internal;
 pub(crate) use look::{Look, width};
-pub(crate) use memory::{CacheArg, Memory};
+pub(crate) use memory::{CacheArg, Fill, Memory};
 pub(crate) use reading::{Asked, parse, parse_crash, parse_suite};
 pub(crate) use suites::*;
 pub(crate) use traces::GenerateTraceArgs;
@@ -69,7 +69,7 @@ pub(crate) struct Plugins {
 pub(crate) enum Command {
     /// Run a suite and print its table; without one, a tour of a minute
     Run(Box<RunArgs>),
-    /// Overwrite stores until they are steady, then empty them by half
+    /// Overwrite stores until they are steady, kill and recover them, empty them by half
     #[command(
         override_usage = "assay age [OPTIONS]",
         after_help = "\
@@ -77,7 +77,7 @@ pub(crate) enum Command {
 
 Examples:
   assay age -e fjall,redb,sqlite --records 1m --limit 1800
-  assay age -e lmdb --records 10m --cgroup 2g"
+  assay age -e lmdb --fill 4x --cgroup 256m"
     )]
     Age(Box<AgeArgs>),
     /// Run a plan of suites; resumes if it was interrupted

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use assay_core::ageing::STEADY_WINDOWS;
 use assay_driver::Storage;
 use assay_suites::options::count as records;
 use assay_suites::{crossbench, nudb, workload};
@@ -14,7 +15,7 @@ use super::help::{ENGINES, MEASURING, OUTPUT};
 use super::look::Look;
 use super::trust::BaselineArg;
 use super::values::{DurabilityArg, Format, KeyArg, LevelsArg, PageCacheArg, StorageArg};
-use super::{Memory, RunSuite, VerifyArgs};
+use super::{Fill, Memory, RunSuite, VerifyArgs};
 
 /// What all measuring commands share.
 #[derive(Args, Clone)]
@@ -122,30 +123,48 @@ pub(crate) struct SuiteArgs<O: Args> {
 const WINDOW_S: u64 = 10;
 const LIMIT_S: u64 = 600;
 
+/// The most records of a store that ages.
+pub(crate) const MOST_AGEING: u64 = 1_000_000_000;
+
+/// Reads a multiple of a size.
+fn fill(text: &str) -> Result<Fill, String> {
+    text.parse()
+}
+
 #[derive(Args)]
 pub(crate) struct AgeArgs {
     /// Records to load [default: 100k]
-    #[arg(long, value_name = "COUNT", value_parser = records::between::<u64>(1, 1_000_000_000))]
+    #[arg(long, value_name = "COUNT", value_parser = records::between::<u64>(1, MOST_AGEING))]
     pub records: Option<u64>,
+    /// Load as many records as take this multiple of --cgroup, or of the machine's memory
+    #[arg(long, value_name = "FACTOR", conflicts_with = "records", value_parser = fill)]
+    pub fill: Option<Fill>,
     /// Seconds of a window; the last five are compared [default: 10]
-    #[arg(long, value_name = "SECONDS", value_parser = records::between::<u64>(1, 86_400))]
+    #[arg(long, value_name = "SECONDS", value_parser = records::between::<u64>(1, 17_280))]
     pub window: Option<u64>,
-    /// Seconds after which "not steady" is the result [default: 600]
-    #[arg(long, value_name = "SECONDS", value_parser = records::between::<u64>(1, 86_400))]
+    /// Seconds after which "not steady" is the result, five windows at least [default: 600]
+    #[arg(long, value_name = "SECONDS", value_parser = records::between::<u64>(5, 86_400))]
     pub limit: Option<u64>,
     #[command(flatten)]
     pub measure: Measure,
 }
 
 impl AgeArgs {
-    /// Returns the workload that these options mean.
-    pub(crate) fn as_workload(&self) -> Outcome<RunSuite> {
-        let (window, limit) = (self.window.unwrap_or(WINDOW_S), self.limit.unwrap_or(LIMIT_S));
-        if limit < window {
-            let why = format!("--limit {limit} is less than a window of {window} s; raise it");
+    /// Returns the workload that these options mean, with this number of records.
+    pub(crate) fn workload(&self, records: Option<u64>) -> Outcome<workload::Options> {
+        let window = self.window.unwrap_or(WINDOW_S);
+        let least = window * STEADY_WINDOWS as u64;
+        let limit = self.limit.unwrap_or(LIMIT_S.max(least));
+        if limit < least {
+            let why = format!("--limit {limit} is less than five windows of {window} s; raise it");
             return Err(Failure::Usage(why));
         }
-        let options = workload::Options::ageing(self.records, window, limit)?;
+        workload::Options::ageing(records, window, limit)
+    }
+
+    /// Returns the suite that these options mean, with this number of records.
+    pub(crate) fn as_workload(&self, records: Option<u64>) -> Outcome<RunSuite> {
+        let options = self.workload(records)?;
         let mut measure = self.measure.clone();
         // In memory nothing survives a killed process.
         if StorageArg::modes(&measure.storage) == [Storage::Memory] {

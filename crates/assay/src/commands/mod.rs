@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 pub(crate) mod advise;
+pub(crate) mod age;
 pub(crate) mod compare;
 pub(crate) mod crash;
 pub(crate) mod doctor;

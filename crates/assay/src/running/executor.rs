@@ -114,13 +114,27 @@ impl Execution<'_> {
         // To its worker, the other build is its own.
         let engine = cell.engine.of(WhichBuild::This);
         let own = Box::new(Cell { engine, ..cell.clone() });
-        let end = self.carry_out_job(cell, left, &Job::Measure(own.clone()));
+        let mut end = self.carry_out_job(cell, left, &Job::Measure(own.clone()));
+        // A worker that was killed, as it had asked for, is followed by another one.
+        let mut so_far: Option<Measurement> = None;
+        let then = |so_far: Option<Measurement>, next: Measurement| match so_far {
+            Some(so_far) => so_far.then(next),
+            None => next,
+        };
+        while let End::Replied(Message::Farewell(measured, _)) = end {
+            so_far = Some(then(so_far, measured.measurement));
+            let resume = Job::Resume(own.clone(), measured.left.unwrap_or_default());
+            end = self.carry_out_job(cell, left, &resume);
+        }
         let (mut status, mut measurement, mut remains) = match end {
             End::Replied(Message::Measured(measured)) => {
                 let Measured { status, measurement, left } = *measured;
-                (status, measurement, left)
+                (status, then(so_far, measurement), left)
             }
-            other => (self.failed(cell, other)?, no_measurement(cell), None),
+            other => {
+                let status = self.failed(cell, other)?;
+                (status, so_far.unwrap_or_else(|| no_measurement(cell)), None)
+            }
         };
         // Other processes than the one that measured examine the store that it closed.
         while let Some(remain) = remains.take() {

@@ -1,5 +1,6 @@
 //! The worker's side.
 
+use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
@@ -12,11 +13,12 @@ use assay_core::plan::Cell;
 use assay_core::usage;
 use assay_drivers::plugin;
 use assay_suites::Progress;
-use assay_suites::crash;
+use assay_suites::{crash, run};
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use nix::unistd::{dup, dup2_stdout};
 use program_support::exit::{Failure, Outcome};
+use serde_json::Value;
 use signal_hook::consts::SIGCONT;
 use signal_hook::iterator::Signals;
 
@@ -106,13 +108,17 @@ fn carry_out(job: Job, replies: &mut Replies) -> Message {
     match job {
         Job::Introduce => Message::Introduced(introduction()),
         Job::Measure(cell) => match bind(&cell.cpus) {
-            Ok(()) => measure(&cell, replies),
+            Ok(()) => measure(&cell, None, replies),
+            Err(why) => Message::CannotBind(why),
+        },
+        Job::Resume(cell, left) => match bind(&cell.cpus) {
+            Ok(()) => measure(&cell, Some(left), replies),
             Err(why) => Message::CannotBind(why),
         },
         Job::Look(cell, left) => match bind(&cell.cpus) {
             Ok(()) => {
                 let driver = driver(&cell.engine.id);
-                Message::Looked(assay_suites::run::look(&cell, driver.as_ref(), left))
+                Message::Looked(run::look(&cell, driver.as_ref(), left))
             }
             Err(why) => Message::CannotBind(why),
         },
@@ -141,17 +147,26 @@ fn bind(cpus: &[usize]) -> Result<(), String> {
     if cpus.is_empty() { Ok(()) } else { crew::bind(cpus) }
 }
 
-fn measure(cell: &Cell, replies: &mut Replies) -> Message {
+/// Measures a cell, or continues with what a killed worker left.
+fn measure(cell: &Cell, killed: Option<Value>, replies: &mut Replies) -> Message {
+    let replies = RefCell::new(replies);
     let mut last = Instant::now();
+    // A parent that has ended ends this process anyway.
+    let send = |message: &Message| drop(replies.borrow_mut().send(message));
     let mut report = |progress: &Progress| {
         if last.elapsed() >= PROGRESS_INTERVAL {
             last = Instant::now();
-            // A parent that has ended ends this process anyway.
-            let _ = replies.send(&Message::Progress(progress.clone()));
+            send(&Message::Progress(progress.clone()));
         }
     };
+    let mut farewell = |measured, after| send(&Message::Farewell(Box::new(measured), after));
     let driver = driver(&cell.engine.id);
-    Message::Measured(Box::new(assay_suites::run::measure(cell, driver.as_ref(), &mut report)))
+    let driver = driver.as_ref();
+    let measured = match killed {
+        Some(left) => run::resume(cell, driver, left, &mut report, &mut farewell),
+        None => run::measure(cell, driver, &mut report, &mut farewell),
+    };
+    Message::Measured(Box::new(measured))
 }
 
 fn driver(id: &str) -> Box<dyn assay_driver::Driver> {

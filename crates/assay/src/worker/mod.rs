@@ -14,6 +14,7 @@ mod pipes;
 pub(crate) mod program;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use assay_core::durability::Found;
 use assay_core::environment::Build;
@@ -28,7 +29,7 @@ use serde_json::Value;
 
 /// The version of the language that parents and workers speak, [`Job`] and [`Message`] with all
 /// that is in them. A change after which two builds do not understand each other adds one.
-pub(crate) const PROTOCOL: u32 = 3;
+pub(crate) const PROTOCOL: u32 = 4;
 
 /// The program of a worker.
 #[derive(Clone, Copy, Debug)]
@@ -66,6 +67,8 @@ pub(crate) enum Job {
     Introduce,
     /// Measure a cell.
     Measure(Box<Cell>),
+    /// Continue to measure a cell with what a killed worker left.
+    Resume(Box<Cell>, Value),
     /// Examine the store that the measuring of a cell left.
     Look(Box<Cell>, Value),
     /// Verify a driver.
@@ -82,7 +85,9 @@ impl Job {
     /// Returns the engine that the job needs.
     fn engine(&self) -> Option<&str> {
         match self {
-            Self::Measure(cell) | Self::Look(cell, _) => Some(&cell.engine.id),
+            Self::Measure(cell) | Self::Resume(cell, _) | Self::Look(cell, _) => {
+                Some(&cell.engine.id)
+            }
             Self::Verify(job) => Some(&job.engine),
             Self::CrashWrite(job) | Self::CrashCheck(job, _) => Some(&job.engine),
             Self::Introduce | Self::Describe(_) => None,
@@ -92,7 +97,9 @@ impl Job {
     /// Returns the memory limit of the job's worker, if there is one.
     fn memory_limit_bytes(&self) -> Option<u64> {
         match self {
-            Self::Measure(cell) | Self::Look(cell, _) => cell.memory.limit_bytes,
+            Self::Measure(cell) | Self::Resume(cell, _) | Self::Look(cell, _) => {
+                cell.memory.limit_bytes
+            }
             _ => None,
         }
     }
@@ -115,6 +122,8 @@ pub(crate) enum Message {
     Progress(Progress),
     /// The measurement.
     Measured(Box<Measured>),
+    /// The measurement so far; the worker is to be killed after this time, while it writes.
+    Farewell(Box<Measured>, Duration),
     /// The result of examining a cell's store.
     Looked(Looked),
     /// The checks of a verification.
@@ -140,6 +149,7 @@ impl Message {
             Self::Introduced(_) => "an introduction",
             Self::Progress(_) => "progress",
             Self::Measured(_) => "a measurement",
+            Self::Farewell(..) => "the farewell of a worker",
             Self::Looked(_) => "what a cell left",
             Self::Verified(_) => "a verification",
             Self::Described(_) => "the description of a plugin",

@@ -209,6 +209,9 @@ pub(crate) fn carry_out(
     let mut clock = Clock::start(patience);
     let mut reply = None;
     let mut at = None;
+    // The moment at which a worker that asked for it is killed.
+    let mut doomed: Option<Instant> = None;
+    let mut was_killed = false;
     let stopped = loop {
         match worker.next(TICK) {
             Ok(Message::Progress(now)) => {
@@ -219,18 +222,27 @@ pub(crate) fn carry_out(
                     at = Some(now);
                 }
             }
-            Ok(message) => reply = Some(message),
+            Ok(message) => {
+                if let Message::Farewell(_, after) = &message {
+                    doomed = Instant::now().checked_add(*after);
+                }
+                reply = Some(message);
+            }
             Err(RecvTimeoutError::Disconnected) => break None,
             Err(RecvTimeoutError::Timeout) => {}
         }
         if interrupt.came() {
             break Some(End::Interrupted);
         }
+        if doomed.is_some_and(|end| Instant::now() >= end) {
+            was_killed = true;
+            break None;
+        }
         if let Some(why) = clock.ran_out() {
             break Some(End::Failed(why));
         }
     };
-    if stopped.is_some() {
+    if stopped.is_some() || was_killed {
         worker.kill();
     }
     let mut remains = worker.wait(clock.left().min(LAST_STEPS));
@@ -243,7 +255,7 @@ pub(crate) fn carry_out(
         return End::Failed(why);
     }
     match reply {
-        Some(reply) if remains.is_success() => End::Replied(reply),
+        Some(reply) if remains.is_success() || was_killed => End::Replied(reply),
         // A signal to the whole group may reach a worker that has not left it yet.
         _ if interrupt.came() => End::Interrupted,
         // A worker that replied died during its cleanup.

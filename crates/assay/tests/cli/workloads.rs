@@ -84,10 +84,15 @@ fn what_is_wrong_with_a_file_is_said_with_its_place() {
         ("operations = 600", "seconds = 1\nwindow = 3", "line 11, column 10: window and limit are"),
         (
             "operations = 600",
-            "until = \"steady\"\nwindow = 20\nlimit = 10",
-            "line 12, column 9: limit must be between 20 and",
+            "until = \"steady\"\nwindow = 20\nlimit = 99",
+            "line 12, column 9: limit must be between 100 and 86400: 5 windows of 20 s",
         ),
         ("operations = 600", "do = \"reopen\"", "line 11, column 7: a phase with do has no oper"),
+        (
+            "operations = 600",
+            "do = \"recover\"\nlimit = 3",
+            "line 12, column 7: a phase with do has no oper",
+        ),
         ("operations = 600", "do = \"close\"", "line 10, column 6: unknown variant `close`, expec"),
         ("mix = { update = 1, read = 1 }", "", "line 17, column 1: the phase has no mix; add mix"),
         ("operations = 600", "operations = 0", "line 10, column 14: operations must be between 1"),
@@ -166,9 +171,9 @@ fn the_file_of_every_kind_means_something_and_is_carried_out() {
 #[test]
 fn a_store_ages_until_it_is_steady_or_the_time_is_over() {
     let bench = Bench::new();
-    let line = "age -e btreemap -s m --durability none --records 300 --window 1 --limit 1 -Q";
+    let line = "age -e btreemap -s m --durability none --records 300 --window 1 --limit 5 -Q";
     let table = bench.succeeds(&format!("{line} -o age.json")).stdout;
-    for words in ["Ageing", "overwrite/s", "after/s", "not steady after 0.0 minutes"] {
+    for words in ["Ageing", "overwrite/s", "after/s", "steady after "] {
         assert!(table.contains(words), "{words}: {table}");
     }
     assert!(table.contains("its data does not outlive closing"), "{table}");
@@ -176,10 +181,57 @@ fn a_store_ages_until_it_is_steady_or_the_time_is_over() {
     // The first cell is the instrument's own.
     let phases = run["cells"][1]["measurement"]["phases"].as_array().expect("phases");
     let overwrite = phases.iter().find(|phase| phase["name"] == "overwrite").expect("a phase");
-    assert_eq!(overwrite["steady"], false);
-    bench.refuses("age --window 20 --limit 10", 2, &["--limit 10 is less than a window of 20 s"]);
-    bench.refuses("age --window 0", 2, &["--window", "between 1 and 86400"]);
+    assert!(overwrite["steady"].is_boolean(), "{overwrite}");
+    let why = "--limit 99 is less than five windows of 20 s";
+    bench.refuses("age --window 20 --limit 99", 2, &[why]);
+    bench.refuses("age --window 0", 2, &["--window", "between 1 and 17280"]);
     bench.refuses("age --records 0", 2, &["--records"]);
+    bench.refuses("age --fill 4", 2, &["--fill", "must be a factor from 0.1x to 100x"]);
+    bench.refuses("age --fill 4x --records 9", 2, &["--fill", "cannot be used with '--records"]);
+    bench.refuses("age --fill 4x -s r", 2, &["--fill 4x: it is for stores on disk alone"]);
+    let why = ["--fill 100x: ", "records are more than 1000000000; take less, or a --cgroup"];
+    bench.refuses("age --fill 100x --cgroup 999g", 2, &why);
+}
+
+#[test]
+fn a_process_is_killed_while_it_writes_and_another_continues() {
+    let phases = "operations = 100\ntransaction = 10";
+    let kill = format!("do = \"recover\"\n[[phase]]\nname = \"then\"\n{phases}");
+    let text = ALL_KINDS.replace(phases, &kill);
+    assert_ne!(text, ALL_KINDS);
+    for (bad, said) in [
+        ("do = \"recover\"\nseconds = 0", "line 20, column 11: seconds must be between 1 and"),
+        ("do = \"recover\"\nlimit = 3", "line 20, column 9: a store is opened once"),
+        ("do = \"recover\"\nthreads = 2", "line 20, column 11: a store is opened once"),
+        ("do = \"recover\"\nmix = { read = 1 }", "line 20, column 7: a phase with do has no"),
+    ] {
+        let bench = bench_with("bad.toml", &text.replace("do = \"recover\"", bad));
+        bench.refuses("workload check bad.toml", 2, &[said]);
+    }
+    let bench = bench_with("kill.toml", &text);
+    let meaning = bench.succeeds("workload check kill.toml").stdout;
+    assert!(meaning.contains("together: updates records for 1 s, in which the process is killed"));
+    let line = "run workload kill.toml -e lode,sqlite,redb,btreemap -s m,r -t 1 --dir stores -y";
+    let ended = bench.succeeds(&format!("{line} --durability process -o run.json"));
+    for said in ["together open", "together first answer", "of which 0 are lost", "then/s"] {
+        assert!(ended.stdout.contains(said), "{said}: {}", ended.stdout);
+    }
+    bench.has_no_stores();
+    let run = bench.run_file("run.json");
+    let cells = run["cells"].as_array().expect("cells");
+    let measured = |cell: &&serde_json::Value| cell["status"]["outcome"] == "measured";
+    let on_files: Vec<_> = cells.iter().filter(measured).collect();
+    let on_files = on_files.iter().filter(|cell| cell["cell"]["storage"] == "ramdisk");
+    for cell in on_files {
+        let measurement = &cell["measurement"];
+        let phases = measurement["phases"].as_array().expect("phases");
+        let names: Vec<_> = phases.iter().filter_map(|phase| phase["name"].as_str()).collect();
+        assert_eq!(names, ["load", "serve", "more", "together", "then"], "{cell}");
+        assert!(measurement["reopened"].as_u64() > Some(300), "{cell}");
+    }
+    bench.succeeds("report run.json -o page.html");
+    let page = std::fs::read_to_string(bench.path().join("page.html")).expect("a page");
+    assert!(page.contains("together first answer"));
 }
 
 #[test]

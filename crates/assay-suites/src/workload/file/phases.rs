@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use assay_core::ageing::STEADY_WINDOWS;
 use assay_core::latency::Rates;
 use toml::Spanned;
 
@@ -18,6 +19,9 @@ use crate::workload::spec::{
 /// The seconds of a window, and the most of all of them, if the file does not say.
 const WINDOW: u64 = 10;
 const LIMIT: u64 = 1_800;
+
+/// The seconds of writes after which a process is killed, if the file does not say.
+const KILLED_AFTER: u64 = 1;
 
 /// The seconds for which the space after a delete is looked at, if the file does not say.
 const LOOKS: u64 = 30;
@@ -60,7 +64,7 @@ impl Reader<'_> {
         let scans = mix[Kind::Scan as usize] > 0.0;
         let scanned = match &table.scan {
             Some(scan) if scans => {
-                self.sizes(&scan.get_ref().rows, scan.span(), "rows", (1, MOST_SCANNED))?
+                self.sizes(&scan.get_ref().rows, scan.span(), "rows", 1..=MOST_SCANNED)?
             }
             Some(scan) => return Err(self.fault(scan.span(), "the mix has no scan; leave it out")),
             None if scans => {
@@ -106,9 +110,10 @@ impl Reader<'_> {
     /// Reads a phase that does something else than operations of a mix.
     fn task(&self, task: &Spanned<TaskWord>, table: &PhaseTable, threads: Vec<u32>) -> Read<Phase> {
         let word = *task.get_ref();
+        let is_recover = matches!(word, TaskWord::Recover);
         let others = [
             table.operations.as_ref().map(Spanned::span),
-            table.seconds.as_ref().map(Spanned::span),
+            table.seconds.as_ref().filter(|_| !is_recover).map(Spanned::span),
             table.until.as_ref().map(Spanned::span),
             table.window.as_ref().map(Spanned::span),
             table.mix.as_ref().map(Spanned::span),
@@ -123,13 +128,22 @@ impl Reader<'_> {
         }
         let mut mix = [0.0; Kind::ALL.len()];
         let (task, until, threads) = match word {
-            TaskWord::Reopen => {
+            TaskWord::Reopen | TaskWord::Recover => {
                 let of_others = table.limit.as_ref().map(Spanned::span);
                 let of_others = of_others.or(table.threads.as_ref().map(Spanned::span));
                 if let Some(span) = of_others {
                     return Err(self.fault(span, "a store is opened once; leave this out"));
                 }
-                (Task::Reopen, Until::Operations(0), vec![1])
+                if is_recover {
+                    mix[Kind::Update as usize] = 1.0;
+                    let seconds = match &table.seconds {
+                        Some(seconds) => self.between(seconds, "seconds", 1, MOST_SECONDS)?,
+                        None => KILLED_AFTER,
+                    };
+                    (Task::Recover, Until::Seconds(seconds), vec![1])
+                } else {
+                    (Task::Reopen, Until::Operations(0), vec![1])
+                }
             }
             TaskWord::DeleteHalf => {
                 mix[Kind::Delete as usize] = 1.0;
@@ -181,13 +195,24 @@ impl Reader<'_> {
         if let Some(seconds) = &table.seconds {
             return Ok(Until::Seconds(self.between(seconds, "seconds", 1, MOST_SECONDS)?));
         }
+        let all = STEADY_WINDOWS as u64;
         let window = match &table.window {
-            Some(window) => self.between(window, "window", 1, MOST_SECONDS)?,
+            Some(window) => self.between(window, "window", 1, MOST_SECONDS / all)?,
             None => WINDOW,
         };
         let limit = match &table.limit {
-            Some(limit) => self.between(limit, "limit", window, MOST_SECONDS)?,
-            None => LIMIT.max(window),
+            None => LIMIT.max(all * window),
+            Some(limit) if (all * window..=MOST_SECONDS).contains(&limit.get_ref().0) => {
+                limit.get_ref().0
+            }
+            Some(limit) => {
+                let what = format!(
+                    "limit must be between {} and {MOST_SECONDS}: {all} windows of {window} s \
+                     or more",
+                    all * window
+                );
+                return Err(self.fault(limit.span(), what));
+            }
         };
         Ok(Until::Steady { window, limit })
     }

@@ -1,6 +1,6 @@
 //! Checking what a file says of the workload and its records.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use assay_driver::Durability;
 use toml::Spanned;
@@ -122,7 +122,7 @@ impl Reader<'_> {
             MadeWord::Hashed => Made::Hashed,
             MadeWord::Time => Made::Time,
         };
-        let limits = (LEAST_VALUE_BYTES, MOST_VALUE_BYTES);
+        let limits = LEAST_VALUE_BYTES..=MOST_VALUE_BYTES;
         let value = self.sizes(table.value.get_ref(), table.value.span(), "bytes", limits)?;
         let compressible = match &table.compressible {
             None => 0.0,
@@ -149,8 +149,10 @@ impl Reader<'_> {
         table: &SizesTable,
         span: Range<usize>,
         what: &str,
-        (least, most): (u64, u64),
+        within: RangeInclusive<u64>,
     ) -> Read<Sizes> {
+        let least = *within.start();
+        let most = *within.end();
         let fault = |what: String| Err(self.fault(span.clone(), what));
         let exponents = 0.0..=10.0;
         let sizes = match table {

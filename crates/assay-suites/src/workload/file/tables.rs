@@ -127,6 +127,7 @@ pub(super) struct PhaseTable {
 #[serde(rename_all = "kebab-case")]
 pub(super) enum TaskWord {
     Reopen,
+    Recover,
     DeleteHalf,
 }
 

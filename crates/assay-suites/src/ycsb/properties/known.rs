@@ -1,5 +1,6 @@
 //! What becomes of each property that YCSB's core workload and its client document.
 
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use clap::ValueEnum;
@@ -51,11 +52,11 @@ const KNOWN: [(&str, Rule); 55] = [
     ("maxscanlength", Rule::Says(|d, text| scanned(text, &mut d.scanned.most))),
     ("scanlengthdistribution", Rule::Says(scan_lengths)),
     ("fieldlengthdistribution", Rule::Says(field_lengths)),
-    ("minfieldlength", Rule::Says(|d, text| number(text, (0, u64::MAX), &mut d.least_field))),
+    ("minfieldlength", Rule::Says(|d, text| number(text, 0..=u64::MAX, &mut d.least_field))),
     ("writeallfields", Rule::Says(|d, text| truth(text, &mut d.writes_all))),
     ("insertorder", Rule::Says(order)),
     ("insertcount", Rule::Says(inserted)),
-    ("zeropadding", Rule::Says(|_, text| number(text, (0, KEY_DIGITS), &mut 0))),
+    ("zeropadding", Rule::Says(|_, text| number(text, 0..=KEY_DIGITS, &mut 0))),
     (
         "workload",
         Rule::Only(
@@ -135,18 +136,19 @@ fn set<T>(option: &mut Option<T>, value: T, flag: &str) -> Said {
     }
 }
 
-fn parsed(text: &str, (least, most): (u64, u64)) -> Result<u64, String> {
+fn parsed(text: &str, between: RangeInclusive<u64>) -> Result<u64, String> {
+    let [least, most] = [between.start(), between.end()];
     let fault = || format!("must be a whole number between {least} and {most}");
     let found = text.parse::<u64>().map_err(|_| fault())?;
-    if (least..=most).contains(&found) { Ok(found) } else { Err(fault()) }
+    if between.contains(&found) { Ok(found) } else { Err(fault()) }
 }
 
 fn records(options: &mut Options, text: &str) -> Said {
-    set(&mut options.records, parsed(text, (1, MOST_RECORDS))?, "--records")
+    set(&mut options.records, parsed(text, 1..=MOST_RECORDS)?, "--records")
 }
 
 fn operations(options: &mut Options, text: &str) -> Said {
-    set(&mut options.operations, parsed(text, (1, count::MOST))?, "--operations")
+    set(&mut options.operations, parsed(text, 1..=count::MOST)?, "--operations")
 }
 
 fn threads(options: &mut Options, text: &str) -> Said {
@@ -219,13 +221,13 @@ fn percentile(draft: &mut Draft, text: &str) -> Said {
     Ok(())
 }
 
-fn number(text: &str, between: (u64, u64), into: &mut u64) -> Said {
+fn number(text: &str, between: RangeInclusive<u64>, into: &mut u64) -> Said {
     *into = parsed(text, between)?;
     Ok(())
 }
 
 fn scanned(text: &str, into: &mut u64) -> Said {
-    number(text, (1, MOST_SCANNED), into)
+    number(text, 1..=MOST_SCANNED, into)
 }
 
 fn scan_lengths(draft: &mut Draft, text: &str) -> Said {
@@ -262,6 +264,6 @@ fn order(draft: &mut Draft, text: &str) -> Said {
 }
 
 fn inserted(draft: &mut Draft, text: &str) -> Said {
-    draft.loaded = Some(parsed(text, (1, MOST_RECORDS))?);
+    draft.loaded = Some(parsed(text, 1..=MOST_RECORDS)?);
     Ok(())
 }

@@ -1,0 +1,110 @@
+//! The course of a phase over its windows: each continues where the one before it ended. Often
+//! chosen records stay the same ones, and whoever takes records in turn takes the next one.
+
+use assay_core::random::derive;
+
+use super::spec::{Kind, Phase};
+
+/// What the windows of a phase have in common, and how far they have come.
+#[derive(Clone, Debug)]
+pub(super) struct Course {
+    /// The seed of the phase.
+    pub(super) seed: u64,
+    pub(super) threads: u32,
+    /// The places that are expected in the first window.
+    pub(super) first_span: u64,
+    /// The number of operations that each thread has done.
+    done: Vec<u64>,
+}
+
+impl Course {
+    /// Returns the course of a phase that starts with `rows` records; `seed` is the cell's.
+    pub(super) fn new(phase: &Phase, seed: u64, threads: u32, rows: u64) -> Self {
+        Self {
+            seed: derive(derive(seed, "phase"), &phase.name),
+            threads,
+            first_span: span(phase, threads, rows),
+            done: vec![0; threads as usize],
+        }
+    }
+
+    /// Returns the number of operations that a thread did in the windows before.
+    pub(super) fn done(&self, thread: usize) -> u64 {
+        self.done.get(thread).copied().unwrap_or(0)
+    }
+
+    /// Notes the number of operations that each thread did in a window.
+    pub(super) fn advance(&mut self, operations: &[u64]) {
+        for (done, more) in self.done.iter_mut().zip(operations) {
+            *done += more;
+        }
+    }
+}
+
+/// Returns the places that a thread is expected to choose among, at the end of a window that
+/// starts with `rows` records.
+pub(super) fn span(phase: &Phase, threads: u32, rows: u64) -> u64 {
+    rows + phase.expected(Kind::Insert) / u64::from(threads)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::super::file;
+    use super::super::model::{Model, Start};
+    use super::super::tape::{Operation, Tape};
+    use super::*;
+
+    /// Returns the operations of the only thread in two windows.
+    fn windows(mix: &str, choose: &str) -> [Vec<Operation>; 2] {
+        let text = format!(
+            "title = \"Test\"\n[records]\ncount = 1000\nkey = {{ type = \"u64\" }}\n\
+             value = {{ constant = 8 }}\n[[phase]]\nname = \"serve\"\noperations = 3000\n\
+             mix = {mix}\nchoose = {choose}\n"
+        );
+        let spec = file::parse(&text).expect("a workload");
+        let phase = &spec.phases[0];
+        let mut model = Model::loaded(spec.records.count);
+        let mut course = Course::new(phase, 7, 1, model.rows());
+        [(); 2].map(|()| {
+            let start = Start::of(&model);
+            let mut lanes = std::mem::take(&mut model).lanes(1);
+            let tape = Tape::new(phase, &course, &start, 0);
+            let done = (0..3_100).map(|at| tape.next(at, &mut lanes[0], &start)).collect();
+            model = Model::of_lanes(&lanes.iter().collect::<Vec<_>>());
+            course.advance(&[3_100]);
+            done
+        })
+    }
+
+    /// Returns how often each record is chosen.
+    fn counts(operations: &[Operation]) -> BTreeMap<u64, u64> {
+        let mut counts = BTreeMap::new();
+        operations.iter().for_each(|done| *counts.entry(done.row).or_default() += 1);
+        counts
+    }
+
+    #[test]
+    fn the_windows_of_a_phase_choose_the_same_records_often() {
+        for mix in ["{ read = 1 }", "{ read = 9, insert = 1 }"] {
+            for choose in ["{ zipfian = 1.2 }", "{ hotspot = { keys = 0.001, operations = 0.9 } }"]
+            {
+                let [first, second] = windows(mix, choose);
+                let hottest = counts(&first).into_iter().max_by_key(|(_, count)| *count);
+                let (row, count) = hottest.expect("a record");
+                // Records that the first window inserted may be hot in the second too.
+                let again = counts(&second).get(&row).copied().unwrap_or(0);
+                assert!(again > count / 2, "{mix} {choose}: {count}, then {again}");
+                assert_ne!(first, second, "each window draws anew");
+            }
+        }
+    }
+
+    #[test]
+    fn a_sequence_continues_in_the_next_window() {
+        let [first, second] = windows("{ read = 1 }", "\"sequential\"");
+        let last = first[first.len() - 1].row;
+        assert_eq!((last, second[0].row), (99, 100), "after three times all records");
+    }
+}
