@@ -8,6 +8,8 @@
 //! Kingsbury, Alvaro, Elle: Inferring Isolation Anomalies from Experimental Observations, PVLDB
 //! 14(3), 2020.)
 //!
+//! [`drive`] makes histories: it runs seeded transactions on an engine.
+//!
 //! All that it reports has happened. It can miss some anomalies of:
 //! - Registers that are written without reading them first: their versions have no known order,
 //!   and none is searched that explains all reads.
@@ -20,9 +22,11 @@
 mod check;
 mod collect;
 mod cycles;
+pub mod drive;
 mod examine;
 mod graph;
 mod history;
+mod random;
 mod real_time;
 mod shrink;
 mod verdict;

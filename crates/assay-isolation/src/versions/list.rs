@@ -190,9 +190,9 @@ impl List<'_, '_, '_> {
         }
     }
 
-    /// Adds nodes for committed appends that no transaction has read. They come after the node that their
-    /// transaction had read, if another one lost its update there or nothing follows it; otherwise
-    /// at the end of the longest list.
+    /// Adds nodes for committed appends that no transaction has read. They come after the node that
+    /// their transaction had read, if another one lost its update there or nothing follows it;
+    /// otherwise at the end of the longest list.
     fn place_unread(&mut self) {
         let end = self.longest.len() as u32;
         let mut following: HashMap<u32, Vec<u32>> = HashMap::new();

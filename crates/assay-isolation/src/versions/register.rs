@@ -16,12 +16,12 @@ pub(super) fn tree(one: &OneKey<'_, '_>, directs: &mut Directs) -> Result<Tree, 
             [] if is_deleted => NONE,
             [] => ROOT,
             [value] => match writer_of(&values, *value) {
+                Some(write) if one.is_committed(write as usize) => write + 1,
+                // Its place among the committed versions is not known.
                 Some(write) => {
                     let writer = one.writes[write as usize].transaction;
-                    if !one.is_committed(write as usize) {
-                        directs.note(Anomaly::AbortedRead, &[writer, view.transaction], one.key);
-                    }
-                    write + 1
+                    directs.note(Anomaly::AbortedRead, &[writer, view.transaction], one.key);
+                    NONE
                 }
                 None => {
                     directs.note(Anomaly::Garbage, &[view.transaction], one.key);

@@ -220,6 +220,25 @@ fn incompatible_orders_are_found() {
     let writes: [&[Operation]; 2] = [&[append(1, 1)], &[append(1, 2)]];
     let history = together(&[writes[0], writes[1], &[read(1, &[1, 2])], &[read(1, &[2])]]);
     expect(&history, Anomaly::IncompatibleOrder, Level::None);
+    // The order within a transaction counts too.
+    let history = together(&[&[append(1, 1), append(1, 2)], &[read(1, &[2])]]);
+    expect(&history, Anomaly::IncompatibleOrder, Level::None);
+}
+
+#[test]
+fn a_lost_update_is_found_behind_thousands_of_other_cycles() {
+    let mut all = Vec::new();
+    for pair in 0..1_100 {
+        let (one, other) = (10 + 2 * pair, 11 + 2 * pair);
+        all.push(vec![read(one, &[]), write(other, 1)]);
+        all.push(vec![read(other, &[]), write(one, 2)]);
+    }
+    all.push(vec![append(1, 1), read(1, &[1])]);
+    all.push(vec![append(1, 2), read(1, &[2])]);
+    let all: Vec<&[Operation]> = all.iter().map(Vec::as_slice).collect();
+    let verdict = check(&together(&all)).expect("a history");
+    let kinds: Vec<_> = verdict.anomalies.iter().map(|found| found.anomaly).collect();
+    assert_eq!(kinds, [Anomaly::LostUpdate, Anomaly::WriteSkew], "{verdict}");
 }
 
 #[test]
