@@ -1,24 +1,31 @@
 //! Lode as an engine of histories. Odd keys are in an ordered table, even ones in a hashed one.
 
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
 use assay_isolation::drive::{Engine, Session, Stop};
 use lode::{Database, Error, KeyKind, ReadTable, RowRef, Schema, Table, Transaction, Type, Value};
 
-/// The way in which transactions start.
-#[derive(Clone, Copy, Debug)]
-pub enum Begin {
+/// The way in which transactions are used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    /// As they should be.
     Now,
+    /// They start at a snapshot of that moment.
     AtSnapshot,
+    /// All reads are made outside of the transaction, so that it cannot check them.
+    ReadOutside,
 }
 
 pub struct Lode {
     db: Database,
-    begin: Begin,
+    used: Use,
     even: Table,
     odd: Table,
 }
 
 impl Lode {
-    pub fn new(db: Database, begin: Begin) -> Self {
+    pub fn new(db: Database, used: Use) -> Self {
         let table = |name: &str, kind| {
             let schema = Schema::build(name).key("key", Type::U64);
             let schema = schema.column("values", Type::VarBytes(4_096)).finish();
@@ -26,7 +33,7 @@ impl Lode {
         };
         let even = table("even", KeyKind::Hash);
         let odd = table("odd", KeyKind::Tree);
-        Self { db, begin, even, odd }
+        Self { db, used, even, odd }
     }
 
     fn table(&self, key: u64) -> &Table {
@@ -36,13 +43,17 @@ impl Lode {
 
 impl Engine for Lode {
     fn session(&self) -> Result<Box<dyn Session + '_>, String> {
-        Ok(Box::new(LodeSession { lode: self, current: None }))
+        Ok(Box::new(LodeSession { lode: self, current: None, own: Own::new() }))
     }
 }
+
+/// Writes of a transaction that reads outside of itself.
+type Own = BTreeMap<u64, Option<Vec<u8>>>;
 
 struct LodeSession<'l> {
     lode: &'l Lode,
     current: Option<Transaction>,
+    own: Own,
 }
 
 /// Returns the key and the values of a record.
@@ -53,6 +64,27 @@ fn parts(row: &RowRef<'_>) -> (u64, Vec<u8>) {
         panic!("a record of another schema: {row:?}");
     };
     (key, values.to_vec())
+}
+
+/// Returns the rows of a range: the even keys by a scan of all, the odd ones by one of the range.
+fn rows(
+    even: &impl ReadTable,
+    odd: &impl ReadTable,
+    range: RangeInclusive<u64>,
+) -> Result<BTreeMap<u64, Vec<u8>>, Error> {
+    let mut rows = BTreeMap::new();
+    let mut even = even.iter();
+    while let Some(row) = even.next_row()? {
+        let (key, value) = parts(&row);
+        if range.contains(&key) {
+            rows.insert(key, value);
+        }
+    }
+    let mut odd = odd.range(range);
+    while let Some(row) = odd.next_row()? {
+        rows.extend([parts(&row)]);
+    }
+    Ok(rows)
 }
 
 impl LodeSession<'_> {
@@ -82,21 +114,32 @@ fn stop(error: Error) -> Stop {
 impl Session for LodeSession<'_> {
     fn begin(&mut self) -> Result<(), Stop> {
         let db = &self.lode.db;
-        self.current = Some(match self.lode.begin {
-            Begin::Now => db.begin(),
-            Begin::AtSnapshot => db.begin_at(&db.snapshot()),
+        self.own.clear();
+        self.current = Some(match self.lode.used {
+            Use::Now | Use::ReadOutside => db.begin(),
+            Use::AtSnapshot => db.begin_at(&db.snapshot()),
         });
         Ok(())
     }
 
     fn get(&mut self, key: u64) -> Result<Option<Vec<u8>>, Stop> {
+        if let Some(own) = self.own.get(&key) {
+            return Ok(own.clone());
+        }
         self.within(|lode, transaction| {
-            let row = lode.table(key).within(transaction).get(key)?;
+            let table = lode.table(key);
+            let row = match lode.used {
+                Use::ReadOutside => table.get(key)?,
+                Use::Now | Use::AtSnapshot => table.within(transaction).get(key)?,
+            };
             Ok(row.map(|row| parts(&row.as_ref()).1))
         })
     }
 
     fn put(&mut self, key: u64, value: &[u8]) -> Result<(), Stop> {
+        if self.lode.used == Use::ReadOutside {
+            self.own.insert(key, Some(value.to_vec()));
+        }
         self.within(|lode, transaction| {
             let table = lode.table(key);
             let record = table.schema().pack(&[Value::Unsigned(key), Value::Bytes(value)])?;
@@ -105,25 +148,26 @@ impl Session for LodeSession<'_> {
     }
 
     fn delete(&mut self, key: u64) -> Result<(), Stop> {
+        if self.lode.used == Use::ReadOutside {
+            self.own.insert(key, None);
+        }
         self.within(|lode, transaction| transaction.delete(lode.table(key), key).map(|_| ()))
     }
 
     fn range(&mut self, low: u64, high: u64) -> Result<Vec<(u64, Vec<u8>)>, Stop> {
-        self.within(|lode, transaction| {
-            let mut rows = Vec::new();
-            let mut even = lode.even.within(transaction).iter();
-            while let Some(row) = even.next_row()? {
-                let row = parts(&row);
-                if (low..=high).contains(&row.0) {
-                    rows.push(row);
-                }
+        let mut rows = self.within(|lode, transaction| match lode.used {
+            Use::ReadOutside => rows(&lode.even, &lode.odd, low..=high),
+            Use::Now | Use::AtSnapshot => {
+                rows(&lode.even.within(transaction), &lode.odd.within(transaction), low..=high)
             }
-            let mut odd = lode.odd.within(transaction).range(low..=high);
-            while let Some(row) = odd.next_row()? {
-                rows.push(parts(&row));
+        })?;
+        for (key, value) in self.own.range(low..=high) {
+            match value {
+                Some(value) => _ = rows.insert(*key, value.clone()),
+                None => _ = rows.remove(key),
             }
-            Ok(rows)
-        })
+        }
+        Ok(rows.into_iter().collect())
     }
 
     fn commit(&mut self) -> Result<(), Stop> {

@@ -10,7 +10,7 @@ mod watched;
 use assay_isolation::drive::{Plan, in_threads, in_turns};
 use assay_isolation::{Anomaly, Level, Transaction, Verdict, check};
 use effort::effort;
-use engine::{Begin, Lode};
+use engine::{Lode, Use};
 use lode::{Database, Durability, Options};
 use watched::watched;
 
@@ -37,10 +37,10 @@ fn verdict(history: &[Transaction]) -> Verdict {
 
 /// Runs plans on threads, in databases that `open` makes; `LODE_TRANSACTIONS` is the number of all
 /// transactions.
-fn expect_in_threads(begin: Begin, ranges: bool, level: Level, open: &dyn Fn() -> Database) {
+fn expect_in_threads(used: Use, ranges: bool, level: Level, open: &dyn Fn() -> Database) {
     let all = effort("LODE_TRANSACTIONS", A_DATABASE, 250 * A_DATABASE);
     for seed in 0..all.div_ceil(A_DATABASE) {
-        let engine = Lode::new(open(), begin);
+        let engine = Lode::new(open(), used);
         let history = watched(|| in_threads(&engine, &plan(seed, ranges)));
         let verdict = verdict(&history.expect("room"));
         assert!(verdict.level >= level, "seed {seed}: {verdict}");
@@ -53,17 +53,17 @@ fn in_memory() -> Database {
 
 #[test]
 fn transactions_that_look_keys_up_are_serializable() {
-    expect_in_threads(Begin::Now, false, BY_KEY, &in_memory);
+    expect_in_threads(Use::Now, false, BY_KEY, &in_memory);
 }
 
 #[test]
 fn transactions_with_scans_keep_their_level() {
-    expect_in_threads(Begin::Now, true, WITH_SCANS, &in_memory);
+    expect_in_threads(Use::Now, true, WITH_SCANS, &in_memory);
 }
 
 #[test]
 fn transactions_at_a_snapshot_are_isolated_as_it_is() {
-    expect_in_threads(Begin::AtSnapshot, true, AT_A_SNAPSHOT, &in_memory);
+    expect_in_threads(Use::AtSnapshot, true, AT_A_SNAPSHOT, &in_memory);
 }
 
 #[test]
@@ -76,24 +76,32 @@ fn transactions_in_directories_are_isolated_as_in_memory() {
         let path = directory.path().join(count.get().to_string());
         options.open(path).expect("an empty directory")
     };
-    expect_in_threads(Begin::Now, false, BY_KEY, &open);
-    expect_in_threads(Begin::Now, true, WITH_SCANS, &open);
+    expect_in_threads(Use::Now, false, BY_KEY, &open);
+    expect_in_threads(Use::Now, true, WITH_SCANS, &open);
 }
 
 #[test]
 fn sessions_that_take_turns_keep_the_same_levels() {
+    let cases = [
+        (Use::Now, false, BY_KEY),
+        (Use::Now, true, WITH_SCANS),
+        (Use::AtSnapshot, true, AT_A_SNAPSHOT),
+    ];
     for seed in 0..4 {
-        let run = |begin, ranges| {
-            let engine = Lode::new(in_memory(), begin);
-            verdict(&in_turns(&engine, &plan(seed, ranges)).expect("room"))
-        };
-        let found = run(Begin::Now, false);
-        assert!(found.level >= BY_KEY, "seed {seed}: {found}");
-        let found = run(Begin::Now, true);
-        assert!(found.level >= WITH_SCANS, "seed {seed}: {found}");
-        // In this order of operations, more is not only not promised, but seen to be missing.
-        let found = run(Begin::AtSnapshot, true);
-        assert_eq!(found.level, AT_A_SNAPSHOT, "seed {seed}: {found}");
-        assert!(found.shows(Anomaly::WriteSkew), "seed {seed}: {found}");
+        for (used, ranges, level) in cases {
+            let engine = Lode::new(in_memory(), used);
+            let verdict = verdict(&in_turns(&engine, &plan(seed, ranges)).expect("room"));
+            assert!(verdict.level >= level, "{used:?}, seed {seed}: {verdict}");
+        }
+    }
+}
+
+#[test]
+fn reads_outside_of_the_transaction_are_seen_to_be_not_isolated() {
+    let engine = Lode::new(in_memory(), Use::ReadOutside);
+    let verdict = verdict(&in_turns(&engine, &plan(0, true)).expect("room"));
+    assert_eq!(verdict.level, Level::ReadCommitted, "{verdict}");
+    for anomaly in [Anomaly::LostUpdate, Anomaly::ReadSkew, Anomaly::WriteSkew, Anomaly::Phantom] {
+        assert!(verdict.shows(anomaly), "{anomaly}: {verdict}");
     }
 }
