@@ -17,11 +17,11 @@ use crate::random::Random;
 
 /// An engine whose isolation is looked at.
 pub trait Engine: Sync {
-    /// Returns a session, which one thread uses.
+    /// Calls `work` once, with a session of the calling thread.
     ///
     /// # Errors
     /// If the engine has none; the text says why.
-    fn session(&self) -> Result<Box<dyn Session + '_>, String>;
+    fn connect(&self, work: &mut dyn FnMut(&mut dyn Session)) -> Result<(), String>;
 }
 
 /// A session of an engine. It has one transaction at a time, which `begin` starts. `commit` and
@@ -94,19 +94,15 @@ pub enum Broken {
 pub fn in_threads(engine: &dyn Engine, plan: &Plan) -> Result<Vec<Transaction>, Broken> {
     let clock = AtomicU64::new(0);
     let run = |thread: u64| {
-        let mut session = engine.session().map_err(Broken::NoSession)?;
         let mut recorder = Recorder::new(plan, &clock);
-        let mut history = Vec::new();
-        for number in (thread..plan.transactions).step_by(plan.threads.max(1) as usize) {
-            recorder.start(number);
-            loop {
-                if let Some(ended) = recorder.step(session.as_mut())? {
-                    history.push(ended);
-                    break;
-                }
-            }
-        }
-        Ok(history)
+        let mut ended = Ok(Vec::new());
+        engine
+            .connect(&mut |session| {
+                let numbers = (thread..plan.transactions).step_by(plan.threads.max(1) as usize);
+                ended = numbers.map(|number| recorder.run(number, session)).collect();
+            })
+            .map_err(Broken::NoSession)?;
+        ended
     };
     let all: Result<Vec<Vec<Transaction>>, Broken> = std::thread::scope(|scope| {
         let start = |thread| scope.spawn(move || run(thread));
@@ -127,29 +123,57 @@ pub fn in_threads(engine: &dyn Engine, plan: &Plan) -> Result<Vec<Transaction>, 
 /// # Errors
 /// If the engine fails.
 pub fn in_turns(engine: &dyn Engine, plan: &Plan) -> Result<Vec<Transaction>, Broken> {
+    let mut history = Ok(Vec::new());
+    let mut run = |sessions: &mut [&mut dyn Session]| history = by_turns(sessions, plan);
+    connect(engine, plan.threads.max(1), Vec::new(), &mut run).map_err(Broken::NoSession)?;
+    let mut history = history?;
+    history.sort_by_key(|transaction| transaction.start);
+    Ok(history)
+}
+
+/// Calls `run` with sessions of an engine: `more` new ones, and those that are there.
+fn connect(
+    engine: &dyn Engine,
+    more: u32,
+    mut sessions: Vec<&mut dyn Session>,
+    run: &mut dyn FnMut(&mut [&mut dyn Session]),
+) -> Result<(), String> {
+    if more == 0 {
+        run(&mut sessions);
+        return Ok(());
+    }
+    let mut inner = Ok(());
+    engine.connect(&mut |session| {
+        let mut all: Vec<&mut dyn Session> = Vec::with_capacity(sessions.len() + 1);
+        for session in &mut sessions {
+            all.push(&mut **session);
+        }
+        all.push(session);
+        inner = connect(engine, more - 1, all, run);
+    })?;
+    inner
+}
+
+/// Runs a plan on sessions that take turns.
+fn by_turns(sessions: &mut [&mut dyn Session], plan: &Plan) -> Result<Vec<Transaction>, Broken> {
     let clock = AtomicU64::new(0);
     let mut random = Random::new(plan.seed);
-    let mut running = Vec::new();
-    for _ in 0..plan.threads.max(1) {
-        let session = engine.session().map_err(Broken::NoSession)?;
-        running.push((session, Recorder::new(plan, &clock)));
-    }
+    let start = |session| (session, Recorder::new(plan, &clock));
+    let mut running: Vec<_> = sessions.iter_mut().map(start).collect();
     let mut next = 0;
     let mut history = Vec::new();
     while !running.is_empty() {
         let at = random.below(running.len() as u64) as usize;
         let (session, recorder) = &mut running[at];
         if recorder.is_idle() {
-            let number = next;
-            next += 1;
-            if number >= plan.transactions {
+            if next >= plan.transactions {
                 running.remove(at);
                 continue;
             }
-            recorder.start(number);
+            recorder.start(next);
+            next += 1;
         }
-        history.extend(recorder.step(session.as_mut())?);
+        history.extend(recorder.step(&mut ***session)?);
     }
-    history.sort_by_key(|transaction| transaction.start);
     Ok(history)
 }

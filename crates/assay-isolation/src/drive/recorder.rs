@@ -53,6 +53,20 @@ impl<'p> Recorder<'p> {
         });
     }
 
+    /// Runs the transaction with a number to its end.
+    pub(super) fn run(
+        &mut self,
+        number: u64,
+        session: &mut dyn Session,
+    ) -> Result<Transaction, Broken> {
+        self.start(number);
+        loop {
+            if let Some(ended) = self.step(session)? {
+                return Ok(ended);
+            }
+        }
+    }
+
     fn now(&self) -> u64 {
         self.clock.fetch_add(1, Ordering::SeqCst)
     }

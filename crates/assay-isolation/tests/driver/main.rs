@@ -79,7 +79,7 @@ fn keys_have_uses_and_a_bound() {
 struct Closed;
 
 impl Engine for Closed {
-    fn session(&self) -> Result<Box<dyn Session + '_>, String> {
+    fn connect(&self, _: &mut dyn FnMut(&mut dyn Session)) -> Result<(), String> {
         Err("it is closed".into())
     }
 }

@@ -59,9 +59,9 @@ impl Model {
 }
 
 impl Engine for Model {
-    fn session(&self) -> Result<Box<dyn Session + '_>, String> {
-        let own = Own::default();
-        Ok(Box::new(ModelSession { model: self, own }))
+    fn connect(&self, work: &mut dyn FnMut(&mut dyn Session)) -> Result<(), String> {
+        work(&mut ModelSession { model: self, own: Own::default() });
+        Ok(())
     }
 }
 

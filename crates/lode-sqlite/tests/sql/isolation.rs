@@ -31,8 +31,9 @@ impl Tables {
 }
 
 impl Engine for Tables {
-    fn session(&self) -> Result<Box<dyn Session + '_>, String> {
-        Ok(Box::new(Sql { connection: connect(&self.db) }))
+    fn connect(&self, work: &mut dyn FnMut(&mut dyn Session)) -> Result<(), String> {
+        work(&mut Sql { connection: connect(&self.db) });
+        Ok(())
     }
 }
 

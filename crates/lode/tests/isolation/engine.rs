@@ -42,8 +42,9 @@ impl Lode {
 }
 
 impl Engine for Lode {
-    fn session(&self) -> Result<Box<dyn Session + '_>, String> {
-        Ok(Box::new(LodeSession { lode: self, current: None, own: Own::new() }))
+    fn connect(&self, work: &mut dyn FnMut(&mut dyn Session)) -> Result<(), String> {
+        work(&mut LodeSession { lode: self, current: None, own: Own::new() });
+        Ok(())
     }
 }
 
