@@ -4,6 +4,7 @@
 //! The replies have a separate pipe. An engine's standard output goes to the worker's standard
 //! error, whose end the parent keeps for its report.
 
+pub(crate) mod callgrind;
 pub(crate) mod child;
 pub(crate) mod groups;
 pub(crate) mod introduction;
@@ -12,9 +13,11 @@ pub(crate) mod parent;
 pub(crate) mod patience;
 mod pipes;
 pub(crate) mod program;
+pub(crate) mod tracer;
 
 use std::path::{Path, PathBuf};
 
+use assay_core::counting::{Counter, Ended};
 use assay_core::durability::Found;
 use assay_core::environment::Build;
 use assay_core::plan::Cell;
@@ -28,7 +31,7 @@ use serde_json::Value;
 
 /// The version of the language that parents and workers speak, [`Job`] and [`Message`] with all
 /// that is in them. A change after which two builds do not understand each other adds one.
-pub(crate) const PROTOCOL: u32 = 3;
+pub(crate) const PROTOCOL: u32 = 4;
 
 /// The program of a worker.
 #[derive(Clone, Copy, Debug)]
@@ -66,6 +69,8 @@ pub(crate) enum Job {
     Introduce,
     /// Measure a cell.
     Measure(Box<Cell>),
+    /// Do the work of a cell for a counter, which writes its counts into a folder.
+    Count(Box<Cell>, Counter, PathBuf),
     /// Examine the store that the measuring of a cell left.
     Look(Box<Cell>, Value),
     /// Verify a driver.
@@ -82,7 +87,9 @@ impl Job {
     /// Returns the engine that the job needs.
     fn engine(&self) -> Option<&str> {
         match self {
-            Self::Measure(cell) | Self::Look(cell, _) => Some(&cell.engine.id),
+            Self::Measure(cell) | Self::Count(cell, ..) | Self::Look(cell, _) => {
+                Some(&cell.engine.id)
+            }
             Self::Verify(job) => Some(&job.engine),
             Self::CrashWrite(job) | Self::CrashCheck(job, _) => Some(&job.engine),
             Self::Introduce | Self::Describe(_) => None,
@@ -92,7 +99,17 @@ impl Job {
     /// Returns the memory limit of the job's worker, if there is one.
     fn memory_limit_bytes(&self) -> Option<u64> {
         match self {
-            Self::Measure(cell) | Self::Look(cell, _) => cell.memory.limit_bytes,
+            Self::Measure(cell) | Self::Count(cell, ..) | Self::Look(cell, _) => {
+                cell.memory.limit_bytes
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the counter that the job's worker is started with, and the folder for its counts.
+    fn counter(&self) -> Option<(Counter, &Path)> {
+        match self {
+            Self::Count(_, counter, folder) => Some((*counter, folder)),
             _ => None,
         }
     }
@@ -115,6 +132,8 @@ pub(crate) enum Message {
     Progress(Progress),
     /// The measurement.
     Measured(Box<Measured>),
+    /// The measurement of a cell that was counted, and its marks.
+    Counted(Box<Measured>, Vec<Ended>),
     /// The result of examining a cell's store.
     Looked(Looked),
     /// The checks of a verification.
@@ -140,6 +159,7 @@ impl Message {
             Self::Introduced(_) => "an introduction",
             Self::Progress(_) => "progress",
             Self::Measured(_) => "a measurement",
+            Self::Counted(..) => "a count",
             Self::Looked(_) => "what a cell left",
             Self::Verified(_) => "a verification",
             Self::Described(_) => "the description of a plugin",
