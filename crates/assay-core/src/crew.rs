@@ -14,6 +14,7 @@ use assay_driver::{Connection, Store};
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
 
+use crate::counting;
 use crate::usage::{Meter, ThreadUsage, Usage};
 
 /// Binds the calling thread (and threads that it starts later) to processors.
@@ -172,7 +173,7 @@ impl Pace<'_> {
     pub fn span<T>(&mut self, work: impl FnOnce() -> Result<T>) -> Result<T> {
         self.together(|spans| {
             let start = Instant::now();
-            let result = work();
+            let result = counting::span(work);
             spans.push(start, Instant::now());
             result
         })
@@ -189,7 +190,7 @@ impl Pace<'_> {
         self.together(|spans| {
             let meter = Meter::start();
             let start = Instant::now();
-            let result = work();
+            let result = counting::span(work);
             spans.push(start, Instant::now());
             spans.usage = Some(meter.stop());
             result

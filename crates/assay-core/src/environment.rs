@@ -97,6 +97,18 @@ impl Environment {
     }
 }
 
+/// Returns the kind of this machine's processor: vendor and family, by which libraries choose their
+/// code.
+pub fn processor_kind() -> String {
+    let info = procfs::CpuInfo::current().ok();
+    let field = |name: &str| info.as_ref()?.get_field(0, name).map(str::to_string);
+    let vendor = field("vendor_id").or_else(|| field("CPU implementer"));
+    let family = field("cpu family").or_else(|| field("CPU part"));
+    let words =
+        [Some(std::env::consts::ARCH.to_string()), vendor, family.map(|it| format!("family {it}"))];
+    words.into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
 /// Returns the file system under `path`, which exists: the deepest of the mounts that hold it, and
 /// of those at one place the last.
 pub fn filesystem_of(path: &Path) -> Option<Filesystem> {

@@ -11,6 +11,7 @@
 pub mod advice;
 pub mod ageing;
 pub mod chart;
+pub mod counting;
 pub mod crew;
 pub mod doctor;
 pub mod durability;

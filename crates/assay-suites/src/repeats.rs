@@ -5,6 +5,7 @@
 //! finds the same records as the first. So rounds that insert new records, or delete some, are not
 //! repeated, except those that write their own records, as the samples of `tonbo-micro`.
 
+use assay_core::counting;
 use assay_core::crew::Taken;
 use assay_core::plan::{Cell, PageCache};
 use assay_core::usage::Usage;
@@ -21,11 +22,11 @@ pub(crate) struct Repeats {
 
 impl Repeats {
     /// Returns the repeats of a phase that may have `most`. A cold cell has none, because the first
-    /// attempt has warmed the page cache.
+    /// attempt has warmed the page cache. A counted cell has none, because its clock is not read.
     pub(crate) fn at_most(most: MostRepeats, cell: &Cell) -> Self {
         match cell.page_cache {
-            PageCache::Warm => Self { most: most.repeats, done: 0 },
-            PageCache::Cold => Self::none(),
+            PageCache::Warm if !counting::is_on() => Self { most: most.repeats, done: 0 },
+            _ => Self::none(),
         }
     }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::time::{Duration, Instant};
 
+use assay_core::counting;
 use assay_core::crew;
 use assay_core::environment::filesystem_of;
 use assay_core::plan::{Cell, PageCache};
@@ -206,6 +207,7 @@ impl<'m> Session<'m> {
 
     /// Keeps a phase's result, and the size of the store after it.
     pub(crate) fn keep(&mut self, phase: Phase) {
+        counting::end(Some(&phase.name));
         self.measurement.phases.push(phase);
         self.measure_space();
     }
@@ -234,6 +236,8 @@ impl<'m> Session<'m> {
     /// Adds the latencies of a separate round to the phase with this name, which need not exist
     /// yet.
     pub(crate) fn add_latencies(&mut self, name: &str, threads: u32, checked: u64, taken: Taken) {
+        // Its rounds are not those of the phase.
+        counting::end(None);
         let phases = &mut self.measurement.phases;
         let at = phases.iter().position(|phase| phase.name == name).unwrap_or_else(|| {
             phases.push(Phase { name: name.into(), threads, ..Phase::default() });

@@ -10,6 +10,7 @@ mod cli;
 mod commands;
 mod crash;
 mod files;
+mod gate;
 mod output;
 mod planning;
 mod plugins;
@@ -74,6 +75,7 @@ fn carry_out(command: Command) -> Outcome {
         Command::Show(args) => commands::show::show(&args),
         Command::Report(args) => commands::report::report(&args),
         Command::Site(args) => commands::site::site(&args),
+        Command::Gate(args) => commands::gate::gate(&args),
         Command::Compare(args) => commands::compare::compare(&args),
         Command::Plot(args) => commands::plot::plot(&args),
     }
@@ -81,10 +83,14 @@ fn carry_out(command: Command) -> Outcome {
 
 fn carry_out_inside(command: Internal) -> Outcome {
     match command {
-        Internal::Worker { namespace, memory_group, plugin } => {
+        Internal::Worker { namespace, memory_group, callgrind, trace, traced, plugin } => {
             let place = namespace.map(Place::Namespace);
             let place = place.or(memory_group.map(Place::MemoryGroup));
-            worker::child::work(place.as_ref(), &plugin)
+            let place = place.or(callgrind.map(Place::Callgrind));
+            match trace {
+                Some(folder) => worker::tracer::trace(&folder, &plugin),
+                None => worker::child::work(place.as_ref(), traced, &plugin),
+            }
         }
         Internal::MemoryGroupKeeper { limit_bytes } => worker::memory_group::keep(limit_bytes),
         Internal::PowerCutServer { mount } => crash::power::serve(&mount),

@@ -40,6 +40,16 @@ pub fn read_text(path: &Path, most_bytes: u64) -> io::Result<String> {
         .map_err(|e| io::Error::new(io::ErrorKind::InvalidData, format!("not UTF-8: {e}")))
 }
 
+/// Reads the beginning of a file: at most `most_bytes`.
+///
+/// # Errors
+/// If the file cannot be read.
+pub fn first_bytes(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    File::open(path)?.take(most_bytes).read_to_end(&mut content)?;
+    Ok(content)
+}
+
 /// Checks that a file can be read. Its end is not looked for: a device may have none.
 ///
 /// # Errors

@@ -13,7 +13,7 @@ pub(crate) const PLUGINS: &str = "Plugins";
 
 /// The commands, by what one wants to do.
 const GROUPS: [(&str, &[&str]); 4] = [
-    ("Measure", &["run", "plan", "advise", "age", "workload", "generate"]),
+    ("Measure", &["run", "plan", "advise", "age", "gate", "workload", "generate"]),
     ("Look at results", &["show", "report", "site", "compare", "plot"]),
     ("Trust engines and machine", &["verify", "crash", "doctor"]),
     ("Engines and this program", &["list", "plugin", "completions", "man"]),

@@ -22,6 +22,15 @@ pub(crate) enum Internal {
         /// In the control group with this folder
         #[arg(long, conflicts_with = "namespace")]
         memory_group: Option<PathBuf>,
+        /// Under callgrind, which writes its counts into this folder
+        #[arg(long, conflicts_with_all = ["namespace", "memory_group"])]
+        callgrind: Option<PathBuf>,
+        /// Traced, with the counts of system calls in this folder
+        #[arg(long, conflicts_with_all = ["namespace", "memory_group", "callgrind"])]
+        trace: Option<PathBuf>,
+        /// Stopped, until the tracer is there
+        #[arg(long)]
+        traced: bool,
         /// With the engines in these libraries
         #[arg(long)]
         plugin: Vec<PathBuf>,

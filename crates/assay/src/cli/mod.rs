@@ -4,6 +4,7 @@
 
 mod advise;
 pub(crate) mod count;
+pub(crate) mod gate;
 mod help;
 mod internal;
 mod look;
@@ -26,6 +27,7 @@ use clap_complete::Shell;
 use help::{OUTPUT, PLUGINS};
 
 pub(crate) use advise::{AdviseArgs, RankArg, SurvivesArg};
+pub(crate) use gate::{GateArgs, GateFormat};
 pub(crate) use internal::Internal;
 pub(crate) use look::{Look, width};
 pub(crate) use memory::{CacheArg, Fill, Memory};
@@ -107,6 +109,8 @@ Examples:
     Report(ReportArgs),
     /// Write run files and the verdicts of crash tests as a static site
     Site(SiteArgs),
+    /// Count instructions and system calls, to compare builds exactly
+    Gate(GateArgs),
     /// Compare two run files, or two engines or two builds of one
     Compare(CompareArgs),
     /// Draw the published pictures of a run file

@@ -5,6 +5,7 @@ pub(crate) mod age;
 pub(crate) mod compare;
 pub(crate) mod crash;
 pub(crate) mod doctor;
+pub(crate) mod gate;
 pub(crate) mod generate;
 pub(crate) mod list;
 pub(crate) mod manual;

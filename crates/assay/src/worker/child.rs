@@ -1,6 +1,7 @@
 //! The worker's side.
 
 use std::cell::RefCell;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
@@ -8,6 +9,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use assay_core::counting;
 use assay_core::crew;
 use assay_core::plan::Cell;
 use assay_core::usage;
@@ -15,7 +17,7 @@ use assay_drivers::plugin;
 use assay_suites::Progress;
 use assay_suites::{crash, run};
 use nix::sys::prctl;
-use nix::sys::signal::Signal;
+use nix::sys::signal::{Signal, raise};
 use nix::unistd::{dup, dup2_stdout};
 use program_support::exit::{Failure, Outcome};
 use serde_json::Value;
@@ -23,7 +25,7 @@ use signal_hook::consts::SIGCONT;
 use signal_hook::iterator::Signals;
 
 use super::introduction::introduction;
-use super::{Job, Message, memory_group, program};
+use super::{Job, Message, callgrind, memory_group, program};
 
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -34,11 +36,13 @@ pub(crate) enum Place {
     Namespace(u32),
     /// The control group with this folder.
     MemoryGroup(PathBuf),
+    /// Callgrind, which writes its counts into this folder.
+    Callgrind(PathBuf),
 }
 
 /// Does the job that standard input names; in a place, if one is named, and with the engines of
-/// these plugins.
-pub(crate) fn work(place: Option<&Place>, plugins: &[PathBuf]) -> Outcome {
+/// these plugins. A traced worker stops until its tracer is there.
+pub(crate) fn work(place: Option<&Place>, is_traced: bool, plugins: &[PathBuf]) -> Outcome {
     if let Some(place) = place {
         return Err(begin_again_inside(place, plugins));
     }
@@ -46,6 +50,9 @@ pub(crate) fn work(place: Option<&Place>, plugins: &[PathBuf]) -> Outcome {
         |what: &str, e: &dyn std::fmt::Display| Failure::Refused(format!("worker: {what}: {e}"));
     // The worker dies with its parent, however that dies.
     prctl::set_pdeathsig(Signal::SIGKILL).map_err(|e| failed("watch the parent", &e))?;
+    if is_traced {
+        raise(Signal::SIGSTOP).map_err(|e| failed("wait for the tracer", &e))?;
+    }
     let mut replies = Replies(
         dup(io::stdout())
             .and_then(|replies| dup2_stdout(io::stderr()).map(|()| File::from(replies)))
@@ -86,22 +93,31 @@ fn note_stops() -> io::Result<()> {
 /// inside when it is loaded, and all memory of the program is counted there. Returns only with an
 /// error.
 fn begin_again_inside(place: &Place, plugins: &[PathBuf]) -> Failure {
+    let again = || {
+        let mut command = program::again();
+        command.arg("worker");
+        command
+    };
     let (what, entered) = match place {
-        Place::Namespace(process) => {
-            ("the filesystem of the power cut", assay_powercut::mount::enter(*process))
-        }
+        Place::Namespace(process) => (
+            "the filesystem of the power cut",
+            assay_powercut::mount::enter(*process).map(|()| again()),
+        ),
         Place::MemoryGroup(folder) => {
-            ("the control group of its memory limit", memory_group::enter(folder))
+            ("the control group of its memory limit", memory_group::enter(folder).map(|()| again()))
         }
+        Place::Callgrind(folder) => ("callgrind", callgrind::command(folder)),
     };
     let error = match entered {
-        Ok(()) => {
-            let plugins = plugins.iter().flat_map(|path| ["--plugin".as_ref(), path.as_os_str()]);
-            program::again().arg("worker").args(plugins).exec()
-        }
+        Ok(mut command) => command.args(named(plugins)).exec(),
         Err(error) => error,
     };
     Failure::Refused(format!("worker: cannot enter {what}: {error}"))
+}
+
+/// Returns the words that name plugins.
+pub(super) fn named(plugins: &[PathBuf]) -> impl Iterator<Item = &OsStr> {
+    plugins.iter().flat_map(|path| [OsStr::new("--plugin"), path.as_os_str()])
 }
 
 fn carry_out(job: Job, replies: &mut Replies) -> Message {
@@ -113,6 +129,17 @@ fn carry_out(job: Job, replies: &mut Replies) -> Message {
         },
         Job::Resume(cell, left) => match bind(&cell.cpus) {
             Ok(()) => measure(&cell, Some(left), replies),
+            Err(why) => Message::CannotBind(why),
+        },
+        Job::Count(cell, counter, _) => match bind(&cell.cpus) {
+            Ok(()) => {
+                let driver = driver(&cell.engine.id);
+                // A report within a span would be counted.
+                let (measured, marks) = counting::counted(counter, || {
+                    assay_suites::run::measure(&cell, driver.as_ref(), &mut |_| ())
+                });
+                Message::Counted(Box::new(measured), marks)
+            }
             Err(why) => Message::CannotBind(why),
         },
         Job::Look(cell, left) => match bind(&cell.cpus) {

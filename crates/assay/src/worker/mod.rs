@@ -4,6 +4,7 @@
 //! The replies have a separate pipe. An engine's standard output goes to the worker's standard
 //! error, whose end the parent keeps for its report.
 
+pub(crate) mod callgrind;
 pub(crate) mod child;
 pub(crate) mod groups;
 pub(crate) mod introduction;
@@ -12,10 +13,12 @@ pub(crate) mod parent;
 pub(crate) mod patience;
 mod pipes;
 pub(crate) mod program;
+pub(crate) mod tracer;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use assay_core::counting::{Counter, Ended};
 use assay_core::durability::Found;
 use assay_core::environment::Build;
 use assay_core::plan::Cell;
@@ -69,6 +72,8 @@ pub(crate) enum Job {
     Measure(Box<Cell>),
     /// Continue to measure a cell with what a killed worker left.
     Resume(Box<Cell>, Value),
+    /// Do the work of a cell for a counter, which writes its counts into a folder.
+    Count(Box<Cell>, Counter, PathBuf),
     /// Examine the store that the measuring of a cell left.
     Look(Box<Cell>, Value),
     /// Verify a driver.
@@ -85,9 +90,10 @@ impl Job {
     /// Returns the engine that the job needs.
     fn engine(&self) -> Option<&str> {
         match self {
-            Self::Measure(cell) | Self::Resume(cell, _) | Self::Look(cell, _) => {
-                Some(&cell.engine.id)
-            }
+            Self::Measure(cell)
+            | Self::Resume(cell, _)
+            | Self::Count(cell, ..)
+            | Self::Look(cell, _) => Some(&cell.engine.id),
             Self::Verify(job) => Some(&job.engine),
             Self::CrashWrite(job) | Self::CrashCheck(job, _) => Some(&job.engine),
             Self::Introduce | Self::Describe(_) => None,
@@ -97,9 +103,18 @@ impl Job {
     /// Returns the memory limit of the job's worker, if there is one.
     fn memory_limit_bytes(&self) -> Option<u64> {
         match self {
-            Self::Measure(cell) | Self::Resume(cell, _) | Self::Look(cell, _) => {
-                cell.memory.limit_bytes
-            }
+            Self::Measure(cell)
+            | Self::Resume(cell, _)
+            | Self::Count(cell, ..)
+            | Self::Look(cell, _) => cell.memory.limit_bytes,
+            _ => None,
+        }
+    }
+
+    /// Returns the counter that the job's worker is started with, and the folder for its counts.
+    fn counter(&self) -> Option<(Counter, &Path)> {
+        match self {
+            Self::Count(_, counter, folder) => Some((*counter, folder)),
             _ => None,
         }
     }
@@ -124,6 +139,8 @@ pub(crate) enum Message {
     Measured(Box<Measured>),
     /// The measurement so far; the worker is to be killed after this time, while it writes.
     Farewell(Box<Measured>, Duration),
+    /// The measurement of a cell that was counted, and its marks.
+    Counted(Box<Measured>, Vec<Ended>),
     /// The result of examining a cell's store.
     Looked(Looked),
     /// The checks of a verification.
@@ -150,6 +167,7 @@ impl Message {
             Self::Progress(_) => "progress",
             Self::Measured(_) => "a measurement",
             Self::Farewell(..) => "the farewell of a worker",
+            Self::Counted(..) => "a count",
             Self::Looked(_) => "what a cell left",
             Self::Verified(_) => "a verification",
             Self::Described(_) => "the description of a plugin",

@@ -8,6 +8,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
+use assay_core::counting::Counter;
 use assay_drivers::plugin;
 use assay_suites::Progress;
 use nix::sys::signal::{Signal, killpg};
@@ -79,6 +80,15 @@ impl Worker {
             argument.push(group.folder());
             argument
         });
+        let counter = job.counter().map(|(counter, folder)| {
+            let name = match counter {
+                Counter::Callgrind => "--callgrind=",
+                Counter::Calls => "--trace=",
+            };
+            let mut argument = OsString::from(name);
+            argument.push(folder);
+            argument
+        });
         let of_engine = || job.engine().and_then(plugin::path_of);
         let (mut command, path) = match program {
             Program::This => (program::again(), of_engine()),
@@ -89,6 +99,7 @@ impl Worker {
             .arg("worker")
             .args(namespace)
             .args(group_argument)
+            .args(counter)
             // A worker loads the plugin of its own engine only.
             .args(path.iter().flat_map(|path| ["--plugin".as_ref(), path.as_os_str()]))
             .stdin(Stdio::piped())

@@ -8,6 +8,7 @@ mod continuous;
 mod crash;
 mod crossbench;
 mod crossdb;
+mod gate;
 mod hostile;
 mod libraries;
 mod machine;
