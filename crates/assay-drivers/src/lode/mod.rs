@@ -382,7 +382,11 @@ impl Connection for LodeConnection<'_> {
         let wanted: Vec<_> = scan.columns.iter().map(|&at| self.packing.column(at)).collect();
         let (lower, upper) =
             (lower.as_ref().map(|key| &key[..]), upper.as_ref().map(|key| &key[..]));
-        let mut cursor = self.table.range_packed(lower, upper).columns(wanted).limit(scan.limit);
+        let cursor = match &self.transaction {
+            None => self.table.range_packed(lower, upper),
+            Some(transaction) => self.table.within(transaction).range_packed(lower, upper),
+        };
+        let mut cursor = cursor.columns(wanted).limit(scan.limit);
         let mut rows = ScannedRows::new(self.schema, scan.columns);
         let mut count = 0;
         while let Some(found) = cursor.next_row().map_err(said("scan"))? {

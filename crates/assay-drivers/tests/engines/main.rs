@@ -1,7 +1,8 @@
 //! What every engine does through its driver: kept when its process is killed, used by several
-//! threads, and given a size for its cache.
+//! threads, isolated as promised, and given a size for its cache.
 
 mod caches;
+mod isolation;
 mod killed;
 mod parameters;
 mod stores;

@@ -255,6 +255,39 @@ fn a_transaction_of_unknown_outcome_counts_if_it_was_read() {
 }
 
 #[test]
+fn published_histories_have_their_published_anomalies() {
+    // The example of Elle's README.
+    let history = together(&[
+        &[append(1, 1), read(2, &[1])],
+        &[append(1, 2), append(2, 1)],
+        &[read(1, &[1, 2])],
+    ]);
+    expect(&history, Anomaly::CircularFlow, Level::ReadUncommitted);
+    // H1 of Berenson et al. (A Critique of ANSI SQL Isolation Levels, SIGMOD 1995): a transfer of
+    // 40 between accounts of 50 each, and an audit that finds 60. Here values are numbered.
+    let deposits = &[write(1, 50), write(2, 51)][..];
+    let transfer = &[read(1, &[50]), write(1, 10), read(2, &[51]), write(2, 90)][..];
+    let history = together(&[deposits, transfer, &[read(1, &[10]), read(2, &[51])]]);
+    expect(&history, Anomaly::ReadSkew, Level::ReadCommitted);
+    // H4 there: two deposits to one account, of which one is lost.
+    let history = together(&[
+        &[write(1, 100)],
+        &[read(1, &[100]), write(1, 130)],
+        &[read(1, &[100]), write(1, 120)],
+    ]);
+    expect(&history, Anomaly::LostUpdate, Level::ReadCommitted);
+    // H5 there: each of two withdrawals leaves the sum positive, both together do not.
+    let both = || [read(1, &[50]), read(2, &[51])];
+    let (first, second) = ([&both()[..], &[write(2, 40)]], [&both()[..], &[write(1, 41)]]);
+    let history = together(&[deposits, &first.concat(), &second.concat()]);
+    expect(&history, Anomaly::WriteSkew, Level::SnapshotIsolation);
+    // H3 there: a list of employees, and their number, which an insert changes in between.
+    let hire = [write(11, 1), read(20, &[]), write(20, 1)];
+    let history = together(&[&[Operation::range(10, 19, &[]), read(20, &[1])], &hire]);
+    expect(&history, Anomaly::ReadSkew, Level::ReadCommitted);
+}
+
+#[test]
 fn an_example_is_cut_out_of_a_long_history() {
     let mut history = Vec::new();
     let mut seen = vec![Vec::new(); 4];
