@@ -134,9 +134,10 @@ fn carry_out(job: Job, replies: &mut Replies) -> Message {
         Job::Count(cell, counter, _) => match bind(&cell.cpus) {
             Ok(()) => {
                 let driver = driver(&cell.engine.id);
-                // A report within a span would be counted.
+                // A report within a span would be counted. No worker is killed while it is counted:
+                // a phase that asks for it ends with an error.
                 let (measured, marks) = counting::counted(counter, || {
-                    assay_suites::run::measure(&cell, driver.as_ref(), &mut |_| ())
+                    run::measure(&cell, driver.as_ref(), &mut |_| (), &mut |_, _| ())
                 });
                 Message::Counted(Box::new(measured), marks)
             }
