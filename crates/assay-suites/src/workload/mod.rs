@@ -10,6 +10,7 @@ mod batch;
 mod caches;
 mod check;
 pub(crate) mod choice;
+mod client;
 mod clients;
 mod course;
 #[cfg(test)]
