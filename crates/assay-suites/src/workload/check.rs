@@ -8,7 +8,8 @@ use assay_driver::{Connection, KeyKind, Outcome, Scan};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::batch::Batch;
-use super::clients::{Client, read};
+use super::client::Client;
+use super::clients::read;
 use super::history::{Moment, Possible};
 use super::model::{Model, State};
 use super::records::Records;

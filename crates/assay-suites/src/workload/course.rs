@@ -10,7 +10,10 @@ use super::spec::{Kind, Phase};
 pub(super) struct Course {
     /// The seed of the phase.
     pub(super) seed: u64,
+    /// The number of threads, without one in the background.
     pub(super) threads: u32,
+    /// The number of parts that records are dealt into: one for each thread.
+    pub(super) lanes: u32,
     /// The places that are expected in the first window.
     pub(super) first_span: u64,
     /// The number of operations that each thread has done.
@@ -20,11 +23,13 @@ pub(super) struct Course {
 impl Course {
     /// Returns the course of a phase that starts with `rows` records; `seed` is the cell's.
     pub(super) fn new(phase: &Phase, seed: u64, threads: u32, rows: u64) -> Self {
+        let lanes = threads + u32::from(phase.background.is_some());
         Self {
             seed: derive(derive(seed, "phase"), &phase.name),
             threads,
+            lanes,
             first_span: span(phase, threads, rows),
-            done: vec![0; threads as usize],
+            done: vec![0; lanes as usize],
         }
     }
 

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::fmt::{self, Write};
 
+use assay_core::latency::Rates;
 use assay_core::random::mix;
 use assay_driver::Durability;
 
@@ -87,6 +88,10 @@ pub fn text(spec: &Spec) -> Result<String, fmt::Error> {
                 _ => format!("{}, and on", steps.join(", ")),
             };
             writeln!(out, "  rate         {rates} operations a second, at random")?;
+        }
+        if let Some(behind) = phase.behind() {
+            let rate = behind.rates.as_ref().map_or(0, Rates::mean);
+            writeln!(out, "  background   {}, {rate} operations a second", shares(&behind))?;
         }
         let seen;
         (model, seen) = computed(phase, model);

@@ -10,6 +10,7 @@ mod batch;
 mod caches;
 mod check;
 pub(crate) mod choice;
+mod client;
 mod clients;
 mod course;
 #[cfg(test)]
@@ -116,13 +117,14 @@ fn phase_of(spec: &Spec, place: usize) -> Result<&Phase> {
 /// Returns the stores that a cell needs.
 fn needs<'r>(cell: &Cell, spec: &Spec, records: &'r Records, driver: &dyn Driver) -> Needs<'r> {
     let is_alone = driver.profile().concurrency == Concurrency::OneConnection;
+    let behind = u32::from(spec.phases.iter().any(|phase| phase.background.is_some()));
     Needs {
         schema: records.schema(),
         records: String::new(),
         keep: false,
         expected_rows: spec.expected_rows(),
         // Phases of more threads than the engine takes are left out.
-        threads: if is_alone { 1 } else { cell.threads },
+        threads: if is_alone { 1 } else { cell.threads + behind },
         volumes: None,
     }
 }

@@ -31,13 +31,14 @@ pub fn refusal(
     threads: u32,
 ) -> Option<&'static str> {
     let is_alone = driver.profile().concurrency == Concurrency::OneConnection;
+    let most = if phase.background.is_some() { 0 } else { 1 };
     let lacks = |change| driver.lacks().contains(&change);
     let reads = |kind: Kind| !matches!(kind, Kind::Insert | Kind::Delete | Kind::Upsert);
     let transactions = driver.profile().transactions;
     let why = [
-        (threads > 1 && is_alone, "it has one connection at a time"),
-        (phase.any(Kind::updates) && lacks(Change::Update), "it has no update"),
-        (phase.has(Kind::Delete) && lacks(Change::Delete), "it has no delete"),
+        (threads > most && is_alone, "it has one connection at a time"),
+        (phase.does(Kind::updates) && lacks(Change::Update), "it has no update"),
+        (phase.does(|kind| kind == Kind::Delete) && lacks(Change::Delete), "it has no delete"),
         (phase.together > 1 && transactions == Transactions::None, "it has no transactions"),
         (
             phase.together > 1 && transactions == Transactions::Batches && phase.any(reads),
@@ -74,8 +75,9 @@ pub(super) fn offer(
         }
     }
     let mut inserts_replace = false;
+    let upserts = phase.does(|kind| kind == Kind::Upsert);
     let there = (0..model.rows()).find(|row| model.state(*row).is_there());
-    if let Some(row) = there.filter(|_| phase.has(Kind::Upsert) && profile.keeps_data) {
+    if let Some(row) = there.filter(|_| upserts && profile.keeps_data) {
         // The record that is there, once more.
         let mut record = vec![0; records.schema().record_size()];
         let (key, payload) = record.split_at_mut(records.schema().key_size());

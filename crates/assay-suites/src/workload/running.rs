@@ -21,12 +21,15 @@ use super::records::Records;
 use super::spec::{Kind, Phase, Spec, Task, Until};
 use super::{Carried, Left, recover};
 use crate::phases::{LOAD, Loading, NthRound, kept, load_as, telling};
-use crate::session::{Progress, Report, Session, as_ns};
+use crate::session::{self, Progress, Report, Session, as_ns};
 use crate::suite::Farewell;
 
 /// The bytes of the records of a transaction of the load, about, and the most records of one.
 const LOAD_BYTES: u64 = 4 << 20;
 const LOAD_MOST: u64 = 1_000;
+
+/// The word for what is done in the background, in names of latencies.
+const BACKGROUND: &str = "background";
 
 /// The time between two looks at the space that comes back after a delete.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -128,11 +131,12 @@ impl Running<'_, '_> {
         let looked_at = self.look(name, nth, report)?;
         self.session.amend(name, |phase| phase.checked += looked_at);
         match latencies {
-            Latencies::Taken(stopwatches) => {
-                let kinds = timed_kinds(self.spec, phase);
-                let kinds: Vec<_> = kinds.iter().map(String::as_str).collect();
-                if let Some(taken) = summary(stopwatches, &kinds) {
+            Latencies::Taken { stopwatches, apart } => {
+                if let Some(taken) = self.summary(phase, "", stopwatches) {
                     self.session.add_latencies(name, threads, 0, taken);
+                }
+                if let Some((apart, _)) = self.summary(phase, BACKGROUND, apart) {
+                    self.session.amend(name, |phase| phase.latencies.extend(apart));
                 }
             }
             Latencies::Once(latencies) => {
@@ -140,6 +144,13 @@ impl Running<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// Returns the latencies of threads of a phase, or `apart` of one in its background.
+    fn summary(&self, phase: &Phase, apart: &str, crew: Vec<Stopwatch>) -> Option<session::Taken> {
+        let kinds = timed_kinds(self.spec, phase, apart);
+        let kinds: Vec<_> = kinds.iter().map(String::as_str).collect();
+        summary(crew, &kinds)
     }
 
     fn offered(&self, phase: &Phase, threads: u32) -> Result<Offer> {
@@ -200,7 +211,7 @@ impl Running<'_, '_> {
             let mut told = telling(report, &phase.name, nth, total, told_by);
             let done = clients.run(&self.session, &mut told)?;
             drop(told);
-            let Done { timed, taken, stopwatches, operations, model, .. } = done;
+            let Done { timed, taken, mut stopwatches, due, operations, model, .. } = done;
             self.model = model;
             let window = self.window(written, Some((timed.operations, taken)), done.changed_bytes);
             measured.windows.extend(window);
@@ -209,6 +220,7 @@ impl Running<'_, '_> {
             measured.conflicts += done.conflicts;
             hash.get_or_insert(timed.tape.value());
             course.advance(&operations);
+            let behind = course.done(course.threads as usize);
             if let Some(carried) = self.left.phases.last_mut() {
                 carried.windows.push(operations);
             }
@@ -229,9 +241,17 @@ impl Running<'_, '_> {
                     let looks = self.looks(&phase.name, looks, nth, report);
                     measured.windows.extend(looks);
                 }
-                return Ok((measured, Latencies::Taken(stopwatches)));
+                let apart = stopwatches.split_off(threads as usize);
+                if let Some(background) = &phase.background {
+                    let rate = behind as f64 * 1e9 / done.clock_ns.max(1) as f64;
+                    self.session.note(format!(
+                        "{}: in the background, {rate:.0} operations a second of {}",
+                        phase.name, background.rate
+                    ));
+                }
+                return Ok((measured, Latencies::Taken { stopwatches, apart }));
             }
-            resumed = Resumed { clock_ns: done.clock_ns, stopwatches };
+            resumed = Resumed { clock_ns: done.clock_ns, stopwatches, due };
         }
     }
 
@@ -241,7 +261,7 @@ impl Running<'_, '_> {
         let is_timed = phase.is_timed();
         let hash =
             if is_timed || self.depends_on_time { hash_of_timed(self.spec, course) } else { hash };
-        self.depends_on_time |= is_timed && phase.any(Kind::writes);
+        self.depends_on_time |= is_timed && phase.does(Kind::writes);
         measured.tape_hash = format!("{hash:016x}");
         if measured.steady.is_some() {
             // The figure is the median of the windows that the rule looks at.
@@ -333,8 +353,8 @@ impl Running<'_, '_> {
 
 /// The latencies of a phase.
 enum Latencies {
-    /// Those of its operations.
-    Taken(Vec<Stopwatch>),
+    /// Those of its operations, and of those in its background.
+    Taken { stopwatches: Vec<Stopwatch>, apart: Vec<Stopwatch> },
     /// Those of what was done once.
     Once(Vec<Latency>),
 }

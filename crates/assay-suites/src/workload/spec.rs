@@ -118,6 +118,17 @@ pub struct Phase {
     pub together: u64,
     /// Operations that arrive a second; none: an operation follows another.
     pub rates: Option<Rates>,
+    /// What another thread does during the phase.
+    pub background: Option<Background>,
+}
+
+/// The operations of one more thread, for as long as a phase lasts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Background {
+    /// The share of each kind of operation, as in a phase.
+    pub mix: [f64; Kind::ALL.len()],
+    /// Operations that arrive a second.
+    pub rate: u64,
 }
 
 /// What a phase does.
@@ -211,6 +222,11 @@ impl Kind {
         !matches!(self, Self::Read | Self::Missing | Self::Scan)
     }
 
+    /// Returns true if it may add a record.
+    pub(super) fn may_insert(self) -> bool {
+        matches!(self, Self::Insert | Self::Upsert)
+    }
+
     /// Returns true if it sets the value of a record that is there.
     pub(super) fn updates(self) -> bool {
         matches!(self, Self::Update | Self::ReadModifyWrite | Self::Increment)
@@ -226,6 +242,36 @@ impl Phase {
     /// Returns true if some of its operations are of a kind with a property.
     pub(super) fn any(&self, property: impl Fn(Kind) -> bool) -> bool {
         Kind::ALL.into_iter().any(|kind| self.has(kind) && property(kind))
+    }
+
+    /// Returns true if some of its operations, or of those in its background, are of kinds with a
+    /// property.
+    pub(super) fn does(&self, property: impl Fn(Kind) -> bool) -> bool {
+        let background = self.background.as_ref();
+        let behind = |kind: Kind| background.is_some_and(|it| it.mix[kind as usize] > 0.0);
+        Kind::ALL.into_iter().any(|kind| (self.has(kind) || behind(kind)) && property(kind))
+    }
+
+    /// Returns what its background does, as a phase of one thread.
+    pub(super) fn behind(&self) -> Option<Self> {
+        let Background { mix, rate } = self.background.clone()?;
+        let seconds = match self.until {
+            Until::Seconds(seconds) | Until::Steady { limit: seconds, .. } => seconds,
+            Until::Operations(count) => count.div_ceil(GUESSED_RATE),
+            Until::Half { .. } => 0,
+        };
+        Some(Self {
+            name: self.name.clone(),
+            threads: vec![1],
+            task: Task::Operations,
+            until: Until::Seconds(seconds),
+            mix,
+            choose: Choice::Uniform,
+            scanned: Sizes::Constant(1),
+            together: 1,
+            rates: Some(Rates::constant(rate)),
+            background: None,
+        })
     }
 
     /// Returns the number of threads in the cell whose lists have `threads`.
@@ -271,7 +317,7 @@ impl Phase {
 
     /// Returns true if its end depends on the clock.
     pub(super) fn is_timed(&self) -> bool {
-        matches!(self.until, Until::Seconds(_) | Until::Steady { .. })
+        self.background.is_some() || matches!(self.until, Until::Seconds(_) | Until::Steady { .. })
     }
 }
 
@@ -301,7 +347,10 @@ impl Spec {
         let mut now = self.records.count;
         let mut most = now;
         for phase in &self.phases {
-            now = (now + phase.expected(Kind::Insert)).saturating_sub(phase.expected(Kind::Delete));
+            for part in [Some(phase.clone()), phase.behind()].into_iter().flatten() {
+                let inserts = part.expected(Kind::Insert);
+                now = (now + inserts).saturating_sub(part.expected(Kind::Delete));
+            }
             most = most.max(now);
         }
         most
@@ -315,7 +364,8 @@ impl Spec {
             // Threads take turns in numbers, and one may insert more than another.
             let rows = rows + 2 * threads;
             match phase.until {
-                _ if !(phase.has(Kind::Insert) || phase.has(Kind::Upsert)) => Some(rows),
+                _ if !phase.does(Kind::may_insert) => Some(rows),
+                _ if phase.behind().is_some_and(|behind| behind.any(Kind::may_insert)) => None,
                 Until::Operations(count) => Some(rows + count),
                 Until::Half { .. } => Some(rows),
                 Until::Seconds(_) | Until::Steady { .. } => None,

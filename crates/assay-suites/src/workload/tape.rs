@@ -62,7 +62,7 @@ impl Tape {
         let seeds = Seeds { phase: course.seed, draws: mix(own, 1) };
         let before = course.done(thread);
         let thread = thread as u64;
-        let threads = u64::from(course.threads);
+        let threads = u64::from(course.lanes);
         let all = u128::from(course.first_span.max(1));
         let from = (all * u128::from(thread) / u128::from(threads)) as u64;
         Self {

@@ -325,6 +325,65 @@ fn a_level_decides_what_a_kill_may_lose() {
     assert!(measurement.phase("after").is_some());
 }
 
+/// Returns a workload with something in the background, which does much at once.
+fn with_background(mix: &str, behind: &str, more: &str) -> String {
+    phase(mix, &format!("background = {{ mix = {behind}, rate = 1000000 }}\n{more}"))
+}
+
+#[test]
+fn what_is_done_in_the_background_is_shown_apart_and_checked() {
+    let behind = "{ update = 2, insert = 1, upsert = 1, delete = 1, read = 1, missing = 1 }";
+    let mix = "{ read = 3, update = 3, insert = 1, delete = 1, scan = 1 }";
+    let counted = with_background(mix, behind, SCAN);
+    let counted = counted.replace("\"sparse\"", "\"dense\"");
+    let steady = counted.replace("operations = 6000", STEADY);
+    for (text, is_counted, most) in [(counted, true, 3), (steady, false, 1)] {
+        for threads in (1..=most).step_by(2) {
+            let (status, measurement) = ended(&cell(&text, threads), &Liar::with(Lie::None));
+            assert_eq!(status, Status::Measured);
+            let phase = measurement.phase("serve").expect("the phase");
+            let latencies = phase.latencies.iter();
+            let (apart, own): (Vec<_>, Vec<_>) =
+                latencies.partition(|latency| latency.operation.starts_with("background "));
+            let sum: u64 = own.iter().map(|latency| latency.count).sum();
+            let windows: u64 = phase.windows.iter().map(|window| window.operations).sum();
+            assert_eq!(sum, windows, "operations of the phase itself");
+            assert!(!is_counted || sum == 6_000, "{sum}");
+            assert_eq!(apart.len(), 6, "a latency for each kind");
+            assert_eq!(phase.threads, threads);
+            let note = |said: &String| said.starts_with("serve: in the background, ");
+            assert!(measurement.notes.iter().any(note), "{:?}", measurement.notes);
+            assert!(measurement.reopened > 0);
+        }
+    }
+}
+
+#[test]
+fn a_lie_in_the_background_is_found_out() {
+    for (lie, mix, behind) in [
+        (Lie::DropsAWrite, "{ read = 1 }", "{ update = 1 }"),
+        (Lie::DropsAWrite, "{ read = 1 }", "{ insert = 1 }"),
+        (Lie::LosesARecordLater, "{ read = 1 }", "{ upsert = 1 }"),
+        (Lie::KeepsWhatWasDeleted, "{ read = 1 }", "{ delete = 1, insert = 1 }"),
+        (Lie::FindsWhatIsAbsent, "{ update = 1 }", "{ missing = 1 }"),
+        (Lie::ReturnsAnOldVersion, "{ read_modify_write = 1 }", "{ read = 1 }"),
+    ] {
+        for threads in [1, 3] {
+            let text = with_background(mix, behind, "");
+            let (status, _) = ended(&cell(&text, threads), &Liar::with(lie));
+            assert!(matches!(status, Status::Wrong(_)), "{lie:?}, {threads} threads: {status:?}");
+        }
+    }
+}
+
+#[test]
+fn a_background_takes_a_connection_of_its_own() {
+    let text = with_background("{ read = 1 }", "{ update = 1 }", "");
+    let why = "no phase of the workload: it has one connection at a time".to_string();
+    let alone = Faulty::with(Fault::None);
+    assert_eq!(ended(&cell(&text, 1), &alone).0, Status::Unsupported(why));
+}
+
 #[test]
 fn blind_writes_and_inserts_that_replace_are_taken_for_what_they_are() {
     let engine = || Liar::with(Lie::None).with_rules(InsertRule::Replaces, DeleteRule::Silent);

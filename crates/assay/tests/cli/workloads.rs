@@ -109,6 +109,22 @@ fn what_is_wrong_with_a_file_is_said_with_its_place() {
             "rate = \"fast\"",
             "line 20, column 8: invalid value: string \"fast\"",
         ),
+        (
+            "transaction = 10",
+            "background = { mix = { scan = 1 }, rate = 5 }",
+            "line 20, column 22: a background has no scan; leave it out",
+        ),
+        (
+            "transaction = 10",
+            "background = { mix = { read = 1 }, rate = 0 }",
+            "line 20, column 43: rate must be between 1 and",
+        ),
+        ("transaction = 10", "background = { rate = 5 }", "line 20, column 14: missing field"),
+        (
+            "operations = 100",
+            "do = \"reopen\"\nbackground = { mix = { read = 1 }, rate = 5 }",
+            "a phase with do has no operations of its own; leave this out",
+        ),
         ("title = \"All kinds\"", "title = \"\"", "line 2, column 9: title must be a line of 1"),
         ("[records]", "[records", "line 3, column 9: unclosed table, expected `]`"),
     ] {

@@ -7,13 +7,13 @@ use assay_core::latency::Rates;
 use toml::Spanned;
 
 use super::reader::{Read, Reader};
-use super::tables::{ChoiceTable, HotspotTable, Mix, PhaseTable, TaskWord};
+use super::tables::{BackgroundTable, ChoiceTable, HotspotTable, Mix, PhaseTable, TaskWord};
 use super::words::{RateWord, Real};
 use crate::workload::choice::Choice;
 use crate::workload::sizes::Sizes;
 use crate::workload::spec::{
-    Kind, LEAST_VALUE_BYTES, MOST_COUNT, MOST_SCANNED, MOST_SECONDS, MOST_THREADS, MOST_TOGETHER,
-    Phase, Records, Task, Until,
+    Background, Kind, LEAST_VALUE_BYTES, MOST_COUNT, MOST_SCANNED, MOST_SECONDS, MOST_THREADS,
+    MOST_TOGETHER, Phase, Records, Task, Until,
 };
 
 /// The seconds of a window, and the most of all of them, if the file does not say.
@@ -94,6 +94,8 @@ impl Reader<'_> {
             }
         };
         let choose = self.choose(table.choose.as_ref())?;
+        let background = table.background.as_ref();
+        let background = background.map(|it| self.background(it, records)).transpose()?;
         Ok(Phase {
             name: name.clone(),
             threads,
@@ -104,7 +106,18 @@ impl Reader<'_> {
             scanned,
             together,
             rates,
+            background,
         })
+    }
+
+    /// Reads what another thread does during a phase.
+    fn background(&self, table: &Spanned<BackgroundTable>, records: &Records) -> Read<Background> {
+        let table = table.get_ref();
+        let mix = self.mix(&table.mix, records)?;
+        if mix[Kind::Scan as usize] > 0.0 {
+            return Err(self.fault(table.mix.span(), "a background has no scan; leave it out"));
+        }
+        Ok(Background { mix, rate: self.between(&table.rate, "rate", 1, MOST_COUNT)? })
     }
 
     /// Reads a phase that does something else than operations of a mix.
@@ -121,6 +134,7 @@ impl Reader<'_> {
             table.scan.as_ref().map(Spanned::span),
             table.transaction.as_ref().map(Spanned::span),
             table.rate.as_ref().map(Spanned::span),
+            table.background.as_ref().map(Spanned::span),
         ];
         if let Some(span) = others.into_iter().flatten().next() {
             let what = "a phase with do has no operations of its own; leave this out";
@@ -164,6 +178,7 @@ impl Reader<'_> {
             scanned: Sizes::Constant(1),
             together: 1,
             rates: None,
+            background: None,
         })
     }
 

@@ -93,10 +93,11 @@ impl Reader<'_> {
         if spec.scans() && spec.records.key.made == Made::Hashed && spec.most_rows().is_none() {
             let timed = file.phase.iter().map(Spanned::get_ref).find_map(|table| {
                 let seconds = table.seconds.as_ref().map(Spanned::span);
-                seconds.or(table.until.as_ref().map(Spanned::span))
+                let end = seconds.or(table.until.as_ref().map(Spanned::span));
+                table.background.as_ref().map(Spanned::span).or(end)
             });
-            let what =
-                "a workload that scans hashed keys and inserts needs operations, not seconds";
+            let what = "a workload that scans hashed keys and inserts needs operations, not seconds \
+                        or a background";
             return Err(self.fault(timed.unwrap_or(0..0), what));
         }
         Ok(spec)

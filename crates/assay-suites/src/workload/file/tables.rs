@@ -120,6 +120,14 @@ pub(super) struct PhaseTable {
     pub(super) scan: Option<Spanned<ScanTable>>,
     pub(super) transaction: Option<Spanned<Number>>,
     pub(super) rate: Option<Spanned<RateWord>>,
+    pub(super) background: Option<Spanned<BackgroundTable>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct BackgroundTable {
+    pub(super) mix: Spanned<Mix>,
+    pub(super) rate: Spanned<Number>,
 }
 
 /// What a phase does in place of the operations of a mix.
