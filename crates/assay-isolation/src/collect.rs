@@ -126,10 +126,8 @@ pub(crate) fn collect(history: &[Transaction]) -> Result<Collected<'_>, Malforme
             return Err(Malformed::BackInTime { number });
         }
     }
-    let changed = |transaction: &Transaction| {
-        transaction.operations.iter().filter_map(Operation::changed_key).collect::<Vec<_>>()
-    };
-    let mut keys: Vec<u64> = history.iter().flat_map(changed).collect();
+    let operations = history.iter().flat_map(|transaction| &transaction.operations);
+    let mut keys: Vec<u64> = operations.filter_map(Operation::changed_key).collect();
     keys.sort_unstable();
     keys.dedup();
     let ids = keys.iter().enumerate().map(|(id, key)| (*key, id as u32)).collect();
