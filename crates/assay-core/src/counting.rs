@@ -146,3 +146,31 @@ fn page_faults() -> u64 {
 fn locked<T>(shared: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One test, because the counter is that of the whole process.
+    #[test]
+    fn a_counted_process_notes_the_ends_of_its_phases() {
+        assert!(!is_on());
+        assert_eq!(span(|| 7), 7);
+        end(Some("before"));
+        for counter in [Counter::Callgrind, Counter::Calls] {
+            let (result, marks) = counted(counter, || {
+                assert!(is_on());
+                let pages = span(|| vec![1_u8; 1 << 22]);
+                end(Some("insert"));
+                end(None);
+                pages.len()
+            });
+            assert_eq!(result, 1 << 22);
+            let phases: Vec<_> = marks.iter().map(|mark| mark.phase.as_deref()).collect();
+            assert_eq!(phases, [None, Some("insert"), None], "{counter:?}");
+            // Other tests may add to it.
+            assert!(marks[1].page_faults > 0 || counter == Counter::Callgrind, "{marks:?}");
+        }
+        assert!(!is_on());
+    }
+}

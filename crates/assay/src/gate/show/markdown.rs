@@ -2,7 +2,9 @@
 
 use program_support::printable;
 
-use super::{COLUMNS, background, change, changes, conclusion, rows, title};
+use super::{
+    COLUMNS, WORTH_A_LINE, background, change, changes, conclusion, mostly_background, rows, title,
+};
 use crate::gate::counts::Counts;
 use crate::gate::judge::{Comparison, Verdict};
 
@@ -10,7 +12,7 @@ use crate::gate::judge::{Comparison, Verdict};
 pub(super) fn markdown(counts: &Counts, comparisons: Option<&Vec<Comparison>>) -> String {
     match comparisons {
         None => tables(counts),
-        Some(comparisons) => compared(comparisons),
+        Some(comparisons) => compared(counts, comparisons),
     }
 }
 
@@ -28,7 +30,7 @@ fn tables(counts: &Counts) -> String {
         for (phase, figures) in rows(counted) {
             out += &format!("| {} | {} |\n", plain(&phase), figures.join(" | "));
         }
-        if let Some(words) = background(counted) {
+        if let Some(words) = background(counted, WORTH_A_LINE) {
             out += &format!("\n{words}\n");
         }
         out.push('\n');
@@ -36,11 +38,12 @@ fn tables(counts: &Counts) -> String {
     out
 }
 
-fn compared(comparisons: &[Comparison]) -> String {
+fn compared(counts: &Counts, comparisons: &[Comparison]) -> String {
     let mut out = String::from("### assay gate\n\n");
     for comparison in comparisons {
         let changes = changes(comparison);
-        if changes.is_empty() && comparison.not_judged.is_empty() {
+        let background = mostly_background(counts, comparison);
+        if changes.is_empty() && comparison.not_judged.is_empty() && background.is_none() {
             continue;
         }
         out += &format!("{}\n\n", plain(&comparison.title));
@@ -54,6 +57,9 @@ fn compared(comparisons: &[Comparison]) -> String {
                 Verdict::Same | Verdict::Reported => "",
             };
             out += &format!("- {verdict}{}: {}\n", plain(&line.phase), plain(&change(line)));
+        }
+        if let Some(words) = background {
+            out += &format!("- {words}\n");
         }
         out.push('\n');
     }

@@ -132,10 +132,23 @@ fn rows(counted: &Counted) -> Vec<(String, Vec<String>)> {
     counted.phases.iter().map(row).collect()
 }
 
-/// Returns what the engine's own threads did, if they did anything worth a line.
-fn background(counted: &Counted) -> Option<String> {
+/// The percentages of an engine's instructions from which its own threads are worth a line: of a
+/// table, and of a comparison, of which they take most away.
+const WORTH_A_LINE: u64 = 1;
+const MOST: u64 = 50;
+
+/// Returns what a comparison cannot judge, if it is most of the work.
+fn mostly_background(counts: &Counts, comparison: &Comparison) -> Option<String> {
+    let counted = counts.cells.iter().find(|counted| title(&counted.cell) == comparison.title)?;
+    background(counted, MOST)
+}
+
+/// Returns what the engine's own threads did, if that is at least this percentage of the
+/// instructions.
+fn background(counted: &Counted, least_percent: u64) -> Option<String> {
     let instructions = median(of(&counted.background, INSTRUCTIONS));
-    let own: u64 = counted.phases.iter().map(|phase| median(of(&phase.counts, INSTRUCTIONS))).sum();
+    let own = counted.phases.iter().map(|phase| median(of(&phase.counts, INSTRUCTIONS)));
+    let own: u64 = own.sum();
     let calls = counted.background.iter().filter(|(name, _)| name.starts_with(CALL));
     let calls: u64 = calls.map(|(_, values)| median(values)).sum();
     let whole = own.saturating_add(instructions).max(1);
@@ -144,7 +157,7 @@ fn background(counted: &Counted) -> Option<String> {
         "its own threads, which are not judged: {percent} % of the instructions ({instructions}), \
          {calls} system calls"
     );
-    (percent > 0).then_some(words)
+    (percent >= least_percent).then_some(words)
 }
 
 /// Returns the changes of a comparison that a reader is shown: those that were judged, and what

@@ -1,6 +1,8 @@
 //! The gate's text.
 
-use super::{COLUMNS, background, change, changes, conclusion, rows, title};
+use super::{
+    COLUMNS, WORTH_A_LINE, background, change, changes, conclusion, mostly_background, rows, title,
+};
 use crate::gate::counts::{Counted, Counts};
 use crate::gate::judge::{Comparison, Verdict};
 
@@ -20,6 +22,9 @@ pub(super) fn text(counts: &Counts, comparisons: Option<&Vec<Comparison>>) -> St
         Some(comparisons) => {
             for comparison in comparisons {
                 out += &compared(comparison);
+                if let Some(words) = mostly_background(counts, comparison) {
+                    out += &format!("  {words}\n");
+                }
             }
             out += &format!("{}\n", conclusion(comparisons));
         }
@@ -45,7 +50,7 @@ fn table(counted: &Counted) -> String {
         }
     }
     out.push('\n');
-    if let Some(words) = background(counted) {
+    if let Some(words) = background(counted, WORTH_A_LINE) {
         out += &format!("  {words}\n");
     }
     out + "\n"
