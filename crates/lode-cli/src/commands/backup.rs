@@ -32,9 +32,9 @@ pub(crate) fn back_up(args: &BackupArgs, options: &Options) -> Outcome {
 
 /// Refuses a directory inside that of the database.
 fn expect_outside(dir: &Path, to: &Path) -> Outcome {
-    let (Ok(dir), Some(found)) = (dir.canonicalize(), to.ancestors().find(|at| at.exists())) else {
-        return Ok(());
-    };
+    let Ok(dir) = dir.canonicalize() else { return Ok(()) };
+    let in_folder = Path::new(".").join(to);
+    let Some(found) = in_folder.ancestors().find(|at| at.exists()) else { return Ok(()) };
     if found.canonicalize().is_ok_and(|found| found.starts_with(dir)) {
         return Err(Failure::Usage(format!(
             "{}: this is inside the database; choose another directory",

@@ -303,7 +303,8 @@ impl Database {
     /// use it. Opened for writing, it takes no further backup. If a backup is interrupted, the one
     /// before stays whole, and a first one is continued by the next call.
     ///
-    /// While it is taken, pages that change need new space in the data file.
+    /// While it is taken, pages that change need new space in the data file. One backup follows
+    /// another, so `on_progress` must not start one.
     ///
     /// ```
     /// use lode::{Database, KeyKind, Schema, Type};

@@ -151,8 +151,7 @@ impl Slots {
     /// Returns the number of slots that are free when the next checkpoint starts, except those that
     /// changed pages take: slots that the one in progress releases are free after it.
     pub(super) fn free_for_next(&self) -> u64 {
-        let released = self.released() - self.released_kept;
-        self.free() + if self.is_being_written { released } else { 0 }
+        self.free() + if self.is_being_written { self.freed_next() } else { 0 }
     }
 
     /// Records that the next checkpoint is being written, or is not any more.
@@ -318,6 +317,17 @@ impl Slots {
 
     fn is_kept(&self, slot: u32) -> bool {
         self.kept.get(word(slot)).is_some_and(|kept| kept & bit(slot) != 0)
+    }
+
+    /// Returns true if a checkpoint is kept.
+    pub(super) fn is_keeping(&self) -> bool {
+        !self.kept.is_empty()
+    }
+
+    /// Returns the number of released slots that the next checkpoint frees.
+    pub(super) fn freed_next(&self) -> u64 {
+        debug_assert!(self.released_kept <= self.released(), "some of them are kept");
+        self.released() - self.released_kept
     }
 
     /// Returns the number of slots that only the kept checkpoint needs.

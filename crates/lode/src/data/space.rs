@@ -78,9 +78,14 @@ impl DataFile {
         self.state().slots.with_space() * SLOT_BYTES as u64
     }
 
-    /// Returns the number of slots that pages have left, and that the last checkpoint needs.
+    /// Returns the number of slots that pages have left, and that the next checkpoint frees.
     pub(crate) fn released(&self) -> u64 {
-        self.state().slots.released()
+        self.state().slots.freed_next()
+    }
+
+    /// Returns the bytes of slots that only a kept checkpoint needs.
+    pub(crate) fn only_kept_bytes(&self) -> u64 {
+        self.state().slots.only_kept() * SLOT_BYTES as u64
     }
 
     /// Returns the bytes of slots in use.
@@ -104,8 +109,15 @@ impl DataFile {
     /// # Errors
     /// `DiskFull`; `Closed` after the file was cut off for good.
     pub(crate) fn reserve(&self, pages: u64, images: u64) -> Result<Left> {
-        let wanted =
-            |state: &State| pages + images.min(state.unwritten_new_pages) + state.overhead(pages);
+        let wanted = |state: &State| {
+            let overhead = state.overhead(pages);
+            // The one in progress frees no slot of a kept checkpoint: it takes all of its own.
+            if state.slots.is_keeping() {
+                pages + images + 2 * overhead
+            } else {
+                pages + images.min(state.unwritten_new_pages) + overhead
+            }
+        };
         let mut state = self.state();
         // A step of a checkpoint may take slots at the same time.
         while state.slots.free_for_next() < wanted(&state) {
@@ -124,6 +136,18 @@ impl DataFile {
     /// `DiskFull`; `Closed` after the file was cut off for good.
     pub(crate) fn reserve_anew(&self, pages: u64) -> Result<()> {
         self.grow(|state| (pages + state.overhead(pages)).saturating_sub(state.slots.free()))
+    }
+
+    /// Makes sure of space for a catalogue of some bytes, the bits of used slots, and the page map.
+    ///
+    /// # Errors
+    /// `DiskFull`; `Closed` after the file was cut off for good.
+    pub(crate) fn reserve_for_catalogue(&self, catalogue_bytes: usize) -> Result<()> {
+        self.grow(|state| {
+            let bytes = catalogue_bytes + state.slots.bitmap_bytes();
+            let pages = (bytes.div_ceil(SLOT_BYTES) + 2) as u64;
+            (pages + state.overhead(pages)).saturating_sub(state.slots.free())
+        })
     }
 
     /// Makes sure that there is space for `pages` pages: those that are written to other slots

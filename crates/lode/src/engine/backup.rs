@@ -26,9 +26,14 @@ impl Engine {
             return Err(Error::NoFiles);
         }
         let _turn = self.turn_to_back_up.lock().unwrap_or_else(PoisonError::into_inner);
+        self.expect_healthy()?;
+        let Some((_, current)) = self.take_turn()? else { return Err(Error::NoFiles) };
+        let database = current.database;
+        drop(current);
+        // Nothing waits for the disk of the backup.
+        let mut target = Target::open(to()?, database, self.settings.random())?;
         self.checkpoint()?;
         let Some((store, current)) = self.take_turn()? else { return Err(Error::NoFiles) };
-        let mut target = Target::open(&to()?, current.database, self.settings.random())?;
         let mut kept = store.data.keep(&current);
         drop(current);
         let done = target.take(&mut kept, stage_pages, on_progress);

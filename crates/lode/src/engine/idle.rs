@@ -178,7 +178,7 @@ fn state_of(engine: &Engine, store: &Store) -> Option<State> {
 /// Returns true if much of the files is not in use, or would not be after a checkpoint, for a data
 /// file of `data_bytes`.
 pub(super) fn has_spare_space(store: &Store, data_bytes: u64) -> bool {
-    let used_bytes = store.data.live_bytes();
+    let used_bytes = store.data.live_bytes() + store.data.only_kept_bytes();
     let log_bytes = store.log().map_or(0, Log::unused_bytes) + store.log_bytes();
     data_bytes + log_bytes > used_bytes + used_bytes / 4 + SPARE_BYTES
 }

@@ -39,17 +39,32 @@ pub struct BackupProgress {
 
 /// The directory of a backup.
 pub(crate) struct Target {
+    disk: Arc<dyn Disk>,
     data: DataFile,
     superblock: Superblock,
     _lock: Lock,
 }
+
+const OTHER_FILES: &str = "it has other files than those of a backup";
 
 /// Refuses a directory that has files which no backup has.
 fn expect_backup(names: &[String]) -> Result<()> {
     if names.iter().all(|name| name == DATA || name == NEW) {
         return Ok(());
     }
-    Err(Error::NoBackup { why: "it has other files than those of a backup" })
+    Err(Error::NoBackup { why: OTHER_FILES })
+}
+
+/// Refuses a file with the name of a backup that was just started, if it is not one.
+fn expect_begun(disk: &dyn Disk, database: u64) -> Result<()> {
+    let file = disk.open(NEW).map_err(|error| Error::io("open file backup-new", &error))?;
+    let is_begun = match Superblock::read(&*file) {
+        Ok(found) => found.is_unfinished_backup && found.backup_of == database,
+        Err(Error::Corrupt { .. }) => Superblock::is_blank(&*file)?,
+        Err(Error::Version { .. }) => false,
+        Err(error) => return Err(error),
+    };
+    if is_begun { Ok(()) } else { Err(Error::NoBackup { why: OTHER_FILES }) }
 }
 
 /// Refuses what is not a backup of a database.
@@ -69,37 +84,41 @@ impl Target {
     /// # Errors
     /// `NoBackup` if the directory has something else; `Locked`; `Corrupt`, `Version`; `DiskFull`,
     /// `Io`.
-    pub(crate) fn open(disk: &Arc<dyn Disk>, database: u64, number: u64) -> Result<Self> {
+    pub(crate) fn open(disk: Arc<dyn Disk>, database: u64, number: u64) -> Result<Self> {
         // The lock is a file, which is not made in a refused directory.
-        expect_backup(&list(&**disk)?)?;
+        expect_backup(&list(&*disk)?)?;
         let lock = disk.lock().map_err(|error| not_locked(&error))?;
-        let names = list(&**disk)?;
+        let names = list(&*disk)?;
         expect_backup(&names)?;
         if names.iter().any(|name| name == NEW) {
             // Nothing was copied to it; or it has got its other name, and a crash has left both.
-            remove_synced(&**disk, NEW)?;
+            expect_begun(&*disk, database)?;
+            remove_synced(&*disk, NEW)?;
         }
         if !names.iter().any(|name| name == DATA) {
             return Self::begin(disk, lock, database, number);
         }
-        let file = open_data(&**disk)?;
+        // The name of the data file may not have been synced when the first backup was stopped.
+        disk.sync_directory().map_err(|error| Error::io("sync the backup's directory", &error))?;
+        let file = open_data(&*disk)?;
         let lock: Lock = Box::new((lock_data(&*file, Access::Write)?, lock));
         let (data, superblock, _) = DataFile::open_backup(file)?;
         expect_backup_of(database, &superblock)?;
         data.make_sure(&superblock)?;
-        Ok(Self { data, superblock, _lock: lock })
+        Ok(Self { disk, data, superblock, _lock: lock })
     }
 
-    fn begin(disk: &Arc<dyn Disk>, lock: Lock, database: u64, number: u64) -> Result<Self> {
+    fn begin(disk: Arc<dyn Disk>, lock: Lock, database: u64, number: u64) -> Result<Self> {
         let failed = |error: std::io::Error| Error::io("create the backup", &error);
         let file = disk.create(NEW).map_err(failed)?;
         let lock: Lock = Box::new((lock_data(&*file, Access::Write)?, lock));
         let data = DataFile::create(file)?;
         let superblock =
             Superblock { database: number, backup_of: database, ..Superblock::default() };
-        let mut target = Self { data, superblock, _lock: lock };
+        let mut target = Self { disk, data, superblock, _lock: lock };
         target.make_current(&[], true)?;
-        disk.rename(NEW, DATA).and_then(|()| disk.sync_directory()).map_err(failed)?;
+        let renamed = target.disk.rename(NEW, DATA).and_then(|()| target.disk.sync_directory());
+        renamed.map_err(failed)?;
         Ok(target)
     }
 
@@ -123,7 +142,7 @@ impl Target {
         for node in from.nodes(&self.data)? {
             let mut difference = from.difference(&self.data, node)?;
             progress.compared_bytes += difference.pages() * SLOT_BYTES as u64;
-            let most = AT_A_TIME.min(stage_pages) as usize;
+            let most = AT_A_TIME.min(stage_pages).max(1) as usize;
             loop {
                 let copied = from.copy_some(&mut difference, most, &self.data)? as u64;
                 progress.copied_bytes += copied * SLOT_BYTES as u64;
@@ -139,14 +158,17 @@ impl Target {
             }
         }
         self.make_current(&catalogue, false)?;
-        self.data.shrink_to_used()?;
+        let named = self.disk.expect_files();
+        named.map_err(|error| Error::io("find the backup under its name", &error))?;
+        // The backup is whole; what stays of the space is used by the next one.
+        let _ = self.data.shrink_to_used();
         progress.total_bytes = progress.compared_bytes;
         Ok(progress)
     }
 
     fn make_current(&mut self, catalogue: &[u8], is_unfinished: bool) -> Result<()> {
         let Superblock { generation, database, backup_of, .. } = self.superblock;
-        self.data.reserve_anew((catalogue.len() / SLOT_BYTES) as u64 + 2)?;
+        self.data.reserve_for_catalogue(catalogue.len())?;
         let next = Superblock {
             generation,
             database,

@@ -124,6 +124,12 @@ fn a_directory_of_something_else_takes_no_backup_and_stays() {
     fs::write(other.join("letter"), "dear").expect("space");
     assert_eq!(backup(&other).code(), "no_backup");
     assert_eq!(files(&other), ["letter"]);
+    fs::rename(other.join("letter"), other.join("backup-new")).expect("it is there");
+    fs::write(other.join("backup-new"), vec![7; 200_000]).expect("space");
+    assert_eq!(backup(&other).code(), "no_backup");
+    assert_eq!(fs::read(other.join("backup-new")).expect("it is there"), vec![7; 200_000]);
+    fs::write(other.join("letter"), "dear").expect("space");
+    fs::remove_file(other.join("backup-new")).expect("it is there");
     fs::rename(other.join("letter"), other.join("data")).expect("it is there");
     assert!(matches!(backup(&other), Error::Corrupt { .. }));
     assert_eq!(fs::read(other.join("data")).expect("it is there"), b"dear");
