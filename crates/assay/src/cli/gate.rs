@@ -43,9 +43,9 @@ callgrind, system calls by a tracer. The calling thread is judged, the engine's 
 reported.
 
 SUITE and its options are those of `assay run`; without a suite, crossbench at 300 rows on a RAM \
-disk with every commit synchronised. Worse are more instructions, bytes or system calls than before by \
-more than the repetitions differ (at least 0.1 % of the instructions), and any other number of \
-syncs: these end with status 4.
+disk with every commit synchronised. Worse are more instructions, bytes or system calls than \
+before by more than the repetitions differ (at least 0.1 % of the instructions), and any other \
+number of syncs: these end with status 4.
 
 Examples:
   assay gate --save counts.json                       what six engines do

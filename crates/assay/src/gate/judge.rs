@@ -2,8 +2,8 @@
 //!
 //! Two counts differ if all repetitions of one side are beyond all of the other by more than the
 //! tolerance. That is the larger spread of the two sides, and 0.1 % at least for instructions and
-//! bytes, which the smallest change of a compiler moves. A system call that a program makes for certain has no
-//! spread, so one more of it differs.
+//! bytes, which the smallest change of a compiler moves. A system call that a program makes for
+//! certain has no spread, so one more of it differs.
 
 use super::counts::{
     CALL, Counted, INSTRUCTIONS, Phase, Quantities, READ_BYTES, SYNC_CALLS, WRITTEN_BYTES, median,

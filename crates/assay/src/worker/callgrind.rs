@@ -1,8 +1,8 @@
 //! A worker below Valgrind's callgrind, which counts its instructions.
 //!
 //! Callgrind knows the spans by the names of functions (`assay_core::counting`). So it needs the
-//! program's symbols, and nothing of Valgrind's at compile time. The caches that it models are named
-//! here, so that the counts are those of any machine.
+//! program's symbols, and nothing of Valgrind's at compile time. The caches that it models are
+//! named here, so that the counts are those of any machine.
 
 use std::collections::BTreeMap;
 use std::io;
