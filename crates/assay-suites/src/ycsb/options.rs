@@ -69,8 +69,8 @@ pub struct Options {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field_count: Option<u32>,
     /// Bytes of a field [default: 100]
-    #[arg(long, value_name = "BYTES",
-          value_parser = count::between::<u32>(*FIELD_BYTES_BETWEEN.start(), *FIELD_BYTES_BETWEEN.end()))]
+    #[arg(long, value_name = "BYTES", value_parser = count::between::<u32>(
+          *FIELD_BYTES_BETWEEN.start(), *FIELD_BYTES_BETWEEN.end()))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field_length: Option<u32>,
     /// The repeats of disturbed rounds.

@@ -96,8 +96,8 @@ impl Reader<'_> {
                 let end = seconds.or(table.until.as_ref().map(Spanned::span));
                 table.background.as_ref().map(Spanned::span).or(end)
             });
-            let what = "a workload that scans hashed keys and inserts needs operations, not seconds \
-                        or a background";
+            let what = "a workload that scans hashed keys and inserts needs operations, not \
+                        seconds or a background";
             return Err(self.fault(timed.unwrap_or(0..0), what));
         }
         Ok(spec)
