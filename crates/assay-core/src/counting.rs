@@ -1,8 +1,8 @@
 //! Marks for counters: the spans on the clock, and the ends of phases.
 //!
 //! A counter outside this process sees the marks in one of two ways. Callgrind knows
-//! functions by their names: it counts within [`on_mark`], not within [`off_mark`], and writes its
-//! counts when [`phase_mark`] is entered. A tracer of system calls sees signals to processes that
+//! functions by their names: it counts within `on_mark`, not within `off_mark`, and writes its
+//! counts when `phase_mark` is entered. A tracer of system calls sees signals to processes that
 //! cannot exist. Without a counter a span costs one look at a flag.
 
 use std::hint::black_box;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::open::{DATA, list, lock_data, not_locked, open_data, remove_synced};
 use crate::data::{DataFile, Kept, SLOT_BYTES, Superblock};
 use crate::error::{Error, Result};
-use crate::io::{Access, Disk, Lock};
+use crate::io::{Access, Disk, File, Lock};
 
 /// The name of the data file of a backup before it has a superblock.
 const NEW: &str = "backup-new";
@@ -46,35 +46,39 @@ pub(crate) struct Target {
 }
 
 const OTHER_FILES: &str = "it has other files than those of a backup";
+const UNKNOWN_DATA: &str = "its file data is none of a backup, or is damaged";
 
-/// Refuses a directory that has files which no backup has.
-fn expect_backup(names: &[String]) -> Result<()> {
-    if names.iter().all(|name| name == DATA || name == NEW) {
-        return Ok(());
+/// Returns true if nothing was written to a file.
+fn is_blank(file: &dyn File) -> Result<bool> {
+    let failed = |error: std::io::Error| Error::io("read file backup-new", &error);
+    let mut start = vec![0; file.size_bytes().map_err(failed)?.min(SLOT_BYTES as u64) as usize];
+    file.read_at(0, &mut start).map_err(failed)?;
+    Ok(start.iter().all(|byte| *byte == 0) && Superblock::is_blank(file)?)
+}
+
+/// Refuses a directory with anything else than a backup of a database, or the start of one.
+fn expect_backup(disk: &dyn Disk, names: &[String], database: u64) -> Result<()> {
+    if names.iter().any(|name| name != DATA && name != NEW) {
+        return Err(Error::NoBackup { why: OTHER_FILES });
     }
-    Err(Error::NoBackup { why: OTHER_FILES })
-}
-
-/// Refuses a file with the name of a backup that was just started, if it is not one.
-fn expect_begun(disk: &dyn Disk, database: u64) -> Result<()> {
-    let file = disk.open(NEW).map_err(|error| Error::io("open file backup-new", &error))?;
-    let is_begun = match Superblock::read(&*file) {
-        Ok(found) => found.is_unfinished_backup && found.backup_of == database,
-        Err(Error::Corrupt { .. }) => Superblock::is_blank(&*file)?,
-        Err(Error::Version { .. }) => false,
-        Err(error) => return Err(error),
-    };
-    if is_begun { Ok(()) } else { Err(Error::NoBackup { why: OTHER_FILES }) }
-}
-
-/// Refuses what is not a backup of a database.
-fn expect_backup_of(database: u64, found: &Superblock) -> Result<()> {
-    let why = match found.backup_of {
-        0 => "its database is no backup, or was opened for writing since",
-        of if of != database => "it has a backup of another database",
-        _ => return Ok(()),
-    };
-    Err(Error::NoBackup { why })
+    for name in names {
+        let file = disk.open(name);
+        let file = file.map_err(|error| Error::io(format!("open file {name}"), &error))?;
+        let found = match Superblock::read(&*file) {
+            Ok(found) => found,
+            Err(Error::Corrupt { .. }) if name == NEW && is_blank(&*file)? => continue,
+            Err(Error::Corrupt { .. }) => return Err(Error::NoBackup { why: UNKNOWN_DATA }),
+            Err(error) => return Err(error),
+        };
+        let why = match found.backup_of {
+            0 => "its database is no backup, or was opened for writing since",
+            of if of != database => "it has a backup of another database",
+            _ if name == NEW && !found.is_unfinished_backup => OTHER_FILES,
+            _ => continue,
+        };
+        return Err(Error::NoBackup { why });
+    }
+    Ok(())
 }
 
 impl Target {
@@ -86,13 +90,12 @@ impl Target {
     /// `Io`.
     pub(crate) fn open(disk: Arc<dyn Disk>, database: u64, number: u64) -> Result<Self> {
         // The lock is a file, which is not made in a refused directory.
-        expect_backup(&list(&*disk)?)?;
+        expect_backup(&*disk, &list(&*disk)?, database)?;
         let lock = disk.lock().map_err(|error| not_locked(&error))?;
         let names = list(&*disk)?;
-        expect_backup(&names)?;
+        expect_backup(&*disk, &names, database)?;
         if names.iter().any(|name| name == NEW) {
             // Nothing was copied to it; or it has got its other name, and a crash has left both.
-            expect_begun(&*disk, database)?;
             remove_synced(&*disk, NEW)?;
         }
         if !names.iter().any(|name| name == DATA) {
@@ -103,7 +106,6 @@ impl Target {
         let file = open_data(&*disk)?;
         let lock: Lock = Box::new((lock_data(&*file, Access::Write)?, lock));
         let (data, superblock, _) = DataFile::open_backup(file)?;
-        expect_backup_of(database, &superblock)?;
         data.make_sure(&superblock)?;
         Ok(Self { disk, data, superblock, _lock: lock })
     }
