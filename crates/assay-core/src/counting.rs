@@ -114,23 +114,24 @@ fn through<T>(work: impl FnOnce() -> T, mark: fn(&mut dyn FnMut())) -> T {
 }
 
 /// Does work that callgrind counts. A call at the end would be a jump, which leaves the function.
+/// Each mark ends in another value: functions of one body become one function.
 #[inline(never)]
 fn on_mark(work: &mut dyn FnMut()) {
     work();
-    black_box(());
+    black_box(1_u8);
 }
 
 /// Does work that callgrind does not count.
 #[inline(never)]
 fn off_mark(work: &mut dyn FnMut()) {
     work();
-    black_box(());
+    black_box(2_u8);
 }
 
 /// Has callgrind write its counts.
 #[inline(never)]
 fn phase_mark() {
-    black_box(());
+    black_box(3_u8);
 }
 
 /// Sends nothing to a process that cannot exist, which a tracer sees.
@@ -150,6 +151,12 @@ fn locked<T>(shared: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn marks_are_functions_of_their_own() {
+        let marks = [on_mark as *const (), off_mark as *const (), phase_mark as *const ()];
+        assert!(marks[0] != marks[1] && marks[1] != marks[2] && marks[0] != marks[2], "{marks:?}");
+    }
 
     /// One test, because the counter is that of the whole process.
     #[test]

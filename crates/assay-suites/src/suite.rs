@@ -165,6 +165,11 @@ pub trait Suite: Sync + 'static {
         StoreUse::Makes
     }
 
+    /// Returns why the operations of a cell cannot be counted; `None` if they can.
+    fn uncountable(_: &Self::Options) -> Option<String> {
+        None
+    }
+
     /// Returns true if a cell reads ranges, for which keys must be in order.
     fn scans(_: &Self::Options) -> bool {
         false
@@ -298,6 +303,9 @@ pub trait Task {
     /// Returns the use that the cell makes of the store in its directory.
     fn store_use(&self) -> StoreUse;
 
+    /// Returns why the cell's operations cannot be counted; `None` if they can.
+    fn uncountable(&self) -> Option<String>;
+
     /// Measures the cell, or continues with what a killed process left. Returns the value that it
     /// left, if its store outlives its closing.
     fn run(
@@ -338,6 +346,10 @@ impl<S: Suite> Task for TaskOf<'_, S> {
 
     fn store_use(&self) -> StoreUse {
         S::store_use(&self.options)
+    }
+
+    fn uncountable(&self) -> Option<String> {
+        S::uncountable(&self.options)
     }
 
     fn run(

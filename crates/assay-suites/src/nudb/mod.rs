@@ -123,6 +123,11 @@ impl Suite for Nudb {
         Ok((compared, None))
     }
 
+    fn uncountable(options: &Options) -> Option<String> {
+        let why = "batches of inserts and fetches take turns; leave --batch-size out";
+        options.batch_size.map(|_| why.into())
+    }
+
     fn operations(cell: &Cell, options: &Options) -> Option<u64> {
         let batches = options.batch_size.map_or(1, |size| cell.rows / size);
         Some(cell.rows.saturating_add(options.fetches().saturating_mul(batches)))

@@ -211,22 +211,22 @@ pub(super) fn first_answer(
 }
 
 /// Reads a record that is there unless a killed process lost it: it has no newer version than this
-/// state, and that one whole.
+/// state, and that one whole. Returns the version; `None` if the record is missing.
 pub(super) fn plausible_answer(
     connection: &mut dyn Connection,
     records: &Records,
     row: u64,
     newest: State,
-) -> Result<()> {
+) -> Result<Option<u32>> {
     let mut key = vec![0; records.schema().key_size()];
     let mut payload = vec![0; records.schema().payload_size()];
     records.write_key(row, &mut key);
     match connection.get(&key, &mut payload)? {
         Outcome::Done => {
             let value = records.value_in(&payload);
-            plausible_version(records, row, value, newest, &mut Vec::new()).map(drop)
+            plausible_version(records, row, value, newest, &mut Vec::new()).map(Some)
         }
-        _ => Ok(()),
+        _ => Ok(None),
     }
 }
 

@@ -53,6 +53,8 @@ pub fn listed(
         left -= count;
         let start = Start::of(&model);
         let mut lanes = model.lanes(1);
+        // A trace has one thread: it leaves the background out.
+        let phase = &Phase { background: None, ..phase.clone() };
         let course = Course::new(phase, seed, 1, start.rows);
         let tape = Tape::new(phase, &course, &start, 0);
         for position in 0..count {

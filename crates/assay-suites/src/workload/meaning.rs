@@ -204,6 +204,8 @@ fn computed(phase: &Phase, model: Model) -> (Model, Seen) {
     };
     let operations = of.unwrap_or(OPERATIONS).min(OPERATIONS);
     let mut lanes = model.lanes(1);
+    // What is done in the background is said apart.
+    let phase = &Phase { background: None, ..phase.clone() };
     let course = Course::new(phase, 1, 1, start.rows);
     let tape = Tape::new(phase, &course, &start, 0);
     let (mut counts, mut writes) = (HashMap::<u64, u64>::new(), 0);

@@ -154,6 +154,19 @@ impl Suite for Workload {
         format!("{} · {digest:06x}", spec.title)
     }
 
+    fn uncountable(options: &Options) -> Option<String> {
+        let why = |phase: &Phase| {
+            let why = match phase {
+                Phase { task: spec::Task::Recover, .. } => "its process is killed",
+                Phase { background: Some(_), .. } => "its background depends on time",
+                phase if phase.is_timed() => "it ends by the clock; name a number of operations",
+                _ => return None,
+            };
+            Some(format!("phase {}: {why}", phase.name))
+        };
+        options.spec()?.phases.iter().find_map(why)
+    }
+
     fn durability(options: &Options) -> Option<Durability> {
         options.spec().and_then(|spec| spec.survives)
     }

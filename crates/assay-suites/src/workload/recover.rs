@@ -147,9 +147,11 @@ impl Running<'_, '_> {
         let at = acknowledged.saturating_sub(1) as usize;
         let row = done.get(at).map(|(row, _)| *row).or(newest.first_live());
         let start = Instant::now();
+        let mut answer = None;
         if let Some(row) = row {
             self.session.connected(&mut |connection: &mut dyn Connection| {
-                plausible_answer(connection, records, row, newest.state(row))
+                answer = plausible_answer(connection, records, row, newest.state(row))?;
+                Ok(())
             })?;
         }
         let answered = start.elapsed();
@@ -159,8 +161,17 @@ impl Running<'_, '_> {
             found = found_versions(connection, records, &newest, key_kind)?;
             Ok(())
         })?;
+        if let Some(row) = row.filter(|row| found[*row as usize] != answer) {
+            let seen = found[row as usize];
+            let what = format!("read first after the kill: version {answer:?}, later {seen:?}");
+            return Err(wrong(row, &what));
+        }
         let checked = found.len() as u64;
         let kept = self.kept(&before, &done, acknowledged, &found)?;
+        let lost_before = match older(&before, &found).count() {
+            0 => String::new(),
+            count => format!(", and so are writes of earlier phases to {count} records"),
+        };
         let windows = vec![vec![kept]];
         let mut carried = Carried { phase: nth.round - 1, windows, put_back: Vec::new() };
         carried.put_back = older(&before, &found)
@@ -174,9 +185,9 @@ impl Running<'_, '_> {
         let steps = [("open", opened), ("first answer", answered)];
         let latencies = steps.map(|(what, time)| once(&format!("{} {what}", phase.name), time));
         self.session.note(format!(
-            "{}: killed after {acknowledged} writes, of which {} are lost",
+            "{}: killed after {acknowledged} writes, of which {} are lost{lost_before}",
             phase.name,
-            acknowledged.saturating_sub(kept)
+            acknowledged.saturating_sub(kept),
         ));
         Ok(Measured {
             name: phase.name.clone(),

@@ -242,7 +242,9 @@ impl Running<'_, '_> {
                     measured.windows.extend(looks);
                 }
                 let apart = stopwatches.split_off(threads as usize);
-                if let Some(background) = &phase.background {
+                // A shorter clock says little of a rate.
+                let background = phase.background.as_ref();
+                if let Some(background) = background.filter(|_| done.clock_ns >= 1_000_000_000) {
                     let rate = behind as f64 * 1e9 / done.clock_ns.max(1) as f64;
                     self.session.note(format!(
                         "{}: in the background, {rate:.0} operations a second of {}",

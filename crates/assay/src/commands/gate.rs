@@ -16,7 +16,7 @@ use crate::gate::counts::{Counted, Counts, MadeWith};
 use crate::gate::judge::{Comparison, compare};
 use crate::gate::{show, tools};
 use crate::planning::baseline::Baseline;
-use crate::planning::estimate::operations;
+use crate::planning::estimate::{operations, uncountable};
 use crate::planning::request::Request;
 use crate::planning::store_dirs::StoreDirs;
 use crate::planning::{self, Setting};
@@ -47,6 +47,9 @@ pub(crate) fn gate(args: &GateArgs) -> Outcome {
         instructions_by: tools::valgrind()?,
         processor: processor_kind(),
     };
+    if args.against.is_some() && request.baseline.is_some() {
+        return Err(Failure::Usage("--against is there twice; name one side".into()));
+    }
     let against = match args.against.as_ref().or(request.baseline.as_ref()) {
         None => Against::Nothing,
         Some(path) => match Counts::read(path)? {
@@ -85,6 +88,9 @@ pub(crate) fn gate(args: &GateArgs) -> Outcome {
     before.extend(kept.into_iter().flat_map(|counts| counts.cells));
     let comparisons =
         if is_compared { compared(&means, &mut before, &mut now)? } else { Vec::new() };
+    if is_compared {
+        say_new(&before, &now);
+    }
     let counts = Counts::new(made_with, now);
     if let Some(path) = &args.save {
         counts.save(path)?;
@@ -108,6 +114,9 @@ fn fits(request: &Request) -> Outcome {
 
 /// Returns counts of a file that can be compared with those of this machine.
 fn comparable(counts: Counts, here: &MadeWith) -> Outcome<Counts> {
+    if counts.cells.iter().all(|counted| counted.phases.is_empty()) {
+        return Err(Failure::Refused("the file of --against has no counts; count again".into()));
+    }
     let there = &counts.made_with;
     if there.processor != here.processor {
         return Err(Failure::Refused(format!(
@@ -154,6 +163,9 @@ fn cells(setting: &Setting, request: &Request, store_dirs: &StoreDirs) -> Outcom
             continue;
         }
         let mut cell = planned.cell;
+        if let Some(why) = uncountable(&cell) {
+            return Err(Failure::Usage(format!("{}: this cannot be counted: {why}", cell.suite)));
+        }
         if let Some(count) = operations(&cell).filter(|count| *count > OPERATIONS_MOST) {
             return Err(Failure::Usage(format!(
                 "{count} operations are too many to count, which takes fifty times as long as to \
@@ -172,6 +184,16 @@ fn cells(setting: &Setting, request: &Request, store_dirs: &StoreDirs) -> Outcom
         return Err(Failure::Refused("no engine here can do that; see assay list".into()));
     }
     Ok(cells)
+}
+
+/// Says which cells have no counts to be compared with.
+fn say_new(before: &[Counted], now: &[Counted]) {
+    for new in now {
+        let is_base = |base: &Counted| new.cell.same_but_trial_and_build(&base.cell);
+        if !before.iter().any(is_base) {
+            say(&format!("note: {}: nothing to compare it with", show::title(&new.cell)));
+        }
+    }
 }
 
 /// Compares the two sides; a cell that differs is counted once more on each side that is here.

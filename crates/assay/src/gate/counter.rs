@@ -18,7 +18,7 @@ use program_support::exit::{Failure, Outcome};
 use program_support::interrupt::Interrupt;
 use program_support::output::say;
 
-use super::counts::{Counted, Phase, Quantities};
+use super::counts::{Counted, INSTRUCTIONS, Phase, Quantities};
 use super::readings::{self, Reading, Readings};
 use crate::planning::baseline::Baseline;
 use crate::running::executor::remove_store;
@@ -139,12 +139,21 @@ impl Means<'_> {
             Counter::Callgrind => readings::instructions,
             Counter::Calls => readings::calls,
         };
-        Ok(read(folder.path(), &marks).map(|readings| {
-            let operations = measured.measurement.phases.iter().map(|phase| {
-                (phase.name.clone(), phase.rounds.iter().map(|round| round.operations).sum())
-            });
+        Ok(read(folder.path(), &marks).and_then(|readings| {
+            let operations: Vec<(String, u64)> = measured
+                .measurement
+                .phases
+                .iter()
+                .map(|phase| {
+                    (phase.name.clone(), phase.rounds.iter().map(|round| round.operations).sum())
+                })
+                .collect();
+            if counter == Counter::Callgrind {
+                expect_spans(&readings, &operations)?;
+            }
             counted.engine_version = measured.measurement.engine_version.clone();
-            counted.keep(readings, done, operations.collect());
+            counted.keep(readings, done, operations);
+            Ok(())
         }))
     }
 }
@@ -183,4 +192,19 @@ fn put(quantities: &mut Quantities, reading: Reading, done: usize) {
         values.resize(done, 0);
         values.push(count);
     }
+}
+
+/// Refuses counts with less than an instruction an operation: the spans were not seen.
+fn expect_spans(readings: &Readings, operations: &[(String, u64)]) -> Result<(), String> {
+    for (phase, reading) in &readings.phases {
+        let instructions = reading.get(INSTRUCTIONS).copied().unwrap_or(0);
+        let done = operations.iter().find(|(name, _)| name == phase).map_or(0, |(_, count)| *count);
+        if instructions < done {
+            return Err(format!(
+                "{phase}: callgrind counted {instructions} instructions in {done} operations: it \
+                 did not see when they start; build this program anew"
+            ));
+        }
+    }
+    Ok(())
 }

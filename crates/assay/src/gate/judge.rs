@@ -109,9 +109,14 @@ pub(crate) fn compare(title: &str, base: &Counted, new: &Counted) -> Comparison 
     if !comparison.not_judged.is_empty() {
         return comparison;
     }
+    if base.phases.is_empty() {
+        comparison.not_judged.push("no phase was counted before".into());
+    }
     for phase in &base.phases {
         match new.phases.iter().find(|other| other.name == phase.name) {
             None => comparison.not_judged.push(format!("{}: it is no longer there", phase.name)),
+            // A phase such as a reopening.
+            Some(other) if phase.operations.iter().chain(&other.operations).all(|n| *n == 0) => {}
             Some(other) => match operations(phase, other) {
                 Ok(count) => comparison.lines.extend(lines(count, phase, other)),
                 Err(why) => comparison.not_judged.push(format!("{}: {why}", phase.name)),

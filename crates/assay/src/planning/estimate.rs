@@ -176,6 +176,11 @@ pub(crate) fn operations(cell: &Cell) -> Option<u64> {
     assay_suites::task(cell).ok()?.operations()
 }
 
+/// Returns why the operations of a cell cannot be counted; `None` if they can.
+pub(crate) fn uncountable(cell: &Cell) -> Option<String> {
+    assay_suites::task(cell).ok()?.uncountable()
+}
+
 /// The operations of a cell: those as fast as the engine can, and those at a rate.
 struct Work {
     operations: u64,

@@ -29,7 +29,13 @@ pub(super) fn command(folder: &Path) -> io::Result<Command> {
     let mut command = Command::new(VALGRIND);
     command
         .env_remove("VALGRIND_OPTS")
-        .args(["--command-line-only=yes", "--quiet", "--tool=callgrind", "--fair-sched=yes"])
+        .args([
+            "--command-line-only=yes",
+            "--quiet",
+            "--tool=callgrind",
+            "--fair-sched=yes",
+            "--vgdb=no",
+        ])
         .args(["--separate-threads=yes", "--compress-pos=yes"])
         .args(["--cache-sim=yes", "--branch-sim=yes"])
         .args(["--I1=32768,8,64", "--D1=32768,8,64", "--LL=8388608,16,64"])

@@ -27,7 +27,8 @@ pub(super) fn show(counts: &Counts, comparisons: Option<&Vec<Comparison>>) -> Ou
         }
     }
     print(&out)?;
-    let Some(path) = std::env::var_os(SUMMARY) else { return Ok(()) };
+    let path = std::env::var_os(SUMMARY).filter(|path| !path.is_empty());
+    let Some(path) = path else { return Ok(()) };
     let file = File::options().append(true).create(true).open(&path);
     file.and_then(|mut file| file.write_all(markdown::markdown(counts, comparisons).as_bytes()))
         .map_err(|e| Failure::Refused(format!("{SUMMARY}={}: {e}", path.display())))
