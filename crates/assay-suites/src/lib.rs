@@ -29,7 +29,7 @@ pub mod ycsb;
 
 pub use options::plain;
 pub use session::{Progress, Report};
-pub use suite::{AnySuite, CALIBRATION_COUNT, Farewell, StoreUse, Suite, Task};
+pub use suite::{AnySuite, CALIBRATION_COUNT, Farewell, Measured, StoreUse, Suite, Task};
 
 /// All suites.
 pub const ALL: [&dyn AnySuite; 9] = [

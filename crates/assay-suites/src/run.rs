@@ -13,18 +13,7 @@ use serde_json::Value;
 
 use crate::fullest::Fullest;
 use crate::session::{Progress, Report, account, dir_of};
-use crate::suite::Farewell;
-
-/// The report of a process that measured a cell.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct Measured {
-    /// The outcome of the measuring.
-    pub status: Status,
-    /// The measurement.
-    pub measurement: Measurement,
-    /// The value that another process needs to [`look`] at the store; absent if no store is left.
-    pub left: Option<Value>,
-}
+use crate::suite::{Farewell, Measured};
 
 /// The report of a process that looked at a cell's store.
 #[derive(Debug, Serialize, Deserialize)]

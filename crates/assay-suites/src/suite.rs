@@ -17,7 +17,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::options::{self, Part, plain};
-use crate::run::Measured;
 use crate::session::Report;
 
 /// The most operations of a kind in the cells that show the instrument's own cost.
@@ -71,6 +70,17 @@ pub struct CellRun<'c, O> {
     pub report: &'c mut Report<'c>,
     /// The function by which the process asks to be killed.
     pub farewell: &'c mut Farewell<'c>,
+}
+
+/// The report of a process that measured a cell.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Measured {
+    /// The outcome of the measuring.
+    pub status: Status,
+    /// The measurement.
+    pub measurement: Measurement,
+    /// The value that another process needs to look at the store; absent if no store is left.
+    pub left: Option<Value>,
 }
 
 /// A function that hands over what was measured so far, and asks for this process to be killed

@@ -26,9 +26,8 @@ use super::tape::Tape;
 use crate::batch::Manner;
 use crate::options::plain;
 use crate::phases::NthRound;
-use crate::run;
 use crate::session::{Progress, Report, as_ns};
-use crate::suite::Farewell;
+use crate::suite::{self, Farewell};
 
 /// The time after which a process that is still alive gives up, beyond that of its writes.
 const KILLED_WITHIN: Duration = Duration::from_secs(60);
@@ -83,7 +82,7 @@ impl Running<'_, '_> {
         self.left.killed = Some(nth.round - 1);
         let (measurement, counted) = self.session.hand_over()?;
         let left = Some(plain(&self.left));
-        let mut handed = Some(run::Measured { status: Status::Measured, measurement, left });
+        let mut handed = Some(suite::Measured { status: Status::Measured, measurement, left });
         let model = std::mem::take(&mut self.model);
         let course = Course::new(phase, self.cell.seed, 1, model.rows());
         let mut writes = Writes::new(phase, &course, model)?;

@@ -8,10 +8,10 @@ use assay_core::run_file::{Measurement, Status};
 use assay_core::timing::Clock;
 use assay_driver::{Durability, KeyKind, Storage};
 use assay_suites::options::{Continuous, MostRepeats, Threads};
-use assay_suites::run::{self, Looked, Measured};
+use assay_suites::run::{self, Looked};
 use assay_suites::tonbo::{micro, read, write};
 use assay_suites::ycsb::core_workload::Workload;
-use assay_suites::{crossbench, nudb, plain, skvdb, ycsb};
+use assay_suites::{Measured, crossbench, nudb, plain, skvdb, ycsb};
 use serde_json::Value;
 
 use crate::engine::{Fault, Faulty, Files, LARGE_BYTES, RECORDED};

@@ -7,10 +7,10 @@ use assay_core::plan::Cell;
 use assay_core::run_file::{Measurement, Status};
 use assay_driver::{DeleteRule, Driver, InsertRule, KeyKind};
 use assay_suites::options::Threads;
-use assay_suites::run::{self, Measured};
 use assay_suites::trace::{self, Fit, FitOptions, Format, Options, Pace, Trace};
 use assay_suites::workload::file;
 use assay_suites::workload::spec::Choice;
+use assay_suites::{Measured, run};
 use assay_suites::{Suite, plain};
 use proptest::prelude::*;
 

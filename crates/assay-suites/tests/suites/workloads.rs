@@ -5,8 +5,8 @@ use std::cell::RefCell;
 use assay_core::plan::Cell;
 use assay_core::run_file::{Measurement, Status};
 use assay_driver::{DeleteRule, Driver, Durability, InsertRule, KeyKind};
-use assay_suites::run::{self, Measured};
 use assay_suites::workload::file;
+use assay_suites::{Measured, run};
 use proptest::prelude::*;
 use serde_json::json;
 

@@ -23,10 +23,10 @@ use assay_core::durability::Found;
 use assay_core::environment::Build;
 use assay_core::plan::Cell;
 use assay_drivers::plugin::Description;
-use assay_suites::Progress;
 use assay_suites::crash;
-use assay_suites::run::{Looked, Measured};
+use assay_suites::run::Looked;
 use assay_suites::verify;
+use assay_suites::{Measured, Progress};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
