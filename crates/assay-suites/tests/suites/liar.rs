@@ -160,6 +160,7 @@ impl Driver for Liar {
             lie: self.lie,
             refuses: self.refuses,
             grows: self.grows,
+            grown_bytes: Mutex::new(4_096),
             transactions: AtomicU64::new(0),
             replaces: self.profile.insert_rule == InsertRule::Replaces,
             is_silent: self.profile.delete_rule == DeleteRule::Silent,
@@ -178,6 +179,8 @@ struct LiarStore {
     lie: Lie,
     refuses: bool,
     grows: bool,
+    /// The bytes of its file, if it grows.
+    grown_bytes: Mutex<usize>,
     transactions: AtomicU64,
     replaces: bool,
     is_silent: bool,
@@ -236,9 +239,9 @@ impl Store for LiarStore {
 
     fn connect(&self, work: &mut Work<'_>) -> Result<()> {
         if self.grows {
-            let file = self.dir.join("file");
-            let size = std::fs::metadata(&file).map_or(4_096, |file| file.len());
-            std::fs::write(file, vec![1; (size + size / 2) as usize]).expect("a file");
+            let mut size = lock(&self.grown_bytes);
+            *size += *size / 2;
+            std::fs::write(self.dir.join("file"), vec![1; *size]).expect("a file");
         }
         let order = KeyOrder::new(&self.schema);
         work(&mut LiarConnection { store: self, order, undo: Vec::new(), nth: None })

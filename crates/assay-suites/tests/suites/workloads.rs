@@ -352,7 +352,9 @@ fn what_is_done_in_the_background_is_shown_apart_and_checked() {
             assert_eq!(apart.len(), 6, "a latency for each kind");
             assert_eq!(phase.threads, threads);
             let note = |said: &String| said.starts_with("serve: in the background, ");
-            assert!(measurement.notes.iter().any(note), "{:?}", measurement.notes);
+            // A phase that is counted takes less than a second, of which nothing is said.
+            let is_said = measurement.notes.iter().any(note);
+            assert!(is_counted || is_said, "{:?}", measurement.notes);
             assert!(measurement.reopened > 0);
         }
     }
