@@ -71,7 +71,7 @@ pub(crate) struct Plugins {
 pub(crate) enum Command {
     /// Run a suite and print its table; without one, a tour of a minute
     Run(Box<RunArgs>),
-    /// Overwrite stores until they are steady; kill, recover and halve them
+    /// Overwrite stores until they are steady; kill and halve them
     #[command(
         override_usage = "assay age [OPTIONS]",
         after_help = "\
