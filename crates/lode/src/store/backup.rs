@@ -58,10 +58,8 @@ fn is_blank(file: &dyn File) -> Result<bool> {
 
 /// Refuses a directory with anything else than a backup of a database, or the start of one.
 fn expect_backup(disk: &dyn Disk, names: &[String], database: u64) -> Result<()> {
-    if names.iter().any(|name| name != DATA && name != NEW) {
-        return Err(Error::NoBackup { why: OTHER_FILES });
-    }
-    for name in names {
+    let is_ours = |name: &&String| **name == DATA || **name == NEW;
+    for name in names.iter().filter(is_ours) {
         let file = disk.open(name);
         let file = file.map_err(|error| Error::io(format!("open file {name}"), &error))?;
         let found = match Superblock::read(&*file) {
@@ -78,7 +76,11 @@ fn expect_backup(disk: &dyn Disk, names: &[String], database: u64) -> Result<()>
         };
         return Err(Error::NoBackup { why });
     }
-    Ok(())
+    if names.iter().all(|name| is_ours(&name)) {
+        Ok(())
+    } else {
+        Err(Error::NoBackup { why: OTHER_FILES })
+    }
 }
 
 impl Target {
