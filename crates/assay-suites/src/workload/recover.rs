@@ -161,8 +161,12 @@ impl Running<'_, '_> {
             Ok(())
         })?;
         if let Some(row) = row.filter(|row| found[*row as usize] != answer) {
-            let seen = found[row as usize];
-            let what = format!("read first after the kill: version {answer:?}, later {seen:?}");
+            let said = |version: Option<u32>| match version {
+                Some(version) => format!("version {version}"),
+                None => "missing".into(),
+            };
+            let (first, later) = (said(answer), said(found[row as usize]));
+            let what = format!("was {first} when read first after the kill, and {later} later");
             return Err(wrong(row, &what));
         }
         let checked = found.len() as u64;

@@ -54,14 +54,12 @@ impl Kept<'_> {
 
     /// Returns the catalogue of the checkpoint.
     pub(crate) fn catalogue(&mut self) -> Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        let mut page_bytes = vec![0; SLOT_BYTES];
-        for page in PageNumber::default().run(self.superblock.catalogue_pages) {
+        let superblock = self.superblock;
+        let bytes = superblock.load_catalogue(|page, bytes| {
             let at = self.map.get(&*self.data.file, page)?;
-            self.read(page, at, &mut page_bytes)?;
-            bytes.extend_from_slice(&page_bytes);
-        }
-        let (catalogue, _) = self.superblock.split_catalogue(&bytes)?;
+            self.read(page, at, bytes)
+        })?;
+        let (catalogue, _) = superblock.split_catalogue(&bytes)?;
         Ok(catalogue.to_vec())
     }
 

@@ -129,13 +129,7 @@ impl DataFile {
             unwritten_new_pages: 0,
         };
         let data = Self::new(file, state);
-        // Page by page: the superblock may claim more than the file has.
-        let mut bytes = Vec::new();
-        let mut page_bytes = vec![0; SLOT_BYTES];
-        for page in PageNumber::default().run(superblock.catalogue_pages) {
-            data.load(page, &mut page_bytes)?;
-            bytes.extend_from_slice(&page_bytes);
-        }
+        let bytes = superblock.load_catalogue(|page, bytes| data.load(page, bytes))?;
         let (catalogue, used) = superblock.split_catalogue(&bytes)?;
         data.state().slots = Slots::restore(used, superblock.slots)?;
         Ok((data, superblock, catalogue.to_vec()))

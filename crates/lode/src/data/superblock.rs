@@ -206,6 +206,21 @@ impl Superblock {
             .map(move |slot| (u64::from(slot) + generation % 2) * SLOT_BYTES as u64)
     }
 
+    /// Loads the pages that have the catalogue and the bits of used slots, one after another: the
+    /// superblock may claim more than the file has.
+    pub(super) fn load_catalogue(
+        &self,
+        mut load: impl FnMut(PageNumber, &mut [u8]) -> Result<()>,
+    ) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let mut page_bytes = vec![0; SLOT_BYTES];
+        for page in PageNumber::default().run(self.catalogue_pages) {
+            load(page, &mut page_bytes)?;
+            bytes.extend_from_slice(&page_bytes);
+        }
+        Ok(bytes)
+    }
+
     /// Splits `bytes` into the catalogue and the bits of used slots.
     pub(super) fn split_catalogue(self, bytes: &[u8]) -> Result<(&[u8], &[u8])> {
         let corrupt = || Error::corrupt("the catalogue", "it is shorter than it should be");

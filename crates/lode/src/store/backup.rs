@@ -15,6 +15,9 @@ use crate::io::{Access, Disk, File, Lock};
 /// The name of the data file of a backup before it has a superblock.
 const NEW: &str = "backup-new";
 
+const OTHER_FILES: &str = "it has other files than those of a backup";
+const UNKNOWN_DATA: &str = "its file data is none of a backup, or is damaged";
+
 /// Refuses the directory of a backup that was just started.
 pub(super) fn expect_no_new_backup(names: &[String]) -> Result<()> {
     if names.iter().any(|name| name == NEW) { Err(Error::UnfinishedBackup) } else { Ok(()) }
@@ -33,7 +36,7 @@ pub struct BackupProgress {
     pub compared_bytes: u64,
     /// Bytes of pages that were copied, since the backup before had others.
     pub copied_bytes: u64,
-    /// Bytes of pages that the database has.
+    /// Bytes of pages that the database has; before the last progress, at most.
     pub total_bytes: u64,
 }
 
@@ -44,9 +47,6 @@ pub(crate) struct Target {
     superblock: Superblock,
     _lock: Lock,
 }
-
-const OTHER_FILES: &str = "it has other files than those of a backup";
-const UNKNOWN_DATA: &str = "its file data is none of a backup, or is damaged";
 
 /// Returns true if nothing was written to a file.
 fn is_blank(file: &dyn File) -> Result<bool> {
@@ -121,8 +121,12 @@ impl Target {
             Superblock { database: number, backup_of: database, ..Superblock::default() };
         let mut target = Self { disk, data, superblock, _lock: lock };
         target.make_current(&[], true)?;
-        let renamed = target.disk.rename(NEW, DATA).and_then(|()| target.disk.sync_directory());
-        renamed.map_err(failed)?;
+        let disk = &target.disk;
+        if let Err(error) = disk.rename(NEW, DATA).and_then(|()| disk.sync_directory()) {
+            // A later sync need not make the name durable. The next backup makes it anew.
+            let _ = disk.remove(DATA);
+            return Err(failed(error));
+        }
         Ok(target)
     }
 

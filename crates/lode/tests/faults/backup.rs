@@ -1,12 +1,15 @@
 //! Backups on disks that crash or fill up, of databases that change at the same time.
 
-use lode::simulation::{self, Fault, Simulated};
+use lode::simulation::{self, Fault, FaultKind, Simulated};
 use lode::{BackupProgress, Database, Durability, Error};
 
 use crate::common::content::{Content, difference, options, read};
 use crate::common::known::Known;
 use crate::effort::effort;
 use crate::reading::check;
+
+const KINDS: [FaultKind; 4] =
+    [FaultKind::ReadFails, FaultKind::WriteFails, FaultKind::SyncFails, FaultKind::NoSpace];
 
 /// Pages of a first backup that are copied before they are made current.
 const STAGE_PAGES: u64 = 4;
@@ -93,6 +96,23 @@ fn a_later_backup_that_crashes_anywhere_leaves_the_one_before() {
         assert!(is_new || crashed.is_err(), "{case}: it has ended");
         let again = back_up(known.db(), &disk).unwrap_or_else(|error| panic!("{case}: {error}"));
         assert!(again.copied_bytes < whole.copied_bytes, "{case}: {again:?}");
+        expect_content(&disk, &known.content, &case);
+    }
+}
+
+/// An operation of the disk fails once; the backup is finished, and then the power goes.
+#[test]
+fn a_backup_that_continues_after_an_error_survives_a_crash() {
+    let known = filled();
+    let total = operations_of(&known, None);
+    for (at, kind) in (0..total).flat_map(|at| KINDS.map(|kind| (at, kind))) {
+        let disk = Simulated::new(at);
+        disk.fail(Fault::Error { at: disk.operations() + at, kind });
+        let failed = back_up(known.db(), &disk);
+        disk.heal();
+        let case = format!("operation {at} of {total}, {kind:?}: {failed:?}");
+        back_up(known.db(), &disk).unwrap_or_else(|error| panic!("{case}: {error}"));
+        disk.crash(at);
         expect_content(&disk, &known.content, &case);
     }
 }
