@@ -83,10 +83,19 @@ fn carry_out(command: Command) -> Outcome {
 
 fn carry_out_inside(command: Internal) -> Outcome {
     match command {
-        Internal::Worker { namespace, memory_group, callgrind, trace, traced, plugin } => {
+        Internal::Worker {
+            namespace,
+            memory_group,
+            callgrind,
+            fixed_addresses,
+            trace,
+            traced,
+            plugin,
+        } => {
             let place = namespace.map(Place::Namespace);
             let place = place.or(memory_group.map(Place::MemoryGroup));
             let place = place.or(callgrind.map(Place::Callgrind));
+            let place = place.or(fixed_addresses.then_some(Place::FixedAddresses));
             match trace {
                 Some(folder) => worker::tracer::trace(&folder, &plugin),
                 None => worker::child::work(place.as_ref(), traced, &plugin),

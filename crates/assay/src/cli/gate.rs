@@ -33,14 +33,23 @@ pub(crate) enum GateFormat {
     Github,
 }
 
+/// The counter of instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CounterArg {
+    /// Valgrind's callgrind, on any machine; memory accesses, allocations and modelled misses too
+    Callgrind,
+    /// The processor's own counter (perf_event_open), fifty times faster; instructions only
+    Hardware,
+}
+
 #[derive(Args)]
 #[command(
     override_usage = "assay gate [OPTIONS] [SUITE [SUITE OPTIONS]]",
     after_help = "\
 Counts do not drift, so a change of 0.1 % shows on a busy machine. Each cell is counted three \
-times, within the timed spans: instructions, memory accesses and modelled misses by valgrind's \
-callgrind, system calls by a tracer. The calling thread is judged, the engine's own threads are \
-reported.
+times, within the timed spans: instructions, memory accesses, allocations and modelled misses by \
+valgrind's callgrind, system calls by a tracer. The calling thread is judged, the engine's own \
+threads are reported.
 
 SUITE and its options are those of `assay run`; without a suite, crossbench at 300 rows on a RAM \
 disk with every commit synchronised. Worse are more instructions, bytes or system calls than \
@@ -62,6 +71,9 @@ pub(crate) struct GateArgs {
     /// another assay, or a plugin (lib….so) with another build of its engine
     #[arg(long, value_name = "FILE")]
     pub against: Option<PathBuf>,
+    /// Counter of instructions, of both sides of a comparison
+    #[arg(long, value_name = "COUNTER", default_value = "callgrind")]
+    pub counter: CounterArg,
     /// File to keep the counts in, for --against
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub save: Option<PathBuf>,

@@ -25,8 +25,12 @@ pub(crate) enum Internal {
         /// Under callgrind, which writes its counts into this folder
         #[arg(long, conflicts_with_all = ["namespace", "memory_group"])]
         callgrind: Option<PathBuf>,
+        /// With addresses that are not drawn at random
+        #[arg(long, conflicts_with_all = ["namespace", "memory_group", "callgrind"])]
+        fixed_addresses: bool,
         /// Traced, with the counts of system calls in this folder
         #[arg(long, conflicts_with_all = ["namespace", "memory_group", "callgrind"])]
+        #[arg(conflicts_with = "fixed_addresses")]
         trace: Option<PathBuf>,
         /// Stopped, until the tracer is there
         #[arg(long)]

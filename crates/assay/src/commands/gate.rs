@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use assay_core::counting::Counter;
 use assay_core::environment::processor_kind;
 use assay_core::plan::Cell;
 use program_support::exit::{Failure, Outcome};
 use program_support::interrupt::Interrupt;
 use program_support::output::say;
 
-use crate::cli::gate::{ENGINES_COUNTED, check};
+use crate::cli::gate::{CounterArg, ENGINES_COUNTED, check};
 use crate::cli::{CacheArg, GateArgs, StorageArg};
 use crate::files;
 use crate::gate::counter::Means;
@@ -21,8 +22,12 @@ use crate::planning::request::Request;
 use crate::planning::store_dirs::StoreDirs;
 use crate::planning::{self, Setting};
 
-/// The most operations of a cell: callgrind takes some fifty times the time of the engine.
+/// The most operations of a cell by callgrind, which takes some fifty times the time of the engine.
 const OPERATIONS_MOST: u64 = 200_000;
+/// The most operations of a cell by the processor's counter: the tracer stops at each system call.
+const OPERATIONS_MOST_HARDWARE: u64 = 10_000_000;
+/// The name of the processor's own counter in a file of counts.
+const HARDWARE: &str = "the processor";
 /// The size of each engine's cache unless one is named: that of no machine.
 const CACHE_BYTES: u64 = 32 << 20;
 
@@ -44,7 +49,10 @@ pub(crate) fn gate(args: &GateArgs) -> Outcome {
     fits(&request)?;
     let made_with = MadeWith {
         assay: env!("CARGO_PKG_VERSION").into(),
-        instructions_by: tools::valgrind()?,
+        instructions_by: match args.counter {
+            CounterArg::Callgrind => tools::valgrind()?,
+            CounterArg::Hardware => tools::expect_hardware().map(|()| HARDWARE.into())?,
+        },
         processor: processor_kind(),
     };
     if args.against.is_some() && request.baseline.is_some() {
@@ -74,8 +82,12 @@ pub(crate) fn gate(args: &GateArgs) -> Outcome {
     }
     let modes = StorageArg::modes(&request.storage);
     let store_dirs = StoreDirs::prepare(&modes, request.common.dir.as_deref())?;
-    let cells = cells(&setting, &request, &store_dirs)?;
+    let cells = cells(&setting, &request, &store_dirs, args.counter)?;
     let means = Means {
+        instructions: match args.counter {
+            CounterArg::Callgrind => Counter::Callgrind,
+            CounterArg::Hardware => Counter::Hardware,
+        },
         baseline: setting.baseline.as_ref(),
         interrupt: &interrupt,
         timeout: request.common.timeout.map(Duration::from_secs),
@@ -125,6 +137,12 @@ fn comparable(counts: Counts, here: &MadeWith) -> Outcome<Counts> {
             there.processor, here.processor
         )));
     }
+    if (there.instructions_by == HARDWARE) != (here.instructions_by == HARDWARE) {
+        return Err(Failure::Refused(format!(
+            "its instructions were counted by {}, here by {}: count both sides by one --counter",
+            there.instructions_by, here.instructions_by
+        )));
+    }
     if there.instructions_by != here.instructions_by {
         say(&format!(
             "note: counted by {}, now by {}",
@@ -153,7 +171,16 @@ fn engines(against: &Against) -> Vec<String> {
 }
 
 /// Returns the cells of both builds, with folders whose names are of equal length.
-fn cells(setting: &Setting, request: &Request, store_dirs: &StoreDirs) -> Outcome<Vec<Cell>> {
+fn cells(
+    setting: &Setting,
+    request: &Request,
+    store_dirs: &StoreDirs,
+    counter: CounterArg,
+) -> Outcome<Vec<Cell>> {
+    let (most, times) = match counter {
+        CounterArg::Callgrind => (OPERATIONS_MOST, "fifty times"),
+        CounterArg::Hardware => (OPERATIONS_MOST_HARDWARE, "several times"),
+    };
     let modes = StorageArg::modes(&request.storage);
     let planned = planning::trial(setting, &request.workloads, &modes, 1, store_dirs);
     let mut cells = Vec::new();
@@ -166,10 +193,10 @@ fn cells(setting: &Setting, request: &Request, store_dirs: &StoreDirs) -> Outcom
         if let Some(why) = uncountable(&cell) {
             return Err(Failure::Usage(format!("{}: this cannot be counted: {why}", cell.suite)));
         }
-        if let Some(count) = operations(&cell).filter(|count| *count > OPERATIONS_MOST) {
+        if let Some(count) = operations(&cell).filter(|count| *count > most) {
             return Err(Failure::Usage(format!(
-                "{count} operations are too many to count, which takes fifty times as long as to \
-                 measure; count at most {OPERATIONS_MOST}, with {}",
+                "{count} operations are too many to count, which takes {times} as long as to \
+                 measure; count at most {most}, with {}",
                 request.shorter
             )));
         }
@@ -220,12 +247,9 @@ fn compared(
             if base.cell.engine.is_of_other_build() {
                 again.push(base.cell.clone());
             }
-            let mut more = means.count(&again)?.into_iter();
-            if let Some(more) = more.next() {
-                new.add(more);
-            }
-            if let Some(more) = more.next() {
-                base.add(more);
+            for more in means.count(&again)? {
+                let side = if more.cell.engine == new.cell.engine { &mut *new } else { &mut *base };
+                side.add(more);
             }
             comparison = compare(&title, base, new);
         }

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use assay_core::counting::Counter;
+use assay_core::counting::{Counter, Marks};
 use assay_core::engine::WhichBuild;
 use assay_core::plan::Cell;
 use assay_core::run_file::Status;
@@ -31,8 +31,17 @@ const REPETITIONS: usize = 3;
 /// The most cells at once.
 const AT_ONCE_MOST: usize = 4;
 
+/// The reason why a cell has no counts.
+enum NotCounted {
+    /// The engine cannot do what the cell asks for, as only its worker could tell.
+    Unsupported(String),
+    Failed(String),
+}
+
 /// The means by which cells are counted.
 pub(crate) struct Means<'m> {
+    /// The counter of instructions.
+    pub instructions: Counter,
     pub baseline: Option<&'m Baseline>,
     pub interrupt: &'m Interrupt,
     pub timeout: Option<Duration>,
@@ -40,7 +49,11 @@ pub(crate) struct Means<'m> {
 }
 
 impl Means<'_> {
-    /// Counts all cells; those of one engine and build, which share a folder, one after another.
+    /// Counts all cells but those that an engine cannot do, which are named; those of one engine
+    /// and build, which share a folder, one after another.
+    ///
+    /// # Errors
+    /// `Refused` if no cell can be counted; the user's interrupt.
     pub(crate) fn count(&self, cells: &[Cell]) -> Outcome<Vec<Counted>> {
         let mut lanes: Vec<Vec<usize>> = Vec::new();
         for (at, cell) in cells.iter().enumerate() {
@@ -60,7 +73,7 @@ impl Means<'_> {
                     for at in lane {
                         let counted = self.count_one(&cells[at])?;
                         let mut all = results.lock().unwrap_or_else(PoisonError::into_inner);
-                        all[at] = Some(counted);
+                        all[at] = counted;
                     }
                 }
                 Ok(())
@@ -71,10 +84,15 @@ impl Means<'_> {
         });
         ended.into_iter().collect::<Outcome<()>>()?;
         let all = results.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Ok(all.into_iter().flatten().collect())
+        let counted: Vec<_> = all.into_iter().flatten().collect();
+        if counted.is_empty() {
+            return Err(Failure::Refused("no engine here can do that; see assay list".into()));
+        }
+        Ok(counted)
     }
 
-    fn count_one(&self, cell: &Cell) -> Outcome<Counted> {
+    /// Counts a cell; none if its engine cannot do it.
+    fn count_one(&self, cell: &Cell) -> Outcome<Option<Counted>> {
         let mut counted = Counted {
             cell: cell.clone(),
             engine_version: String::new(),
@@ -83,12 +101,19 @@ impl Means<'_> {
             background: Quantities::new(),
         };
         for done in 0..REPETITIONS {
-            for counter in [Counter::Callgrind, Counter::Calls] {
+            for counter in [self.instructions, Counter::Calls] {
                 let result = self.repetition(cell, counter, done, &mut counted);
                 remove_store(cell);
-                if let Err(why) = result? {
-                    counted.failed = Some(why);
-                    return Ok(counted);
+                match result? {
+                    Ok(()) => {}
+                    Err(NotCounted::Unsupported(why)) => {
+                        say(&format!("note: {}: {why}", cell.engine));
+                        return Ok(None);
+                    }
+                    Err(NotCounted::Failed(why)) => {
+                        counted.failed = Some(why);
+                        return Ok(Some(counted));
+                    }
                 }
             }
             if !self.quiet {
@@ -96,7 +121,7 @@ impl Means<'_> {
             }
         }
         counted.fill();
-        Ok(counted)
+        Ok(Some(counted))
     }
 
     /// Counts a cell once; the outer error is the user's interrupt.
@@ -106,7 +131,7 @@ impl Means<'_> {
         counter: Counter,
         done: usize,
         counted: &mut Counted,
-    ) -> Outcome<Result<(), String>> {
+    ) -> Outcome<Result<(), NotCounted>> {
         let folder = tempfile::Builder::new().prefix("assay-gate").tempdir();
         let folder = folder.map_err(|e| Failure::Refused(format!("cannot make a folder: {e}")))?;
         let other = self.baseline.filter(|_| cell.engine.is_of_other_build());
@@ -122,24 +147,27 @@ impl Means<'_> {
         let (measured, marks) = match end {
             End::Replied(Message::Counted(measured, marks)) => (measured, marks),
             End::Replied(other) => {
-                return Ok(Err(format!("its worker sent {} instead of a count", other.what())));
+                let why = format!("its worker sent {} instead of a count", other.what());
+                return Ok(Err(NotCounted::Failed(why)));
             }
-            End::Failed(why) | End::Killed(why) => return Ok(Err(why)),
+            End::Failed(why) | End::Killed(why) => return Ok(Err(NotCounted::Failed(why))),
             End::Interrupted => return Err(Failure::Interrupted("interrupted".into())),
         };
         match measured.status {
             Status::Measured => {}
-            Status::Failed(why)
-            | Status::Wrong(why)
-            | Status::Killed(why)
-            | Status::Unsupported(why)
-            | Status::Unavailable(why) => return Ok(Err(why)),
+            Status::Failed(why) | Status::Wrong(why) | Status::Killed(why) => {
+                return Ok(Err(NotCounted::Failed(why)));
+            }
+            Status::Unsupported(why) | Status::Unavailable(why) => {
+                return Ok(Err(NotCounted::Unsupported(why)));
+            }
         }
-        let read: fn(&Path, &[_]) -> Result<Readings, String> = match counter {
-            Counter::Callgrind => readings::instructions,
+        let read: fn(&Path, &Marks) -> Result<Readings, String> = match counter {
+            Counter::Callgrind => readings::of_callgrind,
+            Counter::Hardware => readings::of_processor,
             Counter::Calls => readings::calls,
         };
-        Ok(read(folder.path(), &marks).and_then(|readings| {
+        let kept = read(folder.path(), &marks).and_then(|readings| {
             let operations: Vec<(String, u64)> = measured
                 .measurement
                 .phases
@@ -148,13 +176,14 @@ impl Means<'_> {
                     (phase.name.clone(), phase.rounds.iter().map(|round| round.operations).sum())
                 })
                 .collect();
-            if counter == Counter::Callgrind {
+            if counter != Counter::Calls {
                 expect_spans(&readings, &operations)?;
             }
             counted.engine_version = measured.measurement.engine_version.clone();
             counted.keep(readings, done, operations);
             Ok(())
-        }))
+        });
+        Ok(kept.map_err(NotCounted::Failed))
     }
 }
 
@@ -201,8 +230,8 @@ fn expect_spans(readings: &Readings, operations: &[(String, u64)]) -> Result<(),
         let done = operations.iter().find(|(name, _)| name == phase).map_or(0, |(_, count)| *count);
         if instructions < done {
             return Err(format!(
-                "{phase}: callgrind counted {instructions} instructions in {done} operations: it \
-                 did not see when they start; build this program anew"
+                "{phase}: {instructions} instructions were counted in {done} operations: the \
+                 counter did not see when they start; build this program anew"
             ));
         }
     }

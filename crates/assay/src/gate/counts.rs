@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 /// The name of the format, and its version.
 const FORMAT: &str = "assay-counts";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// The most bytes of a file of counts.
 const MOST_BYTES: u64 = 64 << 20;
 
@@ -20,6 +20,7 @@ pub(crate) const WRITES: &str = "memory_writes";
 pub(crate) const FIRST_LEVEL: &str = "first_level_misses";
 pub(crate) const LAST_LEVEL: &str = "last_level_misses";
 pub(crate) const BRANCHES: &str = "mispredicted_branches";
+pub(crate) const ALLOCATIONS: &str = "allocations";
 pub(crate) const PAGE_FAULTS: &str = "page_faults";
 pub(crate) const READ_BYTES: &str = "read_bytes";
 pub(crate) const WRITTEN_BYTES: &str = "written_bytes";

@@ -3,6 +3,7 @@
 //! `counter` has workers count cells, `readings` reads what their counters wrote, `counts` keeps
 //! it, `judge` compares two sides, and `show` prints it.
 
+mod allocations;
 pub(crate) mod counter;
 pub(crate) mod counts;
 pub(crate) mod judge;

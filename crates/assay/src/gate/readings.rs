@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use assay_core::counting::Ended;
+use assay_core::counting::{Ended, Marks};
 
+use super::allocations::allocations;
 use super::counts::{
-    BRANCHES, CALL, FIRST_LEVEL, INSTRUCTIONS, LAST_LEVEL, PAGE_FAULTS, READ_BYTES, READS,
-    SYNC_CALLS, SYNCS, WRITES, WRITTEN_BYTES,
+    ALLOCATIONS, BRANCHES, CALL, FIRST_LEVEL, INSTRUCTIONS, LAST_LEVEL, PAGE_FAULTS, READ_BYTES,
+    READS, SYNC_CALLS, SYNCS, WRITES, WRITTEN_BYTES,
 };
 use crate::worker::callgrind::FILES;
 use crate::worker::tracer::{self, Calls, Traced};
@@ -24,10 +25,18 @@ pub(crate) struct Readings {
     pub background: Reading,
 }
 
+/// Returns what the processor counted.
+pub(crate) fn of_processor(_: &Path, marks: &Marks) -> Result<Readings, String> {
+    let reading = |count: u64| Reading::from([(INSTRUCTIONS.to_string(), count)]);
+    let phase = |mark: &Ended| Some((mark.phase.clone()?, reading(mark.instructions)));
+    let phases = marks.ended.iter().filter_map(phase).collect();
+    Ok(Readings { phases, background: reading(marks.background_instructions) })
+}
+
 /// Reads callgrind's files.
-pub(crate) fn instructions(folder: &Path, marks: &[Ended]) -> Result<Readings, String> {
+pub(crate) fn of_callgrind(folder: &Path, marks: &Marks) -> Result<Readings, String> {
     let mut readings = Readings::default();
-    for (mark, number) in marks.iter().zip(1..) {
+    for (mark, number) in marks.ended.iter().zip(1..) {
         let path = folder.join(format!("{FILES}.{number}-01"));
         let Ok(text) = fs::read_to_string(&path) else {
             return Err("callgrind saw no spans in the program, which has no symbols; build it \
@@ -50,7 +59,7 @@ pub(crate) fn instructions(folder: &Path, marks: &[Ended]) -> Result<Readings, S
     Ok(readings)
 }
 
-/// Reads the sums of a file of callgrind's.
+/// Reads the sums and the allocations of a file of callgrind's.
 fn summary(text: &str) -> Result<Reading, String> {
     let line = |start: &str| text.lines().find_map(|line| line.strip_prefix(start));
     let (events, counts) = line("events:").zip(line("summary:")).ok_or("callgrind wrote no sum")?;
@@ -71,20 +80,21 @@ fn summary(text: &str) -> Result<Reading, String> {
         };
         *reading.entry(quantity.into()).or_default() += count;
     }
+    reading.insert(ALLOCATIONS.into(), allocations(text));
     Ok(reading)
 }
 
 /// Reads the tracer's file.
-pub(crate) fn calls(folder: &Path, marks: &[Ended]) -> Result<Readings, String> {
+pub(crate) fn calls(folder: &Path, marks: &Marks) -> Result<Readings, String> {
     let text = fs::read_to_string(folder.join(tracer::FILE))
         .map_err(|e| format!("the tracer of system calls wrote nothing: {e}"))?;
     let traced: Traced = serde_json::from_str(&text)
         .map_err(|e| format!("the tracer of system calls wrote something else: {e}"))?;
-    if traced.phases.len() < marks.len() {
+    if traced.phases.len() < marks.ended.len() {
         return Err("the tracer of system calls missed the end of a phase".into());
     }
     let mut readings = Readings { background: reading(&traced.background), ..Readings::default() };
-    for (mark, calls) in marks.iter().zip(&traced.phases) {
+    for (mark, calls) in marks.ended.iter().zip(&traced.phases) {
         if let Some(phase) = &mark.phase {
             let mut reading = reading(calls);
             reading.insert(PAGE_FAULTS.into(), mark.page_faults);
@@ -109,8 +119,22 @@ fn reading(calls: &Calls) -> Reading {
 mod tests {
     use super::*;
 
-    fn ended(phase: Option<&str>) -> Ended {
-        Ended { phase: phase.map(String::from), page_faults: 3 }
+    fn marks(phases: &[Option<&str>]) -> Marks {
+        let ended = |phase: &Option<&str>| Ended {
+            phase: phase.map(String::from),
+            page_faults: 3,
+            instructions: 70,
+        };
+        Marks { ended: phases.iter().map(ended).collect(), background_instructions: 5 }
+    }
+
+    #[test]
+    fn what_the_processor_counted_is_in_the_marks() {
+        let marks = marks(&[None, Some("insert"), None, Some("query")]);
+        let readings = of_processor(Path::new(""), &marks).expect("nothing is read");
+        let phases = readings.phases.iter().map(|(name, reading)| (&**name, reading[INSTRUCTIONS]));
+        assert_eq!(phases.collect::<Vec<_>>(), [("insert", 70), ("query", 70)]);
+        assert_eq!(readings.background[INSTRUCTIONS], 5);
     }
 
     #[test]
@@ -118,23 +142,23 @@ mod tests {
         let folder = tempfile::tempdir().expect("a directory");
         let write = |name: &str, sums: &str| {
             let text =
-                format!("version: 1\nevents: Ir Dr Dw I1mr D1mr D1mw Bc Bcm\nsummary:{sums}");
+                format!("version: 1\nevents: Ir Dr Dw I1mr D1mr D1mw Bc Bcm\nsummary:{sums}\n");
             fs::write(folder.path().join(name), text).expect("it can be written");
         };
         write("counts.1-01", " 0\n");
-        write("counts.2-01", " 100 20 10 1 2 3 7 5\n");
+        write("counts.2-01", " 100 20 10 1 2 3 7 5\n\nfn=(1) calloc\n0x10 4\n0x14 4 1\n");
         write("counts.3-01", " 9 8\n");
         write("counts-01", " 1000\n");
         write("counts-02", " 30\n");
         write("counts-03", " 12 1\n");
-        let marks = [ended(None), ended(Some("insert")), ended(None)];
-        let readings = instructions(folder.path(), &marks).expect("all is there");
+        let three = marks(&[None, Some("insert"), None]);
+        let readings = of_callgrind(folder.path(), &three).expect("all is there");
         let [(name, insert)] = readings.phases.as_slice() else { panic!("{readings:?}") };
         assert_eq!((name.as_str(), insert[INSTRUCTIONS], insert[READS]), ("insert", 100, 20));
-        assert_eq!((insert[FIRST_LEVEL], insert[BRANCHES]), (6, 5));
+        assert_eq!((insert[FIRST_LEVEL], insert[BRANCHES], insert[ALLOCATIONS]), (6, 5, 4));
         assert_eq!((readings.background[INSTRUCTIONS], readings.background[READS]), (42, 1));
-        let more = [marks.to_vec(), vec![ended(Some("query"))]].concat();
-        let why = instructions(folder.path(), &more).expect_err("a file is missing");
+        let more = marks(&[None, Some("insert"), None, Some("query")]);
+        let why = of_callgrind(folder.path(), &more).expect_err("a file is missing");
         assert!(why.contains("no symbols"), "{why}");
     }
 
@@ -150,7 +174,7 @@ mod tests {
                  "written_bytes": 12}],
                 "background": {"by_name": {"futex": 1}, "read_bytes": 0, "written_bytes": 0}}"#,
         );
-        let marks = [ended(None), ended(Some("insert"))];
+        let marks = marks(&[None, Some("insert")]);
         let readings = calls(folder.path(), &marks).expect("all is there");
         let [(name, insert)] = readings.phases.as_slice() else { panic!("{readings:?}") };
         assert_eq!((name.as_str(), insert[SYNCS], insert["call:fsync"]), ("insert", 3, 1));

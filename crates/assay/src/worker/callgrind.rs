@@ -36,7 +36,9 @@ pub(super) fn command(folder: &Path) -> io::Result<Command> {
             "--fair-sched=yes",
             "--vgdb=no",
         ])
-        .args(["--separate-threads=yes", "--compress-pos=yes"])
+        .args(["--separate-threads=yes", "--compress-pos=no"])
+        // A line for each instruction: those of an allocating function tell its calls.
+        .args(["--dump-instr=yes", "--dump-line=no"])
         .args(["--cache-sim=yes", "--branch-sim=yes"])
         .args(["--I1=32768,8,64", "--D1=32768,8,64", "--LL=8388608,16,64"])
         .arg(format!("--toggle-collect={OFF_MARK}"))

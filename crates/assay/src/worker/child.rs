@@ -38,6 +38,8 @@ pub(crate) enum Place {
     MemoryGroup(PathBuf),
     /// Callgrind, which writes its counts into this folder.
     Callgrind(PathBuf),
+    /// A process whose addresses are not drawn at random.
+    FixedAddresses,
 }
 
 /// Does the job that standard input names; in a place, if one is named, and with the engines of
@@ -107,6 +109,9 @@ fn begin_again_inside(place: &Place, plugins: &[PathBuf]) -> Failure {
             ("the control group of its memory limit", memory_group::enter(folder).map(|()| again()))
         }
         Place::Callgrind(folder) => ("callgrind", callgrind::command(folder)),
+        Place::FixedAddresses => {
+            ("a process with fixed addresses", callgrind::fix_addresses().map(|()| again()))
+        }
     };
     let error = match entered {
         Ok(mut command) => command.args(named(plugins)).exec(),
@@ -136,10 +141,13 @@ fn carry_out(job: Job, replies: &mut Replies) -> Message {
                 let driver = driver(&cell.engine.id);
                 // A report within a span would be counted. No worker is killed while it is counted:
                 // a phase that asks for it ends with an error.
-                let (measured, marks) = counting::counted(counter, || {
+                let counted = counting::counted(counter, || {
                     run::measure(&cell, driver.as_ref(), &mut |_| (), &mut |_, _| ())
                 });
-                Message::Counted(Box::new(measured), marks)
+                match counted {
+                    Ok((measured, marks)) => Message::Counted(Box::new(measured), marks),
+                    Err(error) => Message::CannotCount(format!("the processor's counter: {error}")),
+                }
             }
             Err(why) => Message::CannotBind(why),
         },

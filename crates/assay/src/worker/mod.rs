@@ -18,7 +18,7 @@ pub(crate) mod tracer;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use assay_core::counting::{Counter, Ended};
+use assay_core::counting::{Counter, Marks};
 use assay_core::durability::Found;
 use assay_core::environment::Build;
 use assay_core::plan::Cell;
@@ -140,7 +140,7 @@ pub(crate) enum Message {
     /// The measurement so far; the worker is to be killed after this time, while it writes.
     Farewell(Box<Measured>, Duration),
     /// The measurement of a cell that was counted, and its marks.
-    Counted(Box<Measured>, Vec<Ended>),
+    Counted(Box<Measured>, Marks),
     /// The result of examining a cell's store.
     Looked(Looked),
     /// The checks of a verification.
@@ -155,6 +155,8 @@ pub(crate) enum Message {
     Found(Found),
     /// The worker cannot run on the processors that its cell names.
     CannotBind(String),
+    /// The processor does not count for the worker.
+    CannotCount(String),
     /// The engine (or a driver) panicked.
     Panicked(String),
 }
@@ -175,6 +177,7 @@ impl Message {
             Self::CannotWrite(_) => "the end of a writer",
             Self::Found(_) => "what a crash left",
             Self::CannotBind(_) => "the end of a worker that has no processor",
+            Self::CannotCount(_) => "the end of a worker that cannot be counted",
             Self::Panicked(_) => "a panic",
         }
     }
@@ -182,7 +185,7 @@ impl Message {
     /// Returns why the job failed, in one line; none if it did not.
     fn failure(&self) -> Option<String> {
         match self {
-            Self::CannotBind(why) => Some(why.clone()),
+            Self::CannotBind(why) | Self::CannotCount(why) => Some(why.clone()),
             Self::Panicked(text) => {
                 Some(format!("the engine panicked: {}", text.lines().next().unwrap_or_default()))
             }

@@ -81,13 +81,16 @@ impl Worker {
             argument
         });
         let counter = job.counter().map(|(counter, folder)| {
-            let name = match counter {
-                Counter::Callgrind => "--callgrind=",
-                Counter::Calls => "--trace=",
+            let with_folder = |name: &str| {
+                let mut argument = OsString::from(name);
+                argument.push(folder);
+                argument
             };
-            let mut argument = OsString::from(name);
-            argument.push(folder);
-            argument
+            match counter {
+                Counter::Callgrind => with_folder("--callgrind="),
+                Counter::Hardware => "--fixed-addresses".into(),
+                Counter::Calls => with_folder("--trace="),
+            }
         });
         let of_engine = || job.engine().and_then(plugin::path_of);
         let (mut command, path) = match program {

@@ -163,8 +163,14 @@ fn what_cannot_be_counted_is_refused_in_one_line() {
     refuses(&format!("--against newer.json {SUITE}"), 3, &["of version 9", "count anew"]);
     bench.succeeds(&format!("gate -Q -e btreemap --save counts.json {SUITE}"));
     let mut counts = bench.run_file("counts.json");
+    let here = counts["made_with"]["processor"].take();
     counts["made_with"]["processor"] = "m68k".into();
     file("elsewhere.json", &counts.to_string());
+    counts["made_with"]["processor"] = here;
+    counts["made_with"]["instructions_by"] = "the processor".into();
+    file("hardware.json", &counts.to_string());
+    let words = ["counted by the processor, here by valgrind", "--counter"];
+    refuses(&format!("--against hardware.json {SUITE}"), 3, &words);
     let words = ["another kind of processor (m68k, here ", "--against BUILD"];
     refuses(&format!("--against elsewhere.json {SUITE}"), 3, &words);
     refuses(
@@ -173,6 +179,56 @@ fn what_cannot_be_counted_is_refused_in_one_line() {
         &["it was not counted now"],
     );
     bench.has_no_stores();
+}
+
+#[test]
+fn an_engine_that_cannot_do_it_is_named_and_left_out() {
+    if !can_count() {
+        return;
+    }
+    let bench = Bench::new();
+    let scans = "ycsb -s m -w e --records 100 --operations 100";
+    let both = bench.succeeds(&format!("gate -Q -e hashbrown,btreemap {scans}"));
+    assert!(both.stderr.contains("note: hashbrown: ordered scans"), "{both:?}");
+    assert!(both.stdout.contains("btreemap on memory"), "{both:?}");
+    bench.refuses(&format!("gate -Q -e hashbrown {scans}"), 3, &["no engine here can do that"]);
+}
+
+/// Returns the instructions of each phase, as one counter counts them.
+fn instructions(file: &Value) -> Vec<(String, u64)> {
+    let phases = file["cells"][0]["phases"].as_array().expect("phases");
+    let first = |phase: &Value| phase["counts"]["instructions"][0].as_u64().expect("a count");
+    phases.iter().map(|phase| (phase["name"].to_string(), first(phase))).collect()
+}
+
+#[test]
+fn the_processors_counter_agrees_with_callgrind() {
+    if !can_count() {
+        return;
+    }
+    let bench = Bench::new();
+    let gate = |counter: &str| {
+        bench.assay(&format!(
+            "gate -Q -e btreemap --counter {counter} --save {counter}.json {SUITE}"
+        ))
+    };
+    let ended = gate("hardware");
+    if ended.code == Some(3) {
+        was_refused("no counter", &ended, 3, &["counts no instructions", "--counter callgrind"]);
+        eprintln!("skipped: this processor counts no instructions for programs");
+        return;
+    }
+    assert_eq!((ended.code, gate("callgrind").code), (Some(0), Some(0)), "{ended:?}");
+    let counted =
+        ["hardware.json", "callgrind.json"].map(|file| instructions(&bench.run_file(file)));
+    for ((phase, hardware), (_, callgrind)) in counted[0].iter().zip(&counted[1]) {
+        let difference = hardware.abs_diff(*callgrind);
+        assert!(difference * 100 <= *callgrind, "{phase}: {hardware} and {callgrind}");
+    }
+    let words =
+        ["counted by valgrind", "here by the processor", "count both sides by one --counter"];
+    let mixed = format!("gate -Q --counter hardware --against callgrind.json {SUITE}");
+    bench.refuses(&mixed, 3, &words);
 }
 
 #[test]

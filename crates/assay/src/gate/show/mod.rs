@@ -10,8 +10,8 @@ use program_support::exit::Outcome;
 use program_support::output::print;
 
 use super::counts::{
-    BRANCHES, CALL, Counted, Counts, FIRST_LEVEL, INSTRUCTIONS, LAST_LEVEL, PAGE_FAULTS,
-    READ_BYTES, READS, SYNCS, WRITES, WRITTEN_BYTES, median, of,
+    ALLOCATIONS, BRANCHES, CALL, Counted, Counts, FIRST_LEVEL, INSTRUCTIONS, LAST_LEVEL,
+    PAGE_FAULTS, READ_BYTES, READS, SYNCS, WRITES, WRITTEN_BYTES, median, of,
 };
 use super::judge::{Comparison, Line, Verdict};
 use crate::cli::GateFormat;
@@ -104,11 +104,12 @@ fn short(number: f64) -> String {
 }
 
 /// The columns of a table of counts, with what each adds up.
-const COLUMNS: [(&str, &[&str]); 8] = [
+const COLUMNS: [(&str, &[&str]); 9] = [
     ("instructions", &[INSTRUCTIONS]),
     ("accesses", &[READS, WRITES]),
     ("L1 misses", &[FIRST_LEVEL]),
     ("mispredicted", &[BRANCHES]),
+    ("allocs", &[ALLOCATIONS]),
     ("calls", &[]),
     ("syncs", &[SYNCS]),
     ("written", &[WRITTEN_BYTES]),
