@@ -26,6 +26,8 @@ use crate::planning::{self, Setting};
 const OPERATIONS_MOST: u64 = 200_000;
 /// The most operations of a cell by the processor's counter: the tracer stops at each system call.
 const OPERATIONS_MOST_HARDWARE: u64 = 10_000_000;
+/// How often a cell that differs is counted again, each time with all repetitions.
+const COUNTED_AGAIN_MOST: usize = 3;
 /// The name of the processor's own counter in a file of counts.
 const HARDWARE: &str = "the processor";
 /// The size of each engine's cache unless one is named: that of no machine.
@@ -223,7 +225,8 @@ fn say_new(before: &[Counted], now: &[Counted]) {
     }
 }
 
-/// Compares the two sides; a cell that differs is counted once more on each side that is here.
+/// Compares the two sides. A cell that differs is counted again on each side that is here: once if
+/// its repetitions agree, else so long as it differs and not too often.
 fn compared(
     means: &Means<'_>,
     before: &mut [Counted],
@@ -242,7 +245,10 @@ fn compared(
             continue;
         };
         let mut comparison = compare(&title, base, new);
-        if comparison.differs() {
+        for times in 0..COUNTED_AGAIN_MOST {
+            if !comparison.differs() || (times > 0 && comparison.is_exact()) {
+                break;
+            }
             let mut again = vec![new.cell.clone()];
             if base.cell.engine.is_of_other_build() {
                 again.push(base.cell.clone());

@@ -1,9 +1,12 @@
 //! The verdict: counts of one side against those of the other.
 //!
 //! Two counts differ if all repetitions of one side are beyond all of the other by more than the
-//! tolerance. That is the larger spread of the two sides, and 0.1 % at least for instructions and
-//! bytes, which the smallest change of a compiler moves. A system call that a program makes for
+//! tolerance. That is twice the larger spread of the two sides, and 0.1 % at least for instructions
+//! and bytes, which the smallest change of a compiler moves. A system call that a program makes for
 //! certain has no spread, so one more of it differs.
+//!
+//! An engine that draws at random, such as seeds of its hash maps, has a few values. Three
+//! repetitions may show one of them, and so a spread that is too small.
 
 use super::counts::{
     CALL, Counted, INSTRUCTIONS, Phase, Quantities, READ_BYTES, SYNC_CALLS, WRITTEN_BYTES, median,
@@ -12,6 +15,9 @@ use super::counts::{
 
 /// The least tolerance of instructions and bytes.
 pub(crate) const TOLERANCE_LEAST: f64 = 0.001;
+
+/// The tolerance in spreads of repetitions.
+const SPREADS: u64 = 2;
 
 /// System calls whose number depends on which thread comes first, or on what the allocator has
 /// left: they are reported.
@@ -76,6 +82,8 @@ pub(crate) struct Line {
     pub operations: u64,
     pub base: u64,
     pub new: u64,
+    /// The larger spread of the two sides' repetitions.
+    pub spread: u64,
     pub verdict: Verdict,
 }
 
@@ -92,8 +100,17 @@ pub(crate) struct Comparison {
 impl Comparison {
     /// Returns true if a quantity changed that was judged.
     pub(crate) fn differs(&self) -> bool {
+        self.changed().next().is_some()
+    }
+
+    /// Returns true if no quantity that changed has any spread.
+    pub(crate) fn is_exact(&self) -> bool {
+        self.changed().all(|line| line.spread == 0)
+    }
+
+    fn changed(&self) -> impl Iterator<Item = &Line> {
         let same = |line: &Line| matches!(line.verdict, Verdict::Same | Verdict::Reported);
-        !self.lines.iter().all(same)
+        self.lines.iter().filter(move |line| !same(line))
     }
 }
 
@@ -145,13 +162,17 @@ fn lines(operations: u64, base: &Phase, new: &Phase) -> Vec<Line> {
     let mut names: Vec<_> = base.counts.keys().chain(new.counts.keys()).collect();
     names.sort_unstable();
     names.dedup();
-    let line = |name: &String| Line {
-        phase: base.name.clone(),
-        quantity: name.clone(),
-        operations,
-        base: median(of(&base.counts, name)),
-        new: median(of(&new.counts, name)),
-        verdict: verdict(name, &base.counts, &new.counts),
+    let line = |name: &String| {
+        let sides = [&base.counts, &new.counts].map(|counts| of(counts, name));
+        Line {
+            phase: base.name.clone(),
+            quantity: name.clone(),
+            operations,
+            base: median(sides[0]),
+            new: median(sides[1]),
+            spread: Range::of(sides[0]).spread().max(Range::of(sides[1]).spread()),
+            verdict: verdict(name, &base.counts, &new.counts),
+        }
     };
     names.into_iter().map(line).collect()
 }
@@ -163,7 +184,7 @@ pub(crate) fn verdict(name: &str, base: &Quantities, new: &Quantities) -> Verdic
     };
     let (base, new) = (Range::of(of(base, name)), Range::of(of(new, name)));
     let least = (least * base.high as f64) as u64;
-    let tolerance = least.max(base.spread()).max(new.spread());
+    let tolerance = least.max(base.spread().max(new.spread()).saturating_mul(SPREADS));
     let is_more = new.low > base.high.saturating_add(tolerance);
     let is_less = new.high.saturating_add(tolerance) < base.low;
     match name.strip_prefix(CALL) {

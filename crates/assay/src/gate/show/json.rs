@@ -29,6 +29,7 @@ fn line(line: &Line) -> Value {
         "operations": line.operations,
         "base": line.base,
         "new": line.new,
+        "spread": line.spread,
         "verdict": match line.verdict {
             Verdict::Same => "same",
             Verdict::More => "more",

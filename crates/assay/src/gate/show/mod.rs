@@ -186,8 +186,8 @@ fn conclusion(comparisons: &[Comparison]) -> String {
         comparisons.iter().flat_map(|it| &it.lines).filter(|line| is(line.verdict)).count()
     };
     format!(
-        "{} worse, {} with another number of syncs, {} better, {} the same; a change is beyond the \
-         spread of the repetitions, and for instructions and bytes at least 0.1 %",
+        "{} worse, {} with another number of syncs, {} better, {} the same; a change is beyond \
+         twice the spread of the repetitions, and for instructions and bytes at least 0.1 %",
         count(|it| it == Verdict::More),
         count(|it| it == Verdict::OtherSyncs),
         count(|it| it == Verdict::Less),
