@@ -2,13 +2,16 @@
 //!
 //! An [`Engine`] stores bytes under keys. [`in_threads`] uses it from several threads at once.
 //! [`in_turns`] runs several sessions on one thread, operation by operation in an order that
-//! follows from the seed: so what it finds can be repeated.
+//! follows from the seed: so what it finds can be repeated. [`in_fixed_order`] runs known cases
+//! whose steps are in an order that shows an anomaly, if the engine allows it.
 
+mod cases;
 mod recorder;
 mod script;
 
 use std::sync::atomic::AtomicU64;
 
+pub use cases::{CaseResult, in_fixed_order};
 use recorder::Recorder;
 pub use script::{Kind, Plan};
 
@@ -94,12 +97,14 @@ pub enum Broken {
 pub fn in_threads(engine: &dyn Engine, plan: &Plan) -> Result<Vec<Transaction>, Broken> {
     let clock = AtomicU64::new(0);
     let run = |thread: u64| {
-        let mut recorder = Recorder::new(plan, &clock);
+        let mut recorder = Recorder::new(&clock);
         let mut ended = Ok(Vec::new());
         engine
             .connect(&mut |session| {
                 let numbers = (thread..plan.transactions).step_by(plan.threads.max(1) as usize);
-                ended = numbers.map(|number| recorder.run(number, session)).collect();
+                ended = numbers
+                    .map(|number| recorder.run(number, plan.script(number), session))
+                    .collect();
             })
             .map_err(Broken::NoSession)?;
         ended
@@ -158,7 +163,7 @@ fn connect(
 fn by_turns(sessions: &mut [&mut dyn Session], plan: &Plan) -> Result<Vec<Transaction>, Broken> {
     let clock = AtomicU64::new(0);
     let mut random = Random::new(plan.seed);
-    let start = |session| (session, Recorder::new(plan, &clock));
+    let start = |session| (session, Recorder::new(&clock));
     let mut running: Vec<_> = sessions.iter_mut().map(start).collect();
     let mut next = 0;
     let mut history = Vec::new();
@@ -170,7 +175,7 @@ fn by_turns(sessions: &mut [&mut dyn Session], plan: &Plan) -> Result<Vec<Transa
                 running.remove(at);
                 continue;
             }
-            recorder.start(next);
+            recorder.start(next, plan.script(next));
             next += 1;
         }
         history.extend(recorder.step(&mut ***session)?);

@@ -1,15 +1,14 @@
-//! Runs one transaction after another of a plan, step by step, and records them.
+//! Runs one transaction after another, step by step, and records them.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::script::{Plan, Script, Step};
+use super::script::{Script, Step};
 use super::{Broken, Session, Stop};
 use crate::history::{Operation, Outcome, Row, Transaction};
 
-pub(super) struct Recorder<'p> {
-    plan: &'p Plan,
-    clock: &'p AtomicU64,
+pub(super) struct Recorder<'c> {
+    clock: &'c AtomicU64,
     current: Option<Current>,
 }
 
@@ -31,21 +30,21 @@ enum Ended {
     With(Outcome),
 }
 
-impl<'p> Recorder<'p> {
-    pub(super) fn new(plan: &'p Plan, clock: &'p AtomicU64) -> Self {
-        Self { plan, clock, current: None }
+impl<'c> Recorder<'c> {
+    pub(super) fn new(clock: &'c AtomicU64) -> Self {
+        Self { clock, current: None }
     }
 
     pub(super) fn is_idle(&self) -> bool {
         self.current.is_none()
     }
 
-    /// Makes the transaction with a number the current one.
-    pub(super) fn start(&mut self, number: u64) {
+    /// Makes a transaction the current one.
+    pub(super) fn start(&mut self, number: u64, script: Script) {
         let outcome = Outcome::Aborted;
         self.current = Some(Current {
             number,
-            script: self.plan.script(number),
+            script,
             next: 0,
             is_begun: false,
             recorded: Transaction { start: 0, end: 0, outcome, operations: Vec::new() },
@@ -53,13 +52,14 @@ impl<'p> Recorder<'p> {
         });
     }
 
-    /// Runs the transaction with a number to its end.
+    /// Runs a transaction to its end.
     pub(super) fn run(
         &mut self,
         number: u64,
+        script: Script,
         session: &mut dyn Session,
     ) -> Result<Transaction, Broken> {
-        self.start(number);
+        self.start(number, script);
         loop {
             if let Some(ended) = self.step(session)? {
                 return Ok(ended);

@@ -92,6 +92,7 @@ impl Plan {
 }
 
 /// A transaction to run.
+#[derive(Clone)]
 pub(super) struct Script {
     pub(super) steps: Vec<Step>,
     /// False if it is rolled back at its end.

@@ -1,5 +1,6 @@
 //! Runs the driver on an engine with planted weaknesses: each is found, and none where it has none.
 
+mod fixed;
 mod model;
 
 use assay_isolation::drive::{Broken, Engine, Kind, Plan, Session, in_threads, in_turns};

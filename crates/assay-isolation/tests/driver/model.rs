@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use assay_isolation::drive::{Engine, Session, Stop};
 
 /// The planted weakness.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 pub enum Weakness {
     None,
     /// Commits do not look whether a range has changed.
