@@ -11,6 +11,7 @@ mod batch;
 pub mod crash;
 pub mod crossbench;
 mod fullest;
+pub mod isolate;
 pub mod nudb;
 pub mod options;
 mod phases;

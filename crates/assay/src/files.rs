@@ -180,3 +180,21 @@ pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
     };
     one == other || real(one).is_some_and(|one| Some(one) == real(other))
 }
+
+/// Removes a directory of stores that a command has signed with a file of this name.
+///
+/// # Errors
+/// `Refused` if there is a directory without that file.
+pub(crate) fn remove_signed(dir: &Path, signature: &str) -> Outcome {
+    if dir.as_os_str().is_empty() || !dir.exists() {
+        return Ok(());
+    }
+    let path = dir.display();
+    if !dir.join(signature).exists() {
+        return Err(Failure::Refused(format!(
+            "{path}: there are files here that Assay did not make; choose another directory with \
+             --dir"
+        )));
+    }
+    fs::remove_dir_all(dir).map_err(|e| Failure::Refused(format!("{path}: {e}")))
+}

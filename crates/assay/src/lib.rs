@@ -53,6 +53,7 @@ fn carry_out(command: Command) -> Outcome {
         Command::Age(args) => commands::age::age(&args),
         Command::Plan(args) => commands::plan::plan(&args),
         Command::Advise(args) => commands::advise::advise(&args),
+        Command::Isolate(args) => commands::isolate::isolate(&args),
         Command::Verify(args) => commands::verify::verify(&args),
         Command::Crash(args) => commands::crash::crash(&args),
         Command::Doctor(args) => commands::doctor::doctor(&args),

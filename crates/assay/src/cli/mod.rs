@@ -7,6 +7,7 @@ pub(crate) mod count;
 pub(crate) mod gate;
 mod help;
 mod internal;
+pub(crate) mod isolate;
 mod look;
 mod memory;
 mod reading;
@@ -29,6 +30,7 @@ use help::{OUTPUT, PLUGINS};
 pub(crate) use advise::{AdviseArgs, RankArg, SurvivesArg};
 pub(crate) use gate::{GateArgs, GateFormat};
 pub(crate) use internal::Internal;
+pub(crate) use isolate::{IsolateArgs, IsolateFormat};
 pub(crate) use look::{Look, width};
 pub(crate) use memory::{CacheArg, Fill, Memory};
 pub(crate) use reading::{Asked, parse, parse_crash, parse_suite};
@@ -88,6 +90,8 @@ Examples:
     Advise(Box<AdviseArgs>),
     /// Check that drivers do every operation right
     Verify(VerifyArgs),
+    /// Run transactions at once, and name the anomalies that they show
+    Isolate(IsolateArgs),
     /// Kill engines and cut the power, and check what survived
     Crash(Box<CrashArgs>),
     /// Diagnose machine settings that slow or destabilise measurements

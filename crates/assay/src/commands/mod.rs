@@ -7,6 +7,7 @@ pub(crate) mod crash;
 pub(crate) mod doctor;
 pub(crate) mod gate;
 pub(crate) mod generate;
+pub(crate) mod isolate;
 pub(crate) mod list;
 pub(crate) mod manual;
 pub(crate) mod plan;

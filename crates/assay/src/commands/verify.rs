@@ -1,7 +1,6 @@
 //! `assay verify`
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::time::Duration;
 
 use assay_driver::{Driver, Durability, KeyKind, Storage};
@@ -12,6 +11,7 @@ use program_support::interrupt::Interrupt;
 use program_support::output::{print, say};
 
 use crate::cli::{LevelsArg, StorageArg, VerifyArgs};
+use crate::files::remove_signed;
 use crate::output::folded::folded;
 use crate::planning;
 use crate::planning::engines;
@@ -154,9 +154,9 @@ fn checks(
 ) -> Outcome<Result<Vec<Check>, String>> {
     let limit = args.timeout.map_or(patience::VERIFY, Duration::from_secs);
     let patience = Patience::Whole(limit, "--timeout");
-    clear(&job.dir)?;
+    remove_signed(&job.dir, verify::SIGNATURE)?;
     let end = parent::run(&Job::Verify(job.clone()), patience, interrupt, &mut |_| ());
-    clear(&job.dir)?;
+    remove_signed(&job.dir, verify::SIGNATURE)?;
     match end {
         End::Replied(Message::Verified(checks)) => Ok(Ok(checks)),
         End::Replied(other) => {
@@ -165,21 +165,6 @@ fn checks(
         End::Failed(why) | End::Killed(why) => Ok(Err(why)),
         End::Interrupted => Err(Failure::Interrupted("interrupted".into())),
     }
-}
-
-/// Removes the stores of a verification: a directory that `verify` has signed.
-fn clear(dir: &Path) -> Outcome {
-    if dir.as_os_str().is_empty() || !dir.exists() {
-        return Ok(());
-    }
-    let path = dir.display();
-    if !dir.join(verify::SIGNATURE).exists() {
-        return Err(Failure::Refused(format!(
-            "{path}: there are files here that Assay did not make; choose another directory with \
-             --dir"
-        )));
-    }
-    std::fs::remove_dir_all(dir).map_err(|e| Failure::Refused(format!("{path}: {e}")))
 }
 
 /// The outcome of a variant's checks.

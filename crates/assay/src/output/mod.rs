@@ -2,6 +2,7 @@
 
 pub(crate) mod charts;
 pub(crate) mod folded;
+pub(crate) mod isolation;
 pub(crate) mod page;
 pub(crate) mod progress;
 pub(crate) mod results;

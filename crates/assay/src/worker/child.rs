@@ -15,7 +15,7 @@ use assay_core::plan::Cell;
 use assay_core::usage;
 use assay_drivers::plugin;
 use assay_suites::Progress;
-use assay_suites::{crash, run};
+use assay_suites::{crash, isolate, run};
 use nix::sys::prctl;
 use nix::sys::signal::{Signal, raise};
 use nix::unistd::{dup, dup2_stdout};
@@ -160,6 +160,10 @@ fn carry_out(job: Job, replies: &mut Replies) -> Message {
         },
         Job::Verify(job) => {
             Message::Verified(assay_suites::verify::run(&job, driver(&job.engine).as_ref()))
+        }
+        Job::Isolate(job) => {
+            let isolated = isolate::run(&job, driver(&job.engine).as_ref());
+            Message::Isolated(isolated.map_err(|error| error.to_string()))
         }
         Job::Describe(path) => Message::Described(plugin::describe(&path)),
         Job::CrashWrite(job) => {

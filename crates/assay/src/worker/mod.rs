@@ -25,8 +25,8 @@ use assay_core::plan::Cell;
 use assay_drivers::plugin::Description;
 use assay_suites::crash;
 use assay_suites::run::Looked;
-use assay_suites::verify;
 use assay_suites::{Measured, Progress};
+use assay_suites::{isolate, verify};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -78,6 +78,8 @@ pub(crate) enum Job {
     Look(Box<Cell>, Value),
     /// Verify a driver.
     Verify(verify::Job),
+    /// Look at the isolation of an engine's transactions.
+    Isolate(isolate::Job),
     /// Report what a plugin declares.
     Describe(PathBuf),
     /// Commit a history, and wait to be ended.
@@ -95,6 +97,7 @@ impl Job {
             | Self::Count(cell, ..)
             | Self::Look(cell, _) => Some(&cell.engine.id),
             Self::Verify(job) => Some(&job.engine),
+            Self::Isolate(job) => Some(&job.engine),
             Self::CrashWrite(job) | Self::CrashCheck(job, _) => Some(&job.engine),
             Self::Introduce | Self::Describe(_) => None,
         }
@@ -145,6 +148,8 @@ pub(crate) enum Message {
     Looked(Looked),
     /// The checks of a verification.
     Verified(Vec<verify::Check>),
+    /// The isolation that was seen, or why there is none to be seen.
+    Isolated(Result<isolate::Isolated, String>),
     /// The plugin's declaration, or why it is no plugin.
     Described(Result<Description, String>),
     /// The store was opened, or a commit was made.
@@ -172,6 +177,7 @@ impl Message {
             Self::Counted(..) => "a count",
             Self::Looked(_) => "what a cell left",
             Self::Verified(_) => "a verification",
+            Self::Isolated(_) => "the isolation of an engine",
             Self::Described(_) => "the description of a plugin",
             Self::Wrote(_) => "an acknowledgement",
             Self::CannotWrite(_) => "the end of a writer",

@@ -10,6 +10,7 @@ mod crossbench;
 mod crossdb;
 mod gate;
 mod hostile;
+mod isolate;
 mod libraries;
 mod machine;
 mod memory;

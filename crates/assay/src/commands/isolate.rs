@@ -1,0 +1,107 @@
+//! `assay isolate`
+
+use std::time::Duration;
+
+use assay_driver::{Driver, Storage};
+use assay_suites::isolate::{self, Isolated, Job, why_not};
+use program_support::exit::{Failure, Outcome};
+use program_support::interrupt::Interrupt;
+use program_support::output::{print, say};
+
+use crate::cli::{DurabilityArg, IsolateArgs, LevelsArg, StorageArg};
+use crate::files::remove_signed;
+use crate::output::isolation::{self, Looked, Transactions};
+use crate::planning;
+use crate::planning::engines::{self, Chosen};
+use crate::planning::store_dirs::StoreDirs;
+use crate::worker::parent::{self, End};
+use crate::worker::patience::{self, Patience};
+use crate::worker::{Job as WorkerJob, Message};
+
+/// Looks at the isolation of engines, in every storage mode asked for.
+pub(crate) fn isolate(args: &IsolateArgs) -> Outcome {
+    let Chosen { drivers, by_name } = engines::chosen(&args.engine)?;
+    let modes = StorageArg::modes(&args.storage);
+    let interrupt = Interrupt::noted();
+    let store_dirs = StoreDirs::prepare(&modes, args.dir.as_deref())?;
+    let mut looked = Vec::new();
+    for driver in &drivers {
+        for &storage in &modes {
+            let id = driver.profile().id;
+            let result = match job(args, driver.as_ref(), storage, &store_dirs) {
+                Ok(job) => {
+                    say(&format!("{id} on {storage} at {}", job.durability));
+                    look(&job, args, &interrupt)?
+                }
+                Err(why) => Err(why),
+            };
+            // Of all engines, those that cannot do it would hide the others.
+            if by_name || result.is_ok() || why_not(driver.as_ref()).is_none() {
+                looked.push(Looked { engine: id.into(), storage, result });
+            }
+        }
+    }
+    let transactions =
+        Transactions { threads: args.threads, drawn: args.transactions, seed: args.seed };
+    print(&isolation::shown(&looked, transactions, args.format, args.long))?;
+    ending(&looked)
+}
+
+/// Returns the job of an engine in a storage mode, or why it has none.
+fn job(
+    args: &IsolateArgs,
+    driver: &dyn Driver,
+    storage: Storage,
+    store_dirs: &StoreDirs,
+) -> Result<Job, String> {
+    if let Some(why) = why_not(driver) {
+        return Err(why);
+    }
+    let named = args.durability.and_then(|level: DurabilityArg| LevelsArg::from(level).level());
+    let (durability, _) = planning::level(driver.profile(), storage, named)?;
+    let engine = driver.profile().id.to_string();
+    let dir = store_dirs.store(&format!("isolate-{engine}"), storage).unwrap_or_default();
+    let IsolateArgs { threads, transactions, seed, .. } = *args;
+    Ok(Job { engine, storage, durability, dir, threads, transactions, seed })
+}
+
+/// Has a worker look; the outer error is the user's interrupt.
+fn look(job: &Job, args: &IsolateArgs, interrupt: &Interrupt) -> Outcome<Result<Isolated, String>> {
+    let limit = args.timeout.map_or(patience::VERIFY, Duration::from_secs);
+    let patience = Patience::Whole(limit, "--timeout");
+    remove_signed(&job.dir, isolate::SIGNATURE)?;
+    let end = parent::run(&WorkerJob::Isolate(job.clone()), patience, interrupt, &mut |_| ());
+    remove_signed(&job.dir, isolate::SIGNATURE)?;
+    match end {
+        End::Replied(Message::Isolated(isolated)) => Ok(isolated),
+        End::Replied(other) => {
+            Ok(Err(format!("its worker sent {} instead of its isolation", other.what())))
+        }
+        End::Failed(why) | End::Killed(why) => Ok(Err(why)),
+        End::Interrupted => Err(Failure::Interrupted("interrupted".into())),
+    }
+}
+
+/// Returns the end of the command.
+fn ending(looked: &[Looked]) -> Outcome {
+    let seen = looked.iter().filter_map(|looked| Some((looked, looked.result.as_ref().ok()?)));
+    let mut against = seen.clone().flat_map(|(looked, isolated)| {
+        let against = isolated.seen.iter().filter(|seen| seen.is_against_promise);
+        against.map(|seen| format!("{} on {}: {}", looked.engine, looked.storage, seen.anomaly))
+    });
+    if let Some(first) = against.next() {
+        let more = match against.count() {
+            0 => String::new(),
+            more => format!(" (and {more} more)"),
+        };
+        return Err(Failure::Wrong(format!("{first}, against its documentation{more}")));
+    }
+    if seen.count() > 0 {
+        return Ok(());
+    }
+    let why = looked
+        .iter()
+        .find_map(|looked| Some(format!("{}: {}", looked.engine, looked.result.as_ref().err()?)));
+    let why = why.unwrap_or_else(|| "no engine here has transactions to look at".into());
+    Err(Failure::Refused(format!("nothing was looked at; {why}")))
+}
