@@ -212,12 +212,13 @@ fn main() {
     println!("nanoseconds, medians of {turns}: Rust, C, C - Rust, C / Rust");
     for rows in sizes {
         let mut turns_of: [[Vec<f64>; 2]; 2] = Default::default();
-        for _ in 0..turns {
-            let subjects: [Box<dyn Subject>; 2] = [Box::new(rust_table()), Box::new(Door::open())];
-            for (subject, figures) in subjects.iter().zip(&mut turns_of) {
-                let measured = measure(&**subject, rows, lookups);
-                figures.iter_mut().zip(measured).for_each(|(all, figure)| all.push(figure));
-            }
+        for turn in 0..2 * turns {
+            // Each is first in every other pair of turns.
+            let which = (turn + turn / 2) % 2;
+            let subject: Box<dyn Subject> =
+                if which == 0 { Box::new(rust_table()) } else { Box::new(Door::open()) };
+            let measured = measure(&*subject, rows, lookups);
+            turns_of[which].iter_mut().zip(measured).for_each(|(all, figure)| all.push(figure));
         }
         let [rust, c] = turns_of.map(|figures| figures.map(median));
         for (name, (rust_ns, c_ns)) in ["insert", "get"].iter().zip(rust.iter().zip(c)) {

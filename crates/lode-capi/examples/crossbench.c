@@ -31,10 +31,14 @@ typedef struct {
 enum { KEY_BYTES = 5 };
 
 static const lode_column COLUMNS[] = {
-    LODE_COLUMN("prefix", LODE_TYPE_U32, 0, LODE_KEY), LODE_COLUMN("mask", LODE_TYPE_U8, 0, LODE_KEY),
-    LODE_COLUMN("protocol", LODE_TYPE_U8, 0, 0),       LODE_COLUMN("priority", LODE_TYPE_U8, 0, 0),
-    LODE_COLUMN("flags", LODE_TYPE_U8, 0, 0),          LODE_COLUMN("next_hop", LODE_TYPE_U32, 0, 0),
-    LODE_COLUMN("interface", LODE_TYPE_U32, 0, 0),     LODE_COLUMN("birth", LODE_TYPE_U32, 0, 0),
+    LODE_COLUMN("prefix", LODE_TYPE_U32, 0, LODE_KEY),
+    LODE_COLUMN("mask", LODE_TYPE_U8, 0, LODE_KEY),
+    LODE_COLUMN("protocol", LODE_TYPE_U8, 0, 0),
+    LODE_COLUMN("priority", LODE_TYPE_U8, 0, 0),
+    LODE_COLUMN("flags", LODE_TYPE_U8, 0, 0),
+    LODE_COLUMN("next_hop", LODE_TYPE_U32, 0, 0),
+    LODE_COLUMN("interface", LODE_TYPE_U32, 0, 0),
+    LODE_COLUMN("birth", LODE_TYPE_U32, 0, 0),
 };
 
 /* The place of the column that updates set. */
@@ -144,7 +148,7 @@ static void query(const route_t *route)
     found.prefix = route->prefix;
     found.mask = route->mask;
     if (!lode_bench_query(&found) || found.next_hop != route->next_hop) {
-        fprintf(stderr, "crossbench: route %" PRIu32 " is not what was inserted\n", route->next_hop);
+        fprintf(stderr, "crossbench: route %" PRIu32 " is not as inserted\n", route->next_hop);
         exit(1);
     }
 }

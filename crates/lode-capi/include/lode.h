@@ -919,9 +919,9 @@ extern "C" {
  * `range` may be null for all rows; else `range_size` is `sizeof(lode_range)`. Rows are in the
  * order of keys; in a table of hashed keys they are in no order, and there are no bounds.
  *
- * A cursor sees the table as it was when it was opened, whatever is written later. It needs neither
- * its table's handle nor its snapshot or transaction to stay; of a transaction it has the writes
- * until then. It keeps old pages as a snapshot does, until it is freed.
+ * A cursor sees the table as it was when it was opened, whatever is written later. It needs
+ * neither its table's handle nor its snapshot or transaction to stay; of a transaction it has the
+ * writes until then. It keeps old pages as a snapshot does, until it is freed.
  *
  * Returns `LODE_VALUE_COUNT`, `LODE_VALUE_MISFIT`, `LODE_KEY_TOO_LONG` and `LODE_NO_COLUMN` when
  * the range is not possible. `LODE_NO_ORDER`, `LODE_NO_TABLE`, `LODE_OTHER_DATABASE` and
@@ -986,8 +986,8 @@ lode_status lode_open_in_memory(const struct lode_options *options,
  * Other handles of the database return `LODE_CLOSED` from then on; they have still to be freed,
  * and the memory of the database goes with the last of them.
  *
- * A failure, such as `LODE_DISK_FULL`, says that the last changes are in the log only. The database
- * is closed and the handle is freed nevertheless.
+ * A failure, such as `LODE_DISK_FULL`, says that the last changes are in the log only. The
+ * database is closed and the handle is freed nevertheless.
  */
 lode_status lode_close(struct lode_database database);
 
@@ -1128,10 +1128,10 @@ lode_status lode_unpack(struct lode_table table,
  * one for each column; texts and bytes point into `record`, so they stay as long as that. `values`
  * may be null with a `count` of 0, to read the packed record with `lode_unpack` later.
  *
- * Returns `LODE_NOT_FOUND`, with 0 in `record_size`; `LODE_TOO_SMALL`, with the bytes that it needs
- * in `record_size`; `LODE_NO_TABLE` when the table was dropped; `LODE_VALUE_COUNT`,
- * `LODE_VALUE_MISFIT`; `LODE_SNAPSHOT_TOO_OLD`, `LODE_OTHER_DATABASE`, `LODE_TRANSACTION_TOO_LARGE`
- * by the view; `LODE_CLOSED`, `LODE_CORRUPT`, `LODE_IO`.
+ * Returns `LODE_NOT_FOUND`, with 0 in `record_size`; `LODE_TOO_SMALL`, with the bytes that it
+ * needs in `record_size`; `LODE_NO_TABLE` when the table was dropped; `LODE_VALUE_COUNT`,
+ * `LODE_VALUE_MISFIT`; `LODE_SNAPSHOT_TOO_OLD`, `LODE_OTHER_DATABASE`,
+ * `LODE_TRANSACTION_TOO_LARGE` by the view; `LODE_CLOSED`, `LODE_CORRUPT`, `LODE_IO`.
  */
 lode_status lode_get(struct lode_table table,
                      struct lode_view view,
@@ -1391,8 +1391,8 @@ lode_status lode_upsert_packed(struct lode_table table,
  * the key. `key` are the values of the columns of the key, `key_count` in all.
  *
  * No other write of the record comes between. Returns `LODE_NOT_FOUND`; `LODE_NO_COLUMN`,
- * `LODE_KEY_COLUMN`; `LODE_CONFLICT` when others wrote the record again and again meanwhile; and as
- * `lode_insert`.
+ * `LODE_KEY_COLUMN`; `LODE_CONFLICT` when others wrote the record again and again meanwhile; and
+ * as `lode_insert`.
  */
 lode_status lode_update(struct lode_table table,
                         struct lode_transaction transaction,
@@ -1440,8 +1440,8 @@ lode_status lode_delete_packed(struct lode_table table,
  * Adds `by` to a column of whole numbers of the record with a key, by itself and not in a
  * transaction. Writes the sum to `sum`, which may be null.
  *
- * Returns `LODE_NOT_FOUND`; `LODE_NO_ROOM_IN_COLUMN` when the column has no room for the sum, or is
- * not one of whole numbers; and as `lode_update`.
+ * Returns `LODE_NOT_FOUND`; `LODE_NO_ROOM_IN_COLUMN` when the column has no room for the sum, or
+ * is not one of whole numbers; and as `lode_update`.
  */
 lode_status lode_increment(struct lode_table table,
                            const struct lode_value *key,

@@ -2,8 +2,8 @@
  *
  * Nothing here throws, and nothing needs exceptions or types at run time. A call that can fail
  * returns a lode_status, or a lode::result of a value: look at it before the value. Owners move and
- * do not copy; their handle() is for functions of lode.h that have no member here. Which threads may
- * use what is as lode.h says.
+ * do not copy; their handle() is for functions of lode.h that have no member here. Which threads
+ * may use what is as lode.h says.
  */
 #ifndef LODE_HPP
 #define LODE_HPP
@@ -198,9 +198,17 @@ class transaction : public owner<lode_transaction, lode_roll_back> {
     using owner::owner;
 
     lode_view view() const { return lode_within(handle()); }
-    /* Commits; LODE_CONFLICT says to start again. It has ended then in any case. */
-    [[nodiscard]] lode_status commit() { return lode_commit(release()); }
-    lode_status roll_back() { return lode_roll_back(release()); }
+    /* Commits; LODE_CONFLICT says to start again. Unless it is LODE_BUSY, it has ended then. */
+    [[nodiscard]] lode_status commit() { return ended(lode_commit(handle())); }
+    lode_status roll_back() { return ended(lode_roll_back(handle())); }
+
+  private:
+    lode_status ended(lode_status status)
+    {
+        if (status != LODE_BUSY)
+            release();
+        return status;
+    }
 };
 
 /* A table. */
@@ -325,8 +333,9 @@ class database : public owner<lode_database, lode_close> {
                                lode_key_kind kind) const
     {
         lode_table created{};
-        const lode_status status = lode_create_table(handle(), name.data(), name.size(),
-                                                     columns.data(), columns.size(), kind, &created);
+        const lode_status status =
+            lode_create_table(handle(), name.data(), name.size(), columns.data(), columns.size(),
+                              kind, &created);
         if (status != LODE_OK)
             return status;
         return table(created);

@@ -279,7 +279,7 @@ impl Room<u8> {
     /// Nothing else refers to that memory as long as the slice exists.
     #[allow(unsafe_code)]
     #[inline]
-    pub(crate) unsafe fn part(&self, at: usize, size: usize) -> &mut [u8] {
+    pub(crate) unsafe fn part<'a>(&self, at: usize, size: usize) -> &'a mut [u8] {
         assert!(at <= self.count && size <= self.count - at, "the room was checked");
         if size == 0 {
             return &mut [];

@@ -150,9 +150,9 @@ impl lode_range {
 /// `range` may be null for all rows; else `range_size` is `sizeof(lode_range)`. Rows are in the
 /// order of keys; in a table of hashed keys they are in no order, and there are no bounds.
 ///
-/// A cursor sees the table as it was when it was opened, whatever is written later. It needs neither
-/// its table's handle nor its snapshot or transaction to stay; of a transaction it has the writes
-/// until then. It keeps old pages as a snapshot does, until it is freed.
+/// A cursor sees the table as it was when it was opened, whatever is written later. It needs
+/// neither its table's handle nor its snapshot or transaction to stay; of a transaction it has the
+/// writes until then. It keeps old pages as a snapshot does, until it is freed.
 ///
 /// Returns `LODE_VALUE_COUNT`, `LODE_VALUE_MISFIT`, `LODE_KEY_TOO_LONG` and `LODE_NO_COLUMN` when
 /// the range is not possible. `LODE_NO_ORDER`, `LODE_NO_TABLE`, `LODE_OTHER_DATABASE` and

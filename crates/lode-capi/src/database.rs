@@ -71,8 +71,8 @@ fn give(database: lode::Database, out: &Out<lode_database>) -> Result<lode_statu
 /// Other handles of the database return `LODE_CLOSED` from then on; they have still to be freed,
 /// and the memory of the database goes with the last of them.
 ///
-/// A failure, such as `LODE_DISK_FULL`, says that the last changes are in the log only. The database
-/// is closed and the handle is freed nevertheless.
+/// A failure, such as `LODE_DISK_FULL`, says that the last changes are in the log only. The
+/// database is closed and the handle is freed nevertheless.
 #[unsafe(no_mangle)]
 pub extern "C" fn lode_close(database: lode_database) -> lode_status {
     guarded(|| {

@@ -20,10 +20,10 @@ use crate::value::lode_value;
 /// one for each column; texts and bytes point into `record`, so they stay as long as that. `values`
 /// may be null with a `count` of 0, to read the packed record with `lode_unpack` later.
 ///
-/// Returns `LODE_NOT_FOUND`, with 0 in `record_size`; `LODE_TOO_SMALL`, with the bytes that it needs
-/// in `record_size`; `LODE_NO_TABLE` when the table was dropped; `LODE_VALUE_COUNT`,
-/// `LODE_VALUE_MISFIT`; `LODE_SNAPSHOT_TOO_OLD`, `LODE_OTHER_DATABASE`, `LODE_TRANSACTION_TOO_LARGE`
-/// by the view; `LODE_CLOSED`, `LODE_CORRUPT`, `LODE_IO`.
+/// Returns `LODE_NOT_FOUND`, with 0 in `record_size`; `LODE_TOO_SMALL`, with the bytes that it
+/// needs in `record_size`; `LODE_NO_TABLE` when the table was dropped; `LODE_VALUE_COUNT`,
+/// `LODE_VALUE_MISFIT`; `LODE_SNAPSHOT_TOO_OLD`, `LODE_OTHER_DATABASE`,
+/// `LODE_TRANSACTION_TOO_LARGE` by the view; `LODE_CLOSED`, `LODE_CORRUPT`, `LODE_IO`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lode_get(
     table: lode_table,

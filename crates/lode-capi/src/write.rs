@@ -125,8 +125,8 @@ fn upsert(table: &Table, transaction: lode_transaction, record: &[u8]) -> Result
 /// the key. `key` are the values of the columns of the key, `key_count` in all.
 ///
 /// No other write of the record comes between. Returns `LODE_NOT_FOUND`; `LODE_NO_COLUMN`,
-/// `LODE_KEY_COLUMN`; `LODE_CONFLICT` when others wrote the record again and again meanwhile; and as
-/// `lode_insert`.
+/// `LODE_KEY_COLUMN`; `LODE_CONFLICT` when others wrote the record again and again meanwhile; and
+/// as `lode_insert`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lode_update(
     table: lode_table,
@@ -266,8 +266,8 @@ fn delete(table: &Table, transaction: lode_transaction, key: &[u8]) -> Result<lo
 /// Adds `by` to a column of whole numbers of the record with a key, by itself and not in a
 /// transaction. Writes the sum to `sum`, which may be null.
 ///
-/// Returns `LODE_NOT_FOUND`; `LODE_NO_ROOM_IN_COLUMN` when the column has no room for the sum, or is
-/// not one of whole numbers; and as `lode_update`.
+/// Returns `LODE_NOT_FOUND`; `LODE_NO_ROOM_IN_COLUMN` when the column has no room for the sum, or
+/// is not one of whole numbers; and as `lode_update`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lode_increment(
     table: lode_table,

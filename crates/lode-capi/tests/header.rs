@@ -59,7 +59,7 @@ fn everything_in_the_header_is_described() {
         let field = line.starts_with("    ") && line.ends_with(';') && !line.contains('=');
         let is_declared = line.starts_with("typedef")
             || line.starts_with("#define LODE_") && !line.ends_with("LODE_H")
-            || line.contains(" lode_") && line.ends_with('(')
+            || line.contains('(') && !line.starts_with([' ', '#', '/', '}'])
             || line.starts_with("static");
         let constant = line.starts_with("    LODE_") && line.contains(" = ");
         let in_function = lines[..at].iter().rev().find(|line| !line.starts_with("    "));
@@ -81,7 +81,7 @@ fn everything_in_the_header_is_described() {
 fn the_library_exports_what_the_header_declares() {
     let declared: Vec<_> = declared().into_iter().collect();
     assert!(declared.len() > 40, "{declared:?}");
-    expect_content("include/lode.symbols", &(declared.join("\n") + "\n"));
+    expect_content("tests/lode.symbols", &(declared.join("\n") + "\n"));
     let library = library();
     let output = Command::new("nm").args(["-D", "--defined-only"]).arg(&library).output();
     let output = output.expect("nm of the binutils, which a linker comes with");
@@ -90,6 +90,19 @@ fn the_library_exports_what_the_header_declares() {
     let exported: BTreeSet<_> =
         listed.lines().filter_map(|line| line.split_whitespace().last()).collect();
     assert_eq!(exported.into_iter().collect::<Vec<_>>(), declared, "{}", library.display());
+}
+
+#[test]
+fn the_name_of_the_library_has_the_version_of_the_interface() {
+    let number = |text: &str, before: &str| {
+        let at = text.find(before).expect("the number is there") + before.len();
+        let digits = text[at..].split(|letter: char| !letter.is_ascii_digit()).next();
+        digits.and_then(|digits| digits.parse::<u32>().ok()).expect("a number")
+    };
+    let manifest = read("Cargo.toml");
+    let library = manifest.find("[package.metadata.capi.library]").expect("the table is there");
+    let of_library = number(&manifest[library..], "version = \"");
+    assert_eq!(of_library, number(&read("include/lode.h"), "#define LODE_ABI_VERSION "));
 }
 
 /// Returns the shared library that Cargo built for this test.

@@ -3,10 +3,10 @@
 //! dropped only if no thread has pinned its handle. A pin writes memory of its own thread only, so
 //! threads that use one table do not slow each other down.
 //!
-//! A pin has to be seen by the thread that frees before the state is looked at. A fence in each call
-//! would do, but one lookup could not begin then while the one before waits for memory. So the thread
-//! that frees has all others pass a fence ([`barrier`](super::barrier)); where the system cannot do
-//! that, each pin has its own.
+//! A pin has to be seen by the thread that frees before the state is looked at. A fence in each
+//! call would do, but one lookup could not begin then while the one before waits for memory. So the
+//! thread that frees has all others pass a fence ([`barrier`](super::barrier)); where the system
+//! cannot do that, each pin has its own.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering, compiler_fence, fence};
@@ -110,8 +110,8 @@ impl Drop for Pin {
     }
 }
 
-/// Returns the handles that threads have pinned, of those that were freed before the call; `None` if
-/// that cannot be found out now.
+/// Returns the handles that threads have pinned, of those that were freed before the call; `None`
+/// if that cannot be found out now.
 pub(super) fn pinned() -> Option<Vec<u64>> {
     if !barrier::pass() {
         return None;

@@ -99,7 +99,7 @@ impl<T: Send> Registry<T> {
     fn slot_of(&self, id: u64) -> Result<(&Slot<T>, usize, u64), Unusable> {
         let at = (id as u32 >> KIND_BITS) as usize;
         let generation = id >> 32;
-        if kind_of(id) != self.kind || generation % 2 == 0 {
+        if kind_of(id) != self.kind || generation.is_multiple_of(2) {
             return Err(Unusable::Gone);
         }
         let slot = self.slot(at).ok_or(Unusable::Gone)?;

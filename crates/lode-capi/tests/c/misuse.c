@@ -2,6 +2,8 @@
  * the process. Run under valgrind and with sanitizers, so harm is found. */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "check.h"
 
@@ -136,7 +138,8 @@ static void wrong_values(void)
     options.mode = 17;
     REFUSED(LODE_BAD_ARGUMENT, "mode 17",
             lode_open(LODE_STR("/nowhere"), &options, sizeof options, &opened));
-    REFUSED(LODE_BAD_ARGUMENT, "always new", lode_open_in_memory(&options, sizeof options, &opened));
+    REFUSED(LODE_BAD_ARGUMENT, "always new",
+            lode_open_in_memory(&options, sizeof options, &opened));
     options.mode = 0;
     options.flags = 1u << 31;
     EXPECT(LODE_BAD_ARGUMENT, lode_open_in_memory(&options, sizeof options, &opened));
@@ -256,6 +259,23 @@ static void two_databases(void)
     DONE(lode_free_table(of_other));
 }
 
+/* A forked process is told so, and can free its handles. */
+static void forked(void)
+{
+    uint64_t count;
+    int status;
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        EXPECT(LODE_FORKED, lode_count(table, LODE_NOW, &count));
+        DONE(lode_free_table(table));
+        EXPECT(LODE_FORKED, lode_close(db));
+        _exit(0);
+    }
+    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    DONE(lode_count(table, LODE_NOW, &count));
+}
+
 /* Threads that use a table while another frees it, and a transaction that others use, too. */
 static _Atomic(uint64_t) shared_table, shared_transaction;
 static atomic_bool ended;
@@ -324,6 +344,7 @@ int main(void)
     wrong_ranges();
     handles_that_are_none();
     two_databases();
+    forked();
     threads();
     DONE(lode_free_table(table));
     DONE(lode_close(db));

@@ -60,8 +60,9 @@ static void values_of_a_record(lode_table table)
     size_t packed_size;
     DONE(lode_pack(table, values, CITY_COLUMNS, packed, sizeof packed, &packed_size));
     CHECK(packed_size == size && memcmp(packed, record, size) == 0);
+    memset(packed, 0x5a, sizeof packed);
     EXPECT(LODE_TOO_SMALL, lode_pack(table, values, CITY_COLUMNS, packed, 3, &packed_size));
-    CHECK(packed_size == size);
+    CHECK(packed_size == size && packed[3] == 0x5a);
     EXPECT(LODE_TOO_SMALL, lode_get(table, LODE_NOW, key, 2, NULL, 0, &packed_size, NULL, 0));
     CHECK(packed_size == size);
 
@@ -223,8 +224,9 @@ static void packed_records(lode_database db)
     char more[9];
     DONE(lode_get_packed(table, LODE_NOW, &pair.number, 4, more, sizeof more, &size));
     CHECK(size == 4 && memcmp(more, &square, 4) == 0);
+    memset(more, 0x5a, sizeof more);
     EXPECT(LODE_TOO_SMALL, lode_get_packed(table, LODE_NOW, &pair.number, 4, more, 3, &size));
-    CHECK(size == 4);
+    CHECK(size == 4 && more[3] == 0x5a);
 
     uint32_t keys[] = { 3, 5000, 999 }, payloads[3];
     lode_place places[3];
@@ -233,9 +235,10 @@ static void packed_records(lode_database db)
     CHECK(size == 8 && places[0].start == 0 && places[0].size == 4 && payloads[0] == 9);
     CHECK(places[1].start == LODE_MISSING && places[1].size == 0);
     CHECK(places[2].start == 4 && payloads[1] == 998001);
+    memset(payloads, 0x5a, sizeof payloads);
     EXPECT(LODE_TOO_SMALL, lode_get_many_packed(table, LODE_NOW, keys, sizeof keys, payloads, 7,
                                                 &size, places, 3));
-    CHECK(size == 8);
+    CHECK(size == 8 && payloads[2] == 0x5a5a5a5a && ((char *)payloads)[7] == 0x5a);
 
     struct pair all[] = { { 999, 1 }, { 1000, 2 }, { 1001, 3 } };
     lode_bytes records[3];
@@ -265,7 +268,8 @@ static void packed_records(lode_database db)
     DONE(lode_upsert_packed(table, in, &pair, sizeof pair, NULL));
     DONE(lode_update_packed(table, in, &keys[2], 4, 1, &square, 4));
     DONE(lode_delete_packed(table, in, &pair.number, 4));
-    EXPECT(LODE_NOT_FOUND, lode_get_packed(table, lode_within(in), &pair.number, 4, more, 9, &size));
+    EXPECT(LODE_NOT_FOUND,
+           lode_get_packed(table, lode_within(in), &pair.number, 4, more, 9, &size));
     DONE(lode_get_many_packed(table, lode_within(in), keys, sizeof keys, payloads, sizeof payloads,
                               &size, places, 3));
     CHECK(places[0].start == LODE_MISSING && places[2].start == 0 && size == 4);
