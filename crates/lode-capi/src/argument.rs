@@ -68,23 +68,36 @@ macro_rules! structure {
 
 pub(crate) use {array, bytes, optional_out, out, room, structure, text};
 
+/// The reason why a pointer cannot be that of an array.
+#[derive(Clone, Copy)]
+enum NoArray {
+    Null,
+    NotAligned,
+    TooMany,
+}
+
 /// Checks that `count` elements at a pointer can be an array.
 #[inline(always)]
 fn expect_array<T>(pointer: *const T, count: usize, name: &'static str) -> Result<()> {
-    let most = isize::MAX as usize / size_of::<T>().max(1);
-    if pointer.is_null() || !pointer.is_aligned() || count > most {
-        return Err(no_array(pointer.is_null(), count <= most, count, name));
+    if pointer.is_null() {
+        return Err(no_array(NoArray::Null, count, name));
+    }
+    if !pointer.is_aligned() {
+        return Err(no_array(NoArray::NotAligned, count, name));
+    }
+    if count > isize::MAX as usize / size_of::<T>().max(1) {
+        return Err(no_array(NoArray::TooMany, count, name));
     }
     Ok(())
 }
 
 #[cold]
 #[inline(never)]
-fn no_array(is_null: bool, fits: bool, count: usize, name: &str) -> Failure {
-    Failure::argument(match (is_null, fits) {
-        (true, _) => format!("{name} is null; pass {count} elements"),
-        (false, false) => format!("{name} cannot have {count} elements"),
-        (false, true) => format!("{name} is not aligned for its type"),
+fn no_array(why: NoArray, count: usize, name: &str) -> Failure {
+    Failure::argument(match why {
+        NoArray::Null => format!("{name} is null; pass a pointer to what it is for"),
+        NoArray::NotAligned => format!("{name} is not aligned for its type"),
+        NoArray::TooMany => format!("{name} cannot have {count} elements"),
     })
 }
 

@@ -4,27 +4,42 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+/// The argument of a program.
+#[derive(Clone, Copy)]
+enum Argument {
+    None,
+    EmptyDirectory,
+    Word(&'static str),
+}
+
 /// A program of this crate.
 #[derive(Clone, Copy)]
 struct Program {
     /// Its source, from the folder of the crate.
     source: &'static str,
-    /// True if it takes an empty directory.
-    takes_directory: bool,
+    argument: Argument,
     /// What it prints last.
     says: &'static str,
 }
 
-const WHOLE: Program =
-    Program { source: "tests/c/whole.c", takes_directory: true, says: "whole: as it should be\n" };
+const WHOLE: Program = Program {
+    source: "tests/c/whole.c",
+    argument: Argument::EmptyDirectory,
+    says: "whole: as it should be\n",
+};
 const MISUSE: Program =
-    Program { source: "tests/c/misuse.c", takes_directory: false, says: "misuse: refused\n" };
-const CPP: Program =
-    Program { source: "tests/c/whole.cpp", takes_directory: true, says: "C++: as it should be\n" };
+    Program { source: "tests/c/misuse.c", argument: Argument::None, says: "misuse: refused\n" };
+const WITHOUT_MEMBARRIER: Program =
+    Program { argument: Argument::Word("without-membarrier"), ..MISUSE };
+const CPP: Program = Program {
+    source: "tests/c/whole.cpp",
+    argument: Argument::EmptyDirectory,
+    says: "C++: as it should be\n",
+};
 const CITIES: Program =
-    Program { source: "examples/cities.c", takes_directory: false, says: "Bern: 134591\n" };
+    Program { source: "examples/cities.c", argument: Argument::None, says: "Bern: 134591\n" };
 const CROSSBENCH: Program =
-    Program { source: "examples/crossbench.c", takes_directory: true, says: "/s\n" };
+    Program { source: "examples/crossbench.c", argument: Argument::EmptyDirectory, says: "/s\n" };
 
 /// The programs in C.
 const IN_C: [Program; 4] = [WHOLE, MISUSE, CITIES, CROSSBENCH];
@@ -101,10 +116,16 @@ impl Build<'_> {
             }
         };
         command.current_dir(place.path());
-        if program.takes_directory {
-            let directory = place.path().join("directory");
-            std::fs::create_dir(&directory).expect("a folder");
-            command.arg(directory);
+        match program.argument {
+            Argument::None => {}
+            Argument::EmptyDirectory => {
+                let directory = place.path().join("directory");
+                std::fs::create_dir(&directory).expect("a folder");
+                command.arg(directory);
+            }
+            Argument::Word(word) => {
+                command.arg(word);
+            }
         }
         let output = command.output().expect("it can be run");
         let said = text(&output.stdout);
@@ -128,6 +149,7 @@ fn programs_in_c_run() {
             let build = Build { compiler, flags: &["-O2"], link };
             IN_C.iter().for_each(|program| build.run(*program, &[]));
         }
+        Build { compiler, flags: &["-O2"], link: Link::Shared }.run(WITHOUT_MEMBARRIER, &[]);
         let pedantic = Build { compiler, flags: &["-Wpedantic"], link: Link::Shared };
         IN_C.iter().for_each(|program| pedantic.run(*program, &[]));
     }

@@ -1,7 +1,14 @@
 /* What a program does wrong: each is a status with a message that says what to do, and never harms
- * the process. Run under valgrind and with sanitizers, so harm is found. */
+ * the process. Run under valgrind and with sanitizers, so harm is found. With the argument
+ * "without-membarrier" that call of the system is refused, as an old kernel or a sandbox does. */
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -310,7 +317,7 @@ static void threads(void)
     atomic_store(&shared_transaction, in.id);
     for (int at = 0; at < 3; at++)
         CHECK(pthread_create(&users[at], NULL, use, NULL) == 0);
-    for (int round = 0; round < 300; round++) {
+    for (int round = 0; round < 2000; round++) {
         lode_table next;
         lode_transaction following;
         DONE(lode_open_table(db, LODE_STR("t"), &next));
@@ -332,9 +339,26 @@ static void threads(void)
     DONE(lode_free_table(opened));
 }
 
-int main(void)
+/* Has the system refuse membarrier from now on. */
+static void refuse_membarrier(void)
+{
+    struct sock_filter steps[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog filter = { sizeof steps / sizeof *steps, steps };
+    CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0);
+    CHECK(syscall(SYS_membarrier, 0, 0, 0) == -1 && errno == ENOSYS);
+}
+
+int main(int count, char **arguments)
 {
     lode_options options = { 0 };
+    if (count > 1 && strcmp(arguments[1], "without-membarrier") == 0)
+        refuse_membarrier();
     options.memory_bytes = 8 << 20;
     DONE(lode_open_in_memory(&options, sizeof options, &db));
     DONE(lode_create_table(db, LODE_STR("t"), COLUMNS, 2, LODE_HASHED, &table));

@@ -24,11 +24,13 @@ static int64_t people(lode_table table, lode_view view, const char *country, con
     lode_value key[] = { lode_text(country), lode_text(name) };
     lode_value values[CITY_COLUMNS];
     char record[512];
-    size_t size;
+    size_t size = 9;
     lode_status status =
         lode_get(table, view, key, 2, record, sizeof record, &size, values, CITY_COLUMNS);
-    if (status == LODE_NOT_FOUND)
+    if (status == LODE_NOT_FOUND) {
+        CHECK(size == 0);
         return -1;
+    }
     DONE(status);
     return (int64_t)values[2].data.u;
 }
