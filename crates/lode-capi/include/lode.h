@@ -1,0 +1,1608 @@
+/* Lode: an embedded storage engine for typed records.
+ *
+ * This file is made of the sources in crates/lode-capi/src.
+ *
+ * What every function does alike:
+ *
+ * - It returns a lode_status: 0 when it was done, LODE_NOT_FOUND, LODE_EXISTS or LODE_END as an
+ *   answer, and from LODE_BAD_HANDLE on a failure. lode_error_message() has the reason, for the
+ *   thread that made the call. After a failure, results may have any content unless the
+ *   description of the function says more. It has changed nothing unless lode_error_effect() says
+ *   so.
+ * - It may be called by any thread. Transactions and cursors are used by one thread at a time. None
+ *   may be called in a signal handler, or in a process that was forked after a database was opened.
+ * - It calls no function of the program, and keeps no pointer that is passed to it.
+ * - A pointer comes with the number of elements, or of bytes, that it leads to; it may be null if
+ *   that is 0. Memory that is written to does not overlap what is read. Texts are UTF-8, and need
+ *   no zero at their end; LODE_STR("text") passes a text and its bytes.
+ * - A structure that has a size may get more fields at its end in later versions. Set it to zeros
+ *   first, and pass its sizeof.
+ * - A handle that was freed, or never made, is found out: LODE_BAD_HANDLE.
+ */
+
+
+#ifndef LODE_H
+#define LODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/**
+ * Flag of a column: it is of the key. Columns of the key come first.
+ */
+#define LODE_KEY 1
+
+/**
+ * Flag of a column: it can be null. Columns of the key cannot.
+ */
+#define LODE_NULLABLE 2
+
+/**
+ * A bound of a range: there is none.
+ */
+#define LODE_UNBOUNDED 0
+
+/**
+ * A bound of a range: keys that start with the values are in it.
+ */
+#define LODE_INCLUDED 1
+
+/**
+ * A bound of a range: keys that start with the values are not in it.
+ */
+#define LODE_EXCLUDED 2
+
+/**
+ * Nothing has happened, and nothing will.
+ */
+#define LODE_EFFECT_NONE 0
+
+/**
+ * Everything has happened and stays; the failure came after that.
+ */
+#define LODE_EFFECT_APPLIED 1
+
+/**
+ * The effect can be seen until the database is closed. When it is opened again, all of it is there
+ * or none.
+ */
+#define LODE_EFFECT_UNKNOWN 2
+
+/**
+ * Opens the database in a directory, and creates one if the directory does not exist or is empty.
+ */
+#define LODE_OPEN_OR_CREATE 0
+
+/**
+ * Opens the database in a directory, which has to exist.
+ */
+#define LODE_OPEN_EXISTING 1
+
+/**
+ * Creates a database in a directory that has none.
+ */
+#define LODE_CREATE_NEW 2
+
+/**
+ * Opens the database in a directory to read it only. Others may do so at the same time.
+ */
+#define LODE_OPEN_READ_ONLY 3
+
+/**
+ * Writes the log by calls of the operating system, never through a mapping of its file, so that a
+ * failing disk is an error and no signal. Writing takes longer then.
+ */
+#define LODE_UNMAPPED_LOG 1
+
+/**
+ * Gives no space back in the background.
+ */
+#define LODE_NO_IDLE_COMPACTION 2
+
+/**
+ * The version of this interface: of the functions, structures and numbers in this header.
+ *
+ * It goes up when a program that was compiled with an earlier header would no longer work.
+ * Functions, statuses and fields at the end of structures that have a size are added without that.
+ */
+#define LODE_ABI_VERSION 1
+
+/**
+ * What became of a call. Zero and the small numbers are answers; all from `LODE_BAD_HANDLE` on are
+ * failures, of which `lode_error_message` says more. Later versions keep the numbers and may add
+ * others, so treat one that you do not know as a failure.
+ */
+enum lode_status
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * It was done.
+     */
+    LODE_OK = 0,
+    /**
+     * There is no record with this key.
+     */
+    LODE_NOT_FOUND = 1,
+    /**
+     * There is a record with this key already, so it was not inserted.
+     */
+    LODE_EXISTS = 2,
+    /**
+     * There are no more rows, or names.
+     */
+    LODE_END = 3,
+    /**
+     * A handle was freed already, or was never made.
+     */
+    LODE_BAD_HANDLE = 10,
+    /**
+     * Another thread is using a transaction or a cursor, which one at a time may use.
+     */
+    LODE_BUSY = 11,
+    /**
+     * A pointer is null, or a number is not possible.
+     */
+    LODE_BAD_ARGUMENT = 12,
+    /**
+     * A text is not UTF-8.
+     */
+    LODE_NOT_UTF8 = 13,
+    /**
+     * A buffer is too small. The call has said how many bytes it needs.
+     */
+    LODE_TOO_SMALL = 14,
+    /**
+     * A fault in Lode, which is stopped at this border. Please report it.
+     */
+    LODE_PANIC = 15,
+    /**
+     * A failure that this version of the header has no number for.
+     */
+    LODE_OTHER = 16,
+    /**
+     * Another writer changed a record that the transaction had looked up by its key, or was to
+     * write. Nothing of it has happened; run it again.
+     */
+    LODE_CONFLICT = 30,
+    /**
+     * Old pages of a snapshot or cursor have left memory. Take a new one.
+     */
+    LODE_SNAPSHOT_TOO_OLD = 31,
+    /**
+     * The directory is in use by another process, or is open in this one already.
+     */
+    LODE_LOCKED = 32,
+    /**
+     * The memory budget is used up.
+     */
+    LODE_FULL = 40,
+    /**
+     * The disk has no space left.
+     */
+    LODE_DISK_FULL = 41,
+    /**
+     * A table of hashed keys has the most records that are possible.
+     */
+    LODE_TABLE_FULL = 42,
+    /**
+     * There can be no more tables.
+     */
+    LODE_CATALOGUE_FULL = 43,
+    /**
+     * The database has the most pages that are possible.
+     */
+    LODE_DATABASE_FULL = 44,
+    /**
+     * A transaction would hold more than it may. Commit more often.
+     */
+    LODE_TRANSACTION_TOO_LARGE = 45,
+    /**
+     * There is a table of that name already.
+     */
+    LODE_TABLE_EXISTS = 50,
+    /**
+     * There is no table of that name, or it was dropped.
+     */
+    LODE_NO_TABLE = 51,
+    /**
+     * A schema is not possible.
+     */
+    LODE_INVALID_SCHEMA = 52,
+    /**
+     * The records of a schema are too long for a table of its kind.
+     */
+    LODE_SCHEMA_TOO_LONG = 53,
+    /**
+     * The columns of a table are others.
+     */
+    LODE_OTHER_COLUMNS = 54,
+    /**
+     * There is no such column.
+     */
+    LODE_NO_COLUMN = 55,
+    /**
+     * There are more or fewer values than columns.
+     */
+    LODE_VALUE_COUNT = 56,
+    /**
+     * A value does not fit its column.
+     */
+    LODE_VALUE_MISFIT = 57,
+    /**
+     * A value is too long for its column.
+     */
+    LODE_VALUE_TOO_LONG = 58,
+    /**
+     * A record is too long.
+     */
+    LODE_RECORD_TOO_LONG = 59,
+    /**
+     * Bytes are no packed key, record or column of the table.
+     */
+    LODE_NOT_PACKED = 60,
+    /**
+     * A column of the key cannot be changed.
+     */
+    LODE_KEY_COLUMN = 61,
+    /**
+     * A column that can be null cannot be changed by its packed bytes.
+     */
+    LODE_NULLABLE_COLUMN = 62,
+    /**
+     * A column has no room for a sum, or is not one of whole numbers.
+     */
+    LODE_NO_ROOM_IN_COLUMN = 63,
+    /**
+     * A change cannot change the key.
+     */
+    LODE_KEY_CHANGED = 64,
+    /**
+     * A field cannot have the value of its column.
+     */
+    LODE_FIELD_MISFIT = 65,
+    /**
+     * The columns after the key have any length.
+     */
+    LODE_VARIABLE_PAYLOAD = 66,
+    /**
+     * A table is of another database than the snapshot or transaction.
+     */
+    LODE_OTHER_DATABASE = 67,
+    /**
+     * A key is too long for its column.
+     */
+    LODE_KEY_TOO_LONG = 68,
+    /**
+     * A table of hashed keys has no order.
+     */
+    LODE_NO_ORDER = 69,
+    /**
+     * A file does not have the content that was written to it.
+     */
+    LODE_CORRUPT = 80,
+    /**
+     * A file of the directory is of another database.
+     */
+    LODE_FOREIGN_FILE = 81,
+    /**
+     * The files are of another version of the format.
+     */
+    LODE_VERSION = 82,
+    /**
+     * The directory has no database.
+     */
+    LODE_NO_DATABASE = 83,
+    /**
+     * The directory has a database already.
+     */
+    LODE_DATABASE_EXISTS = 84,
+    /**
+     * A directory cannot take the backup.
+     */
+    LODE_NO_BACKUP = 85,
+    /**
+     * The directory has a backup that was never finished.
+     */
+    LODE_UNFINISHED_BACKUP = 86,
+    /**
+     * A database in memory has no files.
+     */
+    LODE_NO_FILES = 87,
+    /**
+     * The database was opened for reading only.
+     */
+    LODE_READ_ONLY = 100,
+    /**
+     * The database was closed.
+     */
+    LODE_CLOSED = 101,
+    /**
+     * This process was forked from the one that opened the database.
+     */
+    LODE_FORKED = 102,
+    /**
+     * Writing failed, and the content of the disk is not known any more. Open the database again.
+     */
+    LODE_POISONED = 103,
+    /**
+     * The operation has happened and stays, but making it durable failed. Do not repeat it.
+     */
+    LODE_NOT_DURABLE = 104,
+    /**
+     * The operating system returned an error.
+     */
+    LODE_IO = 105,
+    /**
+     * A closure was to write the record that it is changing.
+     */
+    LODE_REENTERED = 106,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum lode_status lode_status;
+#else
+typedef int32_t lode_status;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * A table. Any number of threads may use one at the same time. Freed by `lode_free_table`.
+ */
+typedef struct lode_table {
+    /**
+     * A number that means something to Lode only.
+     */
+    uint64_t id;
+} lode_table;
+
+/**
+ * What a read sees: the records as they are now (`LODE_NOW`), as of a snapshot
+ * (`lode_at(snapshot)`), or as a transaction sees them (`lode_within(transaction)`). It is no
+ * handle of its own: the snapshot or transaction is freed, the view is not.
+ */
+typedef struct lode_view {
+    /**
+     * A number that means something to Lode only.
+     */
+    uint64_t id;
+} lode_view;
+
+/**
+ * The kind of a value: one of the numbers `LODE_NULL` to `LODE_DECIMAL`.
+ */
+typedef uint32_t lode_kind;
+
+/**
+ * Bytes somewhere in memory. The pointer may be null if there are none.
+ */
+typedef struct lode_bytes {
+    /**
+     * The first byte.
+     */
+    const void *data;
+    /**
+     * The number of bytes.
+     */
+    size_t size;
+} lode_bytes;
+
+/**
+ * A signed number of 128 bits in two's complement.
+ */
+typedef struct lode_i128 {
+    /**
+     * The lower 64 bits.
+     */
+    uint64_t low;
+    /**
+     * The higher 64 bits, with the sign.
+     */
+    int64_t high;
+} lode_i128;
+
+/**
+ * The content of a value, by its kind.
+ */
+typedef union lode_data {
+    /**
+     * Of `LODE_UNSIGNED`.
+     */
+    uint64_t u;
+    /**
+     * Of `LODE_SIGNED` and `LODE_TIMESTAMP`.
+     */
+    int64_t i;
+    /**
+     * Of `LODE_FLOAT`.
+     */
+    double f;
+    /**
+     * Of `LODE_BOOL`.
+     */
+    uint8_t b;
+    /**
+     * Of `LODE_TEXT` and `LODE_BYTES`.
+     */
+    struct lode_bytes bytes;
+    /**
+     * Of `LODE_DECIMAL`: the number without its point, 1230 of 12.30.
+     */
+    struct lode_i128 decimal;
+} lode_data;
+
+/**
+ * A value of a column. The functions `lode_u64`, `lode_i64`, `lode_f64`, `lode_bool`,
+ * `lode_timestamp`, `lode_text`, `lode_blob`, `lode_decimal` and `lode_null` make one.
+ *
+ * A column of whole numbers, timestamps or decimals takes signed and unsigned numbers alike if
+ * they fit. A text or bytes that a call gives out point to memory of which that call's description
+ * says how long it stays; one that is passed in is read during the call only.
+ */
+typedef struct lode_value {
+    /**
+     * The kind of the value.
+     */
+    lode_kind kind;
+    /**
+     * Digits after the point, of a decimal.
+     */
+    uint32_t scale;
+    /**
+     * The content.
+     */
+    union lode_data data;
+} lode_value;
+
+/**
+ * What a cursor reads. One of zeros is all rows: `lode_range range = {0};`.
+ *
+ * A bound is the values of the first columns of the key, all or some. So the keys with a prefix
+ * are a range with it as both bounds, each `LODE_INCLUDED`.
+ */
+typedef struct lode_range {
+    /**
+     * The values of the lower bound.
+     */
+    const struct lode_value *lower;
+    /**
+     * The number of these values.
+     */
+    size_t lower_count;
+    /**
+     * The values of the upper bound.
+     */
+    const struct lode_value *upper;
+    /**
+     * The number of these values.
+     */
+    size_t upper_count;
+    /**
+     * The places of the columns that rows have, in this order; null for all columns.
+     */
+    const size_t *columns;
+    /**
+     * The number of these columns; 0 for all columns.
+     */
+    size_t columns_count;
+    /**
+     * The most rows; 0 for any number.
+     */
+    uint64_t limit;
+    /**
+     * `LODE_UNBOUNDED`, `LODE_INCLUDED` or `LODE_EXCLUDED`.
+     */
+    uint32_t lower_bound;
+    /**
+     * `LODE_UNBOUNDED`, `LODE_INCLUDED` or `LODE_EXCLUDED`.
+     */
+    uint32_t upper_bound;
+    /**
+     * 1 to read from the last key to the first, or else 0.
+     */
+    uint32_t backward;
+    /**
+     * Zero.
+     */
+    uint32_t reserved;
+} lode_range;
+
+/**
+ * The rows of a table, or of a range of keys, one after another. One thread at a time may use one;
+ * another gets `LODE_BUSY`. Freed by `lode_free_cursor`.
+ */
+typedef struct lode_cursor {
+    /**
+     * A number that means something to Lode only.
+     */
+    uint64_t id;
+} lode_cursor;
+
+/**
+ * Which crashes finished operations survive: one of the numbers from `LODE_DURABILITY_NONE` on. In
+ * options, 0 is the default, `LODE_DURABILITY_COMMIT`.
+ */
+typedef uint32_t lode_durability;
+
+/**
+ * How to open a database. One of zeros has the defaults: `lode_options options = {0};`.
+ */
+typedef struct lode_options {
+    /**
+     * The memory budget in bytes: what pages, transactions and snapshots take up together. 0 is
+     * half of what the process may take up.
+     */
+    uint64_t memory_bytes;
+    /**
+     * How long the log may become before writers wait for a checkpoint; 0 is 1 GiB.
+     */
+    uint64_t log_bytes;
+    /**
+     * The most bytes of a segment of the log; 0 is 16 MiB.
+     */
+    uint64_t segment_bytes;
+    /**
+     * The time between syncs at level `LODE_DURABILITY_PERIODIC`, in microseconds; 0 is 100,000.
+     */
+    uint64_t sync_interval_us;
+    /**
+     * The level of durability; 0 is `LODE_DURABILITY_COMMIT`.
+     */
+    lode_durability durability;
+    /**
+     * `LODE_OPEN_OR_CREATE`, `LODE_OPEN_EXISTING`, `LODE_CREATE_NEW` or `LODE_OPEN_READ_ONLY`. In
+     * memory it has to be `LODE_OPEN_OR_CREATE`.
+     */
+    uint32_t mode;
+    /**
+     * The sum of `LODE_UNMAPPED_LOG` and `LODE_NO_IDLE_COMPACTION`, or 0.
+     */
+    uint32_t flags;
+    /**
+     * Zero.
+     */
+    uint32_t reserved;
+} lode_options;
+
+/**
+ * An open database. Any number of threads may use one at the same time.
+ *
+ * All handles are passed by value, and one of zeros is none. Each is freed once, by `lode_close`
+ * for a database. A call with a handle that was freed returns `LODE_BAD_HANDLE`; a thread that is
+ * in a call with it at that moment finishes the call. Handles are worthless in a forked process.
+ */
+typedef struct lode_database {
+    /**
+     * A number that means something to Lode only.
+     */
+    uint64_t id;
+} lode_database;
+
+/**
+ * What a backup has copied, in bytes.
+ */
+typedef struct lode_backup_sizes {
+    /**
+     * Bytes of pages that the database has.
+     */
+    uint64_t total_bytes;
+    /**
+     * Bytes of pages that were copied, since the backup before had others.
+     */
+    uint64_t copied_bytes;
+} lode_backup_sizes;
+
+/**
+ * The space that a database takes up, in bytes.
+ */
+typedef struct lode_statistics {
+    /**
+     * Pages in memory.
+     */
+    uint64_t page_bytes;
+    /**
+     * Pages that have changed since they were written to the data file.
+     */
+    uint64_t changed_bytes;
+    /**
+     * Old images of pages, for snapshots and the checkpoint.
+     */
+    uint64_t snapshot_bytes;
+    /**
+     * What transactions hold.
+     */
+    uint64_t transaction_bytes;
+    /**
+     * The data file, without holes in it.
+     */
+    uint64_t data_bytes;
+    /**
+     * The part of the data file that is in use.
+     */
+    uint64_t data_used_bytes;
+    /**
+     * Pages that were read from the data file since it was opened.
+     */
+    uint64_t data_read_bytes;
+    /**
+     * Pages that were written to the data file since then.
+     */
+    uint64_t data_written_bytes;
+    /**
+     * The log that would have to be replayed after a crash.
+     */
+    uint64_t log_bytes;
+} lode_statistics;
+
+/**
+ * The place of a payload among those of several: its first byte, and its bytes. `start` is
+ * `LODE_MISSING` if there is no such record.
+ */
+typedef struct lode_place {
+    /**
+     * The first byte, counted from the start of all payloads.
+     */
+    size_t start;
+    /**
+     * The number of bytes.
+     */
+    size_t size;
+} lode_place;
+
+/**
+ * All tables as they were at one moment. Any number of threads may use one at the same time. Freed
+ * by `lode_free_snapshot`.
+ */
+typedef struct lode_snapshot {
+    /**
+     * A number that means something to Lode only.
+     */
+    uint64_t id;
+} lode_snapshot;
+
+/**
+ * The type of a column: one of the numbers `LODE_TYPE_U8` to `LODE_TYPE_DECIMAL`.
+ */
+typedef uint32_t lode_type;
+
+/**
+ * A column of a table. `LODE_COLUMN` makes one of constants.
+ */
+typedef struct lode_column {
+    /**
+     * The name, in UTF-8.
+     */
+    const char *name;
+    /**
+     * The bytes of the name, without a zero at its end.
+     */
+    size_t name_size;
+    /**
+     * The type.
+     */
+    lode_type type;
+    /**
+     * The bytes of a text or of bytes, or the digits of a decimal; 0 for other types.
+     */
+    uint32_t size;
+    /**
+     * Digits after the point of a decimal; 0 for other types.
+     */
+    uint32_t scale;
+    /**
+     * The sum of `LODE_KEY` and `LODE_NULLABLE`, or 0.
+     */
+    uint32_t flags;
+} lode_column;
+
+/**
+ * How a table finds its records: `LODE_HASHED` or `LODE_ORDERED`.
+ */
+typedef uint32_t lode_key_kind;
+
+/**
+ * What records and keys of a table take up. Bytes are those of packed ones.
+ */
+typedef struct lode_table_sizes {
+    /**
+     * The number of columns.
+     */
+    uint64_t columns;
+    /**
+     * The number of columns of the key, which come first.
+     */
+    uint64_t key_columns;
+    /**
+     * `LODE_HASHED` or `LODE_ORDERED`.
+     */
+    uint64_t key_kind;
+    /**
+     * The fewest bytes of a key.
+     */
+    uint64_t key_bytes;
+    /**
+     * The most bytes of a key.
+     */
+    uint64_t most_key_bytes;
+    /**
+     * The fewest bytes of a payload, which is a record without its key.
+     */
+    uint64_t payload_bytes;
+    /**
+     * The most bytes of a payload.
+     */
+    uint64_t most_payload_bytes;
+} lode_table_sizes;
+
+/**
+ * A transaction. One thread at a time may use one; another gets `LODE_BUSY`. It ends with
+ * `lode_commit`, `lode_commit_with` or `lode_roll_back`, which free the handle.
+ */
+typedef struct lode_transaction {
+    /**
+     * A number that means something to Lode only.
+     */
+    uint64_t id;
+} lode_transaction;
+
+/**
+ * By a hash of the key: the fastest for single records. There are no ranges.
+ */
+#define LODE_HASHED 1
+
+/**
+ * By the order of keys: with ranges, in both directions.
+ */
+#define LODE_ORDERED 2
+
+/**
+ * None: a crash goes back to the last checkpoint.
+ */
+#define LODE_DURABILITY_NONE 1
+
+/**
+ * A killed process. A crash of the machine may lose the last ones.
+ */
+#define LODE_DURABILITY_PROCESS 2
+
+/**
+ * A killed process; a crash of the machine loses those of the last interval at most.
+ */
+#define LODE_DURABILITY_PERIODIC 3
+
+/**
+ * All: no finished operation is lost.
+ */
+#define LODE_DURABILITY_COMMIT 4
+
+/**
+ * No value.
+ */
+#define LODE_NULL 0
+
+/**
+ * A whole number without a sign, in `data.u`.
+ */
+#define LODE_UNSIGNED 1
+
+/**
+ * A whole number with a sign, in `data.i`.
+ */
+#define LODE_SIGNED 2
+
+/**
+ * A floating-point number, in `data.f`.
+ */
+#define LODE_FLOAT 3
+
+/**
+ * True (1) or false (0), in `data.b`.
+ */
+#define LODE_BOOL 4
+
+/**
+ * Microseconds since the start of 1970, in `data.i`.
+ */
+#define LODE_TIMESTAMP 5
+
+/**
+ * UTF-8 without a zero at its end, in `data.bytes`.
+ */
+#define LODE_TEXT 6
+
+/**
+ * Bytes, in `data.bytes`; also a stored text that is not UTF-8.
+ */
+#define LODE_BYTES 7
+
+/**
+ * An exact decimal number, in `data.decimal`, with `scale` of its digits after the point.
+ */
+#define LODE_DECIMAL 8
+
+/**
+ * 8 bits, unsigned.
+ */
+#define LODE_TYPE_U8 1
+
+/**
+ * 16 bits, unsigned.
+ */
+#define LODE_TYPE_U16 2
+
+/**
+ * 32 bits, unsigned.
+ */
+#define LODE_TYPE_U32 3
+
+/**
+ * 64 bits, unsigned.
+ */
+#define LODE_TYPE_U64 4
+
+/**
+ * 8 bits, signed.
+ */
+#define LODE_TYPE_I8 5
+
+/**
+ * 16 bits, signed.
+ */
+#define LODE_TYPE_I16 6
+
+/**
+ * 32 bits, signed.
+ */
+#define LODE_TYPE_I32 7
+
+/**
+ * 64 bits, signed.
+ */
+#define LODE_TYPE_I64 8
+
+/**
+ * 32 bits, IEEE 754.
+ */
+#define LODE_TYPE_F32 9
+
+/**
+ * 64 bits, IEEE 754.
+ */
+#define LODE_TYPE_F64 10
+
+/**
+ * False or true, in a byte.
+ */
+#define LODE_TYPE_BOOL 11
+
+/**
+ * Microseconds since the start of 1970, in 64 bits with a sign.
+ */
+#define LODE_TYPE_TIMESTAMP 12
+
+/**
+ * UTF-8 of at most `size` bytes, filled up with zeros.
+ */
+#define LODE_TYPE_TEXT 13
+
+/**
+ * Exactly `size` bytes.
+ */
+#define LODE_TYPE_BYTES 14
+
+/**
+ * UTF-8 of at most `size` bytes, stored in its own length.
+ */
+#define LODE_TYPE_VAR_TEXT 15
+
+/**
+ * At most `size` bytes.
+ */
+#define LODE_TYPE_VAR_BYTES 16
+
+/**
+ * An exact decimal number of `size` digits, 1 to 38, `scale` of them after the point.
+ */
+#define LODE_TYPE_DECIMAL 17
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * Opens a cursor over the rows that `view` sees in a table, which is written to `cursor` and freed
+ * with `lode_free_cursor`.
+ *
+ * `range` may be null for all rows; else `range_size` is `sizeof(lode_range)`. Rows are in the
+ * order of keys; in a table of hashed keys they are in no order, and there are no bounds.
+ *
+ * A cursor sees the table as it was when it was opened, whatever is written later. It needs
+ * neither its table's handle nor its snapshot or transaction to stay; of a transaction it has the
+ * writes until then. It keeps old pages as a snapshot does, until it is freed.
+ *
+ * Returns `LODE_VALUE_COUNT`, `LODE_VALUE_MISFIT`, `LODE_KEY_TOO_LONG` and `LODE_NO_COLUMN` when
+ * the range is not possible. `LODE_NO_ORDER`, `LODE_NO_TABLE`, `LODE_OTHER_DATABASE` and
+ * `LODE_CLOSED` come in the place of the first row.
+ */
+lode_status lode_open_cursor(struct lode_table table,
+                             struct lode_view view,
+                             const struct lode_range *range,
+                             size_t range_size,
+                             struct lode_cursor *cursor);
+
+/**
+ * Reads the next row of a cursor. Writes the values of its columns to `values`, which has room for
+ * `count`, one for each column of the row. Texts and bytes point to memory of the cursor, and stay
+ * until the next call with it.
+ *
+ * Returns `LODE_END` after the last row, and after a failure other than `LODE_VALUE_COUNT`,
+ * `LODE_BAD_ARGUMENT` and `LODE_BUSY`; `LODE_SNAPSHOT_TOO_OLD`, `LODE_CLOSED`, `LODE_CORRUPT`,
+ * `LODE_IO`.
+ */
+lode_status lode_next(struct lode_cursor cursor, struct lode_value *values, size_t count);
+
+/**
+ * Reads the next row of a cursor as bytes: the packed record, or the cells of the columns that it
+ * reads. Writes a pointer to them to `row` and their number to `row_size`. They are memory of the
+ * cursor, and stay until the next call with it. As `lode_next` otherwise.
+ */
+lode_status lode_next_packed(struct lode_cursor cursor, const void **row, size_t *row_size);
+
+/**
+ * Frees a cursor.
+ */
+lode_status lode_free_cursor(struct lode_cursor cursor);
+
+/**
+ * Opens the database in a directory.
+ *
+ * `directory` is a path of `directory_size` bytes. `options` may be null; else `options_size` is
+ * `sizeof(lode_options)`. The database is written to `database`, and closed with `lode_close`.
+ *
+ * Returns `LODE_LOCKED` when it is open already, here or in another process; `LODE_NO_DATABASE`,
+ * `LODE_DATABASE_EXISTS` by the mode; `LODE_CORRUPT`, `LODE_FOREIGN_FILE`, `LODE_VERSION`,
+ * `LODE_FULL`, `LODE_DISK_FULL`, `LODE_IO`.
+ */
+lode_status lode_open(const char *directory,
+                      size_t directory_size,
+                      const struct lode_options *options,
+                      size_t options_size,
+                      struct lode_database *database);
+
+/**
+ * Creates a database in memory, which lives until it is closed. As `lode_open` otherwise.
+ */
+lode_status lode_open_in_memory(const struct lode_options *options,
+                                size_t options_size,
+                                struct lode_database *database);
+
+/**
+ * Closes a database and frees its handle. All that was done is in its files then, whatever the
+ * level, and the directory can be opened again.
+ *
+ * Other handles of the database return `LODE_CLOSED` from then on; they have still to be freed,
+ * and the memory of the database goes with the last of them.
+ *
+ * A failure, such as `LODE_DISK_FULL`, says that the last changes are in the log only. The
+ * database is closed and the handle is freed nevertheless.
+ */
+lode_status lode_close(struct lode_database database);
+
+/**
+ * Makes everything durable that was done before, whatever the level.
+ *
+ * Returns `LODE_POISONED` when the disk fails, now and ever after; `LODE_DISK_FULL`, `LODE_IO`.
+ */
+lode_status lode_flush(struct lode_database database);
+
+/**
+ * Writes all that has changed to the data file, so that nothing that was done before has to be
+ * replayed after a crash. It blocks no other operation. Fails as `lode_flush` does.
+ */
+lode_status lode_checkpoint(struct lode_database database);
+
+/**
+ * Gives unused space back to the file system, in small steps next to readers and writers. Fails as
+ * `lode_flush` does; `LODE_CORRUPT` when a table is damaged.
+ */
+lode_status lode_compact(struct lode_database database);
+
+/**
+ * Backs the database up to another directory, as of one moment from the call on. If that has an
+ * earlier backup of this database, only pages that have changed since are copied.
+ *
+ * `directory` is a path of `directory_size` bytes. What was copied is written to `sizes`, which
+ * has `sizes_size` bytes (`sizeof(lode_backup_sizes)`), or may be null with 0.
+ *
+ * Returns `LODE_NO_BACKUP` when the directory has something else; `LODE_NO_FILES` for a database
+ * in memory; `LODE_LOCKED` when the directory is open; `LODE_CORRUPT`, `LODE_DISK_FULL`,
+ * `LODE_IO`, `LODE_READ_ONLY`.
+ */
+lode_status lode_backup(struct lode_database database,
+                        const char *directory,
+                        size_t directory_size,
+                        struct lode_backup_sizes *sizes,
+                        size_t sizes_size);
+
+/**
+ * Writes the space that a database takes up to `statistics`, which has `statistics_size` bytes
+ * (`sizeof(lode_statistics)`).
+ */
+lode_status lode_get_statistics(struct lode_database database,
+                                struct lode_statistics *statistics,
+                                size_t statistics_size);
+
+/**
+ * Writes the name of a table to `name`, which has room for `name_capacity` bytes, and its bytes to
+ * `name_size`. No zero ends it; a name has at most 255 bytes. Names are in their order, counted
+ * from 0 by `at`; tables that are created or dropped meanwhile change the count.
+ *
+ * Returns `LODE_END` after the last; `LODE_TOO_SMALL`.
+ */
+lode_status lode_table_name(struct lode_database database,
+                            size_t at,
+                            char *name,
+                            size_t name_capacity,
+                            size_t *name_size);
+
+/**
+ * Drops a table with all its records. `name` is UTF-8 of `name_size` bytes. Handles of the table
+ * return `LODE_NO_TABLE` then; snapshots that were taken before still see it.
+ *
+ * Returns `LODE_NO_TABLE`, `LODE_READ_ONLY`, `LODE_POISONED`, `LODE_FULL`, `LODE_DISK_FULL`.
+ */
+lode_status lode_drop_table(struct lode_database database, const char *name, size_t name_size);
+
+/**
+ * Returns the message of the last call of this thread that failed, ended by a zero; an empty text
+ * if none has.
+ *
+ * The text stays until the next call of this thread that fails, and no longer than the thread. A
+ * call that succeeds leaves it as it is.
+ */
+const char *lode_error_message(void);
+
+/**
+ * Returns what the last call of this thread that failed has done to records and tables, as one of
+ * `LODE_EFFECT_NONE`, `LODE_EFFECT_APPLIED` and `LODE_EFFECT_UNKNOWN`.
+ */
+uint32_t lode_error_effect(void);
+
+/**
+ * Returns a word for a status, such as "no_table", ended by a zero; "unknown" for a number that is
+ * none. The text is constant.
+ */
+const char *lode_status_name(int32_t status);
+
+/**
+ * Packs a record into `record`, which has room for `record_capacity` bytes; writes its bytes to
+ * `record_size`. `values` are one for each column, `count` in all.
+ *
+ * A packed record is the key and the payload after it. It has the columns in their order, each in
+ * as many bytes as its type has, little-endian, without gaps: so a table of columns of fixed
+ * length that cannot be null has records like a packed structure. `FORMAT.md` of Lode has the
+ * rest.
+ *
+ * Returns `LODE_TOO_SMALL`, with the bytes that it needs in `record_size`; `LODE_VALUE_COUNT`,
+ * `LODE_VALUE_MISFIT`, `LODE_VALUE_TOO_LONG`, `LODE_RECORD_TOO_LONG`, `LODE_KEY_TOO_LONG`.
+ */
+lode_status lode_pack(struct lode_table table,
+                      const struct lode_value *values,
+                      size_t count,
+                      void *record,
+                      size_t record_capacity,
+                      size_t *record_size);
+
+/**
+ * Packs a key into `key`, which has room for `key_capacity` bytes; writes its bytes to `key_size`.
+ * `values` are one for each column of the key, `count` in all. Fails as `lode_pack` does.
+ */
+lode_status lode_pack_key(struct lode_table table,
+                          const struct lode_value *values,
+                          size_t count,
+                          void *key,
+                          size_t key_capacity,
+                          size_t *key_size);
+
+/**
+ * Reads a packed record of `record_size` bytes. Writes the values of all columns to `values`,
+ * which has room for `count`, one for each column. Texts and bytes point into `record`.
+ *
+ * Returns `LODE_NOT_PACKED` when it is no record of the table; `LODE_VALUE_COUNT`.
+ */
+lode_status lode_unpack(struct lode_table table,
+                        const void *record,
+                        size_t record_size,
+                        struct lode_value *values,
+                        size_t count);
+
+/**
+ * Looks up the record with a key, as `view` sees the table.
+ *
+ * `key` are the values of the columns of the key, `key_count` in all. The packed record is copied
+ * to `record`, which has room for `record_capacity` bytes, and its bytes are written to
+ * `record_size`. The values of all columns are written to `values`, which has room for `count`,
+ * one for each column; texts and bytes point into `record`, so they stay as long as that. `values`
+ * may be null with a `count` of 0, to read the packed record with `lode_unpack` later.
+ *
+ * Returns `LODE_NOT_FOUND`, with 0 in `record_size`; `LODE_TOO_SMALL`, with the bytes that it
+ * needs in `record_size`; `LODE_NO_TABLE` when the table was dropped; `LODE_VALUE_COUNT`,
+ * `LODE_VALUE_MISFIT`; `LODE_SNAPSHOT_TOO_OLD`, `LODE_OTHER_DATABASE`,
+ * `LODE_TRANSACTION_TOO_LARGE` by the view; `LODE_CLOSED`, `LODE_CORRUPT`, `LODE_IO`.
+ */
+lode_status lode_get(struct lode_table table,
+                     struct lode_view view,
+                     const struct lode_value *key,
+                     size_t key_count,
+                     void *record,
+                     size_t record_capacity,
+                     size_t *record_size,
+                     struct lode_value *values,
+                     size_t count);
+
+/**
+ * Looks up the record with a packed key of `key_size` bytes, as `view` sees the table. Copies its
+ * payload, which is the record without its key, to `payload`, which has room for
+ * `payload_capacity` bytes; writes the payload's bytes to `payload_size`.
+ *
+ * It is the fastest lookup, and allocates nothing if payloads have a fixed size and the view is
+ * `LODE_NOW`. Fails as `lode_get` does; `LODE_NOT_PACKED` when the key has not the bytes of one.
+ * After `LODE_NOT_FOUND`, `payload_size` is 0 and `payload` may have any content.
+ */
+lode_status lode_get_packed(struct lode_table table,
+                            struct lode_view view,
+                            const void *key,
+                            size_t key_size,
+                            void *payload,
+                            size_t payload_capacity,
+                            size_t *payload_size);
+
+/**
+ * Looks up several packed keys, which come one after another in `keys`, of `keys_size` bytes in
+ * all. Copies the payloads one after another to `payloads`, which has room for
+ * `payloads_capacity` bytes, and writes their bytes together to `payloads_size`. Writes the place
+ * of each to `places`, which has room for `count`, one for each key.
+ *
+ * The cache misses of the lookups overlap, so this is faster than single lookups. With `LODE_NOW`,
+ * each lookup is by itself: commits may happen between them.
+ *
+ * Fails as `lode_get_packed` does; `LODE_TOO_SMALL`, with the bytes that it needs in
+ * `payloads_size`, so that the call can be made again.
+ */
+lode_status lode_get_many_packed(struct lode_table table,
+                                 struct lode_view view,
+                                 const void *keys,
+                                 size_t keys_size,
+                                 void *payloads,
+                                 size_t payloads_capacity,
+                                 size_t *payloads_size,
+                                 struct lode_place *places,
+                                 size_t count);
+
+/**
+ * Counts the records that `view` sees in a table; writes their number to `records`. It reads pages
+ * of the index. Fails as `lode_get` does.
+ */
+lode_status lode_count(struct lode_table table, struct lode_view view, uint64_t *records);
+
+/**
+ * Takes a snapshot of all tables, which is written to `snapshot` and freed with
+ * `lode_free_snapshot`. It blocks no other operation. `lode_at` makes a view of it.
+ *
+ * Old images of pages that change are kept in memory for it. If they would take too much, the
+ * oldest snapshots return `LODE_SNAPSHOT_TOO_OLD` from then on.
+ */
+lode_status lode_take_snapshot(struct lode_database database, struct lode_snapshot *snapshot);
+
+/**
+ * Frees a snapshot. Cursors and transactions that were made of it keep their own share in it.
+ */
+lode_status lode_free_snapshot(struct lode_snapshot snapshot);
+
+/**
+ * Creates a table. That is durable at every level but `LODE_DURABILITY_NONE`.
+ *
+ * `name` is UTF-8 of `name_size` bytes. `columns` are `count` columns, those of the key first.
+ * `kind` is `LODE_HASHED` or `LODE_ORDERED`. The table is written to `table`, and freed with
+ * `lode_free_table`.
+ *
+ * Returns `LODE_TABLE_EXISTS`, `LODE_INVALID_SCHEMA`, `LODE_SCHEMA_TOO_LONG`,
+ * `LODE_CATALOGUE_FULL`, `LODE_FULL`, `LODE_DISK_FULL`, `LODE_READ_ONLY`, `LODE_POISONED`.
+ */
+lode_status lode_create_table(struct lode_database database,
+                              const char *name,
+                              size_t name_size,
+                              const struct lode_column *columns,
+                              size_t count,
+                              lode_key_kind kind,
+                              struct lode_table *table);
+
+/**
+ * Opens the table with a name, UTF-8 of `name_size` bytes. It is written to `table`, and freed
+ * with `lode_free_table`.
+ *
+ * Returns `LODE_NO_TABLE`; `LODE_CORRUPT` when it cannot be read, though others can.
+ */
+lode_status lode_open_table(struct lode_database database,
+                            const char *name,
+                            size_t name_size,
+                            struct lode_table *table);
+
+/**
+ * Deletes all records of a table at once: the table is replaced by an empty one like it, which is
+ * written to `table`. Handles of the old one return `LODE_NO_TABLE` then. As `lode_drop_table`
+ * otherwise.
+ */
+lode_status lode_clear_table(struct lode_database database,
+                             const char *name,
+                             size_t name_size,
+                             struct lode_table *table);
+
+/**
+ * Frees the handle of a table. The table stays.
+ */
+lode_status lode_free_table(struct lode_table table);
+
+/**
+ * Writes what keys and records of a table take up to `sizes`, which has `sizes_size` bytes
+ * (`sizeof(lode_table_sizes)`).
+ */
+lode_status lode_get_table_sizes(struct lode_table table,
+                                 struct lode_table_sizes *sizes,
+                                 size_t sizes_size);
+
+/**
+ * Writes the description of the column at a place, counted from 0, to `column`. Its name points
+ * to memory of the table's handle, and stays until that is freed.
+ *
+ * Returns `LODE_NO_COLUMN`.
+ */
+lode_status lode_get_column(struct lode_table table, size_t at, struct lode_column *column);
+
+/**
+ * Writes the place of the column with a name, UTF-8 of `name_size` bytes, to `at`.
+ *
+ * Returns `LODE_NO_COLUMN`.
+ */
+lode_status lode_find_column(struct lode_table table,
+                             const char *name,
+                             size_t name_size,
+                             size_t *at);
+
+/**
+ * Starts a transaction, which is written to `transaction`. It holds what it reads and writes in
+ * memory until its commit, and waits for nobody.
+ */
+lode_status lode_begin(struct lode_database database, struct lode_transaction *transaction);
+
+/**
+ * Starts a transaction that reads the records as of a snapshot, and its own writes. Its commit
+ * conflicts with what was written since that moment to the records that it writes.
+ */
+lode_status lode_begin_at(struct lode_database database,
+                          struct lode_snapshot snapshot,
+                          struct lode_transaction *transaction);
+
+/**
+ * Applies all writes of a transaction together, as durable as the level of the database says, and
+ * frees its handle, whatever it returns but `LODE_BUSY`.
+ *
+ * Returns `LODE_CONFLICT` when another writer has changed a record that the transaction looked up
+ * by its key, or wrote: nothing of it has happened, so start it again. `LODE_FULL`,
+ * `LODE_DISK_FULL`, `LODE_CLOSED`, `LODE_READ_ONLY`: nothing of it has happened. `LODE_POISONED`
+ * when making it durable fails: `lode_error_effect` says whether it may be there.
+ */
+lode_status lode_commit(struct lode_transaction transaction);
+
+/**
+ * Commits a transaction, durable at `level` at least, and frees its handle. As `lode_commit`
+ * otherwise; `LODE_NOT_DURABLE` when it has happened and stays, but making it durable failed; and
+ * `LODE_BAD_ARGUMENT` for a level that is none, which leaves the transaction as it was.
+ */
+lode_status lode_commit_with(struct lode_transaction transaction, lode_durability level);
+
+/**
+ * Ends a transaction of which nothing happens, and frees its handle.
+ */
+lode_status lode_roll_back(struct lode_transaction transaction);
+
+/**
+ * Makes a point that a transaction can go back to; its number is written to `savepoint`. Points
+ * nest.
+ */
+lode_status lode_make_savepoint(struct lode_transaction transaction, uint64_t *savepoint);
+
+/**
+ * Undoes the writes of a transaction since a point, which is kept; those made later are gone.
+ *
+ * Returns `LODE_BAD_ARGUMENT` when the point is gone.
+ */
+lode_status lode_roll_back_to(struct lode_transaction transaction, uint64_t savepoint);
+
+/**
+ * Forgets a point of a transaction, and those made later; the writes stay.
+ *
+ * Returns `LODE_BAD_ARGUMENT` when the point is gone.
+ */
+lode_status lode_release_savepoint(struct lode_transaction transaction, uint64_t savepoint);
+
+/**
+ * Returns the version of the interface that the library has. Compare it with `LODE_ABI_VERSION`,
+ * which is that of the header, when the library is loaded while the program runs.
+ */
+uint32_t lode_abi_version(void);
+
+/**
+ * Returns the version of Lode, such as "0.1.0", ended by a zero. The text is constant.
+ */
+const char *lode_version(void);
+
+/**
+ * Inserts a record, unless there is one with its key.
+ *
+ * It is written in `transaction`, and by itself, as durable as the level says, if that is
+ * `LODE_ALONE`. `values` are one for each column, `count` in all.
+ *
+ * Returns `LODE_EXISTS` when there is a record with its key; `LODE_VALUE_COUNT`,
+ * `LODE_VALUE_MISFIT`, `LODE_VALUE_TOO_LONG`, `LODE_RECORD_TOO_LONG`, `LODE_KEY_TOO_LONG`,
+ * `LODE_NOT_UTF8`; `LODE_NO_TABLE`, `LODE_READ_ONLY`, `LODE_CLOSED`, `LODE_POISONED`, `LODE_FULL`,
+ * `LODE_DISK_FULL`, `LODE_TABLE_FULL`; in a transaction `LODE_TRANSACTION_TOO_LARGE`,
+ * `LODE_OTHER_DATABASE`.
+ */
+lode_status lode_insert(struct lode_table table,
+                        struct lode_transaction transaction,
+                        const struct lode_value *values,
+                        size_t count);
+
+/**
+ * Inserts a packed record of `record_size` bytes. As `lode_insert`, and `LODE_NOT_PACKED` when it
+ * is no record of the table.
+ */
+lode_status lode_insert_packed(struct lode_table table,
+                               struct lode_transaction transaction,
+                               const void *record,
+                               size_t record_size);
+
+/**
+ * Writes a record, in the place of one with its key. `replaced` becomes true if there was one; it
+ * may be null. As `lode_insert` otherwise.
+ */
+lode_status lode_upsert(struct lode_table table,
+                        struct lode_transaction transaction,
+                        const struct lode_value *values,
+                        size_t count,
+                        bool *replaced);
+
+/**
+ * Writes a packed record of `record_size` bytes. As `lode_upsert`, and `LODE_NOT_PACKED` when it
+ * is no record of the table.
+ */
+lode_status lode_upsert_packed(struct lode_table table,
+                               struct lode_transaction transaction,
+                               const void *record,
+                               size_t record_size,
+                               bool *replaced);
+
+/**
+ * Sets one column of the record with a key. `column` is the place of the column, which is not of
+ * the key. `key` are the values of the columns of the key, `key_count` in all.
+ *
+ * No other write of the record comes between. Returns `LODE_NOT_FOUND`; `LODE_NO_COLUMN`,
+ * `LODE_KEY_COLUMN`; `LODE_CONFLICT` when others wrote the record again and again meanwhile; and
+ * as `lode_insert`.
+ */
+lode_status lode_update(struct lode_table table,
+                        struct lode_transaction transaction,
+                        const struct lode_value *key,
+                        size_t key_count,
+                        size_t column,
+                        const struct lode_value *value);
+
+/**
+ * Sets one column of the record with a packed key to the bytes that it has in a packed record: a
+ * number little-endian, a text of fixed length with zeros after it. `key` has `key_size` bytes and
+ * `column_bytes` has `bytes_size`. The column cannot be one that can be null.
+ *
+ * As `lode_update`, and faster; `LODE_NOT_PACKED`, `LODE_NULLABLE_COLUMN`.
+ */
+lode_status lode_update_packed(struct lode_table table,
+                               struct lode_transaction transaction,
+                               const void *key,
+                               size_t key_size,
+                               size_t column,
+                               const void *column_bytes,
+                               size_t bytes_size);
+
+/**
+ * Deletes the record with a key. `key` are the values of the columns of the key, `key_count` in
+ * all.
+ *
+ * Returns `LODE_NOT_FOUND`; and as `lode_insert`.
+ */
+lode_status lode_delete(struct lode_table table,
+                        struct lode_transaction transaction,
+                        const struct lode_value *key,
+                        size_t key_count);
+
+/**
+ * Deletes the record with a packed key of `key_size` bytes. As `lode_delete`, and
+ * `LODE_NOT_PACKED` when it is no key of the table.
+ */
+lode_status lode_delete_packed(struct lode_table table,
+                               struct lode_transaction transaction,
+                               const void *key,
+                               size_t key_size);
+
+/**
+ * Adds `by` to a column of whole numbers of the record with a key, by itself and not in a
+ * transaction. Writes the sum to `sum`, which may be null.
+ *
+ * Returns `LODE_NOT_FOUND`; `LODE_NO_ROOM_IN_COLUMN` when the column has no room for the sum, or
+ * is not one of whole numbers; and as `lode_update`.
+ */
+lode_status lode_increment(struct lode_table table,
+                           const struct lode_value *key,
+                           size_t key_count,
+                           size_t column,
+                           int64_t by,
+                           struct lode_value *sum);
+
+/**
+ * Inserts several packed records together: readers see all of them or none, also after a crash. A
+ * record whose key exists already, or comes earlier among them, is left out. `records` are `count`
+ * in all. Writes the number of inserted ones to `inserted`, which may be null.
+ *
+ * Returns as `lode_insert_packed`; `LODE_TRANSACTION_TOO_LARGE`. None of them is inserted then.
+ */
+lode_status lode_insert_all(struct lode_table table,
+                            const struct lode_bytes *records,
+                            size_t count,
+                            uint64_t *inserted);
+
+/**
+ * Writes several packed records together, in the place of those with their keys. Writes the number
+ * of new keys to `added`, which may be null. As `lode_insert_all` otherwise.
+ */
+lode_status lode_upsert_all(struct lode_table table,
+                            const struct lode_bytes *records,
+                            size_t count,
+                            uint64_t *added);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* LODE_H */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The start of a payload that is missing. */
+#define LODE_MISSING SIZE_MAX
+
+/* A text that ends with a zero, and its bytes, as two arguments. */
+#define LODE_STR(text) (text), strlen(text)
+
+/* A column, of a name that is a constant. */
+#define LODE_COLUMN(name, type, size, flags) { (name), sizeof(name) - 1, (type), (size), 0, (flags) }
+
+/* A column of decimals, of a name that is a constant. */
+#define LODE_DECIMAL_COLUMN(name, digits, scale, flags)                                            \
+    { (name), sizeof(name) - 1, LODE_TYPE_DECIMAL, (digits), (scale), (flags) }
+
+/* The view of the records as they are now. */
+static const lode_view LODE_NOW = { 0 };
+
+/* No transaction: each write is by itself. */
+static const lode_transaction LODE_ALONE = { 0 };
+
+/* Returns the view of the records as of a snapshot. */
+static inline lode_view lode_at(lode_snapshot snapshot)
+{
+    lode_view view;
+    view.id = snapshot.id;
+    return view;
+}
+
+/* Returns the view of the records as a transaction sees them. */
+static inline lode_view lode_within(lode_transaction transaction)
+{
+    lode_view view;
+    view.id = transaction.id;
+    return view;
+}
+
+/* Returns the value of no value. */
+static inline lode_value lode_null(void)
+{
+    lode_value value;
+    memset(&value, 0, sizeof value);
+    return value;
+}
+
+/* Returns the value of a whole number without a sign. */
+static inline lode_value lode_u64(uint64_t number)
+{
+    lode_value value = lode_null();
+    value.kind = LODE_UNSIGNED;
+    value.data.u = number;
+    return value;
+}
+
+/* Returns the value of a whole number with a sign. */
+static inline lode_value lode_i64(int64_t number)
+{
+    lode_value value = lode_null();
+    value.kind = LODE_SIGNED;
+    value.data.i = number;
+    return value;
+}
+
+/* Returns the value of a floating-point number. */
+static inline lode_value lode_f64(double number)
+{
+    lode_value value = lode_null();
+    value.kind = LODE_FLOAT;
+    value.data.f = number;
+    return value;
+}
+
+/* Returns the value of true or false. */
+static inline lode_value lode_bool(bool truth)
+{
+    lode_value value = lode_null();
+    value.kind = LODE_BOOL;
+    value.data.b = truth ? 1 : 0;
+    return value;
+}
+
+/* Returns the value of a time: microseconds since the start of 1970. */
+static inline lode_value lode_timestamp(int64_t time_us)
+{
+    lode_value value = lode_i64(time_us);
+    value.kind = LODE_TIMESTAMP;
+    return value;
+}
+
+/* Returns the value of some bytes, which the value points to. */
+static inline lode_value lode_blob(const void *data, size_t size)
+{
+    lode_value value = lode_null();
+    value.kind = LODE_BYTES;
+    value.data.bytes.data = data;
+    value.data.bytes.size = size;
+    return value;
+}
+
+/* Returns the value of a text of `size` bytes, which the value points to. */
+static inline lode_value lode_text_of(const char *text, size_t size)
+{
+    lode_value value = lode_blob(text, size);
+    value.kind = LODE_TEXT;
+    return value;
+}
+
+/* Returns the value of a text that ends with a zero, which the value points to. */
+static inline lode_value lode_text(const char *text)
+{
+    return lode_text_of(text, strlen(text));
+}
+
+/* Returns the value of a decimal number: 12.30 is lode_decimal(1230, 2). */
+static inline lode_value lode_decimal(int64_t unscaled, uint32_t scale)
+{
+    lode_value value = lode_null();
+    value.kind = LODE_DECIMAL;
+    value.scale = scale;
+    value.data.decimal.low = (uint64_t)unscaled;
+    value.data.decimal.high = unscaled < 0 ? -1 : 0;
+    return value;
+}
+
+#ifdef __cplusplus
+}
+#endif

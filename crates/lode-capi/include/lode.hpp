@@ -1,0 +1,375 @@
+/* Lode for C++20: owners of handles that free them, and values of C++.
+ *
+ * Nothing here throws, and nothing needs exceptions or types at run time. A call that can fail
+ * returns a lode_status, or a lode::result of a value: look at it before the value. Owners move and
+ * do not copy; their handle() is for functions of lode.h that have no member here. Which threads
+ * may use what is as lode.h says.
+ */
+#ifndef LODE_HPP
+#define LODE_HPP
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "lode.h"
+
+namespace lode {
+
+/* A value, or the status of the failure in its place. */
+template <class T> class [[nodiscard]] result {
+  public:
+    result(T value) : value_(std::move(value)) {}
+    result(lode_status failed) : status_(failed) {}
+
+    /* Returns true if there is a value. */
+    explicit operator bool() const { return value_.has_value(); }
+    /* Returns LODE_OK, or why there is no value. */
+    lode_status status() const { return status_; }
+    /* Returns the value, which has to be there. */
+    T &operator*() & { return *value_; }
+    const T &operator*() const & { return *value_; }
+    T &&operator*() && { return *std::move(value_); }
+    T *operator->() { return &*value_; }
+    const T *operator->() const { return &*value_; }
+
+  private:
+    std::optional<T> value_;
+    lode_status status_ = LODE_OK;
+};
+
+/* Returns the message of the last call of this thread that failed. */
+inline std::string_view error_message() { return lode_error_message(); }
+
+/* A value of a column, made of one of C++. Texts and bytes are pointed to, not copied. */
+class value : public lode_value {
+  public:
+    value() : lode_value(lode_null()) {}
+    value(std::nullptr_t) : lode_value(lode_null()) {}
+    value(const lode_value &other) : lode_value(other) {}
+    template <std::same_as<bool> B> value(B truth) : lode_value(lode_bool(truth)) {}
+    template <std::signed_integral I> value(I number) : lode_value(lode_i64(number)) {}
+    template <std::unsigned_integral U>
+        requires(!std::same_as<U, bool>)
+    value(U number) : lode_value(lode_u64(number)) {}
+    template <std::floating_point F>
+    value(F number) : lode_value(lode_f64(static_cast<double>(number))) {}
+    value(std::string_view text) : lode_value(lode_text_of(text.data(), text.size())) {}
+    value(const char *text) : value(std::string_view(text)) {}
+    value(const std::string &text) : value(std::string_view(text)) {}
+    template <std::size_t N>
+    value(std::span<const std::byte, N> bytes) : lode_value(lode_blob(bytes.data(), bytes.size()))
+    {
+    }
+    template <class T>
+    value(const std::optional<T> &other) : value(other ? value(*other) : value(nullptr)) {}
+
+    /* Returns true if there is no value. */
+    bool is_null() const { return kind == LODE_NULL; }
+    /* Returns the value if it is of that kind, and fits. */
+    std::optional<std::uint64_t> as_unsigned() const
+    {
+        if (kind == LODE_SIGNED && data.i >= 0)
+            return static_cast<std::uint64_t>(data.i);
+        return kind == LODE_UNSIGNED ? std::optional(data.u) : std::nullopt;
+    }
+    std::optional<std::int64_t> as_signed() const
+    {
+        if (kind == LODE_UNSIGNED && data.u <= INT64_MAX)
+            return static_cast<std::int64_t>(data.u);
+        return kind == LODE_SIGNED || kind == LODE_TIMESTAMP ? std::optional(data.i) : std::nullopt;
+    }
+    std::optional<double> as_float() const
+    {
+        return kind == LODE_FLOAT ? std::optional(data.f) : std::nullopt;
+    }
+    std::optional<bool> as_bool() const
+    {
+        return kind == LODE_BOOL ? std::optional(data.b != 0) : std::nullopt;
+    }
+    std::optional<std::string_view> as_text() const
+    {
+        if (kind != LODE_TEXT)
+            return std::nullopt;
+        return std::string_view(static_cast<const char *>(data.bytes.data), data.bytes.size);
+    }
+    std::optional<std::span<const std::byte>> as_bytes() const
+    {
+        if (kind != LODE_BYTES && kind != LODE_TEXT)
+            return std::nullopt;
+        return std::span(static_cast<const std::byte *>(data.bytes.data), data.bytes.size);
+    }
+};
+static_assert(sizeof(value) == sizeof(lode_value), "an array of values is one of C");
+
+/* A column of a table. */
+inline lode_column column(std::string_view name, lode_type type, std::uint32_t size = 0,
+                          std::uint32_t flags = 0, std::uint32_t scale = 0)
+{
+    return {name.data(), name.size(), type, size, scale, flags};
+}
+
+/* The owner of a handle, which frees it. */
+template <class H, lode_status (*Free)(H)> class owner {
+  public:
+    owner() = default;
+    explicit owner(H handle) : handle_(handle) {}
+    owner(owner &&other) noexcept : handle_(other.release()) {}
+    owner &operator=(owner &&other) noexcept
+    {
+        if (this != &other) {
+            reset();
+            handle_ = other.release();
+        }
+        return *this;
+    }
+    ~owner() { reset(); }
+
+    H handle() const { return handle_; }
+    /* Gives the handle up: the caller frees it. */
+    H release() { return std::exchange(handle_, H{}); }
+
+  protected:
+    void reset()
+    {
+        if (handle_.id != 0)
+            Free(release());
+    }
+
+  private:
+    H handle_{};
+};
+
+/* A record that was looked up: its bytes, and the values in it. */
+class record {
+  public:
+    /* Returns the value of a column, which points into the record. */
+    const value &operator[](std::size_t column) const { return values_[column]; }
+    std::span<const value> values() const { return values_; }
+    std::span<const std::byte> bytes() const { return bytes_; }
+
+  private:
+    friend class table;
+    std::vector<std::byte> bytes_;
+    std::vector<value> values_;
+};
+
+/* The rows of a table, one after another. */
+class cursor : public owner<lode_cursor, lode_free_cursor> {
+  public:
+    using owner::owner;
+
+    /* Reads the next row. Its values stay until the next call; none at the end, and after a
+     * failure, which status() has. */
+    std::optional<std::span<const value>> next()
+    {
+        status_ = lode_next(handle(), row_.data(), row_.size());
+        if (status_ != LODE_OK)
+            return std::nullopt;
+        return std::span<const value>(row_);
+    }
+    /* Returns LODE_OK after a row, LODE_END after the last one, or why there is none. */
+    lode_status status() const { return status_; }
+
+  private:
+    friend class table;
+    cursor(lode_cursor handle, std::size_t columns) : owner(handle), row_(columns) {}
+    std::vector<value> row_;
+    lode_status status_ = LODE_OK;
+};
+
+/* All tables as they were at one moment. */
+class snapshot : public owner<lode_snapshot, lode_free_snapshot> {
+  public:
+    using owner::owner;
+
+    lode_view view() const { return lode_at(handle()); }
+};
+
+/* A transaction. It is rolled back unless it is committed. */
+class transaction : public owner<lode_transaction, lode_roll_back> {
+  public:
+    using owner::owner;
+
+    lode_view view() const { return lode_within(handle()); }
+    /* Commits; LODE_CONFLICT says to start again. Unless it is LODE_BUSY, it has ended then. */
+    [[nodiscard]] lode_status commit() { return ended(lode_commit(handle())); }
+    lode_status roll_back() { return ended(lode_roll_back(handle())); }
+
+  private:
+    lode_status ended(lode_status status)
+    {
+        if (status != LODE_BUSY)
+            release();
+        return status;
+    }
+};
+
+/* A table. */
+class table : public owner<lode_table, lode_free_table> {
+  public:
+    using owner::owner;
+
+    /* Inserts a record; LODE_EXISTS if there is one with its key. */
+    [[nodiscard]] lode_status insert(std::span<const value> values,
+                                     lode_transaction in = LODE_ALONE) const
+    {
+        return lode_insert(handle(), in, values.data(), values.size());
+    }
+    /* Writes a record; true if it has replaced one. */
+    result<bool> upsert(std::span<const value> values, lode_transaction in = LODE_ALONE) const
+    {
+        bool replaced = false;
+        const lode_status status =
+            lode_upsert(handle(), in, values.data(), values.size(), &replaced);
+        if (status != LODE_OK)
+            return status;
+        return replaced;
+    }
+    /* Sets a column of a record; LODE_NOT_FOUND if there is none. */
+    [[nodiscard]] lode_status update(std::span<const value> key, std::size_t column,
+                                     const value &to, lode_transaction in = LODE_ALONE) const
+    {
+        return lode_update(handle(), in, key.data(), key.size(), column, &to);
+    }
+    /* Deletes a record; LODE_NOT_FOUND if there is none. */
+    [[nodiscard]] lode_status remove(std::span<const value> key,
+                                     lode_transaction in = LODE_ALONE) const
+    {
+        return lode_delete(handle(), in, key.data(), key.size());
+    }
+    /* Looks up a record; none if it is missing. */
+    result<std::optional<record>> get(std::span<const value> key, lode_view view = LODE_NOW) const
+    {
+        record found;
+        lode_table_sizes sizes{};
+        lode_status status = lode_get_table_sizes(handle(), &sizes, sizeof sizes);
+        if (status != LODE_OK)
+            return status;
+        std::size_t size = sizes.key_bytes + sizes.payload_bytes + 64;
+        // Another writer may make it longer meanwhile, so more than once.
+        do {
+            found.bytes_.resize(size);
+            status = lode_get(handle(), view, key.data(), key.size(), found.bytes_.data(),
+                              found.bytes_.size(), &size, nullptr, 0);
+        } while (status == LODE_TOO_SMALL);
+        if (status == LODE_NOT_FOUND)
+            return std::optional<record>();
+        if (status != LODE_OK)
+            return status;
+        found.bytes_.resize(size);
+        found.values_.resize(sizes.columns);
+        status = lode_unpack(handle(), found.bytes_.data(), size, found.values_.data(),
+                             found.values_.size());
+        if (status != LODE_OK)
+            return status;
+        return std::optional<record>(std::move(found));
+    }
+    /* Counts the records. */
+    result<std::uint64_t> count(lode_view view = LODE_NOW) const
+    {
+        std::uint64_t records = 0;
+        const lode_status status = lode_count(handle(), view, &records);
+        if (status != LODE_OK)
+            return status;
+        return records;
+    }
+    /* Opens a cursor over a range; by default over all records. */
+    result<cursor> rows(const lode_range &range = {}, lode_view view = LODE_NOW) const
+    {
+        lode_table_sizes sizes{};
+        lode_status status = lode_get_table_sizes(handle(), &sizes, sizeof sizes);
+        lode_cursor opened{};
+        if (status == LODE_OK)
+            status = lode_open_cursor(handle(), view, &range, sizeof range, &opened);
+        if (status != LODE_OK)
+            return status;
+        return cursor(opened, range.columns_count > 0 ? range.columns_count : sizes.columns);
+    }
+    /* Opens a cursor over the records whose keys start with some values. */
+    result<cursor> prefix(std::span<const value> values, lode_view view = LODE_NOW) const
+    {
+        lode_range range{};
+        range.lower = range.upper = values.data();
+        range.lower_count = range.upper_count = values.size();
+        range.lower_bound = range.upper_bound = LODE_INCLUDED;
+        return rows(range, view);
+    }
+};
+
+/* A database. It is closed at the end; close() says whether that went well. */
+class database : public owner<lode_database, lode_close> {
+  public:
+    using owner::owner;
+
+    static result<database> open(std::string_view directory, const lode_options &options = {})
+    {
+        lode_database opened{};
+        const lode_status status =
+            lode_open(directory.data(), directory.size(), &options, sizeof options, &opened);
+        if (status != LODE_OK)
+            return status;
+        return database(opened);
+    }
+    static result<database> in_memory(const lode_options &options = {})
+    {
+        lode_database opened{};
+        const lode_status status = lode_open_in_memory(&options, sizeof options, &opened);
+        if (status != LODE_OK)
+            return status;
+        return database(opened);
+    }
+    [[nodiscard]] lode_status close() { return lode_close(release()); }
+    [[nodiscard]] lode_status flush() const { return lode_flush(handle()); }
+    [[nodiscard]] lode_status checkpoint() const { return lode_checkpoint(handle()); }
+
+    result<table> create_table(std::string_view name, std::span<const lode_column> columns,
+                               lode_key_kind kind) const
+    {
+        lode_table created{};
+        const lode_status status =
+            lode_create_table(handle(), name.data(), name.size(), columns.data(), columns.size(),
+                              kind, &created);
+        if (status != LODE_OK)
+            return status;
+        return table(created);
+    }
+    result<table> open_table(std::string_view name) const
+    {
+        lode_table opened{};
+        const lode_status status = lode_open_table(handle(), name.data(), name.size(), &opened);
+        if (status != LODE_OK)
+            return status;
+        return table(opened);
+    }
+    [[nodiscard]] lode_status drop_table(std::string_view name) const
+    {
+        return lode_drop_table(handle(), name.data(), name.size());
+    }
+    result<transaction> begin() const
+    {
+        lode_transaction begun{};
+        const lode_status status = lode_begin(handle(), &begun);
+        if (status != LODE_OK)
+            return status;
+        return transaction(begun);
+    }
+    result<snapshot> take_snapshot() const
+    {
+        lode_snapshot taken{};
+        const lode_status status = lode_take_snapshot(handle(), &taken);
+        if (status != LODE_OK)
+            return status;
+        return snapshot(taken);
+    }
+};
+
+} // namespace lode
+
+#endif

@@ -1,0 +1,51 @@
+//! Lode for programs in C and C++: `include/lode.h`, which cbindgen makes of these sources, and
+//! `include/lode.hpp` on top of it. `docs/c.md` shows a session.
+//!
+//! A Rust program uses the crate `lodedb` itself; this one is compiled into `liblode`.
+//!
+//! - Handles are numbers that are looked up (`handles/`). One that was freed is found out.
+//! - No panic crosses the border: each function runs in `failure::guarded`.
+//! - What C passes is checked as far as it can be (`argument.rs`) before Lode sees it.
+//!
+//! Each module imports only modules that stand below it:
+//!
+//! | module | job |
+//! |---|---|
+//! | `version.rs` | the versions of the library and of its interface |
+//! | `cursor.rs`, `read.rs`, `write.rs` | records of a table |
+//! | `packing.rs` | packed records and keys |
+//! | `transaction.rs`, `snapshot.rs` | what several calls have in common |
+//! | `table.rs` | tables |
+//! | `database.rs` | databases |
+//! | `column.rs`, `options.rs` | descriptions: of tables, of how to open a database |
+//! | `value.rs` | values of columns |
+//! | `scratch.rs` | memory of a thread that is used again |
+//! | `objects.rs` | what handles stand for |
+//! | `argument.rs` | pointers from C |
+//! | `failure.rs` | failures, their messages, the border |
+//! | `status.rs` | numbers for what became of a call |
+//! | `handles/` | numbers that stand for objects |
+
+// Names are those of the header.
+#![allow(non_camel_case_types)]
+// Called by C, whose pointers nobody else can vouch for.
+#![allow(unsafe_code)]
+
+mod argument;
+mod column;
+mod cursor;
+mod database;
+mod failure;
+mod handles;
+mod objects;
+mod options;
+mod packing;
+mod read;
+mod scratch;
+mod snapshot;
+mod status;
+mod table;
+mod transaction;
+mod value;
+mod version;
+mod write;

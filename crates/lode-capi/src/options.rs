@@ -1,0 +1,135 @@
+//! How to open a database.
+
+use std::path::Path;
+use std::time::Duration;
+
+use lode::{Database, Durability, Options};
+
+use crate::argument::Plain;
+use crate::failure::{Failure, Result};
+
+/// Which crashes finished operations survive: one of the numbers from `LODE_DURABILITY_NONE` on. In
+/// options, 0 is the default, `LODE_DURABILITY_COMMIT`.
+pub type lode_durability = u32;
+
+/// None: a crash goes back to the last checkpoint.
+pub const LODE_DURABILITY_NONE: lode_durability = 1;
+/// A killed process. A crash of the machine may lose the last ones.
+pub const LODE_DURABILITY_PROCESS: lode_durability = 2;
+/// A killed process; a crash of the machine loses those of the last interval at most.
+pub const LODE_DURABILITY_PERIODIC: lode_durability = 3;
+/// All: no finished operation is lost.
+pub const LODE_DURABILITY_COMMIT: lode_durability = 4;
+
+/// Opens the database in a directory, and creates one if the directory does not exist or is empty.
+pub const LODE_OPEN_OR_CREATE: u32 = 0;
+/// Opens the database in a directory, which has to exist.
+pub const LODE_OPEN_EXISTING: u32 = 1;
+/// Creates a database in a directory that has none.
+pub const LODE_CREATE_NEW: u32 = 2;
+/// Opens the database in a directory to read it only. Others may do so at the same time.
+pub const LODE_OPEN_READ_ONLY: u32 = 3;
+
+/// Writes the log by calls of the operating system, never through a mapping of its file, so that a
+/// failing disk is an error and no signal. Writing takes longer then.
+pub const LODE_UNMAPPED_LOG: u32 = 1;
+/// Gives no space back in the background.
+pub const LODE_NO_IDLE_COMPACTION: u32 = 2;
+
+/// How to open a database. One of zeros has the defaults: `lode_options options = {0};`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct lode_options {
+    /// The memory budget in bytes: what pages, transactions and snapshots take up together. 0 is
+    /// half of what the process may take up.
+    pub memory_bytes: u64,
+    /// How long the log may become before writers wait for a checkpoint; 0 is 1 GiB.
+    pub log_bytes: u64,
+    /// The most bytes of a segment of the log; 0 is 16 MiB.
+    pub segment_bytes: u64,
+    /// The time between syncs at level `LODE_DURABILITY_PERIODIC`, in microseconds; 0 is 100,000.
+    pub sync_interval_us: u64,
+    /// The level of durability; 0 is `LODE_DURABILITY_COMMIT`.
+    pub durability: lode_durability,
+    /// `LODE_OPEN_OR_CREATE`, `LODE_OPEN_EXISTING`, `LODE_CREATE_NEW` or `LODE_OPEN_READ_ONLY`. In
+    /// memory it has to be `LODE_OPEN_OR_CREATE`.
+    pub mode: u32,
+    /// The sum of `LODE_UNMAPPED_LOG` and `LODE_NO_IDLE_COMPACTION`, or 0.
+    pub flags: u32,
+    /// Zero.
+    pub reserved: u32,
+}
+
+// SAFETY: all fields are numbers.
+unsafe impl Plain for lode_options {}
+
+/// Returns the durability of a number.
+///
+/// # Errors
+/// `LODE_BAD_ARGUMENT`.
+pub(crate) fn durability(number: lode_durability) -> Result<Durability> {
+    Ok(match number {
+        LODE_DURABILITY_NONE => Durability::None,
+        LODE_DURABILITY_PROCESS => Durability::Process,
+        LODE_DURABILITY_PERIODIC => Durability::Periodic,
+        LODE_DURABILITY_COMMIT => Durability::Commit,
+        other => {
+            return Err(Failure::argument(format!(
+                "there is no durability {other}; use one of LODE_DURABILITY_NONE to \
+                 LODE_DURABILITY_COMMIT"
+            )));
+        }
+    })
+}
+
+impl lode_options {
+    /// Returns the options of Lode.
+    fn read(&self) -> Result<Options> {
+        let known = LODE_UNMAPPED_LOG | LODE_NO_IDLE_COMPACTION;
+        if self.flags & !known != 0 || self.reserved != 0 {
+            let message =
+                "options have flags that this version of Lode does not know; leave them 0";
+            return Err(Failure::argument(message));
+        }
+        let mut options = Options::new()
+            .map_log(self.flags & LODE_UNMAPPED_LOG == 0)
+            .compact_when_idle(self.flags & LODE_NO_IDLE_COMPACTION == 0);
+        if self.durability != 0 {
+            options = options.durability(durability(self.durability)?);
+        }
+        if self.memory_bytes != 0 {
+            options = options.memory_bytes(self.memory_bytes);
+        }
+        if self.log_bytes != 0 {
+            options = options.log_bytes(self.log_bytes);
+        }
+        if self.segment_bytes != 0 {
+            options = options.segment_bytes(self.segment_bytes);
+        }
+        if self.sync_interval_us != 0 {
+            options = options.sync_interval(Duration::from_micros(self.sync_interval_us));
+        }
+        Ok(options)
+    }
+
+    /// Opens the database in a directory.
+    pub(crate) fn open(&self, path: &Path) -> Result<Database> {
+        let options = self.read()?;
+        Ok(match self.mode {
+            LODE_OPEN_OR_CREATE => options.open(path)?,
+            LODE_OPEN_EXISTING => options.open_existing(path)?,
+            LODE_CREATE_NEW => options.create_new(path)?,
+            LODE_OPEN_READ_ONLY => options.open_read_only(path)?,
+            other => return Err(Failure::argument(format!("there is no mode {other} to open"))),
+        })
+    }
+
+    /// Creates a database in memory.
+    pub(crate) fn in_memory(&self) -> Result<Database> {
+        if self.mode != LODE_OPEN_OR_CREATE {
+            let message = "a database in memory is always new; leave the mode 0";
+            return Err(Failure::argument(message));
+        }
+        Ok(self.read()?.in_memory()?)
+    }
+}
