@@ -180,7 +180,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
 }
 
 /// Where the last part of the format of superblocks is: the checksum of the bytes before it.
-const SUPERBLOCK_BYTES: usize = 112;
+const SUPERBLOCK_BYTES: usize = 480;
 
 /// Gives the superblocks of a data file the checksums that they should have.
 pub fn fix_superblocks(data: &mut [u8]) {

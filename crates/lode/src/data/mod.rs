@@ -21,7 +21,7 @@ use number::SlotNumber;
 use slots::Slots;
 use space::Growth;
 pub(crate) use space::Left;
-pub(crate) use superblock::Superblock;
+pub(crate) use superblock::{LanePlace, Superblock};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::error::{Effect, Error, Result};

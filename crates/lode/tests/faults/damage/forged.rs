@@ -23,7 +23,7 @@ fn what_a_forged_superblock_says_is_not_believed() {
         let fork = known.disk.fork();
         let mut data = fork.file_bytes("data").expect("it is there");
         for from in super::bits::SUPERBLOCKS_AT {
-            let (front, sum) = data[from..from + 120].split_at_mut(112);
+            let (front, sum) = data[from..from + 488].split_at_mut(480);
             front[*at..at + size].copy_from_slice(&number.to_le_bytes()[..*size]);
             sum.copy_from_slice(&xxhash_rust::xxh3::xxh3_64_with_seed(front, 0).to_le_bytes());
         }
