@@ -81,11 +81,15 @@ pub fn look_after(db: &Database) -> Result<()> {
     db.engine().checkpoint_ahead()
 }
 
-/// Has the log have as many lanes as that, as it does when so many threads wait for each other, and
-/// has this thread append to one of them from now on. At other levels than `Process`, there is one.
-pub fn append_to(db: &Database, lane: usize) -> Result<()> {
+/// Has the log have as many lanes as that, as it does when threads wait for each other. At other
+/// levels than `Process`, it has one.
+pub fn widen_log(db: &Database, lanes: usize) -> Result<()> {
+    db.engine().widen_log(lanes)
+}
+
+/// Has this thread append to a lane from now on, in all databases whose logs have more than one.
+pub fn choose_lane(lane: usize) {
     crate::wal::set_own_number(lane);
-    db.engine().widen_log(lane + 1)
 }
 
 /// Writes a checkpoint, as the threads of the database do: it gives no space back.
