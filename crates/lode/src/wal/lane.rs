@@ -96,11 +96,15 @@ impl Lane {
         let is_short = short.fill(body, size);
         let mut tail = self.tail_to_append(log);
         let tail = &mut *tail;
-        let mut collected = const { Names::none() };
-        if let Some(touched) = &touched {
-            self.collect(log, tail, touched, &mut collected);
-        }
-        let names = collected.as_slice();
+        // Not made where there are no others: that takes as long as much of the rest.
+        let collected;
+        let names = match &touched {
+            Some(touched) => {
+                collected = self.names_after(log, tail, touched);
+                collected.as_slice()
+            }
+            None => &[],
+        };
         let synced = self.synced.get();
         debug_assert!(synced <= tail.place().position, "nothing is synced that is not written");
         let noted = (tail.noted < synced).then_some(synced);
@@ -140,13 +144,14 @@ impl Lane {
         Ok(Some((work(), end)))
     }
 
-    /// Collects the frames of other lanes that the next frame depends on.
+    /// Returns the frames of other lanes that the next frame depends on.
     #[inline(never)]
-    fn collect(&self, log: &Log, tail: &Tail, touched: &Touched<'_>, names: &mut Names) {
+    fn names_after(&self, log: &Log, tail: &Tail, touched: &Touched<'_>) -> Names {
+        let mut names = Names::none();
         let floor = log.floor();
         let mut add = |name: FrameName| {
             if name.lane() != self.number {
-                tail.name(names, name);
+                tail.name(&mut names, name);
             }
         };
         add(floor);
@@ -161,6 +166,7 @@ impl Lane {
         if is_after_all {
             log.lanes().for_each(|lane| add(lane.last()));
         }
+        names
     }
 
     /// Makes a segment the last one.
