@@ -278,8 +278,9 @@ fn recover(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opene
     let catalogue = Catalogue::restore(&catalogue, &pager)?;
     let mut recovery = Recovery::new(&pager, &data, Access::Write, catalogue, superblock);
     recovery.synced = recovery.synced.max(stock.synced(0));
-    let replayed =
-        wal::replay(&*disk, &stock, start, &mut |records, applied| recovery.apply(records, applied))?;
+    let replayed = wal::replay(&*disk, &stock, start, &mut |records, applied| {
+        recovery.apply(records, applied)
+    })?;
     let room = Arc::new(AtomicU64::new(0));
     if let Some(error) = recovery.skipped {
         // Replayed records can be read. But nothing may be written that does without the log, so

@@ -101,8 +101,7 @@ pub(super) const MOST_SHORT_NAMES: usize = 2;
 
 /// The offset of the record in a short frame: the part that its checksum covers is at whole words,
 /// with a note and names, and without.
-const SHORT_RECORD_AT: usize =
-    4 + HEADER_BYTES + NOTE_BYTES + MOST_SHORT_NAMES * FrameName::BYTES;
+const SHORT_RECORD_AT: usize = 4 + HEADER_BYTES + NOTE_BYTES + MOST_SHORT_NAMES * FrameName::BYTES;
 
 /// The frame of a short record, which is made before the log is locked.
 pub(super) struct Short {

@@ -257,8 +257,7 @@ impl Log {
             let synced = self.disk.sync_directory();
             synced.map_err(|error| Error::io("sync the name of a new log segment", &error))
         });
-        synced
-            .map_err(|error| Error::Poisoned { why: error.to_string(), effect: Effect::None })?;
+        synced.map_err(|error| Error::Poisoned { why: error.to_string(), effect: Effect::None })?;
         Ok(Lane::new(lane, segment, chain, Vec::new()))
     }
 

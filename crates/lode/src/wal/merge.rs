@@ -29,6 +29,8 @@ pub(super) struct Replaying {
     pub segments: Vec<(SegmentNumber, u64)>,
     /// True if a frame names one that is not there: neither it nor those after it are replayed.
     pub is_cut: bool,
+    /// The end of the synced lane, as frames say that are not replayed.
+    pub synced: LogPosition,
     first: SegmentNumber,
 }
 
@@ -48,7 +50,8 @@ impl Replaying {
     pub(super) fn new(lane: usize, start: LanePlace, current: Option<Reader>) -> Self {
         let first = start.place.position.segment;
         let (segments, whole) = (Vec::new(), start.place);
-        Self { lane, end: start, whole, current, segments, is_cut: false, first }
+        let synced = LogPosition::default();
+        Self { lane, end: start, whole, current, segments, is_cut: false, synced, first }
     }
 
     /// Replays the frames whose turn is up to `last`. Returns the turn of the next one; `None` after
@@ -115,6 +118,7 @@ impl Replaying {
     fn skip_rest(&mut self, disk: &dyn Disk, stock: &Stock) -> Result<()> {
         loop {
             while let Some(frame) = next_of(&mut self.current, self.whole)? {
+                self.synced = self.synced.max(frame.synced.unwrap_or_default());
                 self.whole.position.at += frame.size as u64;
                 self.whole.chain = frame.sum;
             }

@@ -48,8 +48,8 @@ use growth::Prepared;
 #[cfg(any(test, feature = "simulation"))]
 pub(crate) use growth::set_own_number;
 pub(crate) use lane::Lane;
-pub(crate) use names::{MOST_LANES, Touched, cover, inherit};
 use names::{Floor, FrameName};
+pub(crate) use names::{MOST_LANES, Touched, cover, inherit};
 pub(crate) use numbers::{Number, Numbers};
 pub(crate) use record::{Keyed, LogRecord, RecordKind, TableId};
 pub(crate) use replay::{Applied, Ending, Replayed, Start, replay};

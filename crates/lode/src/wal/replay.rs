@@ -165,7 +165,7 @@ fn expect_all_that_was_synced(
 ) -> Result<()> {
     let from = start.places.lanes[lane.lane].place.position;
     let end = lane.whole.position;
-    let mut synced = start.synced(stock, lane.lane);
+    let mut synced = start.synced(stock, lane.lane).max(lane.synced);
     let last = &mut lane.current;
     if let Some(last) = last {
         synced = synced.max(last.proven(end.at)?);

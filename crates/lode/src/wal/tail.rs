@@ -3,8 +3,8 @@
 use std::convert::Infallible;
 
 use super::frame::{self, Head, Short};
-use super::names::{FrameName, MOST_LANES, Names};
 use super::front::FRAMES_AT;
+use super::names::{FrameName, MOST_LANES, Names};
 use super::segment::Segment;
 use super::{Body, LogPosition, Place};
 use crate::error::Result;
@@ -102,7 +102,11 @@ impl Tail {
 
     /// Writes a frame piece by piece, so that a long record is not copied again. Its start comes
     /// last.
-    pub(super) fn write_long(&mut self, head: &Head<'_>, body: &(impl Body + ?Sized)) -> Result<u32> {
+    pub(super) fn write_long(
+        &mut self,
+        head: &Head<'_>,
+        body: &(impl Body + ?Sized),
+    ) -> Result<u32> {
         head.begin(&mut self.frame);
         let size = head.size;
         let padding = frame::padding(head.size);

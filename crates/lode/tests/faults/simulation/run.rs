@@ -87,7 +87,8 @@ impl Run {
             .log_bytes(log_bytes)
             .segment_bytes(1 << (13 + random.below(4)))
             .durability(level);
-        let lanes = if level == Durability::Process { [1, 2, 5, 16][random.below(4) as usize] } else { 1 };
+        let lanes =
+            if level == Durability::Process { [1, 2, 5, 16][random.below(4) as usize] } else { 1 };
         let keys = [5, 60, 600][random.below(3) as usize];
         Self {
             random,
