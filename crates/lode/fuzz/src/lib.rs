@@ -248,8 +248,9 @@ pub fn fix_frames(log: &mut [u8], from: usize, mut chain: u32) {
     let Some(salt) = word(log, 28) else { return };
     let mut at = from;
     while let (Some(size), Some(flags)) = (word(log, at + 8), word(log, at + 12)) {
-        let noted = flags >> 8 & 1;
-        let whole = (16 + noted as usize * 16 + size as usize).next_multiple_of(8);
+        let (noted, names) = (flags >> 8 & 1, flags >> 16 & 15);
+        let head = 16 + noted as usize * 16 + names as usize * 8;
+        let whole = (head + size as usize).next_multiple_of(8);
         let Some(frame) = log.get_mut(at..).and_then(|rest| rest.get_mut(..whole)) else { return };
         if flags == 0 {
             return;

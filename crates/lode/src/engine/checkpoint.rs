@@ -150,7 +150,7 @@ impl Engine {
         let catalogue = self.catalogue();
         let (places, moment) = self.barrier(store.log_to_write()?);
         let catalogue = catalogue.store();
-        let begun = Checkpoint::begin(&self.pager, &store.data, places, moment, catalogue);
+        let begun = Checkpoint::begin(&self.pager, &store.data, &places, moment, catalogue);
         // Pages that change from now on have to be written twice.
         store.forget_room();
         begun

@@ -108,7 +108,7 @@ impl Idleness {
             return;
         };
         let Some(look) = Look::take(engine, store, now) else { return };
-        if !self.note(look, store) || self.done == Some(look.state) {
+        if !self.note(&look, store) || self.done == Some(look.state) {
             return;
         }
         let is_over = |since: Option<Instant>| {
@@ -144,13 +144,13 @@ impl Idleness {
     }
 
     /// Notes what was written since the last look; returns false if that was a moment ago.
-    fn note(&mut self, look: Look, store: &Store) -> bool {
+    fn note(&mut self, look: &Look, store: &Store) -> bool {
         let pace = match &self.last {
             Some(last) if look.at.saturating_duration_since(last.at) < LEAST_LOOK => return false,
             Some(last) => look.pace_since(last, store),
             None => Pace::Busy,
         };
-        self.last = Some(look);
+        self.last = Some(*look);
         if pace != Pace::Nothing {
             self.quiet_since = Some(look.at);
         }

@@ -119,7 +119,7 @@ impl PlanLatches<'_> {
     ) -> Touched<'t> {
         // The pages of pieces change with that of their head only.
         let old = self.old.as_ref().and_then(|old| old.page.last_frame());
-        let target = self.target.as_ref().and_then(|target| target.last_frame());
+        let target = self.target.as_ref().and_then(Latched::last_frame);
         Touched { lasts: [index, old, target], is_after_all }
     }
 

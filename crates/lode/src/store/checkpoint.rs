@@ -29,7 +29,7 @@ impl<'c> Checkpoint<'c> {
     pub(crate) fn begin(
         pager: &'c Pager,
         data: &'c DataFile,
-        places: Places,
+        places: &Places,
         moment: ReadEpoch,
         catalogue: Vec<u8>,
     ) -> Result<Self> {
@@ -42,7 +42,7 @@ impl<'c> Checkpoint<'c> {
         }
         debug_assert!(!moment.sees(held.pager.epoch()), "a checkpoint is of a moment that is over");
         data.begin_checkpoint((writer.left().len() + catalogue_pages) as u64, new_pages)?;
-        Ok(Self { writer, held, places, catalogue })
+        Ok(Self { writer, held, places: *places, catalogue })
     }
 
     /// Returns the places at which the log continues after it.
@@ -61,9 +61,13 @@ impl<'c> Checkpoint<'c> {
     }
 
     /// Makes the checkpoint current, and stores up to where the log is known to be synced.
-    pub(crate) fn publish(self, superblock: Superblock, synced: LogPosition) -> Result<Superblock> {
+    pub(crate) fn publish(
+        self,
+        superblock: &Superblock,
+        synced: LogPosition,
+    ) -> Result<Superblock> {
         assert!(
-            start_of(&superblock).first() <= self.places.first(),
+            start_of(superblock).first() <= self.places.first(),
             "recovery begins no earlier than after the last checkpoint"
         );
         assert!(self.writer.left().is_empty(), "a checkpoint is published with all its pages");
@@ -71,7 +75,7 @@ impl<'c> Checkpoint<'c> {
             synced >= self.places.first() || superblock.is_recovering,
             "recovery begins where the log is synced"
         );
-        self.held.data.publish(&self.catalogue, superblock.with_log(&self.places, synced))
+        self.held.data.publish(&self.catalogue, &superblock.with_log(&self.places, synced))
     }
 }
 
@@ -89,8 +93,8 @@ impl Superblock {
         self
     }
 
-    /// Returns the superblock with the places at which recovery starts, and the position up to which
-    /// the first lane of the log is known to be synced.
+    /// Returns the superblock with the places at which recovery starts, and the position up to
+    /// which the first lane of the log is known to be synced.
     pub(super) fn with_log(self, places: &Places, synced: LogPosition) -> Self {
         Self {
             lanes: places.lanes.map(in_superblock),

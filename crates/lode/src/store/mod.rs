@@ -446,7 +446,7 @@ impl Store {
         let next = Superblock { is_clean, is_recovering: false, ..*current };
         // The segments before the start may have recorded this, and they are removed.
         let synced = self.log_to_write()?.synced();
-        *current = checkpoint.publish(next, synced).map_err(|error| match error {
+        *current = checkpoint.publish(&next, synced).map_err(|error| match error {
             Error::Poisoned { .. } => self.poison(&error),
             other => other,
         })?;
@@ -472,7 +472,7 @@ impl Store {
         };
         let (lane, place) = self.log_to_write()?.prepare_lane().map_err(poison)?;
         let next = current.with_lane(lane, place);
-        *current = self.data.publish_log(next).map_err(poison)?;
+        *current = self.data.publish_log(&next).map_err(poison)?;
         locked(&self.since).0[lane] = place.place.position;
         Ok(())
     }

@@ -192,7 +192,7 @@ fn create(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opened
     };
     remove_synced(&*disk, CREATING)?;
     let lock = Box::new((of_data, lock));
-    let store = store(data, Some(log), settings, superblock, since, room, lock);
+    let store = store(data, Some(log), settings, &superblock, &since, room, lock);
     Ok(Opened { store, pager, catalogue: Catalogue::default() })
 }
 
@@ -218,8 +218,8 @@ fn create_files(disk: &Arc<dyn Disk>, settings: &Settings) -> Result<Made> {
     let log = begin_log(disk, superblock.database, settings, after, &room)?;
     let (places, moment) = log.barrier(|| pager.checkpoint_moment());
     let catalogue = Catalogue::default().store();
-    let checkpoint = Checkpoint::begin(&pager, &data, places, moment, catalogue)?;
-    let superblock = checkpoint.publish(superblock, places.first())?;
+    let checkpoint = Checkpoint::begin(&pager, &data, &places, moment, catalogue)?;
+    let superblock = checkpoint.publish(&superblock, places.first())?;
     let since = places.positions();
     Ok(Made { data, log, room, pager, superblock, since, of_data })
 }
@@ -240,8 +240,8 @@ fn store(
     data: Arc<DataFile>,
     log: Option<Log>,
     settings: &Settings,
-    superblock: Superblock,
-    since: Positions,
+    superblock: &Superblock,
+    since: &Positions,
     room: Arc<AtomicU64>,
     lock: Lock,
 ) -> Store {
@@ -250,8 +250,8 @@ fn store(
         log,
         replayed_bytes: 0,
         level: settings.durability,
-        current: Mutex::new(superblock),
-        since: Mutex::new(since),
+        current: Mutex::new(*superblock),
+        since: Mutex::new(*since),
         room,
         forgotten: AtomicU64::new(0),
         making_room: Mutex::default(),
@@ -276,9 +276,9 @@ fn recover(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opene
     let data = Arc::new(data);
     let pager = Pager::new(settings.memory(), Some(Arc::clone(&data)))?;
     let catalogue = Catalogue::restore(&catalogue, &pager)?;
-    let mut recovery = Recovery::new(&pager, &data, Access::Write, catalogue, superblock);
+    let mut recovery = Recovery::new(&pager, &data, Access::Write, catalogue, &superblock);
     recovery.synced = recovery.synced.max(stock.synced(0));
-    let replayed = wal::replay(&*disk, &stock, start, &mut |records, applied| {
+    let replayed = wal::replay(&*disk, &stock, &start, &mut |records, applied| {
         recovery.apply(records, applied)
     })?;
     let room = Arc::new(AtomicU64::new(0));
@@ -286,7 +286,7 @@ fn recover(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opene
         // Replayed records can be read. But nothing may be written that does without the log, so
         // all files stay as they are.
         let Recovery { catalogue, superblock, .. } = recovery;
-        let store = store(data, None, settings, superblock, since, room, lock);
+        let store = store(data, None, settings, &superblock, &since, room, lock);
         store.poison(&error);
         return Ok(Opened { store, pager, catalogue });
     }
@@ -319,6 +319,6 @@ fn recover(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opene
     log.push(new.end().segment);
     stock.remove_others(&*disk, &log)?;
     let Recovery { catalogue, superblock, .. } = recovery;
-    let store = store(data, Some(new), settings, superblock, since, room, lock);
+    let store = store(data, Some(new), settings, &superblock, &since, room, lock);
     Ok(Opened { store, pager, catalogue })
 }

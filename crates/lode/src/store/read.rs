@@ -51,9 +51,9 @@ pub(crate) fn open_to_read(
     let stock = Stock::take(disk, superblock.database, &since)?;
     let pager = Pager::new(settings.memory(), Some(Arc::clone(&data)))?;
     let catalogue = Catalogue::restore(&catalogue, &pager)?;
-    let mut recovery = Recovery::new(&pager, &data, Access::Read, catalogue, superblock);
+    let mut recovery = Recovery::new(&pager, &data, Access::Read, catalogue, &superblock);
     let apply = &mut |records: &[wal::LogRecord<'_>], applied| recovery.apply(records, applied);
-    let replayed = wal::replay(disk, &stock, start, apply)?;
+    let replayed = wal::replay(disk, &stock, &start, apply)?;
     let ends: u64 = replayed.segments.iter().map(|(_, end)| *end).sum();
     let starts: u64 = since.0.iter().map(|start| start.at).sum();
     let catalogue = recovery.catalogue;

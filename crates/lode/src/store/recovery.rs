@@ -64,11 +64,12 @@ impl<'r> Recovery<'r> {
         data: &'r DataFile,
         access: Access,
         catalogue: Catalogue,
-        superblock: Superblock,
+        superblock: &Superblock,
     ) -> Self {
         let tables = catalogue.tables();
         let by_id = tables.map(|core| (core.id(), Arc::clone(core))).collect();
-        let Start { places: done, synced, .. } = log_of(&superblock);
+        let Start { places: done, synced, .. } = log_of(superblock);
+        let superblock = *superblock;
         Self { pager, data, access, catalogue, by_id, superblock, done, synced, skipped: None }
     }
 
@@ -199,10 +200,10 @@ impl<'r> Recovery<'r> {
         let moment = self.pager.checkpoint_moment();
         let catalogue = self.catalogue.store();
         let mut checkpoint =
-            Checkpoint::begin(self.pager, self.data, self.done, moment, catalogue)?;
+            Checkpoint::begin(self.pager, self.data, &self.done, moment, catalogue)?;
         while checkpoint.step()? {}
         let next = Superblock { is_clean: false, is_recovering, backup_of: 0, ..self.superblock };
-        self.superblock = checkpoint.publish(next, self.synced)?;
+        self.superblock = checkpoint.publish(&next, self.synced)?;
         Ok(())
     }
 
@@ -210,7 +211,7 @@ impl<'r> Recovery<'r> {
     pub(super) fn begin_log(&mut self) -> Result<()> {
         assert!(self.skipped.is_none(), "records of a damaged table stay in the log");
         let next = Superblock { is_clean: false, backup_of: 0, ..self.superblock };
-        self.superblock = self.data.publish_log(next.with_log(&self.done, self.synced))?;
+        self.superblock = self.data.publish_log(&next.with_log(&self.done, self.synced))?;
         Ok(())
     }
 }

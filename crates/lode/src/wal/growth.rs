@@ -102,7 +102,8 @@ impl Log {
     }
 
     /// Makes the next segments of lanes whose last one is half full, if no files are kept for them:
-    /// a writer that made one would wait, a millisecond for two mebibytes where files are in memory.
+    /// a writer that made one would wait, a millisecond for two mebibytes where files are in
+    /// memory.
     ///
     /// # Errors
     /// `Io`, `DiskFull`. The thread that needs the segment tries again.

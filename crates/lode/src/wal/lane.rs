@@ -35,8 +35,8 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
-    /// Creates the lane that goes on in a segment, whose header has a checksum of `chain`, and which
-    /// is synced.
+    /// Creates the lane that goes on in a segment, whose header has a checksum of `chain`, and
+    /// which is synced.
     pub(super) fn new(number: usize, segment: Segment, chain: u32, old: Vec<Old>) -> Self {
         let start = LogPosition { segment: segment.number, at: FRAMES_AT };
         debug_assert!(old.is_sorted_by(|a, b| a.number < b.number), "segments follow each other");

@@ -2,7 +2,7 @@
 
 use super::frame::Frame;
 use super::front::FRAMES_AT;
-use super::names::{MOST_LANES, next_order};
+use super::names::{FrameName, MOST_LANES, next_order};
 use super::reader::Reader;
 use super::segment::SegmentNumber;
 use super::stock::Stock;
@@ -54,8 +54,8 @@ impl Replaying {
         Self { lane, end: start, whole, current, segments, is_cut: false, synced, first }
     }
 
-    /// Replays the frames whose turn is up to `last`. Returns the turn of the next one; `None` after
-    /// the last one.
+    /// Replays the frames whose turn is up to `last`. Returns the turn of the next one; `None`
+    /// after the last one.
     pub(super) fn run(
         &mut self,
         disk: &dyn Disk,
@@ -93,7 +93,7 @@ impl Replaying {
         debug_assert_eq!(self.whole, self.end.place, "nothing was left out so far");
         let Some(frame) = next_of(&mut self.current, self.whole)? else { return Ok(Look::None) };
         let mut names = frame.names();
-        let order = names.by_ref().map(|name| name.order()).fold(self.end.order, u64::max) + 1;
+        let order = names.by_ref().map(FrameName::order).fold(self.end.order, u64::max) + 1;
         let turn = [order, self.lane as u64];
         if turn > last {
             return Ok(Look::Later(turn));

@@ -1,16 +1,16 @@
 //! The order of frames in several lanes.
 //!
 //! Each frame has a number, its *order*: one more than that of the frame before it in its lane, and
-//! than those of all frames that it *names*. So the frames of all lanes, by their numbers, are in an
-//! order in which each comes after those that it depends on. (Lamport, Time, Clocks, and the
-//! Ordering of Events in a Distributed System, CACM 21(7), 1978; for pages and logs: Haubenschild et
-//! al., Rethinking Logging, Checkpoints, and Recovery for High-Performance Storage Engines, SIGMOD
-//! 2020.)
+//! than those of all frames that it *names*. So the frames of all lanes, by their numbers, are in
+//! an order in which each comes after those that it depends on. (Lamport, Time, Clocks, and the
+//! Ordering of Events in a Distributed System, CACM 21(7), 1978; for pages and logs: Haubenschild
+//! et al., Rethinking Logging, Checkpoints, and Recovery for High-Performance Storage Engines,
+//! SIGMOD 2020.)
 //!
-//! A page has the name of the frame that changed it last: the next frame that changes the page names
-//! that one. Where records move between pages without a frame, the name moves with them. A page with
-//! records of two pages may depend on frames of several lanes: then it is marked, and the next frame
-//! that changes it names the last frames of all lanes.
+//! A page has the name of the frame that changed it last: the next frame that changes the page
+//! names that one. Where records move between pages without a frame, the name moves with them. A
+//! page with records of two pages may depend on frames of several lanes: then it is marked, and the
+//! next frame that changes it names the last frames of all lanes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

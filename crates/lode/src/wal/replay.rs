@@ -74,7 +74,7 @@ impl Start {
 pub(crate) fn replay(
     disk: &dyn Disk,
     stock: &Stock,
-    start: Start,
+    start: &Start,
     apply: &mut dyn FnMut(&[LogRecord<'_>], Applied) -> Result<()>,
 ) -> Result<Replayed> {
     let first = start.places.first().segment;
@@ -112,7 +112,7 @@ pub(crate) fn replay(
 fn begin(
     disk: &dyn Disk,
     stock: &Stock,
-    start: Start,
+    start: &Start,
     lane: usize,
     from: LanePlace,
 ) -> Result<Option<Replaying>> {
@@ -160,7 +160,7 @@ fn run(
 fn expect_all_that_was_synced(
     disk: &dyn Disk,
     stock: &Stock,
-    start: Start,
+    start: &Start,
     lane: &mut Replaying,
 ) -> Result<()> {
     let from = start.places.lanes[lane.lane].place.position;

@@ -2,8 +2,8 @@
 //!
 //! A sync of several lanes notes the end of each one first, and then syncs their files. A frame
 //! before such an end names frames that were written before that; so they are in the files by then.
-//! Only when all are synced do marks and proofs say so: what a lane is proved to have had depends on
-//! nothing that was not durable.
+//! Only when all are synced do marks and proofs say so: what a lane is proved to have had depends
+//! on nothing that was not durable.
 
 use super::names::MOST_LANES;
 use super::unsynced::ToSync;

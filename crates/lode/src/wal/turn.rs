@@ -1,5 +1,5 @@
-//! The turn of segments, for all lanes: the files that are kept for new ones, the number of the next
-//! one, and the random number for it.
+//! The turn of segments, for all lanes: the files that are kept for new ones, the number of the
+//! next one, and the random number for it.
 
 use std::cmp::Reverse;
 

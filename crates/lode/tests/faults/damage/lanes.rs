@@ -1,7 +1,7 @@
 //! Logs of several lanes that have lost something in one of them.
 
 use lode::simulation::{self, Fault, FaultKind, Simulated};
-use lode::{Database, Durability, Error, Table};
+use lode::{Database, Durability, Error, Options, Table};
 
 use super::blocks::{expect_all_or_refused, log_files};
 use super::open;
@@ -246,6 +246,47 @@ fn a_foreign_file_in_the_place_of_a_segment_stops_no_writer_and_stays() {
     }
     db.close().expect("space");
     assert_eq!(disk.file_bytes(&name(number + 1)), Some(b"a note".to_vec()));
+}
+
+/// More threads than lanes share them.
+#[test]
+fn a_log_has_sixteen_lanes_at_most() {
+    let mut lanes = Lanes::new(8);
+    simulation::widen_log(lanes.db(), 17).expect("nothing to do");
+    simulation::widen_log(lanes.db(), 16).expect("space");
+    for thread in 0..40 {
+        lanes.put(thread, SHORT, thread as u32 % 25, thread as u32);
+    }
+    assert_eq!(log_files(&lanes.disk).len(), 16);
+    lanes.kill();
+    assert_eq!(lanes.reopen(), lanes.content);
+}
+
+/// A reader replays the lanes in memory, and changes nothing.
+#[test]
+fn a_reader_sees_what_all_lanes_have() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (own, copy) = (directory.path().join("own"), directory.path().join("copy"));
+    let db = options(Durability::Process).create_new(&own).expect("an empty directory");
+    let table = db.create_table(&schema(SHORT), TABLES[SHORT].1).expect("a new table");
+    simulation::widen_log(&db, 3).expect("space");
+    let mut wanted = Content::from([(SHORT, Default::default())]);
+    for key in 0..300 {
+        simulation::choose_lane(key as usize % 3);
+        table.upsert(&record(SHORT, key % 100, key)).expect("room");
+        wanted.get_mut(&SHORT).expect("a table").insert(key % 100, key);
+    }
+    std::fs::create_dir(&copy).expect("space");
+    let files = || std::fs::read_dir(&own).expect("it is there").map(|file| file.expect("a file"));
+    for file in files() {
+        std::fs::copy(file.path(), copy.join(file.file_name())).expect("space");
+    }
+    for _ in 0..2 {
+        let reader = Options::new().open_read_only(&copy).expect("it is whole");
+        assert_eq!(read(&reader).expect("it is whole"), wanted);
+    }
+    let db = options(Durability::Commit).open(&copy).expect("it is whole");
+    assert_eq!(read(&db).expect("it is whole"), wanted);
 }
 
 /// After closing, there are the files of a log with one lane.
