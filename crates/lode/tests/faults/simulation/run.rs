@@ -228,8 +228,8 @@ impl Run {
                 .filter(|(at, value)| last.records.get(at) != Some(value))
                 .collect();
             panic!(
-                "level {:?}, {} lanes: none of {} states has come back: tables {:?} of {:?}, the last \
-                 one without {missing:?}, with {others:?}",
+                "level {:?}, {} lanes: none of {} states has come back: tables {:?} of {:?}, the \
+                 last one without {missing:?}, with {others:?}",
                 self.level,
                 self.lanes,
                 self.states.len(),
