@@ -12,6 +12,9 @@ impl Engine {
         let Some(log) = self.log().filter(|log| log.may_have(count)) else { return Ok(()) };
         while log.lanes_missing(count) {
             let Some((store, mut current)) = self.take_turn()? else { return Ok(()) };
+            if !log.lanes_missing(count) {
+                return Ok(());
+            }
             self.pager.name_frames()?;
             store.prepare_lane(&mut current)?;
             // No thread has latched a page then whose last frame it does not name.

@@ -81,9 +81,10 @@ impl Worker {
         self.spawn("lode ahead", move || {
             while let Some(log) = shared.log().filter(|log| log.wait_until_asked()) {
                 // An error here comes again in the writer that needs it.
-                let _ = shared.widen_log(log.wanted_lanes());
                 let _ = log.make_next();
                 let _ = shared.store().map(|store| store.data.grow_ahead());
+                // Last: it waits for a checkpoint that is under way.
+                let _ = shared.widen_log(log.wanted_lanes());
             }
         })
     }

@@ -472,7 +472,10 @@ impl Store {
         };
         let (lane, place) = self.log_to_write()?.prepare_lane().map_err(poison)?;
         let next = current.with_lane(lane, place);
-        *current = self.data.publish_log(&next).map_err(poison)?;
+        // Twice: a superblock without the lane, which would open without its frames, is gone then.
+        for _ in 0..2 {
+            *current = self.data.publish_log(&next).map_err(poison)?;
+        }
         locked(&self.since).0[lane] = place.place.position;
         Ok(())
     }

@@ -2,12 +2,12 @@
 
 use super::frame::Frame;
 use super::front::FRAMES_AT;
-use super::names::{FrameName, MOST_LANES, next_order};
+use super::names::{FrameName, MOST_LANES, MOST_ORDER, next_order};
 use super::reader::Reader;
 use super::segment::SegmentNumber;
 use super::stock::Stock;
 use super::{Applied, LanePlace, LogPosition, LogRecord, Place};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::io::Disk;
 
 /// The number of the last frame of each lane that was replayed.
@@ -94,6 +94,10 @@ impl Replaying {
         let Some(frame) = next_of(&mut self.current, self.whole)? else { return Ok(Look::None) };
         let mut names = frame.names();
         let order = names.by_ref().map(FrameName::order).fold(self.end.order, u64::max) + 1;
+        if order >= MOST_ORDER {
+            let segment = self.whole.position.segment.to_string();
+            return Err(Error::corrupt(segment, "it has more frames than any log will have"));
+        }
         let turn = [order, self.lane as u64];
         if turn > last {
             return Ok(Look::Later(turn));

@@ -17,6 +17,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The most lanes of a log.
 pub(crate) const MOST_LANES: usize = 16;
 
+/// More than the order of any frame: a superblock has no place for it.
+pub(super) const MOST_ORDER: u64 = (1 << 48) - 1;
+
 const LANE_BITS: u32 = MOST_LANES.trailing_zeros();
 
 /// The mark of the word of a page whose records depend on frames of several lanes.

@@ -66,7 +66,7 @@ impl Log {
             self.lanes().filter(is_unsynced).map(|lane| (lane, end_of(lane))).collect();
         if !all.is_empty() {
             let has_proof = |lane: &&Lane| !is_unsynced(lane) && lock(&lane.unsynced).has_proof();
-            let proved = self.lanes().filter(has_proof).filter(|lane| lane.number > 0);
+            let proved = self.lanes().filter(has_proof);
             all.extend(proved.map(|lane| (lane, lane.synced.get())));
         }
         all

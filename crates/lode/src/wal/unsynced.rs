@@ -143,11 +143,15 @@ impl Unsynced {
         });
         let is_before = |file: &mut SegmentFile| file.number < end.segment;
         let before = self.unproven.extract_if(.., is_before).collect();
+        // A lane that is synced again for the sake of its proof has no frame that needs another.
+        let is_new = end > self.synced;
         let block = Block::before(end);
-        let is_needed = end.at > FRAMES_AT && self.proven != Some(block);
+        let is_needed = is_new && end.at > FRAMES_AT && self.proven != Some(block);
         let own = files.iter().find(|file| is_needed && file.number == end.segment).cloned();
-        let is_second = self.synced > self.from && Block::before(self.synced) == block;
-        self.proven = is_second.then_some(block);
+        if is_new {
+            let is_second = self.synced > self.from && Block::before(self.synced) == block;
+            self.proven = is_second.then_some(block);
+        }
         self.has_proof = own.is_some();
         self.synced = end;
         let names_changed = std::mem::take(&mut self.names_changed);

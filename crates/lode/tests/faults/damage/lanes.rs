@@ -93,6 +93,16 @@ fn segment_of(disk: &Simulated, lane: u8) -> String {
     log_files(disk).into_iter().rfind(is_of_lane).expect("the lane has a segment")
 }
 
+/// Has the last segment of a lane lose the block that has its last frame.
+fn lose_last_frames(disk: &Simulated, lane: u8) {
+    let name = segment_of(disk, lane);
+    let mut bytes = disk.file_bytes(&name).expect("it is there");
+    let last = bytes.iter().rposition(|byte| *byte != 0).expect("it has frames");
+    assert!(last > FRAMES_AT, "the lane has frames");
+    bytes[last / 4096 * 4096..].fill(0);
+    disk.put_file(&name, bytes);
+}
+
 /// Has the last segment of a lane lose its first block of frames.
 fn lose_frames(disk: &Simulated, lane: u8) {
     let name = segment_of(disk, lane);
@@ -169,6 +179,57 @@ fn the_last_frames_of_an_idle_lane_are_there_or_opening_is_refused() {
         lose_frames(&copy, 1);
         assert!(matches!(open(&copy, 1), Err(Error::Corrupt { .. })), "seed {seed}");
         assert_eq!(lanes.reopen(), lanes.content, "seed {seed}");
+    }
+}
+
+/// The first lane too, whose blocks have no proof of its creation.
+#[test]
+fn the_last_frames_of_any_idle_lane_are_there_or_opening_is_refused() {
+    for (lane, seed) in [0, 1].into_iter().flat_map(|lane| (0..20).map(move |seed| (lane, seed))) {
+        let mut lanes = Lanes::new(seed);
+        for key in 0..200 {
+            lanes.put(lane, SHORT, key, 20);
+        }
+        lanes.flush();
+        for key in 0..3 {
+            lanes.put(1 - lane, 1, key, 30);
+            lanes.flush();
+        }
+        lanes.cut_power(seed);
+        let copy = lanes.disk.fork();
+        lose_last_frames(&copy, lane as u8);
+        let opened = open(&copy, 1).map(drop);
+        assert!(
+            matches!(opened, Err(Error::Corrupt { .. })),
+            "lane {lane}, seed {seed}: {opened:?}"
+        );
+        assert_eq!(lanes.reopen(), lanes.content, "lane {lane}, seed {seed}");
+    }
+}
+
+/// A lane is synced again for its proof between the two syncs that end in a block. One of the
+/// numbers of frames has the first of these reach into the block with zeros only.
+#[test]
+fn a_sync_for_a_proof_alone_is_not_the_second_one_of_a_block() {
+    for frames in 90..230 {
+        let mut lanes = Lanes::new(frames.into());
+        for key in 0..frames {
+            lanes.put(1, SHORT, key, 0);
+        }
+        lanes.flush();
+        lanes.put(0, 1, 1, 1);
+        lanes.flush();
+        lanes.put(1, SHORT, 5_000, 0);
+        for key in 2..4 {
+            lanes.flush();
+            lanes.put(0, 1, key, 1);
+        }
+        lanes.kill();
+        let copy = lanes.disk.fork();
+        lose_last_frames(&copy, 1);
+        let opened = open(&copy, 1).map(drop);
+        assert!(matches!(opened, Err(Error::Corrupt { .. })), "{frames} frames: {opened:?}");
+        assert_eq!(lanes.reopen(), lanes.content, "{frames} frames");
     }
 }
 
