@@ -1,7 +1,7 @@
 //! Logs of several lanes that have lost something in one of them.
 
 use lode::simulation::{self, Fault, FaultKind, Simulated};
-use lode::{Database, Durability, Error, Options, Table};
+use lode::{Database, Durability, Error, KeyKind, Options, Schema, Table, Type};
 
 use super::blocks::{expect_all_or_refused, log_files};
 use super::open;
@@ -207,29 +207,34 @@ fn the_last_frames_of_any_idle_lane_are_there_or_opening_is_refused() {
     }
 }
 
-/// A lane is synced again for its proof between the two syncs that end in a block. One of the
-/// numbers of frames has the first of these reach into the block with zeros only.
+/// A lane is synced again for its proof between the two syncs that end in a block. With 128 frames
+/// of 32 bytes, and a name in the first, the first of these syncs ends after eight zeros in a block.
 #[test]
 fn a_sync_for_a_proof_alone_is_not_the_second_one_of_a_block() {
-    for frames in 90..230 {
+    let plain = Schema::build("plain").key("key", Type::U32).column("value", Type::U32);
+    let plain = plain.finish().expect("a schema");
+    let record = |key: u32| [key.to_le_bytes(), [0; 4]].concat();
+    for frames in 120..136 {
         let mut lanes = Lanes::new(frames.into());
-        for key in 0..frames {
-            lanes.put(1, SHORT, key, 0);
-        }
+        let table = lanes.db().create_table(&plain, KeyKind::Hash).expect("a new table");
+        let insert = |key: u32| {
+            simulation::choose_lane(1);
+            table.insert(&record(key)).expect("room");
+        };
+        (0..frames).for_each(insert);
         lanes.flush();
         lanes.put(0, 1, 1, 1);
         lanes.flush();
-        lanes.put(1, SHORT, 5_000, 0);
+        insert(frames);
         for key in 2..4 {
             lanes.flush();
             lanes.put(0, 1, key, 1);
         }
+        drop(table);
         lanes.kill();
-        let copy = lanes.disk.fork();
-        lose_last_frames(&copy, 1);
-        let opened = open(&copy, 1).map(drop);
+        lose_last_frames(&lanes.disk, 1);
+        let opened = open(&lanes.disk, 1).map(drop);
         assert!(matches!(opened, Err(Error::Corrupt { .. })), "{frames} frames: {opened:?}");
-        assert_eq!(lanes.reopen(), lanes.content, "{frames} frames");
     }
 }
 
