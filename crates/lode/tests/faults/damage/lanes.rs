@@ -136,6 +136,29 @@ fn frames_of_all_lanes_come_back_in_their_order() {
     }
 }
 
+/// A lane with few frames changes a record that others have written, when its page has split or was
+/// joined with another.
+#[test]
+fn a_record_has_its_last_change_wherever_it_has_moved() {
+    for at in [1, SHORT] {
+        for (step, key) in (0..3000).step_by(97).enumerate() {
+            let mut lanes = Lanes::new(9);
+            let most = if at == 1 { 200 } else { 3000 };
+            let key = key % most;
+            (0..most).for_each(|key| lanes.put(1, at, key, key));
+            if step % 2 == 1 {
+                // Pages of a few records each: the second lane has changed some of them last.
+                (0..most).filter(|other| other % 16 != key % 16).for_each(|other| {
+                    lanes.delete(if other % 3 == 0 { 1 } else { 0 }, at, other);
+                });
+            }
+            lanes.put(2, at, key, 9000);
+            lanes.kill();
+            assert_eq!(lanes.reopen(), lanes.content, "key {key} of {}", TABLES[at].0);
+        }
+    }
+}
+
 /// Without a sync, a lane may lose what another names. That and what comes after is gone for good.
 #[test]
 fn a_frame_that_names_one_which_is_lost_is_left_out_and_never_comes_back() {

@@ -24,6 +24,8 @@ pub struct Run {
     pub(super) states: Vec<State>,
     /// The most lanes of the log.
     pub(super) lanes: u64,
+    /// About so many operations follow each other in a lane.
+    operations_in_a_lane: u64,
     /// The number of times that contents were promised.
     pub(super) promises: u64,
     pub(super) keys: u64,
@@ -89,6 +91,7 @@ impl Run {
             .durability(level);
         let lanes =
             if level == Durability::Process { [1, 2, 5, 16][random.below(4) as usize] } else { 1 };
+        let operations_in_a_lane = [1, 10, 60][random.below(3) as usize];
         let keys = [5, 60, 600][random.below(3) as usize];
         Self {
             random,
@@ -99,6 +102,7 @@ impl Run {
             model: Model::default(),
             states: vec![State::of(&Model::default(), true)],
             lanes,
+            operations_in_a_lane,
             promises: 0,
             keys,
             next_value: 0,
@@ -277,10 +281,13 @@ impl Run {
         }
     }
 
-    /// Has the next operation append to some lane of the log, and seldom has that have more.
+    /// Has the next operations append to some lane of the log, and seldom has that have more. With
+    /// few changes of lanes, they get far apart: frames of one have much lower numbers.
     pub(super) fn choose_lane(&mut self) {
         if self.lanes > 1 {
-            simulation::choose_lane(self.random.below(self.lanes) as usize);
+            if self.random.one_in(self.operations_in_a_lane) {
+                simulation::choose_lane(self.random.below(self.lanes) as usize);
+            }
             if self.random.one_in(8) {
                 let lanes = 1 + self.random.below(self.lanes) as usize;
                 // If the disk fails, the next operation says so.

@@ -288,7 +288,9 @@ impl Run {
         if self.db().statistics().changed_bytes > MOST_CHANGED_BYTES {
             return End::Well;
         }
-        simulation::choose_lane(self.random.below(self.lanes) as usize);
+        if self.random.one_in(8) {
+            simulation::choose_lane(self.random.below(self.lanes) as usize);
+        }
         let (key, value) = (self.key(), self.value());
         let mut wanted = self.model.clone();
         match self.random.below(3) {
