@@ -81,6 +81,17 @@ pub fn look_after(db: &Database) -> Result<()> {
     db.engine().checkpoint_ahead()
 }
 
+/// Has the log have as many lanes as that, as it does when threads wait for each other. At other
+/// levels than `Process`, it has one.
+pub fn widen_log(db: &Database, lanes: usize) -> Result<()> {
+    db.engine().widen_log(lanes)
+}
+
+/// Has this thread append to a lane from now on, in all databases whose logs have more than one.
+pub fn choose_lane(lane: usize) {
+    crate::wal::set_own_number(lane);
+}
+
 /// Writes a checkpoint, as the threads of the database do: it gives no space back.
 pub fn checkpoint(db: &Database) -> Result<()> {
     db.engine().checkpoint()

@@ -180,7 +180,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
 }
 
 /// Where the last part of the format of superblocks is: the checksum of the bytes before it.
-const SUPERBLOCK_BYTES: usize = 112;
+const SUPERBLOCK_BYTES: usize = 480;
 
 /// Gives the superblocks of a data file the checksums that they should have.
 pub fn fix_superblocks(data: &mut [u8]) {
@@ -248,8 +248,9 @@ pub fn fix_frames(log: &mut [u8], from: usize, mut chain: u32) {
     let Some(salt) = word(log, 28) else { return };
     let mut at = from;
     while let (Some(size), Some(flags)) = (word(log, at + 8), word(log, at + 12)) {
-        let noted = flags >> 8 & 1;
-        let whole = (16 + noted as usize * 16 + size as usize).next_multiple_of(8);
+        let (noted, names) = (flags >> 8 & 1, flags >> 16 & 15);
+        let head = 16 + noted as usize * 16 + names as usize * 8;
+        let whole = (head + size as usize).next_multiple_of(8);
         let Some(frame) = log.get_mut(at..).and_then(|rest| rest.get_mut(..whole)) else { return };
         if flags == 0 {
             return;

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::io::os::Directory;
 use crate::io::{Access, Disk};
 use crate::store::{Durability, Expected, Settings};
-use crate::wal::{FrameWriting, LEAST_SEGMENT_BYTES, LogSettings};
+use crate::wal::{FrameWriting, LEAST_SEGMENT_BYTES, LogSettings, MOST_LANES};
 
 /// Options for opening a database.
 ///
@@ -280,6 +280,9 @@ impl Options {
             log: LogSettings {
                 first_bytes: most_bytes.min(FIRST_SEGMENT_BYTES),
                 most_bytes,
+                // Where a crash of the machine leaves a moment of the past, and threads wait for
+                // syncs, there is one.
+                most_lanes: if self.durability == Durability::Process { MOST_LANES } else { 1 },
                 writing: match self.durability {
                     Durability::Commit => FrameWriting::Called,
                     _ if !self.maps_log => FrameWriting::Called,

@@ -21,7 +21,7 @@ use number::SlotNumber;
 use slots::Slots;
 use space::Growth;
 pub(crate) use space::Left;
-pub(crate) use superblock::Superblock;
+pub(crate) use superblock::{LanePlace, Superblock};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::error::{Effect, Error, Result};
@@ -278,11 +278,8 @@ impl DataFile {
     /// `Poisoned` if a sync fails: which state is current is unknown then. After any other error
     /// the state of before is current, or all of this one; both are whole, and the next checkpoint
     /// spares both.
-    pub(crate) fn publish(
-        &self,
-        catalogue: &[u8],
-        mut superblock: Superblock,
-    ) -> Result<Superblock> {
+    pub(crate) fn publish(&self, catalogue: &[u8], superblock: &Superblock) -> Result<Superblock> {
+        let mut superblock = *superblock;
         let mut state = self.state();
         let State { map, slots, catalogue_pages, .. } = &mut *state;
         let size = catalogue.len() + slots.bitmap_bytes();
@@ -339,8 +336,8 @@ impl DataFile {
     ///
     /// # Errors
     /// Those of [`publish`](Self::publish).
-    pub(crate) fn publish_log(&self, superblock: Superblock) -> Result<Superblock> {
-        let next = Superblock { generation: superblock.generation + 1, ..superblock };
+    pub(crate) fn publish_log(&self, superblock: &Superblock) -> Result<Superblock> {
+        let next = Superblock { generation: superblock.generation + 1, ..*superblock };
         next.write(&*self.file)?;
         self.sync()?;
         Ok(next)
@@ -421,7 +418,7 @@ mod tests {
         let data = DataFile::create(file).expect("space");
         let before = disk.operations();
         let catalogue = vec![0; PageNumber::FIRST_OF_TABLES.index() * SLOT_BYTES];
-        let refused = data.publish(&catalogue, Superblock::default());
+        let refused = data.publish(&catalogue, &Superblock::default());
         assert!(matches!(refused, Err(Error::CatalogueFull { .. })), "{refused:?}");
         assert_eq!(disk.operations(), before);
     }
@@ -434,7 +431,7 @@ mod tests {
         let bytes = vec![1; 2 * SLOT_BYTES];
         data.reserve(2, 0).expect("space");
         data.write(&PAGES, &bytes).expect("slots");
-        data.publish(&[], Superblock::default()).expect("slots");
+        data.publish(&[], &Superblock::default()).expect("slots");
         let file = disk.open("data").expect("it is there");
         let (data, superblock, _) = DataFile::open(file).expect("whole");
         data.make_sure(&superblock).expect("it can be written");

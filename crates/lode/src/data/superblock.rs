@@ -16,10 +16,50 @@ pub(super) const FORMAT: u32 = 1;
 pub(super) const COPIES_AT: [u32; 2] = [0, 8];
 
 /// Bytes of a superblock; its checksum comes after them.
-const BYTES: usize = 112;
+const BYTES: usize = 480;
+
+/// The most lanes of the log.
+const LANES: usize = 16;
 
 const _: () = assert!(BYTES + 8 <= 512, "a disk writes a superblock whole");
 const _: () = assert!(COPIES_AT[0] + 2 <= COPIES_AT[1], "generations do not share a slot");
+
+/// A place in a lane of the log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LanePlace {
+    pub segment: u64,
+    pub at: u64,
+    /// The checksum and the order of the frame before.
+    pub chain: u32,
+    pub order: u64,
+}
+
+impl LanePlace {
+    /// Bytes that a number has in the places of all lanes but the first.
+    const NUMBER_BYTES: usize = 6;
+
+    fn write(&self, writer: &mut Writer) {
+        for number in [self.segment, self.at, self.order] {
+            let all = number.to_le_bytes();
+            let (bytes, rest) = all.split_at(Self::NUMBER_BYTES);
+            debug_assert_eq!(rest, [0; 2], "no lane has the number {number}");
+            writer.bytes(bytes);
+        }
+        writer.u32(self.chain).bytes(&[0; 2]);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self> {
+        let mut number = || {
+            let mut bytes = [0; 8];
+            bytes[..Self::NUMBER_BYTES].copy_from_slice(reader.bytes(Self::NUMBER_BYTES)?);
+            Ok(u64::from_le_bytes(bytes))
+        };
+        let (segment, at, order) = (number()?, number()?, number()?);
+        let chain = reader.u32()?;
+        reader.bytes(2)?;
+        Ok(Self { segment, at, chain, order })
+    }
+}
 
 /// A superblock: the current state of the database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,12 +76,10 @@ pub(crate) struct Superblock {
     pub catalogue_bytes: u64,
     /// Slots of the file.
     pub slots: u32,
-    /// The position from which recovery reads the log: a segment, a slot in it, the checksum of the
-    /// frame before.
-    pub log_segment: u64,
-    pub log_at: u64,
-    pub log_chain: u32,
-    /// The known end of the synced log: a segment, and a position in it.
+    /// The places from which recovery reads the lanes of the log; all zeros for one that there is
+    /// not.
+    pub lanes: [LanePlace; LANES],
+    /// The known end of the first lane as far as it is synced: a segment, and a position in it.
     pub synced_segment: u64,
     pub synced_at: u64,
     /// True if nothing was written after this checkpoint, when the database was closed.
@@ -66,13 +104,16 @@ impl Superblock {
         writer.u64(self.generation).u64(self.database);
         writer.u64(self.map.slot.0.into()).u64(self.map.checksum);
         writer.u64(self.catalogue_bytes).u32(self.catalogue_pages).u32(self.slots);
-        writer.u64(self.log_segment).u64(self.log_at);
+        let [first, others @ ..] = &self.lanes;
+        writer.u64(first.segment).u64(first.at);
         let flag = |is_set: bool, flag: u32| if is_set { flag } else { 0 };
         let flags = flag(self.is_clean, CLEAN)
             | flag(self.is_recovering, RECOVERING)
             | flag(self.is_unfinished_backup, UNFINISHED_BACKUP);
-        writer.u32(self.log_chain).u32(flags);
+        writer.u32(first.chain).u32(flags);
         writer.u64(self.synced_segment).u64(self.synced_at).u64(self.backup_of);
+        writer.u64(first.order);
+        others.iter().for_each(|lane| lane.write(&mut writer));
         debug_assert_eq!(writer.0.len(), BYTES);
         let sum = checksum(&writer.0, 0);
         writer.u64(sum);
@@ -105,11 +146,10 @@ impl Superblock {
             catalogue_bytes: reader.u64()?,
             catalogue_pages: reader.u32()?,
             slots: reader.u32()?,
-            log_segment: reader.u64()?,
-            log_at: reader.u64()?,
-            log_chain: reader.u32()?,
             ..Self::default()
         };
+        let first = &mut superblock.lanes[0];
+        (first.segment, first.at, first.chain) = (reader.u64()?, reader.u64()?, reader.u32()?);
         let flags = reader.u32()?;
         superblock.is_clean = flags & CLEAN != 0;
         superblock.is_recovering = flags & RECOVERING != 0;
@@ -117,6 +157,10 @@ impl Superblock {
         superblock.synced_segment = reader.u64()?;
         superblock.synced_at = reader.u64()?;
         superblock.backup_of = reader.u64()?;
+        superblock.lanes[0].order = reader.u64()?;
+        for lane in &mut superblock.lanes[1..] {
+            *lane = LanePlace::read(&mut reader)?;
+        }
         if superblock.is_plausible() {
             Ok(superblock)
         } else {
@@ -129,9 +173,9 @@ impl Superblock {
     fn is_plausible(&self) -> bool {
         /// More than any log will have, in segments or bytes of one, and more than checkpoints.
         const MOST: u64 = 1 << 48;
-        let log = [self.log_segment, self.log_at, self.synced_segment, self.synced_at];
-        let numbers = log.iter().chain([&self.generation, &self.catalogue_bytes]);
-        let mut numbers = numbers.copied();
+        let lanes = self.lanes.iter().flat_map(|lane| [lane.segment, lane.at, lane.order]);
+        let others = [self.synced_segment, self.synced_at, self.generation, self.catalogue_bytes];
+        let mut numbers = lanes.chain(others);
         numbers.all(|number| number < MOST)
             && self.catalogue_pages <= self.slots.min(PageNumber::FIRST_OF_TABLES.get())
     }

@@ -7,7 +7,7 @@ use crate::data::Superblock;
 use crate::error::{Error, Result};
 use crate::pager::ReadEpoch;
 use crate::store::{Checkpoint, Need, Store};
-use crate::wal::{Log, Place};
+use crate::wal::{Log, Places};
 
 impl Engine {
     /// Writes a checkpoint before a writer has to wait for one, and gives space back that none of
@@ -148,15 +148,15 @@ impl Engine {
     pub(crate) fn begin_checkpoint<'e>(&'e self, store: &'e Store) -> Result<Checkpoint<'e>> {
         debug_assert!(!store.is_read_only(), "a database that is read is not written");
         let catalogue = self.catalogue();
-        let (place, moment) = self.barrier(store.log_to_write()?);
+        let (places, moment) = self.barrier(store.log_to_write()?);
         let catalogue = catalogue.store();
-        let begun = Checkpoint::begin(&self.pager, &store.data, place, moment, catalogue);
+        let begun = Checkpoint::begin(&self.pager, &store.data, &places, moment, catalogue);
         // Pages that change from now on have to be written twice.
         store.forget_room();
         begun
     }
 
-    fn barrier(&self, log: &Log) -> (Place, ReadEpoch) {
+    fn barrier(&self, log: &Log) -> (Places, ReadEpoch) {
         // A commit is before it or after it.
         let _inside = self.gate.enter();
         log.barrier(|| self.pager.checkpoint_moment())

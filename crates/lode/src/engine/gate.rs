@@ -10,8 +10,10 @@ use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::wal::{Number, Numbers};
+
 /// Slots of one thread each; one more is shared by the threads that get none.
-const OWN_SLOTS: usize = 64;
+const OWN_SLOTS: usize = Numbers::COUNT;
 
 /// The shared slot.
 const SHARED: usize = OWN_SLOTS;
@@ -33,31 +35,11 @@ pub(crate) struct Gate {
     turn: Mutex<()>,
 }
 
-/// The number of the slot that a thread has for itself in all gates, if one was left. When the
-/// thread ends, another can have it.
-struct Own(usize);
-
-/// A bit for each number that is taken.
-static TAKEN: AtomicU64 = AtomicU64::new(0);
-
-impl Own {
-    fn take() -> Self {
-        let take = |taken: u64| Some(taken | (!taken & taken.wrapping_add(1)));
-        let before = TAKEN.fetch_update(Ordering::Acquire, Ordering::Relaxed, take);
-        Self(before.map_or(0, u64::trailing_ones) as usize)
-    }
-}
-
-impl Drop for Own {
-    fn drop(&mut self) {
-        if self.0 < OWN_SLOTS {
-            TAKEN.fetch_and(!(1 << self.0), Ordering::Release);
-        }
-    }
-}
+/// The numbers of slots that threads have for themselves, in all gates.
+static NUMBERS: Numbers = Numbers::new();
 
 thread_local! {
-    static OWN: Own = Own::take();
+    static OWN: Number = NUMBERS.take();
 }
 
 /// The stay of a thread inside, which ends in that thread.
@@ -106,7 +88,7 @@ impl Gate {
     #[inline(always)]
     fn try_enter(&self) -> Option<Inside<'_>> {
         // A thread that is about to end may have no slot any more.
-        let number = OWN.try_with(|own| own.0).unwrap_or(SHARED);
+        let number = OWN.try_with(Number::get).unwrap_or(SHARED);
         let (Slot(inside), is_own) = (&self.slots[number.min(SHARED)], number < SHARED);
         // In order with the look at the gate: the thread that closes it either sees the count, or
         // is seen.

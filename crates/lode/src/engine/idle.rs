@@ -6,7 +6,7 @@ use super::{Engine, Sparse};
 use crate::error::Error;
 use crate::pager::PAGE_BYTES;
 use crate::store::Store;
-use crate::wal::{Log, LogPosition};
+use crate::wal::{Log, Positions};
 
 /// The least time of little writing before space is given back.
 const LEAST_PAUSE: Duration = Duration::from_secs(10);
@@ -24,7 +24,7 @@ const SPARE_BYTES: u64 = 4 << 20;
 /// The state that writers change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct State {
-    log_end: LogPosition,
+    log_end: Positions,
     changed_pages: u64,
 }
 
@@ -42,8 +42,8 @@ enum Pace {
 struct Look {
     at: Instant,
     state: State,
-    /// The place of the last checkpoint in the log.
-    checkpoint: LogPosition,
+    /// The places of the last checkpoint in the log.
+    checkpoint: Positions,
 }
 
 impl Look {
@@ -63,7 +63,7 @@ impl Look {
         }
         let seconds = self.at.saturating_duration_since(before.at).as_secs();
         let most_bytes = store.light_log_bytes() * seconds.max(1);
-        if store.log().map_or(0, |log| log.bytes_since(before.state.log_end)) <= most_bytes {
+        if store.log().map_or(0, |log| log.bytes_since(&before.state.log_end)) <= most_bytes {
             Pace::Light
         } else {
             Pace::Busy
@@ -108,7 +108,7 @@ impl Idleness {
             return;
         };
         let Some(look) = Look::take(engine, store, now) else { return };
-        if !self.note(look, store) || self.done == Some(look.state) {
+        if !self.note(&look, store) || self.done == Some(look.state) {
             return;
         }
         let is_over = |since: Option<Instant>| {
@@ -116,7 +116,7 @@ impl Idleness {
         };
         let log_end = look.state.log_end;
         let is_light = || {
-            let written = store.log().map_or(0, |log| log.bytes_since(log_end));
+            let written = store.log().map_or(0, |log| log.bytes_since(&log_end));
             goes_on() && written <= store.light_log_bytes()
         };
         // There are sparse pages if there is free space, even if that has been given back.
@@ -144,13 +144,13 @@ impl Idleness {
     }
 
     /// Notes what was written since the last look; returns false if that was a moment ago.
-    fn note(&mut self, look: Look, store: &Store) -> bool {
+    fn note(&mut self, look: &Look, store: &Store) -> bool {
         let pace = match &self.last {
             Some(last) if look.at.saturating_duration_since(last.at) < LEAST_LOOK => return false,
             Some(last) => look.pace_since(last, store),
             None => Pace::Busy,
         };
-        self.last = Some(look);
+        self.last = Some(*look);
         if pace != Pace::Nothing {
             self.quiet_since = Some(look.at);
         }
@@ -171,7 +171,7 @@ impl Idleness {
 }
 
 fn state_of(engine: &Engine, store: &Store) -> Option<State> {
-    let log_end = store.log()?.end();
+    let log_end = store.log()?.ends();
     Some(State { log_end, changed_pages: engine.pager().dirty() })
 }
 

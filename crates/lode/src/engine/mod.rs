@@ -16,6 +16,7 @@ mod gate;
 mod given_up;
 mod handle;
 mod idle;
+mod lanes;
 mod loan;
 mod memory;
 #[cfg(test)]
@@ -258,10 +259,10 @@ impl Engine {
             return Ok(LogPosition::default());
         };
         loop {
-            if let Some(((), end)) = log.append(together.kind(), &together, || ())? {
+            if let Some(end) = log.append_alone(together.kind(), &together)? {
                 return Ok(end);
             }
-            log.make_room(together.size_bytes())?;
+            log.make_room(log.first_lane(), together.size_bytes())?;
         }
     }
 

@@ -83,6 +83,8 @@ impl Worker {
                 // An error here comes again in the writer that needs it.
                 let _ = log.make_next();
                 let _ = shared.store().map(|store| store.data.grow_ahead());
+                // Last: it waits for a checkpoint that is under way.
+                let _ = shared.widen_log(log.wanted_lanes());
             }
         })
     }

@@ -195,6 +195,7 @@ fn halve(
     let epoch = pager.epoch();
     for page in &mut new {
         page.change(epoch);
+        page.inherit(&bucket);
     }
     let lead = |segment: &mut Latched<'_>, page: PageNumber, run: Range<usize>, depth: u32| {
         let first = entry.place_of(entry.base(*place), run.start);
@@ -459,6 +460,7 @@ impl Directory {
         shortcut.set(page, entry.place_of(entry.base(place), low_at), depth);
         drop(segment);
         low.change(epoch).copy_from(joined.words());
+        low.cover(&high);
         drop(low);
         high.free(space, epoch);
         Ok(true)

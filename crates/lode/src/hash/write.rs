@@ -1,5 +1,7 @@
 //! Writes of single records to a bucket.
 
+use std::sync::atomic::AtomicU64;
+
 use super::bucket::{Found, Probe};
 use super::shortcut::Entry;
 use super::{Attempt, Hash, Page};
@@ -151,6 +153,11 @@ impl EntryMut for SlotMut<'_> {
         let words = self.bucket.words();
         slots.has_room(words, self.found)
             || slots.is_too_far(self.found) && self.hash.has_room_in_order(words, self.probe.key())
+    }
+
+    #[inline(always)]
+    fn last_frame(&self) -> Option<&AtomicU64> {
+        self.bucket.last_frame()
     }
 
     #[inline(always)]

@@ -111,7 +111,8 @@ impl Evacuation<'_> {
             let stored = Stored { bytes: &stored, is_long: slot.is_long };
             let change = HeapChange::Move { stored, page: target };
             let home = Some(Home { address, seen, page: from });
-            let found = Found { index_key: IndexKey::Key(index_key), home, other: None };
+            let found =
+                Found { index_key: IndexKey::Key(index_key), home, other: None, is_beyond: false };
             match heap.attempt(index, context, &[], found, change, None) {
                 Ok(Attempt::Done) => {
                     self.target = Some(target);

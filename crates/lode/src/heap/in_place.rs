@@ -12,6 +12,7 @@ use super::write::Attempt;
 use super::{Heap, Home};
 use crate::error::Result;
 use crate::index::WriteContext;
+use crate::wal::Touched;
 
 /// The change of a record that stays.
 #[derive(Clone, Copy)]
@@ -67,7 +68,8 @@ impl Heap {
         let Some(mut latched) = context.pager.latch(home.seen) else {
             return Ok(Some(Attempt::Again));
         };
-        let Some(epoch) = change.log(context, key)? else {
+        let touch = || Touched::one(latched.last_frame());
+        let Some(epoch) = change.log(context, key, touch)? else {
             drop(latched);
             context.make_log_room()?;
             return Ok(Some(Attempt::Again));

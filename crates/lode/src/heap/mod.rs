@@ -86,6 +86,9 @@ struct Found<'k, 'p> {
     home: Option<Home<'p>>,
     /// Another record that has the same digest, and has not been passed yet.
     other: Option<Address>,
+    /// True if the index key is not the first one for the key: its record may have been under
+    /// another one before, in another page.
+    is_beyond: bool,
 }
 
 impl Heap {
@@ -115,6 +118,7 @@ impl Heap {
         let mut probe = 0;
         while probe < MOST_PROBES {
             let index_key = self.index_keys.index_key(key, probe);
+            let is_beyond = probe > 0;
             let led = index.locate(pager, index_key.bytes(), |bytes| {
                 let entry = Entry::of(bytes);
                 let look = |address: Address| {
@@ -127,7 +131,7 @@ impl Heap {
                 (entry.is_passed, entry.address.map(look))
             })?;
             let Some((is_passed, led)) = led else {
-                return Ok(Found { index_key, home: None, other: None });
+                return Ok(Found { index_key, home: None, other: None, is_beyond });
             };
             // An entry without an address: the record was deleted.
             let Some((address, looked)) = led else {
@@ -137,9 +141,15 @@ impl Heap {
             let (seen, words) = looked?;
             let home = Home { address, seen, page: HeapPage::new(words) };
             match self.has_key(pager, &home, key)? {
-                Some(true) => return Ok(Found { index_key, home: Some(home), other: None }),
+                Some(true) => {
+                    let home = Some(home);
+                    return Ok(Found { index_key, home, other: None, is_beyond });
+                }
                 Some(false) if is_passed => probe += 1,
-                Some(false) => return Ok(Found { index_key, home: None, other: Some(address) }),
+                Some(false) => {
+                    let other = Some(address);
+                    return Ok(Found { index_key, home: None, other, is_beyond });
+                }
                 // The record has changed.
                 None => {}
             }

@@ -1,11 +1,14 @@
 //! The plan of a change in the heap: all pages that it will change, before any is latched.
 
+use std::sync::atomic::AtomicU64;
+
 use super::long::{self, Cut, PIECE_FROM};
 use super::page::{HeapPage, HeapPageMut, Slot, Stored};
 use super::{Address, Heap, Home};
 use crate::error::Result;
 use crate::index::{Change, Redo, WriteContext};
 use crate::pager::{Epoch, Latched, PageNumber, Pager, Seen};
+use crate::wal::{Touched, cover};
 
 /// The change of a record in the heap, which stores `front` bytes, those of its key or none, before
 /// its payload.
@@ -24,8 +27,20 @@ pub(super) enum HeapChange<'c> {
 }
 
 impl HeapChange<'_> {
-    /// Logs the change. Returns its epoch; `None` if the log has no room.
-    pub(super) fn log(self, context: &WriteContext<'_>, key: &[u8]) -> Result<Option<Epoch>> {
+    /// Returns true if the log has a frame of the change.
+    pub(super) fn is_logged(self, context: &WriteContext<'_>) -> bool {
+        let moves = matches!(self, Self::PutBack { .. } | Self::Move { .. });
+        context.is_logged() && !moves
+    }
+
+    /// Logs the change, in the pages that `touch` returns. Returns its epoch; `None` if the log has
+    /// no room.
+    pub(super) fn log<'p>(
+        self,
+        context: &WriteContext<'_>,
+        key: &[u8],
+        touch: impl FnOnce() -> Touched<'p>,
+    ) -> Result<Option<Epoch>> {
         let change = match self {
             Self::Put { whole, front } => Change::Put(&whole[front..]),
             Self::Patch { at, bytes, .. } => Change::Patch { at, bytes },
@@ -33,7 +48,7 @@ impl HeapChange<'_> {
             // The commit that is undone was not logged; and a record that moves keeps its content.
             Self::PutBack { .. } | Self::Move { .. } => return Ok(Some(context.pager.epoch())),
         };
-        context.log(key, change)
+        context.log(key, change, touch)
     }
 
     /// Returns the bytes that the record will take up in a shared page, if written as a whole.
@@ -92,6 +107,29 @@ pub(super) struct Held<'p> {
 pub(super) struct PlanLatches<'p> {
     pub old: Option<Held<'p>>,
     pub target: Option<Latched<'p>>,
+}
+
+impl PlanLatches<'_> {
+    /// Returns the words of the pages, and of the index's page, that name the frames which changed
+    /// them last. `is_after_all` is true if a frame of another page may concern the record.
+    pub(super) fn touched<'t>(
+        &'t self,
+        index: Option<&'t AtomicU64>,
+        is_after_all: bool,
+    ) -> Touched<'t> {
+        // The pages of pieces change with that of their head only.
+        let old = self.old.as_ref().and_then(|old| old.page.last_frame());
+        let target = self.target.as_ref().and_then(Latched::last_frame);
+        Touched { lasts: [index, old, target], is_after_all }
+    }
+
+    /// Has the pages come after the frames of all of them, where a change is not logged.
+    pub(super) fn carry(&self, index: Option<&AtomicU64>) {
+        let [index, old, target] = self.touched(index, false).lasts;
+        let Some(index) = index else { return };
+        old.iter().for_each(|old| cover(index, old));
+        target.iter().for_each(|target| cover(target, index));
+    }
 }
 
 impl<'p> Old<'p> {

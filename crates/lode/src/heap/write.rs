@@ -133,7 +133,7 @@ impl Heap {
         mut undo: Option<&mut UndoRecord>,
     ) -> Result<Attempt> {
         let pager = context.pager;
-        let Found { index_key, home, other } = found;
+        let Found { index_key, home, other, is_beyond } = found;
         if let Some(other) = other {
             self.pass(index, context, index_key.bytes(), other)?;
             return Ok(Attempt::Again);
@@ -162,8 +162,12 @@ impl Heap {
                 | HeapChange::PutBack { .. }
                 | HeapChange::Move { .. } => None,
             };
-            match change.log(context, key) {
+            let touch = || latches.touched(entry_mut.last_frame(), is_beyond);
+            match change.log(context, key, touch) {
                 Ok(Some(epoch)) => {
+                    if !change.is_logged(context) {
+                        latches.carry(entry_mut.last_frame());
+                    }
                     let index_key = index_key.bytes();
                     let undo = undo.as_deref_mut();
                     let applying = Applying { context, epoch, index_key, undo };

@@ -13,6 +13,8 @@ pub(crate) use write::{
 };
 pub(crate) use write_context::{Keeps, WriteContext};
 
+use std::sync::atomic::AtomicU64;
+
 use crate::error::{Error, Result};
 use crate::pager::{Epoch, Pager, ReadEpoch};
 
@@ -54,6 +56,10 @@ pub(crate) trait EntryMut {
 
     /// Returns the bytes of each payload.
     fn payload_size(&self) -> usize;
+
+    /// Returns the word of the page that names the frame of the log which changed it last, where
+    /// pages have such words.
+    fn last_frame(&self) -> Option<&AtomicU64>;
 
     /// Copies the payload of the record, which exists.
     fn read(&self, payload: &mut [u8]);

@@ -9,7 +9,7 @@ use std::convert::Infallible;
 use super::{AtEntry, EntryMut, Record, Step};
 use crate::error::Result;
 use crate::pager::{Epoch, Pager};
-use crate::wal::{Keyed, LogRecord, TableId};
+use crate::wal::{Keyed, LogRecord, TableId, Touched};
 
 /// A change of the record under a key, as it is logged.
 #[derive(Clone, Copy, Debug)]
@@ -212,8 +212,14 @@ impl Write for Swap<'_> {
 pub(crate) trait Redo {
     type Error;
 
-    /// Logs the change of the record under a key. Returns its epoch; `None` if the log has no room.
-    fn log(&self, key: &[u8], change: Change<'_>) -> Result<Option<Epoch>, Self::Error>;
+    /// Logs the change of the record under a key, in the pages that `touch` returns. Returns its
+    /// epoch; `None` if the log has no room.
+    fn log<'p>(
+        &self,
+        key: &[u8],
+        change: Change<'_>,
+        touch: impl FnOnce() -> Touched<'p>,
+    ) -> Result<Option<Epoch>, Self::Error>;
 }
 
 /// Logs nothing, in memory.
@@ -223,7 +229,12 @@ impl Redo for Unlogged<'_> {
     type Error = Infallible;
 
     #[inline(always)]
-    fn log(&self, _: &[u8], _: Change<'_>) -> Result<Option<Epoch>, Infallible> {
+    fn log<'p>(
+        &self,
+        _: &[u8],
+        _: Change<'_>,
+        _: impl FnOnce() -> Touched<'p>,
+    ) -> Result<Option<Epoch>, Infallible> {
         Ok(Some(self.0.epoch()))
     }
 }
@@ -260,7 +271,8 @@ impl<W: Write, R: Redo> AtEntry for WriteAt<'_, W, R> {
             }
         }
         // Nothing can fail once it is logged.
-        let Some(epoch) = self.redo.log(self.key, change)? else { return Ok(Step::Wait) };
+        let touch = || Touched::one(entry_mut.last_frame());
+        let Some(epoch) = self.redo.log(self.key, change, touch)? else { return Ok(Step::Wait) };
         match change {
             Change::Put(payload) if is_there => entry_mut.write(epoch, 0, payload),
             Change::Put(payload) => entry_mut.insert(epoch, Record { key: self.key, payload }),

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use super::{Change, Record, Redo};
 use crate::error::{Error, Result};
 use crate::pager::{Epoch, Pager, Space};
-use crate::wal::{Body, Log, LogPosition, RecordKind, TableId, Together};
+use crate::wal::{Body, Lane, Log, LogPosition, RecordKind, TableId, Together, Touched};
 
 /// The purpose of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,12 +28,19 @@ pub(crate) enum Keeps {
     PagesAndRoom,
 }
 
+/// The log that a thread appends to, and its lane there.
+#[derive(Clone, Copy)]
+struct LogOf<'w> {
+    log: &'w Log,
+    lane: &'w Lane,
+}
+
 /// The context of a write: the pages of one table that it changes, and the log that it writes.
 pub(crate) struct WriteContext<'w> {
     pub pager: &'w Pager,
     /// The pages of the table's index.
     pub space: &'w Space,
-    log: Option<&'w Log>,
+    log: Option<LogOf<'w>>,
     table: TableId,
     purpose: Purpose,
     /// The end of the last log record.
@@ -51,6 +58,7 @@ impl<'w> WriteContext<'w> {
         log: Option<&'w Log>,
         table: TableId,
     ) -> Self {
+        let log = log.map(|log| LogOf { log, lane: log.own_lane() });
         let (end, wanted_bytes) = (Cell::default(), Cell::new(0));
         Self { pager, space, log, table, purpose: Purpose::Operation, end, wanted_bytes }
     }
@@ -87,6 +95,11 @@ impl<'w> WriteContext<'w> {
         matches!(self.purpose, Purpose::Step(Keeps::PagesAndRoom) | Purpose::Undo)
     }
 
+    /// Returns true if changes are logged.
+    pub(crate) fn is_logged(&self) -> bool {
+        self.log.is_some()
+    }
+
     /// Returns the end of the last log record; the default position if nothing was logged.
     pub(crate) fn end(&self) -> LogPosition {
         self.end.get()
@@ -94,13 +107,16 @@ impl<'w> WriteContext<'w> {
 
     /// Appends a record to the log. If that has no room, [`make_log_room`](Self::make_log_room)
     /// makes it.
-    fn append(
+    #[inline(always)]
+    fn append<'p>(
         &self,
-        log: &Log,
+        LogOf { log, lane }: LogOf<'_>,
         kind: RecordKind,
         body: &(impl Body + ?Sized),
+        touch: impl FnOnce() -> Touched<'p>,
     ) -> Result<Option<Epoch>> {
-        let Some((epoch, end)) = log.append(kind, body, || self.pager.epoch())? else {
+        let appended = log.append(lane, kind, body, touch, || self.pager.epoch())?;
+        let Some((epoch, end)) = appended else {
             self.wanted_bytes.set(body.size_bytes());
             return Ok(None);
         };
@@ -111,19 +127,20 @@ impl<'w> WriteContext<'w> {
     /// Makes the room that the log did not have. No latch may be held.
     #[cold]
     pub(crate) fn make_log_room(&self) -> Result<()> {
-        self.log.map_or(Ok(()), |log| log.make_room(self.wanted_bytes.get()))
+        self.log.map_or(Ok(()), |LogOf { log, lane }| log.make_room(lane, self.wanted_bytes.get()))
     }
 
-    /// Logs that several records exist at once.
-    pub(crate) fn log_put_all<'r>(
+    /// Logs that several records exist at once, in the page that `touch` returns.
+    pub(crate) fn log_put_all<'r, 'p>(
         &self,
         records: impl Iterator<Item = Record<'r>> + Clone,
+        touch: impl FnOnce() -> Touched<'p>,
     ) -> Result<Option<Epoch>> {
         let Some(log) = self.log else { return Ok(Some(self.pager.epoch())) };
         let put =
             |record: Record<'r>| Change::Put(record.payload).log_record(self.table, record.key);
         match Together::of(records.map(put)) {
-            Some(together) => self.append(log, together.kind(), &together),
+            Some(together) => self.append(log, together.kind(), &together, touch),
             None => Ok(Some(self.pager.epoch())),
         }
     }
@@ -133,12 +150,17 @@ impl Redo for WriteContext<'_> {
     type Error = Error;
 
     #[inline(always)]
-    fn log(&self, key: &[u8], change: Change<'_>) -> Result<Option<Epoch>> {
+    fn log<'p>(
+        &self,
+        key: &[u8],
+        change: Change<'_>,
+        touch: impl FnOnce() -> Touched<'p>,
+    ) -> Result<Option<Epoch>> {
         match self.log {
             None => Ok(Some(self.pager.epoch())),
             Some(log) => {
                 let record = change.log_record(self.table, key);
-                record.encode(|kind, parts| self.append(log, kind, parts))
+                record.encode(|kind, parts| self.append(log, kind, parts, touch))
             }
         }
     }

@@ -7,6 +7,7 @@ use super::{
     DIRTY, FREE, FrameNumber, LATCH, PRESENT, PageMut, PageNumber, PageRef, Pager, Space, VERSION,
     lock,
 };
+use crate::wal;
 
 /// A page that only the holder of this may change; unlatched when dropped.
 pub(crate) struct Latched<'p> {
@@ -53,6 +54,29 @@ impl<'p> Latched<'p> {
         }
         self.changed = true;
         PageMut::new(self.words)
+    }
+
+    /// Returns the word that names the frame of the log which changed the page last, if pages [have
+    /// such words](Pager::name_frames).
+    #[inline(always)]
+    pub(crate) fn last_frame(&self) -> Option<&'p AtomicU64> {
+        self.pager.last_frames.get().map(|cells| cells.cell(self.page.index()))
+    }
+
+    /// Notes that the page gets records of another, beside its own: it comes after the frames of
+    /// both.
+    pub(crate) fn cover(&self, from: &Latched<'_>) {
+        if let (Some(own), Some(other)) = (self.last_frame(), from.last_frame()) {
+            wal::cover(own, other);
+        }
+    }
+
+    /// Notes that the page gets all of its records from another: it comes after the frames of that
+    /// one.
+    pub(crate) fn inherit(&self, from: &Latched<'_>) {
+        if let (Some(own), Some(other)) = (self.last_frame(), from.last_frame()) {
+            wal::inherit(own, other);
+        }
     }
 
     /// Returns true if the page's word is as this holder has left it.

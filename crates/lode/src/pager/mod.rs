@@ -28,7 +28,7 @@ mod unaligned;
 mod write_out;
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ahead::Ahead;
 pub(crate) use budget::MemoryLimits;
@@ -136,6 +136,9 @@ pub(crate) struct Pager {
     frames: Frames,
     /// Two cells a page: its word and its stamp.
     entries: Cells,
+    /// A cell a page: the frame of the log that changed the page last. Only if the log has several
+    /// lanes.
+    last_frames: OnceLock<Cells>,
     pool: Pool,
     ahead: Ahead,
     /// The file of pages that have no frame.
@@ -179,6 +182,7 @@ impl Pager {
             ahead: Ahead::new(frames.memory(), frames.count()),
             frames,
             entries: Cells::new(numbers * 2, false)?,
+            last_frames: OnceLock::new(),
             pool,
             home: Home::here(),
             data,
@@ -198,6 +202,20 @@ impl Pager {
     /// latches and locks at the moment of a fork, which no thread of the child gives back.
     pub(crate) fn home(&self) -> Home {
         self.home
+    }
+
+    /// Has pages have the names of the frames of the log that changed them last. They take memory
+    /// where pages are changed.
+    ///
+    /// # Errors
+    /// `Io` if the process may not have the addresses.
+    pub(crate) fn name_frames(&self) -> Result<()> {
+        if self.last_frames.get().is_none() {
+            let cells = Cells::new(self.entries.count() / 2, false)?;
+            // Another thread may have been quicker.
+            let _ = self.last_frames.set(cells);
+        }
+        Ok(())
     }
 
     /// Returns the word and the stamp of a page. A number that is too large is taken for page 0.

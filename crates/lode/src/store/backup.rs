@@ -185,7 +185,7 @@ impl Target {
             is_unfinished_backup: is_unfinished,
             ..Superblock::default()
         };
-        self.superblock = self.data.publish(catalogue, next)?;
+        self.superblock = self.data.publish(catalogue, &next)?;
         debug_assert!(self.superblock.generation > generation, "generations count checkpoints");
         Ok(())
     }

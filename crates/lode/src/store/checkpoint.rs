@@ -4,17 +4,17 @@
 
 use super::page_writer::PageWriter;
 use super::recovery::start_of;
-use crate::data::{DataFile, SLOT_BYTES, Superblock};
+use crate::data::{self, DataFile, SLOT_BYTES, Superblock};
 use crate::error::Result;
 use crate::pager::{Pager, ReadEpoch};
-use crate::wal::{LogPosition, Place};
+use crate::wal::{LanePlace, LogPosition, Place, Places};
 
 /// A checkpoint that is being written.
 pub(crate) struct Checkpoint<'c> {
     writer: PageWriter<'c>,
     held: Held<'c>,
-    /// The place at which the log continues after it.
-    place: Place,
+    /// The places at which the log continues after it.
+    places: Places,
     catalogue: Vec<u8>,
 }
 
@@ -29,7 +29,7 @@ impl<'c> Checkpoint<'c> {
     pub(crate) fn begin(
         pager: &'c Pager,
         data: &'c DataFile,
-        place: Place,
+        places: &Places,
         moment: ReadEpoch,
         catalogue: Vec<u8>,
     ) -> Result<Self> {
@@ -42,12 +42,17 @@ impl<'c> Checkpoint<'c> {
         }
         debug_assert!(!moment.sees(held.pager.epoch()), "a checkpoint is of a moment that is over");
         data.begin_checkpoint((writer.left().len() + catalogue_pages) as u64, new_pages)?;
-        Ok(Self { writer, held, place, catalogue })
+        Ok(Self { writer, held, places: *places, catalogue })
     }
 
-    /// Returns the place at which the log continues after it.
-    pub(crate) fn place(&self) -> Place {
-        self.place
+    /// Returns the places at which the log continues after it.
+    pub(crate) fn places(&self) -> Places {
+        self.places
+    }
+
+    /// Leaves all lanes of the log out but the first: nothing is appended any more.
+    pub(crate) fn end_log(&mut self) {
+        self.places = self.places.only_first();
     }
 
     /// Writes some pages; returns true if there are more.
@@ -56,28 +61,43 @@ impl<'c> Checkpoint<'c> {
     }
 
     /// Makes the checkpoint current, and stores up to where the log is known to be synced.
-    pub(crate) fn publish(self, superblock: Superblock, synced: LogPosition) -> Result<Superblock> {
+    pub(crate) fn publish(
+        self,
+        superblock: &Superblock,
+        synced: LogPosition,
+    ) -> Result<Superblock> {
         assert!(
-            start_of(&superblock).position <= self.place.position,
+            start_of(superblock).first() <= self.places.first(),
             "recovery begins no earlier than after the last checkpoint"
         );
         assert!(self.writer.left().is_empty(), "a checkpoint is published with all its pages");
         assert!(
-            synced >= self.place.position || superblock.is_recovering,
+            synced >= self.places.first() || superblock.is_recovering,
             "recovery begins where the log is synced"
         );
-        self.held.data.publish(&self.catalogue, superblock.with_log(self.place, synced))
+        self.held.data.publish(&self.catalogue, &superblock.with_log(&self.places, synced))
     }
 }
 
+/// Returns a place as a superblock has it.
+fn in_superblock(LanePlace { place, order }: LanePlace) -> data::LanePlace {
+    let Place { position, chain } = place;
+    data::LanePlace { segment: position.segment.get(), at: position.at, chain, order }
+}
+
 impl Superblock {
-    /// Returns the superblock with the place at which recovery starts, and the position up to which
-    /// the log is known to be synced.
-    pub(super) fn with_log(self, Place { position, chain }: Place, synced: LogPosition) -> Self {
+    /// Returns the superblock with one more lane of the log, which starts at a place.
+    pub(super) fn with_lane(mut self, lane: usize, start: LanePlace) -> Self {
+        assert_eq!(self.lanes[lane], data::LanePlace::default(), "a lane begins once");
+        self.lanes[lane] = in_superblock(start);
+        self
+    }
+
+    /// Returns the superblock with the places at which recovery starts, and the position up to
+    /// which the first lane of the log is known to be synced.
+    pub(super) fn with_log(self, places: &Places, synced: LogPosition) -> Self {
         Self {
-            log_segment: position.segment.get(),
-            log_at: position.at,
-            log_chain: chain,
+            lanes: places.lanes.map(in_superblock),
             synced_segment: synced.segment.get(),
             synced_at: synced.at,
             ..self

@@ -36,7 +36,7 @@ use crate::data::{DataFile, Left, SLOT_BYTES, Superblock};
 use crate::error::{Effect, Error, Result};
 use crate::io::Lock;
 use crate::pager::{Pager, ReadEpoch};
-use crate::wal::{Log, LogPosition};
+use crate::wal::{Log, LogPosition, Positions};
 
 /// The bytes that the log may always have, even if there is little data.
 const LEAST_LOG_BYTES: u64 = 32 << 20;
@@ -65,8 +65,8 @@ pub(crate) struct Store {
     pub level: Durability,
     /// The current superblock; held while a checkpoint is made.
     current: Mutex<Superblock>,
-    /// The position at which recovery would start.
-    since: Mutex<LogPosition>,
+    /// The positions at which recovery would start.
+    since: Mutex<Positions>,
     /// The most changed pages before an operation [makes room](Store::make_room).
     room: Arc<AtomicU64>,
     /// The number of times that the room was [forgotten](Store::forget_room).
@@ -174,7 +174,7 @@ impl Store {
         if self.level == Durability::Commit { self.sync(end) } else { Ok(()) }
     }
 
-    /// Makes everything durable in the log up to a position.
+    /// Makes everything durable in the log up to a position in its first lane, and all of others.
     pub(crate) fn sync(&self, to: LogPosition) -> Result<()> {
         if to == LogPosition::default() {
             // Nothing was written.
@@ -210,8 +210,8 @@ impl Store {
         self.checkpoint_log_bytes() / LIGHT_SECONDS
     }
 
-    /// Returns the position at which recovery would start.
-    pub(crate) fn recovered_from(&self) -> LogPosition {
+    /// Returns the positions at which recovery would start.
+    pub(crate) fn recovered_from(&self) -> Positions {
         *locked(&self.since)
     }
 
@@ -433,32 +433,56 @@ impl Store {
 
     fn make_current(
         &self,
-        checkpoint: Checkpoint<'_>,
+        mut checkpoint: Checkpoint<'_>,
         current: &mut Superblock,
         is_clean: bool,
     ) -> Result<()> {
-        let start = checkpoint.place().position;
         // Recovery starts where the log is durable.
-        self.sync(start)?;
+        self.sync(checkpoint.places().first())?;
+        if is_clean {
+            checkpoint.end_log();
+        }
+        let start = checkpoint.places().positions();
         let next = Superblock { is_clean, is_recovering: false, ..*current };
         // The segments before the start may have recorded this, and they are removed.
         let synced = self.log_to_write()?.synced();
-        *current = checkpoint.publish(next, synced).map_err(|error| match error {
+        *current = checkpoint.publish(&next, synced).map_err(|error| match error {
             Error::Poisoned { .. } => self.poison(&error),
             other => other,
         })?;
         self.expect_files()?;
         let since = &mut *locked(&self.since);
-        assert!(*since <= start, "recovery needs no segment before {since:?} again");
+        assert!(since.0[0] <= start.0[0], "recovery needs no segment before {since:?} again");
         *since = start;
         // Half of the log until the next checkpoint needs no new files: for more of it, space would
         // be taken up too long.
-        self.log_to_write()?.trim(start.segment, self.checkpoint_log_bytes() / 2)
+        self.log_to_write()?.trim(&start, self.checkpoint_log_bytes() / 2)
+    }
+
+    /// Makes one more lane of the log, and has the superblock name it. Threads do not use it yet.
+    ///
+    /// # Errors
+    /// `DiskFull`, `Io`: all is as before. `Poisoned`.
+    pub(crate) fn prepare_lane(&self, current: &mut Superblock) -> Result<()> {
+        self.expect_healthy()?;
+        debug_assert!(self.is_making_current(), "no checkpoint is under way");
+        let poison = |error| match error {
+            Error::Poisoned { .. } => self.poison(&error),
+            other => other,
+        };
+        let (lane, place) = self.log_to_write()?.prepare_lane().map_err(poison)?;
+        let next = current.with_lane(lane, place);
+        // Twice: a superblock without the lane, which would open without its frames, is gone then.
+        for _ in 0..2 {
+            *current = self.data.publish_log(&next).map_err(poison)?;
+        }
+        locked(&self.since).0[lane] = place.place.position;
+        Ok(())
     }
 
     /// Returns the bytes of the log that would be replayed after a crash.
     pub(crate) fn log_bytes(&self) -> u64 {
-        let of_log = |log: &Log| log.bytes_since(self.recovered_from());
+        let of_log = |log: &Log| log.bytes_since(&self.recovered_from());
         self.log.as_ref().map_or(self.replayed_bytes, of_log)
     }
 

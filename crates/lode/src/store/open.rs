@@ -13,7 +13,7 @@ use crate::data::{DataFile, Superblock};
 use crate::error::{Error, Result};
 use crate::io::{Access, Disk, File, Lock};
 use crate::pager::Pager;
-use crate::wal::{self, Log, LogPosition, Replayed, SegmentNumber, Stock};
+use crate::wal::{self, Log, Positions, Replayed, SegmentNumber, Stock};
 
 pub(super) const DATA: &str = "data";
 /// A file that exists while a database is being created: nothing was ever stored in that database.
@@ -192,7 +192,7 @@ fn create(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opened
     };
     remove_synced(&*disk, CREATING)?;
     let lock = Box::new((of_data, lock));
-    let store = store(data, Some(log), settings, superblock, since, room, lock);
+    let store = store(data, Some(log), settings, &superblock, &since, room, lock);
     Ok(Opened { store, pager, catalogue: Catalogue::default() })
 }
 
@@ -203,7 +203,7 @@ struct Made {
     room: Arc<AtomicU64>,
     pager: Pager,
     superblock: Superblock,
-    since: LogPosition,
+    since: Positions,
     of_data: Lock,
 }
 
@@ -216,11 +216,12 @@ fn create_files(disk: &Arc<dyn Disk>, settings: &Settings) -> Result<Made> {
     let after = Replayed { next_number: SegmentNumber::FIRST, ..Replayed::default() };
     let room = Arc::new(AtomicU64::new(0));
     let log = begin_log(disk, superblock.database, settings, after, &room)?;
-    let (place, moment) = log.barrier(|| pager.checkpoint_moment());
+    let (places, moment) = log.barrier(|| pager.checkpoint_moment());
     let catalogue = Catalogue::default().store();
-    let checkpoint = Checkpoint::begin(&pager, &data, place, moment, catalogue)?;
-    let superblock = checkpoint.publish(superblock, place.position)?;
-    Ok(Made { data, log, room, pager, superblock, since: place.position, of_data })
+    let checkpoint = Checkpoint::begin(&pager, &data, &places, moment, catalogue)?;
+    let superblock = checkpoint.publish(&superblock, places.first())?;
+    let since = places.positions();
+    Ok(Made { data, log, room, pager, superblock, since, of_data })
 }
 
 fn begin_log(
@@ -239,8 +240,8 @@ fn store(
     data: Arc<DataFile>,
     log: Option<Log>,
     settings: &Settings,
-    superblock: Superblock,
-    since: LogPosition,
+    superblock: &Superblock,
+    since: &Positions,
     room: Arc<AtomicU64>,
     lock: Lock,
 ) -> Store {
@@ -249,8 +250,8 @@ fn store(
         log,
         replayed_bytes: 0,
         level: settings.durability,
-        current: Mutex::new(superblock),
-        since: Mutex::new(since),
+        current: Mutex::new(*superblock),
+        since: Mutex::new(*since),
         room,
         forgotten: AtomicU64::new(0),
         making_room: Mutex::default(),
@@ -269,25 +270,27 @@ fn recover(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opene
     let (data, superblock, catalogue) = DataFile::open(file)?;
     let start = log_of(&superblock);
     // All files are read before any is changed.
-    let stock = Stock::take(&*disk, superblock.database, start.place.position.segment)?;
+    let since = start.places.positions();
+    let stock = Stock::take(&*disk, superblock.database, &since)?;
     data.make_sure(&superblock)?;
     let data = Arc::new(data);
     let pager = Pager::new(settings.memory(), Some(Arc::clone(&data)))?;
     let catalogue = Catalogue::restore(&catalogue, &pager)?;
-    let mut recovery = Recovery::new(&pager, &data, Access::Write, catalogue, superblock);
-    recovery.synced = recovery.synced.max(stock.synced());
-    let replayed =
-        wal::replay(&*disk, &stock, start, &mut |records, end| recovery.apply(records, end))?;
+    let mut recovery = Recovery::new(&pager, &data, Access::Write, catalogue, &superblock);
+    recovery.synced = recovery.synced.max(stock.synced(0));
+    let replayed = wal::replay(&*disk, &stock, &start, &mut |records, applied| {
+        recovery.apply(records, applied)
+    })?;
     let room = Arc::new(AtomicU64::new(0));
     if let Some(error) = recovery.skipped {
         // Replayed records can be read. But nothing may be written that does without the log, so
         // all files stay as they are.
         let Recovery { catalogue, superblock, .. } = recovery;
-        let store = store(data, None, settings, superblock, start.place.position, room, lock);
+        let store = store(data, None, settings, &superblock, &since, room, lock);
         store.poison(&error);
         return Ok(Opened { store, pager, catalogue });
     }
-    let has_replayed = replayed.end != start.place || recovery.superblock.is_recovering;
+    let has_replayed = replayed.ends != start.places || recovery.superblock.is_recovering;
     let mut log: Vec<_> = replayed.segments.iter().map(|(number, _)| *number).collect();
     let new = begin_log(&disk, superblock.database, settings, replayed, &room)?;
     // Replayed records may be in the operating system's memory only, and so may a segment without
@@ -295,9 +298,10 @@ fn recover(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opene
     // now is durable. The superblock names the new segment: without it, nothing would show later
     // that it existed.
     (recovery.done, _) = new.barrier(|| ());
-    let since = recovery.done.position;
-    assert!(since > start.place.position, "the new segment comes after what was replayed");
-    recovery.synced = since;
+    let since = recovery.done.positions();
+    let first = recovery.done.first();
+    assert!(first > start.places.first(), "the new segment comes after what was replayed");
+    recovery.synced = first;
     let was_recovering = recovery.superblock.is_recovering;
     if has_replayed {
         recovery.checkpoint(false)?
@@ -310,11 +314,11 @@ fn recover(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opene
         recovery.checkpoint(false)?;
     }
     // The replayed segments are of no use any more.
-    new.trim(since.segment, 0)?;
-    assert!(!log.contains(&since.segment), "a segment has a number of its own");
+    new.trim(&since, 0)?;
+    assert!(!log.contains(&first.segment), "a segment has a number of its own");
     log.push(new.end().segment);
     stock.remove_others(&*disk, &log)?;
     let Recovery { catalogue, superblock, .. } = recovery;
-    let store = store(data, Some(new), settings, superblock, since, room, lock);
+    let store = store(data, Some(new), settings, &superblock, &since, room, lock);
     Ok(Opened { store, pager, catalogue })
 }

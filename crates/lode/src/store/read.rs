@@ -47,22 +47,23 @@ pub(crate) fn open_to_read(
     let (data, superblock, catalogue) = DataFile::open(file)?;
     let data = Arc::new(data);
     let start = log_of(&superblock);
-    let position = start.place.position;
-    let stock = Stock::take(disk, superblock.database, position.segment)?;
+    let since = start.places.positions();
+    let stock = Stock::take(disk, superblock.database, &since)?;
     let pager = Pager::new(settings.memory(), Some(Arc::clone(&data)))?;
     let catalogue = Catalogue::restore(&catalogue, &pager)?;
-    let mut recovery = Recovery::new(&pager, &data, Access::Read, catalogue, superblock);
-    let apply = &mut |records: &[wal::LogRecord<'_>], end| recovery.apply(records, end);
-    let replayed = wal::replay(disk, &stock, start, apply)?;
+    let mut recovery = Recovery::new(&pager, &data, Access::Read, catalogue, &superblock);
+    let apply = &mut |records: &[wal::LogRecord<'_>], applied| recovery.apply(records, applied);
+    let replayed = wal::replay(disk, &stock, &start, apply)?;
     let ends: u64 = replayed.segments.iter().map(|(_, end)| *end).sum();
+    let starts: u64 = since.0.iter().map(|start| start.at).sum();
     let catalogue = recovery.catalogue;
     let store = Store {
         data,
         log: None,
-        replayed_bytes: ends.saturating_sub(position.at),
+        replayed_bytes: ends.saturating_sub(starts),
         level: settings.durability,
         current: Mutex::new(superblock),
-        since: Mutex::new(position),
+        since: Mutex::new(since),
         room: Arc::new(AtomicU64::new(0)),
         forgotten: AtomicU64::new(0),
         making_room: Mutex::default(),

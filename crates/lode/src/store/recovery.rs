@@ -7,23 +7,24 @@ use super::catalogue::{Catalogue, Damaged};
 use super::cleaning::Cleaning;
 use super::{Checkpoint, MARGIN};
 use crate::codec::Reader;
-use crate::data::{DataFile, Superblock};
+use crate::data::{self, DataFile, Superblock};
 use crate::error::{Error, Result};
 use crate::heap;
 use crate::io::Access;
 use crate::pager::Pager;
 use crate::table::{Definition, TableCore};
-use crate::wal::{Ending, LogPosition, LogRecord, Place, SegmentNumber, Start, TableId};
+use crate::wal::{
+    Applied, Ending, LanePlace, LogPosition, LogRecord, Place, Places, SegmentNumber, Start,
+    TableId,
+};
 
-/// Returns the place at which recovery starts.
-pub(super) fn start_of(superblock: &Superblock) -> Place {
-    Place {
-        position: LogPosition {
-            segment: SegmentNumber::new(superblock.log_segment),
-            at: superblock.log_at,
-        },
-        chain: superblock.log_chain,
-    }
+/// Returns the places at which recovery starts.
+pub(super) fn start_of(superblock: &Superblock) -> Places {
+    let place = |lane: data::LanePlace| {
+        let position = LogPosition { segment: SegmentNumber::new(lane.segment), at: lane.at };
+        LanePlace { place: Place { position, chain: lane.chain }, order: lane.order }
+    };
+    Places { lanes: superblock.lanes.map(place) }
 }
 
 /// Returns what a superblock says about the log.
@@ -35,7 +36,7 @@ pub(super) fn log_of(superblock: &Superblock) -> Start {
     };
     let segment = SegmentNumber::new(superblock.synced_segment);
     let synced = LogPosition { segment, at: superblock.synced_at };
-    Start { place: start_of(superblock), ending, synced }
+    Start { places: start_of(superblock), ending, synced }
 }
 
 /// A database whose log is being replayed.
@@ -46,9 +47,9 @@ pub(super) struct Recovery<'r> {
     pub catalogue: Catalogue,
     by_id: HashMap<TableId, Arc<TableCore>>,
     pub superblock: Superblock,
-    /// The place up to which the log was replayed.
-    pub done: Place,
-    /// The position up to which the log is known to be synced.
+    /// The places up to which the log was replayed.
+    pub done: Places,
+    /// The position up to which the first lane of the log is known to be synced.
     pub synced: LogPosition,
     /// The error of records that could not be replayed: their table is damaged. They have to stay
     /// in the log.
@@ -63,16 +64,17 @@ impl<'r> Recovery<'r> {
         data: &'r DataFile,
         access: Access,
         catalogue: Catalogue,
-        superblock: Superblock,
+        superblock: &Superblock,
     ) -> Self {
         let tables = catalogue.tables();
         let by_id = tables.map(|core| (core.id(), Arc::clone(core))).collect();
-        let Start { place: done, synced, .. } = log_of(&superblock);
+        let Start { places: done, synced, .. } = log_of(superblock);
+        let superblock = *superblock;
         Self { pager, data, access, catalogue, by_id, superblock, done, synced, skipped: None }
     }
 
     /// Replays the records of one frame.
-    pub(super) fn apply(&mut self, records: &[LogRecord<'_>], end: Place) -> Result<()> {
+    pub(super) fn apply(&mut self, records: &[LogRecord<'_>], applied: Applied) -> Result<()> {
         // A checkpoint has all of a commit or nothing. So room is made before it, for most of them.
         let dirty = self.pager.dirty();
         let most_dirty = self.pager.most_dirty();
@@ -96,8 +98,9 @@ impl<'r> Recovery<'r> {
             }
             self.apply_one(record)?;
         }
-        assert!(end.position > self.done.position, "the log is replayed forward");
-        self.done = end;
+        let done = &mut self.done.lanes[applied.lane];
+        assert!(applied.place.place.position > done.place.position, "a lane is replayed forward");
+        *done = applied.place;
         Ok(())
     }
 
@@ -197,10 +200,10 @@ impl<'r> Recovery<'r> {
         let moment = self.pager.checkpoint_moment();
         let catalogue = self.catalogue.store();
         let mut checkpoint =
-            Checkpoint::begin(self.pager, self.data, self.done, moment, catalogue)?;
+            Checkpoint::begin(self.pager, self.data, &self.done, moment, catalogue)?;
         while checkpoint.step()? {}
         let next = Superblock { is_clean: false, is_recovering, backup_of: 0, ..self.superblock };
-        self.superblock = checkpoint.publish(next, self.synced)?;
+        self.superblock = checkpoint.publish(&next, self.synced)?;
         Ok(())
     }
 
@@ -208,7 +211,7 @@ impl<'r> Recovery<'r> {
     pub(super) fn begin_log(&mut self) -> Result<()> {
         assert!(self.skipped.is_none(), "records of a damaged table stay in the log");
         let next = Superblock { is_clean: false, backup_of: 0, ..self.superblock };
-        self.superblock = self.data.publish_log(next.with_log(self.done, self.synced))?;
+        self.superblock = self.data.publish_log(&next.with_log(&self.done, self.synced))?;
         Ok(())
     }
 }

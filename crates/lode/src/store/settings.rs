@@ -26,7 +26,9 @@ use crate::wal::LogSettings;
 pub enum Durability {
     /// No log: a crash of the process or of the machine goes back to the last checkpoint.
     None,
-    /// Finished operations survive a killed process. A crash of the machine may lose the last ones.
+    /// Finished operations survive a killed process. A crash of the machine may lose the last ones;
+    /// of several threads, single operations may be lost out of their order. A commit is there with
+    /// all that came before it, or not at all.
     /// On some file systems, an error of the disk can end the process, unless the log [is not
     /// mapped](crate::Options::map_log).
     Process,

@@ -25,6 +25,7 @@ use write::is_sparse;
 use crate::error::{Error, Result};
 use crate::index::{AtEntry, Index, Record, Shape, Step, WriteContext};
 use crate::pager::{Image, PageNumber, Pager, ReadEpoch, Seen, Space};
+use crate::wal::Touched;
 
 /// The most bytes of a record: a leaf has room for at least three.
 pub(crate) const MOST_RECORD_BYTES: usize = 4096;
@@ -200,7 +201,8 @@ impl Tree {
                 self.make_room(context, first)?;
                 continue;
             }
-            let Some(epoch) = context.log_put_all(records().take(count))? else {
+            let touch = || Touched::one(leaf.last_frame());
+            let Some(epoch) = context.log_put_all(records().take(count), touch)? else {
                 drop(leaf);
                 context.make_log_room()?;
                 continue;
@@ -261,6 +263,7 @@ impl Tree {
             let (Some(mut root), Some(child)) = latched else { return Ok(()) };
             let epoch = pager.epoch();
             root.change(epoch).copy_from(child.words());
+            root.inherit(&child);
             drop(root);
             child.free(space, epoch);
         }

@@ -119,6 +119,8 @@ impl<'p> Neighbours<'p> {
         let mut low = tree.layout.node_mut(self.left.change(epoch));
         low.set_fences(&Fences { lower: low.lower_fence(), upper: high.upper_fence() });
         low.append(high, 0..high.count());
+        self.left.cover(&self.right);
+        let low = tree.layout.node(self.left.words());
         debug_assert!(!were_sound || low.is_sound(), "a join leaves a sound node");
         debug_assert!(!were_sound || low.count() == count, "a join loses no entry");
         self.right.free(space, epoch);
@@ -162,6 +164,7 @@ impl<'p> Neighbours<'p> {
                 let mut low = tree.layout.node_mut(self.left.change(epoch));
                 low.take_out(moved);
                 low.set_fences(&low_fences);
+                self.right.cover(&self.left);
             }
             Moved::ToLeft { count } => {
                 let high = tree.layout.node(self.right.words());
@@ -171,6 +174,7 @@ impl<'p> Neighbours<'p> {
                 let mut high = tree.layout.node_mut(self.right.change(epoch));
                 high.take_out(0..count);
                 high.set_fences(&high_fences);
+                self.left.cover(&self.right);
             }
         }
         let low = tree.layout.node(self.left.words());

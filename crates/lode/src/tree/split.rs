@@ -123,6 +123,7 @@ impl Tree {
             &Fences { lower: Some(separator.clone()), upper: old.upper_fence() },
         );
         high.append(old, cut..count);
+        right.inherit(&left);
         let mut low = self.layout.node_mut(left.change(epoch));
         low.take_out(cut..count);
         low.set_fences(&Fences { lower: low.lower_fence(), upper: Some(separator.clone()) });
@@ -165,6 +166,7 @@ impl Tree {
         node.clear(level, &high);
         node.append(old, cut..count);
         debug_assert!(!was_sound || node.is_sound(), "the high half of the root is sound");
+        [&left, &right].into_iter().for_each(|half| half.inherit(&root));
         let mut node = self.layout.node_mut(root.change(epoch));
         node.clear(level + 1, &Fences::default());
         node.insert_child(0, &self.lowest_key(), left.page());

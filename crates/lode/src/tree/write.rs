@@ -1,5 +1,7 @@
 //! Writes of single records to a leaf.
 
+use std::sync::atomic::AtomicU64;
+
 use super::Tree;
 use super::node::{Node, NodeMut, SearchKey};
 use crate::index::{AtEntry, EntryMut, Record, Step};
@@ -81,6 +83,11 @@ impl EntryMut for TreeEntryMut<'_> {
     #[inline(always)]
     fn has_room(&self) -> bool {
         self.node().has_room(self.key.len())
+    }
+
+    #[inline(always)]
+    fn last_frame(&self) -> Option<&AtomicU64> {
+        self.leaf.last_frame()
     }
 
     #[inline(always)]

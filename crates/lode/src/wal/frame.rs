@@ -7,22 +7,28 @@
 //! | 4 | bytes of the record |
 //! | 1 | its kind |
 //! | 1 | 1 if the frame has a note of what was synced |
-//! | 2 | zeros |
-//! | 16 | if so: the position up to which the log was synced |
+//! | 1 | the number of frames in other lanes that it names |
+//! | 1 | a zero |
+//! | 16 | if there is a note: the position up to which the lane was synced |
+//! | 8 each | the [names](super::names) |
 //! | …  | the record |
 //! | …  | zeros up to a multiple of eight |
 
 use std::convert::Infallible;
 
+use super::names::{FrameName, MOST_LANES};
 use super::{Body, LogPosition, RecordKind, SegmentNumber};
 
 const HEADER_BYTES: usize = 16;
 const NOTE_BYTES: usize = 16;
 const SUM_BYTES: usize = 4;
 
-/// Returns the most bytes that the frame of a record with `bytes` bytes takes up.
-pub(super) fn most_bytes(bytes: usize) -> u64 {
-    (HEADER_BYTES + NOTE_BYTES + bytes.next_multiple_of(8)) as u64
+/// Returns the most bytes that the frame of a record with `bytes` bytes takes up, in a log of this
+/// many lanes.
+pub(super) fn most_bytes(bytes: usize, lanes: usize) -> u64 {
+    debug_assert!((1..=MOST_LANES).contains(&lanes), "a log has no {lanes} lanes");
+    let names_bytes = (lanes - 1) * FrameName::BYTES;
+    (HEADER_BYTES + NOTE_BYTES + names_bytes + bytes.next_multiple_of(8)) as u64
 }
 
 const _: () = assert!(
@@ -32,19 +38,21 @@ const _: () = assert!(
 
 /// The part of a frame before its record. (`before` is the checksum of the frame before it.)
 #[derive(Clone, Copy)]
-pub(super) struct Head {
+pub(super) struct Head<'n> {
     pub before: u32,
     pub kind: RecordKind,
     /// Bytes of the record.
     pub size: usize,
     pub synced: Option<LogPosition>,
+    pub names: &'n [FrameName],
 }
 
-impl Head {
+impl Head<'_> {
     /// Returns the bytes that the head takes up.
     #[inline(always)]
     fn size_bytes(&self) -> usize {
-        HEADER_BYTES + if self.synced.is_some() { NOTE_BYTES } else { 0 }
+        let note_bytes = if self.synced.is_some() { NOTE_BYTES } else { 0 };
+        HEADER_BYTES + note_bytes + self.names.len() * FrameName::BYTES
     }
 
     /// Returns the bytes of the frame.
@@ -61,6 +69,7 @@ impl Head {
         header[8..12].copy_from_slice(&(self.size as u32).to_le_bytes());
         header[12] = self.kind as u8;
         header[13] = u8::from(self.synced.is_some());
+        header[14] = self.names.len() as u8;
         header
     }
 
@@ -79,6 +88,7 @@ impl Head {
         frame.clear();
         frame.extend_from_slice(&self.header());
         self.note().iter().for_each(|note| frame.extend_from_slice(note));
+        self.names.iter().for_each(|name| frame.extend_from_slice(&name.to_bytes()));
         debug_assert_eq!(frame.len(), self.size_bytes(), "a record comes after its head");
     }
 }
@@ -86,9 +96,12 @@ impl Head {
 /// The most bytes of a record whose frame is made without a call for each part of it.
 const MOST_SHORT_BYTES: usize = 220;
 
+/// The most names in such a frame.
+pub(super) const MOST_SHORT_NAMES: usize = 2;
+
 /// The offset of the record in a short frame: the part that its checksum covers is at whole words,
-/// with a note and without.
-const SHORT_RECORD_AT: usize = 4 + HEADER_BYTES + NOTE_BYTES;
+/// with a note and names, and without.
+const SHORT_RECORD_AT: usize = 4 + HEADER_BYTES + NOTE_BYTES + MOST_SHORT_NAMES * FrameName::BYTES;
 
 /// The frame of a short record, which is made before the log is locked.
 pub(super) struct Short {
@@ -126,7 +139,8 @@ impl Short {
 
     /// Returns the whole frame, and its checksum.
     #[inline(always)]
-    pub(super) fn finish(&mut self, head: &Head, salt: u32) -> (&[u8], u32) {
+    pub(super) fn finish(&mut self, head: &Head<'_>, salt: u32) -> (&[u8], u32) {
+        debug_assert!(head.names.len() <= MOST_SHORT_NAMES, "a short frame has few names");
         debug_assert_eq!(
             self.end,
             SHORT_RECORD_AT + head.size.next_multiple_of(8),
@@ -135,6 +149,10 @@ impl Short {
         let from = SHORT_RECORD_AT - head.size_bytes();
         if let Some(note) = head.note() {
             self.bytes.0[from + HEADER_BYTES..][..NOTE_BYTES].copy_from_slice(&note);
+        }
+        for (name, before) in head.names.iter().rev().zip(1..) {
+            let at = SHORT_RECORD_AT - before * FrameName::BYTES;
+            self.bytes.0[at..at + FrameName::BYTES].copy_from_slice(&name.to_bytes());
         }
         self.bytes.0[from..][..HEADER_BYTES].copy_from_slice(&head.header());
         let frame = &mut self.bytes.0[from..self.end];
@@ -187,6 +205,8 @@ pub(super) struct Frame<'b> {
     pub before: u32,
     pub kind: RecordKind,
     pub synced: Option<LogPosition>,
+    /// The names, one after another.
+    names: &'b [u8],
     pub body: &'b [u8],
     /// Bytes of the whole frame.
     pub size: usize,
@@ -198,15 +218,25 @@ pub(super) const HEAD_BYTES: usize = HEADER_BYTES;
 /// Returns the bytes of the frame that starts with this head, if one can.
 pub(super) fn size_of(head: &[u8]) -> Option<usize> {
     let word = |at: usize| Some(u32::from_le_bytes(*head.get(at..)?.first_chunk()?));
-    let (body, [kind, noted, 0, 0]) = (word(8)? as usize, word(12)?.to_le_bytes()) else {
+    let (body, [kind, noted, names, 0]) = (word(8)? as usize, word(12)?.to_le_bytes()) else {
         return None;
     };
     RecordKind::of(kind)?;
-    let from = HEADER_BYTES + usize::from(noted) * NOTE_BYTES;
-    (noted <= 1).then_some((from + body).next_multiple_of(8))
+    let is_one = noted <= 1 && usize::from(names) < MOST_LANES;
+    is_one.then(|| (record_at(noted, names) + body).next_multiple_of(8))
+}
+
+/// Returns the offset of the record in a frame with that many notes and names.
+fn record_at(notes: u8, names: u8) -> usize {
+    HEADER_BYTES + usize::from(notes) * NOTE_BYTES + usize::from(names) * FrameName::BYTES
 }
 
 impl<'b> Frame<'b> {
+    /// Returns the frames of other lanes that it names.
+    pub(super) fn names(&self) -> impl Iterator<Item = FrameName> {
+        self.names.as_chunks().0.iter().map(|name| FrameName::read(*name))
+    }
+
     /// Reads the frame at the start of `bytes`, if it is whole.
     pub(super) fn read(bytes: &'b [u8], salt: u32) -> Option<Self> {
         let size = size_of(bytes)?;
@@ -219,11 +249,13 @@ impl<'b> Frame<'b> {
         }
         let long = |at: usize| u64::from_le_bytes(*whole[at..].first_chunk().expect("8 bytes"));
         let body = word(8) as usize;
-        let from = HEADER_BYTES + usize::from(whole[13]) * NOTE_BYTES;
+        let names_at = record_at(whole[13], 0);
+        let from = record_at(whole[13], whole[14]);
         let kind = RecordKind::of(whole[12])?;
         let synced = (whole[13] == 1)
             .then(|| LogPosition { segment: SegmentNumber::new(long(16)), at: long(24) });
-        Some(Self { sum, before, kind, synced, body: &whole[from..from + body], size })
+        let names = &whole[names_at..from];
+        Some(Self { sum, before, kind, synced, names, body: &whole[from..from + body], size })
     }
 }
 
@@ -241,12 +273,16 @@ mod tests {
             ),
             (before, salt) in any::<(u32, u32)>(),
             synced in proptest::option::of((1u64..9, 0u64..1 << 40)),
+            names in proptest::collection::vec((1u64..1 << 50, 0..MOST_LANES), 0..MOST_LANES),
         ) {
             let parts: Vec<_> = parts.iter().map(|part| &part[..]).collect();
             let record = parts.concat();
             let synced = synced
                 .map(|(segment, at)| LogPosition { segment: SegmentNumber::new(segment), at });
-            let head = Head { before, kind: RecordKind::Patch, size: record.len(), synced };
+            let names: Vec<_> =
+                names.iter().map(|(order, lane)| FrameName::new(*order, *lane)).collect();
+            let kind = RecordKind::Patch;
+            let head = Head { before, kind, size: record.len(), synced, names: &names };
             let mut frame = Vec::new();
             head.begin(&mut frame);
             frame.extend_from_slice(&record);
@@ -257,11 +293,12 @@ mod tests {
             let read = Frame::read(&frame, salt).expect("it is whole");
             prop_assert_eq!((read.sum, read.before, read.kind), (wanted, before, head.kind));
             prop_assert_eq!((read.synced, read.body), (synced, &record[..]));
+            prop_assert_eq!(read.names().collect::<Vec<_>>(), &names[..]);
 
             let mut short = Short::new();
             let is_short = short.fill(&parts[..], record.len());
             prop_assert_eq!(is_short, record.len() <= MOST_SHORT_BYTES);
-            if is_short {
+            if is_short && names.len() <= MOST_SHORT_NAMES {
                 prop_assert_eq!(short.finish(&head, salt), (&frame[..], wanted));
             }
         }

@@ -4,7 +4,7 @@
 //! separate blocks. The *proof* says up to where the log was synced: if a block of frames is lost,
 //! nothing else may say that they were there.
 
-use super::{LogPosition, Place, SegmentNumber};
+use super::{LogPosition, MOST_LANES, Place, SegmentNumber};
 use crate::codec::{Reader, Writer};
 use crate::error::{Error, Result};
 use crate::io::File;
@@ -48,6 +48,8 @@ pub(super) struct Header {
     pub synced: LogPosition,
     /// Bytes of the file from then on.
     pub size_bytes: u64,
+    /// The number of the segment's lane.
+    pub lane: usize,
 }
 
 /// The result of reading a copy of a header.
@@ -66,9 +68,8 @@ impl Header {
         write_position(&mut writer, self.after.position);
         writer.u32(self.after.chain);
         write_position(&mut writer, self.synced);
-        writer.u64(self.size_bytes);
-        debug_assert!(writer.0.len() <= HEADER_BYTES - SUM_BYTES, "a header has room for all");
-        writer.0.resize(HEADER_BYTES - SUM_BYTES, 0);
+        writer.u64(self.size_bytes).u32(self.lane as u32);
+        debug_assert_eq!(writer.0.len(), HEADER_BYTES - SUM_BYTES, "a header has room for all");
         let sum = crc32c::crc32c(&writer.0);
         writer.u32(sum);
         (writer.0, sum)
@@ -105,7 +106,11 @@ impl Header {
         let after = Place { position: read_position(&mut reader)?, chain: reader.u32()? };
         let synced = read_position(&mut reader)?;
         let size_bytes = reader.u64()?;
-        Ok(Copy::Whole(Self { database, number, salt, after, synced, size_bytes }, own))
+        let lane = reader.u32()? as usize;
+        if lane >= MOST_LANES {
+            return Err(Error::corrupt(number.to_string(), "no log has its lane"));
+        }
+        Ok(Copy::Whole(Self { database, number, salt, after, synced, size_bytes, lane }, own))
     }
 }
 
@@ -221,6 +226,7 @@ mod tests {
             after: Place::default(),
             synced: LogPosition::default(),
             size_bytes: 1 << 20,
+            lane: 3,
         };
         let ([(_, copy), _], _) = header.copies();
         for at in 1..HEADER_BYTES {

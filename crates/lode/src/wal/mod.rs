@@ -5,7 +5,12 @@
 //! be durable [syncs](Log::sync) the log up to its record, and all that wait at the same time share
 //! the [sync](group).
 //!
-//! The log is valid only as a prefix: each frame has its checksum and that of the frame before. A
+//! Frames are in [lanes](lane): several if threads would wait for each other, and only where no
+//! single operation is promised to survive the machine. Each thread appends to one, and frames
+//! [name](names) those of other lanes that they come after. (Zheng et al., Fast Databases with Fast
+//! Durability and Recovery Through Multicore Parallelism, OSDI 2014.)
+//!
+//! A lane is valid only as a prefix: each frame has its checksum and that of the frame before. A
 //! frame that notes what was synced proves that the frames before it cannot just be missing. For
 //! the last frames, a segment's [front] says it, as a [sync](unsynced) leaves it.
 
@@ -14,35 +19,44 @@ mod body;
 mod frame;
 mod front;
 mod group;
+mod growth;
+mod lane;
 mod mark;
+mod merge;
+mod names;
+mod numbers;
 mod reader;
 mod record;
 mod replay;
 mod segment;
 mod stock;
+mod syncing;
 mod tail;
 #[cfg(test)]
 mod tests;
 mod turn;
 mod unsynced;
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use ahead::Ahead;
 pub(crate) use body::{Body, Together};
-use frame::{Head, Short};
 use front::FRAMES_AT;
 use group::Group;
-use mark::Mark;
+use growth::Prepared;
+#[cfg(any(test, feature = "simulation"))]
+pub(crate) use growth::set_own_number;
+pub(crate) use lane::Lane;
+use names::{Floor, FrameName};
+pub(crate) use names::{MOST_LANES, Touched, cover, inherit};
+pub(crate) use numbers::{Number, Numbers};
 pub(crate) use record::{Keyed, LogRecord, RecordKind, TableId};
-pub(crate) use replay::{Ending, Replayed, Start, replay};
-use segment::Segment;
+pub(crate) use replay::{Applied, Ending, Replayed, Start, replay};
 pub(crate) use segment::SegmentNumber;
 pub(crate) use stock::Stock;
-use tail::{LEAST_LONG_BYTES, Tail, half_of};
-use turn::Turn;
-use unsynced::Unsynced;
+use tail::Tail;
+use turn::{Old, Turn};
 
 use crate::error::{Error, Result};
 use crate::io::Disk;
@@ -62,6 +76,42 @@ pub(crate) struct Place {
     pub chain: u32,
 }
 
+/// A place in a lane, with the order of the frame before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LanePlace {
+    pub place: Place,
+    pub order: u64,
+}
+
+/// A place in each lane; the default one in those that there are not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Places {
+    pub lanes: [LanePlace; MOST_LANES],
+}
+
+impl Places {
+    /// Returns the position in the first lane.
+    pub(crate) fn first(&self) -> LogPosition {
+        self.lanes[0].place.position
+    }
+
+    /// Returns the position in each lane.
+    pub(crate) fn positions(&self) -> Positions {
+        Positions(self.lanes.map(|lane| lane.place.position))
+    }
+
+    /// Returns the place in the first lane alone.
+    pub(crate) fn only_first(&self) -> Self {
+        let mut only = Self::default();
+        only.lanes[0] = self.lanes[0];
+        only
+    }
+}
+
+/// A position in each lane; the default one in those that there are not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Positions(pub [LogPosition; MOST_LANES]);
+
 /// The sizes of segments, and the way that frames are written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LogSettings {
@@ -69,6 +119,8 @@ pub(crate) struct LogSettings {
     pub first_bytes: u64,
     /// Bytes of the largest segment, if no single frame needs more.
     pub most_bytes: u64,
+    /// The most lanes.
+    pub most_lanes: usize,
     pub writing: FrameWriting,
 }
 
@@ -112,19 +164,24 @@ pub(crate) struct Log {
     disk: Arc<dyn Disk>,
     database: u64,
     settings: LogSettings,
-    tail: Mutex<Tail>,
-    /// The end of the last whole frame. A sync needs no lock that a writer may hold for long.
-    end: Mark,
-    /// The known end of the synced log.
-    synced: Mark,
-    unsynced: Mutex<Unsynced>,
-    /// Held while a segment is started.
+    first: Lane,
+    others: [OnceLock<Box<Lane>>; MOST_LANES - 1],
+    /// The number of lanes.
+    count: AtomicUsize,
+    /// The number of lanes that threads may ask for: more are of no use.
+    most_used: usize,
+    is_lane_wanted: AtomicBool,
+    prepared: Prepared,
+    floor: Floor,
+    /// Held while a segment is started; locked after [`Lane::old`], and before tails.
     turn: Mutex<Turn>,
-    /// Held while a segment is made ahead of need; locked before `turn`.
+    /// Held while a segment is made ahead of need; locked before all others.
     making: Mutex<()>,
     ahead: Ahead,
-    /// The threads that wait until the log is synced.
+    /// The threads that wait until the only lane is synced.
     group: Group,
+    /// Held while all lanes are synced: the reason why that failed. No sync follows it.
+    failed: Mutex<Option<String>>,
     /// Set to 0 when a segment starts, so that the next writer checks the length of the log.
     alarm: Arc<AtomicU64>,
 }
@@ -144,8 +201,13 @@ impl Log {
         after: Replayed,
         alarm: Arc<AtomicU64>,
     ) -> Result<Self> {
+        assert!((1..=MOST_LANES).contains(&settings.most_lanes), "a log has a lane, or a few");
+        let old: Vec<_> = after
+            .segments
+            .iter()
+            .map(|(number, end)| Old { number: *number, end: *end, segment: None })
+            .collect();
         let mut turn = Turn {
-            old: after.segments.iter().map(|(number, size)| (*number, *size, None)).collect(),
             spares: Vec::new(),
             next_number: after.next_number,
             random,
@@ -162,298 +224,159 @@ impl Log {
             segment.write_zeros(0..segment.size_bytes)?;
         }
         // It is not known if the replayed log is durable.
-        let header = turn.header(&segment, database, after.end, LogPosition::default());
+        let end = after.ends.lanes[0].place;
+        let header = turn.header(&segment, database, 0, end, LogPosition::default());
         let chain = segment.begin(&header)?;
         segment.sync()?;
         let synced = disk.sync_directory();
         synced.map_err(|error| Error::io("sync the name of a new log segment", &error))?;
-        assert!(after.end.position.segment < segment.number, "numbers of segments grow");
         let start = LogPosition { segment: segment.number, at: FRAMES_AT };
-        let unsynced = Mutex::new(Unsynced::new(&segment));
-        let tail = Tail {
-            ask_at: half_of(&segment),
-            segment,
-            at: start.at,
-            chain,
-            is_bulk: false,
-            noted: start,
-            frame: Vec::new(),
-        };
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
         Ok(Self {
             disk,
             database,
             settings,
-            tail: Mutex::new(tail),
-            end: Mark::new(start),
-            synced: Mark::new(start),
-            unsynced,
+            first: Lane::new(0, segment, chain, old),
+            others: [const { OnceLock::new() }; MOST_LANES - 1],
+            count: AtomicUsize::new(1),
+            most_used: settings.most_lanes.min(processors),
+            is_lane_wanted: AtomicBool::new(false),
+            prepared: Prepared::default(),
+            floor: Floor::default(),
             turn: Mutex::new(turn),
             making: Mutex::default(),
             ahead: Ahead::default(),
             group: Group::new(start),
+            failed: Mutex::default(),
             alarm,
         })
     }
 
-    /// Appends a record. Returns the result of `work`, which is called at that very moment, and the
-    /// end of the record's frame; `None` if there is [no room](Self::make_room) for it.
-    pub(crate) fn append<T>(
+    /// Returns the number of lanes.
+    #[inline(always)]
+    fn count(&self) -> usize {
+        self.count.load(Ordering::Acquire)
+    }
+
+    /// Returns all lanes.
+    fn lanes(&self) -> impl Iterator<Item = &Lane> {
+        let others = self.others.iter().map_while(|lane| lane.get().map(|lane| &**lane));
+        std::iter::once(&self.first).chain(others)
+    }
+
+    /// Returns the frame that all frames come after which are appended from now on.
+    fn floor(&self) -> FrameName {
+        self.floor.get()
+    }
+
+    /// Appends a record to a lane, after all frames that have changed the pages that `touch`
+    /// returns. Returns the result of `work`, which is called at that very moment, and the end of
+    /// the record's frame; `None` if there is [no room](Self::make_room) for it.
+    #[inline(always)]
+    pub(crate) fn append<'p, T>(
+        &self,
+        lane: &Lane,
+        kind: RecordKind,
+        body: &(impl Body + ?Sized),
+        touch: impl FnOnce() -> Touched<'p>,
+        work: impl FnOnce() -> T,
+    ) -> Result<Option<(T, LogPosition)>> {
+        let touched = if self.count() > 1 { Some(touch()) } else { None };
+        lane.append(self, kind, body, touched, work)
+    }
+
+    /// Appends a record that comes after all others, and before all that follow. The caller is
+    /// alone: no other thread appends. Returns the end of the record's frame; `None` if there is no
+    /// room for it in the [first](Self::first_lane) lane.
+    pub(crate) fn append_alone(
         &self,
         kind: RecordKind,
         body: &(impl Body + ?Sized),
-        work: impl FnOnce() -> T,
-    ) -> Result<Option<(T, LogPosition)>> {
-        let size = body.size_bytes();
-        debug_assert!(u32::try_from(size).is_ok(), "a record of the log has {size} bytes");
-        let mut short = Short::new();
-        let is_short = short.fill(body, size);
-        let mut tail = lock(&self.tail);
-        let tail = &mut *tail;
-        let synced = self.synced.get();
-        debug_assert!(synced <= tail.place().position, "nothing is synced that is not written");
-        let noted = (tail.noted < synced).then_some(synced);
-        let head = Head { before: tail.chain, kind, size, synced: noted };
-        let end = tail.at + head.frame_bytes();
-        if end > tail.segment.size_bytes {
-            return Ok(None);
+    ) -> Result<Option<LogPosition>> {
+        let touch = || Touched { is_after_all: true, ..Touched::default() };
+        let appended = self.append(&self.first, kind, body, touch, || ())?;
+        if self.count() > 1 && appended.is_some() {
+            self.floor.store(self.first.last());
         }
-        let written = if is_short {
-            tail.write_short(&head, &mut short)
-        } else if size < LEAST_LONG_BYTES {
-            tail.write(&head, body)
-        } else {
-            tail.write_long(&head, body)
-        };
-        let chain = written.inspect_err(|_| tail.segment.take_back(tail.at))?;
-        if let Some(noted) = noted {
-            tail.noted = noted;
-        }
-        debug_assert!(tail.at < end, "each frame ends after the one before");
-        debug_assert!(end.is_multiple_of(8), "frames start at whole words");
-        debug_assert!(end <= tail.segment.size_bytes, "a frame ends in its segment");
-        (tail.at, tail.chain, tail.is_bulk) = (end, chain, size >= LEAST_BULK_BYTES);
-        if end >= tail.ask_at {
-            tail.ask_at = u64::MAX;
-            self.ahead.ask();
-        }
-        let end = tail.place().position;
-        debug_assert!(tail.noted < end, "a frame notes what was synced before it");
-        self.end.set(end);
-        Ok(Some((work(), end)))
+        Ok(appended.map(|((), end)| end))
     }
 
-    /// Makes room for a record whose body has this size: starts the next segment if need be.
-    pub(crate) fn make_room(&self, bytes: usize) -> Result<()> {
-        let wanted = frame::most_bytes(bytes);
-        // A segment that is being made is waited for.
-        let _making = self.ahead.hurry(|| lock(&self.making));
-        let mut turn = lock(&self.turn);
-        let last_bytes = {
-            let tail = lock(&self.tail);
-            if tail.at + wanted <= tail.segment.size_bytes {
-                return Ok(());
-            }
-            tail.segment.size_bytes
-        };
-        let least_bytes = wanted + FRAMES_AT;
-        let new_bytes = self.next_bytes(&turn, last_bytes).max(least_bytes);
-        let next = turn.prepare(&*self.disk, least_bytes, new_bytes)?;
-        debug_assert!(next.size_bytes >= least_bytes, "the new segment has room for the record");
-        self.go_on_in(next, &mut turn)
+    /// Returns the first lane.
+    pub(crate) fn first_lane(&self) -> &Lane {
+        &self.first
     }
 
-    /// Returns the bytes of a new segment, after a last one of `last_bytes`: a quarter of the log,
-    /// so that little of its files is not in use.
-    fn next_bytes(&self, turn: &Turn, last_bytes: u64) -> u64 {
-        let bytes = (turn.old_bytes() + last_bytes) / 4;
-        let whole = bytes.max(LEAST_SECOND_BYTES).next_multiple_of(PAGE_BYTES);
-        debug_assert!(whole.is_multiple_of(PAGE_BYTES), "segments are whole pages");
-        whole.min(self.settings.most_bytes)
-    }
-
-    /// Waits until the next segment is to be [made](Self::make_next), or something else was [asked
-    /// for](Self::ask_ahead); returns false if the log [has ended](Self::end_ahead).
-    pub(crate) fn wait_until_asked(&self) -> bool {
-        self.ahead.wait()
-    }
-
-    /// Wakes the thread that makes segments ahead of need, for the data file.
-    pub(crate) fn ask_ahead(&self) {
-        self.ahead.ask();
-    }
-
-    /// Ends the wait for more segments, for good.
-    pub(crate) fn end_ahead(&self) {
-        self.ahead.end();
-    }
-
-    /// Makes the next segment if half of the last one is full and no file is kept for one: a writer
-    /// that made it would wait, a millisecond for two mebibytes where files are in memory.
-    ///
-    /// # Errors
-    /// `Io`, `DiskFull`. The thread that needs the segment tries again.
-    pub(crate) fn make_next(&self) -> Result<()> {
-        let making = lock(&self.making);
-        let (last_bytes, is_bulk) = {
-            let tail = lock(&self.tail);
-            if tail.at < half_of(&tail.segment) {
-                return Ok(());
-            }
-            (tail.segment.size_bytes, tail.is_bulk)
-        };
-        let (number, size) = {
-            let mut turn = lock(&self.turn);
-            if turn.has_spares() {
-                return Ok(());
-            }
-            (turn.take_number(), self.next_bytes(&turn, last_bytes))
-        };
-        let segment = Segment::create(&*self.disk, number, size, self.settings.writing)?;
-        if segment.gains_from_zeros() && !is_bulk {
-            self.write_zeros_ahead(&segment).inspect_err(|_| {
-                // If it stays, recovery removes it.
-                let _ = self.disk.remove(&number.file_name());
-            })?;
-        }
-        let mapped = segment.mapped().filter(|_| !is_bulk);
-        debug_assert_eq!(segment.number, number, "a file has the name of its segment");
-        lock(&self.turn).spares.push((number, segment));
-        drop(making);
-        mapped.iter().for_each(|mapped| mapped.prepare());
-        Ok(())
-    }
-
-    /// Writes zeros to a new segment, from its start on, until it may soon be needed, or another
-    /// thread waits.
-    fn write_zeros_ahead(&self, segment: &Segment) -> Result<()> {
-        let is_needed_soon = || {
-            let tail = lock(&self.tail);
-            tail.at > tail.segment.size_bytes / 4 * 3
-        };
-        let mut at = 0;
-        while at < segment.size_bytes && !is_needed_soon() && !self.ahead.is_hurried() {
-            let end = segment.size_bytes.min(at + ZEROS_BYTES);
-            segment.write_zeros(at..end)?;
-            segment.sync()?;
-            at = end;
-        }
-        Ok(())
-    }
-
-    /// Starts a segment as small as the first one, if the last one is larger: after a checkpoint,
-    /// that one is not needed any more.
-    pub(crate) fn begin_small(&self) -> Result<()> {
-        let mut turn = lock(&self.turn);
-        let size = self.settings.first_bytes;
-        if lock(&self.tail).segment.size_bytes <= size {
-            return Ok(());
-        }
-        let next = turn.prepare(&*self.disk, size, size)?;
-        self.go_on_in(next, &mut turn)
-    }
-
-    /// Makes a segment the last one.
-    fn go_on_in(&self, mut next: Segment, turn: &mut Turn) -> Result<()> {
-        let mut tail = lock(&self.tail);
-        assert!(next.number > tail.segment.number, "numbers of segments grow");
-        assert!(
-            turn.old.last().is_none_or(|(last, ..)| *last < tail.segment.number),
-            "segments follow each other"
-        );
-        let header = turn.header(&next, self.database, tail.place(), self.synced.get());
-        let chain = next.begin(&header)?;
-        let end = tail.at;
-        // Before any record ends in it: a sync up to there syncs its file.
-        let held_from = lock(&self.unsynced).begin(&next);
-        let full = std::mem::replace(&mut tail.segment, next);
-        (tail.at, tail.chain, tail.noted) = (FRAMES_AT, chain, header.synced);
-        tail.ask_at = half_of(&tail.segment);
-        debug_assert!(tail.at < tail.segment.size_bytes, "a new segment has room for frames");
-        self.end.set(tail.place().position);
-        drop(tail);
-        full.mapped().iter().for_each(|mapped| mapped.unmap(held_from as usize..end as usize));
-        turn.old.push((full.number, end, Some(full)));
-        self.alarm.store(0, Ordering::Relaxed);
-        Ok(())
-    }
-
-    /// Returns the end of the log now. It waits for no writer.
+    /// Returns the end of the first lane now. It waits for no writer.
     pub(crate) fn end(&self) -> LogPosition {
-        self.end.get()
+        self.first.end.get()
     }
 
-    /// Returns the known end of the synced log.
+    /// Returns the known end of the first lane as far as it is synced.
     pub(crate) fn synced(&self) -> LogPosition {
-        self.synced.get()
+        self.first.synced.get()
     }
 
-    /// Calls `work` at a place in the log: all frames end before it, or start after it.
-    pub(crate) fn barrier<T>(&self, work: impl FnOnce() -> T) -> (Place, T) {
-        let tail = lock(&self.tail);
-        let place = tail.place();
-        lock(&self.unsynced).start_from(place.position);
-        (place, work())
+    /// Returns the end of each lane now. It waits for no writer.
+    pub(crate) fn ends(&self) -> Positions {
+        let mut ends = Positions::default();
+        self.lanes().for_each(|lane| ends.0[lane.number] = lane.end.get());
+        ends
     }
 
-    /// Makes everything durable that ends at a position or before.
-    ///
-    /// # Errors
-    /// `Poisoned` if syncing fails, now and ever after.
-    pub(crate) fn sync(&self, to: LogPosition) -> Result<()> {
-        self.group.sync(to, || {
-            let end = self.sync_now()?;
-            debug_assert!(end <= self.end.get(), "nothing is synced that is not written");
-            // Only the thread that leads a sync is here.
-            self.synced.set(end);
-            Ok(end)
-        })
-    }
-
-    /// Syncs the whole log, earlier segments first; returns its end.
-    fn sync_now(&self) -> Result<LogPosition> {
-        // First: a segment that starts after this may be synced too, and none is left out.
-        let end = self.end.get();
-        let to_sync = lock(&self.unsynced).take(end);
-        to_sync.unmap();
-        let failed = |error| Error::io("sync the log", &error);
-        if to_sync.names_changed {
-            self.disk.sync_directory().map_err(failed)?;
+    /// Calls `work` at a place in each lane: all frames end before these, or start after them. No
+    /// lane may begin during the call.
+    pub(crate) fn barrier<T>(&self, work: impl FnOnce() -> T) -> (Places, T) {
+        let tails: Vec<_> = self.lanes().map(|lane| (lane, lock(&lane.tail))).collect();
+        let mut places = Places::default();
+        for (lane, tail) in &tails {
+            places.lanes[lane.number] = lane.place(tail);
+            lock(&lane.unsynced).start_from(tail.place().position);
         }
-        to_sync.sync().map_err(failed)?;
-        to_sync.prove().map_err(failed)?;
-        self.expect_files()?;
-        Ok(end)
+        (places, work())
     }
 
-    /// Checks that no other program has taken files of the database away.
-    pub(crate) fn expect_files(&self) -> Result<()> {
-        self.disk.expect_files().map_err(|error| Error::io("look for the database's files", &error))
-    }
-
-    /// Forgets the segments before one, which recovery does not need any more. Of their files, one
-    /// is kept for the next segment, and as many more as have `kept_bytes` together.
-    pub(crate) fn trim(&self, first: SegmentNumber, kept_bytes: u64) -> Result<()> {
-        assert!(first <= self.end.get().segment, "the segment that is written to stays");
-        assert!(first <= self.synced.get().segment, "recovery starts where the log is synced");
+    /// Forgets the segments before those in which recovery starts, which it does not need any more.
+    /// Of their files, one is kept for the next segment, and as many more as have `kept_bytes`
+    /// together.
+    pub(crate) fn trim(&self, from: &Positions, kept_bytes: u64) -> Result<()> {
         let least_bytes = LEAST_SECOND_BYTES.min(self.settings.most_bytes);
-        let mut turn = lock(&self.turn);
-        let useless = turn.forget_before(first, least_bytes, kept_bytes);
-        let is_there = turn.old.iter().any(|(number, ..)| *number == first);
-        assert!(is_there || first == self.end.get().segment, "{first} is needed by recovery");
-        drop(turn);
+        let mut forgotten = Vec::new();
+        for lane in self.lanes() {
+            let first = from.0[lane.number].segment;
+            assert!(first <= lane.end.get().segment, "the segment that is written to stays");
+            assert!(first <= lane.synced.get().segment, "recovery starts where a lane is synced");
+            let mut old = lock(&lane.old);
+            forgotten.extend(old.extract_if(.., |old| old.number < first));
+            let is_there = old.first().is_some_and(|old| old.number == first);
+            let is_last = old.is_empty() && first == lane.end.get().segment;
+            let is_new = first == SegmentNumber::default();
+            assert!(is_there || is_last || is_new, "{first} is needed by recovery");
+        }
+        let useless = lock(&self.turn).take_over(forgotten, least_bytes, kept_bytes);
         // A writer that needs a segment does not wait for that.
         useless.into_iter().try_for_each(|useless| useless.remove(&*self.disk))
     }
 
-    /// Removes the files that are kept for new segments, and cuts the last segment off where the
-    /// log ends, when the database is closed. Nothing can be appended to that segment any more.
+    /// Removes the files that are kept for new segments, and all of other lanes than the first;
+    /// cuts the last segment off where the log ends, when the database is closed. Nothing can be
+    /// appended any more.
     pub(crate) fn shrink_at_end(&self) -> Result<()> {
         {
-            let mut tail = lock(&self.tail);
+            let mut tail = lock(&self.first.tail);
             let end = tail.at;
-            assert_eq!(tail.place().position, self.end.get(), "no frame is cut off");
+            assert_eq!(tail.place().position, self.first.end.get(), "no frame is cut off");
             tail.segment.cut(end)?;
         }
+        let prepared = lock(&self.prepared.0);
+        for lane in self.lanes().skip(1).chain(prepared.as_deref()) {
+            let old = lock(&lane.old);
+            let last = lock(&lane.tail).segment.number;
+            for number in old.iter().map(|old| old.number).chain([last]) {
+                let removed = self.disk.remove(&number.file_name());
+                removed.map_err(|error| Error::io("remove an old log segment", &error))?;
+            }
+        }
+        drop(prepared);
         self.remove_spares()
     }
 
@@ -463,26 +386,17 @@ impl Log {
         lock(&self.turn).remove_spares(&*self.disk)
     }
 
-    /// Returns the bytes of files that have no records: the rest of the last segment, and files
+    /// Returns the bytes of files that have no records: the rest of the last segments, and files
     /// that are kept for new ones.
     pub(crate) fn unused_bytes(&self) -> u64 {
+        let unused = |tail: &Tail| tail.segment.size_bytes - tail.at;
+        let last: u64 = self.lanes().map(|lane| unused(&lock(&lane.tail))).sum();
         let turn = lock(&self.turn);
-        let spare: u64 = turn.spares.iter().map(|(_, spare)| spare.size_bytes).sum();
-        let tail = lock(&self.tail);
-        spare + tail.segment.size_bytes - tail.at
+        last + turn.spares.iter().map(|(_, spare)| spare.size_bytes).sum::<u64>()
     }
 
-    /// Returns the bytes of the log from a position on, as far as its segments are not forgotten.
-    pub(crate) fn bytes_since(&self, position: LogPosition) -> u64 {
-        let turn = lock(&self.turn);
-        let end = self.end.get();
-        let from = turn.old.iter().filter(|(number, ..)| *number >= position.segment);
-        let mut bytes = end.at;
-        let mut is_there = end.segment == position.segment;
-        for (number, size, _) in from {
-            bytes += size;
-            is_there |= *number == position.segment;
-        }
-        if is_there { bytes.saturating_sub(position.at) } else { bytes }
+    /// Returns the bytes of the log from positions on, as far as its segments are not forgotten.
+    pub(crate) fn bytes_since(&self, from: &Positions) -> u64 {
+        self.lanes().map(|lane| lane.bytes_since(from.0[lane.number])).sum()
     }
 }

@@ -1,22 +1,30 @@
 //! Reading the log again after a crash.
 
 use super::front::FRAMES_AT;
+use super::merge::{Orders, Replaying, Turn};
 use super::reader::Reader;
 use super::segment::SegmentNumber;
 use super::stock::Stock;
-use super::{LogPosition, LogRecord, Place};
+use super::{LanePlace, LogPosition, LogRecord, Places};
 use crate::error::{Error, Result};
 use crate::io::Disk;
 
 /// The end of the log, as replay found it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Replayed {
-    /// The place after the last record.
-    pub end: Place,
-    /// Segments that are part of the log, with the number of their bytes that are.
+    /// The places after the last records.
+    pub ends: Places,
+    /// Segments that are part of the log, with the offsets at which their frames end.
     pub segments: Vec<(SegmentNumber, u64)>,
     /// A number that no segment has or had.
     pub next_number: SegmentNumber,
+}
+
+/// The place in a lane up to which it is replayed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Applied {
+    pub lane: usize,
+    pub place: LanePlace,
 }
 
 /// The knowledge about the end of the log.
@@ -33,103 +41,152 @@ pub(crate) enum Ending {
     Anywhere,
 }
 
-/// The place where recovery starts, and what the superblock says of the log.
+/// The places where recovery starts, and what the superblock says of the log.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Start {
-    pub place: Place,
+    pub places: Places,
     pub ending: Ending,
-    /// The known end of the synced log.
+    /// The known end of the first lane as far as it was synced.
     pub synced: LogPosition,
 }
 
-/// Calls `apply` with the records of each frame from a place on, and the place after it. Other
-/// segments than [those it returns](Replayed::segments) are not part of the log.
+impl Start {
+    /// Returns the lanes that there are.
+    fn lanes(&self) -> impl Iterator<Item = (usize, LanePlace)> {
+        let lanes = self.places.lanes.into_iter().enumerate();
+        lanes.filter(|(lane, start)| *lane == 0 || *start != LanePlace::default())
+    }
+
+    /// Returns the known end of a lane as far as it was synced.
+    fn synced(&self, stock: &Stock, lane: usize) -> LogPosition {
+        let own = if lane == 0 { self.synced } else { LogPosition::default() };
+        own.max(stock.synced(lane))
+    }
+}
+
+/// Calls `apply` with the records of each frame from places on, and the place after it. Frames come
+/// after those that they name. A frame that names one which no lane has is left out, and so are all
+/// that come after it. Other segments than [those it returns](Replayed::segments) are not part of
+/// the log.
 ///
 /// # Errors
 /// `Corrupt` if a part of the log is missing that was synced; those of `apply`.
 pub(crate) fn replay(
     disk: &dyn Disk,
     stock: &Stock,
-    start: Start,
-    apply: &mut dyn FnMut(&[LogRecord<'_>], Place) -> Result<()>,
+    start: &Start,
+    apply: &mut dyn FnMut(&[LogRecord<'_>], Applied) -> Result<()>,
 ) -> Result<Replayed> {
-    let first = start.place.position.segment;
-    let last = stock.last().map_or(first, |last| first.max(last));
+    let first = start.places.first().segment;
+    let firsts = start.lanes().map(|(_, start)| start.place.position.segment);
+    let last = stock.last().into_iter().chain(firsts).max().unwrap_or(first);
     let next_number = last.next();
     if next_number.is_near_end() {
         return Err(Error::corrupt(last.to_string(), "its number is higher than any log reaches"));
     }
-    let mut replayed = Replayed { end: start.place, next_number, ..Replayed::default() };
+    let mut replayed = Replayed { ends: start.places, next_number, ..Replayed::default() };
     if start.ending == Ending::Clean && last == first {
         if stock.has(first) {
-            replayed.segments.push((first, start.place.position.at));
+            replayed.segments.push((first, start.places.first().at));
         }
         return Ok(replayed);
     }
-    let synced = stock.synced().max(start.synced);
-    let mut current = match stock.front(first) {
-        Some(front) => Some(Reader::open(disk, first, front)?),
-        None if start.ending == Ending::Clean => None,
-        None if start.ending == Ending::Anywhere && synced <= start.place.position => {
-            return Ok(replayed);
+    let mut lanes = Vec::new();
+    for (lane, from) in start.lanes() {
+        if let Some(lane) = begin(disk, stock, start, lane, from)? {
+            lanes.push(lane);
         }
-        None => return Err(lost(stock, first)),
-    };
-    loop {
-        let end = &mut replayed.end;
-        if let Some(current) = &mut current {
-            while let Some(frame) = current.frame(end.position.at)? {
-                if frame.before != end.chain {
-                    break;
-                }
-                end.position.at += frame.size as u64;
-                end.chain = frame.sum;
-                apply(&LogRecord::decode(frame.kind, frame.body)?, *end)?;
-            }
-            replayed.segments.push((current.number(), end.position.at));
-            let segments = &replayed.segments;
-            debug_assert!(segments.is_sorted_by(|a, b| a.0 < b.0), "segments follow each other");
-        }
-        // The newest of several: the others were given up when writing their headers failed. A
-        // segment started before one that is part of the log, and not part of it, never will be.
-        let after = replayed.segments.last().map_or(first, |(number, _)| *number);
-        let fits = |(number, front): &(SegmentNumber, _)| *number > after && follows(front, *end);
-        let Some((number, front)) = stock.segments().filter(fits).last() else { break };
-        current = Some(Reader::open(disk, number, front)?);
-        *end = Place { position: LogPosition { segment: number, at: FRAMES_AT }, chain: front.sum };
     }
-    expect_all_that_was_synced(disk, stock, start, synced, current, &replayed)?;
+    let mut orders = start.places.lanes.map(|lane| lane.order);
+    run(disk, stock, &mut lanes, &mut orders, apply)?;
+    for lane in &mut lanes {
+        expect_all_that_was_synced(disk, stock, start, lane)?;
+        replayed.ends.lanes[lane.lane] = lane.end;
+        replayed.segments.append(&mut lane.segments);
+    }
+    replayed.segments.sort_unstable();
     Ok(replayed)
 }
 
-/// Returns true if a segment starts where the log ends.
-fn follows(front: &super::front::Front, end: Place) -> bool {
-    front.header.after == end
+/// Starts to replay a lane; `None` if it is not there, and need not be.
+fn begin(
+    disk: &dyn Disk,
+    stock: &Stock,
+    start: &Start,
+    lane: usize,
+    from: LanePlace,
+) -> Result<Option<Replaying>> {
+    let position = from.place.position;
+    let current = match stock.front(position.segment) {
+        Some(front) if front.header.lane == lane => {
+            Some(Reader::open(disk, position.segment, front)?)
+        }
+        Some(_) => {
+            let why = format!("it is of another lane than {lane}, which the superblock says");
+            return Err(Error::corrupt(position.segment.to_string(), why));
+        }
+        None if start.ending == Ending::Clean => None,
+        None if start.ending == Ending::Anywhere && start.synced(stock, lane) <= position => {
+            return Ok(None);
+        }
+        None => return Err(lost(stock, position.segment)),
+    };
+    Ok(Some(Replaying::new(lane, from, current)))
 }
 
-/// Fails if a part of the log is missing that was synced once: something proves a position beyond
+/// Replays lanes, the frame with the lowest order first.
+fn run(
+    disk: &dyn Disk,
+    stock: &Stock,
+    lanes: &mut [Replaying],
+    orders: &mut Orders,
+    apply: &mut dyn FnMut(&[LogRecord<'_>], Applied) -> Result<()>,
+) -> Result<()> {
+    const NOW: Turn = [0; 2];
+    const AT_LAST: Turn = [u64::MAX; 2];
+    let mut turns: Vec<_> = lanes.iter().map(|_| Some(NOW)).collect();
+    while let Some((turn, at)) = (0..lanes.len()).filter_map(|at| Some((turns[at]?, at))).min() {
+        let others = (0..lanes.len()).filter(|other| *other != at).filter_map(|at| turns[at]);
+        // At first, the turns of the others are not known: then none is replayed.
+        let last = others.min().unwrap_or(AT_LAST);
+        debug_assert!(turn <= last, "the lane with the lowest turn is next");
+        turns[at] = lanes[at].run(disk, stock, last, orders, apply)?;
+    }
+    Ok(())
+}
+
+/// Fails if a part of a lane is missing that was synced once: something proves a position beyond
 /// the end, or that the last segment was longer.
 fn expect_all_that_was_synced(
     disk: &dyn Disk,
     stock: &Stock,
-    start: Start,
-    mut synced: LogPosition,
-    mut last: Option<Reader>,
-    replayed: &Replayed,
+    start: &Start,
+    lane: &mut Replaying,
 ) -> Result<()> {
-    let end = replayed.end.position;
-    if let Some(last) = &mut last {
+    let from = start.places.lanes[lane.lane].place.position;
+    let end = lane.whole.position;
+    let mut synced = start.synced(stock, lane.lane).max(lane.synced);
+    let last = &mut lane.current;
+    if let Some(last) = last {
         synced = synced.max(last.proven(end.at)?);
     }
-    for (number, front) in stock.segments().filter(|(number, _)| *number > end.segment) {
+    for (number, front) in stock.of_lane(lane.lane).filter(|(number, _)| *number > end.segment) {
         synced = synced.max(Reader::open(disk, number, front)?.proven(FRAMES_AT)?);
     }
-    let was_cut_off = start.ending == Ending::Clean && end.segment == start.place.position.segment;
+    let was_cut_off = start.ending == Ending::Clean && end.segment == from.segment;
     if let Some(missing_bytes) = last.as_ref().and_then(Reader::missing_bytes)
         && (synced.segment >= end.segment && !was_cut_off)
     {
         let why = format!("it is shorter than it was made, by {missing_bytes} bytes");
         return Err(Error::corrupt(end.segment.to_string(), why));
+    }
+    let replayed = lane.end.place.position;
+    if lane.is_cut && replayed < synced && synced <= end {
+        let why = format!(
+            "the record at byte {} was synced once, and one before it in another lane is missing",
+            replayed.at
+        );
+        return Err(Error::corrupt(replayed.segment.to_string(), why));
     }
     if synced <= end {
         return Ok(());

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use super::front::{self, FRAMES_AT, Found, Front};
+use super::front::{self, FRAMES_AT, Found, Front, Header};
 use super::reader::Reader;
-use super::{LogPosition, Place, SegmentNumber};
+use super::{LogPosition, Place, Positions, SegmentNumber};
 use crate::error::{Error, Result};
 use crate::io::Disk;
 
@@ -18,12 +18,18 @@ pub(crate) struct Stock {
 }
 
 impl Stock {
-    /// Examines all segment files of a database whose recovery starts in segment `first`.
+    /// Examines all segment files of a database whose recovery starts in these segments.
     ///
     /// # Errors
     /// `ForeignFile` if one is of another database. `Corrupt` if one is no segment, or a segment
     /// under a name that no crash gives it. `Version`; `Io`.
-    pub(crate) fn take(disk: &dyn Disk, database: u64, first: SegmentNumber) -> Result<Self> {
+    pub(crate) fn take(disk: &dyn Disk, database: u64, from: &Positions) -> Result<Self> {
+        let first = from.0[0].segment;
+        // Of a lane that there is not, nothing is needed.
+        let is_needed = |header: &Header| {
+            let from = from.0[header.lane].segment;
+            from != SegmentNumber::default() && header.number >= from
+        };
         let mut stock = Self::default();
         for number in numbers(disk)? {
             let front = match read(disk, number)? {
@@ -36,7 +42,7 @@ impl Stock {
                 // The file was kept for a new segment, and had got the name but not the header; or
                 // the header, and a crash has taken the name back.
                 Found::Front(Front { header, .. })
-                    if header.number < first || header.number > number =>
+                    if !is_needed(&header) || header.number > number =>
                 {
                     None
                 }
@@ -102,14 +108,15 @@ impl Stock {
         self.fronts.get(&number).copied().flatten()
     }
 
-    /// Returns all segments, in order.
-    pub(super) fn segments(&self) -> impl Iterator<Item = (SegmentNumber, Front)> {
-        self.fronts.iter().filter_map(|(number, front)| Some((*number, (*front)?)))
+    /// Returns all segments of a lane, in order.
+    pub(super) fn of_lane(&self, lane: usize) -> impl Iterator<Item = (SegmentNumber, Front)> {
+        let segments = self.fronts.iter().filter_map(|(number, front)| Some((*number, (*front)?)));
+        segments.filter(move |(_, front)| front.header.lane == lane)
     }
 
-    /// Returns the end of the synced log, as the fronts of all segments say.
-    pub(crate) fn synced(&self) -> LogPosition {
-        self.segments().map(|(_, front)| front.synced).max().unwrap_or_default()
+    /// Returns the end of a lane as far as it was synced, as the fronts of all of its segments say.
+    pub(crate) fn synced(&self, lane: usize) -> LogPosition {
+        self.of_lane(lane).map(|(_, front)| front.synced).max().unwrap_or_default()
     }
 
     /// Removes the files that are not part of the log.

@@ -3,6 +3,8 @@
 use std::convert::Infallible;
 
 use super::frame::{self, Head, Short};
+use super::front::FRAMES_AT;
+use super::names::{FrameName, MOST_LANES, Names};
 use super::segment::Segment;
 use super::{Body, LogPosition, Place};
 use crate::error::Result;
@@ -27,9 +29,44 @@ pub(super) struct Tail {
     pub(super) noted: LogPosition,
     /// The frame that is being made.
     pub(super) frame: Vec<u8>,
+    /// The order of the last frame of each lane that a frame here has named.
+    pub(super) named: [u64; MOST_LANES],
+    /// The threads of this segment that had to wait for another one.
+    pub(super) waited: u32,
 }
 
 impl Tail {
+    /// Creates the tail of a lane that goes on at the start of a segment.
+    pub(super) fn new(segment: Segment, chain: u32) -> Self {
+        Self {
+            ask_at: half_of(&segment),
+            noted: LogPosition { segment: segment.number, at: FRAMES_AT },
+            segment,
+            at: FRAMES_AT,
+            chain,
+            is_bulk: false,
+            frame: Vec::new(),
+            named: [0; MOST_LANES],
+            waited: 0,
+        }
+    }
+
+    /// Adds a frame of another lane to the names of the next frame, unless an earlier frame names
+    /// it, or one after it.
+    pub(super) fn name(&self, names: &mut Names, name: FrameName) {
+        if self.named[name.lane()] < name.order() {
+            names.add(name);
+        }
+    }
+
+    /// Notes that a frame was written with these names.
+    pub(super) fn note_names(&mut self, names: &[FrameName]) {
+        for name in names {
+            debug_assert!(self.named[name.lane()] < name.order(), "it is named once");
+            self.named[name.lane()] = name.order();
+        }
+    }
+
     pub(super) fn place(&self) -> Place {
         Place {
             position: LogPosition { segment: self.segment.number, at: self.at },
@@ -39,7 +76,7 @@ impl Tail {
 
     /// Writes the frame of a short record; returns its checksum.
     #[inline(always)]
-    pub(super) fn write_short(&mut self, head: &Head, short: &mut Short) -> Result<u32> {
+    pub(super) fn write_short(&mut self, head: &Head<'_>, short: &mut Short) -> Result<u32> {
         let (frame, sum) = short.finish(head, self.segment.salt);
         let size = frame.len() as u64;
         debug_assert_eq!(size, head.frame_bytes(), "a frame has as many bytes as its head says");
@@ -48,7 +85,7 @@ impl Tail {
     }
 
     /// Writes the frame of a record; returns its checksum.
-    pub(super) fn write(&mut self, head: &Head, body: &(impl Body + ?Sized)) -> Result<u32> {
+    pub(super) fn write(&mut self, head: &Head<'_>, body: &(impl Body + ?Sized)) -> Result<u32> {
         head.begin(&mut self.frame);
         let Ok(()) = body.each_part(&mut |part| {
             self.frame.extend_from_slice(part);
@@ -65,7 +102,11 @@ impl Tail {
 
     /// Writes a frame piece by piece, so that a long record is not copied again. Its start comes
     /// last.
-    pub(super) fn write_long(&mut self, head: &Head, body: &(impl Body + ?Sized)) -> Result<u32> {
+    pub(super) fn write_long(
+        &mut self,
+        head: &Head<'_>,
+        body: &(impl Body + ?Sized),
+    ) -> Result<u32> {
         head.begin(&mut self.frame);
         let size = head.size;
         let padding = frame::padding(head.size);

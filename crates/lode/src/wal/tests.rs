@@ -11,10 +11,10 @@ fn log(disk: &Simulated) -> Log {
     let settings = LogSettings {
         first_bytes: FIRST_BYTES,
         most_bytes: 1 << 24,
+        most_lanes: 1,
         writing: FrameWriting::Called,
     };
-    let none =
-        Replayed { end: Place::default(), segments: Vec::new(), next_number: SegmentNumber::FIRST };
+    let none = Replayed { next_number: SegmentNumber::FIRST, ..Replayed::default() };
     Log::begin(Arc::new(disk.clone()), 1, 2, settings, none, Arc::default()).unwrap()
 }
 
@@ -29,7 +29,7 @@ fn operations_to_make_next(
     let log = log(&disk);
     while log.end().at < FIRST_BYTES * percent / 100 {
         let body: [&[u8]; 1] = [&[7; 100]];
-        let appended = log.append(RecordKind::Put, &body[..], || ()).unwrap();
+        let appended = log.append_alone(RecordKind::Put, &body[..]).unwrap();
         assert!(appended.is_some());
     }
     let before = disk.operations();
@@ -60,10 +60,10 @@ fn zeros_are_written_to_the_next_segment_unless_it_is_about_to_be_needed() {
 fn operations_to_commit(log: &Log, disk: &Simulated, bytes: usize) -> u64 {
     let before = disk.operations();
     let body: [&[u8]; 1] = [&vec![7; bytes]];
-    let (_, end) = loop {
-        match log.append(RecordKind::Put, &body[..], || ()).unwrap() {
+    let end = loop {
+        match log.append_alone(RecordKind::Put, &body[..]).unwrap() {
             Some(appended) => break appended,
-            None => log.make_room(bytes).unwrap(),
+            None => log.make_room(log.first_lane(), bytes).unwrap(),
         }
     };
     log.sync(end).unwrap();

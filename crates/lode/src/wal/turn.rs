@@ -1,5 +1,5 @@
-//! The turn of segments: those before the tail's, the files that are kept for new ones, and the
-//! random number for the next one.
+//! The turn of segments, for all lanes: the files that are kept for new ones, the number of the
+//! next one, and the random number for it.
 
 use std::cmp::Reverse;
 
@@ -26,10 +26,17 @@ impl Useless {
     }
 }
 
-/// The segments before the tail's.
+/// A segment before the last one of its lane.
+pub(super) struct Old {
+    pub number: SegmentNumber,
+    /// The offset at which its frames end.
+    pub end: u64,
+    /// The open segment, unless it was replayed.
+    pub segment: Option<Segment>,
+}
+
+/// The files that new segments may take, and the numbers that they get.
 pub(super) struct Turn {
-    /// The segments that recovery would need: numbers and lengths.
-    pub(super) old: Vec<(SegmentNumber, u64, Option<Segment>)>,
     /// The files that are kept for new ones.
     pub(super) spares: Vec<(SegmentNumber, Segment)>,
     pub(super) next_number: SegmentNumber,
@@ -42,19 +49,8 @@ impl Turn {
     /// file of this one's name may exist.
     pub(super) fn take_number(&mut self) -> SegmentNumber {
         let number = self.next_number;
-        debug_assert!(self.old.iter().all(|(old, ..)| *old < number), "no number comes again");
         self.next_number = number.next();
         number
-    }
-
-    /// Returns true if a file is kept for a new segment.
-    pub(super) fn has_spares(&self) -> bool {
-        !self.spares.is_empty()
-    }
-
-    /// Returns the bytes of the segments before the tail's.
-    pub(super) fn old_bytes(&self) -> u64 {
-        self.old.iter().map(|(_, size, _)| size).sum()
     }
 
     /// Prepares a segment without a header: in the smallest file that is kept and has
@@ -91,23 +87,22 @@ impl Turn {
         Ok(segment)
     }
 
-    /// Forgets the segments before one. Of their files, the largest one is kept, and as many more
-    /// as have `kept_bytes` together, but none with fewer than `least_bytes`. Returns the others.
-    pub(super) fn forget_before(
+    /// Takes segments that recovery does not need any more. Of all files, the largest one is kept,
+    /// and as many more as have `kept_bytes` together, but none with fewer than `least_bytes`.
+    /// Returns the others.
+    pub(super) fn take_over(
         &mut self,
-        first: SegmentNumber,
+        segments: Vec<Old>,
         least_bytes: u64,
         kept_bytes: u64,
     ) -> Vec<Useless> {
-        debug_assert!(self.old.is_sorted_by(|a, b| a.0 < b.0), "segments follow each other");
         let mut useless = Vec::new();
-        for (number, _, segment) in self.old.extract_if(.., |(number, ..)| *number < first) {
+        for Old { number, segment, .. } in segments {
             match segment {
                 Some(segment) => self.spares.push((number, segment)),
                 None => useless.push(Useless { number, _segment: None }),
             }
         }
-        assert!(self.old.iter().all(|(number, ..)| *number >= first), "recovery needs the others");
         self.spares.sort_by_key(|(_, spare)| Reverse(spare.size_bytes));
         let mut bytes = 0;
         let is_kept = |(_, spare): &&(SegmentNumber, Segment)| {
@@ -129,6 +124,7 @@ impl Turn {
         &mut self,
         segment: &Segment,
         database: u64,
+        lane: usize,
         after: Place,
         synced: LogPosition,
     ) -> Header {
@@ -137,7 +133,7 @@ impl Turn {
         let salt = (self.random ^ self.random >> 32) as u32;
         let number = segment.number;
         let size_bytes = segment.size_bytes;
-        Header { database, number, salt, after, synced, size_bytes }
+        Header { database, number, salt, after, synced, size_bytes, lane }
     }
 }
 
@@ -151,7 +147,6 @@ mod tests {
 
     fn turn() -> Turn {
         Turn {
-            old: Vec::new(),
             spares: Vec::new(),
             next_number: SegmentNumber::FIRST,
             random: 0,
@@ -163,11 +158,12 @@ mod tests {
     /// files of `kept_bytes`.
     fn after(disk: &Simulated, sizes: &[u64], kept_bytes: u64) -> Turn {
         let mut turn = turn();
-        for size_bytes in sizes {
+        let mut prepare = |size_bytes: &u64| {
             let segment = turn.prepare(disk, *size_bytes, *size_bytes).unwrap();
-            turn.old.push((segment.number, *size_bytes, Some(segment)));
-        }
-        let useless = turn.forget_before(turn.next_number, SIZE, kept_bytes);
+            Old { number: segment.number, end: *size_bytes, segment: Some(segment) }
+        };
+        let old = sizes.iter().map(&mut prepare).collect();
+        let useless = turn.take_over(old, SIZE, kept_bytes);
         useless.into_iter().for_each(|useless| useless.remove(disk).unwrap());
         turn
     }

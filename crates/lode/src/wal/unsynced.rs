@@ -3,8 +3,10 @@
 //! The synced end must be known without the last block of frames, and without the last segment:
 //! nothing comes after them that could say so. Two things are written for that.
 //!
-//! - When a sync is the first one to reach a segment, the one before it gets a proof, and is synced
-//!   again before the sync ends. The superblock does the same for the segment that it names.
+//! - When a sync is the first one to reach a segment, the first one that has ended since the last
+//!   such sync gets a proof, and so does the one in which recovery may start; they are synced again
+//!   before the sync ends. For the first lane, the superblock does the same for the segment that it
+//!   names.
 //! - In each block of frames, the first two syncs that end there leave a proof in the front of the
 //!   segment, after they have ended; and so do the first two after a place at which recovery may
 //!   start, since proofs of frames before it say nothing. It costs no sync: it is durable after the
@@ -13,7 +15,7 @@
 //! Two, since a frame that reaches into a block may have zeros only there; the second sync ends
 //! after a frame that starts in it.
 
-use std::io::{ErrorKind, Result};
+use std::io::{Error, ErrorKind, Result};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -35,10 +37,18 @@ impl SegmentFile {
         Self { number: segment.number, salt: segment.salt, file: Arc::clone(&segment.file) }
     }
 
-    /// Writes a proof that the log is synced up to `synced`.
-    fn prove(&self, synced: LogPosition) -> Result<()> {
-        self.file.write_at(front::PROOF_AT, &front::proof(self.salt, synced))
+    /// Writes a proof that the lane is synced up to `synced`; returns true if it did. A full file
+    /// system that writes to other blocks than the old ones may have no room for it.
+    fn prove(&self, synced: LogPosition) -> Result<bool> {
+        match self.file.write_at(front::PROOF_AT, &front::proof(self.salt, synced)) {
+            Err(error) if is_full(&error) => Ok(false),
+            other => other.map(|()| true),
+        }
     }
+}
+
+fn is_full(error: &Error) -> bool {
+    error.kind() == ErrorKind::StorageFull
 }
 
 /// The work that is left for a sync. It is locked for moments only, never during a write or a sync.
@@ -51,8 +61,11 @@ pub(super) struct Unsynced {
     /// Segments before it that may not be synced, and true if there are new names.
     before: Vec<SegmentFile>,
     names_changed: bool,
-    /// The first segment that has ended since one before the last got a proof.
-    unproven: Option<SegmentFile>,
+    /// The segments that have ended and get a proof: the first one since the last that got one, and
+    /// that in which recovery may start.
+    unproven: Vec<SegmentFile>,
+    /// True if a proof was written that no sync has made durable.
+    has_proof: bool,
     /// The end of the last sync.
     synced: LogPosition,
     /// The block of frames in which two syncs have left a proof since recovery may start there.
@@ -82,7 +95,8 @@ impl Unsynced {
             held_from: 0,
             before: Vec::new(),
             names_changed: false,
-            unproven: None,
+            unproven: Vec::new(),
+            has_proof: false,
             synced,
             proven: None,
             from: LogPosition::default(),
@@ -100,11 +114,18 @@ impl Unsynced {
     pub(super) fn begin(&mut self, segment: &Segment) -> u64 {
         let last = std::mem::replace(&mut self.last, SegmentFile::of(segment));
         assert!(last.number < self.last.number, "segments follow each other");
-        self.unproven.get_or_insert_with(|| last.clone());
+        if self.unproven.is_empty() || self.from.segment == last.number {
+            self.unproven.push(last.clone());
+        }
         self.before.push(last);
         self.names_changed = true;
         self.mapped = segment.mapped();
         std::mem::take(&mut self.held_from)
+    }
+
+    /// Returns true if a proof was written that no sync has made durable.
+    pub(super) fn has_proof(&self) -> bool {
+        self.has_proof
     }
 
     /// Takes the work of a sync of all that ends at a position or before.
@@ -120,12 +141,18 @@ impl Unsynced {
         let held = self.mapped.clone().filter(|_| is_held).map(|mapped| {
             (mapped, std::mem::replace(&mut self.held_from, whole) as usize..whole as usize)
         });
-        let before = self.unproven.take_if(|before| before.number < end.segment);
+        let is_before = |file: &mut SegmentFile| file.number < end.segment;
+        let before = self.unproven.extract_if(.., is_before).collect();
+        // A lane that is synced again for the sake of its proof has no frame that needs another.
+        let is_new = end > self.synced;
         let block = Block::before(end);
-        let is_needed = end.at > FRAMES_AT && self.proven != Some(block);
+        let is_needed = is_new && end.at > FRAMES_AT && self.proven != Some(block);
         let own = files.iter().find(|file| is_needed && file.number == end.segment).cloned();
-        let is_second = self.synced > self.from && Block::before(self.synced) == block;
-        self.proven = is_second.then_some(block);
+        if is_new {
+            let is_second = self.synced > self.from && Block::before(self.synced) == block;
+            self.proven = is_second.then_some(block);
+        }
+        self.has_proof = own.is_some();
         self.synced = end;
         let names_changed = std::mem::take(&mut self.names_changed);
         ToSync { end, names_changed, held, files, before, own }
@@ -140,8 +167,8 @@ pub(super) struct ToSync {
     /// The range that leaves its mapping first.
     held: Option<(Arc<dyn Mapped>, Range<usize>)>,
     files: Vec<SegmentFile>,
-    /// The segment before the last that gets a proof, which the sync waits for.
-    before: Option<SegmentFile>,
+    /// The segments before the last that get a proof, which the sync waits for.
+    before: Vec<SegmentFile>,
     /// The segment that gets a proof because of its last block.
     own: Option<SegmentFile>,
 }
@@ -157,20 +184,14 @@ impl ToSync {
         self.files.iter().try_for_each(|file| file.file.sync())
     }
 
-    /// Leaves the proofs that the sync was done. If a full file system writes to other blocks than
-    /// the old ones, it has no room for them: the sync has ended well all the same.
+    /// Leaves the proofs that the sync was done. It has ended well without them too, if the file
+    /// system has no room.
     pub(super) fn prove(&self) -> Result<()> {
-        match self.write_proofs() {
-            Err(error) if error.kind() == ErrorKind::StorageFull => Ok(()),
-            other => other,
+        for before in &self.before {
+            if before.prove(self.end)? {
+                before.file.sync()?;
+            }
         }
-    }
-
-    fn write_proofs(&self) -> Result<()> {
-        if let Some(before) = &self.before {
-            before.prove(self.end)?;
-            before.file.sync()?;
-        }
-        self.own.as_ref().map_or(Ok(()), |own| own.prove(self.end))
+        self.own.as_ref().map_or(Ok(()), |own| own.prove(self.end).map(drop))
     }
 }

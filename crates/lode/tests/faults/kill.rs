@@ -1,10 +1,10 @@
 //! Kills a process in the middle of its work: every acknowledged change is there.
 //!
 //! The test runs itself again as a child. The child works on a directory of the real file system
-//! with two threads, and says through a pipe what it has done. After some of that it is killed. The
-//! directory goes from round to round, with so little memory and log that pages leave and
-//! checkpoints are made while it works. `LODE_KILLS=n` asks for `n` rounds, `LODE_SEED=n` starts
-//! with another seed.
+//! with four threads, at level `process` in as many lanes of the log, and says through a pipe what
+//! it has done. After some of that it is killed. The directory goes from round to round, with so
+//! little memory and log that pages leave and checkpoints are made while it works. `LODE_KILLS=n`
+//! asks for `n` rounds, `LODE_SEED=n` starts with another seed.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -19,7 +19,7 @@ use lode::{Database, Durability, KeyKind, Options, ReadTable, Schema, Table, Typ
 /// Set for the child only: the directory, the level, the round.
 const CHILD: &str = "LODE_KILL_CHILD";
 
-const THREADS: u64 = 2;
+const THREADS: u64 = 4;
 
 /// Keys of a thread in each table.
 const KEYS: u64 = 700;
@@ -80,6 +80,7 @@ fn open(path: &Path, level: Durability) -> (Database, [Table; 2]) {
 /// Does one step after another, and says so, until it is killed.
 fn child(path: &Path, level: Durability, first: u64) {
     let (db, tables) = open(path, level);
+    lode::simulation::widen_log(&db, THREADS as usize).expect("space");
     std::thread::scope(|scope| {
         for thread in 0..THREADS {
             let (db, tables) = (&db, &tables);

@@ -19,11 +19,11 @@ fn of_many_holes_some_are_made_at_a_time() {
     let numbers: Vec<_> = FIRST.run(PAGES).collect();
     data.reserve(PAGES.into(), 0).expect("space");
     data.write(&numbers, &vec![1; numbers.len() * SLOT_BYTES]).expect("space");
-    let superblock = data.publish(&[], Superblock::default()).expect("space");
+    let superblock = data.publish(&[], &Superblock::default()).expect("space");
     numbers.iter().step_by(2).for_each(|page| data.remove(*page).expect("it is there"));
     data.reserve(0, 0).expect("space");
-    let superblock = data.publish(&[], superblock).expect("space");
-    data.publish(&[], superblock).expect("space");
+    let superblock = data.publish(&[], &superblock).expect("space");
+    data.publish(&[], &superblock).expect("space");
     let slots = || data.space_bytes() / SLOT_BYTES as u64;
     let used = data.used_bytes() / SLOT_BYTES as u64;
     assert!(used < u64::from(PAGES) * 5 / 8, "{used} slots");
@@ -51,16 +51,16 @@ fn nodes_of_the_page_map_leave_the_end_of_the_file_though_their_pages_stay() {
     data.reserve(400, 0).expect("space");
     data.write(&numbers, &bytes).expect("space");
     data.reserve(0, 0).expect("space");
-    let superblock = data.publish(&[], Superblock::default()).expect("space");
+    let superblock = data.publish(&[], &Superblock::default()).expect("space");
     numbers[20..].iter().for_each(|page| data.remove(*page).expect("it is there"));
     data.reserve(0, 0).expect("space");
-    let superblock = data.publish(&[], superblock).expect("space");
+    let superblock = data.publish(&[], &superblock).expect("space");
     assert_eq!(data.pages_beyond_need(), Ok(Vec::new()), "pages lie before their nodes");
     data.rewrite_map_beyond_need(0).expect("space");
-    let superblock = data.publish(&[], superblock).expect("space");
+    let superblock = data.publish(&[], &superblock).expect("space");
     data.rewind();
     data.reserve(0, 0).expect("space");
-    data.publish(&[], superblock).expect("space");
+    data.publish(&[], &superblock).expect("space");
     data.shrink(0).expect("nothing is wrong");
     let size = data.length_bytes() / SLOT_BYTES as u64;
     assert!(size < 100, "{size} slots are left for 20 pages and their nodes");
@@ -81,7 +81,7 @@ fn what_a_checkpoint_replaces_is_space_for_the_next_one_unless_it_is_given_up() 
         data.begin_checkpoint(PAGES.into(), 0).expect("space");
         write();
         in_between();
-        superblock = data.publish(&[], superblock).expect("space");
+        superblock = data.publish(&[], &superblock).expect("space");
         data.end_checkpoint();
     };
     checkpoint(&|| {});
@@ -118,7 +118,7 @@ fn what_is_given_back_is_set_aside_again_before_pages_are_written_there() {
     let mut checkpoint = |data: &DataFile| {
         data.begin_checkpoint(PAGES.into(), 0).expect("space");
         data.write(&numbers, &bytes).expect("space");
-        superblock = data.publish(&[], superblock).expect("space");
+        superblock = data.publish(&[], &superblock).expect("space");
         data.end_checkpoint();
     };
     (0..3).for_each(|_| checkpoint(&data));

@@ -51,7 +51,7 @@ fn places(disk: &Simulated, (segment, from): &(String, usize), more: u64) -> Vec
     for (name, bytes) in &files {
         let mut ranges = vec![];
         if name == "data" {
-            ranges.extend(SUPERBLOCKS_AT[..2].iter().map(|at| bits(*at..at + 120)));
+            ranges.extend(SUPERBLOCKS_AT[..2].iter().map(|at| bits(*at..at + 488)));
         } else {
             ranges.extend([bits(0..84), bits(512..532), bits(4096..4180)]);
             let from = if name == segment { *from } else { 8192 };
@@ -127,7 +127,7 @@ fn no_bit_of_a_superblock_takes_back_what_recovery_has_done() {
     // The process ends here: nothing was done since, and the old log is gone.
     let disk = known.disk.fork();
     drop(db);
-    let bits: Vec<u64> = SUPERBLOCKS_AT[..2].iter().flat_map(|at| bits(*at..at + 120)).collect();
+    let bits: Vec<u64> = SUPERBLOCKS_AT[..2].iter().flat_map(|at| bits(*at..at + 488)).collect();
     on_all(&bits, |bit| {
         let fork = disk.fork();
         fork.flip_bit("data", *bit);

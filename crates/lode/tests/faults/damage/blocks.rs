@@ -74,13 +74,13 @@ impl fmt::Display for Loss {
 }
 
 /// The files of the log, the newest last.
-fn log_files(disk: &Simulated) -> Vec<String> {
+pub fn log_files(disk: &Simulated) -> Vec<String> {
     disk.file_names().into_iter().filter(|name| name.starts_with("log-")).collect()
 }
 
 /// Tries each loss in some files of a disk. Returns how many of them leave another content than the
 /// first of those that are allowed.
-fn expect_all_or_refused(
+pub fn expect_all_or_refused(
     disk: &Simulated,
     names: &[String],
     allowed: &[&Content],

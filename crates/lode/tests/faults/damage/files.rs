@@ -92,7 +92,7 @@ fn files_of_another_format_are_refused_by_its_number() {
         let fork = known.disk.fork();
         let mut data = fork.file_bytes("data").expect("it is there");
         for from in super::bits::SUPERBLOCKS_AT {
-            let (front, sum) = data[from..from + 120].split_at_mut(112);
+            let (front, sum) = data[from..from + 488].split_at_mut(480);
             front[8..12].copy_from_slice(&format.to_le_bytes());
             sum.copy_from_slice(&xxhash_rust::xxh3::xxh3_64_with_seed(front, 0).to_le_bytes());
         }

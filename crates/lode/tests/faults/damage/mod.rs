@@ -10,6 +10,7 @@ mod files;
 mod forged;
 mod frames;
 mod judge;
+mod lanes;
 mod mixed;
 mod pages;
 

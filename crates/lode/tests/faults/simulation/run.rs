@@ -20,9 +20,12 @@ pub struct Run {
     pub(super) level: Durability,
     pub(super) db: Option<Database>,
     pub(super) model: Model,
-    /// The contents after each operation since the last that is promised, and whether a
-    /// checkpoint could have been made there.
-    pub(super) states: Vec<(Model, bool)>,
+    /// The contents after each operation since the last that is promised.
+    pub(super) states: Vec<State>,
+    /// The most lanes of the log.
+    pub(super) lanes: u64,
+    /// About so many operations follow each other in a lane.
+    operations_in_a_lane: u64,
     /// The number of times that contents were promised.
     pub(super) promises: u64,
     pub(super) keys: u64,
@@ -31,6 +34,37 @@ pub struct Run {
     pub(super) power_off_at: Option<u64>,
     /// True if the power was off since the database was open last.
     pub(super) has_crashed: bool,
+}
+
+/// The content after an operation.
+#[derive(Clone)]
+pub struct State {
+    pub model: Model,
+    /// True if a checkpoint could have been made there.
+    pub checkpointed: bool,
+    /// True if the operation comes after all before it, and before all after it, in the log.
+    pub is_alone: bool,
+}
+
+impl State {
+    pub(super) fn of(model: &Model, checkpointed: bool) -> Self {
+        Self { model: model.clone(), checkpointed, is_alone: false }
+    }
+}
+
+/// Returns true if a content is one after some operations of several lanes of the log, of each lane
+/// and under each key the first ones: each lane has lost its last ones.
+fn is_mixed_of(states: &[State], found: &Model) -> bool {
+    let is_alone = |_: &State, next: &State| !next.is_alone;
+    states.chunk_by(is_alone).any(|between| {
+        let has_tables = between.iter().all(|state| state.model.tables == found.tables);
+        let all = between.iter().flat_map(|state| state.model.records.keys());
+        has_tables
+            && all.chain(found.records.keys()).all(|key| {
+                let of = |state: &State| state.model.records.get(key) == found.records.get(key);
+                between.iter().any(of)
+            })
+    })
 }
 
 /// The outcome of an operation.
@@ -55,6 +89,9 @@ impl Run {
             .log_bytes(log_bytes)
             .segment_bytes(1 << (13 + random.below(4)))
             .durability(level);
+        let lanes =
+            if level == Durability::Process { [1, 2, 5, 16][random.below(4) as usize] } else { 1 };
+        let operations_in_a_lane = [1, 10, 60][random.below(3) as usize];
         let keys = [5, 60, 600][random.below(3) as usize];
         Self {
             random,
@@ -63,7 +100,9 @@ impl Run {
             level,
             db: None,
             model: Model::default(),
-            states: vec![(Model::default(), true)],
+            states: vec![State::of(&Model::default(), true)],
+            lanes,
+            operations_in_a_lane,
             promises: 0,
             keys,
             next_value: 0,
@@ -78,7 +117,7 @@ impl Run {
 
     /// From here on, nothing less may come back.
     pub(super) fn promise(&mut self) {
-        self.states = vec![(self.model.clone(), true)];
+        self.states = vec![State::of(&self.model, true)];
         self.promises += 1;
     }
 
@@ -86,12 +125,25 @@ impl Run {
     pub(super) fn done(&mut self) {
         match self.level {
             Durability::Commit => self.promise(),
-            _ => self.states.push((self.model.clone(), false)),
+            _ => self.states.push(State::of(&self.model, false)),
         }
     }
 
     pub(super) fn mark(&mut self) {
-        self.states.last_mut().expect("there is always one").1 = true;
+        self.states.last_mut().expect("there is always one").checkpointed = true;
+    }
+
+    /// Settles an operation that is alone in the log, if it changes something.
+    pub(super) fn settle_alone<T>(&mut self, result: Result<T, Error>, wanted: Model) -> End {
+        let count = self.states.len();
+        let end = self.settle(result, wanted);
+        let is_new = count < self.states.len();
+        if let [.., before, last] = &mut self.states[..]
+            && before.model != last.model
+        {
+            last.is_alone |= is_new;
+        }
+        end
     }
 
     /// Something came of an attempt to make the model `wanted`.
@@ -104,7 +156,7 @@ impl Run {
             }
             // It happened; whether it is there after a crash is open.
             Err(Error::Poisoned { .. }) => {
-                self.states.push((wanted, true));
+                self.states.push(State::of(&wanted, true));
                 End::Over
             }
             // More than there is memory for at once: nothing has happened, and the run continues.
@@ -112,7 +164,7 @@ impl Run {
             // It did not happen; but if the power went off, it may have. Or it has, and is not
             // durable.
             Err(Error::Io { .. } | Error::NotDurable { .. }) => {
-                self.states.push((wanted, true));
+                self.states.push(State::of(&wanted, true));
                 End::Over
             }
             Err(Error::DiskFull { .. } | Error::Full { .. }) => End::Over,
@@ -122,7 +174,7 @@ impl Run {
 
     /// Notes the outcome of creating or dropping a table.
     pub(super) fn settle_tables<T>(&mut self, result: Result<T, Error>, wanted: Model) -> End {
-        let end = self.settle(result, wanted);
+        let end = self.settle_alone(result, wanted);
         self.mark();
         if end == End::Well && self.level >= Durability::Process {
             self.promise();
@@ -160,14 +212,15 @@ impl Run {
     pub(super) fn compare(&mut self, found: Model) {
         if self.level >= Durability::Process && !self.has_crashed {
             // Of the process only: all that it had said was done, and perhaps what it was at.
-            let last = self.states.iter().rposition(|(state, _)| *state == self.model);
+            let last = self.states.iter().rposition(|state| state.model == self.model);
             self.states.drain(..last.unwrap_or(0));
         }
-        let fits = |(state, checkpointed): &&(Model, bool)| {
-            *state == found && (self.level != Durability::None || *checkpointed)
+        let fits = |state: &State| {
+            state.model == found && (self.level != Durability::None || state.checkpointed)
         };
-        if !self.states.iter().any(|state| fits(&state)) {
-            let last = &self.states.last().expect("there is always one").0;
+        let is_mixed = self.lanes > 1 && self.has_crashed && is_mixed_of(&self.states, &found);
+        if !is_mixed && !self.states.iter().any(fits) {
+            let last = &self.states.last().expect("there is always one").model;
             let missing: Vec<_> = last
                 .records
                 .iter()
@@ -179,9 +232,10 @@ impl Run {
                 .filter(|(at, value)| last.records.get(at) != Some(value))
                 .collect();
             panic!(
-                "level {:?}: none of {} states has come back: tables {:?} of {:?}, the last one \
-                 without {missing:?}, with {others:?}",
+                "level {:?}, {} lanes: none of {} states has come back: tables {:?} of {:?}, the \
+                 last one without {missing:?}, with {others:?}",
                 self.level,
+                self.lanes,
                 self.states.len(),
                 found.tables,
                 last.tables,
@@ -191,7 +245,7 @@ impl Run {
         self.model = found;
         self.has_crashed = false;
         // What has come back is durable: recovery said so, or it was.
-        self.states = vec![(self.model.clone(), true)];
+        self.states = vec![State::of(&self.model, true)];
         if self.level != Durability::Commit && self.db().flush().is_err() {
             panic!("nothing is wrong with the disk");
         }
@@ -223,6 +277,21 @@ impl Run {
             None => {
                 self.disk.fail(Fault::Crash { at });
                 self.power_off_at = Some(at);
+            }
+        }
+    }
+
+    /// Has the next operations append to some lane of the log, and seldom has that have more. With
+    /// few changes of lanes, they get far apart: frames of one have much lower numbers.
+    pub(super) fn choose_lane(&mut self) {
+        if self.lanes > 1 {
+            if self.random.one_in(self.operations_in_a_lane) {
+                simulation::choose_lane(self.random.below(self.lanes) as usize);
+            }
+            if self.random.one_in(8) {
+                let lanes = 1 + self.random.below(self.lanes) as usize;
+                // If the disk fails, the next operation says so.
+                let _ = simulation::widen_log(self.db(), lanes);
             }
         }
     }

@@ -6,7 +6,7 @@ use crate::reading::{each_row, nth, payload_of};
 use lode::simulation::{self, Checkpoint};
 use lode::{Durability, Error, ReadTable, Snapshot};
 
-use super::run::{End, Run};
+use super::run::{End, Run, State};
 use super::tables::{
     MOST_CHANGED_BYTES, Model, REST, TABLES, VALUE, entry, packed, parts_of, read, record, rest,
     schema, value_of,
@@ -179,7 +179,7 @@ impl Run {
                     }
                     Err(error) => {
                         // In a database without a log it is done before it is durable.
-                        self.states.push((wanted, true));
+                        self.states.push(State::of(&wanted, true));
                         assert!(!matches!(error, Error::Conflict { .. } | Error::Corrupt { .. }));
                         End::Over
                     }
@@ -187,7 +187,7 @@ impl Run {
             }
             _ => {
                 let result = transaction.commit();
-                self.settle(result, wanted)
+                self.settle_alone(result, wanted)
             }
         }
     }
@@ -216,7 +216,7 @@ impl Run {
             true => table.insert_all(&records).map(drop),
             false => table.upsert_all(&records).map(drop),
         });
-        self.settle(result, wanted)
+        self.settle_alone(result, wanted)
     }
 
     /// A checkpoint, with operations between its steps.
@@ -288,6 +288,9 @@ impl Run {
         if self.db().statistics().changed_bytes > MOST_CHANGED_BYTES {
             return End::Well;
         }
+        if self.random.one_in(8) {
+            simulation::choose_lane(self.random.below(self.lanes) as usize);
+        }
         let (key, value) = (self.key(), self.value());
         let mut wanted = self.model.clone();
         match self.random.below(3) {
@@ -344,7 +347,11 @@ impl Run {
             let at = self.disk.operations() + self.random.below(600);
             self.fail(at);
             for _ in 0..300 {
-                if self.db.is_none() || self.step() == End::Over {
+                if self.db.is_none() {
+                    break;
+                }
+                self.choose_lane();
+                if self.step() == End::Over {
                     break;
                 }
             }
