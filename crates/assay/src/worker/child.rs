@@ -27,6 +27,8 @@ use signal_hook::iterator::Signals;
 use super::introduction::introduction;
 use super::{Job, Message, callgrind, memory_group, program};
 
+/// Room for a job, which is shorter as a rule.
+const MOST_JOB_BYTES: usize = 1 << 16;
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The place that a worker enters before its job.
@@ -60,7 +62,8 @@ pub(crate) fn work(place: Option<&Place>, is_traced: bool, plugins: &[PathBuf]) 
             .and_then(|replies| dup2_stdout(io::stderr()).map(|()| File::from(replies)))
             .map_err(|e| failed("keep standard output apart", &e))?,
     );
-    let mut text = String::new();
+    // However many pieces it comes in, it takes the same memory: counts depend on what lies where.
+    let mut text = String::with_capacity(MOST_JOB_BYTES);
     io::stdin().read_to_string(&mut text).map_err(|e| failed("read the job", &e))?;
     let job: Job = serde_json::from_str(&text).map_err(|e| {
         Failure::Usage(format!("worker is for the parent process, which writes it a job: {e}"))
