@@ -27,11 +27,11 @@ impl Lanes {
     fn new(seed: u64) -> Self {
         let disk = Simulated::new(seed);
         let db = simulation::open(&options(Durability::Process), &disk, seed).expect("space");
-        for at in [1, SHORT] {
+        for at in [0, 1, SHORT] {
             db.create_table(&schema(at), TABLES[at].1).expect("a new table");
         }
         simulation::widen_log(&db, 3).expect("space");
-        let content = [1, SHORT].map(|at| (at, Default::default())).into();
+        let content = [0, 1, SHORT].map(|at| (at, Default::default())).into();
         Self { disk, db: Some(db), content }
     }
 
@@ -136,25 +136,68 @@ fn frames_of_all_lanes_come_back_in_their_order() {
     }
 }
 
-/// A lane with few frames changes a record that others have written, when its page has split or was
-/// joined with another.
+impl Lanes {
+    /// Has a lane without frames change all records of a table, and compares what a kill leaves.
+    fn change_all_in(&mut self, lane: usize, at: usize, value: u32) {
+        let keys: Vec<_> = self.content[&at].keys().copied().collect();
+        keys.into_iter().for_each(|key| self.put(lane, at, key, key ^ value));
+        let db = open(&self.disk.fork(), 5).expect("a copy");
+        let case = format!("lane {lane} has changed all of {}", TABLES[at].0);
+        assert_eq!(read(&db).expect("it is whole"), self.content, "{case}");
+    }
+
+    fn changed_bytes(&self) -> u64 {
+        self.db().statistics().changed_bytes
+    }
+}
+
+/// A page splits, and the next to change the records of both halves is a lane without frames.
 #[test]
-fn a_record_has_its_last_change_wherever_it_has_moved() {
-    for at in [1, SHORT] {
-        for (step, key) in (0..3000).step_by(97).enumerate() {
-            let mut lanes = Lanes::new(9);
-            let most = if at == 1 { 200 } else { 3000 };
-            let key = key % most;
-            (0..most).for_each(|key| lanes.put(1, at, key, key));
-            if step % 2 == 1 {
-                // Pages of a few records each: the second lane has changed some of them last.
-                (0..most).filter(|other| other % 16 != key % 16).for_each(|other| {
-                    lanes.delete(if other % 3 == 0 { 1 } else { 0 }, at, other);
-                });
+fn a_record_has_its_last_change_when_its_page_has_split() {
+    for at in [0, 1, SHORT] {
+        let mut lanes = Lanes::new(9);
+        simulation::widen_log(lanes.db(), 16).expect("space");
+        let mut idle = 2..16;
+        for step in 0..12_000u32 {
+            let before = lanes.changed_bytes();
+            lanes.put(1, at, step.wrapping_mul(0x9e37_79b1) >> 8, step);
+            if lanes.changed_bytes() > before && step > 0 {
+                let Some(lane) = idle.next() else { break };
+                lanes.change_all_in(lane, at, step);
             }
-            lanes.put(2, at, key, 9000);
-            lanes.kill();
-            assert_eq!(lanes.reopen(), lanes.content, "key {key} of {}", TABLES[at].0);
+        }
+        assert!(idle.len() < 12, "pages of {} split", TABLES[at].0);
+    }
+}
+
+/// Two pages are joined, which different lanes have changed last, and the next to change their
+/// records is a lane without frames.
+#[test]
+fn a_record_has_its_last_change_when_its_page_was_joined() {
+    for (at, most) in [(1, 160), (0, 400)] {
+        for round in 0..8u32 {
+            let mut lanes = Lanes::new(u64::from(round));
+            simulation::widen_log(lanes.db(), 16).expect("space");
+            let mut idle = 2..8;
+            (0..most).for_each(|key| lanes.put(1, at, key, key));
+            for step in 0..most * 2 {
+                let random = (step * 64 + round).wrapping_mul(0x9e37_79b1) >> 7;
+                let from = |lanes: &Lanes, key: u32| {
+                    lanes.content[&at].range(key % most..).next().map(|(key, _)| *key)
+                };
+                let Some(key) = from(&lanes, random) else { continue };
+                let before = lanes.changed_bytes();
+                lanes.delete(8 + step as usize % 8, at, key);
+                if lanes.changed_bytes() < before {
+                    let Some(lane) = idle.next() else { break };
+                    lanes.change_all_in(lane, at, step);
+                }
+                // Lane 1 gets ahead of the others.
+                if let Some(key) = from(&lanes, random / 3) {
+                    lanes.put(1, at, key, step);
+                }
+            }
+            assert!(idle.len() < 6, "pages of {} are joined", TABLES[at].0);
         }
     }
 }
