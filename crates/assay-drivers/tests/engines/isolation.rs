@@ -24,8 +24,7 @@ const RECORD_BYTES: usize = 16 + MOST_BYTES;
 /// one after another. The other engines read at a snapshot, and refuse to lose updates.
 fn promise(profile: &Profile) -> Level {
     match (profile.id, profile.concurrency) {
-        // Its scans; crates/lode/tests/isolation has what it promises.
-        ("lode", _) => Level::ReadCommitted,
+        ("lode", _) => Level::StrictlySerializable,
         (_, Concurrency::Concurrent) => Level::SnapshotIsolation,
         _ => Level::StrictlySerializable,
     }

@@ -5,10 +5,13 @@
 //! processor's cache. It takes one locked instruction to enter and none to leave. Readers do not
 //! enter; they look at the number of commits before and after, and read again if there was one
 //! between. While a long one is under way, they read at the moment before it.
+//!
+//! Slots also count the entries. So a transaction knows that no writer has come by between two
+//! looks ([`Gate::quiet`]), and that what it read in that time is of one moment.
 
 use std::marker::PhantomData;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// Slots of one thread each; one more is shared by the threads that get none.
 const OWN_SLOTS: usize = 64;
@@ -16,11 +19,31 @@ const OWN_SLOTS: usize = 64;
 /// The shared slot.
 const SHARED: usize = OWN_SLOTS;
 
-/// The stays of a thread inside, alone on their line of the cache and on the one that is fetched
-/// with it.
+/// An entry in the count of a slot.
+const ENTRY: u64 = 1 << 16;
+
+/// The bits of a slot that count the stays: threads that are inside.
+const STAYS: u64 = ENTRY - 1;
+
+/// The stays of a thread inside and its entries so far, alone on their line of the cache and on the
+/// one that is fetched with it.
 #[derive(Default)]
 #[repr(align(128))]
-struct Slot(AtomicU32);
+struct Slot(AtomicU64);
+
+/// The number of writers and commits that had come by when none was inside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Quiet {
+    /// The sum of the entries of all slots, none of which ever becomes less.
+    entries: u64,
+    commits: u64,
+}
+
+/// The entries of all slots together, and bits that are 0 if no thread is inside.
+struct Entries {
+    all: u64,
+    stays: u64,
+}
 
 /// The gate of a database.
 pub(crate) struct Gate {
@@ -40,11 +63,17 @@ struct Own(usize);
 /// A bit for each number that is taken.
 static TAKEN: AtomicU64 = AtomicU64::new(0);
 
+/// The number of slots that threads have had for themselves so far: no others were used.
+static USED: AtomicUsize = AtomicUsize::new(0);
+
 impl Own {
     fn take() -> Self {
         let take = |taken: u64| Some(taken | (!taken & taken.wrapping_add(1)));
         let before = TAKEN.fetch_update(Ordering::Acquire, Ordering::Relaxed, take);
-        Self(before.map_or(0, u64::trailing_ones) as usize)
+        let number = before.map_or(0, u64::trailing_ones) as usize;
+        // Before the thread uses the slot: who sees what it writes sees this.
+        USED.fetch_max((number + 1).min(OWN_SLOTS), Ordering::SeqCst);
+        Self(number)
     }
 }
 
@@ -62,7 +91,7 @@ thread_local! {
 
 /// The stay of a thread inside, which ends in that thread.
 pub(crate) struct Inside<'g> {
-    inside: &'g AtomicU32,
+    inside: &'g AtomicU64,
     is_own: bool,
     _same_thread: PhantomData<*const ()>,
 }
@@ -76,7 +105,7 @@ pub(crate) struct Alone<'g> {
 impl Default for Gate {
     fn default() -> Self {
         Self {
-            slots: [const { Slot(AtomicU32::new(0)) }; OWN_SLOTS + 1],
+            slots: [const { Slot(AtomicU64::new(0)) }; OWN_SLOTS + 1],
             is_closed: AtomicBool::new(false),
             commits: AtomicU64::new(0),
             turn: Mutex::default(),
@@ -111,9 +140,9 @@ impl Gate {
         // In order with the look at the gate: the thread that closes it either sees the count, or
         // is seen.
         if is_own {
-            inside.swap(inside.load(Ordering::Relaxed) + 1, Ordering::SeqCst);
+            inside.swap(inside.load(Ordering::Relaxed) + (ENTRY + 1), Ordering::SeqCst);
         } else {
-            inside.fetch_add(1, Ordering::SeqCst);
+            inside.fetch_add(ENTRY + 1, Ordering::SeqCst);
         }
         let inside = Inside { inside, is_own, _same_thread: PhantomData };
         (!self.is_closed.load(Ordering::SeqCst)).then_some(inside)
@@ -142,10 +171,22 @@ impl Gate {
 
     /// Enters alone, when all others are out.
     pub(crate) fn close(&self) -> Alone<'_> {
-        let turn = self.take_turn();
+        self.close_in_turn(self.take_turn())
+    }
+
+    /// Enters alone as [`close`](Self::close) does, unless another thread is alone inside.
+    pub(crate) fn try_close(&self) -> Option<Alone<'_>> {
+        match self.turn.try_lock() {
+            Ok(turn) => Some(self.close_in_turn(turn)),
+            Err(TryLockError::Poisoned(turn)) => Some(self.close_in_turn(turn.into_inner())),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    fn close_in_turn<'g>(&'g self, turn: MutexGuard<'g, ()>) -> Alone<'g> {
         self.is_closed.store(true, Ordering::SeqCst);
         for Slot(inside) in &self.slots {
-            while inside.load(Ordering::SeqCst) != 0 {
+            while inside.load(Ordering::SeqCst) & STAYS != 0 {
                 std::thread::yield_now();
             }
         }
@@ -153,6 +194,28 @@ impl Gate {
         debug_assert!(commits.is_multiple_of(2), "one thread is alone inside at a time");
         fence(Ordering::Release);
         Alone { gate: self, _turn: turn }
+    }
+
+    /// Returns the number of writers and commits that have come by, if none is inside. If a later
+    /// call returns the same, nothing has changed between the two.
+    #[inline]
+    pub(crate) fn quiet(&self) -> Option<Quiet> {
+        fence(Ordering::Acquire);
+        let commits = self.try_read()?;
+        let Entries { all, stays } = self.entries();
+        (stays == 0).then_some(Quiet { entries: all, commits })
+    }
+
+    #[inline]
+    fn entries(&self) -> Entries {
+        let used = USED.load(Ordering::SeqCst).min(OWN_SLOTS);
+        let mut entries = Entries { all: 0, stays: 0 };
+        for Slot(inside) in self.slots[..used].iter().chain(&self.slots[SHARED..]) {
+            let count = inside.load(Ordering::SeqCst);
+            entries.all = entries.all.wrapping_add(count & !STAYS);
+            entries.stays |= count & STAYS;
+        }
+        entries
     }
 
     /// Returns the number of commits, if none is under way.
@@ -175,11 +238,22 @@ impl Drop for Inside<'_> {
     fn drop(&mut self) {
         if self.is_own {
             let stays = self.inside.load(Ordering::Relaxed);
-            debug_assert!(stays > 0, "a thread leaves after it has entered");
+            debug_assert!(stays & STAYS > 0, "a thread leaves after it has entered");
             self.inside.store(stays - 1, Ordering::Release);
         } else {
             self.inside.fetch_sub(1, Ordering::Release);
         }
+    }
+}
+
+impl Alone<'_> {
+    /// Returns what [`Gate::quiet`] returns after this, if no writer enters until then.
+    pub(crate) fn quiet_after(&self) -> Quiet {
+        // Threads that find the gate closed have entered, and leave at once.
+        let entries = self.gate.entries().all;
+        let commits = self.gate.commits.load(Ordering::Relaxed) + 1;
+        debug_assert!(commits.is_multiple_of(2), "the thread is alone inside");
+        Quiet { entries, commits }
     }
 }
 
@@ -226,5 +300,28 @@ mod tests {
         let closed = closed.filter(|sum| sum % 16 == 0).count() as u64;
         assert_eq!(alone.load(Ordering::Relaxed), closed);
         assert_eq!(gate.try_read(), Some(2 * closed));
+    }
+
+    #[test]
+    fn a_gate_is_quiet_while_no_writer_and_no_commit_comes_by() {
+        let gate = Gate::default();
+        let start = gate.quiet();
+        assert!(start.is_some());
+        assert_eq!(gate.quiet(), start);
+        let inside = gate.enter();
+        assert_eq!(gate.quiet(), None, "a writer is inside");
+        drop(inside);
+        let after_writer = gate.quiet();
+        assert!(after_writer.is_some() && after_writer != start);
+        std::thread::scope(|scope| scope.spawn(|| drop(gate.enter())).join().expect("no panic"));
+        let after_other = gate.quiet();
+        assert!(after_other.is_some() && after_other != after_writer);
+        let alone = gate.close();
+        assert_eq!(gate.quiet(), None, "a commit is under way");
+        assert!(gate.try_close().is_none(), "another is alone inside");
+        let quiet_after = alone.quiet_after();
+        drop(alone);
+        assert_eq!(gate.quiet(), Some(quiet_after));
+        assert_ne!(gate.quiet(), after_other);
     }
 }

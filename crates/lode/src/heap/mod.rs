@@ -315,6 +315,11 @@ impl Heap {
         });
     }
 
+    /// Returns true if the page of a record has changed since a moment: so it does with each piece.
+    pub(crate) fn has_changed_since(pager: &Pager, moment: ReadEpoch, entry: Entry) -> bool {
+        entry.address.is_some_and(|address| pager.has_changed_since(moment, address.page))
+    }
+
     /// Has the processor fetch the slot of a record.
     pub(crate) fn fetch_slot(pager: &Pager, entry: Entry) {
         let Some(address) = entry.address else { return };

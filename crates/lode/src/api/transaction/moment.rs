@@ -1,26 +1,258 @@
-//! The moment that a transaction reads at.
+//! One moment for all that a transaction reads, so that user code never acts on what no moment had.
+//! (Opacity: Guerraoui, Kapalka: On the Correctness of Transactional Memory, PPoPP 2008.)
+//!
+//! - The first record is read as it is now, and so are more of them as long as nothing was written
+//!   in between: the gate has counts that say so. (As the global clock of TL2 does: Dice, Shalev,
+//!   Shavit: Transactional Locking II, DISC 2006.)
+//! - After a write of another thread, what was read before must be the same still. A few records
+//!   are looked at with the gate closed, which makes it the moment of all of them.
+//! - With more records, and for a scan, the transaction takes a snapshot, in which all that was
+//!   read before must be the same. Everything later is read there.
 
-use super::Transaction;
+use std::cell::{Cell, RefCell};
+
+use super::scans::Scans;
+use super::touched::Touched;
+use super::{Transaction, conflict};
 use crate::api::{Snapshot, Table};
-use crate::error::Result;
+use crate::engine::{Loan, Quiet};
+use crate::error::{Error, Result};
+use crate::store::Store;
+use crate::table::TableCore;
 
-impl Transaction {
-    /// Returns true if the transaction has written the record with a packed key.
-    pub(super) fn has_written(&self, table: &Table, key: &[u8]) -> Result<bool> {
-        let core = table.core();
-        core.schema().expect_key(key)?;
-        self.expect_own(table)?;
-        let tables = self.tables.borrow();
-        let Some(touched) = tables.iter().find(|touched| touched.core().id() == core.id()) else {
-            return Ok(false);
-        };
-        core.in_order(key, |ordered| {
-            Ok(touched.find(ordered).is_some_and(|number| touched.wanted(number).is_some()))
-        })
+/// The most records that are looked at again with the gate closed.
+const MOST_LOOKS: usize = 8;
+
+/// The moment that a transaction reads at.
+#[derive(Default)]
+pub(super) struct Moment {
+    /// The snapshot that it reads at; `None` as long as it reads the current records.
+    snapshot: RefCell<Option<Snapshot>>,
+    /// True if the user chose the snapshot, so that it cannot be replaced by a newer one.
+    is_chosen: bool,
+    /// A time at which all records that were read were as they had been read.
+    quiet: Cell<Option<Quiet>>,
+    /// The first change of what was read that the transaction has met.
+    conflict: RefCell<Option<Error>>,
+    /// The most bytes of a transaction, once what was read has taken more and was forgotten.
+    forgot_beyond: Cell<Option<usize>>,
+}
+
+impl Moment {
+    pub(super) fn new(snapshot: Option<Snapshot>) -> Self {
+        let is_chosen = snapshot.is_some();
+        Self { snapshot: RefCell::new(snapshot), is_chosen, ..Self::default() }
     }
 
-    /// Returns the moment that its cursors read at.
-    pub(in crate::api) fn moment(&self) -> Snapshot {
-        self.snapshot.clone().unwrap_or_else(|| Snapshot::new(self.db.clone()))
+    pub(super) fn into_snapshot(self) -> Option<Snapshot> {
+        self.snapshot.into_inner()
+    }
+
+    /// Returns the conflict that the transaction has met, if there is one.
+    pub(super) fn conflict(&self) -> Option<Error> {
+        self.conflict.borrow().clone()
+    }
+
+    /// Refuses writes after what was read had to be forgotten.
+    pub(super) fn expect_complete(&self) -> Result<()> {
+        match self.forgot_beyond.get() {
+            None => Ok(()),
+            Some(most_bytes) => Err(Error::TxnTooLarge { most_bytes }),
+        }
+    }
+
+    /// Returns true if the commit will not look at what is read.
+    pub(super) fn needs_no_notes(&self) -> bool {
+        self.forgot_beyond.get().is_some()
+    }
+}
+
+impl Transaction {
+    /// Reads a record that was not read before, as it is at the moment of those that were. Its
+    /// packed key is `key`. Returns false if there is no such record.
+    #[inline]
+    pub(super) fn read_new(
+        &self,
+        tables: &[Touched],
+        table: &Table,
+        key: &[u8],
+        payload: &mut Vec<u8>,
+    ) -> Result<bool> {
+        if self.moment.snapshot.borrow().is_some() {
+            return self.read_at_moment(tables, table, key, payload);
+        }
+        let gate = self.db.gate();
+        if tables.iter().all(|touched| touched.count() == 0) {
+            self.moment.quiet.set(gate.quiet());
+            return table.read_into(key, payload);
+        }
+        let is_there = table.read_into(key, payload);
+        let quiet = self.moment.quiet.get();
+        if is_there.is_ok() && quiet.is_some() && gate.quiet() == quiet {
+            return is_there;
+        }
+        self.read_after_change(tables, table, key, payload)
+    }
+
+    /// Reads a record, where others may have changed since that were read before.
+    #[cold]
+    fn read_after_change(
+        &self,
+        tables: &[Touched],
+        table: &Table,
+        key: &[u8],
+        payload: &mut Vec<u8>,
+    ) -> Result<bool> {
+        let core = table.core();
+        let count: usize = tables.iter().map(Touched::count).sum();
+        self.db.expect_here()?;
+        if count <= MOST_LOOKS
+            && let Some(alone) = self.db.gate().try_close()
+        {
+            let pager = self.db.pager();
+            self.expect_seen(tables, |core, key| core.payload_of(pager, key))?;
+            self.expect_there(tables, core)?;
+            let found = core.in_order(key, |key| core.payload_of(pager, key))?;
+            self.moment.quiet.set(Some(alone.quiet_after()));
+            drop(alone);
+            payload.clear();
+            payload.extend_from_slice(found.as_deref().unwrap_or_default());
+            if found.is_some() {
+                core.expect_stored(payload)?;
+            }
+            return Ok(found.is_some());
+        }
+        self.fix(tables)?;
+        self.read_at_moment(tables, table, key, payload)
+    }
+
+    /// Fixes the moment: takes a snapshot, unless there is one. All that was read must be the same
+    /// there.
+    fn fix(&self, tables: &[Touched]) -> Result<Snapshot> {
+        if let Some(snapshot) = &*self.moment.snapshot.borrow() {
+            return Ok(snapshot.clone());
+        }
+        let snapshot = Snapshot::new(self.db.clone());
+        self.db.expect_here()?;
+        let pager = self.db.pager();
+        self.expect_seen(tables, |core, key| core.payload_at(pager, snapshot.moment(), key))?;
+        *self.moment.snapshot.borrow_mut() = Some(snapshot.clone());
+        Ok(snapshot)
+    }
+
+    /// Refuses records that are not as they were seen, read anew by `read`.
+    fn expect_seen(
+        &self,
+        tables: &[Touched],
+        read: impl Fn(&TableCore, &[u8]) -> Result<Option<Vec<u8>>>,
+    ) -> Result<()> {
+        for touched in tables.iter().filter(|touched| touched.count() > 0) {
+            self.expect_there(tables, touched.core())?;
+            for number in 0..touched.count() {
+                if read(touched.core(), touched.key(number))?.as_deref() != touched.seen(number) {
+                    return Err(self.conflict(touched.core()));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses a table that was dropped: by a conflict if records of it were read.
+    fn expect_there(&self, tables: &[Touched], core: &TableCore) -> Result<()> {
+        core.ensure_open().map_err(|error| self.of_read(tables, core, error))
+    }
+
+    /// Returns the error of a read, as the transaction has it: what is gone that was there is a
+    /// conflict.
+    fn of_read(&self, tables: &[Touched], core: &TableCore, error: Error) -> Error {
+        let was_read = || {
+            let is_it = |touched: &Touched| touched.core().id() == core.id() && touched.count() > 0;
+            tables.iter().any(is_it)
+        };
+        match error {
+            Error::SnapshotTooOld { .. } if !self.moment.is_chosen => self.conflict(core),
+            // It was created after the moment, or dropped since it was read.
+            Error::NoTable { .. } if !self.moment.is_chosen && core.ensure_open().is_ok() => {
+                self.conflict(core)
+            }
+            Error::NoTable { .. } if was_read() => self.conflict(core),
+            other => other,
+        }
+    }
+
+    /// Returns the error that another writer has changed what was read in a table, and notes it.
+    pub(super) fn conflict(&self, core: &TableCore) -> Error {
+        let error = conflict(core);
+        self.moment.conflict.borrow_mut().get_or_insert_with(|| error.clone());
+        error
+    }
+
+    /// Reads a record at the moment, which is fixed then.
+    pub(super) fn read_at_moment(
+        &self,
+        tables: &[Touched],
+        table: &Table,
+        key: &[u8],
+        payload: &mut Vec<u8>,
+    ) -> Result<bool> {
+        let snapshot = self.fix(tables)?;
+        match snapshot.read_into(table, key, payload) {
+            Err(Error::SnapshotTooOld { .. }) if self.may_renew() => {}
+            read => return read.map_err(|error| self.of_read(tables, table.core(), error)),
+        }
+        // Its images had no room. All that was read may be the same at a newer moment.
+        drop(snapshot);
+        *self.moment.snapshot.borrow_mut() = None;
+        let read = self.fix(tables)?.read_into(table, key, payload);
+        read.map_err(|error| self.of_read(tables, table.core(), error))
+    }
+
+    /// Returns the number of records that a table had at the moment.
+    pub(super) fn count_at_moment(&self, table: &Table) -> Result<u64> {
+        let snapshot = self.moment_in(table)?;
+        let counted = table.core().count_at(snapshot.pager(), snapshot.moment());
+        counted.map_err(|error| self.of_read(&self.tables.borrow(), table.core(), error))
+    }
+
+    /// Returns true if the moment can be replaced by a newer one: with scans it cannot.
+    fn may_renew(&self) -> bool {
+        !self.moment.is_chosen && !self.moment.needs_no_notes() && self.scans.borrow().are_empty()
+    }
+
+    /// Returns the snapshot that the cursors of a table read at.
+    pub(in crate::api) fn moment_in(&self, table: &Table) -> Result<Snapshot> {
+        self.expect_own(table)?;
+        let tables = self.tables.borrow();
+        let snapshot = self.fix(&tables)?;
+        let there = snapshot.core(table).map(drop);
+        there.map_err(|error| self.of_read(&tables, table.core(), error))?;
+        Ok(snapshot)
+    }
+
+    /// Returns true if the snapshot was chosen by the user, so that its expiry is no conflict.
+    pub(in crate::api) fn has_chosen_moment(&self) -> bool {
+        self.moment.is_chosen
+    }
+
+    /// Returns true if nothing can change, since the database was opened for reading.
+    pub(super) fn is_read_only(&self) -> bool {
+        self.db.store().is_some_and(Store::is_read_only)
+    }
+
+    /// Forgets what was read, since it takes more than `most_bytes`: from then on the transaction
+    /// only reads. Returns false, and forgets nothing, if something was written.
+    pub(super) fn forget_reads(&self, most_bytes: usize) -> Result<bool> {
+        let mut tables = self.tables.borrow_mut();
+        let has_written = tables.iter().any(|touched| touched.written_size().records > 0);
+        if has_written || self.moment.needs_no_notes() {
+            return Ok(false);
+        }
+        self.fix(&tables)?;
+        debug_assert!(self.savepoints.borrow().are_without_writes(), "no write is to be undone");
+        tables.clear();
+        *self.scans.borrow_mut() = Scans::default();
+        *self.loan.borrow_mut() = Loan::new(self.db.clone());
+        self.moment.forgot_beyond.set(Some(most_bytes));
+        Ok(true)
     }
 }
