@@ -67,7 +67,7 @@ enum Writing {
     /// A transaction with at most one record to write.
     Begun(Option<Box<Single>>),
     /// A transaction with several records, or what was read is not one record.
-    Transaction(Transaction),
+    Transaction(Box<Transaction>),
     /// The table of a write that could not be taken into a transaction, so nothing of it can be
     /// committed.
     Lost(Table),
@@ -100,7 +100,7 @@ impl State {
                 .and_then(|()| pending.iter().try_for_each(|record| record.write_in(&transaction)));
             self.writing = match (&taken, pending.or(read)) {
                 (Err(_), Some(record)) => Writing::Lost(record.table().clone()),
-                _ => Writing::Transaction(transaction),
+                _ => Writing::Transaction(Box::new(transaction)),
             };
             taken?;
         }

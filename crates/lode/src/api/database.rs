@@ -176,8 +176,8 @@ impl Database {
     /// has changed what it has read or wrote. Returns the result of `work`.
     ///
     /// `work` may be called several times, so it changes nothing outside the transaction. An error
-    /// that it returns ends it, and nothing of the transaction happens. If a read in it has returned
-    /// `Conflict`, `work` runs again, whatever it returns.
+    /// that it returns ends it, and nothing of the transaction happens. If a read in it has
+    /// returned `Conflict`, `work` runs again, whatever it returns.
     ///
     /// All that it reads is of one moment, and the same at the commit. So a rule about several
     /// records, such as a count, holds if each transaction that could break it reads what the rule

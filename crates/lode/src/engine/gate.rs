@@ -34,12 +34,12 @@ struct Slot(AtomicU64);
 /// The number of writers and commits that had come by when none was inside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Quiet {
-    /// The sum of the entries of all slots, none of which ever becomes less.
+    /// The sum of the slots, none of which has fewer entries than before.
     entries: u64,
     commits: u64,
 }
 
-/// The entries of all slots together, and bits that are 0 if no thread is inside.
+/// The sum of all slots, and bits that are 0 if no thread is inside.
 struct Entries {
     all: u64,
     stays: u64,
@@ -206,16 +206,26 @@ impl Gate {
         (stays == 0).then_some(Quiet { entries: all, commits })
     }
 
+    /// Returns true if nothing has changed since the gate was quiet.
     #[inline]
+    pub(crate) fn is_quiet_since(&self, quiet: Quiet) -> bool {
+        fence(Ordering::Acquire);
+        let Entries { all, stays } = self.entries();
+        stays == 0 && all == quiet.entries && self.validate(quiet.commits)
+    }
+
+    #[inline(always)]
     fn entries(&self) -> Entries {
         let used = USED.load(Ordering::SeqCst).min(OWN_SLOTS);
-        let mut entries = Entries { all: 0, stays: 0 };
-        for Slot(inside) in self.slots[..used].iter().chain(&self.slots[SHARED..]) {
+        let Slot(shared) = &self.slots[SHARED];
+        let mut all = shared.load(Ordering::SeqCst);
+        let mut stays = all & STAYS;
+        for Slot(inside) in &self.slots[..used] {
             let count = inside.load(Ordering::SeqCst);
-            entries.all = entries.all.wrapping_add(count & !STAYS);
-            entries.stays |= count & STAYS;
+            all = all.wrapping_add(count);
+            stays |= count & STAYS;
         }
-        entries
+        Entries { all, stays }
     }
 
     /// Returns the number of commits, if none is under way.
@@ -249,8 +259,8 @@ impl Drop for Inside<'_> {
 impl Alone<'_> {
     /// Returns what [`Gate::quiet`] returns after this, if no writer enters until then.
     pub(crate) fn quiet_after(&self) -> Quiet {
-        // Threads that find the gate closed have entered, and leave at once.
-        let entries = self.gate.entries().all;
+        // Threads that find the gate closed have entered, and leave at once: then it is not quiet.
+        let Entries { all: entries, stays: _ } = self.gate.entries();
         let commits = self.gate.commits.load(Ordering::Relaxed) + 1;
         debug_assert!(commits.is_multiple_of(2), "the thread is alone inside");
         Quiet { entries, commits }

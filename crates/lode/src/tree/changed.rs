@@ -46,7 +46,8 @@ impl Tree {
         visit: &mut dyn FnMut(PageNumber) -> Result<bool>,
     ) -> Result<()> {
         let mut parts = Vec::new();
-        let level = self.read_now(pager, self.root(), |node| node.level())?;
+        let level_of = |node: Node<'_>| if node.is_leaf() { 0 } else { node.level() };
+        let level = self.read_now(pager, self.root(), level_of)?;
         parts.push(Part { page: self.root(), level, has_lower: true, has_upper: true });
         while let Some(part) = parts.pop() {
             if part.level == 0 {

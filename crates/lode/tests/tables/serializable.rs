@@ -1,5 +1,5 @@
-//! What a transaction has read and scanned is looked at again by its commit, and all of it is of one
-//! moment.
+//! What a transaction has read and scanned is looked at again by its commit, and all of it is of
+//! one moment.
 
 use std::collections::BTreeMap;
 
@@ -86,15 +86,16 @@ impl World {
     }
 }
 
-fn drain(cursor: Cursor) -> Result<()> {
-    cursor.map(|row| row.map(drop)).collect()
+fn drain(mut cursor: Cursor) -> Result<()> {
+    cursor.try_for_each(|row| row.map(drop))
 }
 
 #[test]
 fn what_a_whole_scan_has_read_is_checked_at_the_commit() {
     for world in World::all() {
         let whole = |within: &lode::TableWithin<'_>| drain(within.iter());
-        let changes: [(&str, bool, fn(&World)); 6] = [
+        type Change = fn(&World);
+        let changes: [(&str, bool, Change); 6] = [
             ("nothing", false, |_| {}),
             ("an update", true, |world| world.put(2_000, 2)),
             ("an insert", true, |world| world.put(2_001, 2)),

@@ -119,8 +119,8 @@ struct Run {
 }
 
 impl Cursor {
-    /// Makes a cursor over the records whose keys are in `range`; over all if that is `None`. It may
-    /// be `within` a transaction.
+    /// Makes a cursor over the records whose keys are in `range`; over all if that is `None`. It
+    /// may be `within` a transaction.
     pub(super) fn new(
         snapshot: Snapshot,
         table: &Table,

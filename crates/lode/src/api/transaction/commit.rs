@@ -24,12 +24,13 @@ pub(super) struct Commit {
     /// The moment of the scans, until it is not needed any more.
     snapshot: RefCell<Option<Snapshot>>,
     /// A change of what was read that the transaction has met.
-    met_conflict: Option<Error>,
+    met_conflict: Option<Box<Error>>,
     /// The memory of the tables and of the steps.
     _loan: Loan,
 }
 
 impl Commit {
+    #[inline(always)]
     pub(super) fn of(transaction: Transaction) -> Self {
         let met_conflict = transaction.met_conflict();
         let Transaction { db, tables, scans, moment, loan, .. } = transaction;
@@ -90,7 +91,7 @@ impl Commit {
     }
 
     fn expect_no_conflict(&self) -> Result<()> {
-        self.met_conflict.clone().map_or(Ok(()), Err)
+        self.met_conflict.as_ref().map_or(Ok(()), |error| Err((**error).clone()))
     }
 
     /// Checks that all that was only read is still as it was seen.

@@ -363,8 +363,9 @@ impl Transaction {
 
     /// Returns the change of what was read that the transaction has met, if it has met one: the
     /// error of its commit.
-    pub(super) fn met_conflict(&self) -> Option<Error> {
-        self.moment.conflict().or_else(|| self.scans.borrow().lost().map(conflict))
+    pub(super) fn met_conflict(&self) -> Option<Box<Error>> {
+        let of_scan = || self.scans.borrow().lost().map(|core| Box::new(conflict(core)));
+        self.moment.conflict().or_else(of_scan)
     }
 }
 

@@ -30,12 +30,29 @@ pub(super) struct Moment {
     snapshot: RefCell<Option<Snapshot>>,
     /// True if the user chose the snapshot, so that it cannot be replaced by a newer one.
     is_chosen: bool,
-    /// A time at which all records that were read were as they had been read.
-    quiet: Cell<Option<Quiet>>,
+    reads: Cell<Reads>,
     /// The first change of what was read that the transaction has met.
-    conflict: RefCell<Option<Error>>,
+    conflict: RefCell<Option<Box<Error>>>,
     /// The most bytes of a transaction, once what was read has taken more and was forgotten.
     forgot_beyond: Cell<Option<usize>>,
+}
+
+/// What is known of the records that were read as they are now.
+#[derive(Clone, Copy, Default)]
+enum Reads {
+    /// There are none.
+    #[default]
+    None,
+    /// All were as they had been read at a time when no writer was inside.
+    At(Quiet),
+    /// Writers were there.
+    Disturbed,
+}
+
+impl Reads {
+    fn at(quiet: Option<Quiet>) -> Self {
+        quiet.map_or(Self::Disturbed, Self::At)
+    }
 }
 
 impl Moment {
@@ -49,7 +66,7 @@ impl Moment {
     }
 
     /// Returns the conflict that the transaction has met, if there is one.
-    pub(super) fn conflict(&self) -> Option<Error> {
+    pub(super) fn conflict(&self) -> Option<Box<Error>> {
         self.conflict.borrow().clone()
     }
 
@@ -82,14 +99,18 @@ impl Transaction {
             return self.read_at_moment(tables, table, key, payload);
         }
         let gate = self.db.gate();
-        if tables.iter().all(|touched| touched.count() == 0) {
-            self.moment.quiet.set(gate.quiet());
-            return table.read_into(key, payload);
-        }
-        let is_there = table.read_into(key, payload);
-        let quiet = self.moment.quiet.get();
-        if is_there.is_ok() && quiet.is_some() && gate.quiet() == quiet {
-            return is_there;
+        match self.moment.reads.get() {
+            Reads::None => {
+                self.moment.reads.set(Reads::at(gate.quiet()));
+                return table.read_into(key, payload);
+            }
+            Reads::At(quiet) => {
+                let is_there = table.read_into(key, payload);
+                if is_there.is_ok() && gate.is_quiet_since(quiet) {
+                    return is_there;
+                }
+            }
+            Reads::Disturbed => {}
         }
         self.read_after_change(tables, table, key, payload)
     }
@@ -113,7 +134,7 @@ impl Transaction {
             self.expect_seen(tables, |core, key| core.payload_of(pager, key))?;
             self.expect_there(tables, core)?;
             let found = core.in_order(key, |key| core.payload_of(pager, key))?;
-            self.moment.quiet.set(Some(alone.quiet_after()));
+            self.moment.reads.set(Reads::At(alone.quiet_after()));
             drop(alone);
             payload.clear();
             payload.extend_from_slice(found.as_deref().unwrap_or_default());
@@ -183,7 +204,7 @@ impl Transaction {
     /// Returns the error that another writer has changed what was read in a table, and notes it.
     pub(super) fn conflict(&self, core: &TableCore) -> Error {
         let error = conflict(core);
-        self.moment.conflict.borrow_mut().get_or_insert_with(|| error.clone());
+        self.moment.conflict.borrow_mut().get_or_insert_with(|| Box::new(error.clone()));
         error
     }
 
