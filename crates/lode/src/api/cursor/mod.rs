@@ -60,7 +60,8 @@ use crate::tree::{Direction, Range, Wanted};
 /// A cursor that cannot be made has its error in the place of its first row: `NoTable`, `Closed`,
 /// `Forked`; `NoOrder` for ranges of hashed keys, and for such tables backward; `NoColumn`;
 /// `NotPacked`, `ValueCount`, `ValueMisfit` and `KeyTooLong` when a bound is no key. Later come
-/// `SnapshotTooOld`, `Corrupt`, `Io`. After an error it has ended.
+/// `SnapshotTooOld`, in its place `Conflict` within a transaction, `Corrupt`, `Io`. After an error
+/// it has ended.
 ///
 /// # Rows without a copy
 /// As an iterator, a cursor copies each row into new memory. [`next_row`](Self::next_row)
