@@ -122,6 +122,26 @@ fn what_has_changed_since_the_moment_of_a_transaction_is_a_conflict() {
 }
 
 #[test]
+fn all_writes_are_undone_at_once_with_all_points() {
+    for kind in [KeyKind::Hash, KeyKind::Tree] {
+        let db = Database::in_memory().expect("memory");
+        let table = bytes(&db, kind);
+        table.insert(&[1, 1]).expect("room");
+        let transaction = db.begin();
+        transaction.upsert(&table, &[1, 2]).expect("room");
+        let point = transaction.savepoint();
+        transaction.insert(&table, &[2, 2]).expect("room");
+        transaction.roll_back_all();
+        assert_eq!(contents(&table.within(&transaction)), [(1, 1)].into());
+        transaction.insert(&table, &[3, 3]).expect("room");
+        transaction.roll_back_to(&point);
+        assert_eq!(contents(&table.within(&transaction)), [(1, 1), (3, 3)].into());
+        transaction.commit().expect("no other writer");
+        assert_eq!(contents(&table), [(1, 1), (3, 3)].into());
+    }
+}
+
+#[test]
 fn a_point_that_is_gone_or_of_another_transaction_does_nothing() {
     let db = Database::in_memory().expect("memory");
     let table = bytes(&db, KeyKind::Tree);
