@@ -35,7 +35,7 @@ fn the_sum_stays(db: &Database, rounds: u64) {
                 scope.spawn(move || {
                     for round in 0..rounds / 10 {
                         let (from, to) = (round % ACCOUNTS, (round * 3 + thread) % ACCOUNTS);
-                        let mut one = || {
+                        let one = || {
                             let transaction = db.begin();
                             for (table, key, more) in [(&tables[0], from, -1), (&tables[1], to, 1)]
                             {
