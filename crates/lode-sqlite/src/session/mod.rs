@@ -56,6 +56,8 @@ struct State {
     moments: u64,
     /// The number of writes to each table.
     writes: HashMap<usize, u64>,
+    /// True if a statement of the user's transaction may have read outside of the session's.
+    has_read_apart: bool,
 }
 
 /// The writes of the session.
@@ -79,7 +81,10 @@ impl State {
     fn snapshot(&mut self, db: &Database) -> Result<&Snapshot> {
         if self.snapshot.is_none() {
             let snapshot = db.snapshot();
-            if let Some(single) = &self.single {
+            // Only a transaction needs it once more.
+            let spent =
+                if matches!(self.writing, Writing::None) { self.single.take() } else { None };
+            if let Some(single) = spent.as_ref().or(self.single.as_ref()) {
                 single.expect_same_in(&single.table().at(&snapshot))?;
             }
             self.snapshot = Some(snapshot);
@@ -139,11 +144,16 @@ impl State {
     fn end(&mut self) -> Writing {
         self.savepoints.clear();
         self.writes.clear();
-        self.moments += 1;
-        // Open cursors still read at their own clones; cursors that start from here on see the new
-        // state.
-        (self.snapshot, self.single) = (None, None);
+        self.has_read_apart = false;
+        self.forget_moment();
         std::mem::take(&mut self.writing)
+    }
+
+    /// Forgets the moment of statements. Open cursors still read at their own clones of it; cursors
+    /// that start from here on read at a new one.
+    fn forget_moment(&mut self) {
+        (self.snapshot, self.single) = (None, None);
+        self.moments += 1;
     }
 }
 
@@ -258,14 +268,25 @@ impl Session {
         !matches!(self.state().writing, Writing::None)
     }
 
-    /// Starts a transaction, unless there is one.
-    pub(crate) fn begin(&self) {
+    /// Starts a transaction with a table, unless there is one. Nothing of it can be committed if
+    /// the user's transaction has read outside of it.
+    pub(crate) fn begin(&self, table: &Table) {
         let mut state = self.state();
         if let Writing::None = state.writing {
-            state.writing = Writing::Begun(None);
-            // What other statements have read is no part of it.
-            state.moments += 1;
+            // What statements have read that were open before is no part of it.
+            state.forget_moment();
+            state.writing = if state.has_read_apart {
+                Writing::Lost(table.clone())
+            } else {
+                Writing::Begun(None)
+            };
         }
+    }
+
+    /// Notes whether the statement that starts now reads in a transaction of the user that the
+    /// session takes no part in.
+    pub(crate) fn note_apart(&self, is_apart: bool) {
+        self.state().has_read_apart = is_apart;
     }
 
     /// Has the transaction read at this moment, unless it reads at one already.

@@ -154,3 +154,93 @@ fn a_statement_by_itself_is_checked_for_all_that_it_has_read() {
         assert_eq!(rows(&one, "SELECT * FROM word"), before, "{statement}");
     }
 }
+
+/// Runs with two connections on one file of SQLite, in which `town` is a table of Lode.
+fn with_file(test: impl FnOnce(&Connection, &Connection)) {
+    let folder = tempfile::tempdir().expect("a directory");
+    let dir = folder.path().join("db").to_str().expect("text").to_owned();
+    let open = || {
+        let connection = Connection::open(folder.path().join("file.db")).expect("a file");
+        lode_sqlite::register(&connection).expect("the module");
+        connection
+    };
+    let (one, other) = (open(), open());
+    one.execute_batch("PRAGMA journal_mode = wal").expect("a log");
+    rows(&one, &format!("SELECT lode_attach('{dir}', 'create')"));
+    let create = "CREATE TABLE city (id U32 PRIMARY KEY, people U64)";
+    rows(&one, &format!("SELECT lode_create('{create}')"));
+    one.execute_batch(&format!(
+        "CREATE VIRTUAL TABLE main.town USING lode('{dir}', 'city');
+         INSERT INTO town VALUES (1, 10), (2, 20)"
+    ))
+    .expect("a table with rows");
+    test(&one, &other);
+}
+
+#[test]
+fn a_transaction_on_a_table_in_a_file_has_the_file_or_is_busy() {
+    with_file(|one, other| {
+        let read = "SELECT people FROM town WHERE id = 1";
+        one.execute_batch("BEGIN").expect("a transaction");
+        assert_eq!(rows(one, read), ["10"]);
+        other.busy_timeout(std::time::Duration::ZERO).expect("it does not wait");
+        other.execute_batch("BEGIN").expect("a transaction");
+        assert_eq!(refusal(other, read).0, ffi::SQLITE_BUSY, "its read would not be checked");
+        one.execute_batch("UPDATE town SET people = 11 WHERE id = 1; COMMIT").expect("it is first");
+        other.execute_batch("ROLLBACK; BEGIN IMMEDIATE").expect("the file is free");
+        assert_eq!(rows(other, read), ["11"]);
+        other.execute_batch("UPDATE town SET people = 12 WHERE id = 1; COMMIT").expect("a row");
+        assert_eq!(rows(one, read), ["12"]);
+    });
+}
+
+#[test]
+fn what_was_read_where_nothing_could_be_written_is_followed_by_no_write() {
+    let (_, one, other) = filled();
+    let read = "SELECT cents FROM account WHERE id = 1";
+    one.execute_batch("BEGIN; PRAGMA query_only = 1").expect("a transaction");
+    assert_eq!(rows(&one, read), ["10"]);
+    other.execute_batch("UPDATE account SET cents = 11 WHERE id = 1").expect("a row");
+    one.execute_batch("PRAGMA query_only = 0").expect("it can write");
+    let write = "UPDATE word SET n = 10; COMMIT";
+    assert_eq!(refusal(&one, write).0, ffi::SQLITE_BUSY_SNAPSHOT);
+    one.execute_batch("ROLLBACK; BEGIN").expect("a transaction");
+    one.execute_batch(write).expect("it has read nothing");
+
+    // Each statement by itself has ended before the next transaction.
+    one.execute_batch("BEGIN; PRAGMA query_only = 1").expect("a transaction");
+    assert_eq!(rows(&one, read), ["11"]);
+    one.execute_batch("COMMIT; PRAGMA query_only = 0").expect("it has read");
+    assert_eq!(rows(&one, read), ["11"]);
+    one.execute_batch("BEGIN").expect("a transaction");
+    one.execute_batch(write).expect("it has read nothing");
+}
+
+/// A statement that is open when a transaction starts is no part of it.
+#[test]
+fn an_open_statement_has_no_part_in_a_later_transaction() {
+    let (_, one, other) = filled();
+    for open in ["SELECT * FROM account", "SELECT * FROM account WHERE id = 1"] {
+        let mut statement = one.prepare(open).expect("a query");
+        let mut found = statement.query([]).expect("it starts");
+        assert!(found.next().expect("a row").is_some());
+        other.execute_batch("UPDATE account SET cents = cents + 1").expect("rows");
+        one.execute_batch("UPDATE word SET n = 5 WHERE text = 'a'").expect("nobody else writes it");
+        let now = rows(&other, "SELECT sum(cents) FROM account");
+        one.execute_batch("BEGIN").expect("a transaction");
+        assert_eq!(rows(&one, "SELECT sum(cents) FROM account"), now);
+        one.execute_batch("COMMIT").expect("it has read");
+    }
+}
+
+#[test]
+fn an_open_statement_is_refused_at_most_once() {
+    let (_, one, other) = filled();
+    let mut statement = one.prepare("SELECT * FROM account WHERE id = 1").expect("a query");
+    let mut found = statement.query([]).expect("it starts");
+    assert!(found.next().expect("a row").is_some());
+    other.execute_batch("UPDATE account SET cents = 11 WHERE id = 1").expect("a row");
+    let sum = "SELECT sum(cents) FROM account";
+    assert_eq!(refusal(&one, sum).0, ffi::SQLITE_BUSY_SNAPSHOT, "it is not of the same moment");
+    assert_eq!(rows(&one, sum), ["61"]);
+}
