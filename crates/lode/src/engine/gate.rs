@@ -7,7 +7,9 @@
 //! between. While a long one is under way, they read at the moment before it.
 //!
 //! Slots also count the entries. So a transaction knows that no writer has come by between two
-//! looks ([`Gate::quiet`]), and that what it read in that time is of one moment.
+//! looks ([`Gate::quiet`]), and that what it read in that time is of one moment. A thread that has
+//! changed nothing takes its entry back when it leaves, and one that only looks does not count as a
+//! commit: so transactions that read do not disturb each other.
 
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
@@ -34,7 +36,7 @@ struct Slot(AtomicU64);
 /// The number of writers and commits that had come by when none was inside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Quiet {
-    /// The sum of the slots, none of which has fewer entries than before.
+    /// The sum of the slots. While nobody is inside, none has fewer entries than before.
     entries: u64,
     commits: u64,
 }
@@ -96,8 +98,14 @@ pub(crate) struct Inside<'g> {
     _same_thread: PhantomData<*const ()>,
 }
 
-/// A thread that is alone inside.
+/// A thread that is alone inside, and may change everything.
 pub(crate) struct Alone<'g> {
+    gate: &'g Gate,
+    _closed: Closed<'g>,
+}
+
+/// The gate while it is closed: its thread is alone inside, and changes nothing.
+pub(crate) struct Closed<'g> {
     gate: &'g Gate,
     _turn: MutexGuard<'g, ()>,
 }
@@ -145,7 +153,11 @@ impl Gate {
             inside.fetch_add(ENTRY + 1, Ordering::SeqCst);
         }
         let inside = Inside { inside, is_own, _same_thread: PhantomData };
-        (!self.is_closed.load(Ordering::SeqCst)).then_some(inside)
+        if self.is_closed.load(Ordering::SeqCst) {
+            inside.leave_unchanged();
+            return None;
+        }
+        Some(inside)
     }
 
     /// Enters together with others, unless `instead` returns something while the gate is closed. It
@@ -171,11 +183,15 @@ impl Gate {
 
     /// Enters alone, when all others are out.
     pub(crate) fn close(&self) -> Alone<'_> {
-        self.close_in_turn(self.take_turn())
+        let closed = self.close_in_turn(self.take_turn());
+        let commits = self.commits.fetch_add(1, Ordering::Relaxed);
+        debug_assert!(commits.is_multiple_of(2), "one thread is alone inside at a time");
+        fence(Ordering::Release);
+        Alone { gate: self, _closed: closed }
     }
 
-    /// Enters alone as [`close`](Self::close) does, unless another thread is alone inside.
-    pub(crate) fn try_close(&self) -> Option<Alone<'_>> {
+    /// Enters alone to look, when all others are out, unless another thread is alone inside.
+    pub(crate) fn try_close_to_look(&self) -> Option<Closed<'_>> {
         match self.turn.try_lock() {
             Ok(turn) => Some(self.close_in_turn(turn)),
             Err(TryLockError::Poisoned(turn)) => Some(self.close_in_turn(turn.into_inner())),
@@ -183,17 +199,14 @@ impl Gate {
         }
     }
 
-    fn close_in_turn<'g>(&'g self, turn: MutexGuard<'g, ()>) -> Alone<'g> {
+    fn close_in_turn<'g>(&'g self, turn: MutexGuard<'g, ()>) -> Closed<'g> {
         self.is_closed.store(true, Ordering::SeqCst);
         for Slot(inside) in &self.slots {
             while inside.load(Ordering::SeqCst) & STAYS != 0 {
                 std::thread::yield_now();
             }
         }
-        let commits = self.commits.fetch_add(1, Ordering::Relaxed);
-        debug_assert!(commits.is_multiple_of(2), "one thread is alone inside at a time");
-        fence(Ordering::Release);
-        Alone { gate: self, _turn: turn }
+        Closed { gate: self, _turn: turn }
     }
 
     /// Returns the number of writers and commits that have come by, if none is inside. If a later
@@ -209,9 +222,12 @@ impl Gate {
     /// Returns true if nothing has changed since the gate was quiet.
     #[inline]
     pub(crate) fn is_quiet_since(&self, quiet: Quiet) -> bool {
-        fence(Ordering::Acquire);
+        // The commits first: they are one line of the cache.
+        if !self.validate(quiet.commits) {
+            return false;
+        }
         let Entries { all, stays } = self.entries();
-        stays == 0 && all == quiet.entries && self.validate(quiet.commits)
+        stays == 0 && all == quiet.entries
     }
 
     #[inline(always)]
@@ -243,26 +259,43 @@ impl Gate {
     }
 }
 
-impl Drop for Inside<'_> {
-    #[inline]
-    fn drop(&mut self) {
+impl Inside<'_> {
+    /// Leaves as if the thread had not entered: it has changed nothing.
+    pub(crate) fn leave_unchanged(self) {
+        self.count_down(ENTRY + 1);
+        std::mem::forget(self);
+    }
+
+    #[inline(always)]
+    fn count_down(&self, by: u64) {
         if self.is_own {
             let stays = self.inside.load(Ordering::Relaxed);
             debug_assert!(stays & STAYS > 0, "a thread leaves after it has entered");
-            self.inside.store(stays - 1, Ordering::Release);
+            self.inside.store(stays.wrapping_sub(by), Ordering::Release);
         } else {
-            self.inside.fetch_sub(1, Ordering::Release);
+            self.inside.fetch_sub(by, Ordering::Release);
         }
     }
 }
 
-impl Alone<'_> {
+impl Drop for Inside<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.count_down(1);
+    }
+}
+
+impl Closed<'_> {
     /// Returns what [`Gate::quiet`] returns after this, if no writer enters until then.
     pub(crate) fn quiet_after(&self) -> Quiet {
-        // Threads that find the gate closed have entered, and leave at once: then it is not quiet.
-        let Entries { all: entries, stays: _ } = self.gate.entries();
-        let commits = self.gate.commits.load(Ordering::Relaxed) + 1;
-        debug_assert!(commits.is_multiple_of(2), "the thread is alone inside");
+        let commits = self.gate.commits.load(Ordering::Relaxed);
+        debug_assert!(commits.is_multiple_of(2), "nothing is changed by the thread");
+        let used = self.gate.slots.iter();
+        let entries = used.fold(0u64, |all, Slot(inside)| {
+            let count = inside.load(Ordering::SeqCst);
+            // Threads that find the gate closed take their entries back.
+            all.wrapping_add(count.wrapping_sub((count & STAYS) * (ENTRY + 1)))
+        });
         Quiet { entries, commits }
     }
 }
@@ -271,6 +304,11 @@ impl Drop for Alone<'_> {
     fn drop(&mut self) {
         let commits = self.gate.commits.fetch_add(1, Ordering::Release);
         debug_assert!(!commits.is_multiple_of(2), "the thread was alone inside until now");
+    }
+}
+
+impl Drop for Closed<'_> {
+    fn drop(&mut self) {
         self.gate.is_closed.store(false, Ordering::SeqCst);
     }
 }
@@ -328,10 +366,36 @@ mod tests {
         assert!(after_other.is_some() && after_other != after_writer);
         let alone = gate.close();
         assert_eq!(gate.quiet(), None, "a commit is under way");
-        assert!(gate.try_close().is_none(), "another is alone inside");
-        let quiet_after = alone.quiet_after();
+        assert!(gate.try_close_to_look().is_none(), "another is alone inside");
         drop(alone);
-        assert_eq!(gate.quiet(), Some(quiet_after));
-        assert_ne!(gate.quiet(), after_other);
+        let after_commit = gate.quiet();
+        assert!(after_commit.is_some() && after_commit != after_other);
+    }
+
+    #[test]
+    fn a_gate_stays_as_quiet_as_it_was_while_nothing_is_changed() {
+        let gate = Gate::default();
+        drop(gate.enter());
+        let start = gate.quiet().expect("nobody is inside");
+        let inside = gate.enter();
+        assert!(!gate.is_quiet_since(start), "it may change something");
+        inside.leave_unchanged();
+        assert!(gate.is_quiet_since(start));
+        let closed = gate.try_close_to_look().expect("nobody is alone inside");
+        assert!(gate.is_quiet_since(start));
+        let turned_away = || gate.enter_unless(|| gate.try_enter().is_none().then_some(()));
+        std::thread::scope(|scope| {
+            assert!(scope.spawn(|| turned_away().is_err()).join().expect("no panic"));
+        });
+        assert!(turned_away().is_err());
+        // A thread that has entered, and not found out yet that the gate is closed.
+        let Slot(turned_away) = &gate.slots[SHARED];
+        turned_away.fetch_add(ENTRY + 1, Ordering::SeqCst);
+        assert_eq!(closed.quiet_after(), start);
+        turned_away.fetch_sub(ENTRY + 1, Ordering::SeqCst);
+        drop(closed);
+        assert!(gate.is_quiet_since(start));
+        drop(gate.enter());
+        assert!(!gate.is_quiet_since(start));
     }
 }

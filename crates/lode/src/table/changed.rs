@@ -7,6 +7,7 @@
 //! enough to tell. Of the others, the records then and now are compared, so a page that was split,
 //! joined or moved, or that has other records, is no conflict by itself.
 
+use std::ops::Bound;
 use std::sync::Arc;
 
 use super::TableCore;
@@ -36,6 +37,17 @@ impl Extent {
         match &core.index {
             Kinds::Tree(_) => Self::Keys(Range::all()),
             Kinds::Hash(_) => Self::Places(None),
+        }
+    }
+
+    /// Returns true if it is all records of its table.
+    pub(crate) fn is_whole(&self) -> bool {
+        match self {
+            Self::Keys(range) => {
+                matches!((&range.lower, &range.upper), (Bound::Unbounded, Bound::Unbounded))
+            }
+            Self::Places(end) => end.is_none(),
+            Self::Count(_) => false,
         }
     }
 

@@ -95,10 +95,11 @@ fn what_a_whole_scan_has_read_is_checked_at_the_commit() {
     for world in World::all() {
         let whole = |within: &lode::TableWithin<'_>| drain(within.iter());
         type Change = fn(&World);
-        let changes: [(&str, bool, Change); 6] = [
+        let changes: [(&str, bool, Change); 7] = [
             ("nothing", false, |_| {}),
             ("an update", true, |world| world.put(2_000, 2)),
             ("an insert", true, |world| world.put(2_001, 2)),
+            ("an insert at the end", true, |world| world.put(2 * COUNT, 2)),
             ("a deletion", true, |world| world.delete(4_000)),
             ("the same again", false, |world| {
                 let before = world.table.get(10).expect("a key").expect("a record").into_bytes();
@@ -399,6 +400,23 @@ fn a_moment_that_has_expired_is_a_conflict_for_scans_and_is_renewed_for_lookups(
     let expired = drain(within.range(100u32..));
     assert!(matches!(expired, Err(Error::Conflict { .. })), "{expired:?}");
     assert!(matches!(transaction.commit(), Err(Error::Conflict { .. })));
+
+    // A cursor that has read nothing yet has its moment already: others must not get a later one.
+    let transaction = db.begin();
+    let within = table.within(&transaction);
+    let not_started = within.range(..10u32);
+    put_all(100..6_000, 3);
+    let expired = within.get(5_000);
+    assert!(matches!(expired, Err(Error::Conflict { .. })), "{expired:?}");
+    drop(not_started);
+
+    let transaction = db.begin();
+    let within = table.within(&transaction);
+    drop(within.range(..10u32));
+    put_all(100..6_000, 2);
+    let row = within.get(5_000).expect("no cursor is left").expect("it is there");
+    assert_eq!(row.bytes()[4], 2);
+    assert_eq!(transaction.commit(), Ok(()));
 
     let mut runs = 0;
     let outcome = db.transact(|transaction| {

@@ -51,14 +51,21 @@ impl Commit {
             let touched = &self.tables[place.table];
             expect_not_changing(touched.core(), touched.key(place.number))?;
         }
-        let bytes = self.tables.iter().map(|touched| touched.written_size().bytes).sum();
-        let size = CommitSize { records: order.len(), bytes };
-        self.db.admitted_alone(size, &mut || {
+        self.db.admitted_alone(self.size(order.len()), &mut || {
             self.validate()?;
             let mut steps = Steps::new(&self.db, order.len());
             let all = self.write_all(&order, &mut steps);
             steps.end(all).map(|((), end)| end)
         })
+    }
+
+    /// Returns the size of the commit, which writes some records.
+    fn size(&self, records: usize) -> CommitSize {
+        if self.snapshot.borrow().is_some() {
+            return CommitSize::WITH_SCANS;
+        }
+        let bytes = self.tables.iter().map(|touched| touched.written_size().bytes).sum();
+        CommitSize { records, bytes }
     }
 
     /// Returns the places of the writes, in the order of writing: that of the keys in trees.
@@ -157,5 +164,29 @@ impl Commit {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Database, ReadTable, Schema, Type};
+
+    #[test]
+    fn readers_pass_a_commit_that_looks_at_scans() {
+        let db = Database::in_memory().expect("memory");
+        let schema = Schema::build("t").key("id", Type::U8).finish().expect("a schema");
+        let table = db.create_table(&schema, KeyKind::Hash).expect("room");
+        for (scans, size) in [(0, CommitSize { records: 1, bytes: 0 }), (1, CommitSize::WITH_SCANS)]
+        {
+            let transaction = db.begin();
+            transaction.insert(&table, &[7]).expect("room");
+            (0..scans).for_each(|_| assert_eq!(table.within(&transaction).iter().count(), 1));
+            let commit = Commit::of(transaction);
+            assert_eq!(commit.size(commit.order().len()), size);
+        }
+        let is_passed = || Ok(db.engine().pager().shown().is_some());
+        let passed = db.engine().admitted_alone(CommitSize::WITH_SCANS, &mut { is_passed });
+        assert_eq!(passed, Ok(true));
     }
 }

@@ -5,13 +5,13 @@
 //!   in between: the gate has counts that say so. (As the global clock of TL2 does: Dice, Shalev,
 //!   Shavit: Transactional Locking II, DISC 2006.)
 //! - After a write of another thread, what was read before must be the same still. A few records
-//!   are looked at with the gate closed, which makes it the moment of all of them.
+//!   are looked at again. If no writer is inside in the meantime, that is the moment of all of them.
+//!   If writers do not leave time for it, the gate is closed for the look.
 //! - With more records, and for a scan, the transaction takes a snapshot, in which all that was
 //!   read before must be the same. Everything later is read there.
 
 use std::cell::{Cell, RefCell};
 
-use super::scans::Scans;
 use super::touched::Touched;
 use super::{Transaction, conflict};
 use crate::api::{Snapshot, Table};
@@ -20,8 +20,11 @@ use crate::error::{Error, Result};
 use crate::store::Store;
 use crate::table::TableCore;
 
-/// The most records that are looked at again with the gate closed.
+/// The most records that are looked at again as they are now.
 const MOST_LOOKS: usize = 8;
+
+/// The most looks at them with the gate open.
+const MOST_TRIES: usize = 2;
 
 /// The moment that a transaction reads at.
 #[derive(Default)]
@@ -53,6 +56,35 @@ impl Reads {
     fn at(quiet: Option<Quiet>) -> Self {
         quiet.map_or(Self::Disturbed, Self::At)
     }
+}
+
+/// What a look at records found, or the table that it has failed in.
+type Looked<'t, T> = std::result::Result<T, Refused<'t>>;
+
+/// A table with a record that cannot be read as it was seen.
+struct Refused<'t> {
+    core: &'t TableCore,
+    /// The error of the look; `None` if the record has changed.
+    why: Option<Error>,
+}
+
+/// Looks, by `read`, whether all records are as they were seen.
+fn look_again(
+    tables: &[Touched],
+    read: impl Fn(&TableCore, &[u8]) -> Result<Option<Vec<u8>>>,
+) -> Looked<'_, ()> {
+    for touched in tables.iter().filter(|touched| touched.count() > 0) {
+        let core = touched.core();
+        let refused = |why| Refused { core, why };
+        core.ensure_open().map_err(|error| refused(Some(error)))?;
+        for number in 0..touched.count() {
+            let found = read(core, touched.key(number)).map_err(|error| refused(Some(error)))?;
+            if found.as_deref() != touched.seen(number) {
+                return Err(refused(None));
+            }
+        }
+    }
+    Ok(())
 }
 
 impl Moment {
@@ -124,27 +156,50 @@ impl Transaction {
         key: &[u8],
         payload: &mut Vec<u8>,
     ) -> Result<bool> {
-        let core = table.core();
         let count: usize = tables.iter().map(Touched::count).sum();
         self.db.expect_here()?;
         if count <= MOST_LOOKS
-            && let Some(alone) = self.db.gate().try_close()
+            && let Some(found) = self.read_with_all(tables, table.core(), key, payload)
         {
-            let pager = self.db.pager();
-            self.expect_seen(tables, |core, key| core.payload_of(pager, key))?;
-            self.expect_there(tables, core)?;
-            let found = core.in_order(key, |key| core.payload_of(pager, key))?;
-            self.moment.reads.set(Reads::At(alone.quiet_after()));
-            drop(alone);
-            payload.clear();
-            payload.extend_from_slice(found.as_deref().unwrap_or_default());
-            if found.is_some() {
-                core.expect_stored(payload)?;
+            let is_there = found.map_err(|refused| self.of_refused(tables, refused))?;
+            if is_there {
+                table.core().expect_stored(payload)?;
             }
-            return Ok(found.is_some());
+            return Ok(is_there);
         }
         self.fix(tables)?;
         self.read_at_moment(tables, table, key, payload)
+    }
+
+    /// Reads a record and looks again at all that was read before, while no writer is inside.
+    /// Returns `None` if that was not possible.
+    fn read_with_all<'t>(
+        &self,
+        tables: &'t [Touched],
+        core: &'t TableCore,
+        key: &[u8],
+        payload: &mut Vec<u8>,
+    ) -> Option<Looked<'t, bool>> {
+        let (gate, pager) = (self.db.gate(), self.db.pager());
+        let mut look = || {
+            look_again(tables, |core, key| core.payload_of(pager, key))?;
+            let read = |key: &[u8]| core.read(pager, key, payload);
+            let found = core.ensure_open().and_then(|()| core.in_order(key, read));
+            found.map_err(|error| Refused { core, why: Some(error) })
+        };
+        for _ in 0..MOST_TRIES {
+            let quiet = gate.quiet();
+            // Without quiet, this has the pages read before the gate is closed.
+            let found = look();
+            if let Some(quiet) = quiet.filter(|quiet| gate.is_quiet_since(*quiet)) {
+                self.moment.reads.set(Reads::At(quiet));
+                return Some(found);
+            }
+        }
+        let closed = gate.try_close_to_look()?;
+        let found = look();
+        self.moment.reads.set(Reads::At(closed.quiet_after()));
+        Some(found)
     }
 
     /// Fixes the moment: takes a snapshot, unless there is one. All that was read must be the same
@@ -156,31 +211,18 @@ impl Transaction {
         let snapshot = Snapshot::new(self.db.clone());
         self.db.expect_here()?;
         let pager = self.db.pager();
-        self.expect_seen(tables, |core, key| core.payload_at(pager, snapshot.moment(), key))?;
+        look_again(tables, |core, key| core.payload_at(pager, snapshot.moment(), key))
+            .map_err(|refused| self.of_refused(tables, refused))?;
         *self.moment.snapshot.borrow_mut() = Some(snapshot.clone());
         Ok(snapshot)
     }
 
-    /// Refuses records that are not as they were seen, read anew by `read`.
-    fn expect_seen(
-        &self,
-        tables: &[Touched],
-        read: impl Fn(&TableCore, &[u8]) -> Result<Option<Vec<u8>>>,
-    ) -> Result<()> {
-        for touched in tables.iter().filter(|touched| touched.count() > 0) {
-            self.expect_there(tables, touched.core())?;
-            for number in 0..touched.count() {
-                if read(touched.core(), touched.key(number))?.as_deref() != touched.seen(number) {
-                    return Err(self.conflict(touched.core()));
-                }
-            }
+    /// Returns the error of a look, as the transaction has it.
+    fn of_refused(&self, tables: &[Touched], refused: Refused<'_>) -> Error {
+        match refused.why {
+            None => self.conflict(refused.core),
+            Some(error) => self.of_read(tables, refused.core, error),
         }
-        Ok(())
-    }
-
-    /// Refuses a table that was dropped: by a conflict if records of it were read.
-    fn expect_there(&self, tables: &[Touched], core: &TableCore) -> Result<()> {
-        core.ensure_open().map_err(|error| self.of_read(tables, core, error))
     }
 
     /// Returns the error of a read, as the transaction has it: what is gone that was there is a
@@ -235,9 +277,11 @@ impl Transaction {
         counted.map_err(|error| self.of_read(&self.tables.borrow(), table.core(), error))
     }
 
-    /// Returns true if the moment can be replaced by a newer one: with scans it cannot.
+    /// Returns true if the moment can be replaced by a newer one: with scans and cursors it cannot.
     fn may_renew(&self) -> bool {
-        !self.moment.is_chosen && !self.moment.needs_no_notes() && self.scans.borrow().are_empty()
+        !self.moment.is_chosen
+            && !self.moment.needs_no_notes()
+            && self.scans.borrow().are_without_moment()
     }
 
     /// Returns the snapshot that the cursors of a table read at.
@@ -271,7 +315,8 @@ impl Transaction {
         self.fix(&tables)?;
         debug_assert!(self.savepoints.borrow().are_without_writes(), "no write is to be undone");
         tables.clear();
-        *self.scans.borrow_mut() = Scans::default();
+        let scans = std::mem::take(&mut *self.scans.borrow_mut());
+        scans.lost().into_iter().for_each(|core| drop(self.conflict(core)));
         *self.loan.borrow_mut() = Loan::new(self.db.clone());
         self.moment.forgot_beyond.set(Some(most_bytes));
         Ok(true)

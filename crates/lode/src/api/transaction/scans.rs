@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::error::{Error, Result};
 use crate::pager::{Pager, ReadEpoch};
 use crate::table::{Extent, TableCore};
+use crate::wal::TableId;
 
 /// A note on what one cursor of a transaction has read so far.
 pub(in crate::api) struct Scan {
@@ -68,10 +69,16 @@ pub(super) enum Needed {
 #[derive(Default)]
 pub(super) struct Scans {
     all: Vec<Arc<Scan>>,
-    /// Bytes that notes take up whose cursors are no more.
-    settled_bytes: usize,
-    /// The notes before this one are settled.
+    /// The notes before this one are settled: their cursors are no more.
     settled: usize,
+    /// Bytes that settled notes take up on the heap.
+    settled_bytes: usize,
+    /// Tables of which all records are noted, in a settled note.
+    whole: Vec<TableId>,
+    /// Tables whose number of records is noted.
+    counted: Vec<TableId>,
+    /// The notes of cursors that need none: one a table.
+    unneeded: Vec<Arc<Scan>>,
 }
 
 impl Scans {
@@ -79,42 +86,58 @@ impl Scans {
     pub(super) const BYTES_OF_ONE: usize =
         size_of::<Arc<Scan>>() + size_of::<Scan>() + 4 * size_of::<u128>();
 
-    /// Makes the note of a cursor over a table; one that stays empty if it is not `needed`.
+    /// Returns the note of a cursor over a table: one that stays empty if it is not `needed`.
     pub(super) fn begin(&mut self, core: &Arc<TableCore>, needed: Needed) -> Arc<Scan> {
+        if needed == Needed::No {
+            let same = self.unneeded.iter().find(|scan| scan.core.id() == core.id());
+            let scan = same.cloned().unwrap_or_else(|| Arc::new(Scan::new(core, Seen::Unneeded)));
+            if same.is_none() {
+                self.unneeded.push(Arc::clone(&scan));
+            }
+            return scan;
+        }
         self.settle();
-        let seen = match needed {
-            Needed::Yes => Seen::Nothing,
-            Needed::No => Seen::Unneeded,
-        };
-        let scan = Arc::new(Scan::new(core, seen));
+        let scan = Arc::new(Scan::new(core, Seen::Nothing));
         self.all.push(Arc::clone(&scan));
         scan
     }
 
-    /// Notes the number of a table's records.
+    /// Notes the number of a table's records, at the moment of all notes.
     pub(super) fn note_count(&mut self, core: &Arc<TableCore>, count: u64) {
         self.settle();
-        self.all.push(Arc::new(Scan::new(core, Seen::Some(Extent::Count(count)))));
+        if !self.counted.contains(&core.id()) && !self.whole.contains(&core.id()) {
+            self.counted.push(core.id());
+            self.all.push(Arc::new(Scan::new(core, Seen::Some(Extent::Count(count)))));
+        }
     }
 
-    /// Drops the last notes if they say nothing more, and counts the others whose cursors are gone.
+    /// Counts the notes whose cursors are gone, and drops those that say nothing more.
     fn settle(&mut self) {
-        while let Some(last) = self.all.get(self.settled) {
-            if Arc::strong_count(last) > 1 {
-                return;
+        let mut at = self.settled;
+        while let Some(scan) = self.all.get(at) {
+            if Arc::strong_count(scan) > 1 {
+                at += 1;
+                continue;
             }
-            let bytes = match &*last.seen() {
-                Seen::Nothing | Seen::Unneeded => None,
-                Seen::Some(extent) => Some(extent.heap_bytes()),
-                Seen::All | Seen::Lost => Some(0),
+            let table = scan.core.id();
+            let is_known = self.whole.contains(&table);
+            let (is_of_use, is_whole, bytes) = match &*scan.seen() {
+                Seen::Nothing | Seen::Unneeded => (false, false, 0),
+                Seen::Some(extent) => (!is_known, extent.is_whole(), extent.heap_bytes()),
+                Seen::All => (!is_known, true, 0),
+                Seen::Lost => (true, false, 0),
             };
-            match bytes {
-                None => drop(self.all.swap_remove(self.settled)),
-                Some(bytes) => {
-                    self.settled_bytes += bytes;
-                    self.settled += 1;
-                }
+            if !is_of_use {
+                drop(self.all.swap_remove(at));
+                continue;
             }
+            if is_whole {
+                self.whole.push(table);
+            }
+            self.settled_bytes += bytes;
+            self.all.swap(self.settled, at);
+            self.settled += 1;
+            at += 1;
         }
     }
 
@@ -128,9 +151,17 @@ impl Scans {
         self.all.iter().all(|scan| matches!(*scan.seen(), Seen::Nothing | Seen::Unneeded))
     }
 
+    /// Returns true if nothing was scanned, and no cursor is left that may: each has the moment of
+    /// its making.
+    pub(super) fn are_without_moment(&self) -> bool {
+        let mut all = self.all.iter().chain(&self.unneeded);
+        self.are_empty() && all.all(|scan| Arc::strong_count(scan) == 1)
+    }
+
     /// Returns the table of a scan whose moment is gone, if there is one.
     pub(super) fn lost(&self) -> Option<&TableCore> {
-        let lost = self.all.iter().find(|scan| matches!(*scan.seen(), Seen::Lost));
+        let mut all = self.all.iter().chain(&self.unneeded);
+        let lost = all.find(|scan| matches!(*scan.seen(), Seen::Lost));
         lost.map(|scan| &*scan.core)
     }
 
@@ -168,3 +199,6 @@ impl Scan {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
