@@ -183,6 +183,8 @@ impl Database {
     /// records, such as a count, holds if each transaction that could break it reads what the rule
     /// is about.
     ///
+    /// A long scan whose range others never stop changing may not get through in any attempt.
+    ///
     /// ```
     /// use lode::{Database, KeyKind, ReadTable, Schema, Table, Type, Value};
     ///

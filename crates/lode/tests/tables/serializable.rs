@@ -337,6 +337,52 @@ fn all_reads_are_of_one_moment() {
     }
 }
 
+/// Others write the same number into several records, again and again.
+#[test]
+fn reads_are_of_one_moment_while_others_commit() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let ids = [2, 1_000, 3_000, 5_000];
+    for kind in [KeyKind::Hash, KeyKind::Tree] {
+        let world = World::new(kind, RESTS[0]);
+        let has_ended = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for number in (0..=u8::MAX).cycle() {
+                    let transaction = world.db.begin();
+                    for id in ids {
+                        let record = world.record(id, number);
+                        transaction.upsert(&world.table, &record).expect("room");
+                    }
+                    transaction.commit().expect("nobody else writes");
+                    if has_ended.load(Ordering::Relaxed) {
+                        return;
+                    }
+                }
+            });
+            let mut complete = 0;
+            while complete < 5_000 {
+                let transaction = world.db.begin();
+                let within = world.table.within(&transaction);
+                let rows: Result<Vec<_>> = ids.iter().map(|id| within.get(*id)).collect();
+                match rows {
+                    Err(Error::Conflict { .. }) => continue,
+                    rows => {
+                        let last_bytes = |row: Option<lode::Row>| {
+                            row.and_then(|row| row.bytes().last().copied()).expect("a record")
+                        };
+                        let mut rows = rows.expect("it is read").into_iter().map(last_bytes);
+                        let first = rows.next();
+                        has_ended.store(rows.any(|byte| Some(byte) != first), Ordering::Relaxed);
+                        assert!(!has_ended.load(Ordering::Relaxed), "they are of one moment");
+                        complete += 1;
+                    }
+                }
+            }
+            has_ended.store(true, Ordering::Relaxed);
+        });
+    }
+}
+
 #[test]
 fn reads_after_a_scan_are_of_its_moment_and_a_transaction_that_only_reads_is_committed() {
     for world in World::all() {
