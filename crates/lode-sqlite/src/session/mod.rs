@@ -4,7 +4,8 @@
 //!   that is closed lets it go.
 //! - A transaction that SQLite starts with the first write is at such a snapshot: from then on,
 //!   cursors read within it. A transaction that the user starts is at the moment of its first
-//!   statement, also if that reads.
+//!   statement, also if that reads. All that its statements read is read within it, so that the
+//!   commit looks at it again.
 //! - A statement that reads one record by its key, and a transaction that writes one, need neither:
 //!   the engine does that at once. If more comes, the snapshot is taken then, and what was read
 //!   must be the same in it.
@@ -55,6 +56,8 @@ struct State {
     moments: u64,
     /// The number of writes to each table.
     writes: HashMap<usize, u64>,
+    /// True if a statement of the user's transaction may have read outside of the session's.
+    has_read_apart: bool,
 }
 
 /// The writes of the session.
@@ -66,7 +69,7 @@ enum Writing {
     /// A transaction with at most one record to write.
     Begun(Option<Box<Single>>),
     /// A transaction with several records, or what was read is not one record.
-    Transaction(Transaction),
+    Transaction(Box<Transaction>),
     /// The table of a write that could not be taken into a transaction, so nothing of it can be
     /// committed.
     Lost(Table),
@@ -78,7 +81,10 @@ impl State {
     fn snapshot(&mut self, db: &Database) -> Result<&Snapshot> {
         if self.snapshot.is_none() {
             let snapshot = db.snapshot();
-            if let Some(single) = self.single.take() {
+            // Only a transaction needs it once more.
+            let spent =
+                if matches!(self.writing, Writing::None) { self.single.take() } else { None };
+            if let Some(single) = spent.as_ref().or(self.single.as_ref()) {
                 single.expect_same_in(&single.table().at(&snapshot))?;
             }
             self.snapshot = Some(snapshot);
@@ -86,18 +92,22 @@ impl State {
         Ok(self.snapshot.get_or_insert_with(|| db.snapshot()))
     }
 
-    /// Returns the transaction, if there is one: with all that is to be written.
+    /// Returns the transaction, if there is one: with all that was read and is to be written.
     fn transaction(&mut self, db: &Database) -> Result<Option<&Transaction>> {
         if let Writing::Begun(_) = self.writing {
             let transaction = db.begin_at(self.snapshot(db)?);
-            let pending = std::mem::replace(&mut self.writing, Writing::Transaction(transaction));
-            if let (Writing::Begun(Some(pending)), Writing::Transaction(transaction)) =
-                (pending, &self.writing)
-                && let Err(cause) = pending.write_in(transaction)
-            {
-                self.writing = Writing::Lost(pending.table().clone());
-                return Err(cause);
-            }
+            let begun = std::mem::take(&mut self.writing);
+            let pending = if let Writing::Begun(pending) = begun { pending } else { None };
+            let read = self.single.take();
+            // The commit has to look at both again.
+            let taken = read.iter().try_for_each(|read| read.read_in(&transaction));
+            let taken = taken
+                .and_then(|()| pending.iter().try_for_each(|record| record.write_in(&transaction)));
+            self.writing = match (&taken, pending.or(read)) {
+                (Err(_), Some(record)) => Writing::Lost(record.table().clone()),
+                _ => Writing::Transaction(Box::new(transaction)),
+            };
+            taken?;
         }
         match &self.writing {
             Writing::Transaction(transaction) => Ok(Some(transaction)),
@@ -134,11 +144,16 @@ impl State {
     fn end(&mut self) -> Writing {
         self.savepoints.clear();
         self.writes.clear();
-        self.moments += 1;
-        // Open cursors still read at their own clones; cursors that start from here on see the new
-        // state.
-        (self.snapshot, self.single) = (None, None);
+        self.has_read_apart = false;
+        self.forget_moment();
         std::mem::take(&mut self.writing)
+    }
+
+    /// Forgets the moment of statements. Open cursors still read at their own clones of it; cursors
+    /// that start from here on read at a new one.
+    fn forget_moment(&mut self) {
+        (self.snapshot, self.single) = (None, None);
+        self.moments += 1;
     }
 }
 
@@ -253,12 +268,25 @@ impl Session {
         !matches!(self.state().writing, Writing::None)
     }
 
-    /// Starts a transaction, unless there is one.
-    pub(crate) fn begin(&self) {
+    /// Starts a transaction with a table, unless there is one. Nothing of it can be committed if
+    /// the user's transaction has read outside of it.
+    pub(crate) fn begin(&self, table: &Table) {
         let mut state = self.state();
         if let Writing::None = state.writing {
-            state.writing = Writing::Begun(None);
+            // What statements have read that were open before is no part of it.
+            state.forget_moment();
+            state.writing = if state.has_read_apart {
+                Writing::Lost(table.clone())
+            } else {
+                Writing::Begun(None)
+            };
         }
+    }
+
+    /// Notes whether the statement that starts now reads in a transaction of the user that the
+    /// session takes no part in.
+    pub(crate) fn note_apart(&self, is_apart: bool) {
+        self.state().has_read_apart = is_apart;
     }
 
     /// Has the transaction read at this moment, unless it reads at one already.
@@ -370,11 +398,11 @@ impl Session {
     }
 
     /// Rolls back to a point, which stays. If it is not kept, SQLite made it before the first
-    /// write: then nothing that was written happens.
+    /// write: then nothing that was written happens. What was read stays read.
     pub(crate) fn roll_back_to(&self, number: i32) {
         let mut state = self.state();
         state.moments += 1;
-        let State { writing, savepoints, .. } = &mut *state;
+        let State { writing, savepoints, single, .. } = &mut *state;
         let at = savepoints.partition_point(|(kept, _)| *kept < number);
         match (writing, savepoints.get(at)) {
             (Writing::None | Writing::Lost(_), _) => {}
@@ -382,10 +410,15 @@ impl Session {
                 transaction.roll_back_to(point);
                 savepoints.truncate(at + 1);
             }
-            (writing, _) => {
-                // Later statements read at the same moment, if there is one.
-                *writing = Writing::Begun(None);
+            (Writing::Transaction(transaction), _) => {
+                transaction.roll_back_all();
                 savepoints.clear();
+            }
+            (Writing::Begun(pending), _) => {
+                if let Some(pending) = pending.take() {
+                    debug_assert!(single.is_none(), "a transaction has one record outside of it");
+                    *single = Some(pending);
+                }
             }
         }
     }

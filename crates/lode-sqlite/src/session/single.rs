@@ -119,9 +119,14 @@ impl Single {
         }
     }
 
+    /// Reads the record in a transaction too, where it must be the same.
+    pub(crate) fn read_in(&self, transaction: &Transaction) -> Result<()> {
+        self.expect_same_in(&self.table.within(transaction))
+    }
+
     /// Writes what is new in a transaction.
     pub(crate) fn write_in(&self, transaction: &Transaction) -> Result<()> {
-        self.expect_same_in(&self.table.within(transaction))?;
+        self.read_in(transaction)?;
         let written = transaction.upsert(&self.table, &self.new);
         written.map(drop).map_err(|cause| of_engine(&cause))
     }

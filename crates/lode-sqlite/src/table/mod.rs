@@ -17,7 +17,7 @@ use rusqlite::vtab::{
     CreateVTab, IndexInfo, Inserts, TransactionVTab, UpdateVTab, Updates, VTab, VTabConfig,
     VTabConnection, VTabKind, dequote, sqlite3_vtab,
 };
-use rusqlite::{Connection, Result, ffi};
+use rusqlite::{Connection, ErrorCode, Result, ffi};
 
 use crate::error::{error, of_engine};
 use crate::language::ddl::quoted;
@@ -125,7 +125,7 @@ unsafe impl VTab<'_> for VirtualTable {
     }
 
     fn open(&mut self) -> Result<TableCursor> {
-        self.join();
+        self.join()?;
         Ok(TableCursor::new(Rc::clone(&self.shared)))
     }
 }
@@ -157,18 +157,34 @@ impl VirtualTable {
     /// Lets the session take part in the user's transaction, if there is one, and fixes the moment
     /// that it reads at. SQLite reports the start and the end of a transaction only to tables that
     /// are written; so a statement writes to this one, and changes nothing.
-    fn join(&self) {
-        if self.is_autocommit() || self.session().has_begun() {
-            return;
+    ///
+    /// # Errors
+    /// That of the statement: `SQLITE_BUSY` if the table is in a file that another connection
+    /// writes to. Without a part in the transaction, a read would not be looked at again.
+    fn join(&self) -> Result<()> {
+        if self.is_autocommit() {
+            self.session().note_apart(false);
+            return Ok(());
+        }
+        if self.session().has_begun() {
+            return Ok(());
         }
         // SAFETY: the connection is used only while it calls this table.
         #[expect(unsafe_code)]
-        let connection = unsafe { Connection::from_handle(self.connection) };
-        // A connection that cannot write (`PRAGMA query_only`) loses nothing: its statements see a
-        // moment each.
-        if connection.and_then(|it| it.execute_batch(&self.shared.join)).is_ok() {
-            self.session().fix_moment();
+        let connection = unsafe { Connection::from_handle(self.connection) }?;
+        let joined = connection.execute_batch(&self.shared.join);
+        let cannot_write = |error: &rusqlite::Error| {
+            let code = error.sqlite_error_code();
+            matches!(code, Some(ErrorCode::ReadOnly | ErrorCode::AuthorizationForStatementDenied))
+        };
+        match joined {
+            Ok(()) => self.session().fix_moment(),
+            // As long as the connection writes nothing (`PRAGMA query_only`), its statements can
+            // see a moment each.
+            Err(error) if cannot_write(&error) => self.session().note_apart(true),
+            Err(error) => return Err(error),
         }
+        Ok(())
     }
 
     pub(crate) fn session(&self) -> &Session {
@@ -208,7 +224,7 @@ impl TransactionVTab<'_> for VirtualTable {
         if self.is_autocommit() {
             self.session().expect_writable()?;
         }
-        self.session().begin();
+        self.session().begin(&self.shared.table);
         Ok(())
     }
 

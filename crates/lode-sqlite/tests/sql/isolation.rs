@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension, Params, ffi};
 use crate::support::connect;
 
 /// The level that docs/sql.md promises.
-const PROMISE: Level = Level::SnapshotIsolation;
+const PROMISE: Level = Level::StrictlySerializable;
 
 const PLAN: Plan = Plan { seed: 0, threads: 8, transactions: 2_000, keys: 32, ranges: true };
 

@@ -9,6 +9,7 @@ mod isolation;
 mod joins;
 mod moments;
 mod plans;
+mod serializable;
 mod support;
 mod transactions;
 mod types;

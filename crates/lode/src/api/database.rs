@@ -138,17 +138,17 @@ impl Database {
         Ok(Table::new(self.engine.clone(), core))
     }
 
-    /// Starts a transaction.
+    /// Starts a transaction. It reads at one moment, which is after this call.
     pub fn begin(&self) -> Transaction {
         Transaction::new(self.engine.clone(), None)
     }
 
-    /// Starts a transaction that reads the records as of a snapshot, and its own writes. (Snapshot
-    /// isolation: Berenson et al., A Critique of ANSI SQL Isolation Levels, SIGMOD 1995.)
+    /// Starts a transaction that reads the records as of a snapshot, and its own writes.
     ///
-    /// Its commit returns `Conflict` if a record that it has inserted, changed or deleted was
-    /// changed since that moment, or one that was in the way of an insert. Records that it only
-    /// read are not checked again.
+    /// If it writes, its commit returns `Conflict` if anything that it has read or written was
+    /// changed since that moment. If it only reads, it has happened at that moment. When the
+    /// snapshot has expired, reads return `SnapshotTooOld`, and the commit of what was scanned
+    /// returns `Conflict`.
     ///
     /// ```
     /// use lode::{Database, Error, KeyKind, ReadTable, Schema, Type};
@@ -173,16 +173,17 @@ impl Database {
     }
 
     /// Runs `work` in a transaction and commits it. Runs it again from the start if another writer
-    /// has changed a record that it looked up by its key, or wrote. Returns the result of `work`.
+    /// has changed what it has read or wrote. Returns the result of `work`.
     ///
     /// `work` may be called several times, so it changes nothing outside the transaction. An error
-    /// that it returns ends it, and nothing of the transaction happens. Its lookups by key all saw
-    /// one moment then: if they did not, `work` runs again.
+    /// that it returns ends it, and nothing of the transaction happens. If a read in it has
+    /// returned `Conflict`, `work` runs again, whatever it returns.
     ///
-    /// Reads by a cursor, by `len` or by `is_empty` are not checked again. Other writers may change
-    /// these records between the reading and the commit, and between two readings. So a rule about
-    /// several records, such as a count, holds only if each transaction that could break it also
-    /// looks up and writes a record that stands for the rule: one with that count, say.
+    /// All that it reads is of one moment, and the same at the commit. So a rule about several
+    /// records, such as a count, holds if each transaction that could break it reads what the rule
+    /// is about.
+    ///
+    /// A long scan whose range others never stop changing may not get through in any attempt.
     ///
     /// ```
     /// use lode::{Database, KeyKind, ReadTable, Schema, Table, Type, Value};
@@ -239,7 +240,7 @@ impl Database {
                     Ok(()) => return Ok(done),
                     Err(error) => (matches!(error, Error::Conflict { .. }), Err(error.into())),
                 },
-                Err(error) => (transaction.has_conflict(), Err(error)),
+                Err(error) => (transaction.met_conflict().is_some(), Err(error)),
             };
             if !conflict || attempt == MOST_ATTEMPTS {
                 return outcome;

@@ -3,7 +3,7 @@
 
 use std::ops::{Bound, RangeBounds};
 
-use super::cursor::Written;
+use super::cursor::Within;
 use super::key::pack_bounds;
 use super::{Cursor, Key, Row, Snapshot, Table, Transaction};
 use crate::error::{Result, none_if_too_long};
@@ -49,8 +49,10 @@ use crate::tree::Range;
 ///
 /// # Errors
 /// All of it can return `NoTable` when the table was dropped, or at a snapshot before it was
-/// created; `Closed`, `Forked`, `Corrupt` and `Io`; at a snapshot `SnapshotTooOld`; `NotPacked`,
-/// `ValueCount` and `ValueMisfit` when a key does not fit the table; `OtherDatabase`.
+/// created; `Closed`, `Forked`, `Corrupt` and `Io`; at a snapshot `SnapshotTooOld`; within a
+/// transaction `Conflict` when what it has read has changed, and `TxnTooLarge` when it has written
+/// something and there is no memory to note what it reads; `NotPacked`, `ValueCount` and
+/// `ValueMisfit` when a key does not fit the table; `OtherDatabase`.
 pub trait ReadTable {
     /// Returns the table that is read.
     fn table(&self) -> &Table;
@@ -233,8 +235,8 @@ pub struct TableAt<'t> {
 
 /// A table as a transaction sees it: with its own writes so far. Made by [`Table::within`].
 ///
-/// A commit checks the records that were read by their keys, not those that cursors read:
-/// [get](ReadTable::get) the records that must not change until then.
+/// A [commit](Transaction::commit) checks all that was read here. A read may return `Conflict`, if
+/// what the transaction has read has changed.
 ///
 /// ```
 /// use lode::{Database, KeyKind, ReadTable, Schema, Type};
@@ -383,17 +385,14 @@ impl TableWithin<'_> {
         self.transaction
     }
 
-    /// Takes a snapshot of the table, and copies the transaction's writes in `range`; all of them
-    /// if that is `None`.
-    fn parts(&self, range: Option<&Range>) -> Result<(Snapshot, Written)> {
-        self.transaction.expect_own(self.table)?;
-        Ok((self.transaction.moment(), self.transaction.written(self.table.core(), range)?))
-    }
-
     fn cursor(&self, range: Result<Option<Range>>) -> Cursor {
         let cursor = range.and_then(|range| {
-            let (snapshot, written) = self.parts(range.as_ref())?;
-            Ok(Cursor::new(snapshot, self.table, range, Some(written)))
+            let (transaction, core) = (self.transaction, self.table.core());
+            let snapshot = transaction.moment_in(self.table)?;
+            let written = transaction.written(core, range.as_ref())?;
+            let scan = transaction.note_scan(core)?;
+            let within = Within::new(written, scan, transaction.has_chosen_moment());
+            Ok(Cursor::new(snapshot, self.table, range, Some(within)))
         });
         cursor.unwrap_or_else(Cursor::failed)
     }
@@ -417,15 +416,6 @@ impl ReadTable for TableWithin<'_> {
     }
 
     fn len(&self) -> Result<u64> {
-        let (snapshot, written) = self.parts(None)?;
-        let core = snapshot.core(self.table)?;
-        let pager = snapshot.pager();
-        let mut len = core.count_at(pager, snapshot.moment())?;
-        let mut payload = Vec::new();
-        for (key, wanted) in &written.records {
-            let was_there = core.get_at(pager, snapshot.moment(), key, &mut payload)?;
-            len = len + u64::from(wanted.is_some()) - u64::from(was_there);
-        }
-        Ok(len)
+        self.transaction.len(self.table)
     }
 }

@@ -52,7 +52,11 @@ impl Snapshot {
         }
         // A commit is before it or after it.
         let moment = match db.gate().enter_unless(|| db.pager().share_shown()) {
-            Ok(_inside) => db.pager().moment(),
+            Ok(inside) => {
+                let moment = db.pager().moment();
+                inside.leave_unchanged();
+                moment
+            }
             Err(before_commit) => before_commit,
         };
         Self { held: Arc::new(Held { db, moment }) }

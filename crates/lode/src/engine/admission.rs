@@ -32,6 +32,10 @@ impl CommitSize {
     const LONG: Self = Self { records: 1 << 13, bytes: 4 << 20 };
     const LONG_IN_MEMORY: Self = Self { records: 1 << 16, bytes: 16 << 20 };
 
+    /// The size of a commit that looks again at what was scanned: that may take long, however
+    /// little it writes.
+    pub(crate) const WITH_SCANS: Self = Self { records: usize::MAX, bytes: usize::MAX };
+
     fn is_long(self, is_in_directory: bool) -> bool {
         let long = if is_in_directory { Self::LONG } else { Self::LONG_IN_MEMORY };
         self.records >= long.records || self.bytes >= long.bytes

@@ -45,7 +45,7 @@ pub(crate) use admission::CommitSize;
 pub use compact::Compacted;
 pub(crate) use compact::Sparse;
 pub use faults::{CheckReport, Fault};
-pub(crate) use gate::Gate;
+pub(crate) use gate::{Gate, Quiet};
 pub(crate) use handle::Handle;
 pub(crate) use loan::Loan;
 pub(crate) use memory::{available_bytes as available_memory_bytes, most_address_bytes};

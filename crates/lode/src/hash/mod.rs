@@ -10,6 +10,7 @@
 //! Addressed Storage, Warwick 1979.)
 
 mod bucket;
+mod changed;
 mod directory;
 mod estimate;
 mod place;
@@ -32,6 +33,7 @@ use crate::index::{AtEntry, Index, Shape, Step, WriteContext};
 use crate::pager::{PageNumber, PageRef, Pager, ReadEpoch, Seen, Space};
 
 pub(crate) use bucket::MOST_RECORD_BYTES;
+pub(crate) use changed::Places;
 pub(crate) use directory::FirstBuckets;
 pub(crate) use place::HashPlace;
 
@@ -66,6 +68,11 @@ pub(crate) struct Buckets {
 impl Buckets {
     pub(crate) fn new() -> Self {
         Self { next: Some(HashPlace::FIRST), is_lost: false }
+    }
+
+    /// Returns the place up to which the walk has come; `None` at the end.
+    pub(crate) fn place(&self) -> Option<HashPlace> {
+        self.next
     }
 }
 

@@ -38,9 +38,11 @@ pub(crate) use long::pages_for;
 use page::{HeapPage, Slot};
 pub(crate) use write::{Outcome, UndoRecord};
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use crate::error::{Error, Result};
 use crate::index::Index;
-use crate::pager::{self, PageNumber, Pager, ReadEpoch, Seen, Space};
+use crate::pager::{self, Epoch, PageNumber, Pager, ReadEpoch, Seen, Space};
 
 /// The address of a record: its page, and the number of its slot there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +72,8 @@ pub(crate) struct Heap {
     space: Space,
     index_keys: IndexKeys,
     free_space: FreeSpaceMap,
+    /// The last epoch in which a record was written, or a later one.
+    written_in: AtomicU64,
 }
 
 /// A record where it was found.
@@ -94,7 +98,8 @@ struct Found<'k, 'p> {
 impl Heap {
     /// Creates a heap with these pages, if any.
     pub(crate) fn new(space: Space, index_keys: IndexKeys) -> Self {
-        Self { space, index_keys, free_space: FreeSpaceMap::default() }
+        let written_in = AtomicU64::default();
+        Self { space, index_keys, free_space: FreeSpaceMap::default(), written_in }
     }
 
     /// Returns true if the heap has the keys too, each before its payload.
@@ -323,6 +328,16 @@ impl Heap {
         let _ = index.locate(pager, self.index_key(key).bytes(), |bytes| {
             Self::fetch_slot(pager, Entry::of(bytes));
         });
+    }
+
+    /// Returns true if the page of a record has changed since a moment: so it does with each piece.
+    pub(crate) fn has_changed_since(pager: &Pager, moment: ReadEpoch, entry: Entry) -> bool {
+        entry.address.is_some_and(|address| pager.has_changed_since(moment, address.page))
+    }
+
+    /// Returns true if a record may have been written since a moment. The gate is closed.
+    pub(crate) fn is_written_since(&self, moment: ReadEpoch) -> bool {
+        !moment.sees(Epoch::load(&self.written_in, Ordering::Acquire))
     }
 
     /// Has the processor fetch the slot of a record.

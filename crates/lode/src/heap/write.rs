@@ -76,7 +76,10 @@ impl Heap {
                 }
             }
             let keep = undo.as_deref_mut();
-            if self.attempt(index, context, key, found, change, keep)? == Attempt::Done {
+            let attempt = self.attempt(index, context, key, found, change, keep);
+            // After the change: a moment that is taken meanwhile is before this epoch.
+            context.pager.epoch().raise(&self.written_in);
+            if attempt? == Attempt::Done {
                 return Ok(Outcome { answer, undo });
             }
         }

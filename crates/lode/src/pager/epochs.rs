@@ -29,6 +29,14 @@ impl Epoch {
     pub(crate) fn store(self, cell: &AtomicU64, ordering: Ordering) {
         cell.store(self.0, ordering);
     }
+
+    /// Stores the epoch in a cell, unless that has this one or a later one.
+    #[inline]
+    pub(crate) fn raise(self, cell: &AtomicU64) {
+        if cell.load(Ordering::Relaxed) < self.0 {
+            cell.fetch_max(self.0, Ordering::Release);
+        }
+    }
 }
 
 /// The end of an epoch, at which a snapshot reads, or a checkpoint. By default it is the end of the

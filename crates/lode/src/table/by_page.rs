@@ -8,7 +8,7 @@
 
 use crate::batch::Batch;
 use crate::error::{Error, Result};
-use crate::hash::{Buckets, Hash};
+use crate::hash::{Buckets, Hash, HashPlace};
 use crate::heap::Entry;
 use crate::pager::{Pager, ReadEpoch};
 
@@ -61,6 +61,11 @@ impl ByPage {
             next_items: 1,
             most_items: most_bytes as usize / size_of::<Item>(),
         }
+    }
+
+    /// Returns the place up to which the walk has come; `None` at the end.
+    pub(crate) fn place(&self) -> Option<HashPlace> {
+        self.buckets.place()
     }
 
     /// Returns true if the walk can continue after its own error, or one of a record.

@@ -272,6 +272,18 @@ impl TableCore {
         Ok(self.read(pager, key, &mut payload)?.then_some(payload))
     }
 
+    /// Returns the payload that the record under a key in order had at a moment.
+    pub(crate) fn payload_at(
+        &self,
+        pager: &Pager,
+        moment: ReadEpoch,
+        key: &[u8],
+    ) -> Result<Option<Vec<u8>>> {
+        self.was_there(moment)?;
+        let mut payload = Vec::new();
+        Ok(self.get_at(pager, moment, key, &mut payload)?.then_some(payload))
+    }
+
     /// Returns the context for a write that is logged, if there is a log.
     #[inline(always)]
     pub(crate) fn write_context<'w>(

@@ -1,6 +1,7 @@
 //! Tables: an index over pages, and a heap for records that are not stored in it.
 
 mod by_page;
+mod changed;
 mod check;
 mod commit;
 mod compact;
@@ -10,6 +11,7 @@ mod kinds;
 mod rows;
 mod scan;
 
+pub(crate) use self::changed::Extent;
 pub(crate) use self::compact::Progress;
 pub(crate) use self::core::{FetchFor, TableCore};
 pub(crate) use definition::{Definition, Location, Storage};

@@ -16,7 +16,7 @@ use crate::tree::{Direction, Leaves, Range, Wanted};
 const AHEAD: usize = 8;
 
 /// Returns the entry that is the payload of a heap's index.
-fn entry_in(payload: &[u8]) -> [u8; Entry::BYTES] {
+pub(super) fn entry_in(payload: &[u8]) -> [u8; Entry::BYTES] {
     payload.try_into().expect("an index of a heap has entries")
 }
 

@@ -6,6 +6,7 @@
 //! So none changes more than two levels at a time.
 
 mod batch;
+mod changed;
 mod estimate;
 mod fill;
 mod many;

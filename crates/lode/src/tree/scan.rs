@@ -43,6 +43,11 @@ impl Range {
         }
     }
 
+    /// Returns the range of all keys.
+    pub(crate) fn all() -> Self {
+        Self { lower: Bound::Unbounded, upper: Bound::Unbounded }
+    }
+
     fn is_below_upper(&self, key: &[u8]) -> bool {
         match &self.upper {
             Bound::Included(upper) => key <= &upper[..],
@@ -80,6 +85,27 @@ impl Leaves {
     /// Creates a walk over at most `limit` records.
     pub(crate) fn new(range: Arc<Range>, direction: Direction, limit: u64) -> Self {
         Self { range, direction, left: limit, next: Some(Next::Start), siblings: Vec::new() }
+    }
+
+    /// Returns the keys that the walk has come past.
+    pub(crate) fn passed(&self) -> Option<Range> {
+        let Range { lower, upper } = (*self.range).clone();
+        match &self.next {
+            None => Some(Range { lower, upper }),
+            Some(Next::From(key)) => Some(Range { lower, upper: Bound::Excluded(key.clone()) }),
+            Some(Next::Before(key)) => Some(Range { lower: Bound::Included(key.clone()), upper }),
+            Some(Next::Start) => None,
+        }
+    }
+
+    /// Returns the keys of the range up to one of them, in the direction of the walk.
+    pub(crate) fn up_to(&self, key: &[u8]) -> Range {
+        let Range { lower, upper } = (*self.range).clone();
+        let last = Bound::Included(key.to_vec());
+        match self.direction {
+            Direction::Forward => Range { lower, upper: last },
+            Direction::Backward => Range { lower: last, upper },
+        }
     }
 
     /// Returns the siblings of the leaf that an entry of their parent leads to, as far as the walk
@@ -266,7 +292,7 @@ impl Tree {
 }
 
 /// Returns the entries of a leaf that are in a range.
-fn entries_in(node: Node<'_>, range: &Range) -> std::ops::Range<usize> {
+pub(super) fn entries_in(node: Node<'_>, range: &Range) -> std::ops::Range<usize> {
     let first = match &range.lower {
         Bound::Included(key) => node.place(key).unwrap_or_else(|at| at),
         Bound::Excluded(key) => node.place(key).map_or_else(|at| at, |at| at + 1),

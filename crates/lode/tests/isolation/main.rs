@@ -14,12 +14,8 @@ use engine::{Lode, Use};
 use lode::{Database, Durability, Options};
 use watched::watched;
 
-/// The level that `Database::begin` promises for lookups by key. DESIGN.md says so.
-const BY_KEY: Level = Level::StrictlySerializable;
-/// The level that it promises for transactions with scans.
-const WITH_SCANS: Level = Level::ReadCommitted;
-/// The level that `Database::begin_at` promises.
-const AT_A_SNAPSHOT: Level = Level::SnapshotIsolation;
+/// The level that all transactions promise, whatever they read. DESIGN.md says so.
+const PROMISE: Level = Level::StrictlySerializable;
 
 /// The transactions of one database. Hashed tables are scanned whole, so it has few records.
 const A_DATABASE: u64 = 4_000;
@@ -37,13 +33,13 @@ fn verdict(history: &[Transaction]) -> Verdict {
 
 /// Runs plans on threads, in databases that `open` makes; `LODE_TRANSACTIONS` is the number of all
 /// transactions.
-fn expect_in_threads(used: Use, ranges: bool, level: Level, open: &dyn Fn() -> Database) {
+fn expect_in_threads(used: Use, ranges: bool, open: &dyn Fn() -> Database) {
     let all = effort("LODE_TRANSACTIONS", A_DATABASE, 250 * A_DATABASE);
     for seed in 0..all.div_ceil(A_DATABASE) {
         let engine = Lode::new(open(), used);
         let history = watched(|| in_threads(&engine, &plan(seed, ranges)));
         let verdict = verdict(&history.expect("room"));
-        assert!(verdict.level >= level, "seed {seed}: {verdict}");
+        assert!(verdict.level >= PROMISE, "seed {seed}: {verdict}");
     }
 }
 
@@ -53,17 +49,17 @@ fn in_memory() -> Database {
 
 #[test]
 fn transactions_that_look_keys_up_are_serializable() {
-    expect_in_threads(Use::Now, false, BY_KEY, &in_memory);
+    expect_in_threads(Use::Now, false, &in_memory);
 }
 
 #[test]
-fn transactions_with_scans_keep_their_level() {
-    expect_in_threads(Use::Now, true, WITH_SCANS, &in_memory);
+fn transactions_with_scans_are_serializable() {
+    expect_in_threads(Use::Now, true, &in_memory);
 }
 
 #[test]
-fn transactions_at_a_snapshot_are_isolated_as_it_is() {
-    expect_in_threads(Use::AtSnapshot, true, AT_A_SNAPSHOT, &in_memory);
+fn transactions_at_a_snapshot_are_serializable() {
+    expect_in_threads(Use::AtSnapshot, true, &in_memory);
 }
 
 #[test]
@@ -76,22 +72,18 @@ fn transactions_in_directories_are_isolated_as_in_memory() {
         let path = directory.path().join(count.get().to_string());
         options.open(path).expect("an empty directory")
     };
-    expect_in_threads(Use::Now, false, BY_KEY, &open);
-    expect_in_threads(Use::Now, true, WITH_SCANS, &open);
+    expect_in_threads(Use::Now, false, &open);
+    expect_in_threads(Use::Now, true, &open);
 }
 
 #[test]
-fn sessions_that_take_turns_keep_the_same_levels() {
-    let cases = [
-        (Use::Now, false, BY_KEY),
-        (Use::Now, true, WITH_SCANS),
-        (Use::AtSnapshot, true, AT_A_SNAPSHOT),
-    ];
+fn sessions_that_take_turns_are_serializable() {
+    let cases = [(Use::Now, false), (Use::Now, true), (Use::AtSnapshot, true)];
     for seed in 0..4 {
-        for (used, ranges, level) in cases {
+        for (used, ranges) in cases {
             let engine = Lode::new(in_memory(), used);
             let verdict = verdict(&in_turns(&engine, &plan(seed, ranges)).expect("room"));
-            assert!(verdict.level >= level, "{used:?}, seed {seed}: {verdict}");
+            assert!(verdict.level >= PROMISE, "{used:?}, seed {seed}: {verdict}");
         }
     }
 }

@@ -69,6 +69,8 @@ fn what_may_go_well_the_next_time_is_known() {
     let conflict = || {
         let transaction = db.begin();
         transaction.delete(&table, 7)?;
+        let other = [Value::Unsigned(8), Value::Signed(1), Value::Null, Value::Text("")];
+        transaction.upsert(&table, &table.schema().pack(&other)?)?;
         let record = [Value::Unsigned(7), Value::Signed(1), Value::Null, Value::Text("")];
         table.upsert(&table.schema().pack(&record)?)?;
         transaction.commit()

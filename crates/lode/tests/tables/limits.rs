@@ -231,6 +231,16 @@ fn what_a_transaction_reads_its_points_and_its_cursors_count() {
     };
     let transaction = db.begin();
     let within = table.within(&transaction);
+    let read_all = || (0..1_500u32).try_for_each(|id| lode::ReadTable::get(&within, id).map(drop));
+    assert_eq!(read_all(), Ok(()), "a transaction that only reads needs no notes");
+    assert!(db.statistics().transaction_bytes < 1 << 20, "what was read is not held");
+    too_large(transaction.upsert(&table, &record(1, 2)).map(drop));
+    assert_eq!(read_all(), Ok(()));
+    drop(transaction);
+
+    let transaction = db.begin();
+    transaction.upsert(&table, &record(1_500, 2)).expect("room");
+    let within = table.within(&transaction);
     too_large((0..1_500u32).try_for_each(|id| lode::ReadTable::get(&within, id).map(drop)));
     drop(transaction);
 

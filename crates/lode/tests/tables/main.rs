@@ -37,6 +37,7 @@ mod records_of_any_length;
 #[cfg(feature = "derive")]
 mod records_within;
 mod savepoints;
+mod serializable;
 mod shrinking;
 mod snapshots;
 mod space;

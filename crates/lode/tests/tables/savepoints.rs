@@ -93,9 +93,11 @@ fn a_transaction_at_a_snapshot_reads_at_its_moment_and_sees_what_it_wrote() {
         transaction.insert(&table, &[3, 3]).expect("room");
         assert_eq!(contents(&within), [(1, 1), (3, 3)].into());
         assert_eq!((within.len(), within.contains(3)), (Ok(2), Ok(true)));
-        // What it only read has changed, and that is no conflict.
-        transaction.commit().expect("no other writer wrote record 3");
-        assert_eq!(contents(&table), [(2, 2), (3, 3)].into());
+        assert!(
+            matches!(transaction.commit(), Err(Error::Conflict { .. })),
+            "what it read changed"
+        );
+        assert_eq!(contents(&table), [(2, 2)].into());
     }
 }
 
@@ -113,8 +115,29 @@ fn what_has_changed_since_the_moment_of_a_transaction_is_a_conflict() {
         let transaction = db.begin_at(&db.snapshot());
         table.upsert(&[1, 2]).expect("room");
         assert!(write(&transaction, &table), "record 1 is there at its moment");
+        transaction.insert(&table, &[2, 9]).expect("room");
         assert!(matches!(transaction.commit(), Err(Error::Conflict { .. })));
         assert_eq!(contents(&table), [(1, 2)].into());
+    }
+}
+
+#[test]
+fn all_writes_are_undone_at_once_with_all_points() {
+    for kind in [KeyKind::Hash, KeyKind::Tree] {
+        let db = Database::in_memory().expect("memory");
+        let table = bytes(&db, kind);
+        table.insert(&[1, 1]).expect("room");
+        let transaction = db.begin();
+        transaction.upsert(&table, &[1, 2]).expect("room");
+        let point = transaction.savepoint();
+        transaction.insert(&table, &[2, 2]).expect("room");
+        transaction.roll_back_all();
+        assert_eq!(contents(&table.within(&transaction)), [(1, 1)].into());
+        transaction.insert(&table, &[3, 3]).expect("room");
+        transaction.roll_back_to(&point);
+        assert_eq!(contents(&table.within(&transaction)), [(1, 1), (3, 3)].into());
+        transaction.commit().expect("no other writer");
+        assert_eq!(contents(&table), [(1, 1), (3, 3)].into());
     }
 }
 

@@ -52,6 +52,16 @@ impl Own {
         }
     }
 
+    /// Returns the key of the written record that was passed last.
+    pub(super) fn last_key(&self) -> Option<&[u8]> {
+        let at = match self.direction {
+            Direction::Forward => self.passed.checked_sub(1),
+            Direction::Backward if self.passed == 0 => None,
+            Direction::Backward => self.written.records.len().checked_sub(self.passed),
+        };
+        self.written.records.get(at?).map(|(key, _)| &key[..])
+    }
+
     /// Moves past the next written record, and returns it.
     pub(super) fn pass(&mut self) -> Option<(&[u8], Option<&[u8]>)> {
         debug_assert!(self.passed <= self.written.records.len(), "the walk ends once");

@@ -5,6 +5,7 @@
 
 mod batch;
 mod merge;
+mod noted;
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -12,8 +13,10 @@ use std::sync::Arc;
 pub use batch::{Batches, RowBatch};
 use merge::Own;
 pub(super) use merge::Written;
+pub(super) use noted::Within;
 
 use super::row::Shape;
+use super::transaction::Scan;
 use super::{Row, Snapshot, Table};
 use crate::batch::Batch;
 use crate::error::{Error, Result};
@@ -57,7 +60,8 @@ use crate::tree::{Direction, Range, Wanted};
 /// A cursor that cannot be made has its error in the place of its first row: `NoTable`, `Closed`,
 /// `Forked`; `NoOrder` for ranges of hashed keys, and for such tables backward; `NoColumn`;
 /// `NotPacked`, `ValueCount`, `ValueMisfit` and `KeyTooLong` when a bound is no key. Later come
-/// `SnapshotTooOld`, `Corrupt`, `Io`. After an error it has ended.
+/// `SnapshotTooOld`, in its place `Conflict` within a transaction, `Corrupt`, `Io`. After an error
+/// it has ended.
 ///
 /// # Rows without a copy
 /// As an iterator, a cursor copies each row into new memory. [`next_row`](Self::next_row)
@@ -84,7 +88,7 @@ struct Plan {
     core: Arc<TableCore>,
     /// The range of keys; `None` for all keys.
     range: Option<Arc<Range>>,
-    written: Option<Arc<Written>>,
+    within: Option<Within>,
     direction: Direction,
     damage: Damage,
     columns: Option<Arc<[ColumnId]>>,
@@ -107,6 +111,8 @@ struct Run {
     /// Records of the batch that have been passed.
     passed: usize,
     own: Option<Own>,
+    /// The note on what it has read, if a commit will look at that again.
+    noted: Option<Arc<Scan>>,
     is_forward: bool,
     left: u64,
     /// True if the cursor is at a row: it has read one, and is not past the last one.
@@ -114,12 +120,13 @@ struct Run {
 }
 
 impl Cursor {
-    /// Makes a cursor over the records whose keys are in `range`; over all if that is `None`.
+    /// Makes a cursor over the records whose keys are in `range`; over all if that is `None`. It
+    /// may be `within` a transaction.
     pub(super) fn new(
         snapshot: Snapshot,
         table: &Table,
         range: Option<Range>,
-        written: Option<Written>,
+        within: Option<Within>,
     ) -> Self {
         if let Err(error) = snapshot.core(table) {
             return Self::failed(error);
@@ -128,7 +135,7 @@ impl Cursor {
             snapshot,
             core: Arc::clone(table.core()),
             range: range.map(Arc::new),
-            written: written.map(Arc::new),
+            within,
             direction: Direction::Forward,
             damage: Damage::Ends,
             columns: None,
@@ -145,7 +152,9 @@ impl Cursor {
     /// Changes what is read, and starts again.
     fn with(mut self, change: impl FnOnce(&mut Plan)) -> Self {
         if let State::Ready { plan, run } = &mut self.state {
-            *run = None;
+            if run.take().is_some() {
+                plan.within.iter().for_each(Within::note_all);
+            }
             change(plan);
         }
         self
@@ -270,7 +279,10 @@ impl Cursor {
 
     /// Ends the cursor at an error, unless it can continue after it.
     #[cold]
-    fn end_at(&mut self, error: Error) -> Error {
+    fn end_at(&mut self, mut error: Error) -> Error {
+        if let State::Ready { plan: Plan { within: Some(within), core, .. }, .. } = &self.state {
+            error = within.of_transaction(core, error);
+        }
         if !self.goes_on(&error) {
             self.state = State::Ended;
         }
@@ -331,16 +343,17 @@ impl Plan {
             }
         };
         // A walk that continues after damage copies nothing less than records.
-        let needs = if self.damage == Damage::IsSkipped || self.written.is_some() {
+        let needs = if self.damage == Damage::IsSkipped || self.within.is_some() {
             Needs::Record
         } else {
             Needs::Row
         };
         let rows = Rows::new(core, self.columns.clone(), needs);
-        let own = self
-            .written
-            .as_ref()
-            .map(|written| Own::new(Arc::clone(written), core.definition().kind, self.direction));
+        let own =
+            self.within.as_ref().map(|within| within.own(core.definition().kind, self.direction));
+        if self.damage == Damage::IsSkipped {
+            self.within.iter().for_each(Within::note_all);
+        }
         Ok(Run {
             walk,
             wanted: rows.wanted(core),
@@ -348,6 +361,7 @@ impl Plan {
             batch: Batch::default(),
             passed: 0,
             own,
+            noted: self.within.as_ref().filter(|_| self.damage == Damage::Ends).map(Within::scan),
             is_forward: self.direction == Direction::Forward,
             left: self.limit,
             is_at_row: false,
@@ -357,7 +371,7 @@ impl Plan {
     /// Returns the most records of the table that are needed.
     fn most_records(&self) -> u64 {
         // Of a transaction, some may have been deleted.
-        if self.written.is_some() { u64::MAX } else { self.limit }
+        if self.within.is_some() { u64::MAX } else { self.limit }
     }
 
     /// Returns true if a key in order is in the range.
@@ -429,7 +443,10 @@ impl Run {
         self.batch.clear();
         let pager = plan.snapshot.pager();
         let moment = plan.snapshot.moment();
-        plan.core.next_page(pager, moment, &mut self.walk, &self.wanted, &mut self.batch)
+        let more =
+            plan.core.next_page(pager, moment, &mut self.walk, &self.wanted, &mut self.batch);
+        self.note_page();
+        more
     }
 
     /// Returns true if a transaction has replaced the hashed record that was read.

@@ -1,41 +1,51 @@
-//! Write transactions: their writes wait in memory until the commit, and the records that they read
-//! must still be the same then (optimistic concurrency control with backward validation: Härder,
+//! Transactions: their writes wait in memory until the commit, and all that they have read must
+//! still be the same then (optimistic concurrency control with backward validation: Härder,
 //! Observations on Optimistic Concurrency Control Schemes, Information Systems 9(2), 1984).
 
+mod commit;
 mod moment;
 mod room;
 mod savepoint;
+mod scans;
 mod touched;
 
-use std::borrow::Cow;
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use commit::Commit;
+use moment::Moment;
 pub use savepoint::Savepoint;
 use savepoint::Savepoints;
+pub(super) use scans::Scan;
+use scans::{Needed, Scans};
 use touched::Touched;
 
 use crate::api::cursor::Written;
 use crate::api::read::with_key;
-use crate::api::steps::{Step, Steps};
-use crate::api::table::{Table, expect_not_changing};
+use crate::api::table::Table;
 use crate::api::{Key, Snapshot};
-use crate::engine::{CommitSize, Handle, Loan};
+use crate::engine::{Handle, Loan};
 use crate::error::{Error, Result};
-use crate::hash::AHEAD;
 use crate::schema::ColumnId;
-use crate::store::{Durability, Store};
-use crate::table::{FetchFor, KeyKind, TableCore};
+use crate::store::Durability;
+use crate::table::TableCore;
 use crate::tree::Range;
-use crate::wal::LogPosition;
 
 /// A transaction. Until [`commit`](Self::commit) only the transaction sees what it wrote; if it is
 /// dropped without one, it has written nothing.
 ///
-/// Transactions do not wait for each other. If another writer has changed a record that the
-/// transaction looked up by its key, or wrote, its commit returns [`Error::Conflict`] and nothing
-/// of it happens: run it again. The commit does not check again what was read by a cursor, by `len`
-/// or by `is_empty`.
+/// Transactions are serializable: they have happened one after another, in an order that agrees
+/// with real time. They do not wait for each other. If another writer has changed what the
+/// transaction has read, by key, by a cursor, by `len` or by `is_empty`, or what it writes, its
+/// commit returns [`Error::Conflict`] and nothing of it happens: run it again. A transaction that
+/// has written nothing is committed without a check.
+///
+/// All that it reads is of one moment after its start. After a change of what it has read, a read
+/// or a write may return `Conflict` before the commit does; nothing of the transaction can be
+/// committed then.
+///
+/// A cursor that was dropped before its end has read what is before its last row; in a hashed
+/// table, all records of the same page, too.
 ///
 /// It keeps what it reads and writes in memory, so it is used by one thread at a time.
 /// [`Table::within`] is a table as it sees it.
@@ -66,8 +76,8 @@ pub struct Transaction {
     db: Handle,
     tables: RefCell<Vec<Touched>>,
     savepoints: RefCell<Savepoints>,
-    /// The moment that it reads at; `None` if it reads the current records.
-    snapshot: Option<Snapshot>,
+    scans: RefCell<Scans>,
+    moment: Moment,
     /// The memory that it holds.
     loan: RefCell<Loan>,
 }
@@ -89,8 +99,10 @@ impl Transaction {
     pub(crate) fn new(db: Handle, snapshot: Option<Snapshot>) -> Self {
         let tables = RefCell::default();
         let savepoints = RefCell::default();
+        let scans = RefCell::default();
+        let moment = Moment::new(snapshot);
         let loan = RefCell::new(Loan::new(db.clone()));
-        Self { db, tables, savepoints, snapshot, loan }
+        Self { db, tables, savepoints, scans, moment, loan }
     }
 
     /// Returns the place of the record with a packed key, as this transaction has seen it.
@@ -98,6 +110,7 @@ impl Transaction {
         let core = table.core();
         core.schema().expect_key(key)?;
         self.expect_own(table)?;
+        self.moment.expect_complete()?;
         let mut tables = self.tables.borrow_mut();
         let place = place_of(&mut tables, core);
         core.in_order(key, |ordered| {
@@ -105,10 +118,7 @@ impl Transaction {
                 return Ok(Place { table: place, number });
             }
             let mut payload = Vec::new();
-            let is_there = match &self.snapshot {
-                Some(snapshot) => snapshot.read_into(table, key, &mut payload)?,
-                None => table.read_into(key, &mut payload)?,
-            };
+            let is_there = self.read_new(&tables, table, key, &mut payload)?;
             let seen = is_there.then_some(&payload[..]);
             let more_bytes = key.len() + seen.map_or(0, <[u8]>::len);
             self.expect_room(&tables, &self.savepoints.borrow(), more_bytes)?;
@@ -142,12 +152,18 @@ impl Transaction {
         if !table.core().can_have(key)? {
             return Ok(false);
         }
-        if let Some(snapshot) = &self.snapshot
-            && !self.has_written(table, key)?
-        {
-            return snapshot.read_into(table, key, payload);
+        let needs_no_notes = self.moment.needs_no_notes()
+            || (self.is_read_only() && self.tables.borrow().is_empty());
+        if needs_no_notes {
+            self.expect_own(table)?;
+            return self.read_at_moment(&self.tables.borrow(), table, key, payload);
         }
-        let place = self.record(table, key)?;
+        let place = match self.record(table, key) {
+            Err(Error::TxnTooLarge { most_bytes }) if self.forget_reads(most_bytes)? => {
+                return self.read_into(table, key, payload);
+            }
+            place => place?,
+        };
         let tables = self.tables.borrow();
         let current = tables[place.table].current(place.number);
         payload.clear();
@@ -173,11 +189,56 @@ impl Transaction {
         Ok(Written { records, _loan: loan })
     }
 
+    /// Makes the note of a cursor over a table.
+    ///
+    /// # Errors
+    /// `TxnTooLarge` when the transaction has no memory for it, and has written something.
+    pub(super) fn note_scan(&self, core: &Arc<TableCore>) -> Result<Arc<Scan>> {
+        let needed = self.need_of_note()?;
+        Ok(self.scans.borrow_mut().begin(core, needed))
+    }
+
+    /// Notes the number of a table's records, of which the commit looks whether it is the same.
+    ///
+    /// # Errors
+    /// As [`note_scan`](Self::note_scan).
+    pub(super) fn note_count(&self, core: &Arc<TableCore>, count: u64) -> Result<()> {
+        if self.need_of_note()? == Needed::Yes {
+            self.scans.borrow_mut().note_count(core, count);
+        }
+        Ok(())
+    }
+
+    /// Returns whether what is scanned has to be noted, for which there is room then.
+    fn need_of_note(&self) -> Result<Needed> {
+        if self.moment.needs_no_notes() || self.is_read_only() {
+            return Ok(Needed::No);
+        }
+        let room =
+            self.expect_room(&self.tables.borrow(), &self.savepoints.borrow(), Scans::BYTES_OF_ONE);
+        match room {
+            Err(Error::TxnTooLarge { most_bytes }) if self.forget_reads(most_bytes)? => {
+                Ok(Needed::No)
+            }
+            room => room.map(|()| Needed::Yes),
+        }
+    }
+
+    /// Returns the number of a table's records, as the transaction sees it.
+    pub(super) fn len(&self, table: &Table) -> Result<u64> {
+        let count = self.count_at_moment(table)?;
+        let core = table.core();
+        self.note_count(core, count)?;
+        let tables = self.tables.borrow();
+        let touched = tables.iter().find(|touched| touched.core().id() == core.id());
+        Ok(count.wrapping_add_signed(touched.map_or(0, Touched::written_more)))
+    }
+
     /// Inserts a packed record; returns false if there is one with its key.
     ///
     /// # Errors
     /// `NotPacked`, `ValueTooLong`, `RecordTooLong` and `KeyTooLong` when it is no record of the
-    /// table; `TxnTooLarge`; and those of [reading](super::ReadTable#errors).
+    /// table; `Conflict`; `TxnTooLarge`; and those of [reading](super::ReadTable#errors).
     pub fn insert(&self, table: &Table, record: &[u8]) -> Result<bool> {
         let (key, payload) = table.core().split(record)?;
         let place = self.record(table, key)?;
@@ -269,12 +330,12 @@ impl Transaction {
     /// Applies all writes together, as durable as the database's operations are.
     ///
     /// # Errors
-    /// `Conflict` when a record has changed since the transaction saw it, `Full` when there is no
+    /// `Conflict` when what the transaction has read has changed since, `Full` when there is no
     /// memory for it, `DiskFull`: in these cases nothing happens. `Poisoned` when making it durable
     /// fails: it may be there when the database is opened again. [`Error::effect`] says which it
     /// is.
     pub fn commit(self) -> Result<()> {
-        let commit = self.into_commit();
+        let commit = Commit::of(self);
         let end = commit.apply()?;
         commit.db.acknowledge(end).map_err(Error::after_effect)
     }
@@ -287,7 +348,7 @@ impl Transaction {
     /// As [`commit`](Self::commit). `NotDurable` when that checkpoint fails: the transaction has
     /// happened and stays, so it must not be repeated.
     pub fn commit_with(self, level: Durability) -> Result<()> {
-        let commit = self.into_commit();
+        let commit = Commit::of(self);
         let end = commit.apply()?;
         let Some(store) = commit.db.store() else { return Ok(()) };
         let made_durable = match (store.level, level) {
@@ -300,22 +361,11 @@ impl Transaction {
         made_durable.map_err(Error::after_effect)
     }
 
-    /// Returns true if a record has changed since the transaction saw it.
-    pub(super) fn has_conflict(self) -> bool {
-        let commit = self.into_commit();
-        if commit.db.expect_here().is_err() {
-            // The gate may be closed by a thread that this process does not have.
-            return false;
-        }
-        let _alone = commit.db.gate().close();
-        let has_changed = |touched: &Touched| commit.expect_seen(touched, 0..touched.count());
-        let mut seen = commit.tables.iter().map(has_changed);
-        seen.any(|seen| matches!(seen, Err(Error::Conflict { .. })))
-    }
-
-    fn into_commit(self) -> Commit {
-        let tables = self.tables.into_inner();
-        Commit { db: self.db, tables, _loan: self.loan.into_inner() }
+    /// Returns the change of what was read that the transaction has met, if it has met one: the
+    /// error of its commit.
+    pub(super) fn met_conflict(&self) -> Option<Box<Error>> {
+        let of_scan = || self.scans.borrow().lost().map(|core| Box::new(conflict(core)));
+        self.moment.conflict().or_else(of_scan)
     }
 }
 
@@ -326,103 +376,6 @@ fn place_of(tables: &mut Vec<Touched>, core: &Arc<TableCore>) -> usize {
         tables.push(Touched::new(Arc::clone(core)));
         tables.len() - 1
     })
-}
-
-/// The reads and writes of a transaction, during its commit.
-struct Commit {
-    db: Handle,
-    tables: Vec<Touched>,
-    /// The memory of the tables and of the steps.
-    _loan: Loan,
-}
-
-impl Commit {
-    /// Applies all writes; returns where they end in the log.
-    fn apply(&self) -> Result<LogPosition> {
-        let order = self.order();
-        for place in &order {
-            let touched = &self.tables[place.table];
-            expect_not_changing(touched.core(), touched.key(place.number))?;
-        }
-        if order.is_empty() && self.db.store().is_some_and(Store::is_read_only) {
-            // What was read cannot change.
-            return Ok(LogPosition::default());
-        }
-        let bytes = self.tables.iter().map(|touched| touched.written_size().bytes).sum();
-        let size = CommitSize { records: order.len(), bytes };
-        self.db.admitted_alone(size, &mut || {
-            self.validate()?;
-            let mut steps = Steps::new(&self.db, order.len());
-            let all = self.write_all(&order, &mut steps);
-            steps.end(all).map(|((), end)| end)
-        })
-    }
-
-    /// Returns the places of the writes, in the order of writing: that of the keys in trees.
-    fn order(&self) -> Vec<Place> {
-        let mut order = Vec::new();
-        for (table, touched) in self.tables.iter().enumerate() {
-            let mut add = |number: usize| {
-                if touched.wanted(number).is_some() {
-                    order.push(Place { table, number });
-                }
-            };
-            match touched.core().definition().kind {
-                KeyKind::Hash => (0..touched.count()).for_each(add),
-                KeyKind::Tree => {
-                    touched.in_order().into_iter().for_each(|number| add(number as usize));
-                }
-            }
-        }
-        order
-    }
-
-    /// Checks that all records that were only read are still as they were seen.
-    fn validate(&self) -> Result<()> {
-        for touched in &self.tables {
-            let read = (0..touched.count()).filter(|number| touched.wanted(*number).is_none());
-            self.expect_seen(touched, read)?;
-        }
-        Ok(())
-    }
-
-    /// Refuses records that are not as they were seen.
-    fn expect_seen(&self, touched: &Touched, numbers: impl Iterator<Item = usize>) -> Result<()> {
-        touched.core().ensure_open()?;
-        for number in numbers {
-            let found = touched.core().payload_of(self.db.pager(), touched.key(number))?;
-            if found.as_deref() != touched.seen(number) {
-                return Err(conflict(touched.core()));
-            }
-        }
-        Ok(())
-    }
-
-    /// Writes all records; fails if one is not as it was seen.
-    fn write_all<'c>(&'c self, order: &[Place], steps: &mut Steps<'c>) -> Result<()> {
-        for place in order {
-            let touched = &self.tables[place.table];
-            let core = touched.core();
-            let number = place.number;
-            if number.is_multiple_of(AHEAD) {
-                // Has the processor fetch what the next ones need at the same time, if numbers are
-                // in order.
-                let ahead = number..(number + AHEAD).min(touched.count());
-                let keys = ahead.map(|number| touched.key(number));
-                core.fetch(self.db.pager(), keys, FetchFor::Insert);
-            }
-            let step = Step {
-                core,
-                key: touched.key(number),
-                seen: touched.seen(number).map(Cow::Borrowed),
-                wanted: touched.wanted(number).flatten(),
-            };
-            if !steps.take(step)? {
-                return Err(conflict(core));
-            }
-        }
-        Ok(())
-    }
 }
 
 /// Returns the error that another thread has changed a record.

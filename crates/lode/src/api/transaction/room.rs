@@ -22,7 +22,7 @@ impl Transaction {
         more_bytes: usize,
     ) -> Result<()> {
         let held: usize = tables.iter().map(Touched::size_bytes).sum();
-        let held = held + savepoints.size_bytes() + more_bytes;
+        let held = held + savepoints.size_bytes() + self.scans.borrow().size_bytes() + more_bytes;
         if held > MOST_TRANSACTION_BYTES {
             return Err(Error::TxnTooLarge { most_bytes: MOST_TRANSACTION_BYTES });
         }

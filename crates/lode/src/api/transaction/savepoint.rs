@@ -51,6 +51,11 @@ impl Savepoints {
         self.written.capacity() * size_of::<Before>() + self.kept.capacity() * size_of::<Kept>()
     }
 
+    /// Returns true if no write is noted.
+    pub(super) fn are_without_writes(&self) -> bool {
+        self.written.is_empty()
+    }
+
     /// Finds the place of a point among those that are kept.
     fn place_of(&self, point: &Savepoint) -> Option<usize> {
         self.kept.iter().rposition(|kept| kept.number == point.number)
@@ -104,6 +109,29 @@ impl Transaction {
         for Before { place, wanted } in savepoints.written.drain(written..).rev() {
             tables[place.table].restore(place.number, wanted);
         }
+    }
+
+    /// Undoes all writes, and forgets all points. The commit still checks what was read, if more is
+    /// written.
+    ///
+    /// ```
+    /// use lode::{Database, KeyKind, ReadTable, Schema, Type};
+    ///
+    /// let db = Database::in_memory()?;
+    /// let schema = Schema::build("byte").key("id", Type::U8).finish()?;
+    /// let bytes = db.create_table(&schema, KeyKind::Tree)?;
+    ///
+    /// let transaction = db.begin();
+    /// transaction.insert(&bytes, &[7])?;
+    /// transaction.roll_back_all();
+    /// transaction.insert(&bytes, &[8])?;
+    /// transaction.commit()?;
+    /// assert_eq!((bytes.contains(7)?, bytes.contains(8)?), (false, true));
+    /// # Ok::<(), lode::Error>(())
+    /// ```
+    pub fn roll_back_all(&self) {
+        *self.savepoints.borrow_mut() = Savepoints::default();
+        self.tables.borrow_mut().iter_mut().for_each(Touched::forget_writes);
     }
 
     /// Forgets a point, and those inside it; the writes stay.

@@ -105,6 +105,16 @@ impl Touched {
         self.written
     }
 
+    /// Returns by how many records the writes make the table larger; below 0, smaller.
+    pub(super) fn written_more(&self) -> i64 {
+        let more = |entry: &Entry| match (entry.seen, entry.wanted) {
+            (None, Some(Some(_))) => 1,
+            (Some(_), Some(None)) => -1,
+            _ => 0,
+        };
+        self.entries.iter().map(more).sum()
+    }
+
     /// Returns the number of pages that are known to change.
     pub(super) fn changed_pages(&self) -> usize {
         self.pages.len()
@@ -267,6 +277,13 @@ impl Touched {
             debug_assert!(undone.from as usize <= self.payloads.len(), "the last piece goes");
             self.payloads.truncate(undone.from as usize);
         }
+    }
+
+    /// Forgets all writes; what was read stays.
+    pub(super) fn forget_writes(&mut self) {
+        (0..self.count()).for_each(|number| self.set(number, None));
+        debug_assert!(self.written == CommitSize::default(), "nothing is written any more");
+        self.drop_old();
     }
 
     /// Drops the payloads that no record has or will have, if there may be many of them.

@@ -35,20 +35,19 @@ fn the_sum_stays(db: &Database, rounds: u64) {
                 scope.spawn(move || {
                     for round in 0..rounds / 10 {
                         let (from, to) = (round % ACCOUNTS, (round * 3 + thread) % ACCOUNTS);
-                        loop {
+                        let one = || {
                             let transaction = db.begin();
-                            let cents =
-                                |bytes: Option<Vec<u8>>| number(&bytes.expect("an account")) as i64;
-                            let keys = (from.to_le_bytes(), to.to_le_bytes());
-                            let read =
-                                payload_of(&tables[0].within(&transaction), keys.0).expect("a key");
-                            let rest = (cents(read) - 1).to_le_bytes();
-                            transaction.update(&tables[0], keys.0, nth(1), &rest).expect("a key");
-                            let read =
-                                payload_of(&tables[1].within(&transaction), keys.1).expect("a key");
-                            let more = (cents(read) + 1).to_le_bytes();
-                            transaction.update(&tables[1], keys.1, nth(1), &more).expect("a key");
-                            match transaction.commit() {
+                            for (table, key, more) in [(&tables[0], from, -1), (&tables[1], to, 1)]
+                            {
+                                let key = key.to_le_bytes();
+                                let read = payload_of(&table.within(&transaction), key)?;
+                                let cents = number(&read.expect("an account")) as i64 + more;
+                                transaction.update(table, key, nth(1), &cents.to_le_bytes())?;
+                            }
+                            transaction.commit()
+                        };
+                        loop {
+                            match one() {
                                 Ok(()) => break,
                                 Err(Error::Conflict { .. }) => {
                                     conflicts.fetch_add(1, Ordering::Relaxed);
@@ -75,14 +74,20 @@ fn the_sum_stays(db: &Database, rounds: u64) {
                 assert_eq!(sum, whole, "in a snapshot");
                 let transaction = db.begin();
                 let mut sum = 0;
-                for (table, id) in tables.iter().flat_map(|t| (0..ACCOUNTS).map(move |id| (t, id)))
-                {
-                    let read =
-                        payload_of(&table.within(&transaction), id.to_le_bytes()).expect("a key");
-                    sum += number(&read.expect("an account")) as i64;
-                }
-                if transaction.commit().is_ok() {
-                    assert_eq!(sum, whole, "in a transaction that was committed");
+                let read = tables.iter().flat_map(|t| (0..ACCOUNTS).map(move |id| (t, id)));
+                let mut read = read
+                    .map(|(table, id)| payload_of(&table.within(&transaction), id.to_le_bytes()));
+                let read_all = read.try_for_each(|read| {
+                    sum += number(&read?.expect("an account")) as i64;
+                    Ok::<(), Error>(())
+                });
+                match read_all {
+                    Ok(()) => {
+                        assert_eq!(sum, whole, "all is of one moment");
+                        transaction.commit().expect("it has only read");
+                    }
+                    Err(Error::Conflict { .. }) => {}
+                    Err(error) => panic!("{error}"),
                 }
             }
         });

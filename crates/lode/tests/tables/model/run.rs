@@ -92,7 +92,7 @@ impl<C: Contents> Run<C> {
     }
 
     /// Writes outside of a transaction make one that is under way fail, if they touch its records:
-    /// here, whenever they happen.
+    /// at its next read, or at its commit.
     fn disturb(&mut self) {
         if let Some(pending) = &mut self.pending {
             pending.is_disturbed = true;
@@ -108,6 +108,9 @@ impl<C: Contents> Run<C> {
                     match write.in_transaction(&pending.transaction, record) {
                         // The commit would have no room: nothing of it has happened.
                         Err(Error::TxnTooLarge { .. }) if self.disk.is_some() => {
+                            self.pending = None;
+                        }
+                        Err(Error::Conflict { .. }) if pending.is_disturbed => {
                             self.pending = None;
                         }
                         returned => {
@@ -197,8 +200,13 @@ impl<C: Contents> Run<C> {
         assert!(payload_of(&self.table, &key)? == self.payload(entry), "{place:?}");
         self.contents.look_up(&self.table, &key, entry.copied())?;
         if let Some(Pending { transaction, model, is_disturbed }) = &self.pending {
-            let found = payload_of(&self.table.within(transaction), &key)?;
-            assert!(*is_disturbed || found == self.payload(model.get(&place)), "{place:?}");
+            match payload_of(&self.table.within(transaction), &key) {
+                Err(Error::Conflict { .. }) if *is_disturbed => {}
+                found => {
+                    let expected = self.payload(model.get(&place));
+                    assert!(*is_disturbed || found? == expected, "{place:?}");
+                }
+            }
         }
         for (snapshot, model) in &self.snapshots {
             let mut payload = vec![7; 10];
