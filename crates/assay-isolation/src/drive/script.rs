@@ -2,7 +2,7 @@
 
 use crate::random::Random;
 
-/// What to run.
+/// The transactions to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// The seed of all transactions.

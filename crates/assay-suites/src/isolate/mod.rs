@@ -47,7 +47,7 @@ pub struct Job {
     pub seed: u64,
 }
 
-/// What was seen of an engine.
+/// An engine's isolation, as far as it was seen.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Isolated {
     /// The version of the engine.
@@ -56,13 +56,13 @@ pub struct Isolated {
     pub has_ranges: bool,
     /// The drawn transactions that were committed.
     pub committed: u64,
-    /// Those that were rolled back, or refused by the engine.
+    /// The drawn transactions that were rolled back, or refused by the engine.
     pub aborted: u64,
     /// The number of cases in a fixed order.
     pub cases: u64,
-    /// Of these, those in which a session waited for another one.
+    /// The cases in which a session waited for another one.
     pub cases_waited: u64,
-    /// Of these, those in which the engine refused a transaction.
+    /// The cases in which the engine refused a transaction.
     pub cases_refused: u64,
     /// The strongest level that all transactions kept.
     pub kept: String,

@@ -14,7 +14,7 @@ use crate::cli::IsolateFormat;
 pub(crate) struct Looked {
     pub engine: String,
     pub storage: Storage,
-    /// What was seen, or why nothing was.
+    /// The isolation that was seen, or why none was.
     pub result: Result<Isolated, String>,
 }
 

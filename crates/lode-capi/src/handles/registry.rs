@@ -55,9 +55,9 @@ struct Slot<T> {
 struct Stock {
     /// Slots that have been used at least once.
     used: usize,
-    /// Those of them without an object.
+    /// The slots without an object.
     free: Vec<usize>,
-    /// Those whose handle was freed while a call used the object, with their ids.
+    /// The objects whose handle was freed while a call used them, with their ids.
     retired: Vec<(usize, u64)>,
 }
 
