@@ -202,6 +202,20 @@ fn a_record_has_its_last_change_when_its_page_was_joined() {
     }
 }
 
+/// A commit changes a record, and then a lane without frames does. It does not come before it.
+#[test]
+fn a_change_after_a_commit_comes_after_it_in_every_lane() {
+    let mut lanes = Lanes::new(10);
+    lanes.put(1, SHORT, 5, 1);
+    (0..60).for_each(|step| lanes.put(1, 1, step % 9, step));
+    let transaction = lanes.db().begin();
+    transaction.upsert(&lanes.table(SHORT), &record(SHORT, 5, 2)).expect("room");
+    transaction.commit().expect("no other transaction runs");
+    lanes.put(2, SHORT, 5, 3);
+    lanes.kill();
+    assert_eq!(lanes.reopen(), lanes.content);
+}
+
 /// Without a sync, a lane may lose what another names. That and what comes after is gone for good.
 #[test]
 fn a_frame_that_names_one_which_is_lost_is_left_out_and_never_comes_back() {
