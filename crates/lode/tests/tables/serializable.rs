@@ -337,7 +337,8 @@ fn all_reads_are_of_one_moment() {
     }
 }
 
-/// Others write the same number into several records, again and again.
+/// One thread writes the same number into several records, again and again, and another one has
+/// readers look again at what they have read.
 #[test]
 fn reads_are_of_one_moment_while_others_commit() {
     use std::sync::atomic::{AtomicBool, Ordering};
@@ -359,8 +360,13 @@ fn reads_are_of_one_moment_while_others_commit() {
                     }
                 }
             });
+            scope.spawn(|| {
+                while !has_ended.load(Ordering::Relaxed) {
+                    world.other.upsert(&world.record(1, 1)).expect("room");
+                }
+            });
             let mut complete = 0;
-            while complete < 5_000 {
+            while complete < 20_000 {
                 let transaction = world.db.begin();
                 let within = world.table.within(&transaction);
                 let rows: Result<Vec<_>> = ids.iter().map(|id| within.get(*id)).collect();
