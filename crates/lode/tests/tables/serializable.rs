@@ -371,7 +371,7 @@ fn reads_are_of_one_moment_while_others_commit() {
                 let within = world.table.within(&transaction);
                 let rows: Result<Vec<_>> = ids.iter().map(|id| within.get(*id)).collect();
                 match rows {
-                    Err(Error::Conflict { .. }) => continue,
+                    Err(Error::Conflict { .. }) => {}
                     rows => {
                         let last_bytes = |row: Option<lode::Row>| {
                             row.and_then(|row| row.bytes().last().copied()).expect("a record")
