@@ -376,6 +376,7 @@ fn reads_are_of_one_moment_while_others_commit() {
                         let last_bytes = |row: Option<lode::Row>| {
                             row.and_then(|row| row.bytes().last().copied()).expect("a record")
                         };
+                        let rows = rows.inspect_err(|_| has_ended.store(true, Ordering::Relaxed));
                         let mut rows = rows.expect("it is read").into_iter().map(last_bytes);
                         let first = rows.next();
                         has_ended.store(rows.any(|byte| Some(byte) != first), Ordering::Relaxed);
