@@ -337,7 +337,8 @@ fn all_reads_are_of_one_moment() {
     }
 }
 
-/// Others write the same number into several records, again and again.
+/// One thread writes the same number into several records, again and again, and another one has
+/// readers look again at what they have read.
 #[test]
 fn reads_are_of_one_moment_while_others_commit() {
     use std::sync::atomic::{AtomicBool, Ordering};
@@ -359,17 +360,23 @@ fn reads_are_of_one_moment_while_others_commit() {
                     }
                 }
             });
+            scope.spawn(|| {
+                while !has_ended.load(Ordering::Relaxed) {
+                    world.other.upsert(&world.record(1, 1)).expect("room");
+                }
+            });
             let mut complete = 0;
-            while complete < 5_000 {
+            while complete < 20_000 {
                 let transaction = world.db.begin();
                 let within = world.table.within(&transaction);
                 let rows: Result<Vec<_>> = ids.iter().map(|id| within.get(*id)).collect();
                 match rows {
-                    Err(Error::Conflict { .. }) => continue,
+                    Err(Error::Conflict { .. }) => {}
                     rows => {
                         let last_bytes = |row: Option<lode::Row>| {
                             row.and_then(|row| row.bytes().last().copied()).expect("a record")
                         };
+                        let rows = rows.inspect_err(|_| has_ended.store(true, Ordering::Relaxed));
                         let mut rows = rows.expect("it is read").into_iter().map(last_bytes);
                         let first = rows.next();
                         has_ended.store(rows.any(|byte| Some(byte) != first), Ordering::Relaxed);
