@@ -164,7 +164,7 @@ impl Means<'_> {
         }
         let read: fn(&Path, &Marks) -> Result<Readings, String> = match counter {
             Counter::Callgrind => readings::of_callgrind,
-            Counter::Hardware => readings::of_processor,
+            Counter::Hardware => |_, marks| Ok(readings::of_processor(marks)),
             Counter::Calls => readings::calls,
         };
         let kept = read(folder.path(), &marks).and_then(|readings| {
