@@ -19,8 +19,8 @@ pub(crate) enum IsolateFormat {
 #[command(after_help = "\
 Threads run drawn transactions of two to eight operations: reads, appends to lists, writes, \
 deletions and ranges. Then sessions run known cases, step by step in a fixed order. From what \
-reads have seen follows which transaction came before which; a cycle is an anomaly, by the names of \
-Adya and Elle. What is not seen may still happen; what is seen has happened.
+reads have seen follows which transaction came before which; a cycle is an anomaly, by the names \
+of Adya and Elle. What is not seen may still happen; what is seen has happened.
 
 An anomaly that the engine's documentation excludes ends the command with status 1.
 

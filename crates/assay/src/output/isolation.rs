@@ -171,13 +171,14 @@ fn value(looked: &[Looked], transactions: Transactions) -> Value {
             "not_looked_at": looked.result.as_ref().err(),
         })
     };
+    let anomalies = ANOMALIES.into_iter().map(|(_, name)| name).chain([BROKEN]);
     json!({
         "format": "assay-isolation",
         "schema_version": 1,
         "threads": transactions.threads,
         "transactions": transactions.drawn,
         "seed": transactions.seed,
-        "anomalies": ANOMALIES.map(|(_, name)| name).into_iter().chain([BROKEN]).collect::<Vec<_>>(),
+        "anomalies": anomalies.collect::<Vec<_>>(),
         "engines": looked.iter().map(engine).collect::<Vec<_>>(),
     })
 }

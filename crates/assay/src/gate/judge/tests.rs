@@ -82,7 +82,8 @@ fn noise_alone_raises_no_alarm() {
     }
 }
 
-/// What redb's insertions took, by the seed of a hash map. Three repetitions may all show the least.
+/// Instructions of redb's insertions, by the seed of a hash map. Three repetitions may all show the
+/// least.
 const DRAWN: [u64; 4] = [72_224_935, 72_318_981, 72_330_326, 72_393_089];
 
 #[test]

@@ -288,7 +288,7 @@ fn the_last_frames_of_any_idle_lane_are_there_or_opening_is_refused() {
 }
 
 /// A lane is synced again for its proof between the two syncs that end in a block. With 128 frames
-/// of 32 bytes, and a name in the first, the first of these syncs ends after eight zeros in a block.
+/// of 32 bytes, and a name in the first, the first of these syncs ends after eight zeros there.
 #[test]
 fn a_sync_for_a_proof_alone_is_not_the_second_one_of_a_block() {
     let plain = Schema::build("plain").key("key", Type::U32).column("value", Type::U32);
