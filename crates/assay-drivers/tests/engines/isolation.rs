@@ -36,7 +36,7 @@ fn transactions_keep_the_level_that_the_engine_promises() {
             let against = |seen: &&Seen| seen.is_against_promise;
             let found: Vec<_> = isolated.seen.iter().filter(against).collect();
             assert!(found.is_empty(), "{subject} kept {}: {found:#?}", isolated.kept);
-            assert!(isolated.committed > TRANSACTIONS / 10, "{subject}: {isolated:?}");
+            assert!(isolated.committed > 0, "{subject}: {isolated:?}");
             assert!(isolated.cases >= 9, "{subject}: {isolated:?}");
             checked.push(subject);
         }
