@@ -6,7 +6,7 @@ use super::groups;
 
 /// The time without progress after which a cell is given up, unless `--timeout` limits the whole.
 pub(crate) const STALL: Duration = Duration::from_secs(600);
-/// The time limit of a verification, unless `--timeout` says otherwise.
+/// The time limit of a verification, or of a look at isolation, unless `--timeout` says otherwise.
 pub(crate) const VERIFY: Duration = Duration::from_secs(600);
 
 /// A worker's time limit.
