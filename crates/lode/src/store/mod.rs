@@ -471,10 +471,9 @@ impl Store {
             other => other,
         };
         let (lane, place) = self.log_to_write()?.prepare_lane().map_err(poison)?;
-        let next = current.with_lane(lane, place);
-        // Twice: a superblock without the lane, which would open without its frames, is gone then.
+        // Both superblocks: one without the lane would open without its frames.
         for _ in 0..2 {
-            *current = self.data.publish_log(&next).map_err(poison)?;
+            *current = self.data.publish_log(&current.with_lane(lane, place)).map_err(poison)?;
         }
         locked(&self.since).0[lane] = place.place.position;
         Ok(())

@@ -71,38 +71,6 @@ fn a_closed_log_that_is_missing_hides_nothing_that_came_after_it() {
 }
 
 #[test]
-fn superblocks_that_are_side_by_side_are_not_all_that_there_are() {
-    let mut known = Known::small(12);
-    known.close();
-    for place in [0..2, 8..10] {
-        let fork = known.disk.fork();
-        let mut bytes = fork.file_bytes("data").expect("it is there");
-        bytes[place.start * 16_384..place.end * 16_384].fill(0);
-        fork.put_file("data", bytes);
-        assert_eq!(judge(&fork, &[&known.content]), Ok(Outcome::Content(0)), "{place:?}");
-    }
-}
-
-/// The format's number is in the same place in all versions.
-#[test]
-fn files_of_another_format_are_refused_by_its_number() {
-    let mut known = Known::small(13);
-    known.close();
-    for format in [0u32, 2, 6] {
-        let fork = known.disk.fork();
-        let mut data = fork.file_bytes("data").expect("it is there");
-        for from in super::bits::SUPERBLOCKS_AT {
-            let (front, sum) = data[from..from + 488].split_at_mut(480);
-            front[8..12].copy_from_slice(&format.to_le_bytes());
-            sum.copy_from_slice(&xxhash_rust::xxh3::xxh3_64_with_seed(front, 0).to_le_bytes());
-        }
-        fork.put_file("data", data);
-        let found = open(&fork, 1).map(drop);
-        assert_eq!(found, Err(lode::Error::Version { found: format, known: 1 }));
-    }
-}
-
-#[test]
 fn a_log_of_several_segments_misses_none() {
     let mut known = Known::small(8);
     for key in 0..40 {

@@ -17,14 +17,14 @@ const FRAMES_AT: usize = 8192;
 const LANE_AT: usize = 76;
 
 /// A database whose log has three lanes.
-struct Lanes {
-    disk: Simulated,
+pub struct Lanes {
+    pub disk: Simulated,
     db: Option<Database>,
-    content: Content,
+    pub content: Content,
 }
 
 impl Lanes {
-    fn new(seed: u64) -> Self {
+    pub fn new(seed: u64) -> Self {
         let disk = Simulated::new(seed);
         let db = simulation::open(&options(Durability::Process), &disk, seed).expect("space");
         for at in [0, 1, SHORT] {
@@ -44,7 +44,7 @@ impl Lanes {
     }
 
     /// Writes a record in a lane.
-    fn put(&mut self, lane: usize, at: usize, key: u32, value: u32) {
+    pub fn put(&mut self, lane: usize, at: usize, key: u32, value: u32) {
         simulation::choose_lane(lane);
         self.table(at).upsert(&record(at, key, value)).expect("room");
         self.content.get_mut(&at).expect("a table").insert(key, value);
@@ -61,7 +61,7 @@ impl Lanes {
     }
 
     /// The process ends; what it had handed over is there.
-    fn kill(&mut self) {
+    pub fn kill(&mut self) {
         self.disk.fail(Fault::Crash { at: self.disk.operations() });
         self.db = None;
         self.disk.heal();

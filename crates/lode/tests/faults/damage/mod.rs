@@ -13,6 +13,7 @@ mod judge;
 mod lanes;
 mod mixed;
 mod pages;
+mod superblocks;
 
 use lode::simulation::{self, Simulated};
 use lode::{Database, Durability, Error};

@@ -5,4 +5,5 @@ mod effects;
 mod full;
 mod once;
 mod poison;
+mod widening;
 mod work;
