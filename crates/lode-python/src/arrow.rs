@@ -1,0 +1,71 @@
+//! Streams of Arrow, both ways, by Arrow's PyCapsule interface: no package of Python is needed.
+
+use arrow_array::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
+use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_schema::{ArrowError, SchemaRef};
+use lode_arrow::{Batches, Packer};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+
+use crate::failure::{Failure, Result};
+
+/// Batches as the reader that Arrow exports.
+struct Reader(Batches);
+
+impl Iterator for Reader {
+    type Item = std::result::Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = self.0.next()?;
+        Some(next.map_err(|error| ArrowError::ExternalError(Box::new(error))))
+    }
+}
+
+impl RecordBatchReader for Reader {
+    fn schema(&self) -> SchemaRef {
+        self.0.schema().clone()
+    }
+}
+
+/// Makes a capsule with a stream of batches.
+pub(crate) fn stream(py: Python<'_>, batches: Batches) -> Result<Bound<'_, PyCapsule>> {
+    let stream = FFI_ArrowArrayStream::new(Box::new(Reader(batches)));
+    Ok(PyCapsule::new_with_value(py, stream, c"arrow_array_stream")?)
+}
+
+/// Writes the rows of an object's stream into a table, each batch as a whole. Columns are found by
+/// their names. Returns the numbers of rows whose keys were new.
+pub(crate) fn load(table: &lode::Table, data: &Bound<'_, PyAny>, replace: bool) -> Result<u64> {
+    let py = data.py();
+    let capsule = data.call_method0(intern!(py, "__arrow_c_stream__"))?;
+    let capsule = capsule.cast::<PyCapsule>().map_err(PyErr::from)?;
+    let stream = capsule.pointer_checked(Some(c"arrow_array_stream"))?;
+    // SAFETY: the interface promises a pointer to a stream under this name, which the capsule owns
+    // until it is taken out, as is done here.
+    #[allow(unsafe_code)]
+    let reader = unsafe { ArrowArrayStreamReader::from_raw(stream.as_ptr().cast()) };
+    let reader = reader.map_err(|error| Failure::value(error.to_string()))?;
+    let mut packer = Packer::new(table.schema(), reader.schema())?;
+    let mut added = 0;
+    for batch in reader {
+        let batch = batch.map_err(|error| Failure::value(error.to_string()))?;
+        added += py.detach(|| load_batch(table, &mut packer, &batch, replace))?;
+        py.check_signals()?;
+    }
+    Ok(added)
+}
+
+fn load_batch(
+    table: &lode::Table,
+    packer: &mut Packer,
+    batch: &RecordBatch,
+    replace: bool,
+) -> Result<u64> {
+    let mut records = Vec::with_capacity(batch.num_rows());
+    packer.pack::<lode_arrow::Error>(batch, &mut |_, record| {
+        records.push(record.to_vec());
+        Ok(())
+    })?;
+    Ok(if replace { table.upsert_all(records)? } else { table.insert_all(records)? })
+}

@@ -1,0 +1,34 @@
+//! Lode's databases for Python: the extension module `lode._lode`, of which the package `lode` in
+//! `python/` is the face.
+//!
+//! Values go from Python to [`value`], which makes those of Lode; [`record`] packs and unpacks
+//! whole records with them. [`database`], [`table`], [`transaction`], [`snapshot`] and [`rows`] are
+//! Python's classes; a [`view`] is the moment that a table is read at. No lock of Python's is held
+//! while Lode works.
+
+mod arrow;
+mod database;
+mod failure;
+mod record;
+mod rows;
+mod schema;
+mod snapshot;
+mod table;
+mod transaction;
+mod value;
+mod view;
+
+/// Lode's classes. Import `lode` instead.
+#[pyo3::pymodule(gil_used = false)]
+mod _lode {
+    #[pymodule_export]
+    use super::database::{Database, memory, open};
+    #[pymodule_export]
+    use super::rows::Rows;
+    #[pymodule_export]
+    use super::snapshot::Snapshot;
+    #[pymodule_export]
+    use super::table::Table;
+    #[pymodule_export]
+    use super::transaction::{Savepoint, Transaction};
+}

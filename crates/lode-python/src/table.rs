@@ -1,0 +1,457 @@
+//! Tables: records by their keys, like a dict.
+
+use lode::{ReadTable, Schema};
+use pyo3::exceptions::{PyKeyError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyDict, PyList, PySlice, PyTuple};
+
+use crate::arrow;
+use crate::failure::{Failure, Result};
+use crate::record::{self, Shape};
+use crate::rows::{Gives, Query, Rows};
+use crate::value::OwnedValue;
+use crate::view::View;
+
+/// A table: records by their keys.
+///
+/// `table[key]` is a record, as a dict or as an object of the table's dataclass. A key of several
+/// columns is a tuple. A table of a transaction or a snapshot sees what that sees.
+#[pyclass(frozen, module = "lode")]
+pub(crate) struct Table {
+    table: lode::Table,
+    view: View,
+    shape: Shape,
+}
+
+impl Table {
+    pub(crate) fn of(
+        py: Python<'_>,
+        table: lode::Table,
+        view: View,
+        record: Option<Py<PyAny>>,
+    ) -> Self {
+        let shape = Shape::new(py, table.schema(), record);
+        Self { table, view, shape }
+    }
+
+    pub(crate) fn open(
+        py: Python<'_>,
+        database: &lode::Database,
+        name: &str,
+        view: View,
+        record: Option<Py<PyAny>>,
+    ) -> Result<Self> {
+        let table = py.detach(|| database.table(name))?;
+        Ok(Self::of(py, table, view, record))
+    }
+
+    fn schema(&self) -> &Schema {
+        self.table.schema()
+    }
+
+    /// Returns the values of the record with a key.
+    fn look_up(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> Result<Option<Vec<OwnedValue>>> {
+        let Some(mut packed) = record::pack_key(self.schema(), key)? else { return Ok(None) };
+        self.view.read(py, &self.table, |read| {
+            let mut payload = Vec::new();
+            if !read.get_into(&packed, &mut payload)? {
+                return Ok(None);
+            }
+            packed.append(&mut payload);
+            record::unpack(self.schema(), &packed).map(Some)
+        })
+    }
+
+    /// Packs the records of an iterable.
+    fn pack_all(&self, records: &Bound<'_, PyAny>) -> Result<Vec<Vec<u8>>> {
+        let pack = |record: PyResult<_>| self.shape.pack(self.schema(), &record?, None);
+        records.try_iter()?.map(pack).collect()
+    }
+
+    /// Refuses what is done to tables of a database only.
+    fn expect_now(&self, what: &str) -> Result<()> {
+        if matches!(self.view, View::Now) {
+            return Ok(());
+        }
+        let message = format!("{what} is by itself; call it with a table of the database");
+        Err(Failure::argument(message))
+    }
+
+    fn delete_key(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> Result<bool> {
+        let Some(key) = record::pack_key(self.schema(), key)? else { return Ok(false) };
+        let key = key.as_slice();
+        self.view.write(
+            py,
+            || Ok(self.table.delete(key)?),
+            |transaction| Ok(transaction.delete(&self.table, key)?),
+        )
+    }
+
+    fn upsert_packed(&self, py: Python<'_>, record: &[u8]) -> Result<bool> {
+        self.view.write(
+            py,
+            || Ok(self.table.upsert(record)?),
+            |transaction| Ok(transaction.upsert(&self.table, record)?),
+        )
+    }
+
+    fn query(&self) -> Query {
+        Query::all(self.table.clone(), self.view.clone())
+    }
+
+    fn rows_of(&self, py: Python<'_>, query: Query, gives: Gives) -> Result<Rows> {
+        Rows::of(py, query, self.shape.clone_ref(py), gives)
+    }
+}
+
+/// The new values of some columns of a record.
+struct Update<'u> {
+    table: &'u lode::Table,
+    key: &'u [u8],
+    values: &'u [(usize, OwnedValue)],
+}
+
+impl Update<'_> {
+    /// Sets the columns in a packed record.
+    fn set(&self, record: &mut Vec<u8>) -> Result<()> {
+        let schema = self.table.schema();
+        for (at, value) in self.values {
+            let column = &schema.columns()[*at];
+            schema.set(record, column, value.value(column))?;
+        }
+        Ok(())
+    }
+
+    fn alone(&self) -> Result<bool> {
+        let mut outcome = Ok(());
+        let is_there = self.table.change(self.key, &mut |payload| {
+            let mut record = [self.key, payload].concat();
+            outcome = self.set(&mut record);
+            payload.clear();
+            payload.extend_from_slice(&record[self.key.len()..]);
+            outcome.is_ok()
+        })?;
+        outcome.map(|()| is_there)
+    }
+
+    fn within(&self, transaction: &lode::Transaction) -> Result<bool> {
+        let mut payload = Vec::new();
+        if !self.table.within(transaction).get_into(self.key, &mut payload)? {
+            return Ok(false);
+        }
+        let mut record = [self.key, &payload].concat();
+        self.set(&mut record)?;
+        transaction.upsert(self.table, &record)?;
+        Ok(true)
+    }
+}
+
+#[pymethods]
+impl Table {
+    /// The name of the table.
+    #[getter]
+    fn name(&self) -> &str {
+        self.schema().name()
+    }
+
+    /// The types of the columns, by their names. Those of the key come first.
+    #[getter]
+    fn columns<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>> {
+        record::describe(py, self.schema())
+    }
+
+    /// The names of the columns of the key.
+    #[getter]
+    fn key<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyTuple>> {
+        record::key_names(py, self.schema())
+    }
+
+    /// True if the table has ranges of keys.
+    #[getter]
+    fn ordered(&self) -> bool {
+        self.table.key_kind() == lode::KeyKind::Tree
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<lode.Table {:?}>", self.schema().name())
+    }
+
+    fn __getitem__<'py>(
+        &self,
+        py: Python<'py>,
+        key: &Bound<'py, PyAny>,
+    ) -> Result<Bound<'py, PyAny>> {
+        if let Ok(slice) = key.cast::<PySlice>() {
+            if !slice.getattr("step")?.is_none() {
+                return Err(Failure::argument("a range of keys has no step"));
+            }
+            let (start, stop) = (slice.getattr("start")?, slice.getattr("stop")?);
+            let [start, stop] = [&start, &stop].map(|edge| (!edge.is_none()).then_some(edge));
+            let query = self.query().between(start, stop, None)?;
+            let rows = self.rows_of(py, query, Gives::Rows)?;
+            return Ok(Bound::new(py, rows)?.into_any());
+        }
+        match self.look_up(py, key)? {
+            Some(values) => self.shape.row(py, &values),
+            None => Err(PyKeyError::new_err((key.clone().unbind(),)).into()),
+        }
+    }
+
+    /// Returns the record with a key, or `default` if there is none.
+    #[pyo3(signature = (key, default = None))]
+    fn get<'py>(
+        &self,
+        py: Python<'py>,
+        key: &Bound<'py, PyAny>,
+        default: Option<Bound<'py, PyAny>>,
+    ) -> Result<Bound<'py, PyAny>> {
+        match self.look_up(py, key)? {
+            Some(values) => self.shape.row(py, &values),
+            None => Ok(default.unwrap_or_else(|| py.None().into_bound(py))),
+        }
+    }
+
+    fn __contains__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> Result<bool> {
+        Ok(self.look_up(py, key)?.is_some())
+    }
+
+    /// Returns the records with some keys, in their order: `None` where there is none. It is faster
+    /// than single lookups.
+    fn get_many<'py>(
+        &self,
+        py: Python<'py>,
+        keys: &Bound<'py, PyAny>,
+    ) -> Result<Bound<'py, PyList>> {
+        let schema = self.schema();
+        let mut packed = Vec::new();
+        // The places of keys that records can have.
+        let mut places = Vec::new();
+        let mut count = 0;
+        for key in keys.try_iter()? {
+            if let Some(key) = record::pack_key(schema, &key?)? {
+                places.push(count);
+                packed.push(key);
+            }
+            count += 1;
+        }
+        let joined = packed.concat();
+        let rows = self.view.read(py, &self.table, |read| {
+            let mut rows = vec![None; count];
+            let mut outcome = Ok(());
+            read.get_many_with(&joined, &mut |at, payload| {
+                let Some(payload) = payload else { return };
+                match record::unpack(schema, &[&packed[at], payload].concat()) {
+                    Ok(values) => rows[places[at]] = Some(values),
+                    Err(failure) => outcome = Err(failure),
+                }
+            })?;
+            outcome.map(|()| rows)
+        })?;
+        record::list(py, &self.shape, &rows)
+    }
+
+    /// Returns the number of records.
+    fn __len__(&self, py: Python<'_>) -> Result<usize> {
+        let len = self.view.read(py, &self.table, |read| Ok(read.len()?))?;
+        usize::try_from(len).map_err(|_| Failure::argument("there are too many records to count"))
+    }
+
+    fn __iter__(&self, py: Python<'_>) -> Result<Rows> {
+        self.rows_of(py, self.query(), Gives::Keys)
+    }
+
+    /// Returns an iterator over the keys.
+    fn keys(&self, py: Python<'_>) -> Result<Rows> {
+        self.rows_of(py, self.query(), Gives::Keys)
+    }
+
+    /// Returns an iterator over the records.
+    fn values(&self, py: Python<'_>) -> Result<Rows> {
+        self.rows_of(py, self.query(), Gives::Rows)
+    }
+
+    /// Returns an iterator over pairs of keys and records.
+    fn items(&self, py: Python<'_>) -> Result<Rows> {
+        self.rows_of(py, self.query(), Gives::Items)
+    }
+
+    /// Returns an iterator over the records with keys from `start` up to `stop`, which is left out,
+    /// or with those that start with `prefix`. A bound may have the first columns of a key only.
+    ///
+    /// Records are in the order of keys, or from the last to the first with `reverse`; at most
+    /// `limit` of them. With `columns`, a list of names, they are dicts of these. It sees the table
+    /// as it is now, whatever is written later.
+    #[allow(clippy::too_many_arguments)]
+    #[pyo3(signature = (
+        start = None,
+        stop = None,
+        *,
+        prefix = None,
+        columns = None,
+        limit = None,
+        reverse = false,
+    ))]
+    fn rows(
+        &self,
+        py: Python<'_>,
+        start: Option<&Bound<'_, PyAny>>,
+        stop: Option<&Bound<'_, PyAny>>,
+        prefix: Option<&Bound<'_, PyAny>>,
+        columns: Option<&Bound<'_, PyAny>>,
+        limit: Option<u64>,
+        reverse: bool,
+    ) -> Result<Rows> {
+        let mut query = self.query().between(start, stop, prefix)?;
+        query.columns = columns.map(|names| record::columns(self.schema(), names)).transpose()?;
+        query.limit = limit;
+        query.is_reverse = reverse;
+        self.rows_of(py, query, Gives::Rows)
+    }
+
+    fn __setitem__(
+        &self,
+        py: Python<'_>,
+        key: &Bound<'_, PyAny>,
+        record: &Bound<'_, PyAny>,
+    ) -> Result<()> {
+        let packed = self.shape.pack(self.schema(), record, Some(key))?;
+        self.upsert_packed(py, &packed).map(|_| ())
+    }
+
+    fn __delitem__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> Result<()> {
+        match self.delete_key(py, key)? {
+            true => Ok(()),
+            false => Err(PyKeyError::new_err((key.clone().unbind(),)).into()),
+        }
+    }
+
+    /// Inserts a record, a mapping or an object with the columns as attributes. Returns false if
+    /// there is one with its key, which stays.
+    fn insert(&self, py: Python<'_>, record: &Bound<'_, PyAny>) -> Result<bool> {
+        let packed = self.shape.pack(self.schema(), record, None)?;
+        let packed = packed.as_slice();
+        self.view.write(
+            py,
+            || Ok(self.table.insert(packed)?),
+            |transaction| Ok(transaction.insert(&self.table, packed)?),
+        )
+    }
+
+    /// Writes a record, in the place of one with its key. Returns true if there was one.
+    fn upsert(&self, py: Python<'_>, record: &Bound<'_, PyAny>) -> Result<bool> {
+        let packed = self.shape.pack(self.schema(), record, None)?;
+        self.upsert_packed(py, &packed)
+    }
+
+    /// Sets columns of the record with a key: `table.update(7, age=37)`. Returns false if there is
+    /// none. No other write of the record comes between.
+    #[pyo3(signature = (key, /, **columns))]
+    fn update(
+        &self,
+        py: Python<'_>,
+        key: &Bound<'_, PyAny>,
+        columns: Option<&Bound<'_, PyDict>>,
+    ) -> Result<bool> {
+        let schema = self.schema();
+        let Some(columns) = columns.filter(|columns| !columns.is_empty()) else {
+            return Err(PyTypeError::new_err("update takes columns, such as age=37").into());
+        };
+        let mut values = Vec::new();
+        for (name, object) in columns {
+            let at = schema.column(&name.extract::<String>()?)?.index();
+            let column = &schema.columns()[at];
+            if at < schema.key_columns() {
+                let (table, column) = (schema.name().into(), column.name.clone());
+                return Err(lode::Error::KeyColumn { table, column }.into());
+            }
+            values.push((at, OwnedValue::take(&object, column)?));
+        }
+        let Some(key) = record::pack_key(schema, key)? else { return Ok(false) };
+        let update = Update { table: &self.table, key: &key, values: &values };
+        self.view.write(py, || update.alone(), |transaction| update.within(transaction))
+    }
+
+    /// Deletes the record with a key. Returns false if there is none.
+    fn delete(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> Result<bool> {
+        self.delete_key(py, key)
+    }
+
+    /// Adds `by` to a column of whole numbers of the record with a key, by itself and not in a
+    /// transaction. Returns the sum, or `None` if there is no such record.
+    #[pyo3(signature = (key, column, by = 1))]
+    fn increment<'py>(
+        &self,
+        py: Python<'py>,
+        key: &Bound<'py, PyAny>,
+        column: &str,
+        by: i64,
+    ) -> Result<Bound<'py, PyAny>> {
+        self.expect_now("increment")?;
+        let column = self.schema().column(column)?;
+        let none = || py.None().into_bound(py);
+        let Some(key) = record::pack_key(self.schema(), key)? else { return Ok(none()) };
+        let sum = py.detach(|| -> Result<Option<OwnedValue>> {
+            Ok(self.table.increment(key.as_slice(), column, by)?.map(OwnedValue::from))
+        })?;
+        sum.map_or_else(|| Ok(none()), |sum| Ok(sum.give(py)?))
+    }
+
+    /// Inserts the records of an iterable together: others see all of them or none. Those whose
+    /// keys are there, or come earlier, are left out. Returns the number of inserted ones.
+    fn insert_many(&self, py: Python<'_>, records: &Bound<'_, PyAny>) -> Result<u64> {
+        let packed = self.pack_all(records)?;
+        self.view.write(
+            py,
+            || Ok(self.table.insert_all(&packed)?),
+            |transaction| {
+                let mut inserted = 0;
+                for record in &packed {
+                    inserted += u64::from(transaction.insert(&self.table, record)?);
+                }
+                Ok(inserted)
+            },
+        )
+    }
+
+    /// Writes the records of an iterable together, in the place of those with their keys. Returns
+    /// the number of new keys.
+    fn upsert_many(&self, py: Python<'_>, records: &Bound<'_, PyAny>) -> Result<u64> {
+        let packed = self.pack_all(records)?;
+        self.view.write(
+            py,
+            || Ok(self.table.upsert_all(&packed)?),
+            |transaction| {
+                let mut added = 0;
+                for record in &packed {
+                    added += u64::from(!transaction.upsert(&self.table, record)?);
+                }
+                Ok(added)
+            },
+        )
+    }
+
+    /// Writes the rows of a stream of Arrow (a table of pyarrow, a frame of polars, …), each batch
+    /// as a whole. Columns are found by their names. Rows whose keys are there are left out, or
+    /// take their place with `replace`. Returns the number of new keys.
+    #[pyo3(signature = (data, *, replace = false))]
+    fn load(&self, data: &Bound<'_, PyAny>, replace: bool) -> Result<u64> {
+        self.expect_now("load")?;
+        if !record::is_arrow(data)? {
+            let message = "load takes a stream of Arrow; use insert_many for other records";
+            return Err(PyTypeError::new_err(message).into());
+        }
+        arrow::load(&self.table, data, replace)
+    }
+
+    /// Returns all rows as a stream of Arrow, in a capsule.
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
+    ) -> Result<Bound<'py, PyCapsule>> {
+        // A wish that a producer may pass over, says Arrow's PyCapsule interface.
+        let _ = requested_schema;
+        self.query().stream(py)
+    }
+}

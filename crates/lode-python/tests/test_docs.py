@@ -1,0 +1,59 @@
+"""What the documents show, and the stubs say, is so."""
+
+import doctest
+import importlib
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+GUIDE = pathlib.Path(__file__).resolve().parents[3] / "docs" / "python.md"
+
+
+@pytest.mark.parametrize("module", ["lode", "lode._dataclass"])
+def test_examples_of_docstrings_run(module):
+    ran = doctest.testmod(importlib.import_module(module))
+    assert ran.attempted > 0 and ran.failed == 0
+
+
+def test_examples_of_the_guide_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ran = doctest.testfile(str(GUIDE), module_relative=False)
+    assert ran.attempted > 10 and ran.failed == 0
+
+
+def test_every_class_and_method_has_a_docstring():
+    import lode
+
+    for name in lode.__all__:
+        thing = getattr(lode, name)
+        assert thing.__doc__, name
+        for method in dir(thing) if isinstance(thing, type) else []:
+            of = getattr(thing, method)
+            assert method.startswith("_") or of.__doc__ or not callable(of), f"{name}.{method}"
+
+
+def test_the_stubs_are_those_of_the_module(tmp_path):
+    pytest.importorskip("mypy")
+    checked = subprocess.run(
+        [sys.executable, "-m", "mypy.stubtest", "lode", "--ignore-missing-stub"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import lode\n"
+        "db = lode.memory()\n"
+        "rows = [row for row in db['t'].rows(1, 5)]\n"
+        "number: int = db.transact(lambda transaction: 5)\n"
+    )
+    typed = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", str(program)],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert typed.returncode == 0, typed.stdout
