@@ -31,14 +31,14 @@ def test_values_come_back_as_they_were(make):
     values = [None, True, 0, 2**80, 1.5, "", "ä\ud800", b"\0", [], [1, ["a", None]], {"a": {"b": []}}]
     keys = ["k", b"k", 1, 1.0, True, None, ("k",), ("k", (1, b"x")), -5, 2**70, "x" * 3000, "x" * 3001]
     with make() as cache:
-        for at, value in enumerate(values):
-            cache[keys[at]] = value
-        for at, value in enumerate(values):
-            found = cache[keys[at]]
+        pairs = list(zip(keys, values * 2))
+        for key, value in pairs:
+            cache[key] = value
+        for key, value in pairs:
+            found = cache[key]
             assert found == value and type(found) is type(value)
-        assert [key for key in cache] == keys[: len(values)]
-        assert list(reversed(cache)) == keys[: len(values)][::-1]
-        assert cache.peekitem()[0] == keys[len(values) - 1]
+        assert list(cache) == keys and list(reversed(cache)) == keys[::-1]
+        assert cache.peekitem() == pairs[-1]
         assert cache.peekitem(last=False) == ("k", None)
 
 
@@ -115,8 +115,11 @@ def test_tags_are_evicted(make):
             cache.set(at, at, tag="even" if at % 2 == 0 else "odd")
         assert cache.evict("even") == 1500 and cache.evict("even") == 0
         assert len(cache) == 1500 and 1 in cache and 2 not in cache
-        assert cache.clear() == 1500
+        cache.set("large", b"x" * 600_000, expire=60, tag="odd")
+        assert cache.clear() == 1501
         assert (len(cache), cache.volume()) == (0, 0)
+        tables = [cache._db[name] for name in cache._db if name != "cache_totals"]
+        assert len(tables) == 6 and not any(len(table) for table in tables)
 
 
 @pytest.mark.parametrize("policy", ["least-recently-stored", "least-recently-used", "none"])

@@ -219,6 +219,7 @@ class Document:
     size: float = 0.0
     seen: "datetime.datetime | None" = None
     note: typing.Optional[str] = None
+    grade: Annotated[typing.Optional[int], "u8"] = None
 
 
 def test_a_dataclass_describes_a_table_and_is_its_rows(db):
@@ -229,6 +230,7 @@ def test_a_dataclass_describes_a_table_and_is_its_rows(db):
         "size": "f64",
         "seen": "timestamp?",
         "note": "vartext(4096)?",
+        "grade": "u8?",
     }
     assert documents.insert(Document(1, "One", 2.5, note="n"))
     assert documents[1] == Document(1, "One", 2.5, None, "n")

@@ -463,8 +463,9 @@ class Cache:
             wanted = _MOST_REMOVED if most is None else min(_MOST_REMOVED, most - removed)
 
             def remove(tables: _Tables, wanted: int = wanted) -> tuple[int, int]:
-                entries = [tables.entries.get(key) for key in find(tables, wanted)]
-                return len(entries), sum(tables.remove(entry) for entry in entries if entry)
+                found = [tables.entries.get(key) for key in find(tables, wanted)]
+                entries = [entry for entry in found if entry is not None]
+                return len(entries), sum(map(tables.remove, entries))
 
             count = self._run(remove)
             if count == 0:
