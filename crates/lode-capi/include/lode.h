@@ -164,8 +164,8 @@ enum lode_status
      */
     LODE_OTHER = 16,
     /**
-     * Another writer changed a record that the transaction had looked up by its key, or was to
-     * write. Nothing of it has happened; run it again.
+     * Another writer changed what the transaction had looked up, scanned or was to write. Nothing
+     * of it has happened; run it again.
      */
     LODE_CONFLICT = 30,
     /**
@@ -1290,10 +1290,11 @@ lode_status lode_begin_at(struct lode_database database,
  * Applies all writes of a transaction together, as durable as the level of the database says, and
  * frees its handle, whatever it returns but `LODE_BUSY`.
  *
- * Returns `LODE_CONFLICT` when another writer has changed a record that the transaction looked up
- * by its key, or wrote: nothing of it has happened, so start it again. `LODE_FULL`,
- * `LODE_DISK_FULL`, `LODE_CLOSED`, `LODE_READ_ONLY`: nothing of it has happened. `LODE_POISONED`
- * when making it durable fails: `lode_error_effect` says whether it may be there.
+ * Returns `LODE_CONFLICT` when another writer has changed what the transaction looked up, scanned
+ * or wrote: nothing of it has happened, so start it again. A read or a write within it may say so
+ * before. `LODE_FULL`, `LODE_DISK_FULL`, `LODE_CLOSED`, `LODE_READ_ONLY`: nothing of it has
+ * happened. `LODE_POISONED` when making it durable fails: `lode_error_effect` says whether it may
+ * be there.
  */
 lode_status lode_commit(struct lode_transaction transaction);
 

@@ -32,8 +32,8 @@ pub enum lode_status {
     /// A failure that this version of the header has no number for.
     LODE_OTHER = 16,
 
-    /// Another writer changed a record that the transaction had looked up by its key, or was to
-    /// write. Nothing of it has happened; run it again.
+    /// Another writer changed what the transaction had looked up, scanned or was to write. Nothing
+    /// of it has happened; run it again.
     LODE_CONFLICT = 30,
     /// Old pages of a snapshot or cursor have left memory. Take a new one.
     LODE_SNAPSHOT_TOO_OLD = 31,

@@ -39,10 +39,11 @@ pub unsafe extern "C" fn lode_begin_at(
 /// Applies all writes of a transaction together, as durable as the level of the database says, and
 /// frees its handle, whatever it returns but `LODE_BUSY`.
 ///
-/// Returns `LODE_CONFLICT` when another writer has changed a record that the transaction looked up
-/// by its key, or wrote: nothing of it has happened, so start it again. `LODE_FULL`,
-/// `LODE_DISK_FULL`, `LODE_CLOSED`, `LODE_READ_ONLY`: nothing of it has happened. `LODE_POISONED`
-/// when making it durable fails: `lode_error_effect` says whether it may be there.
+/// Returns `LODE_CONFLICT` when another writer has changed what the transaction looked up, scanned
+/// or wrote: nothing of it has happened, so start it again. A read or a write within it may say so
+/// before. `LODE_FULL`, `LODE_DISK_FULL`, `LODE_CLOSED`, `LODE_READ_ONLY`: nothing of it has
+/// happened. `LODE_POISONED` when making it durable fails: `lode_error_effect` says whether it may
+/// be there.
 #[unsafe(no_mangle)]
 pub extern "C" fn lode_commit(transaction: lode_transaction) -> lode_status {
     guarded(|| {

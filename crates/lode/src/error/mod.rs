@@ -109,8 +109,8 @@ pub enum Error {
         /// The most bytes of pages.
         most_bytes: u64,
     },
-    /// Another thread changed a record that the transaction had looked up by its key, or was to
-    /// write. Run it again.
+    /// Another thread changed what the transaction had looked up, scanned or was to write. Run it
+    /// again.
     #[error(
         "another writer changed a record of table {table} meanwhile; run the transaction again"
     )]
