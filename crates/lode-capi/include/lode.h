@@ -281,6 +281,18 @@ enum lode_status
      */
     LODE_NO_ORDER = 69,
     /**
+     * A table has a secondary index of that name already.
+     */
+    LODE_INDEX_EXISTS = 70,
+    /**
+     * A table has no secondary index of that name.
+     */
+    LODE_NO_INDEX = 71,
+    /**
+     * Another record has the values that a record was to have in the columns of a unique index.
+     */
+    LODE_UNIQUE_VIOLATION = 72,
+    /**
      * A file does not have the content that was written to it.
      */
     LODE_CORRUPT = 80,

@@ -93,6 +93,12 @@ pub enum lode_status {
     LODE_KEY_TOO_LONG = 68,
     /// A table of hashed keys has no order.
     LODE_NO_ORDER = 69,
+    /// A table has a secondary index of that name already.
+    LODE_INDEX_EXISTS = 70,
+    /// A table has no secondary index of that name.
+    LODE_NO_INDEX = 71,
+    /// Another record has the values that a record was to have in the columns of a unique index.
+    LODE_UNIQUE_VIOLATION = 72,
 
     /// A file does not have the content that was written to it.
     LODE_CORRUPT = 80,
@@ -171,6 +177,9 @@ const WORDS: &[(lode_status, &std::ffi::CStr)] = &[
     (is::LODE_OTHER_DATABASE, c"other_database"),
     (is::LODE_KEY_TOO_LONG, c"key_too_long"),
     (is::LODE_NO_ORDER, c"no_order"),
+    (is::LODE_INDEX_EXISTS, c"index_exists"),
+    (is::LODE_NO_INDEX, c"no_index"),
+    (is::LODE_UNIQUE_VIOLATION, c"unique_violation"),
     (is::LODE_CORRUPT, c"corrupt"),
     (is::LODE_FOREIGN_FILE, c"foreign_file"),
     (is::LODE_VERSION, c"version"),

@@ -3,14 +3,16 @@
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
-use crate::structure::{Column, Structure};
+use crate::structure::{Column, Index, Structure};
 
 /// Writes the implementation for a struct.
 pub fn implementation(structure: &Structure) -> TokenStream {
-    let Structure { name, table, columns } = structure;
+    let Structure { name, table, columns, indexes } = structure;
     let described = columns.iter().map(describe);
     let values = columns.iter().map(value);
     let fields = columns.iter().enumerate().map(|(at, column)| read(at, column));
+
+    let indexes = indexes.iter().map(index);
 
     let key = structure.key();
     let types = parts(key.iter().map(|column| column.kind.in_key()).collect());
@@ -26,6 +28,10 @@ pub fn implementation(structure: &Structure) -> TokenStream {
 
             fn schema() -> ::lode::Result<::lode::Schema> {
                 ::lode::Schema::build(#table) #(#described)* .finish()
+            }
+
+            fn indexes() -> ::std::vec::Vec<::lode::IndexSchema> {
+                ::std::vec![#(#indexes),*]
             }
 
             fn key(&self) -> Self::Key<'_> {
@@ -71,6 +77,13 @@ fn describe(column: &Column) -> TokenStream {
         (false, true) => quote!(.nullable(#name, #kind)),
         (false, false) => quote!(.column(#name, #kind)),
     }
+}
+
+/// Returns a secondary index.
+fn index(index: &Index) -> TokenStream {
+    let Index { name, columns, is_unique } = index;
+    let unique = is_unique.then(|| quote!(.unique()));
+    quote!(::lode::IndexSchema::new(#name, [#(#columns),*]) #unique)
 }
 
 /// Returns the value that a field has.

@@ -36,6 +36,9 @@ use structure::Structure;
 /// On the struct:
 ///
 /// - `#[record(table = "cities")]`: the table's name; by default the struct's in snake case.
+/// - `#[record(index(name = "by_city", columns(city, age)))]`: a secondary index over these fields, in
+///   their order. `unique(…)` in its place makes it unique: no two records have equal values in all
+///   of these fields; a `None` is equal to no other.
 ///
 /// On a field, also several at once, as in `#[record(key, text = 32)]`:
 ///
@@ -46,6 +49,11 @@ use structure::Structure;
 /// - `timestamp`: an `i64` is a time.
 /// - `decimal(12, 2)`: a `Decimal` has at most 12 digits, 2 of them after the point.
 /// - `name = "…"`: the column's name; by default the field's.
+/// - `index`: a secondary index over the field, named `by_` and the column's name; or as in
+///   `index = "…"`. `unique` in its place makes it unique.
+///
+/// `Database::create_records` creates these indexes with the table, and `Database::records` those
+/// that it does not have yet.
 ///
 /// The number of `text` or `most` can also be a constant.
 ///

@@ -3,7 +3,7 @@
 use syn::ext::IdentExt;
 use syn::{Data, DeriveInput, Error, Field, Fields, Ident, Result};
 
-use crate::attributes::{OnField, OnStruct};
+use crate::attributes::{self, FieldIndex, OnField, OnStruct};
 use crate::kind::{Kind, bare, inside_option};
 
 /// A struct that can be a record.
@@ -12,6 +12,14 @@ pub struct Structure {
     pub table: String,
     /// The record's columns: those of the key first.
     pub columns: Vec<Column>,
+    pub indexes: Vec<Index>,
+}
+
+/// A secondary index over columns of it.
+pub struct Index {
+    pub name: String,
+    pub columns: Vec<String>,
+    pub is_unique: bool,
 }
 
 /// A column of it.
@@ -21,6 +29,8 @@ pub struct Column {
     pub kind: Kind,
     pub is_nullable: bool,
     pub is_key: bool,
+    /// The secondary indexes over this column alone.
+    indexes: Vec<FieldIndex>,
 }
 
 impl Structure {
@@ -50,13 +60,40 @@ impl Structure {
             Some(table) => table.value(),
             None => snake_case(&input.ident.unraw().to_string()),
         };
-        Ok(Self { name: input.ident, table, columns })
+        let of_fields = columns.iter().flat_map(|column| {
+            column.indexes.iter().map(|index| Index {
+                name: match &index.name {
+                    Some(name) => name.value(),
+                    None => format!("by_{}", column.name),
+                },
+                columns: vec![column.name.clone()],
+                is_unique: index.is_unique,
+            })
+        });
+        let mut indexes: Vec<_> = of_fields.collect();
+        for index in &said.indexes {
+            indexes.push(Index::of_struct(index, &columns)?);
+        }
+        Ok(Self { name: input.ident, table, columns, indexes })
     }
 
     /// Returns the columns of the record's key.
     pub fn key(&self) -> &[Column] {
         let others = self.columns.iter().position(|column| !column.is_key);
         &self.columns[..others.unwrap_or(self.columns.len())]
+    }
+}
+
+impl Index {
+    /// Finds the columns of an index that the struct names.
+    fn of_struct(said: &attributes::Index, columns: &[Column]) -> Result<Self> {
+        let column = |field: &Ident| {
+            let found = columns.iter().find(|column| column.field == *field);
+            let found = found.map(|column| column.name.clone());
+            found.ok_or_else(|| Error::new_spanned(field, "the struct has no such field"))
+        };
+        let columns = said.fields.iter().map(column).collect::<Result<_>>()?;
+        Ok(Self { name: said.name.value(), columns, is_unique: said.is_unique })
     }
 }
 
@@ -76,7 +113,7 @@ impl Column {
         };
         let is_nullable = inside.is_some();
         let is_key = said.key.is_some();
-        Ok(Self { field: ident, name, kind, is_nullable, is_key })
+        Ok(Self { field: ident, name, kind, is_nullable, is_key, indexes: said.indexes })
     }
 }
 

@@ -118,10 +118,10 @@ mod watched;
 #[doc(hidden)]
 pub use api::misfit;
 pub use api::{
-    Batches, Cursor, DEFAULT_SYNC_INTERVAL, Database, Key, KeyPart,
-    MOST_ATTEMPTS as MOST_TRANSACT_ATTEMPTS, Options, ReadTable, Record, RecordCursor, Records,
-    RecordsAt, RecordsWithin, Row, RowBatch, Savepoint, Snapshot, Table, TableAt, TableWithin,
-    Transaction,
+    Batches, ByIndex, Cursor, DEFAULT_SYNC_INTERVAL, Database, IndexCursor, IndexKeys, Key,
+    KeyPart, MOST_ATTEMPTS as MOST_TRANSACT_ATTEMPTS, Options, ReadTable, Record, RecordCursor,
+    RecordIndexCursor, Records, RecordsAt, RecordsByIndex, RecordsWithin, Row, RowBatch, Savepoint,
+    Snapshot, Table, TableAt, TableWithin, Transaction,
 };
 pub use decimal::{Decimal, MOST_DECIMAL_DIGITS, NoDecimal};
 pub use engine::{BackupProgress, CheckReport, Compacted, Fault, Statistics};
@@ -131,7 +131,7 @@ pub use error::{
 #[cfg(feature = "derive")]
 pub use lode_derive::Record;
 pub use schema::{
-    Builder, Column, ColumnId, MOST_FIXED_BYTES, MOST_KEY_BYTES, MOST_NAME_BYTES,
+    Builder, Column, ColumnId, IndexSchema, MOST_FIXED_BYTES, MOST_KEY_BYTES, MOST_NAME_BYTES,
     MOST_RECORD_BYTES, MOST_VARIABLE_BYTES, Packer, RowRef, Schema, Type, Value,
 };
 pub use store::Durability;

@@ -8,7 +8,7 @@ use crate::engine::{
     BackupProgress, CheckReport, Compacted, Handle, STAGE_PAGES, Statistics, TableToCheck,
 };
 use crate::error::{Error, Result};
-use crate::schema::Schema;
+use crate::schema::{IndexSchema, Schema};
 use crate::table::KeyKind;
 
 /// The number of times that [`Database::transact`] runs a transaction before it gives up.
@@ -88,7 +88,33 @@ impl Database {
     /// `CatalogueFull` when all tables together have too many names and columns; `Full`,
     /// `DatabaseFull`; and those of [writing](Table#errors).
     pub fn create_table(&self, schema: &Schema, kind: KeyKind) -> Result<Table> {
-        let core = self.engine.create_table(schema, kind)?;
+        self.create_indexed_table(schema, kind, &[])
+    }
+
+    /// Creates a table as [`create_table`](Self::create_table) does, together with secondary
+    /// indexes. After a crash, all of them are there or none.
+    ///
+    /// ```
+    /// use lode::{Database, IndexSchema, KeyKind, ReadTable, Schema, Type};
+    ///
+    /// let db = Database::in_memory()?;
+    /// let schema = Schema::build("byte").key("id", Type::U8).column("bits", Type::U8).finish()?;
+    /// let by_bits = IndexSchema::new("by_bits", ["bits"]);
+    /// let bytes = db.create_indexed_table(&schema, KeyKind::Hash, &[by_bits])?;
+    /// bytes.insert(&[7, 3])?;
+    /// assert_eq!(bytes.by("by_bits")?.get(3)?.map(lode::Row::into_bytes), Some(vec![7, 3]));
+    /// # Ok::<(), lode::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`create_table`](Self::create_table) and [`Table::create_index`].
+    pub fn create_indexed_table(
+        &self,
+        schema: &Schema,
+        kind: KeyKind,
+        indexes: &[IndexSchema],
+    ) -> Result<Table> {
+        let core = self.engine.create_table(schema, kind, indexes)?;
         Ok(Table::new(self.engine.clone(), core))
     }
 

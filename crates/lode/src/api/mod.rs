@@ -1,7 +1,9 @@
 //! The public interface: databases, tables, records, transactions, snapshots.
 
+mod by_index;
 mod cursor;
 mod database;
+mod index_cursor;
 mod key;
 mod options;
 mod read;
@@ -12,12 +14,17 @@ mod steps;
 mod table;
 mod transaction;
 
+pub use by_index::ByIndex;
 pub use cursor::{Batches, Cursor, RowBatch};
 pub use database::{Database, MOST_ATTEMPTS};
+pub use index_cursor::{IndexCursor, IndexKeys};
 pub use key::{Key, KeyPart};
 pub use options::{DEFAULT_SYNC_INTERVAL, Options};
 pub use read::{ReadTable, TableAt, TableWithin};
-pub use record::{Record, RecordCursor, Records, RecordsAt, RecordsWithin, misfit};
+pub use record::{
+    Record, RecordCursor, RecordIndexCursor, Records, RecordsAt, RecordsByIndex, RecordsWithin,
+    misfit,
+};
 pub use row::Row;
 pub use snapshot::Snapshot;
 pub use table::Table;

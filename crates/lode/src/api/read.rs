@@ -3,9 +3,10 @@
 
 use std::ops::{Bound, RangeBounds};
 
+use super::by_index::View;
 use super::cursor::Within;
 use super::key::pack_bounds;
-use super::{Cursor, Key, Row, Snapshot, Table, Transaction};
+use super::{ByIndex, Cursor, Key, Row, Snapshot, Table, Transaction};
 use crate::error::{Result, none_if_too_long};
 use crate::schema::Value;
 use crate::tree::Range;
@@ -93,6 +94,15 @@ pub trait ReadTable {
 
     /// Returns a cursor over all records: in the order of keys, or of their hashes.
     fn iter(&self) -> Cursor;
+
+    /// Returns the table in the order of a secondary index, to find records by other columns than
+    /// those of the key.
+    ///
+    /// # Errors
+    /// `NoIndex` when there is no such index, or none at the snapshot; `Conflict` when it was
+    /// created since the transaction has read; `NoTable`, `Closed`, `Forked`; `Corrupt` when an
+    /// index cannot be read.
+    fn by(&self, index: &str) -> Result<ByIndex<'_>>;
 
     /// Returns a cursor over a range of packed keys, in the order of keys.
     fn range_packed(&self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Cursor;
@@ -306,6 +316,10 @@ impl ReadTable for Table {
         self.read_many(keys, found)
     }
 
+    fn by(&self, index: &str) -> Result<ByIndex<'_>> {
+        ByIndex::new(self, index, View::Now)
+    }
+
     fn iter(&self) -> Cursor {
         Cursor::new(Snapshot::new(self.database().clone()), self, None, None)
     }
@@ -341,6 +355,10 @@ impl<V: ReadTable + ?Sized> ReadTable for &V {
         (**self).get_many_with(keys, found)
     }
 
+    fn by(&self, index: &str) -> Result<ByIndex<'_>> {
+        (**self).by(index)
+    }
+
     fn iter(&self) -> Cursor {
         (**self).iter()
     }
@@ -361,6 +379,11 @@ impl ReadTable for TableAt<'_> {
 
     fn get_into(&self, key: &[u8], payload: &mut Vec<u8>) -> Result<bool> {
         self.snapshot.read_into(self.table, key, payload)
+    }
+
+    fn by(&self, index: &str) -> Result<ByIndex<'_>> {
+        self.snapshot.expect_own(self.table)?;
+        ByIndex::new(self.table, index, View::At(self.snapshot))
     }
 
     fn iter(&self) -> Cursor {
@@ -405,6 +428,10 @@ impl ReadTable for TableWithin<'_> {
 
     fn get_into(&self, key: &[u8], payload: &mut Vec<u8>) -> Result<bool> {
         self.transaction.read_into(self.table, key, payload)
+    }
+
+    fn by(&self, index: &str) -> Result<ByIndex<'_>> {
+        ByIndex::new(self.table, index, View::Within(self.transaction))
     }
 
     fn iter(&self) -> Cursor {

@@ -80,12 +80,19 @@ impl Snapshot {
         self.held.db.pager()
     }
 
+    /// Refuses a table of another database.
+    pub(super) fn expect_own(&self, table: &Table) -> Result<()> {
+        if self.held.db.is_same(table.database()) {
+            Ok(())
+        } else {
+            let table = table.schema().name().into();
+            Err(Error::OtherDatabase { table, reader: "snapshot" })
+        }
+    }
+
     /// Returns the core of a table that existed at the moment.
     pub(super) fn core<'t>(&self, table: &'t Table) -> Result<&'t TableCore> {
-        if !self.held.db.is_same(table.database()) {
-            let table = table.schema().name().into();
-            return Err(Error::OtherDatabase { table, reader: "snapshot" });
-        }
+        self.expect_own(table)?;
         table.core().was_there(self.held.moment)?;
         Ok(table.core())
     }

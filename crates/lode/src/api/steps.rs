@@ -6,28 +6,29 @@ use crate::engine::Handle;
 use crate::error::Result;
 use crate::heap::{Outcome, UndoRecord, pages_for};
 use crate::index::{Change, Keeps, Record, Swap, WriteContext};
-use crate::table::TableCore;
+use crate::schema::{Entry, Schema};
+use crate::table::{EntryChange, Secondaries, Secondary, TableCore};
 use crate::tree::Tree;
 use crate::wal::{LogPosition, LogRecord};
 
 /// The change of one record, whose key is in order.
 pub(super) struct Step<'c> {
     pub core: &'c TableCore,
-    pub key: &'c [u8],
+    pub key: Cow<'c, [u8]>,
     /// The payload that was read, if there was a record.
     pub seen: Option<Cow<'c, [u8]>>,
     /// The new payload; `None` if the record is to be deleted.
-    pub wanted: Option<&'c [u8]>,
+    pub wanted: Option<Cow<'c, [u8]>>,
 }
 
 impl Step<'_> {
     /// Returns the log record of the step; `None` if there was no record, and will be none.
     fn log_record(&self) -> Option<LogRecord<'_>> {
-        let change = match self.wanted {
+        let change = match &self.wanted {
             Some(payload) => Change::Put(payload),
             None => self.seen.as_ref().map(|_| Change::Delete)?,
         };
-        Some(change.log_record(self.core.id(), self.key))
+        Some(change.log_record(self.core.id(), &self.key))
     }
 }
 
@@ -58,11 +59,11 @@ impl<'c> Steps<'c> {
     /// # Errors
     /// `Full` when memory has no room for it; `DiskFull`; `Poisoned`; `Corrupt`.
     pub(super) fn take(&mut self, step: Step<'c>) -> Result<bool> {
-        let extra_pages = step.wanted.map_or(0, |payload| pages_for(payload.len()));
+        let extra_pages = step.wanted.as_ref().map_or(0, |payload| pages_for(payload.len()));
         self.db.make_room_for_step(extra_pages)?;
-        let swap = Swap { seen: step.seen.as_deref(), wanted: step.wanted };
+        let swap = Swap { seen: step.seen.as_deref(), wanted: step.wanted.as_deref() };
         let context = self.context(step.core);
-        let Outcome { answer: was_seen, undo } = step.core.write(&context, step.key, swap)?;
+        let Outcome { answer: was_seen, undo } = step.core.write(&context, &step.key, swap)?;
         if was_seen {
             // A record that is deleted may have to be put back.
             if step.wanted.is_none() {
@@ -88,10 +89,72 @@ impl<'c> Steps<'c> {
         let count = tree.insert_run(&self.context(core), run)?;
         let step = |record: &Record<'c>| {
             let Record { key, payload } = *record;
-            (Step { core, key, seen: None, wanted: Some(payload) }, None)
+            let wanted = Some(Cow::Borrowed(payload));
+            (Step { core, key: Cow::Borrowed(key), seen: None, wanted }, None)
         };
         self.taken.extend(run[..count].iter().map(step));
         Ok(count)
+    }
+
+    /// Changes a record as [`take`](Self::take) does, and its entries in the secondary indexes of
+    /// its table, which takes writes.
+    ///
+    /// # Errors
+    /// As [`take`](Self::take); `UniqueViolation`, after which the steps have to be undone.
+    pub(super) fn take_indexed(
+        &mut self,
+        step: Step<'c>,
+        secondaries: &'c Secondaries,
+    ) -> Result<bool> {
+        let table = step.core;
+        let (seen, wanted) = (step.seen.as_deref(), step.wanted.as_deref());
+        let changes = secondaries.changes(table, &step.key, seen, wanted)?;
+        if !self.take(step)? {
+            return Ok(false);
+        }
+        for EntryChange { secondary, old, new } in changes {
+            if let Some(entry) = old {
+                self.remove_entry(secondary, entry)?;
+            }
+            if let Some(entry) = new {
+                self.add_entry(table.schema(), secondary, &entry)?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Removes an entry from an index. One that is being built need not have it yet; a unique one
+    /// may have that of another record instead, which stays.
+    ///
+    /// # Errors
+    /// As [`take`](Self::take).
+    pub(super) fn remove_entry(&mut self, secondary: &'c Secondary, entry: Entry) -> Result<()> {
+        let core = &**secondary.core();
+        let key = core.in_order(&entry.key, |key| Cow::Owned(key.to_vec()));
+        self.take(Step { core, key, seen: Some(entry.payload.into()), wanted: None }).map(drop)
+    }
+
+    /// Adds an entry to an index, unless it has it.
+    ///
+    /// # Errors
+    /// As [`take_indexed`](Self::take_indexed).
+    pub(super) fn add_entry(
+        &mut self,
+        table: &Schema,
+        secondary: &'c Secondary,
+        entry: &Entry,
+    ) -> Result<()> {
+        let core = &**secondary.core();
+        let key: Cow<'c, [u8]> = core.in_order(&entry.key, |key| Cow::Owned(key.to_vec()));
+        let wanted = Some(Cow::Owned(entry.payload.clone()));
+        if self.take(Step { core, key: key.clone(), seen: None, wanted })? {
+            return Ok(());
+        }
+        let found = core.payload_of(self.db.pager(), &key)?;
+        if found.as_ref() == Some(&entry.payload) {
+            return Ok(());
+        }
+        Err(secondary.violation(table, entry))
     }
 
     /// Ends the steps: logs all as one, or undoes them if one has failed, or the log does. Returns

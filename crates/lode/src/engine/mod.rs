@@ -16,6 +16,7 @@ mod gate;
 mod given_up;
 mod handle;
 mod idle;
+mod indexes;
 mod lanes;
 mod loan;
 mod memory;
@@ -47,6 +48,7 @@ pub(crate) use compact::Sparse;
 pub use faults::{CheckReport, Fault};
 pub(crate) use gate::{Gate, Quiet};
 pub(crate) use handle::Handle;
+pub(crate) use indexes::no_index;
 pub(crate) use loan::Loan;
 pub(crate) use memory::{available_bytes as available_memory_bytes, most_address_bytes};
 pub use statistics::Statistics;
@@ -87,7 +89,10 @@ impl Engine {
         expected: Expected<'_>,
     ) -> Result<Self> {
         let Opened { store, pager, catalogue } = crate::store::open(disk, &settings, expected)?;
-        Ok(Self::of(pager, RwLock::new(catalogue), Some(store), settings))
+        catalogue.list_all_indexes();
+        let engine = Self::of(pager, RwLock::new(catalogue), Some(store), settings);
+        engine.drop_unfinished_indexes();
+        Ok(engine)
     }
 
     pub(crate) fn open_to_read(
@@ -97,6 +102,7 @@ impl Engine {
     ) -> Result<Self> {
         let opened = crate::store::open_to_read(disk, &settings, directory)?;
         let Opened { store, pager, catalogue } = opened;
+        catalogue.list_all_indexes();
         Ok(Self::of(pager, RwLock::new(catalogue), Some(store), settings))
     }
 
@@ -193,6 +199,7 @@ impl Engine {
             let name = core.schema().name();
             let mut report = |why| faults.add(Some(name), why);
             core.check_at(&self.pager, moment, heap_pages, &mut report);
+            core.check_entries_at(&self.pager, moment, &mut report);
         }
         let Some((store, _turn)) = self.take_turn()? else { return Ok(()) };
         if let Err(why) = store.data.check() {

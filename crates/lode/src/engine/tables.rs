@@ -1,13 +1,12 @@
 //! The tables of a database: listing, creating and dropping them.
 
-use std::iter::once;
 use std::sync::Arc;
 
 use super::{CheckReport, Engine};
 use crate::codec::Writer;
 use crate::error::{Error, Result};
-use crate::schema::Schema;
-use crate::store::MOST_DEFINITION_BYTES;
+use crate::schema::{IndexSchema, Schema};
+use crate::store::{Catalogue, MOST_DEFINITION_BYTES};
 use crate::table::{Definition, KeyKind, Storage, TableCore};
 use crate::wal::{LogPosition, LogRecord};
 
@@ -30,81 +29,121 @@ impl Engine {
         self.catalogue().names()
     }
 
-    /// Returns all tables that are not damaged; damaged ones are added to `faults`.
+    /// Returns all tables and indexes that are not damaged; damaged ones are added to `faults`.
     pub(crate) fn tables(&self, faults: &mut CheckReport) -> Result<Vec<Arc<TableCore>>> {
         self.expect_here()?;
         let catalogue = self.catalogue();
         self.expect_open()?;
-        for (name, (.., why)) in catalogue.damaged() {
-            faults.add(Some(name), why.to_string());
+        for (definition, _, why) in catalogue.damaged() {
+            faults.add(Some(definition.schema.name()), why.to_string());
         }
         Ok(catalogue.tables().map(Arc::clone).collect())
     }
 
-    /// Returns all tables that are not damaged.
+    /// Returns all tables and indexes that are not damaged.
     pub(crate) fn whole_tables(&self) -> Vec<Arc<TableCore>> {
         self.catalogue().tables().map(Arc::clone).collect()
     }
 
-    pub(crate) fn create_table(&self, schema: &Schema, kind: KeyKind) -> Result<Arc<TableCore>> {
+    /// Creates a table with indexes, in one step.
+    pub(crate) fn create_table(
+        &self,
+        schema: &Schema,
+        kind: KeyKind,
+        indexes: &[IndexSchema],
+    ) -> Result<Arc<TableCore>> {
         let (core, end) = self.admitted(0, &mut || {
             let mut catalogue = self.catalogue_mut();
             self.expect_open()?;
-            // The seed is known in this process only, so no user can choose keys that all have the
-            // same hash.
-            let seed = self.settings.random();
-            let id = catalogue.next_id;
-            let full = Error::CatalogueFull { most_bytes: MOST_DEFINITION_BYTES };
-            let next_id = id.next().ok_or(full)?;
-            let definition = Definition::new(id, kind, seed, schema.clone(), self.storage());
-            catalogue.expect_room(&definition)?;
+            let definition = self.next_definition(&catalogue, schema.clone(), kind)?;
+            let definitions = self.with_indexes(definition, indexes)?;
+            catalogue.expect_room(&definitions)?;
             let _alone = self.gate.close();
-            let core = TableCore::create(&self.pager, definition)?;
-            let mut writer = Writer::default();
-            core.definition().store(&mut writer);
-            let logged = self.append(once(LogRecord::CreateTable { definition: &writer.0 }));
-            let end = logged.inspect_err(|_| core.drop_pages(&self.pager))?;
-            let core = Arc::new(core);
-            debug_assert!(catalogue.table(core.schema().name()).is_none(), "names are unique");
-            catalogue.next_id = next_id;
-            catalogue.insert(Arc::clone(&core));
+            let (mut cores, end) = self.create_in_place_of(&mut catalogue, &[], definitions)?;
+            let core = cores.swap_remove(0);
+            catalogue.list_indexes(&core);
             Ok((core, end))
         })?;
         self.settle(end)?;
         Ok(core)
     }
 
+    /// Returns the definition of the next table, which is empty.
+    pub(super) fn next_definition(
+        &self,
+        catalogue: &Catalogue,
+        schema: Schema,
+        kind: KeyKind,
+    ) -> Result<Definition> {
+        // The seed is known in this process only, so no user can choose keys that all have the same
+        // hash.
+        let seed = self.settings.random();
+        Ok(Definition::new(catalogue.next_id, kind, seed, schema, self.storage()))
+    }
+
+    /// Creates tables with consecutive numbers, and drops others, in one step: the log has all of
+    /// it or nothing. The gate is closed. Returns what was created, and the end in the log.
+    pub(super) fn create_in_place_of(
+        &self,
+        catalogue: &mut Catalogue,
+        dropped: &[Definition],
+        created: Vec<Definition>,
+    ) -> Result<(Vec<Arc<TableCore>>, LogPosition)> {
+        let full = Error::CatalogueFull { most_bytes: MOST_DEFINITION_BYTES };
+        let next_id = match created.last() {
+            Some(last) => last.id.next().ok_or(full)?,
+            None => catalogue.next_id,
+        };
+        let mut cores = Vec::with_capacity(created.len());
+        let mut stored = Vec::with_capacity(created.len());
+        let undo = |cores: &[Arc<TableCore>]| {
+            cores.iter().for_each(|core: &Arc<TableCore>| core.drop_pages(&self.pager));
+        };
+        for definition in created {
+            let mut writer = Writer::default();
+            definition.store(&mut writer);
+            stored.push(writer.0);
+            let core = TableCore::create(&self.pager, definition).inspect_err(|_| undo(&cores))?;
+            cores.push(Arc::new(core));
+        }
+        let drops = dropped.iter().map(|definition| LogRecord::DropTable { table: definition.id });
+        let creates = stored.iter().map(|definition| LogRecord::CreateTable { definition });
+        let end = self.append(drops.chain(creates)).inspect_err(|_| undo(&cores))?;
+        dropped.iter().for_each(|definition| catalogue.drop(&self.pager, definition));
+        cores.iter().for_each(|core| catalogue.insert(Arc::clone(core)));
+        catalogue.next_id = next_id;
+        Ok((cores, end))
+    }
+
     pub(crate) fn drop_table(&self, name: &str) -> Result<()> {
         let end = self.admitted(0, &mut || {
             let mut catalogue = self.catalogue_mut();
             self.expect_open()?;
-            if let Some((definition, location, _)) = catalogue.damaged_table(name).cloned() {
-                let _alone = self.gate.close();
-                let end = self.append(once(LogRecord::DropTable { table: definition.id }))?;
-                catalogue.remove(name);
-                location.free(&self.pager);
-                return Ok(end);
-            }
-            let core = catalogue.table(name).map(Arc::clone);
-            let core = core.ok_or_else(|| Error::NoTable { table: name.into() })?;
+            let table = match (catalogue.damaged_table(name), catalogue.table(name)) {
+                (Some((definition, ..)), _) => definition.clone(),
+                (None, Some(core)) => core.definition().clone(),
+                (None, None) => return Err(Error::NoTable { table: name.into() }),
+            };
+            // Its indexes first: recovery finds the table of each.
+            let mut dropped = catalogue.indexes_of(table.id);
+            dropped.push(table);
             let _alone = self.gate.close();
-            let end = self.append(once(LogRecord::DropTable { table: core.id() }))?;
-            catalogue.remove(name);
-            core.drop_pages(&self.pager);
+            let (_, end) = self.create_in_place_of(&mut catalogue, &dropped, Vec::new())?;
             Ok(end)
         })?;
         self.settle(end)
     }
 
     /// Returns where the pages of tables are kept.
-    fn storage(&self) -> Storage {
+    pub(super) fn storage(&self) -> Storage {
         match self.store {
             Some(_) => Storage::Directory,
             None => Storage::Memory,
         }
     }
 
-    /// Replaces a table by an empty one like it, in one step: the log has both or neither.
+    /// Replaces a table by an empty one like it, with indexes like its own, in one step: the log has
+    /// all of it or nothing.
     pub(crate) fn clear_table(&self, name: &str) -> Result<Arc<TableCore>> {
         let (core, end) = self.admitted(0, &mut || {
             let mut catalogue = self.catalogue_mut();
@@ -112,29 +151,19 @@ impl Engine {
             if let Some((.., why)) = catalogue.damaged_table(name) {
                 return Err(why.clone());
             }
-            let before = catalogue.table(name).map(Arc::clone);
+            let before = catalogue.table(name).map(|core| core.definition().clone());
             let before = before.ok_or_else(|| Error::NoTable { table: name.into() })?;
-            let id = catalogue.next_id;
-            let seed = self.settings.random();
-            let full = Error::CatalogueFull { most_bytes: MOST_DEFINITION_BYTES };
-            let next_id = id.next().ok_or(full)?;
-            let Definition { kind, schema, .. } = before.definition();
-            let definition = Definition::new(id, *kind, seed, schema.clone(), self.storage());
+            let indexes = catalogue.indexes_of(before.id);
+            let Definition { kind, schema, .. } = &before;
+            let table = self.next_definition(&catalogue, schema.clone(), *kind)?;
+            let described = indexes.iter().filter_map(|definition| definition.index.as_ref());
+            let described = described.map(|index| index.described(schema));
+            let created = self.with_indexes(table, &described.collect::<Result<Vec<_>>>()?)?;
+            let dropped: Vec<_> = indexes.into_iter().chain([before]).collect();
             let _alone = self.gate.close();
-            let core = TableCore::create(&self.pager, definition)?;
-            let mut writer = Writer::default();
-            core.definition().store(&mut writer);
-            let records = [
-                LogRecord::DropTable { table: before.id() },
-                LogRecord::CreateTable { definition: &writer.0 },
-            ];
-            let logged = self.append(records.into_iter());
-            let end = logged.inspect_err(|_| core.drop_pages(&self.pager))?;
-            let core = Arc::new(core);
-            catalogue.next_id = next_id;
-            catalogue.remove(name);
-            catalogue.insert(Arc::clone(&core));
-            before.drop_pages(&self.pager);
+            let (mut cores, end) = self.create_in_place_of(&mut catalogue, &dropped, created)?;
+            let core = cores.swap_remove(0);
+            catalogue.list_indexes(&core);
             Ok((core, end))
         })?;
         self.settle(end)?;
@@ -142,7 +171,7 @@ impl Engine {
     }
 
     /// Makes the creation or removal of a table durable, at every level.
-    fn settle(&self, end: LogPosition) -> Result<()> {
+    pub(super) fn settle(&self, end: LogPosition) -> Result<()> {
         let Some(store) = &self.store else { return Ok(()) };
         if store.log().is_some() {
             return store.sync(end).map_err(Error::after_effect);

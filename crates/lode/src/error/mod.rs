@@ -155,6 +155,33 @@ pub enum Error {
         /// The name.
         table: String,
     },
+    /// A table has a secondary index of that name already.
+    #[error("table {table} has an index {index} already; use it, or choose another name")]
+    IndexExists {
+        /// The table.
+        table: String,
+        /// The name.
+        index: Box<str>,
+    },
+    /// A table has no secondary index of that name; or it was not whole yet, or not there, at the
+    /// moment of a snapshot.
+    #[error("table {table} has no index {index}, or had none at this moment; create it")]
+    NoIndex {
+        /// The table.
+        table: String,
+        /// The name.
+        index: Box<str>,
+    },
+    /// Another record has the values that a record was to have in the columns of a unique index.
+    #[error("table {table}: another record has ({key}) in the unique index {index}")]
+    UniqueViolation {
+        /// The table.
+        table: String,
+        /// The index.
+        index: Box<str>,
+        /// The values of the indexed columns; of long ones the start.
+        key: Box<str>,
+    },
     /// No table has that name.
     #[error("there is no table {table}; create it")]
     NoTable {

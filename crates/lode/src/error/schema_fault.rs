@@ -15,6 +15,12 @@ pub enum SchemaFault {
     /// The table has no name.
     #[error("a table needs a name")]
     NoName,
+    /// A secondary index has no name.
+    #[error("an index needs a name")]
+    IndexWithoutName,
+    /// A secondary index has no columns.
+    #[error("an index needs a column")]
+    IndexWithoutColumns,
     /// The name of the table is too long.
     #[error("its name has {size_bytes} bytes; the most is {most_bytes}")]
     TableNameTooLong {

@@ -1,7 +1,7 @@
 //! The page numbers of one table: whole extents, so that changes of one table do not concern
 //! another.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -105,6 +105,14 @@ impl Space {
     /// Returns all numbers, in use or not.
     pub(crate) fn numbers(&self) -> Vec<PageNumber> {
         self.lock().extents.iter().flat_map(|first| first.run(EXTENT)).collect()
+    }
+
+    /// Returns the numbers that are not known to be free.
+    pub(super) fn used_numbers(&self) -> Vec<PageNumber> {
+        let numbers = self.lock();
+        let free: HashSet<_> = numbers.free.iter().collect();
+        let all = numbers.extents.iter().flat_map(|first| first.run(EXTENT));
+        all.filter(|page| !free.contains(page)).collect()
     }
 
     /// Takes a number that is not in use, of a new extent if need be.

@@ -147,7 +147,7 @@ impl Pager {
 
     /// Frees all pages of a table that no thread works on any more, readable or not.
     pub(crate) fn free_all(&self, space: &Space, epoch: Epoch) {
-        space.numbers().into_iter().for_each(|page| self.free(page, space, epoch));
+        space.used_numbers().into_iter().for_each(|page| self.free(page, space, epoch));
     }
 
     /// Frees a page that no other page leads to any more, and that no thread changes, readable or

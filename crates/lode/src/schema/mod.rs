@@ -9,6 +9,8 @@
 //! record is a packed key and the *payload* after it. [`key`] turns keys into bytes that sort as
 //! they do.
 
+mod entries;
+mod index_schema;
 pub(crate) mod key;
 mod pack;
 mod packed_key;
@@ -19,6 +21,8 @@ mod stored;
 mod variable;
 
 pub use crate::types::Type;
+pub(crate) use entries::{Entries, Entry};
+pub use index_schema::IndexSchema;
 pub use pack::Packer;
 pub use row::{RowRef, Value};
 

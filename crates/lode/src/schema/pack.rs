@@ -188,7 +188,12 @@ impl Schema {
     }
 
     /// Appends a column of the key.
-    fn pack_cell(&self, column: &Column, value: Value<'_>, to: &mut Vec<u8>) -> Result<()> {
+    pub(super) fn pack_cell(
+        &self,
+        column: &Column,
+        value: Value<'_>,
+        to: &mut Vec<u8>,
+    ) -> Result<()> {
         if column.kind.is_variable() {
             let bytes = self.variable_bytes(column, value)?;
             self.expect_length(column, bytes.len())?;

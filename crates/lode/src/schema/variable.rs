@@ -12,7 +12,7 @@ use super::{Column, ColumnId, MOST_VARIABLE_BYTES, Schema};
 use crate::error::{Error, PackedFault, PackedPart, Result};
 
 /// Bytes of a stored end of a column.
-const END_BYTES: usize = 4;
+pub(super) const END_BYTES: usize = 4;
 
 impl Schema {
     /// Returns true if there are columns of variable length after the key.
@@ -61,6 +61,24 @@ impl Schema {
         match column.variable {
             None => &payload[self.range_in_payload(column)],
             Some(number) => &payload[self.place(payload, 0, number)],
+        }
+    }
+
+    /// Returns the bytes of a column of the record with a packed key and a payload; `None` if it is
+    /// null.
+    #[inline]
+    pub(super) fn cell_of<'r>(
+        &self,
+        key: &'r [u8],
+        payload: &'r [u8],
+        column: &Column,
+    ) -> Option<&'r [u8]> {
+        if self.is_of_key(column) {
+            return Some(&key[self.place_in_key(key, column)]);
+        }
+        match self.null_bit(column) {
+            Some((at, mask)) if payload[at] & mask != 0 => None,
+            _ => Some(self.bytes_of_payload(payload, column)),
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::codec::{Reader, Writer};
 use crate::error::{Error, Result};
 use crate::pager::{PageNumber, Pager};
-use crate::table::{Definition, Location, TableCore};
+use crate::table::{Definition, Location, Secondaries, Secondary, TableCore};
 use crate::wal::TableId;
 
 /// A table that cannot be read, and the error.
@@ -19,12 +19,19 @@ pub(super) type Damaged = (Definition, Location, Error);
 /// with such definitions always fits. A checkpoint, which writes all of it, has a copy in memory.
 pub(crate) const MOST_DEFINITION_BYTES: usize = 64 << 20;
 
-/// The tables of a database, by their names.
+/// The name of a table, or the table of a secondary index and its name.
+type Name = (Option<TableId>, String);
+
+fn name_of(definition: &Definition) -> Name {
+    (definition.owner(), definition.name().into())
+}
+
+/// The tables of a database and their secondary indexes, by their names.
 #[derive(Default)]
 pub(crate) struct Catalogue {
-    tables: BTreeMap<String, Arc<TableCore>>,
-    /// The tables that cannot be read: they stay as they are until they are dropped.
-    damaged: BTreeMap<String, Damaged>,
+    tables: BTreeMap<Name, Arc<TableCore>>,
+    /// Those that cannot be read: they stay as they are until they are dropped.
+    damaged: BTreeMap<Name, Damaged>,
     /// Bytes of the definitions of all of them.
     definition_bytes: usize,
     /// The number of the next table.
@@ -32,67 +39,121 @@ pub(crate) struct Catalogue {
 }
 
 impl Catalogue {
-    /// Returns the tables that can be read.
+    /// Returns the tables and indexes that can be read.
     pub(crate) fn tables(&self) -> impl Iterator<Item = &Arc<TableCore>> {
         self.tables.values()
     }
 
-    /// Returns the tables that cannot be read.
-    pub(crate) fn damaged(&self) -> impl Iterator<Item = (&String, &Damaged)> {
-        self.damaged.iter()
+    /// Returns the tables and indexes that cannot be read.
+    pub(crate) fn damaged(&self) -> impl Iterator<Item = &Damaged> {
+        self.damaged.values()
     }
 
     /// Returns the names of all tables, in their order.
     pub(crate) fn names(&self) -> Vec<String> {
-        let mut names: Vec<_> = self.tables.keys().chain(self.damaged.keys()).cloned().collect();
+        let names = self.tables.keys().chain(self.damaged.keys());
+        let names = names.filter(|(owner, _)| owner.is_none()).map(|(_, name)| name.clone());
+        let mut names: Vec<_> = names.collect();
         names.sort_unstable();
         names
     }
 
+    /// Returns the definitions of a table's indexes, whether they can be read or not.
+    pub(crate) fn indexes_of(&self, owner: TableId) -> Vec<Definition> {
+        let readable = self.tables.values().map(|core| core.definition());
+        let damaged = self.damaged.values().map(|(definition, ..)| definition);
+        let indexes = readable.chain(damaged).filter(|index| index.owner() == Some(owner));
+        indexes.cloned().collect()
+    }
+
     /// Finds a table that can be read.
     pub(crate) fn table(&self, name: &str) -> Option<&Arc<TableCore>> {
-        self.tables.get(name)
+        self.tables.get(&(None, name.into()))
     }
 
     /// Finds a table that cannot be read.
     pub(crate) fn damaged_table(&self, name: &str) -> Option<&Damaged> {
-        self.damaged.get(name)
+        self.damaged.get(&(None, name.into()))
     }
 
-    /// Checks that a table can be added.
+    /// Checks that tables and indexes can be added.
     ///
     /// # Errors
-    /// `TableExists`; `CatalogueFull`.
-    pub(crate) fn expect_room(&self, definition: &Definition) -> Result<()> {
-        let name = definition.schema.name();
-        if self.tables.contains_key(name) || self.damaged.contains_key(name) {
-            return Err(Error::TableExists { table: name.into() });
+    /// `TableExists`, `IndexExists`; `CatalogueFull`.
+    pub(crate) fn expect_room(&self, definitions: &[Definition]) -> Result<()> {
+        for definition in definitions {
+            let name = name_of(definition);
+            if self.tables.contains_key(&name) || self.damaged.contains_key(&name) {
+                let owner = definition.owner().and_then(|owner| self.by_id(owner));
+                return Err(match owner {
+                    None => Error::TableExists { table: name.1 },
+                    Some(table) => Error::IndexExists {
+                        table: table.schema().name().into(),
+                        index: name.1.into(),
+                    },
+                });
+            }
         }
-        if self.definition_bytes + definition.size_bytes() <= MOST_DEFINITION_BYTES {
+        let more_bytes: usize = definitions.iter().map(Definition::size_bytes).sum();
+        if self.definition_bytes + more_bytes <= MOST_DEFINITION_BYTES {
             Ok(())
         } else {
             Err(Error::CatalogueFull { most_bytes: MOST_DEFINITION_BYTES })
         }
     }
 
-    /// Adds a table.
-    pub(crate) fn insert(&mut self, core: Arc<TableCore>) {
-        self.definition_bytes += core.definition().size_bytes();
-        self.tables.insert(core.schema().name().into(), core);
+    /// Finds a table or an index that can be read by its number.
+    pub(crate) fn by_id(&self, id: TableId) -> Option<&Arc<TableCore>> {
+        self.tables().find(|core| core.id() == id)
     }
 
-    /// Adds a table that cannot be read.
+    /// Adds a table or an index.
+    pub(crate) fn insert(&mut self, core: Arc<TableCore>) {
+        self.definition_bytes += core.definition().size_bytes();
+        self.tables.insert(name_of(core.definition()), core);
+    }
+
+    /// Adds a table or an index that cannot be read.
     fn insert_damaged(&mut self, damaged: Damaged) {
         let (definition, ..) = &damaged;
         self.definition_bytes += definition.size_bytes();
-        self.damaged.insert(definition.schema.name().into(), damaged);
+        self.damaged.insert(name_of(definition), damaged);
     }
 
-    /// Removes a table, whether it can be read or not.
-    pub(crate) fn remove(&mut self, name: &str) {
-        let readable = self.tables.remove(name).map(|core| core.definition().size_bytes());
-        let damaged = self.damaged.remove(name).map(|(definition, ..)| definition.size_bytes());
-        self.definition_bytes -= readable.unwrap_or(0) + damaged.unwrap_or(0);
+    /// Removes a table or an index, whether it can be read or not, and frees its pages: no thread
+    /// is at work in it.
+    pub(crate) fn drop(&mut self, pager: &Pager, definition: &Definition) {
+        let name = name_of(definition);
+        if let Some(core) = self.tables.remove(&name) {
+            core.drop_pages(pager);
+        }
+        if let Some((_, location, _)) = self.damaged.remove(&name) {
+            location.free(pager);
+        }
+        self.definition_bytes -= definition.size_bytes();
+    }
+
+    /// Gives a table the list of its indexes, while no thread is at work in it.
+    pub(crate) fn list_indexes(&self, table: &TableCore) {
+        let is_of_table = |definition: &Definition| definition.owner() == Some(table.id());
+        let mut secondaries = Secondaries::default();
+        for core in self.tables().filter(|core| is_of_table(core.definition())) {
+            match Secondary::new(table.schema(), core) {
+                Ok(secondary) => secondaries.all.push(Arc::new(secondary)),
+                Err(error) => secondaries.damaged = Some(error),
+            }
+        }
+        for (_, _, error) in self.damaged().filter(|(definition, ..)| is_of_table(definition)) {
+            secondaries.damaged = Some(error.clone());
+        }
+        table.set_secondaries(secondaries);
+    }
+
+    /// Gives all tables the lists of their indexes.
+    pub(crate) fn list_all_indexes(&self) {
+        self.tables().filter(|core| core.definition().owner().is_none()).for_each(|table| {
+            self.list_indexes(table);
+        });
     }
 
     pub(crate) fn store(&self) -> Vec<u8> {

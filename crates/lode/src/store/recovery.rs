@@ -139,10 +139,16 @@ impl<'r> Recovery<'r> {
         match *record {
             LogRecord::CreateTable { definition } => self.create_table(definition),
             LogRecord::DropTable { table } => self.drop_table(table),
+            LogRecord::IndexReady { index } => {
+                if let Some(index) = &self.definition(index)?.index {
+                    index.make_ready(self.pager.epoch());
+                }
+                Ok(())
+            }
             LogRecord::Put { table, .. }
             | LogRecord::Patch { table, .. }
             | LogRecord::Delete { table, .. } => {
-                if let Some((_, (.., error))) = self.damaged(table) {
+                if let Some((.., error)) = self.damaged(table) {
                     self.skipped = Some(error.clone());
                     return Ok(());
                 }
@@ -165,23 +171,23 @@ impl<'r> Recovery<'r> {
     }
 
     fn drop_table(&mut self, id: TableId) -> Result<()> {
-        if let Some((name, (_, location, _))) = self.damaged(id) {
-            let name = name.clone();
-            let location = location.clone();
-            location.free(self.pager);
-            self.catalogue.remove(&name);
-            return Ok(());
-        }
-        let core = self.table(id)?;
-        core.drop_pages(self.pager);
-        self.by_id.remove(&core.id());
-        self.catalogue.remove(core.schema().name());
+        let definition = self.definition(id)?;
+        self.by_id.remove(&id);
+        self.catalogue.drop(self.pager, &definition);
         Ok(())
     }
 
     /// Returns the damaged table with a number.
-    fn damaged(&self, id: TableId) -> Option<(&String, &Damaged)> {
-        self.catalogue.damaged().find(|(_, (definition, ..))| definition.id == id)
+    fn damaged(&self, id: TableId) -> Option<&Damaged> {
+        self.catalogue.damaged().find(|(definition, ..)| definition.id == id)
+    }
+
+    /// Returns the definition of a table, whether it can be read or not.
+    fn definition(&self, id: TableId) -> Result<Definition> {
+        match self.damaged(id) {
+            Some((definition, ..)) => Ok(definition.clone()),
+            None => self.table(id).map(|core| core.definition().clone()),
+        }
     }
 
     fn table(&self, id: TableId) -> Result<Arc<TableCore>> {

@@ -1,9 +1,11 @@
 //! The core of a table: its schema, its index, its heap if it has one, its pages.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use super::definition::{Definition, Location, free_all};
 use super::kinds::Kinds;
+use super::secondary::Secondaries;
 use crate::batch::Batch;
 use crate::error::{Error, PackedPart, Result, none_if_too_long};
 use crate::heap::{Buffer, Entry, Heap, Outcome};
@@ -17,8 +19,10 @@ use crate::wal::{Log, LogRecord, TableId};
 
 /// The state of a table that can be used.
 const THERE: u8 = 0;
-const DROPPED: u8 = 1;
-const CLOSED: u8 = 2;
+/// The state of a table that can be used, and has secondary indexes.
+const INDEXED: u8 = 1;
+const DROPPED: u8 = 2;
+const CLOSED: u8 = 3;
 
 /// The state that all handles of a table share.
 pub(crate) struct TableCore {
@@ -28,6 +32,8 @@ pub(crate) struct TableCore {
     pub(crate) space: Space,
     pub(crate) heap: Option<Heap>,
     state: AtomicU8,
+    /// Its secondary indexes: they change while the gate is closed.
+    secondaries: RwLock<Arc<Secondaries>>,
     /// The process that may use it.
     home: Home,
     /// The epoch in which it was created; the one before all if it existed when the database was
@@ -80,7 +86,19 @@ impl TableCore {
         let dropped_in = AtomicU64::new(0);
         let heap = definition.index_keys().map(|index_keys| Heap::new(heap, index_keys));
         let created_in = Epoch::default();
-        Self { definition, order, index, space, heap, state, home, created_in, dropped_in }
+        let secondaries = RwLock::default();
+        Self {
+            definition,
+            order,
+            index,
+            space,
+            heap,
+            state,
+            secondaries,
+            home,
+            created_in,
+            dropped_in,
+        }
     }
 
     pub(crate) fn id(&self) -> TableId {
@@ -103,7 +121,35 @@ impl TableCore {
     /// Returns true if the table cannot be used; [`ensure_open`](Self::ensure_open) says why.
     #[inline(always)]
     pub(crate) fn is_gone(&self) -> bool {
-        self.state.load(Ordering::Acquire) != THERE || !self.home.is_here()
+        self.state.load(Ordering::Acquire) > INDEXED || !self.home.is_here()
+    }
+
+    /// Returns true if a write of a record is no write of anything else: the table can be used, and
+    /// has no secondary index.
+    #[inline(always)]
+    pub(crate) fn has_records_only(&self) -> bool {
+        self.state.load(Ordering::Acquire) == THERE && self.home.is_here()
+    }
+
+    /// Returns true if the table can be used and has secondary indexes.
+    #[inline(always)]
+    pub(crate) fn is_indexed(&self) -> bool {
+        self.state.load(Ordering::Acquire) == INDEXED
+    }
+
+    /// Returns the secondary indexes.
+    pub(crate) fn secondaries(&self) -> Arc<Secondaries> {
+        Arc::clone(&self.secondaries.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Replaces the list of secondary indexes, while the gate is closed, or before the table is
+    /// used.
+    pub(crate) fn set_secondaries(&self, secondaries: Secondaries) {
+        let is_indexed = !secondaries.all.is_empty() || secondaries.damaged.is_some();
+        *self.secondaries.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(secondaries);
+        let (from, to) = if is_indexed { (THERE, INDEXED) } else { (INDEXED, THERE) };
+        // A table that is gone stays so.
+        let _ = self.state.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire);
     }
 
     /// Returns true if this is the process that opened the table.
@@ -135,8 +181,8 @@ impl TableCore {
     pub(crate) fn was_there(&self, moment: ReadEpoch) -> Result<()> {
         match self.state.load(Ordering::Acquire) {
             _ if !self.home.is_here() => self.say_why(),
-            THERE | DROPPED if !moment.sees(self.created_in) => Err(self.no_table()),
-            THERE => Ok(()),
+            THERE | INDEXED | DROPPED if !moment.sees(self.created_in) => Err(self.no_table()),
+            THERE | INDEXED => Ok(()),
             DROPPED if !moment.sees(Epoch::load(&self.dropped_in, Ordering::Relaxed)) => Ok(()),
             _ => self.say_why(),
         }
@@ -342,9 +388,9 @@ impl TableCore {
                 }
                 self.write(&context, key, Patch { at, bytes }).map(drop)
             }
-            LogRecord::CreateTable { .. } | LogRecord::DropTable { .. } => {
-                Err(corrupt("it is of no record of a table".into()))
-            }
+            LogRecord::CreateTable { .. }
+            | LogRecord::DropTable { .. }
+            | LogRecord::IndexReady { .. } => Err(corrupt("it is of no record of a table".into())),
         }
     }
 

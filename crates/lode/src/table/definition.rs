@@ -1,6 +1,7 @@
 //! Definitions and locations of tables, as the catalogue and the log have them.
 
 use super::KeyKind;
+use super::secondary::IndexOf;
 use crate::codec::{Reader, Writer};
 use crate::error::{Error, Result};
 use crate::hash;
@@ -22,6 +23,8 @@ pub(crate) struct Definition {
     /// The seed of its hash function.
     pub seed: u64,
     pub schema: Schema,
+    /// What a definition of a secondary index says besides; `None` for a table.
+    pub index: Option<IndexOf>,
 }
 
 /// The place of the records of a table.
@@ -94,7 +97,12 @@ impl Definition {
             kind == KeyKind::Hash || records != Records::HeapWithKeys,
             "a tree has the keys themselves"
         );
-        Self { id, kind, records, seed, schema }
+        Self { id, kind, records, seed, schema, index: None }
+    }
+
+    /// Makes the definition that of a secondary index.
+    pub(crate) fn of_index(self, index: IndexOf) -> Self {
+        Self { index: Some(index), ..self }
     }
 
     /// Returns the parameters of its index, if keys are hashed.
@@ -138,13 +146,17 @@ impl Definition {
         let before = writer.0.len();
         writer.u32(self.id.0).u8(kind).u64(self.seed);
         self.schema.store(writer);
+        writer.u8(self.index.is_some().into());
+        self.index.iter().for_each(|index| index.store(writer));
         let size = writer.0.len() - before;
         debug_assert_eq!(size, self.size_bytes(), "a definition has as many bytes as it says");
     }
 
     /// Returns the bytes that [`store`](Self::store) writes.
     pub(crate) fn size_bytes(&self) -> usize {
-        size_of::<u32>() + size_of::<u8>() + size_of::<u64>() + self.schema.stored_bytes()
+        let index = self.index.as_ref().map_or(0, IndexOf::size_bytes);
+        let numbers = size_of::<u32>() + size_of::<u8>() + size_of::<u64>();
+        numbers + self.schema.stored_bytes() + size_of::<u8>() + index
     }
 
     pub(crate) fn restore(reader: &mut Reader<'_>) -> Result<Self> {
@@ -176,7 +188,12 @@ impl Definition {
         {
             return Err(Error::corrupt("a table", "its keys are too long to be in its index"));
         }
-        Ok(Self { id, kind, records, seed, schema })
+        let index = match reader.u8()? {
+            0 => None,
+            _ if kind == KeyKind::Tree => Some(IndexOf::restore(reader)?),
+            _ => return Err(Error::corrupt("an index", "its keys are hashed")),
+        };
+        Ok(Self { id, kind, records, seed, schema, index })
     }
 
     /// Refuses records that are too long for a table of its kind.

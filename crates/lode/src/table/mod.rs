@@ -7,9 +7,11 @@ mod commit;
 mod compact;
 mod core;
 mod definition;
+mod entries;
 mod kinds;
 mod rows;
 mod scan;
+mod secondary;
 
 pub(crate) use self::changed::Extent;
 pub(crate) use self::compact::Progress;
@@ -17,6 +19,7 @@ pub(crate) use self::core::{FetchFor, TableCore};
 pub(crate) use definition::{Definition, Location, Storage};
 pub(crate) use kinds::{Kinds, Walk};
 pub(crate) use rows::{Needs, Rows};
+pub(crate) use secondary::{EntryChange, IndexOf, Secondaries, Secondary};
 
 /// The way in which a table finds its records.
 ///

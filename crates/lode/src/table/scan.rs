@@ -110,7 +110,7 @@ impl TableCore {
     }
 
     /// Packs a key that is in order, in place of the content of `packed`.
-    pub(super) fn unpack_key(&self, ordered: &[u8], packed: &mut Vec<u8>) -> Result<()> {
+    pub(crate) fn unpack_key(&self, ordered: &[u8], packed: &mut Vec<u8>) -> Result<()> {
         let decoded = self.order.decode(ordered, packed);
         let is_key = decoded.is_some()
             && (!self.schema().is_key_variable() || self.schema().expect_key(packed).is_ok());

@@ -8,6 +8,7 @@
 //! | commit | several of the others at once, each as its kind (1 byte), its size (4), its body |
 //! | create table | the table's definition |
 //! | drop table | the table |
+//! | index ready | a secondary index, which has an entry for each record from then on |
 
 use crate::codec::Reader;
 use crate::error::{Error, Result};
@@ -42,11 +43,19 @@ pub(crate) enum RecordKind {
     Commit = 4,
     CreateTable = 5,
     DropTable = 6,
+    IndexReady = 7,
 }
 
 impl RecordKind {
-    const ALL: [Self; 6] =
-        [Self::Put, Self::Patch, Self::Delete, Self::Commit, Self::CreateTable, Self::DropTable];
+    const ALL: [Self; 7] = [
+        Self::Put,
+        Self::Patch,
+        Self::Delete,
+        Self::Commit,
+        Self::CreateTable,
+        Self::DropTable,
+        Self::IndexReady,
+    ];
 
     pub(super) fn of(number: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| *kind as u8 == number)
@@ -104,8 +113,10 @@ pub(crate) enum LogRecord<'b> {
     Delete { table: TableId, key: Keyed<'b> },
     /// A table was created, which has this definition.
     CreateTable { definition: &'b [u8] },
-    /// A table was dropped.
+    /// A table or a secondary index was dropped.
     DropTable { table: TableId },
+    /// A secondary index has an entry for each record of its table from then on.
+    IndexReady { index: TableId },
 }
 
 impl<'b> LogRecord<'b> {
@@ -116,6 +127,7 @@ impl<'b> LogRecord<'b> {
             Self::Delete { .. } => RecordKind::Delete,
             Self::CreateTable { .. } => RecordKind::CreateTable,
             Self::DropTable { .. } => RecordKind::DropTable,
+            Self::IndexReady { .. } => RecordKind::IndexReady,
         }
     }
 
@@ -123,7 +135,10 @@ impl<'b> LogRecord<'b> {
     #[inline(always)]
     fn front(&self) -> Front {
         match *self {
-            Self::Put { table, .. } | Self::Delete { table, .. } | Self::DropTable { table } => {
+            Self::Put { table, .. }
+            | Self::Delete { table, .. }
+            | Self::DropTable { table }
+            | Self::IndexReady { index: table } => {
                 Front { bytes: [table.0.to_le_bytes(), [0; 4]], size: TableId::BYTES }
             }
             Self::Patch { table, at, .. } => {
@@ -141,7 +156,7 @@ impl<'b> LogRecord<'b> {
             | Self::Patch { bytes: keyed, .. }
             | Self::Delete { key: keyed, .. } => keyed.parts(),
             Self::CreateTable { definition } => [definition, &[]],
-            Self::DropTable { .. } => [&[], &[]],
+            Self::DropTable { .. } | Self::IndexReady { .. } => [&[], &[]],
         }
     }
 
@@ -206,6 +221,7 @@ impl<'b> LogRecord<'b> {
             },
             RecordKind::CreateTable => Self::CreateTable { definition: reader.rest() },
             RecordKind::DropTable => Self::DropTable { table: TableId::read(&mut reader)? },
+            RecordKind::IndexReady => Self::IndexReady { index: TableId::read(&mut reader)? },
             RecordKind::Commit => return Err(Error::corrupt(WHAT, "it is a commit in another")),
         })
     }
@@ -216,7 +232,7 @@ impl<'b> LogRecord<'b> {
             Self::Put { record: keyed, .. }
             | Self::Patch { bytes: keyed, .. }
             | Self::Delete { key: keyed, .. } => keyed.size_bytes(),
-            Self::CreateTable { .. } | Self::DropTable { .. } => 0,
+            Self::CreateTable { .. } | Self::DropTable { .. } | Self::IndexReady { .. } => 0,
         }
     }
 }
@@ -269,6 +285,7 @@ mod tests {
             LogRecord::Delete { table: TABLE, key: Keyed::Apart { key: b"key", rest: b"" } },
             LogRecord::CreateTable { definition: b"definition" },
             LogRecord::DropTable { table: TABLE },
+            LogRecord::IndexReady { index: TABLE },
         ]
     }
 

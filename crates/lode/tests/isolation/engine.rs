@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use assay_isolation::drive::{Engine, Session, Stop};
-use lode::{Database, Error, KeyKind, ReadTable, RowRef, Schema, Table, Transaction, Type, Value};
+use lode::{
+    Database, Error, IndexSchema, KeyKind, ReadTable, RowRef, Schema, Table, Transaction, Type,
+    Value,
+};
 
 /// The way in which transactions are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +16,8 @@ pub enum Use {
     Now,
     /// They start at a snapshot of that moment.
     AtSnapshot,
+    /// Records are found by secondary indexes: a unique one, and one that is not.
+    ByIndex,
     /// All reads are made outside of the transaction, so that it cannot check them.
     ReadOutside,
 }
@@ -28,8 +33,14 @@ impl Lode {
     pub fn new(db: Database, used: Use) -> Self {
         let table = |name: &str, kind| {
             let schema = Schema::build(name).key("key", Type::U64);
-            let schema = schema.column("values", Type::VarBytes(4_096)).finish();
-            db.create_table(&schema.expect("a schema"), kind).expect("room")
+            let schema = schema.column("mirror", Type::U64).column("values", Type::VarBytes(4_096));
+            let indexes = match (used, kind) {
+                (Use::ByIndex, KeyKind::Hash) => vec![by_mirror().unique()],
+                (Use::ByIndex, KeyKind::Tree) => vec![by_mirror()],
+                _ => Vec::new(),
+            };
+            let schema = schema.finish().expect("a schema");
+            db.create_indexed_table(&schema, kind, &indexes).expect("room")
         };
         let even = table("even", KeyKind::Hash);
         let odd = table("odd", KeyKind::Tree);
@@ -39,6 +50,15 @@ impl Lode {
     fn table(&self, key: u64) -> &Table {
         if key.is_multiple_of(2) { &self.even } else { &self.odd }
     }
+}
+
+fn by_mirror() -> IndexSchema {
+    IndexSchema::new("by_mirror", ["mirror"])
+}
+
+/// Returns the value of the indexed column: in the order against that of keys.
+fn mirror(key: u64) -> u64 {
+    u64::MAX - key
 }
 
 impl Engine for Lode {
@@ -88,6 +108,24 @@ fn rows(
     Ok(rows)
 }
 
+/// Returns the rows of a range, each found by an index.
+fn rows_by_index(
+    lode: &Lode,
+    transaction: &Transaction,
+    range: RangeInclusive<u64>,
+) -> Result<BTreeMap<u64, Vec<u8>>, Error> {
+    let mut rows = BTreeMap::new();
+    for table in [&lode.even, &lode.odd] {
+        let within = table.within(transaction);
+        let by = within.by("by_mirror")?;
+        let mut found = by.range(mirror(*range.end())..=mirror(*range.start()));
+        while let Some(row) = found.next_row()? {
+            rows.extend([parts(&row)]);
+        }
+    }
+    Ok(rows)
+}
+
 impl LodeSession<'_> {
     /// Does something in the transaction, which ends if that fails.
     fn within<T>(
@@ -117,7 +155,7 @@ impl Session for LodeSession<'_> {
         let db = &self.lode.db;
         self.own.clear();
         self.current = Some(match self.lode.used {
-            Use::Now | Use::ReadOutside => db.begin(),
+            Use::Now | Use::ByIndex | Use::ReadOutside => db.begin(),
             Use::AtSnapshot => db.begin_at(&db.snapshot()),
         });
         Ok(())
@@ -131,6 +169,7 @@ impl Session for LodeSession<'_> {
             let table = lode.table(key);
             let row = match lode.used {
                 Use::ReadOutside => table.get(key)?,
+                Use::ByIndex => table.within(transaction).by("by_mirror")?.get(mirror(key))?,
                 Use::Now | Use::AtSnapshot => table.within(transaction).get(key)?,
             };
             Ok(row.map(|row| parts(&row.as_ref()).1))
@@ -143,7 +182,11 @@ impl Session for LodeSession<'_> {
         }
         self.within(|lode, transaction| {
             let table = lode.table(key);
-            let record = table.schema().pack(&[Value::Unsigned(key), Value::Bytes(value)])?;
+            let record = table.schema().pack(&[
+                Value::Unsigned(key),
+                Value::Unsigned(mirror(key)),
+                Value::Bytes(value),
+            ])?;
             transaction.upsert(table, &record).map(|_| ())
         })
     }
@@ -158,6 +201,7 @@ impl Session for LodeSession<'_> {
     fn range(&mut self, low: u64, high: u64) -> Result<Vec<(u64, Vec<u8>)>, Stop> {
         let mut rows = self.within(|lode, transaction| match lode.used {
             Use::ReadOutside => rows(&lode.even, &lode.odd, low..=high),
+            Use::ByIndex => rows_by_index(lode, transaction, low..=high),
             Use::Now | Use::AtSnapshot => {
                 rows(&lode.even.within(transaction), &lode.odd.within(transaction), low..=high)
             }

@@ -63,6 +63,12 @@ fn transactions_at_a_snapshot_are_serializable() {
 }
 
 #[test]
+fn transactions_that_find_records_by_indexes_are_serializable() {
+    expect_in_threads(Use::ByIndex, false, &in_memory);
+    expect_in_threads(Use::ByIndex, true, &in_memory);
+}
+
+#[test]
 fn transactions_in_directories_are_isolated_as_in_memory() {
     let directory = tempfile::tempdir().expect("a directory");
     let options = Options::new().memory_bytes(2 << 20).durability(Durability::Process);
@@ -78,7 +84,8 @@ fn transactions_in_directories_are_isolated_as_in_memory() {
 
 #[test]
 fn sessions_that_take_turns_are_serializable() {
-    let cases = [(Use::Now, false), (Use::Now, true), (Use::AtSnapshot, true)];
+    let cases =
+        [(Use::Now, false), (Use::Now, true), (Use::AtSnapshot, true), (Use::ByIndex, true)];
     for seed in 0..4 {
         for (used, ranges) in cases {
             let engine = Lode::new(in_memory(), used);

@@ -18,6 +18,7 @@ mod examples;
 mod face;
 mod growth;
 mod heap;
+mod indexes;
 mod large;
 mod limits;
 mod loading;

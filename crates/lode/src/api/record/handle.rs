@@ -5,30 +5,46 @@ use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};
 
 use super::same::expect_same;
-use super::{Record, RecordCursor};
+use super::{Record, RecordCursor, RecordsByIndex};
 use crate::api::{Cursor, Database, ReadTable, Snapshot, Table, TableAt, TableWithin, Transaction};
 use crate::error::{Error, Result, none_if_too_long};
 use crate::schema::Schema;
 use crate::table::KeyKind;
 
 impl Database {
-    /// Creates a table for the records of a struct, named as its schema is.
+    /// Creates a table for the records of a struct, named as its schema is, with
+    /// [its indexes](Record::indexes).
     ///
     /// # Errors
-    /// As [`create_table`](Self::create_table) and [`Record::schema`].
+    /// As [`create_indexed_table`](Self::create_indexed_table) and [`Record::schema`].
     pub fn create_records<R: Record>(&self, kind: KeyKind) -> Result<Records<R>> {
-        self.create_table(&R::schema()?, kind).map(Records::new)
+        self.create_indexed_table(&R::schema()?, kind, &R::indexes()).map(Records::new)
     }
 
-    /// Returns the table of the records of a struct.
+    /// Returns the table of the records of a struct. Creates [indexes](Record::indexes) of the
+    /// struct that it does not have, unless the database was opened to be read; others that it has
+    /// stay.
     ///
     /// # Errors
     /// As [`table`](Self::table); and `OtherColumns`, which says which column differs, when the
-    /// table's columns are not those of the struct.
+    /// table's columns are not those of the struct; `IndexExists` when an index of that name has
+    /// other columns, or only one of them is unique: drop it, or give this one another name; as
+    /// [`Table::create_index`].
     pub fn records<R: Record>(&self) -> Result<Records<R>> {
         let schema = R::schema()?;
         let table = self.table(schema.name())?;
         expect_same(table.schema(), &schema)?;
+        let wanted = R::indexes();
+        if wanted.is_empty() {
+            return Ok(Records::new(table));
+        }
+        let indexes = table.indexes()?;
+        for index in wanted.iter().filter(|index| !indexes.contains(index)) {
+            match table.create_index(index) {
+                Err(Error::ReadOnly) => {}
+                created => created?,
+            }
+        }
         Ok(Records::new(table))
     }
 }
@@ -238,6 +254,15 @@ impl<R: Record, V: ReadTable> Records<R, V> {
                 .view
                 .range_packed(lower.as_ref().map(Vec::as_slice), upper.as_ref().map(Vec::as_slice)),
         })
+    }
+
+    /// Returns the records in the order of a secondary index, to find them by other fields than
+    /// those of the key.
+    ///
+    /// # Errors
+    /// As [`ReadTable::by`].
+    pub fn by(&self, index: &str) -> Result<RecordsByIndex<'_, R>> {
+        self.view.by(index).map(RecordsByIndex::new)
     }
 
     fn pack_bound(&self, bound: Bound<&R::Key<'_>>) -> Result<Bound<Vec<u8>>> {

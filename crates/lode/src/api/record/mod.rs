@@ -3,15 +3,17 @@
 //! [`Record`] says what the columns of a struct are; the derive macro of the same name writes it.
 //! [`Records`] is a handle of a table whose schema is that of the struct.
 
+mod by_index;
 mod cursor;
 mod handle;
 mod same;
 
+pub use by_index::{RecordIndexCursor, RecordsByIndex};
 pub use cursor::RecordCursor;
 pub use handle::{Records, RecordsAt, RecordsWithin};
 
 use crate::error::{Error, Result};
-use crate::schema::{RowRef, Schema};
+use crate::schema::{IndexSchema, RowRef, Schema};
 
 /// A struct whose values are the records of a table.
 ///
@@ -59,6 +61,11 @@ pub trait Record: Sized {
     /// # Errors
     /// `InvalidSchema` when records or keys are too long, or two columns have the same name.
     fn schema() -> Result<Schema>;
+
+    /// Returns the secondary indexes of the table: none, unless fields or the struct say so.
+    fn indexes() -> Vec<IndexSchema> {
+        Vec::new()
+    }
 
     /// Returns the key of this record.
     fn key(&self) -> Self::Key<'_>;

@@ -1,6 +1,7 @@
 //! Writing many records together.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use super::{Table, expect_not_changing};
 use crate::api::steps::{Step, Steps};
@@ -8,7 +9,8 @@ use crate::engine::{CommitSize, Loan};
 use crate::error::{Error, MOST_TRANSACTION_BYTES, Result};
 use crate::hash::AHEAD;
 use crate::index::Record;
-use crate::table::{FetchFor, KeyKind};
+use crate::schema::Entry;
+use crate::table::{EntryChange, FetchFor, KeyKind, Secondaries};
 use crate::tree::Tree;
 use crate::wal::LogPosition;
 
@@ -109,8 +111,14 @@ impl Table {
         let size = CommitSize { records: records.order.len(), bytes };
         let (written, end) = self.db.admitted_alone(size, &mut || {
             self.core.ensure_open()?;
+            let secondaries = self.core.secondaries();
             let mut steps = Steps::new(&self.db, records.order.len());
-            match self.put_steps(&records, if_there, &mut steps) {
+            let written = if self.core.is_indexed() {
+                self.put_indexed(&records, if_there, &secondaries, &mut steps)
+            } else {
+                self.put_steps(&records, if_there, &mut steps)
+            };
+            match written {
                 Ok(written @ Written { refused: Some(_), .. }) => {
                     steps.undo()?;
                     Ok((written, LogPosition::default()))
@@ -130,13 +138,16 @@ impl Table {
     ) -> Result<Vec<R>> {
         /// Bytes besides record and key: the place of both, its number in order, and the step.
         const BESIDE: usize = 2 * size_of::<(usize, &[u8])>() + Steps::BYTES_OF_ONE;
+        // An entry of an index has at most all of the key and of the payload.
+        let copies = 1 + self.core.secondaries().all.len();
         let mut payload_bytes = 0;
         let mut held_bytes = 0;
         let mut collected = Vec::new();
         for record in records {
             let (key, payload) = self.core.split(record.as_ref())?;
             payload_bytes += payload.len();
-            held_bytes += 2 * key.len() + payload.len() + size_of::<R>() + BESIDE;
+            let bytes = 2 * key.len() + payload.len() + BESIDE;
+            held_bytes += copies * bytes + size_of::<R>();
             loan.grow_to(held_bytes)?;
             // As in a transaction: records that certainly have no room in pages are refused here.
             // In a database in memory, records may replace others.
@@ -199,9 +210,66 @@ impl Table {
         Ok(written)
     }
 
+    /// Writes records with their entries: first the records, then the entries that they have at the
+    /// end. So the order of the records is no reason for a violation.
+    fn put_indexed<'r>(
+        &'r self,
+        records: &'r Records<'_>,
+        if_there: IfThere,
+        secondaries: &'r Secondaries,
+        steps: &mut Steps<'r>,
+    ) -> Result<Written> {
+        secondaries.expect_whole()?;
+        let mut written = Written { new: 0, refused: None };
+        // The entries to be added, by their indexes and keys.
+        let mut added = BTreeMap::<_, Vec<Entry>>::new();
+        for number in &records.order {
+            let record = Record { key: records.key(*number), payload: records.payload(*number) };
+            let seen = self.core.payload_of(self.db.pager(), record.key)?;
+            let is_new = seen.is_none();
+            if !is_new && if_there == IfThere::Refuse {
+                let first = written.refused.map_or(*number, |first| first.min(*number));
+                written.refused = Some(first);
+            }
+            if !is_new && if_there != IfThere::Replace {
+                continue;
+            }
+            written.new += u64::from(is_new);
+            let (before, after) = (seen.as_deref(), Some(record.payload));
+            for change in secondaries.changes(&self.core, record.key, before, after)? {
+                let EntryChange { secondary, old, new } = change;
+                let index = secondary.core().id();
+                if let Some(entry) = old {
+                    let waiting = added.get_mut(&(index, entry.key.clone()));
+                    let is_it = |(_, waiting): &(usize, &Entry)| **waiting == entry;
+                    let at = waiting.as_ref().and_then(|all| all.iter().enumerate().find(is_it));
+                    match (at.map(|(at, _)| at), waiting) {
+                        (Some(at), Some(waiting)) => drop(waiting.swap_remove(at)),
+                        _ => steps.remove_entry(secondary, entry)?,
+                    }
+                }
+                if let Some(entry) = new {
+                    added.entry((index, entry.key.clone())).or_default().push(entry);
+                }
+            }
+            let seen = seen.map(Cow::Owned);
+            let taken = steps.take(Step { seen, ..self.insert_step(record) })?;
+            debug_assert!(taken, "nobody has written in between");
+        }
+        for ((index, _), entries) in &added {
+            let mut all = secondaries.all.iter();
+            let Some(secondary) = all.find(|other| other.core().id() == *index) else { continue };
+            for entry in entries {
+                steps.add_entry(self.schema(), secondary, entry)?;
+            }
+        }
+        Ok(written)
+    }
+
     /// Returns the step that inserts a record if its key is new.
     fn insert_step<'r>(&'r self, Record { key, payload }: Record<'r>) -> Step<'r> {
-        Step { core: &self.core, key, seen: None, wanted: Some(payload) }
+        let (key, wanted) = (Cow::Borrowed(key), Some(Cow::Borrowed(payload)));
+        Step { core: &self.core, key, seen: None, wanted }
     }
 
     /// Writes a record, and replaces one with its key. Returns true if its key was new. A record

@@ -192,7 +192,7 @@ impl Table {
                 return None;
             }
             let _inside = self.db.gate().enter();
-            if self.core.is_gone() {
+            if !self.core.has_records_only() {
                 return None;
             }
             let pager = self.db.pager();
@@ -228,12 +228,22 @@ impl Table {
             expect_not_changing(&self.core, key)?;
             let extra_pages = R::pages_for(write.most_bytes());
             let turn = self.db.turn_for(extra_pages);
+            if self.core.is_indexed() {
+                return self.write_indexed(key, write);
+            }
             self.db.admit(extra_pages)?;
-            let (answer, end) = match self.write_inside(records, key, write) {
-                Ok(written) => written,
-                Err(error) => self.db.try_again(extra_pages, *error, &mut || {
-                    self.write_inside(records, key, write).map_err(|error| *error)
-                })?,
+            let written = match self.write_inside(records, key, write) {
+                Err(error) if !matches!(*error, Error::Conflict { .. }) => {
+                    self.db.try_again(extra_pages, *error, &mut || {
+                        self.write_inside(records, key, write).map_err(|error| *error)
+                    })
+                }
+                written => written.map_err(|error| *error),
+            };
+            let (answer, end) = match written {
+                // An index was created since this had a look.
+                Err(Error::Conflict { .. }) => return self.write_indexed(key, write),
+                written => written?,
             };
             drop(turn);
             self.db.acknowledge(end).map_err(Error::after_effect)?;
@@ -254,6 +264,10 @@ impl Table {
         // A commit may have failed half-way while this waited.
         self.db.expect_healthy()?;
         self.core.ensure_open()?;
+        if self.core.is_indexed() {
+            // Since this waited.
+            return Err(Error::Conflict { table: self.schema().name().into() }.into());
+        }
         let pager = self.db.pager();
         let context = self.core.write_context(pager, self.db.log());
         let work = WriteAt { key, write, redo: &context };

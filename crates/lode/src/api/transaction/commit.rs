@@ -117,6 +117,9 @@ impl Commit {
             Err(Error::NoTable { .. }) => return Err(conflict(core)),
             open => open?,
         }
+        if touched.written_size().records > 0 && !touched.has_same_secondaries() {
+            return Err(conflict(core));
+        }
         for number in (0..touched.count()).filter(|number| touched.wanted(*number).is_none()) {
             let found = core.payload_of(self.db.pager(), touched.key(number))?;
             if found.as_deref() != touched.seen(number) {
@@ -155,9 +158,9 @@ impl Commit {
             }
             let step = Step {
                 core,
-                key: touched.key(number),
+                key: Cow::Borrowed(touched.key(number)),
                 seen: touched.seen(number).map(Cow::Borrowed),
-                wanted: touched.wanted(number).flatten(),
+                wanted: touched.wanted(number).flatten().map(Cow::Borrowed),
             };
             if !steps.take(step)? {
                 return Err(conflict(core));

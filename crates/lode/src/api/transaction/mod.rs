@@ -3,6 +3,7 @@
 //! Observations on Optimistic Concurrency Control Schemes, Information Systems 9(2), 1984).
 
 mod commit;
+mod indexed;
 mod moment;
 mod room;
 mod savepoint;
@@ -238,14 +239,15 @@ impl Transaction {
     ///
     /// # Errors
     /// `NotPacked`, `ValueTooLong`, `RecordTooLong` and `KeyTooLong` when it is no record of the
-    /// table; `Conflict`; `TxnTooLarge`; and those of [reading](super::ReadTable#errors).
+    /// table; `Conflict`; `UniqueViolation` when a unique index has an entry of another record, as
+    /// the transaction sees it; `TxnTooLarge`; and those of [reading](super::ReadTable#errors).
     pub fn insert(&self, table: &Table, record: &[u8]) -> Result<bool> {
         let (key, payload) = table.core().split(record)?;
         let place = self.record(table, key)?;
         if self.is_there(place) {
             return Ok(false);
         }
-        self.put(place, payload)?;
+        self.put(table, place, payload)?;
         Ok(true)
     }
 
@@ -257,7 +259,7 @@ impl Transaction {
         let (key, payload) = table.core().split(record)?;
         let place = self.record(table, key)?;
         let was_there = self.is_there(place);
-        self.put(place, payload)?;
+        self.put(table, place, payload)?;
         Ok(was_there)
     }
 
@@ -288,7 +290,7 @@ impl Transaction {
             return Ok(false);
         }
         table.schema().replace(&mut payload, column, bytes)?;
-        self.put(self.record(table, key)?, &payload)?;
+        self.put(table, self.record(table, key)?, &payload)?;
         Ok(true)
     }
 
@@ -307,23 +309,35 @@ impl Transaction {
         let place = self.record(table, key)?;
         let was_there = self.is_there(place);
         if was_there {
-            let mut tables = self.tables.borrow_mut();
-            let mut savepoints = self.savepoints.borrow_mut();
-            self.expect_room(&tables, &savepoints, 0)?;
-            self.expect_pages(&mut tables, place, None)?;
-            savepoints.note(&tables, place);
-            tables[place.table].delete(place.number);
+            self.write(table, place, None)?;
         }
         Ok(was_there)
     }
 
-    fn put(&self, place: Place, payload: &[u8]) -> Result<()> {
+    fn put(&self, table: &Table, place: Place, payload: &[u8]) -> Result<()> {
+        self.write(table, place, Some(payload))
+    }
+
+    /// Gives a record a payload, or deletes it, together with its entries.
+    fn write(&self, table: &Table, place: Place, wanted: Option<&[u8]>) -> Result<()> {
+        if table.core().is_indexed() {
+            self.write_indexed(table, place, wanted)
+        } else {
+            self.write_one(place, wanted)
+        }
+    }
+
+    /// Gives a record or an entry a payload, or deletes it.
+    fn write_one(&self, place: Place, wanted: Option<&[u8]>) -> Result<()> {
         let mut tables = self.tables.borrow_mut();
         let mut savepoints = self.savepoints.borrow_mut();
-        self.expect_room(&tables, &savepoints, payload.len())?;
-        self.expect_pages(&mut tables, place, Some(payload))?;
+        self.expect_room(&tables, &savepoints, wanted.map_or(0, <[u8]>::len))?;
+        self.expect_pages(&mut tables, place, wanted)?;
         let overwrite = savepoints.note(&tables, place);
-        tables[place.table].put(place.number, payload, overwrite);
+        match wanted {
+            Some(payload) => tables[place.table].put(place.number, payload, overwrite),
+            None => tables[place.table].delete(place.number),
+        }
         Ok(())
     }
 

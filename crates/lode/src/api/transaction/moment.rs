@@ -15,10 +15,10 @@ use std::cell::{Cell, RefCell};
 use super::touched::Touched;
 use super::{Transaction, conflict};
 use crate::api::{Snapshot, Table};
-use crate::engine::{Loan, Quiet};
+use crate::engine::{Loan, Quiet, no_index};
 use crate::error::{Error, Result};
 use crate::store::Store;
-use crate::table::TableCore;
+use crate::table::{Secondary, TableCore};
 
 /// The most records that are looked at again as they are now.
 const MOST_LOOKS: usize = 8;
@@ -292,6 +292,20 @@ impl Transaction {
         let there = snapshot.core(table).map(drop);
         there.map_err(|error| self.of_read(&tables, table.core(), error))?;
         Ok(snapshot)
+    }
+
+    /// Refuses lookups by an index that had no entry for each record at the moment.
+    pub(in crate::api) fn expect_ready(&self, table: &Table, secondary: &Secondary) -> Result<()> {
+        self.expect_own(table)?;
+        // A moment that is not fixed yet is not before this.
+        let snapshot = self.moment.snapshot.borrow();
+        if snapshot.as_ref().is_none_or(|at| secondary.of().was_ready(at.moment())) {
+            Ok(())
+        } else if self.moment.is_chosen {
+            Err(no_index(table.core(), &secondary.of().name))
+        } else {
+            Err(self.conflict(table.core()))
+        }
     }
 
     /// Returns true if the snapshot was chosen by the user, so that its expiry is no conflict.

@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::engine::CommitSize;
 use crate::pager::PageNumber;
-use crate::table::TableCore;
+use crate::table::{Secondaries, TableCore};
 use crate::tree::Range;
 
 /// The least bytes of payloads at which unused ones are dropped.
@@ -72,6 +72,8 @@ impl Numbered {
 /// as the table's index has them.
 pub(super) struct Touched {
     core: Arc<TableCore>,
+    /// The secondary indexes whose entries are written with the records, from the first write on.
+    secondaries: Option<Arc<Secondaries>>,
     keys: Vec<u8>,
     entries: Vec<Entry>,
     /// The numbers, by the hashes of the keys.
@@ -93,11 +95,39 @@ impl Touched {
         let sparse_above_bytes = LEAST_SPARSE_BYTES;
         let written = CommitSize::default();
         let pages = HashMap::new();
-        Self { core, keys, entries, numbers, payloads, sparse_above_bytes, written, pages }
+        Self {
+            core,
+            secondaries: None,
+            keys,
+            entries,
+            numbers,
+            payloads,
+            sparse_above_bytes,
+            written,
+            pages,
+        }
     }
 
     pub(super) fn core(&self) -> &Arc<TableCore> {
         &self.core
+    }
+
+    /// Returns the secondary indexes whose entries a write has to change; `None` if it has none, or
+    /// has others than earlier writes had.
+    pub(super) fn secondaries(&mut self) -> Option<Arc<Secondaries>> {
+        let now = self.core.secondaries();
+        if self.written.records == 0 {
+            self.secondaries = Some(now);
+        }
+        self.secondaries.clone().filter(|_| self.has_same_secondaries())
+    }
+
+    /// Returns true if the table has the secondary indexes now whose entries were written.
+    pub(super) fn has_same_secondaries(&self) -> bool {
+        match &self.secondaries {
+            None => !self.core.is_indexed(),
+            Some(written) => Arc::ptr_eq(written, &self.core.secondaries()),
+        }
     }
 
     /// Returns the number and the bytes of the written records.

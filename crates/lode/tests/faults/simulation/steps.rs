@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::reading::{each_row, nth, payload_of};
 use lode::simulation::{self, Checkpoint};
-use lode::{Durability, Error, ReadTable, Snapshot};
+use lode::{Durability, Error, IndexSchema, ReadTable, Snapshot};
 
 use super::run::{End, Run, State};
 use super::tables::{
@@ -323,7 +323,22 @@ impl Run {
             let result = self.db().drop_table(TABLES[at].0);
             return self.settle_tables(result, wanted);
         }
-        End::Well
+        self.create_or_drop_index(at)
+    }
+
+    /// Creates the index of a table, or drops it. No content changes; each write keeps the index,
+    /// and the check after a crash compares both.
+    fn create_or_drop_index(&mut self, at: usize) -> End {
+        self.mark();
+        let result = self.table(at).and_then(|table| {
+            if table.has_indexes() {
+                table.drop_index("by_value")
+            } else {
+                table.create_index(&IndexSchema::new("by_value", ["value"]))
+            }
+        });
+        let wanted = self.model.clone();
+        self.settle(result, wanted)
     }
 
     /// Closes the database and opens it again.

@@ -1,0 +1,290 @@
+//! Lookups and ranges by a secondary index.
+//!
+//! An entry and its record are read at one moment: at that of a snapshot or of a transaction, or
+//! between two commits. Only commits write in a table with indexes.
+
+use std::ops::{Bound, RangeBounds};
+use std::sync::Arc;
+
+use super::index_cursor::{IndexCursor, Source};
+use super::key::pack_bounds;
+use super::{Cursor, Key, ReadTable, Row, Snapshot, Table, Transaction};
+use crate::engine::no_index;
+use crate::error::{Error, Result, none_if_too_long};
+use crate::schema::Value;
+use crate::table::Secondary;
+
+/// Lookups between commits that are tried before one at a snapshot.
+const MOST_ATTEMPTS: usize = 8;
+
+/// A table in the order of a secondary index. Made by [`ReadTable::by`].
+///
+/// ```
+/// use lode::{Database, IndexSchema, KeyKind, ReadTable, Result, Schema, Type, Value};
+///
+/// let db = Database::in_memory()?;
+/// let schema = Schema::build("person").key("id", Type::U64).column("city", Type::Text(8));
+/// let schema = schema.column("age", Type::U8).column("mail", Type::VarText(99)).finish()?;
+/// let people = db.create_table(&schema, KeyKind::Hash)?;
+/// people.create_index(&IndexSchema::new("by_city", ["city", "age"]))?;
+/// people.create_index(&IndexSchema::new("by_mail", ["mail"]).unique())?;
+/// for (id, city, age, mail) in [(1, "Bern", 50, "ada"), (2, "Thun", 7, "bo"), (3, "Bern", 9, "cy")] {
+///     let (city, mail) = (Value::Text(city), Value::Text(mail));
+///     people.insert(&schema.pack(&[Value::Unsigned(id), city, Value::Unsigned(age), mail])?)?;
+/// }
+///
+/// let bo = people.by("by_mail")?.get("bo")?.expect("there is one");
+/// assert_eq!(bo.get("id"), Some(Value::Unsigned(2)));
+///
+/// // The index has city, age and key: no record is read.
+/// let (id, by_city) = (schema.column("id")?, people.by("by_city")?);
+/// let ids = |cursor: lode::IndexCursor<'_>| {
+///     cursor.columns([id]).map(|row| Ok(row?.at(id))).collect::<Result<Vec<_>>>().map(|ids| ids.len())
+/// };
+/// assert_eq!(ids(by_city.prefix(&[Value::Text("Bern")]))?, 2);
+/// assert_eq!(ids(by_city.range(("Bern", 10)..("Thun", 8)))?, 2);
+/// # Ok::<(), lode::Error>(())
+/// ```
+pub struct ByIndex<'v> {
+    table: &'v Table,
+    /// The entries, as a table.
+    index: Table,
+    secondary: Arc<Secondary>,
+    view: View<'v>,
+}
+
+/// The time at which a table is read.
+#[derive(Clone, Copy)]
+pub(super) enum View<'v> {
+    Now,
+    At(&'v Snapshot),
+    Within(&'v Transaction),
+}
+
+impl std::fmt::Debug for ByIndex<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let name = &self.secondary.of().name;
+        f.debug_struct("ByIndex").field("table", self.table).field("index", name).finish()
+    }
+}
+
+impl<'v> ByIndex<'v> {
+    pub(super) fn new(table: &'v Table, name: &str, view: View<'v>) -> Result<Self> {
+        table.core().ensure_open()?;
+        let secondaries = table.core().secondaries();
+        let secondary = secondaries.find(name).filter(|secondary| secondary.of().is_ready());
+        let secondary = match (secondary, &secondaries.damaged) {
+            (Some(secondary), _) => Arc::clone(secondary),
+            (None, Some(error)) => return Err(error.clone()),
+            (None, None) => return Err(no_index(table.core(), name)),
+        };
+        match view {
+            View::Now => {}
+            View::At(snapshot) if secondary.of().was_ready(snapshot.moment()) => {}
+            View::At(_) => return Err(no_index(table.core(), name)),
+            View::Within(transaction) => transaction.expect_ready(table, &secondary)?,
+        }
+        let index = Table::new(table.database().clone(), Arc::clone(secondary.core()));
+        Ok(Self { table, index, secondary, view })
+    }
+
+    /// Returns the record with these values of all indexed columns; if there are several, the first
+    /// one in the order of keys. A null is found by [`prefix`](Self::prefix) only.
+    ///
+    /// # Errors
+    /// `ValueCount` and `ValueMisfit` when the values are not those of the columns; `NoIndex` when
+    /// it was dropped; those of [reading](ReadTable#errors).
+    pub fn get(&self, key: impl Key) -> Result<Option<Row>> {
+        let entries = self.secondary.entries();
+        let found = key.with_packed(entries.lookup(), |lookup| {
+            entries.lookup().expect_key(lookup)?;
+            if !entries.is_unique() {
+                let bound = Bound::Included(lookup);
+                return self.cursor_of(bound, bound).limit(1).next().transpose();
+            }
+            self.get_only(&entries.only_key(self.table.schema(), lookup))
+        });
+        none_if_too_long(found).map_err(|error| self.of_index(error))
+    }
+
+    /// Returns the record of the entry under a packed key of a unique index.
+    fn get_only(&self, entry_key: &[u8]) -> Result<Option<Row>> {
+        let (mut entry, mut payload) = (entry_key.to_vec(), Vec::new());
+        let schema = self.table.schema();
+        let mut key = Vec::new();
+        let mut follow = |found: &mut dyn FnMut(&Table, &[u8], &mut Vec<u8>) -> Result<bool>| {
+            if !found(&self.index, entry_key, &mut payload)? {
+                return Ok(Found::NoEntry);
+            }
+            entry.truncate(entry_key.len());
+            entry.extend_from_slice(&payload);
+            self.secondary.entries().key_of_record(schema, &entry, &mut key);
+            let is_there = found(self.table, &key, &mut payload)?;
+            Ok(if is_there { Found::Row(self.table.row(&key, &payload)) } else { Found::NoRecord })
+        };
+        match self.view {
+            View::At(snapshot) => {
+                let read = &mut |table: &Table, key: &[u8], payload: &mut Vec<u8>| {
+                    snapshot.read_into(table, key, payload)
+                };
+                self.row_of(follow(read)?)
+            }
+            View::Within(transaction) => {
+                let read = &mut |table: &Table, key: &[u8], payload: &mut Vec<u8>| {
+                    transaction.read_into(table, key, payload)
+                };
+                self.row_of(follow(read)?)
+            }
+            View::Now => {
+                let gate = self.table.database().gate();
+                for _ in 0..MOST_ATTEMPTS {
+                    let Some(commits) = gate.try_read() else { break };
+                    let found = follow(&mut |table, key, payload| table.read_into(key, payload));
+                    if gate.validate(commits) {
+                        return self.row_of(found?);
+                    }
+                }
+                loop {
+                    let snapshot = Snapshot::new(self.table.database().clone());
+                    let found =
+                        follow(&mut |table, key, payload| snapshot.read_into(table, key, payload));
+                    match found {
+                        // Its images had no room; the next one is of a later moment.
+                        Err(Error::SnapshotTooOld { .. }) => {}
+                        found => return self.row_of(found?),
+                    }
+                }
+            }
+        }
+    }
+
+    fn row_of(&self, found: Found) -> Result<Option<Row>> {
+        match found {
+            Found::NoEntry => Ok(None),
+            Found::Row(row) => Ok(Some(row)),
+            Found::NoRecord => Err(no_record(&self.secondary)),
+        }
+    }
+
+    /// Returns a cursor over all records, in the order of the index.
+    pub fn iter(&self) -> IndexCursor<'v> {
+        self.cursor(Bound::Unbounded, Bound::Unbounded)
+    }
+
+    /// Returns a cursor over a range of the values of all indexed columns, in their order; equal
+    /// ones are in the order of keys. Records with a null are in a range without a lower bound, or
+    /// between such with other values.
+    pub fn range<K: Key>(&self, keys: impl RangeBounds<K>) -> IndexCursor<'v> {
+        let lookup = self.secondary.entries().lookup();
+        let expect_key = |bound: &Bound<Vec<u8>>| match bound {
+            Bound::Included(key) | Bound::Excluded(key) => lookup.expect_key(key),
+            Bound::Unbounded => Ok(()),
+        };
+        let bounds = pack_bounds(&keys, lookup)
+            .and_then(|bounds| bounds.iter().try_for_each(expect_key).map(|()| bounds));
+        match bounds {
+            Err(error) => self.failed(error),
+            Ok([lower, upper]) => {
+                self.cursor_of(lower.as_ref().map(Vec::as_slice), upper.as_ref().map(Vec::as_slice))
+            }
+        }
+    }
+
+    /// Returns a cursor over the records with these values of the first indexed columns. A null is
+    /// equal to nulls here.
+    pub fn prefix(&self, values: &[Value<'_>]) -> IndexCursor<'v> {
+        self.range_of_values(Bound::Included(values), Bound::Included(values))
+    }
+
+    /// Returns a cursor over a range of the values of the first indexed columns: of one of them, of
+    /// two, and so on. Nulls come before all values.
+    ///
+    /// ```
+    /// use std::ops::Bound;
+    ///
+    /// use lode::{Database, IndexSchema, KeyKind, ReadTable, Schema, Type, Value};
+    ///
+    /// let db = Database::in_memory()?;
+    /// let schema = Schema::build("byte").key("id", Type::U8).nullable("bits", Type::U8).finish()?;
+    /// let bytes = db.create_table(&schema, KeyKind::Tree)?;
+    /// bytes.create_index(&IndexSchema::new("by_bits", ["bits"]))?;
+    /// for (id, bits) in [(1, Value::Unsigned(4)), (2, Value::Null), (3, Value::Unsigned(1))] {
+    ///     bytes.insert(&schema.pack(&[Value::Unsigned(id), bits])?)?;
+    /// }
+    /// let by_bits = bytes.by("by_bits")?;
+    /// let not_null = by_bits.range_of_values(Bound::Excluded(&[Value::Null]), Bound::Unbounded);
+    /// let ids: lode::Result<Vec<_>> = not_null.map(|row| Ok(row?.key()[0])).collect();
+    /// assert_eq!(ids?, [3, 1]);
+    /// # Ok::<(), lode::Error>(())
+    /// ```
+    pub fn range_of_values(
+        &self,
+        lower: Bound<&[Value<'_>]>,
+        upper: Bound<&[Value<'_>]>,
+    ) -> IndexCursor<'v> {
+        let schema = self.table.schema();
+        match self.secondary.entries().range_of_values(schema, lower, upper) {
+            Err(error) => self.failed(error),
+            Ok((lower, upper)) => self.cursor(lower, upper),
+        }
+    }
+
+    /// Returns a cursor from and to packed keys of a lookup.
+    fn cursor_of(&self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> IndexCursor<'v> {
+        let (lower, upper) = self.secondary.entries().range(self.table.schema(), lower, upper);
+        self.cursor(lower, upper)
+    }
+
+    /// Returns a cursor from and to packed keys of entries.
+    fn cursor(&self, lower: Bound<Vec<u8>>, upper: Bound<Vec<u8>>) -> IndexCursor<'v> {
+        let (lower, upper) = (lower.as_ref().map(Vec::as_slice), upper.as_ref().map(Vec::as_slice));
+        let (view, entries) = match self.view {
+            View::Now => {
+                let snapshot = Snapshot::new(self.table.database().clone());
+                let entries = self.index.at(&snapshot).range_packed(lower, upper);
+                (Source::At(snapshot), entries)
+            }
+            View::At(snapshot) => {
+                let entries = self.index.at(snapshot).range_packed(lower, upper);
+                (Source::At(snapshot.clone()), entries)
+            }
+            View::Within(transaction) => {
+                let entries = self.index.within(transaction).range_packed(lower, upper);
+                (Source::Within(transaction), entries)
+            }
+        };
+        IndexCursor::new(self.table.clone(), Arc::clone(&self.secondary), view, entries)
+    }
+
+    fn failed(&self, error: Error) -> IndexCursor<'v> {
+        let snapshot = Snapshot::new(self.table.database().clone());
+        let (source, entries) = (Source::At(snapshot), Cursor::failed(error));
+        IndexCursor::new(self.table.clone(), Arc::clone(&self.secondary), source, entries)
+    }
+
+    fn of_index(&self, error: Error) -> Error {
+        of_index(self.table, &self.secondary, error)
+    }
+}
+
+/// What an entry of a unique index has led to.
+enum Found {
+    NoEntry,
+    NoRecord,
+    Row(Row),
+}
+
+/// Returns the error that an entry has no record.
+pub(super) fn no_record(secondary: &Secondary) -> Error {
+    secondary.core().corrupt("an entry has no record; drop the index and create it again")
+}
+
+/// Returns the error of reading entries, as the user of the table has it.
+pub(super) fn of_index(table: &Table, secondary: &Secondary, error: Error) -> Error {
+    match error {
+        Error::NoTable { .. } if table.core().ensure_open().is_ok() => {
+            no_index(table.core(), &secondary.of().name)
+        }
+        error => error,
+    }
+}

@@ -1,0 +1,229 @@
+//! Cursors by a secondary index: they walk over entries, and follow each to its record, unless the
+//! entry has all that is asked for.
+
+use std::sync::Arc;
+
+use super::by_index::{no_record, of_index};
+use super::row::Shape;
+use super::{Cursor, Row, Snapshot, Table, Transaction};
+use crate::error::Result;
+use crate::schema::{ColumnId, RowRef};
+use crate::table::Secondary;
+
+/// The records of a table in the order of a secondary index, one after another. It is an iterator
+/// of [`Row`]s; made by [`ByIndex`](super::ByIndex), where an example is.
+///
+/// It sees the table as it was when the cursor was made. Within a transaction, it finds by the
+/// entries of that time, and shows a record as the transaction sees it then; it leaves out those
+/// whose entry was changed since.
+///
+/// Call [`columns`](Self::columns), [`limit`](Self::limit) and [`rev`](Self::rev) before the first
+/// row.
+///
+/// # Errors
+/// As a [`Cursor`](Cursor#errors); `NoIndex` when the index was dropped.
+pub struct IndexCursor<'v> {
+    table: Table,
+    secondary: Arc<Secondary>,
+    source: Source<'v>,
+    entries: Cursor,
+    columns: Option<Arc<[ColumnId]>>,
+    left: u64,
+    /// The packed key of the record, or all of it.
+    key: Vec<u8>,
+    payload: Vec<u8>,
+    row: Vec<u8>,
+}
+
+/// Where records are read.
+pub(super) enum Source<'v> {
+    At(Snapshot),
+    Within(&'v Transaction),
+}
+
+impl std::fmt::Debug for IndexCursor<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let name = &self.secondary.of().name;
+        f.debug_struct("IndexCursor").field("table", &self.table).field("index", name).finish()
+    }
+}
+
+impl<'v> IndexCursor<'v> {
+    pub(super) fn new(
+        table: Table,
+        secondary: Arc<Secondary>,
+        source: Source<'v>,
+        entries: Cursor,
+    ) -> Self {
+        let (key, payload, row) = Default::default();
+        let left = u64::MAX;
+        Self { table, secondary, source, entries, columns: None, left, key, payload, row }
+    }
+
+    /// Reverses the direction: from the last entry to the first, or if called twice, back again.
+    #[must_use]
+    pub fn rev(self) -> Self {
+        Self { entries: self.entries.rev(), ..self }
+    }
+
+    /// Limits the cursor to at most `rows` rows.
+    #[must_use]
+    pub fn limit(self, rows: u64) -> Self {
+        let entries = match self.source {
+            Source::At(_) => self.entries.limit(rows),
+            // Of a transaction, some may have been changed.
+            Source::Within(_) => self.entries,
+        };
+        Self { entries, left: rows, ..self }
+    }
+
+    /// Reads only these columns of each record, in this order, as a
+    /// [`Cursor`](Cursor::columns) does. If all of them are indexed or of the key, no record is
+    /// read.
+    #[must_use]
+    pub fn columns(self, columns: impl AsRef<[ColumnId]>) -> Self {
+        let columns: Arc<[ColumnId]> = columns.as_ref().into();
+        let schema = self.table.schema();
+        match columns.iter().try_for_each(|at| schema.expect_column(*at).map(drop)) {
+            Ok(()) => Self { columns: Some(columns), ..self },
+            Err(error) => Self { entries: Cursor::failed(error), ..self },
+        }
+    }
+
+    /// Reads only the packed keys of the records, in the same order. Entries have them, so no record
+    /// is read, and nothing of a transaction is borrowed.
+    ///
+    /// ```
+    /// use lode::{Database, IndexSchema, KeyKind, ReadTable, Schema, Type};
+    ///
+    /// let db = Database::in_memory()?;
+    /// let schema = Schema::build("byte").key("id", Type::U8).column("bits", Type::U8).finish()?;
+    /// let by_bits = IndexSchema::new("by_bits", ["bits"]);
+    /// let bytes = db.create_indexed_table(&schema, KeyKind::Hash, &[by_bits])?;
+    /// for record in [[7, 3], [11, 3], [8, 1]] {
+    ///     bytes.insert(&record)?;
+    /// }
+    /// let mut keys = bytes.by("by_bits")?.iter().rev().keys();
+    /// let mut found = Vec::new();
+    /// while let Some(key) = keys.next_key()? {
+    ///     found.push(key[0]);
+    /// }
+    /// assert_eq!(found, [11, 7, 8]);
+    /// # Ok::<(), lode::Error>(())
+    /// ```
+    pub fn keys(self) -> IndexKeys {
+        let Self { table, secondary, entries, left, key, .. } = self;
+        IndexKeys { table, secondary, entries, left, key }
+    }
+
+    /// Reads the next row, lent until the next call; `None` at the end.
+    ///
+    /// # Errors
+    /// Those of the [cursor](Self#errors).
+    pub fn next_row(&mut self) -> Result<Option<RowRef<'_>>> {
+        let advanced = self.advance();
+        match advanced {
+            Ok(true) => Ok(Some(self.table.schema().row_of(&self.row, self.columns.as_deref()))),
+            Ok(false) => Ok(None),
+            Err(error) => {
+                self.left = 0;
+                Err(of_index(&self.table, &self.secondary, error))
+            }
+        }
+    }
+
+    /// Moves to the next row; returns false at the end.
+    fn advance(&mut self) -> Result<bool> {
+        let schema = self.table.schema();
+        let entries = self.secondary.entries();
+        while self.left > 0 {
+            let Some(entry) = self.entries.next_row()? else { break };
+            let entry = entry.bytes();
+            self.row.clear();
+            if let Some(columns) = &self.columns
+                && entries.have(schema, columns)
+            {
+                entries.append_cells(schema, entry, columns, &mut self.row);
+                self.left -= 1;
+                return Ok(true);
+            }
+            entries.key_of_record(schema, entry, &mut self.key);
+            let is_there = match &self.source {
+                Source::At(snapshot) => {
+                    if !snapshot.read_into(&self.table, &self.key, &mut self.payload)? {
+                        return Err(no_record(&self.secondary));
+                    }
+                    true
+                }
+                Source::Within(transaction) => {
+                    let found = transaction.read_into(&self.table, &self.key, &mut self.payload)?;
+                    found && {
+                        let now = entries.entry_of(schema, &self.key, &self.payload);
+                        entry == [now.key, now.payload].concat()
+                    }
+                }
+            };
+            if !is_there {
+                continue;
+            }
+            self.left -= 1;
+            match &self.columns {
+                None => {
+                    self.row.extend_from_slice(&self.key);
+                    self.row.extend_from_slice(&self.payload);
+                }
+                Some(columns) => {
+                    self.key.extend_from_slice(&self.payload);
+                    schema.append_cells(&self.key, columns, &mut self.row);
+                }
+            }
+            return Ok(true);
+        }
+        self.left = 0;
+        Ok(false)
+    }
+}
+
+impl Iterator for IndexCursor<'_> {
+    type Item = Result<Row>;
+
+    fn next(&mut self) -> Option<Result<Row>> {
+        let shape = Shape::new(Arc::clone(self.table.core()), self.columns.clone());
+        match self.next_row() {
+            Err(error) => Some(Err(error)),
+            Ok(row) => row.map(|row| Ok(Row::new(shape, row.bytes().to_vec()))),
+        }
+    }
+}
+
+impl std::iter::FusedIterator for IndexCursor<'_> {}
+
+/// The packed keys of records in the order of a secondary index. Made by [`IndexCursor::keys`].
+///
+/// # Errors
+/// Those of an [`IndexCursor`](IndexCursor#errors).
+#[derive(Debug)]
+pub struct IndexKeys {
+    table: Table,
+    secondary: Arc<Secondary>,
+    entries: Cursor,
+    left: u64,
+    key: Vec<u8>,
+}
+
+impl IndexKeys {
+    /// Reads the next key, lent until the next call; `None` at the end.
+    ///
+    /// # Errors
+    /// Those of the [keys](Self#errors).
+    pub fn next_key(&mut self) -> Result<Option<&[u8]>> {
+        let Some(left) = self.left.checked_sub(1) else { return Ok(None) };
+        let entry = self.entries.next_row();
+        let entry = entry.map_err(|error| of_index(&self.table, &self.secondary, error))?;
+        let Some(entry) = entry else { return Ok(None) };
+        let schema = self.table.schema();
+        self.secondary.entries().key_of_record(schema, entry.bytes(), &mut self.key);
+        self.left = left;
+        Ok(Some(&self.key))
+    }
+}
