@@ -3,12 +3,14 @@
 import doctest
 import importlib
 import pathlib
+import re
 import subprocess
 import sys
 
 import pytest
 
-GUIDE = pathlib.Path(__file__).resolve().parents[3] / "docs" / "python.md"
+PROJECT = pathlib.Path(__file__).resolve().parents[3]
+GUIDE = PROJECT / "docs" / "python.md"
 
 
 @pytest.mark.parametrize("module", ["lode", "lode._dataclass"])
@@ -32,6 +34,15 @@ def test_every_class_and_method_has_a_docstring():
         for method in dir(thing) if isinstance(thing, type) else []:
             of = getattr(thing, method)
             assert method.startswith("_") or of.__doc__ or not callable(of), f"{name}.{method}"
+
+
+def test_each_error_of_lode_has_a_class():
+    from lode._errors import _CLASSES
+
+    source = (PROJECT / "crates/lode/src/error/code.rs").read_text()
+    codes = set(re.findall(r'=> "(\w+)"', source))
+    assert len(codes) > 50 and not codes - set(_CLASSES)
+    assert set(_CLASSES) - codes == {"bad_argument", "busy", "ended"}
 
 
 def test_the_stubs_are_those_of_the_module(tmp_path):

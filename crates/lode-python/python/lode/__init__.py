@@ -32,6 +32,7 @@ from ._errors import (
     SnapshotTooOldError,
     SpaceError,
     StorageError,
+    UniqueError,
 )
 from ._lode import Database, Rows, Savepoint, Snapshot, Table, Transaction, memory, open
 
@@ -57,6 +58,7 @@ __all__ = [
     "StorageError",
     "Table",
     "Transaction",
+    "UniqueError",
     "memory",
     "open",
 ]

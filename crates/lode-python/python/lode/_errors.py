@@ -43,6 +43,10 @@ class DataError(Error, ValueError):
     """A value, key or record does not fit its table; or another argument is not possible."""
 
 
+class UniqueError(Error):
+    """Another record has the values of columns that a unique index is on."""
+
+
 class SnapshotTooOldError(Error):
     """Old pages of a snapshot or iterator have left memory. Take a new one."""
 
@@ -71,7 +75,9 @@ _CLASSES: dict[str, type[Error]] = {
         EndedError: "ended",
         LockedError: "locked",
         SpaceError: "full disk_full table_full catalogue_full database_full transaction_too_large",
-        SchemaError: "table_exists no_table invalid_schema schema_too_long other_columns no_column",
+        SchemaError: "table_exists no_table index_exists no_index invalid_schema schema_too_long"
+        " other_columns no_column",
+        UniqueError: "unique_violation",
         DataError: "bad_argument value_count value_misfit value_too_long record_too_long not_packed"
         " key_column nullable_column no_room_in_column key_changed field_misfit variable_payload"
         " other_database key_too_long no_order no_files",
