@@ -178,19 +178,25 @@ pub(crate) fn key_values(
     key: &Bound<'_, PyAny>,
     is_prefix: bool,
 ) -> Result<Vec<OwnedValue>> {
-    let columns = &schema.columns()[..schema.key_columns()];
-    let parts = match key.cast::<PyTuple>() {
+    let columns: Vec<_> = schema.columns()[..schema.key_columns()].iter().collect();
+    values_of(&format!("a key of table {}", schema.name()), &columns, key, is_prefix)
+}
+
+/// Reads the values of some columns, one value or a tuple. With `is_prefix` there may be fewer.
+pub(crate) fn values_of(
+    what: &str,
+    columns: &[&Column],
+    object: &Bound<'_, PyAny>,
+    is_prefix: bool,
+) -> Result<Vec<OwnedValue>> {
+    let parts = match object.cast::<PyTuple>() {
         Ok(tuple) => tuple.iter().collect(),
-        Err(_) => vec![key.clone()],
+        Err(_) => vec![object.clone()],
     };
     let is_possible = parts.len() == columns.len() || is_prefix && parts.len() < columns.len();
     if !is_possible {
-        return Err(Failure::value(format!(
-            "a key of table {} has {} values, not {}",
-            schema.name(),
-            columns.len(),
-            parts.len()
-        )));
+        let (expected, given) = (columns.len(), parts.len());
+        return Err(Failure::value(format!("{what} has {expected} values, not {given}")));
     }
     parts.iter().zip(columns).map(|(part, column)| OwnedValue::take(part, column)).collect()
 }

@@ -1,5 +1,7 @@
 //! Tables: records by their keys, like a dict.
 
+use std::ops::Bound as Edge;
+
 use lode::{ReadTable, Schema};
 use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
@@ -95,6 +97,18 @@ impl Table {
         )
     }
 
+    /// Returns the columns of a secondary index.
+    fn columns_of_index(&self, name: &str) -> Result<Vec<&lode::Column>> {
+        let schema = self.schema();
+        let indexes = self.table.indexes()?;
+        let found = indexes.iter().find(|index| index.name() == name).ok_or_else(|| {
+            let (table, index) = (schema.name().into(), name.into());
+            lode::Error::NoIndex { table, index }
+        })?;
+        let column = |name: &String| Ok(&schema.columns()[schema.column(name)?.index()]);
+        found.columns().iter().map(column).collect()
+    }
+
     fn query(&self) -> Query {
         Query::all(self.table.clone(), self.view.clone())
     }
@@ -143,6 +157,56 @@ impl Update<'_> {
         self.set(&mut record)?;
         transaction.upsert(self.table, &record)?;
         Ok(true)
+    }
+}
+
+/// What is looked for by a secondary index.
+struct Find<'f> {
+    index: &'f str,
+    columns: &'f [&'f lode::Column],
+    lower: Option<&'f [OwnedValue]>,
+    upper: Option<&'f [OwnedValue]>,
+    /// True if records with the values of `upper` are among those looked for.
+    has_upper: bool,
+    chosen: Option<&'f [lode::ColumnId]>,
+    limit: Option<u64>,
+    is_reverse: bool,
+}
+
+impl Find<'_> {
+    fn values<'v>(&self, owned: &'v [OwnedValue]) -> Vec<lode::Value<'v>> {
+        owned.iter().zip(self.columns).map(|(value, column)| value.value(column)).collect()
+    }
+
+    fn run(&self, table: &dyn ReadTable) -> Result<Vec<Vec<OwnedValue>>> {
+        /// Rows between two looks for signals.
+        const ROWS: usize = 4_096;
+        let lower = self.lower.map(|owned| self.values(owned));
+        let upper = self.upper.map(|owned| self.values(owned));
+        let edge = if self.has_upper { Edge::Included } else { Edge::Excluded };
+        let lower = lower.as_deref().map_or(Edge::Unbounded, Edge::Included);
+        let upper = upper.as_deref().map_or(Edge::Unbounded, edge);
+        let mut cursor = table.by(self.index)?.range_of_values(lower, upper);
+        if self.is_reverse {
+            cursor = cursor.rev();
+        }
+        if let Some(rows) = self.limit {
+            cursor = cursor.limit(rows);
+        }
+        let all = table.table().schema().columns();
+        let all: Vec<_> = all.iter().map(lode::Column::id).collect();
+        let columns = self.chosen.unwrap_or(&all);
+        if self.chosen.is_some() {
+            cursor = cursor.columns(columns);
+        }
+        let mut rows = Vec::new();
+        while let Some(row) = cursor.next_row()? {
+            rows.push(columns.iter().map(|column| row.at(*column).into()).collect());
+            if rows.len().is_multiple_of(ROWS) {
+                Python::attach(|py| py.check_signals())?;
+            }
+        }
+        Ok(rows)
     }
 }
 
@@ -306,6 +370,101 @@ impl Table {
         query.limit = limit;
         query.is_reverse = reverse;
         self.rows_of(py, query, Gives::Rows)
+    }
+
+    /// Returns a list of the records with some values of the columns of a secondary index: with
+    /// those of `prefix`, a value or a tuple, or from `start` up to `stop`, which is left out. Each
+    /// may have the first columns only.
+    ///
+    /// Records are in the order of the index, or from the last to the first with `reverse`; at most
+    /// `limit` of them. With `columns`, a list of names, they are dicts of these.
+    #[allow(clippy::too_many_arguments)]
+    #[pyo3(signature = (
+        index,
+        prefix = None,
+        *,
+        start = None,
+        stop = None,
+        columns = None,
+        limit = None,
+        reverse = false,
+    ))]
+    fn find<'py>(
+        &self,
+        py: Python<'py>,
+        index: &str,
+        prefix: Option<&Bound<'py, PyAny>>,
+        start: Option<&Bound<'py, PyAny>>,
+        stop: Option<&Bound<'py, PyAny>>,
+        columns: Option<&Bound<'py, PyAny>>,
+        limit: Option<u64>,
+        reverse: bool,
+    ) -> Result<Bound<'py, PyList>> {
+        let of_index = self.columns_of_index(index)?;
+        let read = |edge: &Bound<'py, PyAny>| {
+            record::values_of(&format!("index {index}"), &of_index, edge, true)
+        };
+        if prefix.is_some() && (start.is_some() || stop.is_some()) {
+            return Err(Failure::argument("give a prefix, or a start and a stop, not both"));
+        }
+        let lower = prefix.or(start).map(read).transpose()?;
+        let upper = prefix.or(stop).map(read).transpose()?;
+        let chosen = columns.map(|names| record::columns(self.schema(), names)).transpose()?;
+        let find = Find {
+            index,
+            columns: &of_index,
+            lower: lower.as_deref(),
+            upper: upper.as_deref(),
+            has_upper: prefix.is_some(),
+            chosen: chosen.as_deref(),
+            limit,
+            is_reverse: reverse,
+        };
+        let rows = self.view.read(py, &self.table, |table| find.run(table))?;
+        let list = PyList::empty(py);
+        for values in &rows {
+            list.append(match &chosen {
+                Some(columns) => self.shape.part(py, columns, values)?,
+                None => self.shape.row(py, values)?,
+            })?;
+        }
+        Ok(list)
+    }
+
+    /// Creates a secondary index on some columns, a name or several, while the table is in use. A
+    /// `unique` one refuses records with equal values in these columns: `UniqueError`.
+    #[pyo3(signature = (name, columns, *, unique = false))]
+    fn create_index(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        columns: &Bound<'_, PyAny>,
+        unique: bool,
+    ) -> Result<()> {
+        self.expect_now("create_index")?;
+        let columns: Vec<String> = match columns.extract() {
+            Ok(one) => vec![one],
+            Err(_) => columns.extract()?,
+        };
+        let index = lode::IndexSchema::new(name, columns);
+        let index = if unique { index.unique() } else { index };
+        py.detach(|| Ok(self.table.create_index(&index)?))
+    }
+
+    /// Drops a secondary index.
+    fn drop_index(&self, py: Python<'_>, name: &str) -> Result<()> {
+        self.expect_now("drop_index")?;
+        py.detach(|| Ok(self.table.drop_index(name)?))
+    }
+
+    /// The secondary indexes: the names of their columns, by their names.
+    #[getter]
+    fn indexes<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>> {
+        let indexes = PyDict::new(py);
+        for index in self.table.indexes()? {
+            indexes.set_item(index.name(), PyTuple::new(py, index.columns())?)?;
+        }
+        Ok(indexes)
     }
 
     fn __setitem__(
