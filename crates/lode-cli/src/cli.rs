@@ -2,6 +2,7 @@
 
 #[cfg(feature = "columns")]
 pub(crate) mod columns;
+pub(crate) mod index;
 #[cfg(feature = "sql")]
 pub(crate) mod sql;
 pub(crate) mod volume;
@@ -75,6 +76,8 @@ pub(crate) enum Command {
     Import(columns::ImportArgs),
     /// Print the kind of keys and the schema of tables, in the form that load reads
     Schema(SchemaArgs),
+    /// Create, drop and list secondary indexes of tables
+    Index(index::IndexArgs),
     /// Query and change tables by SQL, statement by statement or in a shell
     #[cfg(feature = "sql")]
     Sql(sql::SqlArgs),

@@ -165,7 +165,10 @@ pub(crate) fn failure(dir: &Path, error: &Error) -> Failure {
     match error {
         Error::Corrupt { .. } => Failure::Wrong(line),
         Error::NoDatabase { .. } => no_database(dir),
-        Error::NoTable { .. } | Error::TableExists { .. } => Failure::Usage(line),
+        Error::NoTable { .. }
+        | Error::TableExists { .. }
+        | Error::NoIndex { .. }
+        | Error::IndexExists { .. } => Failure::Usage(line),
         error if error.is_bad_input() => Failure::Usage(line),
         _ => Failure::Refused(line),
     }

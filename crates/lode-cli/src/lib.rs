@@ -40,6 +40,7 @@ fn carry_out(line: &CommandLine) -> Outcome {
         #[cfg(feature = "columns")]
         Command::Import(args) => commands::columns::import(args, &options),
         Command::Schema(args) => commands::schema::schema(args, &options),
+        Command::Index(args) => commands::index::index(args, &options),
         #[cfg(feature = "sql")]
         Command::Sql(args) => commands::sql::sql(args, &options),
         Command::Volume(args) => commands::volume::volume(args, &options),

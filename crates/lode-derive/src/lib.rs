@@ -36,9 +36,9 @@ use structure::Structure;
 /// On the struct:
 ///
 /// - `#[record(table = "cities")]`: the table's name; by default the struct's in snake case.
-/// - `#[record(index(name = "by_city", columns(city, age)))]`: a secondary index over these fields, in
-///   their order. `unique(…)` in its place makes it unique: no two records have equal values in all
-///   of these fields; a `None` is equal to no other.
+/// - `#[record(index(name = "by_city", columns(city, age)))]`: a secondary index over these fields,
+///   in their order. `unique(…)` in its place makes it unique: no two records have equal values in
+///   all of these fields; a `None` is equal to no other.
 ///
 /// On a field, also several at once, as in `#[record(key, text = 32)]`:
 ///

@@ -11,7 +11,8 @@ use rusqlite::{
 use crate::attach::add_module;
 use crate::attach::attached::{Attached, HiddenTable};
 use crate::attach::functions::{
-    Current, add_definitions, clear_table, create, drop_table, lock, set_current,
+    Current, add_definitions, clear_table, create, drop_index, drop_table, lock, only_table,
+    set_current,
 };
 use crate::attach::guard::Guard;
 use crate::error::{error, of_engine};
@@ -129,6 +130,15 @@ impl Console {
             Kind::Create => {
                 self.define(|connection, attached| create(connection, attached, text))?;
             }
+            Kind::CreateIndex { table } if self.table_name(&table).is_some() => {
+                self.define(|connection, attached| create(connection, attached, text))?;
+            }
+            Kind::CreateIndex { .. } => self.pass_on(text, false, show)?,
+            Kind::DropIndex { name } => {
+                if !self.define(|connection, attached| drop_index(connection, attached, &name))? {
+                    self.pass_on(text, false, show)?;
+                }
+            }
             Kind::Drop { name } => match self.table_name(&name) {
                 Some(name) => {
                     self.define(|connection, attached| drop_table(connection, attached, &name))?;
@@ -155,16 +165,9 @@ impl Console {
         work(&self.connection, current.as_mut().ok_or_else(none)?)
     }
 
-    /// Returns the table of the database that SQL means by a name: that itself, or the only one
-    /// that differs in case.
+    /// Returns the table of the database that SQL means by a name.
     fn table_name(&self, name: &str) -> Option<String> {
-        let names = self.db.table_names();
-        let mut same = names.iter().filter(|other| same_name(other, name));
-        match (names.iter().find(|other| *other == name), same.next(), same.next()) {
-            (Some(exact), ..) => Some(exact.clone()),
-            (None, Some(only), None) => Some(only.clone()),
-            _ => None,
-        }
+        only_table(&self.db, name)
     }
 
     /// Deletes all rows of a table: row by row; and all at once where a transaction cannot hold

@@ -22,6 +22,8 @@ pub(crate) fn of_engine(cause: &Lode) -> rusqlite::Error {
         | Lode::CatalogueFull { .. }
         | Lode::DatabaseFull { .. }
         | Lode::DiskFull { .. } => ffi::SQLITE_FULL,
+        // Plain, for SQLite to do what `OR IGNORE` and the like say.
+        Lode::UniqueViolation { .. } => ffi::SQLITE_CONSTRAINT,
         Lode::Corrupt { .. } => ffi::SQLITE_CORRUPT_VTAB,
         Lode::ReadOnly => ffi::SQLITE_READONLY,
         Lode::NoDatabase { .. } => ffi::SQLITE_CANTOPEN,

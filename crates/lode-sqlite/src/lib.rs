@@ -51,6 +51,6 @@ mod table;
 mod values;
 
 pub use attach::attached::HiddenTable;
-pub use attach::{attach, create_statement, register};
+pub use attach::{attach, create_index_statements, create_statement, register};
 pub use console::{Console, Step};
 pub use language::lexer::{Script, is_complete};

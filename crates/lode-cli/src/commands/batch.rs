@@ -166,19 +166,30 @@ impl<'b> Batch<'b> {
                 Err(Error::Full { .. } | Error::TxnTooLarge { .. }) if to - from > 1 => {
                     self.most = (to - from) / 2
                 }
+                // Of these, one is refused. Those before it are written, and nothing after it.
+                Err(Error::UniqueViolation { .. }) if to - from > 1 => self.most = (to - from) / 2,
+                Err(error @ Error::UniqueViolation { .. }) => {
+                    let place = self.shown(waiting[from].place);
+                    return Err(Failure::Wrong(format!("{place}: {error}")));
+                }
                 Err(error) => return Err(self.opened.failure(&error)),
             }
         }
         Ok(())
     }
 
-    fn is_there(&self, Place { source, line }: Place) -> Failure {
+    /// Returns the place of a record, for an error.
+    fn shown(&self, Place { source, line }: Place) -> String {
         let source = &self.sources[source];
-        let place = match self.unit {
+        match self.unit {
             Unit::Line => format!("{source}:{line}:1"),
             #[cfg(feature = "columns")]
             Unit::Row => format!("{source}: row {line}"),
-        };
+        }
+    }
+
+    fn is_there(&self, place: Place) -> Failure {
+        let place = self.shown(place);
         Failure::Wrong(format!(
             "{place}: there is a record with this key already; --replace overwrites such records, \
              --skip leaves them"

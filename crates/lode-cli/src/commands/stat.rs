@@ -43,11 +43,20 @@ struct Table {
     /// Bytes of the record's key.
     key_bytes: usize,
     columns: Vec<Column>,
+    indexes: Vec<Index>,
     /// The columns as `--schema` takes them, which the JSON does not repeat.
     #[serde(skip)]
     schema: String,
     #[serde(skip)]
     is_variable: bool,
+}
+
+/// A secondary index.
+#[derive(Serialize)]
+struct Index {
+    name: String,
+    columns: Vec<String>,
+    unique: bool,
 }
 
 #[derive(Serialize)]
@@ -115,6 +124,12 @@ fn describe(opened: &Opened, snapshot: &Snapshot, name: &str) -> Outcome<Table> 
         key: at < schema.key_columns(),
         nullable: column.nullable,
     });
+    let indexes = table.indexes().map_err(|error| opened.failure(&error))?;
+    let indexes = indexes.iter().map(|index| Index {
+        name: index.name().into(),
+        columns: index.columns().into(),
+        unique: index.is_unique(),
+    });
     Ok(Table {
         name: name.into(),
         keys: kind_word(table.key_kind()),
@@ -122,6 +137,7 @@ fn describe(opened: &Opened, snapshot: &Snapshot, name: &str) -> Outcome<Table> 
         record_bytes: schema.record_size(),
         key_bytes: schema.most_key_size(),
         columns: columns.collect(),
+        indexes: indexes.collect(),
         schema: schema_text::print(schema),
         is_variable: schema.is_variable() || schema.is_key_variable(),
     })
@@ -163,6 +179,15 @@ fn table(report: &Report) -> String {
     for line in table.to_string().lines() {
         text.push_str(line.trim_end());
         text.push('\n');
+    }
+    for (table, index) in
+        report.tables.iter().flat_map(|table| table.indexes.iter().map(move |index| (table, index)))
+    {
+        let kind = if index.unique { "unique index" } else { "index" };
+        let columns: Vec<_> = index.columns.iter().map(|name| schema_text::name(name)).collect();
+        let (table, index) = (schema_text::name(&table.name), schema_text::name(&index.name));
+        let columns = columns.join(", ");
+        writeln!(text, "{kind} {index} of {table}: {columns}").expect("a text takes all");
     }
     text
 }

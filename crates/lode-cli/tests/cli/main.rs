@@ -12,6 +12,7 @@ mod damage;
 mod delta;
 mod descriptions;
 mod files;
+mod indexes;
 #[cfg(feature = "columns")]
 mod keys;
 #[cfg(feature = "columns")]

@@ -1,14 +1,15 @@
-//! The functions `lode_attach`, `lode_create`, `lode_drop` and `lode_hidden`.
+//! The functions `lode_attach`, `lode_create`, `lode_drop`, `lode_drop_index` and `lode_hidden`.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use lode::ReadTable;
+use lode::{Database, IndexSchema, ReadTable};
 use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::{Connection, Result, ffi};
 
 use crate::attach::attached::Attached;
 use crate::error::{error, of_engine};
 use crate::language::ddl::{self, same_name};
+use crate::language::statement::Kind;
 use crate::session::directories::Directories;
 
 /// The database in which tables are created and dropped: that which was attached last.
@@ -27,7 +28,7 @@ pub(crate) fn set_current(current: &Current, attached: Attached) {
     *lock(current) = Some(attached);
 }
 
-/// Makes `lode_create`, `lode_drop` and `lode_hidden` for a database.
+/// Makes `lode_create`, `lode_drop`, `lode_drop_index` and `lode_hidden` for a database.
 pub(crate) fn add_definitions(connection: &Connection, current: &Current) -> Result<()> {
     let at = Arc::clone(current);
     connection.create_scalar_function("lode_create", 1, FLAGS, move |context| {
@@ -38,6 +39,16 @@ pub(crate) fn add_definitions(connection: &Connection, current: &Current) -> Res
     connection.create_scalar_function("lode_drop", 1, FLAGS, move |context| {
         let name = context.get::<String>(0)?;
         with_current(context, &at, |connection, attached| drop_table(connection, attached, &name))
+    })?;
+    let at = Arc::clone(current);
+    connection.create_scalar_function("lode_drop_index", 1, FLAGS, move |context| {
+        let name = context.get::<String>(0)?;
+        with_current(context, &at, |connection, attached| {
+            if drop_index(connection, attached, &name)? {
+                return Ok(name);
+            }
+            Err(error(ffi::SQLITE_ERROR, format!("there is no index {name}")))
+        })
     })?;
     let at = Arc::clone(current);
     connection.create_scalar_function("lode_hidden", 0, FLAGS, move |_| {
@@ -116,13 +127,16 @@ fn expect_no_transaction(connection: &Connection) -> Result<()> {
     }
 }
 
-/// Creates a table, and makes it visible. Returns its name.
+/// Creates a table, and makes it visible; or creates an index of one. Returns its name.
 pub(crate) fn create(
     connection: &Connection,
     attached: &mut Attached,
     text: &str,
 ) -> Result<String> {
     expect_no_transaction(connection)?;
+    if let Kind::CreateIndex { .. } = Kind::of(text) {
+        return create_index(attached, text);
+    }
     let definition = ddl::parse(text).map_err(|why| error(ffi::SQLITE_ERROR, why))?;
     let name = definition.schema.name().to_string();
     let db = attached.session.db().clone();
@@ -146,6 +160,81 @@ pub(crate) fn create(
         refused(why)
     })?;
     Ok(name)
+}
+
+/// Creates an index of a table. Returns its name.
+fn create_index(attached: &Attached, text: &str) -> Result<String> {
+    let definition = ddl::parse_index(text).map_err(|why| error(ffi::SQLITE_ERROR, why))?;
+    let name = definition.index.name().to_string();
+    let db = attached.session.db();
+    let refused = |why: String| Err(error(ffi::SQLITE_ERROR, why));
+    match &tables_with_index(db, &name)[..] {
+        [] => {}
+        [..] if definition.if_missing => return Ok(name),
+        [table, ..] => return refused(format!("table {table} has an index {name} already")),
+    }
+    let Some(table) = only_table(db, &definition.table) else {
+        return refused(format!("there is no table {}", definition.table));
+    };
+    let table = db.table(&table).map_err(|cause| of_engine(&cause))?;
+    let columns = definition.index.columns().iter().map(|name| {
+        let mut columns = table.schema().columns().iter();
+        let found = columns.find(|column| same_name(&column.name, name));
+        found.map_or(name.as_str(), |column| &column.name)
+    });
+    let index = IndexSchema::new(&name, columns);
+    let index = if definition.index.is_unique() { index.unique() } else { index };
+    table.create_index(&index).map_err(|cause| of_engine(&cause))?;
+    Ok(name)
+}
+
+/// Drops an index of the only table that has one of the name. Returns false if there is none.
+pub(crate) fn drop_index(
+    connection: &Connection,
+    attached: &mut Attached,
+    name: &str,
+) -> Result<bool> {
+    let db = attached.session.db();
+    match &tables_with_index(db, name)[..] {
+        [] => Ok(false),
+        [table] => {
+            expect_no_transaction(connection)?;
+            let table = db.table(table).map_err(|cause| of_engine(&cause))?;
+            let indexes = table.indexes().map_err(|cause| of_engine(&cause))?;
+            let index = indexes.iter().find(|index| same_name(index.name(), name));
+            let exact = index.map_or(name, |index| index.name());
+            table.drop_index(exact).map_err(|cause| of_engine(&cause))?;
+            Ok(true)
+        }
+        tables => Err(error(
+            ffi::SQLITE_ERROR,
+            format!(
+                "tables {} have an index {name} each; lode index drop says of which",
+                tables.join(", ")
+            ),
+        )),
+    }
+}
+
+/// Returns the tables that have an index of a name. Tables that cannot be read have none.
+fn tables_with_index(db: &Database, name: &str) -> Vec<String> {
+    let has_it = |table: &String| {
+        let indexes = db.table(table).and_then(|table| table.indexes()).unwrap_or_default();
+        indexes.iter().any(|index| same_name(index.name(), name))
+    };
+    db.table_names().into_iter().filter(has_it).collect()
+}
+
+/// Returns the table of the database that SQL means by a name: that itself, or the only one that
+/// differs in case.
+pub(crate) fn only_table(db: &Database, name: &str) -> Option<String> {
+    let names = db.table_names();
+    let mut same = names.iter().filter(|other| same_name(other, name));
+    match (names.iter().find(|other| *other == name), same.next(), same.next()) {
+        (Some(exact), ..) => Some(exact.clone()),
+        (None, Some(only), None) => Some(only.clone()),
+        _ => None,
+    }
 }
 
 /// Drops a table, here and in the database. Returns its name.

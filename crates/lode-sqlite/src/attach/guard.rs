@@ -145,9 +145,10 @@ impl Guard {
             Action::CreateView { view_name } => {
                 (format!("CREATE VIEW {view_name}"), "CREATE TEMP VIEW makes one for this session")
             }
-            Action::CreateIndex { index_name, .. } => {
-                (format!("CREATE INDEX {index_name}"), "tables of Lode have no indexes but the key")
-            }
+            Action::CreateIndex { index_name, .. } => (
+                format!("CREATE INDEX {index_name}"),
+                "write it as a statement by itself, with the name of a table of Lode",
+            ),
             Action::CreateTrigger { trigger_name, .. } => {
                 (format!("CREATE TRIGGER {trigger_name}"), "tables of Lode have no triggers")
             }

@@ -79,6 +79,16 @@ pub fn register(connection: &Connection) -> Result<()> {
     add_definitions(connection, &current)
 }
 
+/// Returns the statements that create indexes like those of a table with `lode_create`, where a
+/// table like that is.
+///
+/// # Errors
+/// The errors of the engine.
+pub fn create_index_statements(table: &lode::Table) -> lode::Result<Vec<String>> {
+    let indexes = table.indexes()?;
+    Ok(indexes.iter().map(|index| ddl::print_index(table, index)).collect())
+}
+
 /// Returns the statement that creates a table like this one with `lode_create`.
 pub fn create_statement(table: &lode::Table) -> String {
     ddl::print(table)

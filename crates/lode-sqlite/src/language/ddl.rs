@@ -10,7 +10,7 @@
 //! Types are those of Lode by their names, and SQL's usual ones. Words may be in upper or lower
 //! case, and names in quotes.
 
-use lode::{KeyKind, MOST_VARIABLE_BYTES, Schema, Table, Type};
+use lode::{IndexSchema, KeyKind, MOST_VARIABLE_BYTES, Schema, Table, Type};
 use rusqlite::vtab::escape_double_quote;
 
 use crate::language::lexer::after_blank;
@@ -79,6 +79,14 @@ pub(crate) fn quoted(name: &str) -> String {
 /// Returns true if two names are one to SQLite.
 pub(crate) fn same_name(one: &str, other: &str) -> bool {
     one.eq_ignore_ascii_case(other)
+}
+
+/// Returns the statement that makes an index of a table.
+pub(crate) fn print_index(table: &Table, index: &IndexSchema) -> String {
+    let unique = if index.is_unique() { "UNIQUE " } else { "" };
+    let columns = index.columns().iter().map(|column| quoted(column)).collect::<Vec<_>>();
+    let (name, table) = (quoted(index.name()), quoted(table.schema().name()));
+    format!("CREATE {unique}INDEX {name} ON {table} ({})", columns.join(", "))
 }
 
 /// Returns the statement that makes a table like this one.
@@ -163,6 +171,63 @@ pub(crate) fn parse(text: &str) -> Result<Definition, String> {
     Ok(Definition { schema: schema(&name, columns, &keys)?, kind, if_missing })
 }
 
+/// A secondary index as it is written.
+#[derive(Debug)]
+pub(crate) struct IndexDefinition {
+    pub table: String,
+    pub index: IndexSchema,
+    /// True if an index of the name may be there already, and stays as it is then.
+    pub if_missing: bool,
+}
+
+/// Reads a `CREATE INDEX`:
+///
+/// ```text
+/// CREATE [UNIQUE] INDEX [IF NOT EXISTS] [temp.]name ON table ( column {"," column} )
+/// ```
+///
+/// # Errors
+/// The fault, and its place.
+pub(crate) fn parse_index(text: &str) -> Result<IndexDefinition, String> {
+    let mut reader = Reader { what: "CREATE INDEX", ..Reader::of(text) };
+    reader.expect_word("CREATE")?;
+    let is_unique = reader.takes_word("UNIQUE");
+    reader.expect_word("INDEX")?;
+    let if_missing = reader.takes_word("IF");
+    if if_missing {
+        reader.expect_word("NOT")?;
+        reader.expect_word("EXISTS")?;
+    }
+    let mut name = reader.name("the name of an index")?;
+    if name.eq_ignore_ascii_case("temp") && reader.takes('.') {
+        name = reader.name("the name of an index")?;
+    }
+    reader.expect_word("ON")?;
+    let table = reader.name("the name of a table")?;
+    reader.expect('(')?;
+    let mut columns = Vec::new();
+    loop {
+        columns.push(reader.name("the name of a column")?);
+        reader.takes_word("ASC");
+        if !reader.takes(',') {
+            break;
+        }
+    }
+    if !reader.takes(')') {
+        return Err(reader.wrong(
+            "an index of Lode has columns, without DESC, COLLATE and expressions; ')' should be \
+             here",
+        ));
+    }
+    reader.takes(';');
+    if !reader.rest.is_empty() {
+        return Err(reader.wrong("the statement should end here; an index of Lode has no WHERE"));
+    }
+    let index = IndexSchema::new(&name, columns);
+    let index = if is_unique { index.unique() } else { index };
+    Ok(IndexDefinition { table, index, if_missing })
+}
+
 /// Makes a schema of columns in any order: those of the key come first.
 fn schema(name: &str, mut columns: Vec<Column>, keys: &[String]) -> Result<Schema, String> {
     let mut builder = Schema::build(name);
@@ -186,11 +251,13 @@ fn schema(name: &str, mut columns: Vec<Column>, keys: &[String]) -> Result<Schem
 pub(crate) struct Reader<'t> {
     text: &'t str,
     rest: &'t str,
+    /// The words for the statement, for errors.
+    what: &'static str,
 }
 
 impl<'t> Reader<'t> {
     pub(crate) fn of(text: &'t str) -> Self {
-        Self { text, rest: text }
+        Self { text, rest: text, what: "CREATE TABLE" }
     }
 
     /// Returns true if nothing is left but a semicolon.
@@ -201,7 +268,8 @@ impl<'t> Reader<'t> {
 
     fn wrong(&self, why: &str) -> String {
         let before = &self.text[..self.text.len() - after_blank(self.rest).len()];
-        format!("at character {} of CREATE TABLE: {why}", before.chars().count() + 1)
+        let what = self.what;
+        format!("at character {} of {what}: {why}", before.chars().count() + 1)
     }
 
     pub(crate) fn takes(&mut self, character: char) -> bool {

@@ -7,6 +7,10 @@ use crate::language::ddl::Reader;
 pub(crate) enum Kind {
     /// `CREATE TABLE`, for the database.
     Create,
+    /// `CREATE INDEX`; SQLite's if the database has no such table.
+    CreateIndex { table: String },
+    /// `DROP INDEX`; SQLite's if the database has no such index.
+    DropIndex { name: String },
     /// `DROP TABLE`; SQLite's if the database has no such table.
     Drop { name: String },
     /// `DELETE FROM` without a condition.
@@ -47,9 +51,16 @@ impl Kind {
         let mut reader = Reader::of(statement);
         let reader = &mut reader;
         if reader.takes_word("CREATE") {
-            return if reader.takes_word("TABLE") { Self::create(reader) } else { OTHER };
+            if reader.takes_word("TABLE") {
+                return Self::create(reader);
+            }
+            reader.takes_word("UNIQUE");
+            return if reader.takes_word("INDEX") { Self::create_index(reader) } else { OTHER };
         }
         if reader.takes_word("DROP") {
+            if reader.takes_word("INDEX") {
+                return Self::drop_index(reader);
+            }
             return if reader.takes_word("TABLE") { Self::drop(reader) } else { OTHER };
         }
         if reader.takes_word("DELETE") {
@@ -62,7 +73,9 @@ impl Kind {
             return Self::analyze(reader);
         }
         if reader.takes_word("REINDEX") {
-            return Self::Refused("REINDEX has nothing to do: tables of Lode have their keys only");
+            return Self::Refused(
+                "REINDEX has nothing to do: each write keeps the indexes of Lode",
+            );
         }
         let words = ["INSERT", "UPDATE", "REPLACE", "WITH"];
         Self::Other { changes_rows: words.iter().any(|word| reader.takes_word(word)) }
@@ -93,6 +106,29 @@ impl Kind {
         }
         match name(reader).filter(|_| reader.is_at_end()) {
             Some(Name::Alone(name) | Name::OfLode(name)) => Self::Drop { name },
+            Some(Name::OfMain | Name::OfOther) | None => OTHER,
+        }
+    }
+
+    fn create_index(reader: &mut Reader<'_>) -> Self {
+        let is_conditional = reader.takes_word("IF");
+        if is_conditional && !(reader.takes_word("NOT") && reader.takes_word("EXISTS")) {
+            return OTHER;
+        }
+        let is_ours = matches!(name(reader), Some(Name::Alone(_) | Name::OfLode(_)));
+        let table = if reader.takes_word("ON") { reader.name("a name").ok() } else { None };
+        match table.filter(|_| is_ours) {
+            Some(table) => Self::CreateIndex { table },
+            None => OTHER,
+        }
+    }
+
+    fn drop_index(reader: &mut Reader<'_>) -> Self {
+        if reader.takes_word("IF") && !reader.takes_word("EXISTS") {
+            return OTHER;
+        }
+        match name(reader).filter(|_| reader.is_at_end()) {
+            Some(Name::Alone(name) | Name::OfLode(name)) => Self::DropIndex { name },
             Some(Name::OfMain | Name::OfOther) | None => OTHER,
         }
     }
@@ -144,6 +180,8 @@ mod tests {
     fn a_statement_is_known_by_its_words_wherever_comments_stand() {
         let clear = |name: &str| Kind::Clear { name: name.into() };
         let drop = |name: &str| Kind::Drop { name: name.into() };
+        let create_index = |table: &str| Kind::CreateIndex { table: table.into() };
+        let drop_index = |name: &str| Kind::DropIndex { name: name.into() };
         for (statement, kind) in [
             ("-- a\n/* b */create /* c */ TABLE t (a INT)", Kind::Create),
             ("CREATE TABLE IF NOT EXISTS \"a b\" (a INT)", Kind::Create),
@@ -155,6 +193,13 @@ mod tests {
             ("DROP TABLE temp.\"t\"\"u\"", drop("t\"u")),
             ("DROP TABLE main.t", OTHER),
             ("DROP TABLE t t", OTHER),
+            ("create unique index if not exists i on [a b] (c)", create_index("a b")),
+            ("CREATE INDEX temp.i ON t (c)", create_index("t")),
+            ("CREATE INDEX main.i ON t (c)", OTHER),
+            ("CREATE UNIQUE TABLE t (a)", OTHER),
+            ("DROP INDEX i", drop_index("i")),
+            ("drop index if exists temp.\"i\";", drop_index("i")),
+            ("DROP INDEX file.i", OTHER),
             ("DELETE FROM t", clear("t")),
             ("delete from temp . t;", clear("t")),
             ("DELETE FROM t WHERE 1", Kind::Other { changes_rows: true }),

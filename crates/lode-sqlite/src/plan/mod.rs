@@ -1,13 +1,15 @@
 //! The plans for reading a table, on which SQLite's planner and this module agree (`xBestIndex`).
 
 pub(crate) mod range;
+pub(crate) mod secondary;
 pub(crate) mod transient;
 
-use lode::{Column, ColumnId, KeyKind, Schema, Type};
+use lode::{Column, ColumnId, IndexSchema, KeyKind, Schema, Type};
 use rusqlite::Result;
 use rusqlite::types::ValueRef;
 use rusqlite::vtab::{IndexConstraintOp, IndexFlags, IndexInfo};
 
+use crate::plan::secondary::Secondary;
 use crate::values::collation::COLLATION;
 use crate::values::decimal::Form;
 use crate::values::position::{is_exact, is_float, is_single};
@@ -40,6 +42,8 @@ pub(crate) struct Plan {
     pub may_be_count: bool,
     /// The columns that the statement uses, and those of the key; all columns if `None`.
     pub columns: Option<Vec<ColumnId>>,
+    /// The secondary index by which rows are found, if one is. Nothing else is given then.
+    pub secondary: Option<Secondary>,
 }
 
 /// A bound, with or without the value itself.
@@ -51,17 +55,18 @@ pub(crate) enum Bound {
 
 /// The order of keys, or the reverse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Order {
+pub(crate) enum Order {
     Forward,
     Backward,
 }
 
 /// The conditions of a statement that can be used: places among them.
 #[derive(Default)]
-struct Conditions {
-    equal: Vec<Option<usize>>,
-    lower: Vec<Option<(usize, Bound)>>,
-    upper: Vec<Option<(usize, Bound)>>,
+pub(crate) struct Conditions {
+    /// For each column, a condition that it is equal to a value.
+    pub equal: Vec<Option<usize>>,
+    pub lower: Vec<Option<(usize, Bound)>>,
+    pub upper: Vec<Option<(usize, Bound)>>,
     /// Columns that are compared with what is not known before.
     joined: Vec<(usize, usize)>,
     limit: Option<usize>,
@@ -77,9 +82,11 @@ pub(crate) struct Planned<'t> {
     pub kind: KeyKind,
     /// About how many records it has.
     pub rows: u64,
+    /// Its secondary indexes.
+    pub indexes: &'t [IndexSchema],
 }
 
-fn is_text(kind: Type) -> bool {
+pub(crate) fn is_text(kind: Type) -> bool {
     matches!(kind, Type::Text(_) | Type::VarText(_))
 }
 
@@ -97,10 +104,9 @@ fn collation(kind: Type) -> Option<&'static str> {
 
 impl Conditions {
     fn of(info: &IndexInfo, schema: &Schema) -> Result<Self> {
-        let keys = schema.key_columns();
-        let none = || vec![None; keys];
-        let mut found = Self { equal: none(), ..Self::default() };
-        (found.lower, found.upper) = (vec![None; keys], vec![None; keys]);
+        let columns = schema.columns().len();
+        let mut found = Self { equal: vec![None; columns], ..Self::default() };
+        (found.lower, found.upper) = (vec![None; columns], vec![None; columns]);
         for (at, constraint) in info.constraints().enumerate() {
             use IndexConstraintOp as Op;
             match constraint.operator() {
@@ -127,7 +133,7 @@ impl Conditions {
             {
                 found.joined.push((column, at));
             }
-            if column >= keys || !is(&own.unwrap_or("BINARY")) {
+            if !is(&own.unwrap_or("BINARY")) {
                 continue;
             }
             let first = |place: &mut Option<(usize, Bound)>, bound| {
@@ -135,7 +141,9 @@ impl Conditions {
             };
             match constraint.operator() {
                 // A NaN is NULL, and is where NULL is not.
-                Op::SQLITE_INDEX_CONSTRAINT_IS if is_float(schema.columns()[column].kind) => {}
+                Op::SQLITE_INDEX_CONSTRAINT_IS
+                    if is_float(schema.columns()[column].kind)
+                        || schema.columns()[column].nullable => {}
                 Op::SQLITE_INDEX_CONSTRAINT_EQ | Op::SQLITE_INDEX_CONSTRAINT_IS => {
                     found.equal[column].get_or_insert(at);
                 }
@@ -161,7 +169,7 @@ impl Planned<'_> {
         let keys = self.schema.key_columns();
         let mut equal = 0;
         let mut list = None;
-        for (column, at) in (0..).zip(found.equal.iter().map_while(|at| *at)) {
+        for (column, at) in (0..keys).zip(found.equal.iter().map_while(|at| *at)) {
             if is_text(self.schema.columns()[column].kind) && info.is_in_constraint(at)? {
                 if list.is_some() {
                     break;
@@ -176,6 +184,12 @@ impl Planned<'_> {
         let has_range = self.kind == KeyKind::Tree && equal < keys;
         let (lower, upper) =
             if has_range { (found.lower[equal], found.upper[equal]) } else { (None, None) };
+        if equal < keys
+            && let Some(secondary) =
+                self.secondary(info, &found, self.cost_by_key(equal, lower, upper))?
+        {
+            return self.plan_by(info, &found, secondary, number);
+        }
         let mut used: Vec<usize> = found.equal[..equal].iter().flatten().copied().collect();
         used.extend(lower.iter().chain(&upper).map(|(at, _)| *at));
         let is_ordered = self.order(info, equal).filter(|_| list.is_none());
@@ -213,6 +227,7 @@ impl Planned<'_> {
             has_limit: limit.is_some(),
             has_offset: offset.is_some(),
             columns: self.columns(info.col_used()),
+            secondary: None,
         };
         for (at, place) in used.iter().zip(1..) {
             let column = usize::try_from(info.constraints().nth(*at).map_or(0, |it| it.column()));
@@ -245,6 +260,14 @@ impl Planned<'_> {
             KeyKind::Tree => &columns[..column],
         };
         is_exact(columns[column].kind) && before.iter().all(|column| is_single(column.kind))
+    }
+
+    /// Estimates what it costs to read the rows that conditions on columns of the key leave.
+    fn cost_by_key<B>(&self, equal: usize, lower: Option<B>, upper: Option<B>) -> f64 {
+        let keys = self.schema.key_columns();
+        let share = (keys - equal) as f64 / keys as f64;
+        let bounds = usize::from(lower.is_some()) + usize::from(upper.is_some());
+        4.0 + ((self.rows.max(1) as f64).powf(share) / 4f64.powi(bounds as i32)).max(1.0)
     }
 
     /// Returns the direction in which rows come as `ORDER BY` wants them, if one exists.

@@ -42,16 +42,16 @@ fn slice(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
 }
 
 /// The end of a range of values of one column.
-struct Ends<'v> {
-    lower: Cut<'v>,
-    upper: Cut<'v>,
+pub(super) struct Ends<'v> {
+    pub lower: Cut<'v>,
+    pub upper: Cut<'v>,
 }
 
 impl<'v> Ends<'v> {
-    const ALL: Self = Self { lower: Cut::Lowest, upper: Cut::Highest };
+    pub(super) const ALL: Self = Self { lower: Cut::Lowest, upper: Cut::Highest };
 
     /// Returns the ends around the values at a position; `None` if no value equals it.
-    fn equal(position: Position<'v>) -> Option<Self> {
+    pub(super) fn equal(position: Position<'v>) -> Option<Self> {
         match position {
             Position::Null | Position::Absent => None,
             Position::Unknown => Some(Self::ALL),
@@ -61,11 +61,37 @@ impl<'v> Ends<'v> {
     }
 
     /// Returns the only value inside, if it is known.
-    fn only(&self) -> Option<Value<'v>> {
+    pub(super) fn only(&self) -> Option<Value<'v>> {
         match (self.lower, self.upper) {
             (Cut::Before(first), Cut::After(last)) if is_same(first, last) => Some(first),
             _ => None,
         }
+    }
+
+    /// Returns the ends between the bounds of a column that `values` has; `None` if nothing is.
+    pub(super) fn between(
+        column: &Column,
+        (lower, upper): (Option<plan::Bound>, Option<plan::Bound>),
+        values: &[ValueRef<'v>],
+    ) -> Option<Self> {
+        let mut ends = Ends::ALL;
+        let mut values = values.iter();
+        if let Some(bound) = lower {
+            ends.raise(bound, position(column.kind, *values.next()?))?;
+        }
+        if let Some(bound) = upper {
+            ends.cap(bound, position(column.kind, *values.next()?))?;
+        }
+        if is_float(column.kind) && lower.or(upper).is_some() {
+            // NaN is NULL to SQLite, and within no bounds.
+            if ends.lower == Cut::Lowest {
+                ends.lower = Cut::Before(Value::Float(f64::NEG_INFINITY));
+            }
+            if ends.upper == Cut::Highest {
+                ends.upper = Cut::After(Value::Float(f64::INFINITY));
+            }
+        }
+        Some(ends)
     }
 
     fn raise(&mut self, bound: plan::Bound, position: Position<'v>) -> Option<()> {
@@ -144,32 +170,11 @@ impl Plan {
         if prefix.len() == columns.len() {
             return Ok(Some(Target::Key(schema.pack_key(&prefix)?)));
         }
-        let Some(ends) = self.ends(&columns[self.equal], &values[self.equal..]) else {
+        let bounds = (self.lower, self.upper);
+        let Some(ends) = Ends::between(&columns[self.equal], bounds, &values[self.equal..]) else {
             return Ok(None);
         };
         among(schema, &prefix, &ends)
-    }
-
-    /// Returns the ends of the column after those whose values are given.
-    fn ends<'v>(&self, column: &Column, values: &[ValueRef<'v>]) -> Option<Ends<'v>> {
-        let mut ends = Ends::ALL;
-        let mut values = values.iter();
-        if let Some(bound) = self.lower {
-            ends.raise(bound, position(column.kind, *values.next()?))?;
-        }
-        if let Some(bound) = self.upper {
-            ends.cap(bound, position(column.kind, *values.next()?))?;
-        }
-        if is_float(column.kind) && self.lower.or(self.upper).is_some() {
-            // NaN is NULL to SQLite, and within no bounds.
-            if ends.lower == Cut::Lowest {
-                ends.lower = Cut::Before(Value::Float(f64::NEG_INFINITY));
-            }
-            if ends.upper == Cut::Highest {
-                ends.upper = Cut::After(Value::Float(f64::INFINITY));
-            }
-        }
-        Some(ends)
     }
 }
 

@@ -19,11 +19,15 @@ use std::cell::RefMut;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use lode::{Cursor, Database, ReadTable, Savepoint, Snapshot, Table, Transaction};
+use lode::{
+    ByIndex, Cursor, Database, IndexKeys, IndexSchema, ReadTable, Savepoint, Snapshot, Table,
+    Transaction,
+};
 use rusqlite::{Result, ffi};
 
 use crate::error::{error, of_engine};
 use crate::plan::range::Range;
+use crate::plan::secondary::{Secondary, Values};
 use crate::plan::transient::Moment;
 use crate::session::confined::Confined;
 use crate::session::lease::{Access, Lease};
@@ -228,6 +232,54 @@ impl Session {
         })
     }
 
+    /// Returns the keys of the records that a secondary index has in a range of values.
+    ///
+    /// # Errors
+    /// `SQLITE_SCHEMA`, after which SQLite plans the statement again, when there is no such index
+    /// any more.
+    pub(crate) fn keys_by(
+        &self,
+        table: &Table,
+        secondary: &Secondary,
+        (lower, upper): &Values<'_>,
+    ) -> Result<IndexKeys> {
+        let mut state = self.state();
+        let bounds = (lower.as_ref().map(Vec::as_slice), upper.as_ref().map(Vec::as_slice));
+        let keys = |by: lode::Result<ByIndex<'_>>| {
+            let cursor = by?.range_of_values(bounds.0, bounds.1);
+            Ok(if secondary.is_backward { cursor.rev().keys() } else { cursor.keys() })
+        };
+        let keys = match state.transaction(&self.db)? {
+            Some(transaction) => keys(table.within(transaction).by(&secondary.name)),
+            None => keys(table.at(state.snapshot(&self.db)?).by(&secondary.name)),
+        };
+        keys.map_err(|cause| match cause {
+            lode::Error::NoIndex { .. } => error(ffi::SQLITE_SCHEMA, cause.to_string()),
+            cause => of_engine(&cause),
+        })
+    }
+
+    /// Returns the secondary indexes of a table that statements can use now.
+    pub(crate) fn indexes(&self, table: &Table) -> Result<Vec<IndexSchema>> {
+        if !table.has_indexes() {
+            return Ok(Vec::new());
+        }
+        let mut indexes = table.indexes().map_err(|cause| of_engine(&cause))?;
+        let state = self.state();
+        match (&state.writing, &state.snapshot) {
+            (Writing::Transaction(transaction), _) => {
+                let within = table.within(transaction);
+                indexes.retain(|index| within.by(index.name()).is_ok());
+            }
+            (_, Some(snapshot)) => {
+                let at = table.at(snapshot);
+                indexes.retain(|index| at.by(index.name()).is_ok());
+            }
+            _ => {}
+        }
+        Ok(indexes)
+    }
+
     /// Returns the number of records of a table.
     pub(crate) fn count(&self, table: &Table) -> Result<u64> {
         let state = &mut *self.state();
@@ -301,7 +353,8 @@ impl Session {
     pub(crate) fn insert(&self, table: &Table, key_bytes: usize, record: &[u8]) -> Result<bool> {
         self.expect_writable()?;
         let mut state = self.state();
-        if state.is_fresh() {
+        // A unique index refuses a record at the statement, and so within the transaction.
+        if state.is_fresh() && !table.has_indexes() {
             let mut single = state.single(table);
             let is_there = single.read(&record[..key_bytes], &mut state.payload)?;
             if !is_there && let Writing::Begun(pending) = &mut state.writing {
@@ -336,6 +389,7 @@ impl Session {
         let mut state = self.state();
         if let State { single, writing: Writing::Begun(pending), .. } = &mut *state
             && pending.is_none()
+            && !table.has_indexes()
             && let Some(mut read) = single.take_if(|single| single.is_of(table, key))
         {
             read.set_new(record);

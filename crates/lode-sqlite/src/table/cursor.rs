@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::ffi::c_int;
 use std::rc::Rc;
 
-use lode::{ColumnId, Cursor, RowRef};
+use lode::{ColumnId, Cursor, IndexKeys, RowRef};
 use rusqlite::fallible_streaming_iterator::FallibleStreamingIterator as _;
 use rusqlite::types::ValueRef;
 use rusqlite::vtab::{Context, Filters, VTabCursor, sqlite3_vtab_cursor};
@@ -42,7 +42,9 @@ enum Rows {
     /// One record.
     One,
     Many(Box<Cursor>),
-    /// The record, and others whose keys an index has.
+    /// The record, and others whose keys a secondary index has.
+    ByIndex(Box<IndexKeys>),
+    /// The record, and others whose keys an index has that was built for the statement.
     Indexed(Rc<Index>, std::ops::Range<usize>),
     /// Records of which nothing was read so far, and the one that the cursor is at.
     Unread(RefCell<Walk>),
@@ -105,7 +107,9 @@ impl TableCursor {
     fn row(&self) -> Option<RowRef<'_>> {
         match &self.rows {
             Rows::None => None,
-            Rows::One | Rows::Indexed(..) => self.shared.schema().row(&self.record).ok(),
+            Rows::One | Rows::ByIndex(_) | Rows::Indexed(..) => {
+                self.shared.schema().row(&self.record).ok()
+            }
             Rows::Many(cursor) => cursor.current_row(),
             Rows::Unread(_) | Rows::Counted(_) => None,
         }
@@ -160,6 +164,12 @@ impl TableCursor {
             return self.begin_at_key();
         }
         let given: Vec<_> = values.iter().collect();
+        if let Some(secondary) = &plan.secondary {
+            let Some(range) = secondary.range(schema, &given) else { return Ok(()) };
+            let keys = self.shared.session.keys_by(table, secondary, &range)?;
+            self.rows = Rows::ByIndex(Box::new(keys));
+            return self.next_by_index();
+        }
         let add = |given: &[ValueRef<'_>], targets: &mut Vec<Target>| {
             let target = plan.target(schema, table.key_kind(), given);
             let target = target.map_err(|cause| of_engine(&cause))?;
@@ -255,6 +265,22 @@ impl TableCursor {
             let walk = RefCell::new(walk);
             Rows::Counted(Counted { left, passed: 0, walk })
         };
+        Ok(())
+    }
+
+    /// Moves to the next record whose key a secondary index has.
+    fn next_by_index(&mut self) -> Result<()> {
+        let Shared { session, table, .. } = &*self.shared;
+        while let Rows::ByIndex(keys) = &mut self.rows
+            && let Some(key) = keys.next_key().map_err(|cause| of_engine(&cause))?
+        {
+            self.record.clear();
+            self.record.extend_from_slice(key);
+            if session.find(table, &mut self.record)? {
+                return Ok(());
+            }
+        }
+        self.rows = Rows::None;
         Ok(())
     }
 
@@ -359,6 +385,7 @@ unsafe impl VTabCursor for TableCursor {
                 return Ok(());
             }
             Rows::Indexed(..) => return self.next_indexed(),
+            Rows::ByIndex(_) => return self.next_by_index(),
             Rows::None | Rows::One | Rows::Unread(_) | Rows::Counted(_) => {}
         }
         self.rows = Rows::None;

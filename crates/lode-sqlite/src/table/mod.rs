@@ -120,7 +120,8 @@ unsafe impl VTab<'_> for VirtualTable {
         let schema = self.shared.schema();
         let kind = self.shared.table.key_kind();
         let rows = self.shared.session.about(&self.shared.table)?;
-        Planned { schema, kind, rows }.plan(info, |plan| self.shared.keep(plan))?;
+        let indexes = &self.shared.session.indexes(&self.shared.table)?;
+        Planned { schema, kind, rows, indexes }.plan(info, |plan| self.shared.keep(plan))?;
         Ok(true)
     }
 

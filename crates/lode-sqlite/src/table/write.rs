@@ -1,6 +1,6 @@
 //! Writes of statements: inserts, updates and deletes of single rows (`xUpdate`).
 
-use lode::Schema;
+use lode::{Error, ReadTable, Schema, Table, Transaction};
 use rusqlite::types::ValueRef;
 use rusqlite::vtab::{Inserts, Updates};
 use rusqlite::{Result, ffi};
@@ -41,9 +41,10 @@ impl Shared {
         let key_bytes = packer.finish().map_err(|cause| of_engine(&cause))?;
         let is_new = match conflict {
             Conflict::Fails => self.session.insert(&self.table, key_bytes, record)?,
-            Conflict::Replaces => self.session.write(&self.table, |transaction| {
-                transaction.upsert(&self.table, record).map(|_| true)
-            })?,
+            Conflict::Replaces => self
+                .session
+                .write(&self.table, |transaction| replace(transaction, &self.table, record))
+                .map(|()| true)?,
         };
         match (is_new, has_numbers) {
             (false, _) => Err(self.is_there_already()),
@@ -80,15 +81,22 @@ impl Shared {
         }
         let table = &self.table;
         let new_key = key_of(schema, record)?;
+        let write = |transaction: &Transaction| match conflict {
+            Conflict::Fails => transaction.upsert(table, record).map(drop),
+            Conflict::Replaces => replace(transaction, table, record),
+        };
         if new_key == key {
-            return self.session.replace(table, key, record);
+            return match conflict {
+                Conflict::Replaces if table.has_indexes() => self.session.write(table, write),
+                _ => self.session.replace(table, key, record),
+            };
         }
         if conflict == Conflict::Fails && self.session.read(table, &mut new_key.to_vec())? {
             return Err(self.is_there_already());
         }
         self.session.write(table, |transaction| {
             transaction.delete(table, &key[..])?;
-            transaction.upsert(table, record).map(drop)
+            write(transaction)
         })
     }
 
@@ -128,6 +136,30 @@ impl Shared {
     fn number_is_set(&self) -> rusqlite::Error {
         let name = &self.name;
         error(ffi::SQLITE_ERROR, format!("the row numbers of {name} cannot be set; set its key"))
+    }
+}
+
+/// Writes a record in the place of those that have its key, or its values in a unique index.
+fn replace(transaction: &Transaction, table: &Table, record: &[u8]) -> lode::Result<()> {
+    loop {
+        let violation = match transaction.upsert(table, record) {
+            Err(violation @ Error::UniqueViolation { .. }) => violation,
+            done => return done.map(drop),
+        };
+        let Error::UniqueViolation { index: name, .. } = &violation else { return Err(violation) };
+        let indexes = table.indexes()?;
+        // One that is still being built cannot be looked up.
+        let Some(index) = indexes.iter().find(|index| index.name() == &**name) else {
+            return Err(violation);
+        };
+        let row = table.schema().row(record)?;
+        let values: Vec<_> = index.columns().iter().filter_map(|column| row.get(column)).collect();
+        let other = table.within(transaction).by(name)?.prefix(&values).keys();
+        let other = { other }.next_key()?.map(<[u8]>::to_vec);
+        match other {
+            Some(other) => drop(transaction.delete(table, &other[..])?),
+            None => return Err(violation),
+        }
     }
 }
 

@@ -24,7 +24,8 @@ fn number(name: &str, default: u64) -> u64 {
 fn run(seed: u64) -> Result<(u64, u64), String> {
     let mut random = Random::new(seed);
     let tables: Vec<_> = ["t", "u", "v"].iter().map(|name| Table::any(name, &mut random)).collect();
-    let mut twins = Twins::new(&tables, seed.is_multiple_of(16));
+    let mut of_indexes = Random::new(!seed);
+    let mut twins = Twins::new(&tables, seed.is_multiple_of(16), &mut of_indexes);
     let mut with_rows = 0;
     let mut failed = 0;
     for _ in 0..STATEMENTS_A_SEED {

@@ -1,6 +1,6 @@
 //! Tables of any columns, as Lode has them and as SQLite has them.
 
-use lode::{KeyKind, Schema, Type};
+use lode::{IndexSchema, KeyKind, Schema, Type};
 
 use crate::random::Random;
 
@@ -71,6 +71,23 @@ impl Table {
         }
         let kind = *random.one_of(&[KeyKind::Hash, KeyKind::Tree, KeyKind::Tree]);
         Self { name: name.into(), schema: builder.finish().expect("a schema"), kind }
+    }
+
+    /// Returns indexes over one or two of the columns. SQLite's table has none: no answer depends
+    /// on them.
+    pub fn any_indexes(&self, random: &mut Random) -> Vec<IndexSchema> {
+        let mut indexes = Vec::new();
+        for at in 0..random.below(3) {
+            let mut columns = Vec::new();
+            for _ in 0..=random.below(2) {
+                let column = &random.one_of(self.schema.columns()).name;
+                if !columns.contains(column) {
+                    columns.push(column.clone());
+                }
+            }
+            indexes.push(IndexSchema::new(&format!("i{at}"), columns));
+        }
+        indexes
     }
 
     /// Returns the statement that makes this table in SQLite.

@@ -49,7 +49,8 @@ fn answer(connection: &Connection, text: &str) -> Answer {
 }
 
 impl Twins {
-    pub fn new(tables: &[Table], is_on_disk: bool) -> Self {
+    /// Makes the tables; those of Lode have secondary indexes over columns that `random` chooses.
+    pub fn new(tables: &[Table], is_on_disk: bool, random: &mut Random) -> Self {
         let directory = is_on_disk.then(|| tempfile::tempdir().expect("a directory"));
         let options = Options::new().memory_bytes(64 << 20).durability(Durability::None);
         let db = match &directory {
@@ -61,7 +62,8 @@ impl Twins {
         let lode = open();
         let sqlite = open();
         for table in tables {
-            db.create_table(&table.schema, table.kind).expect("a table");
+            let indexes = table.any_indexes(random);
+            db.create_indexed_table(&table.schema, table.kind, &indexes).expect("a table");
             sqlite.execute_batch(&table.declaration()).expect("a table");
         }
         lode_sqlite::attach(&lode, &db).expect("they are attached");

@@ -5,6 +5,7 @@ mod console;
 mod decimals;
 mod directories;
 mod errors;
+mod indexes;
 mod isolation;
 mod joins;
 mod moments;

@@ -90,8 +90,8 @@ impl<'v> IndexCursor<'v> {
         }
     }
 
-    /// Reads only the packed keys of the records, in the same order. Entries have them, so no record
-    /// is read, and nothing of a transaction is borrowed.
+    /// Reads only the packed keys of the records, in the same order. Entries have them, so no
+    /// record is read, and nothing of a transaction is borrowed.
     ///
     /// ```
     /// use lode::{Database, IndexSchema, KeyKind, ReadTable, Schema, Type};

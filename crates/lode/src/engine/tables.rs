@@ -142,8 +142,8 @@ impl Engine {
         }
     }
 
-    /// Replaces a table by an empty one like it, with indexes like its own, in one step: the log has
-    /// all of it or nothing.
+    /// Replaces a table by an empty one like it, with indexes like its own, in one step: the log
+    /// has all of it or nothing.
     pub(crate) fn clear_table(&self, name: &str) -> Result<Arc<TableCore>> {
         let (core, end) = self.admitted(0, &mut || {
             let mut catalogue = self.catalogue_mut();

@@ -101,5 +101,8 @@ impl Command {
 
 fn schema(session: &Session, name: &str) -> Result<String, String> {
     let table = session.db.table(name).map_err(|error| error.to_string())?;
-    Ok(lode_sqlite::create_statement(&table) + ";\n")
+    let indexes = lode_sqlite::create_index_statements(&table);
+    let indexes = indexes.map_err(|error| error.to_string())?;
+    let statements = [lode_sqlite::create_statement(&table)].into_iter().chain(indexes);
+    Ok(statements.map(|statement| statement + ";\n").collect())
 }

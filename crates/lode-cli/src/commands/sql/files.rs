@@ -71,6 +71,13 @@ pub(super) fn dump(session: &Session, name: Option<&str>) -> Result<(), String> 
         let mut failed = None;
         let written = to_standard_output(&mut |out| {
             writeln!(out, "{};", lode_sqlite::create_statement(&table))?;
+            match lode_sqlite::create_index_statements(&table) {
+                Ok(indexes) => indexes.iter().try_for_each(|index| writeln!(out, "{index};"))?,
+                Err(error) => {
+                    failed = Some(error.to_string());
+                    return Ok(());
+                }
+            }
             let mut rows = table.at(&snapshot).iter();
             let mut count = 0;
             loop {

@@ -49,7 +49,8 @@ pub(super) use change::expect_not_changing;
 /// # Errors
 /// Reading returns [these](crate::ReadTable#errors). Writing returns, besides these, `ReadOnly`;
 /// `Poisoned` after a disk has failed; `Full`, `DiskFull` and `TableFull` when there is no room;
-/// `UniqueViolation` when a unique index refuses the record; and `Reentered` in a closure of [`change`](Self::change) that is changing the same record.
+/// `UniqueViolation` when a unique index refuses the record; and `Reentered` in a closure of
+/// [`change`](Self::change) that is changing the same record.
 #[derive(Clone)]
 pub struct Table {
     db: Handle,
