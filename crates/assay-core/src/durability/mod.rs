@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::share::ShareBounds;
 
 /// The version of the file's format.
-const SCHEMA_VERSION: u32 = 1;
+const SCHEMA_VERSION: u32 = 2;
 
 const FORMAT: &str = "assay-durability";
 
@@ -171,7 +171,9 @@ pub struct Verdict {
     pub strict_directories: bool,
     /// The level's promise about such a crash.
     pub promise: Promise,
-    /// Commits in the history of a round.
+    /// The threads that wrote.
+    pub threads: u32,
+    /// Commits in the history of a round, of all threads together.
     pub commits: u32,
     /// The number of rounds.
     pub rounds: u32,
@@ -248,6 +250,19 @@ impl Verdict {
         }
     }
 
+    /// Returns in words what the rounds had beyond one thread; nothing if it was one.
+    pub fn beyond(&self) -> String {
+        match self.threads {
+            1 => String::new(),
+            threads => format!(" with {threads} threads"),
+        }
+    }
+
+    /// Returns the crashes in words.
+    fn victims(&self) -> String {
+        format!("{}{}", self.crash.victims(), self.beyond())
+    }
+
     /// Returns true if the promise was broken.
     pub fn is_refuted(&self) -> bool {
         !self.failures.is_empty()
@@ -279,6 +294,7 @@ impl Verdict {
                 verdict.durability,
                 verdict.crash,
                 verdict.strict_directories,
+                verdict.threads,
             )
         };
         subject(self) == subject(other)
@@ -350,7 +366,7 @@ impl Verdicts {
         let rounds = verdict.rounds;
         Some(format!(
             "{level}: `assay crash` refuted this level in {failures} of {rounds} {}: {}",
-            verdict.crash.victims(),
+            verdict.victims(),
             verdict.failures[0]
         ))
     }
@@ -365,7 +381,7 @@ impl Verdicts {
         }
         let of_kind = |verdict: &&Verdict| {
             let rounds = verdict.rounds;
-            let victims = verdict.crash.victims();
+            let victims = verdict.victims();
             format!("{rounds} {victims} ({} do)", verdict.bounds())
         };
         let rounds: Vec<_> = verdicts.iter().map(of_kind).collect();

@@ -375,10 +375,13 @@ pub(crate) struct CrashArgs {
     /// Test only what the file of verdicts lacks with this number of crashes and commits
     #[arg(long, conflicts_with_all = ["round", "loss"])]
     pub missing: bool,
-    /// Commits in the history of a round
+    /// Commits in the history of a round, of all threads together
     #[arg(long, value_name = "COUNT", default_value = "300",
           value_parser = count::between::<u32>(1, 1_000_000))]
     pub commits: u32,
+    /// Threads that write, each to rows of its own and all to some that they share
+    #[arg(short, long, default_value = "1", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub threads: u32,
     /// Run this round only, and leave the verdicts as they are
     #[arg(long, value_name = "NUMBER", conflicts_with = "rounds",
           value_parser = count::between::<u32>(0, 999_999))]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use assay_core::durability::{Crash, Found, Promise};
-use assay_suites::crash::Job;
+use assay_suites::crash::{Job, Log};
 use nix::errno::Errno;
 use nix::unistd::{Whence, lseek};
 use program_support::exit::{Failure, Outcome};
@@ -19,13 +19,13 @@ use serde::{Deserialize, Serialize};
 use super::Subject;
 
 const FORMAT: &str = "assay-broken-store";
-const SCHEMA_VERSION: u32 = 1;
+const SCHEMA_VERSION: u32 = 2;
 
 /// The file that describes an image.
 const DESCRIPTION: &str = "round.json";
 
 /// The most bytes of a description; a larger file is not one.
-const DESCRIPTION_MOST_BYTES: u64 = 16 << 20;
+const DESCRIPTION_MOST_BYTES: u64 = 128 << 20;
 /// The folder of the store's files.
 const STORE: &str = "store";
 
@@ -40,8 +40,8 @@ pub(crate) struct Image {
     pub crash: Crash,
     /// The promise of the level for such a crash.
     pub promise: Promise,
-    /// The last commit that was acknowledged.
-    pub acknowledged: u32,
+    /// The commits that were acknowledged.
+    pub log: Log,
     /// The check's finding.
     pub found: Found,
     /// The command line that repeats the round.
@@ -56,14 +56,14 @@ impl Image {
         job: Job,
         crash: Crash,
         promise: Promise,
-        acknowledged: u32,
+        log: Log,
         found: Found,
         command: String,
     ) -> Self {
         let folder = PathBuf::new();
         let format = FORMAT.into();
         let schema_version = SCHEMA_VERSION;
-        Self { format, schema_version, job, crash, promise, acknowledged, found, command, folder }
+        Self { format, schema_version, job, crash, promise, log, found, command, folder }
     }
 
     /// Writes the image to `folder`, in place of an earlier image of that name: whole or not at
@@ -134,7 +134,8 @@ impl Image {
             .map_err(|e| Failure::Refused(format!("{}: {e}", store.display())))?;
         let job = Job { dir: at.into(), namespace: None, ..self.job.clone() };
         let seed = job.seed;
-        Subject { job: job.clone(), seed, patience, interrupt }.check(&job, self.acknowledged)
+        let subject = Subject { job: job.clone(), seed, patience, interrupt };
+        subject.check(&job, &self.log).map(|checked| checked.found)
     }
 }
 

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use assay_core::durability::{Age, Found};
 use assay_core::random::mix;
-use assay_suites::crash::{Job, Said};
+use assay_suites::crash::{Checked, Job, Log, Said};
 use program_support::exit::{Failure, Outcome};
 use program_support::interrupt::Interrupt;
 
@@ -59,8 +59,8 @@ pub(crate) trait Rounds {
 pub(crate) struct Round {
     /// The writer's job.
     pub job: Job,
-    /// The number of commits that were acknowledged before the end.
-    pub acknowledged: u32,
+    /// The commits that were acknowledged before the end.
+    pub log: Log,
     /// The moment of the end, as a number that repeats it.
     pub at: u64,
     /// The check's finding.
@@ -86,10 +86,10 @@ impl Subject<'_> {
     }
 
     /// Has a worker check the files that a writer left.
-    fn check(&self, job: &Job, acknowledged: u32) -> Outcome<Found> {
-        let job = worker::Job::CrashCheck(job.clone(), acknowledged);
+    fn check(&self, job: &Job, log: &Log) -> Outcome<Checked> {
+        let job = worker::Job::CrashCheck(job.clone(), log.clone());
         match parent::run(&job, self.patience(), self.interrupt, &mut |_| ()) {
-            End::Replied(Message::Found(found)) => Ok(found),
+            End::Replied(Message::Found(checked)) => Ok(checked),
             End::Replied(Message::CannotWrite(why)) => Err(Failure::Refused(why)),
             End::Replied(other) => {
                 let what = other.what();
@@ -98,7 +98,9 @@ impl Subject<'_> {
                 )))
             }
             // A store that a checker dies of cannot be opened.
-            End::Failed(why) | End::Killed(why) => Ok(Found::Refused(why)),
+            End::Failed(why) | End::Killed(why) => {
+                Ok(Checked { found: Found::Refused(why), oldest_lost: None })
+            }
             End::Interrupted => Err(Failure::Interrupted("interrupted".into())),
         }
     }
@@ -114,10 +116,10 @@ struct Writer {
 /// The messages of a writer.
 #[derive(Default)]
 struct Heard {
-    /// The last commit that the writer acknowledged; none before the store was open.
-    acknowledged: Option<u32>,
+    /// The commits that the writer acknowledged; none before the store was open.
+    log: Option<Log>,
     settings: Option<Vec<String>>,
-    /// The time of each commit's acknowledgement, from the first one on: microseconds since 1970.
+    /// The time of each commit's acknowledgement, as the log has them: microseconds since 1970.
     times_us: Vec<u64>,
     /// The longest delay, in microseconds, before the machine let the writer continue.
     late_us: u64,
@@ -128,7 +130,7 @@ struct Heard {
 /// Why a writer is no longer listened to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pause {
-    /// The writer has acknowledged the commit that was waited for.
+    /// The writer has acknowledged the commits that were waited for.
     Reached,
     /// The writer has ended.
     Gone,
@@ -140,10 +142,11 @@ impl Heard {
     fn hear(&mut self, message: Message) {
         match message {
             Message::Wrote(Said::Open(settings)) => {
-                (self.settings, self.acknowledged) = (Some(settings), Some(0));
+                (self.settings, self.log) = (Some(settings), Some(Log::default()));
             }
-            Message::Wrote(Said::Committed { number, at_us, late_us }) => {
-                (self.acknowledged, self.late_us) = (Some(number), late_us);
+            Message::Wrote(Said::Committed { commit, at_us, late_us }) => {
+                self.log.get_or_insert_default().add(commit);
+                self.late_us = self.late_us.max(late_us);
                 self.times_us.push(at_us);
             }
             Message::CannotWrite(why) | Message::Panicked(why) => self.trouble = Some(why),
@@ -153,11 +156,15 @@ impl Heard {
 }
 
 impl Heard {
+    /// Returns the number of acknowledged commits; none before the store was open.
+    fn acknowledged(&self) -> Option<u32> {
+        self.log.as_ref().map(Log::commits)
+    }
+
     /// Returns the age of the oldest lost commit at the crash, if some were lost.
-    fn age(&self, found: &Found, crash_us: u64) -> Option<Age> {
-        let Found::Lost { commits } = found else { return None };
-        let first = self.times_us.len().checked_sub(*commits as usize)?;
-        let lost_us = crash_us.saturating_sub(*self.times_us.get(first)?);
+    fn age(&self, checked: &Checked, crash_us: u64) -> Option<Age> {
+        let oldest = usize::try_from(checked.oldest_lost?).ok()?;
+        let lost_us = crash_us.saturating_sub(*self.times_us.get(oldest)?);
         Some(Age { lost_us, late_us: self.late_us })
     }
 }
@@ -176,9 +183,9 @@ impl Writer {
         Ok(Self { worker, deadline, heard: Heard::default() })
     }
 
-    /// Reads messages until a commit is acknowledged; 0 stands for the open store.
-    fn until(&mut self, commit: u32, interrupt: &Interrupt) -> Outcome<Pause> {
-        while self.heard.acknowledged.is_none_or(|number| number < commit) {
+    /// Reads messages until so many commits are acknowledged; 0 stands for the open store.
+    fn until(&mut self, commits: u32, interrupt: &Interrupt) -> Outcome<Pause> {
+        while self.heard.acknowledged().is_none_or(|number| number < commits) {
             match self.worker.next(TICK) {
                 Ok(message) => self.heard.hear(message),
                 // A signal to the whole group may reach a writer that has not left it yet.
@@ -211,7 +218,7 @@ impl Writer {
 
 /// Returns why an engine's rounds were given up, in one line.
 fn gave_up(heard: &Heard) -> String {
-    let commit = heard.acknowledged.map_or_else(
+    let commit = heard.acknowledged().map_or_else(
         || "before its store was open".to_string(),
         |number| format!("after commit {number}"),
     );

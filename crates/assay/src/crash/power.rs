@@ -5,10 +5,11 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use assay_core::durability::now_us;
+use assay_core::durability::{Found, now_us};
 use assay_core::random::{derive, draw};
 use assay_powercut::client::Server;
 use assay_powercut::{Directories, Loss};
+use assay_suites::crash::Checked;
 use program_support::exit::{Failure, Outcome};
 
 use super::{Heard, Pause, Round, Rounds, Subject, Writer, gave_up};
@@ -79,7 +80,7 @@ impl Bench {
         let mut counts = [0; 2];
         for (count, commits) in counts.iter_mut().zip([0, subject.job.commits]) {
             let Written { pause, heard, .. } = self.write(subject, 0, commits, u64::MAX)?;
-            if pause == Pause::Gone || heard.acknowledged.is_none() {
+            if pause == Pause::Gone || heard.log.is_none() {
                 return Ok(Err(gave_up(&heard)));
             }
             *count = self.server.state().map_err(refused)?.operations;
@@ -108,16 +109,16 @@ impl Bench {
             return Ok(Err(gave_up(&heard)));
         }
         self.server.cut(chosen.loss.unwrap_or(in_turn), seed).map_err(refused)?;
-        let acknowledged = heard.acknowledged.unwrap_or_default();
         let job = subject.job(number, self.mount.clone(), Some(self.server.process()));
-        let found = match heard.acknowledged {
-            Some(_) => subject.check(&job, acknowledged)?,
+        let checked = match &heard.log {
+            Some(log) => subject.check(&job, log)?,
             // Nothing is promised of a store that never was open.
-            None => assay_core::durability::Found::Everything,
+            None => Checked { found: Found::Everything, oldest_lost: None },
         };
-        let age = heard.age(&found, state.gone_at_us.unwrap_or(killed_us));
+        let age = heard.age(&checked, state.gone_at_us.unwrap_or(killed_us));
         let settings = heard.settings.unwrap_or_default();
-        Ok(Ok(Round { job, acknowledged, at, found, age, settings }))
+        let log = heard.log.unwrap_or_default();
+        Ok(Ok(Round { job, log, at, found: checked.found, age, settings }))
     }
 
     /// Runs a writer until the power is cut before operation `at`, or to the end.

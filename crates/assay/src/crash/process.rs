@@ -37,16 +37,16 @@ impl Rounds for Kills<'_> {
             std::thread::sleep(Duration::from_micros(draw(seed, 1, DELAY_MOST_US)));
         }
         let killed_us = now_us();
-        let heard = writer.end();
-        let (Pause::Reached | Pause::Late, Some(acknowledged)) = (pause, heard.acknowledged) else {
+        let mut heard = writer.end();
+        let (Pause::Reached | Pause::Late, Some(log)) = (pause, heard.log.take()) else {
             return Ok(Err(gave_up(&heard)));
         };
         copy_tree(&store, &self.folder.copy())
             .map_err(|e| Failure::Refused(format!("{}: {e}", store.display())))?;
-        let found = subject.check(&job, acknowledged)?;
-        let age = heard.age(&found, killed_us);
+        let checked = subject.check(&job, &log)?;
+        let age = heard.age(&checked, killed_us);
         let settings = heard.settings.unwrap_or_default();
-        Ok(Ok(Round { job, acknowledged, at, found, age, settings }))
+        Ok(Ok(Round { job, log, at, found: checked.found, age, settings }))
     }
 
     fn keep(&mut self, folder: &Path) -> io::Result<()> {

@@ -71,6 +71,7 @@ impl Workbench<'_> {
                 options: self.settings.of(id),
                 seed: 0,
                 commits: self.args.commits,
+                threads: self.args.threads,
                 pace_us: pace_us(&verdict),
                 namespace: None,
             },
@@ -144,6 +145,7 @@ impl Workbench<'_> {
             crash: test.crash,
             strict_directories: test.crash == Crash::Power && self.args.directories.is_strict(),
             promise: Promise::of(profile, test.durability, test.crash),
+            threads: self.args.threads,
             commits: self.args.commits,
             rounds: 0,
             acknowledged: 0,
@@ -167,7 +169,7 @@ impl Workbench<'_> {
         round: &Round,
         way: &mut dyn Rounds,
     ) -> Outcome {
-        verdict.add(round.acknowledged, &round.found, round.age);
+        verdict.add(round.log.commits(), &round.found, round.age);
         if verdict.settings.is_empty() {
             verdict.settings.clone_from(&round.settings);
         }
@@ -176,15 +178,21 @@ impl Workbench<'_> {
             let age = round.age;
             let command = self.replay(test, number, round.at);
             let strict = if verdict.strict_directories { "-strict" } else { "" };
+            let threads = match verdict.threads {
+                1 => String::new(),
+                threads => format!("-{threads}-threads"),
+            };
             let engine = &verdict.engine;
             let level = test.durability;
             let crash = test.crash;
-            let name = format!("{engine}-{level}-{crash}{strict}-{}-{number}", self.args.seed);
+            let seed = self.args.seed;
+            let name = format!("{engine}-{level}-{crash}{strict}{threads}-{seed}-{number}");
             let folder = self.args.images.join(name);
             let job = round.job.clone();
             let promise = verdict.promise;
             let found_here = found.clone();
-            Image::of(job, crash, promise, round.acknowledged, found_here, command.clone())
+            let log = round.log.clone();
+            Image::of(job, crash, promise, log, found_here, command.clone())
                 .keep(&folder, &mut |to| way.keep(to))?;
             let image = folder.to_str().map(str::to_string);
             verdict.failures.push(BrokenRound { found, age, command, image });
@@ -200,6 +208,7 @@ impl Workbench<'_> {
             format!("--durability {} --crash {}", test.durability, test.crash),
             format!("--seed {} --commits {} --round {number} --at {at}", args.seed, args.commits),
         ];
+        words.extend((args.threads > 1).then(|| format!("--threads {}", args.threads)));
         words.extend(args.set.iter().map(|set| format!("--set {set}")));
         if test.crash == Crash::Power {
             words.extend(args.loss.map(|loss| format!("--loss {loss}")));

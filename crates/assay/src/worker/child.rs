@@ -179,8 +179,8 @@ fn carry_out(job: Job, replies: &mut Replies) -> Message {
                 Ok(()) => Message::CannotWrite("it ended by itself".into()),
             }
         }
-        Job::CrashCheck(job, acknowledged) => {
-            Message::Found(crash::check(&job, driver(&job.engine).as_ref(), acknowledged))
+        Job::CrashCheck(job, log) => {
+            Message::Found(crash::check(&job, driver(&job.engine).as_ref(), &log))
         }
     }
 }

@@ -19,7 +19,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use assay_core::counting::{Counter, Marks};
-use assay_core::durability::Found;
 use assay_core::environment::Build;
 use assay_core::plan::Cell;
 use assay_drivers::plugin::Description;
@@ -32,7 +31,7 @@ use serde_json::Value;
 
 /// The version of the language that parents and workers speak, [`Job`] and [`Message`] with all
 /// that is in them. A change after which two builds do not understand each other adds one.
-pub(crate) const PROTOCOL: u32 = 4;
+pub(crate) const PROTOCOL: u32 = 5;
 
 /// The program of a worker.
 #[derive(Clone, Copy, Debug)]
@@ -84,8 +83,8 @@ pub(crate) enum Job {
     Describe(PathBuf),
     /// Commit a history, and wait to be ended.
     CrashWrite(crash::Job),
-    /// Check what is left of a history, of which this number of commits was acknowledged.
-    CrashCheck(crash::Job, u32),
+    /// Check what is left of the histories, of which these commits were acknowledged.
+    CrashCheck(crash::Job, crash::Log),
 }
 
 impl Job {
@@ -157,7 +156,7 @@ pub(crate) enum Message {
     /// The worker cannot continue committing.
     CannotWrite(String),
     /// The finding after a crash.
-    Found(Found),
+    Found(crash::Checked),
     /// The worker cannot run on the processors that its cell names.
     CannotBind(String),
     /// The processor does not count for the worker.

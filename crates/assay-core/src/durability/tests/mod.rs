@@ -10,6 +10,7 @@ fn verdict(found: &Found) -> Verdict {
         crash: Crash::Power,
         strict_directories: false,
         promise: Promise::Everything,
+        threads: 1,
         commits: 10,
         rounds: 0,
         acknowledged: 0,
