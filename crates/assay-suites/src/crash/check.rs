@@ -12,7 +12,7 @@ use super::history::Step;
 use super::ledger::{Contents, Ledger};
 use super::log::Log;
 use super::order::{Commit, Left, Span, Writer, Wrong};
-use super::write::commit;
+use super::write::{Said, commit};
 use super::writers::{Author, Writers};
 use super::{COMMITS_AFTER, Job, open};
 
@@ -50,9 +50,11 @@ pub fn check(job: &Job, driver: &dyn Driver, log: &Log) -> Checked {
 }
 
 /// Opens the store that a writer left, connects, and closes it again.
-pub fn reopen(job: &Job, driver: &dyn Driver) -> Result<()> {
+pub fn reopen(job: &Job, driver: &dyn Driver, say: &mut dyn FnMut(Said)) -> Result<()> {
     let writers = Writers::of(job, driver);
-    let store = open(job, driver, &Ledger::new(job.seed, writers.shared_from()), false)?;
+    let ledger = Ledger::new(job.seed, writers.shared_from());
+    say(Said::Opening);
+    let store = open(job, driver, &ledger, false)?;
     store.connect(&mut |_| Ok(()))?;
     store.close()
 }

@@ -24,6 +24,10 @@ const ATTEMPTS: u32 = 1_000;
 pub enum Said {
     /// The store is open, with these settings.
     Open(Vec<String>),
+    /// The writer's store is about to be opened again.
+    Opening,
+    /// The store was opened again, and closed.
+    Closed,
     /// A commit is done.
     Committed {
         /// The commit.

@@ -386,11 +386,17 @@ pub(crate) struct CrashArgs {
     #[arg(long, value_name = "NUMBER", conflicts_with = "rounds",
           value_parser = count::between::<u32>(0, 999_999))]
     pub round: Option<u32>,
-    /// Moment of the crash, instead of a random one: the number of the commit to wait for, or of
-    /// the file operation to cut the power before
-    #[arg(long, value_name = "NUMBER", requires = "round",
+    /// Crashes of a round: of the writer, then of each process but the last that opens the store,
+    /// while it does so
+    #[arg(long, value_name = "COUNT", default_value = "1",
+          value_parser = count::between::<u32>(1, 16))]
+    pub crashes: u32,
+    /// Moments of the crashes, instead of random ones, separated by commas: the number of the
+    /// commit to wait for, then microseconds of each opening; or numbers of the file operations to
+    /// cut the power before
+    #[arg(long, value_name = "NUMBER", value_delimiter = ',', requires = "round",
           value_parser = count::parse_positive)]
-    pub at: Option<u64>,
+    pub at: Vec<u64>,
     /// Unsynchronised data that a power cut takes: everything, nothing, prefix, files, sectors-512
     /// or sectors-4096; writes no verdicts [default: rounds take turns]
     #[arg(long, value_name = "LOSS")]

@@ -16,7 +16,8 @@ use program_support::interrupt::Interrupt;
 use program_support::{given_file, printable};
 use serde::{Deserialize, Serialize};
 
-use super::Subject;
+use super::folder::removed;
+use super::{Chosen, Subject};
 
 const FORMAT: &str = "assay-broken-store";
 const SCHEMA_VERSION: u32 = 2;
@@ -81,16 +82,16 @@ impl Image {
             return Err(refused(io::Error::other("it is there, and no image of a store")));
         }
         let unfinished = folder.with_extension("unfinished");
-        let whole = remove(&unfinished)
+        let whole = removed(&unfinished)
             .and_then(|()| fs::create_dir_all(&unfinished))
             .and_then(|()| fill(&unfinished.join(STORE)))
             .and_then(|()| Ok(serde_json::to_vec_pretty(self)?))
             .and_then(|text| fs::write(unfinished.join(DESCRIPTION), text))
-            .and_then(|()| remove(folder))
+            .and_then(|()| removed(folder))
             .and_then(|()| fs::rename(&unfinished, folder));
         whole.map_err(|e| {
             // The rest of an unfinished image is of no use.
-            let _ = remove(&unfinished);
+            let _ = removed(&unfinished);
             refused(e)
         })
     }
@@ -129,20 +130,20 @@ impl Image {
         interrupt: &Interrupt,
     ) -> Outcome<Found> {
         let store = self.folder.join(STORE);
-        remove(at)
+        removed(at)
             .and_then(|()| copy_tree(&store, at))
             .map_err(|e| Failure::Refused(format!("{}: {e}", store.display())))?;
         let job = Job { dir: at.into(), namespace: None, ..self.job.clone() };
         let seed = job.seed;
-        let subject = Subject { job: job.clone(), seed, patience, interrupt };
+        let subject = Subject {
+            job: job.clone(),
+            seed,
+            patience,
+            interrupt,
+            crashes: 1,
+            chosen: Chosen::default(),
+        };
         subject.check(&job, &self.log).map(|checked| checked.found)
-    }
-}
-
-fn remove(folder: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
     }
 }
 

@@ -41,10 +41,18 @@ impl Ordered {
     /// Reads the engines and settings of a command.
     pub(crate) fn of(args: &CrashArgs) -> Outcome<Self> {
         let chosen = engines::chosen(&args.engine)?;
-        if args.at.is_some() && args.round.is_none() {
+        if !args.at.is_empty() && args.round.is_none() {
             // clap does not check an option's requirements if another option excludes them.
             let why = "--at is the moment of one round; name it with --round";
             return Err(Failure::Usage(why.into()));
+        }
+        if !args.at.is_empty() && args.at.len() != args.crashes as usize {
+            return Err(Failure::Usage(format!(
+                "--at names {} of {} moments; name one of the writer, then one of each opening \
+                 (--crashes)",
+                args.at.len(),
+                args.crashes
+            )));
         }
         let settings = Settings::parse(&args.set, false)?;
         if !CrashArg::has(&args.crash, Crash::Power)

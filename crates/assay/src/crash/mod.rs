@@ -14,8 +14,9 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
-use assay_core::durability::{Age, Found};
+use assay_core::durability::{Age, Found, Recovery};
 use assay_core::random::mix;
+use assay_powercut::Loss;
 use assay_suites::crash::{Checked, Job, Log, Said};
 use program_support::exit::{Failure, Outcome};
 use program_support::interrupt::Interrupt;
@@ -43,6 +44,19 @@ pub(crate) struct Subject<'s> {
     pub patience: Duration,
     /// The user's interrupt.
     pub interrupt: &'s Interrupt,
+    /// The crashes of a round: of the writer, then of openings.
+    pub crashes: u32,
+    /// What is not drawn.
+    pub chosen: Chosen,
+}
+
+/// The choices of a round that are given instead of drawn.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Chosen {
+    /// The moment of each crash: of the writer, then of each opening.
+    pub at: Vec<u64>,
+    /// The writes that a power cut takes.
+    pub loss: Option<Loss>,
 }
 
 /// A way of ending writers, round after round.
@@ -63,6 +77,10 @@ pub(crate) struct Round {
     pub log: Log,
     /// The moment of the end, as a number that repeats it.
     pub at: u64,
+    /// The crashes of openings after it.
+    pub recoveries: Vec<Recovery>,
+    /// Those of them that ended an opening before it was complete.
+    pub cut_openings: u32,
     /// The check's finding.
     pub found: Found,
     /// The age of the oldest lost commit, if some were lost.
@@ -79,6 +97,11 @@ impl Subject<'_> {
 
     fn job(&self, round: u32, dir: PathBuf, namespace: Option<u32>) -> Job {
         Job { seed: self.round_seed(round), dir, namespace, ..self.job.clone() }
+    }
+
+    /// Returns the writes that a power cut takes: chosen, or in turn.
+    fn loss(&self, turn: u32) -> Loss {
+        self.chosen.loss.unwrap_or(Loss::ALL[turn as usize % Loss::ALL.len()])
     }
 
     fn patience(&self) -> Patience {
@@ -106,7 +129,7 @@ impl Subject<'_> {
     }
 }
 
-/// A writer, as its parent sees it.
+/// A writer, or a process that opens its store again, as the parent sees it.
 struct Writer {
     worker: Worker,
     deadline: Instant,
@@ -118,6 +141,9 @@ struct Writer {
 struct Heard {
     /// The commits that the writer acknowledged; none before the store was open.
     log: Option<Log>,
+    /// The time at which the store was about to be opened again, and the one at which it was closed.
+    opening: Option<Instant>,
+    closed: Option<Instant>,
     settings: Option<Vec<String>>,
     /// The time of each commit's acknowledgement, as the log has them: microseconds since 1970.
     times_us: Vec<u64>,
@@ -130,7 +156,7 @@ struct Heard {
 /// Why a writer is no longer listened to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pause {
-    /// The writer has acknowledged the commits that were waited for.
+    /// The writer has said what was waited for.
     Reached,
     /// The writer has ended.
     Gone,
@@ -148,6 +174,10 @@ impl Heard {
                 self.log.get_or_insert_default().add(commit);
                 self.late_us = self.late_us.max(late_us);
                 self.times_us.push(at_us);
+            }
+            Message::Wrote(Said::Opening) => self.opening = Some(Instant::now()),
+            Message::Wrote(Said::Closed) => {
+                self.closed.get_or_insert_with(Instant::now);
             }
             Message::CannotWrite(why) | Message::Panicked(why) => self.trouble = Some(why),
             _ => {}
@@ -176,8 +206,24 @@ impl Writer {
         job: &Job,
         prepare: &mut dyn FnMut(u32) -> std::io::Result<()>,
     ) -> Outcome<Self> {
-        let write = worker::Job::CrashWrite(job.clone());
-        let worker = Worker::start(Order { job: &write, program: Program::This }, None, prepare)
+        Self::begin(subject, &worker::Job::CrashWrite(job.clone()), prepare)
+    }
+
+    /// Starts a process that opens the store again.
+    fn reopen(
+        subject: &Subject<'_>,
+        job: &Job,
+        prepare: &mut dyn FnMut(u32) -> std::io::Result<()>,
+    ) -> Outcome<Self> {
+        Self::begin(subject, &worker::Job::CrashReopen(job.clone()), prepare)
+    }
+
+    fn begin(
+        subject: &Subject<'_>,
+        job: &worker::Job,
+        prepare: &mut dyn FnMut(u32) -> std::io::Result<()>,
+    ) -> Outcome<Self> {
+        let worker = Worker::start(Order { job, program: Program::This }, None, prepare)
             .map_err(|e| Failure::Refused(format!("cannot start a writer: {e}")))?;
         let deadline = Instant::now() + subject.patience;
         Ok(Self { worker, deadline, heard: Heard::default() })
@@ -185,7 +231,12 @@ impl Writer {
 
     /// Reads messages until so many commits are acknowledged; 0 stands for the open store.
     fn until(&mut self, commits: u32, interrupt: &Interrupt) -> Outcome<Pause> {
-        while self.heard.acknowledged().is_none_or(|number| number < commits) {
+        self.listen(interrupt, |heard| heard.acknowledged().is_some_and(|some| some >= commits))
+    }
+
+    /// Reads messages until they say what is waited for.
+    fn listen(&mut self, interrupt: &Interrupt, heard: impl Fn(&Heard) -> bool) -> Outcome<Pause> {
+        while !heard(&self.heard) {
             match self.worker.next(TICK) {
                 Ok(message) => self.heard.hear(message),
                 // A signal to the whole group may reach a writer that has not left it yet.

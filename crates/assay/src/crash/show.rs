@@ -35,7 +35,11 @@ pub(super) fn table(verdicts: &[Verdict]) -> Outcome {
         table.add_row([
             verdict.engine.clone() + &options.concat(),
             verdict.durability.to_string(),
-            format!("{}{}", verdict.crash, verdict.beyond().replacen(' ', "\n", 1)),
+            format!(
+                "{}{}",
+                verdict.crash,
+                verdict.beyond().replace(" with ", "\n").replace(" and ", "\n")
+            ),
             verdict.rounds.to_string(),
             verdict.acknowledged.to_string(),
             verdict.lost_rounds.to_string(),
@@ -54,6 +58,10 @@ pub(super) fn table(verdicts: &[Verdict]) -> Outcome {
         let Verdict { engine, engine_version, durability, crash, failures, .. } = verdict;
         let promise = format!("{}{}", verdict.summary(), lost(verdict));
         let beyond = verdict.beyond();
+        let promise = match verdict.crashes {
+            1 => promise,
+            _ => format!("{promise}; {} openings were cut off", verdict.cut_openings),
+        };
         text +=
             &format!(" {engine} {engine_version} at {durability}, {crash}{beyond}: {promise}\n");
         for failure in failures.iter().take(LISTED) {

@@ -83,6 +83,8 @@ pub(crate) enum Job {
     Describe(PathBuf),
     /// Commit a history, and wait to be ended.
     CrashWrite(crash::Job),
+    /// Open the store that a writer left, and close it.
+    CrashReopen(crash::Job),
     /// Check what is left of the histories, of which these commits were acknowledged.
     CrashCheck(crash::Job, crash::Log),
 }
@@ -97,7 +99,9 @@ impl Job {
             | Self::Look(cell, _) => Some(&cell.engine.id),
             Self::Verify(job) => Some(&job.engine),
             Self::Isolate(job) => Some(&job.engine),
-            Self::CrashWrite(job) | Self::CrashCheck(job, _) => Some(&job.engine),
+            Self::CrashWrite(job) | Self::CrashReopen(job) | Self::CrashCheck(job, _) => {
+                Some(&job.engine)
+            }
             Self::Introduce | Self::Describe(_) => None,
         }
     }
@@ -124,7 +128,9 @@ impl Job {
     /// Returns the process whose mount namespace the job needs, unless it is the parent's.
     fn namespace(&self) -> Option<u32> {
         match self {
-            Self::CrashWrite(job) | Self::CrashCheck(job, _) => job.namespace,
+            Self::CrashWrite(job) | Self::CrashReopen(job) | Self::CrashCheck(job, _) => {
+                job.namespace
+            }
             _ => None,
         }
     }
@@ -151,9 +157,9 @@ pub(crate) enum Message {
     Isolated(Result<isolate::Isolated, String>),
     /// The plugin's declaration, or why it is no plugin.
     Described(Result<Description, String>),
-    /// The store was opened, or a commit was made.
+    /// The store was opened or closed, or a commit was made.
     Wrote(crash::Said),
-    /// The worker cannot continue committing.
+    /// The worker cannot continue committing, or cannot open the store again.
     CannotWrite(String),
     /// The finding after a crash.
     Found(crash::Checked),
