@@ -170,6 +170,14 @@ impl Profile {
         })
     }
 
+    /// Returns why this number of threads cannot work at once, if they cannot.
+    pub fn refuses(&self, threads: u32) -> Option<String> {
+        let is_refused = threads > 1 && self.concurrency == Concurrency::OneConnection;
+        is_refused.then(|| {
+            format!("{threads} threads are more than it supports: one connection at a time")
+        })
+    }
+
     /// Names the writes that do not check if the key exists; none if all of them check.
     pub fn blind_writes(&self) -> Option<&'static str> {
         match (self.insert_rule, self.delete_rule) {

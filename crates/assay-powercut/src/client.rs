@@ -71,6 +71,11 @@ impl Server {
         }
     }
 
+    /// Puts the disk back to how the last cut left it.
+    pub fn restore(&mut self) -> io::Result<()> {
+        self.tell(Command::Restore).map(drop)
+    }
+
     /// Writes the disk after the last cut into a new folder of a real disk.
     ///
     /// # Errors

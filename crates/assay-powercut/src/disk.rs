@@ -52,6 +52,17 @@ impl Disk {
         Self { directories, last_ino: ROOT, ..Self::default() }
     }
 
+    /// Returns a disk with this content, all of it synchronised.
+    pub fn holding(volume: Volume, directories: Directories) -> Self {
+        let last_ino = volume.last_ino();
+        Self { live: volume.clone(), durable: volume, directories, last_ino, ..Self::default() }
+    }
+
+    /// Returns the time at which names become durable.
+    pub fn directories(&self) -> Directories {
+        self.directories
+    }
+
     /// Returns the live content.
     pub fn live(&self) -> &Volume {
         &self.live
@@ -225,6 +236,20 @@ mod tests {
         // The name of b was in the journal that a's synchronisation wrote; its data was not.
         let expected = [("/a", b"one".to_vec()), ("/b", Vec::new())];
         assert_eq!(left, expected.map(|(name, bytes)| (name.to_string(), bytes)).into());
+    }
+
+    #[test]
+    fn a_restored_disk_is_as_the_cut_left_it() {
+        let mut disk = Disk::new(Directories::Journal);
+        let a = file(&mut disk, "a");
+        write(&mut disk, a, 0, b"one");
+        disk.synchronise(a);
+        let left = after(&mut disk, Loss::Everything);
+        let mut restored = Disk::holding(disk.live().clone(), Directories::Journal);
+        let b = file(&mut restored, "b");
+        assert_ne!(a, b, "a new file gets a number of its own");
+        write(&mut restored, a, 0, b"TWO");
+        assert_eq!(after(&mut restored, Loss::Everything), left, "all of it was synchronised");
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub enum Command {
     Clear(Directories),
     /// Cut the power in place of the operation of this number, and kill the process.
     Arm {
-        /// Operations are counted from 1, from the last [`Self::Clear`] on.
+        /// Operations are counted from 1, from the last [`Self::Clear`] or [`Self::Restore`] on.
         operation: u64,
         /// The process to kill then.
         process: u32,
@@ -37,6 +37,8 @@ pub enum Command {
         /// The seed of a random loss.
         seed: u64,
     },
+    /// Put the disk back to how the last [`Self::Cut`] left it. No file may be open.
+    Restore,
     /// Write the disk after the last [`Self::Cut`] into a new folder of a real disk.
     Save(PathBuf),
 }
@@ -44,7 +46,7 @@ pub enum Command {
 /// The server's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
-    /// Operations since the disk was empty.
+    /// Operations since the disk was empty or restored.
     pub operations: u64,
     /// True if the power is gone.
     pub power_is_gone: bool,
@@ -131,6 +133,16 @@ impl Server<'_> {
                 drop(power);
                 self.mount()?;
                 Ok(Answer::Cut(cut))
+            }
+            Command::Restore => {
+                self.shared.lock().frozen = true;
+                self.unmount()?;
+                let mut power = self.shared.lock();
+                let directories = power.disk.directories();
+                *power = Power::new(Disk::holding(self.left.clone(), directories));
+                drop(power);
+                self.mount()?;
+                Ok(Answer::Done)
             }
             Command::Save(folder) => {
                 self.left.write_to(&folder)?;

@@ -214,6 +214,11 @@ impl Volume {
         self.nodes.get_mut(&ino).ok_or(Errno::ENOENT)
     }
 
+    /// Returns the greatest number of a node.
+    pub fn last_ino(&self) -> Ino {
+        self.nodes.keys().copied().max().unwrap_or(ROOT)
+    }
+
     /// Returns the names in a directory.
     pub fn entries(&self, directory: Ino) -> Result<&BTreeMap<OsString, Ino>, Errno> {
         match &self.node(directory)?.kind {

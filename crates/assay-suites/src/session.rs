@@ -18,8 +18,7 @@ use assay_core::timing::Clock;
 use assay_driver::error::{Error, ErrorKind, Result};
 use assay_driver::schema::Schema;
 use assay_driver::{
-    Change, Concurrency, Connection, Driver, Durability, Endpoint, OpenSpec, Profile, Reach,
-    Storage, Store,
+    Change, Connection, Driver, Durability, Endpoint, OpenSpec, Profile, Reach, Storage, Store,
 };
 use serde::{Deserialize, Serialize};
 
@@ -101,11 +100,8 @@ impl<'m> Session<'m> {
         measurement: &'m mut Measurement,
     ) -> Result<Self> {
         let profile = driver.profile();
-        if needs.threads > 1 && profile.concurrency == Concurrency::OneConnection {
-            return Err(Error::unsupported(format!(
-                "{} threads are more than it supports: one connection at a time",
-                needs.threads
-            )));
+        if let Some(why) = profile.refuses(needs.threads) {
+            return Err(Error::unsupported(why));
         }
         if let Some(why) = too_large(driver, needs.schema) {
             return Err(Error::unsupported(why));

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::share::ShareBounds;
 
 /// The version of the file's format.
-const SCHEMA_VERSION: u32 = 1;
+const SCHEMA_VERSION: u32 = 2;
 
 const FORMAT: &str = "assay-durability";
 
@@ -171,7 +171,13 @@ pub struct Verdict {
     pub strict_directories: bool,
     /// The level's promise about such a crash.
     pub promise: Promise,
-    /// Commits in the history of a round.
+    /// The threads that wrote.
+    pub threads: u32,
+    /// The crashes of a round: of the writer, then of openings.
+    pub crashes: u32,
+    /// Openings that a crash ended before they were complete, in all rounds together.
+    pub cut_openings: u32,
+    /// Commits in the history of a round, of all threads together.
     pub commits: u32,
     /// The number of rounds.
     pub rounds: u32,
@@ -198,6 +204,50 @@ pub struct Verdict {
     pub tested: Timestamp,
 }
 
+/// A crash of a process that opened the store after an earlier crash: the place in the opening,
+/// and how long an undisturbed opening of these files was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Recovery {
+    /// The power went before this file operation of the opening.
+    Operation {
+        /// The operation, counted from 1.
+        at: u64,
+        /// The operations of an undisturbed opening.
+        of: u64,
+    },
+    /// The process was killed.
+    Time {
+        /// Microseconds since the opening began.
+        at_us: u64,
+        /// Microseconds of an undisturbed opening.
+        of_us: u64,
+    },
+}
+
+impl Recovery {
+    /// Returns the number by which the crash is repeated.
+    pub fn at(self) -> u64 {
+        match self {
+            Self::Operation { at, .. } => at,
+            Self::Time { at_us, .. } => at_us,
+        }
+    }
+}
+
+impl fmt::Display for Recovery {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Operation { at, of } => {
+                write!(f, "crashed again before operation {at} of {of} of the opening")
+            }
+            Self::Time { at_us, of_us } => {
+                write!(f, "crashed again after {at_us} of {of_us} µs of the opening")
+            }
+        }
+    }
+}
+
 /// A round that broke the promise.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Failure {
@@ -205,6 +255,9 @@ pub struct Failure {
     pub found: Found,
     /// The age of the oldest lost commit, if it was measured.
     pub age: Option<Age>,
+    /// The crashes of openings before the last one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recoveries: Vec<Recovery>,
     /// The command line that repeats the round.
     pub command: String,
     /// The folder with the store's files as the crash left them; none if they were not kept.
@@ -215,10 +268,10 @@ pub struct Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.found.fmt(f)?;
-        match self.age {
-            Some(age) => write!(f, ", the oldest {} ms after it", age.lost_us / 1_000),
-            None => Ok(()),
+        if let Some(age) = self.age {
+            write!(f, ", the oldest {} ms after it", age.lost_us / 1_000)?;
         }
+        self.recoveries.iter().try_for_each(|recovery| write!(f, "; {recovery}"))
     }
 }
 
@@ -246,6 +299,22 @@ impl Verdict {
             Found::Refused(_) => self.refused_rounds += 1,
             Found::Unusable(_) => self.unusable_rounds += 1,
         }
+    }
+
+    /// Returns in words what the rounds had beyond one thread and one crash; nothing if they had
+    /// these.
+    pub fn beyond(&self) -> String {
+        match (self.threads, self.crashes) {
+            (1, 1) => String::new(),
+            (threads, 1) => format!(" with {threads} threads"),
+            (1, crashes) => format!(" with {crashes} crashes"),
+            (threads, crashes) => format!(" with {threads} threads and {crashes} crashes"),
+        }
+    }
+
+    /// Returns the crashes in words.
+    fn victims(&self) -> String {
+        format!("{}{}", self.crash.victims(), self.beyond())
     }
 
     /// Returns true if the promise was broken.
@@ -279,6 +348,8 @@ impl Verdict {
                 verdict.durability,
                 verdict.crash,
                 verdict.strict_directories,
+                verdict.threads,
+                verdict.crashes,
             )
         };
         subject(self) == subject(other)
@@ -350,7 +421,7 @@ impl Verdicts {
         let rounds = verdict.rounds;
         Some(format!(
             "{level}: `assay crash` refuted this level in {failures} of {rounds} {}: {}",
-            verdict.crash.victims(),
+            verdict.victims(),
             verdict.failures[0]
         ))
     }
@@ -365,7 +436,7 @@ impl Verdicts {
         }
         let of_kind = |verdict: &&Verdict| {
             let rounds = verdict.rounds;
-            let victims = verdict.crash.victims();
+            let victims = verdict.victims();
             format!("{rounds} {victims} ({} do)", verdict.bounds())
         };
         let rounds: Vec<_> = verdicts.iter().map(of_kind).collect();

@@ -14,25 +14,32 @@ use crate::markup::{name, text};
 const LISTED: usize = 3;
 
 /// A way in which a store was ended, at a level.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Column {
     level: Durability,
     crash: Crash,
     is_strict: bool,
+    /// What the rounds had beyond one thread.
+    beyond: String,
 }
 
 impl Column {
     fn of(verdict: &Verdict) -> Self {
-        let is_strict = verdict.strict_directories;
-        Self { level: verdict.durability, crash: verdict.crash, is_strict }
+        Self {
+            level: verdict.durability,
+            crash: verdict.crash,
+            is_strict: verdict.strict_directories,
+            beyond: verdict.beyond(),
+        }
     }
 
-    fn words(self) -> &'static str {
-        match (self.crash, self.is_strict) {
+    fn words(&self) -> String {
+        let crash = match (self.crash, self.is_strict) {
             (Crash::Process, _) => "killed process",
             (Crash::Power, false) => "power cut",
             (Crash::Power, true) => "power cut, strict directories",
-        }
+        };
+        format!("{crash}{}", self.beyond)
     }
 }
 
@@ -140,7 +147,7 @@ fn anchor(verdict: &Verdict) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
     let name = format!("{}-{}-{}", title(verdict), verdict.durability, verdict.crash);
     let strict = if verdict.strict_directories { "-strict" } else { "" };
-    name.chars().map(plain).collect::<String>() + strict
+    name.chars().chain(verdict.beyond().chars()).map(plain).collect::<String>() + strict
 }
 
 fn findings(all: &[Verdict], file: &str) -> String {
@@ -232,11 +239,8 @@ fn figures(all: &[Verdict]) -> String {
             Promise::Nothing => "no promise".into(),
             _ => format!("{}<small>{}</small>", verdict.failures.len(), verdict.bounds()),
         };
-        let words = [
-            name(&title(verdict)),
-            verdict.durability.to_string(),
-            Column::of(verdict).words().into(),
-        ];
+        let words =
+            [name(&title(verdict)), verdict.durability.to_string(), Column::of(verdict).words()];
         let numbers = [
             verdict.rounds.to_string(),
             verdict.acknowledged.to_string(),

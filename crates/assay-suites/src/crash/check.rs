@@ -6,33 +6,57 @@ use assay_core::durability::Found;
 use assay_core::tape::Records;
 use assay_driver::error::{Error, Result};
 use assay_driver::{Connection, Driver, KeyKind, Outcome, Scan};
+use serde::{Deserialize, Serialize};
 
-use super::history::{Habits, History, Step};
+use super::history::Step;
 use super::ledger::{Contents, Ledger};
-use super::write::commit;
-use super::{COMMITS_AFTER, Job, open, rows};
+use super::log::Log;
+use super::order::{Commit, Left, Span, Writer, Wrong};
+use super::write::{Said, commit};
+use super::writers::{Author, Writers};
+use super::{COMMITS_AFTER, Job, open};
 
-/// Opens the store that a writer left after it had `acknowledged` commits, and checks it; then
-/// continues the history, closes, and checks again.
-pub fn check(job: &Job, driver: &dyn Driver, acknowledged: u32) -> Found {
-    let ledger = Ledger::new(job.seed);
-    let row_count = rows(job, driver);
-    let checker = Checker { job, driver, ledger, row_count };
-    match checker.look() {
-        Err(error) => Found::Refused(error.to_string()),
-        Ok(Err(torn)) => Found::Torn(torn),
-        Ok(Ok(rows)) => match checker.place(&rows, acknowledged) {
-            Err(torn) => Found::Torn(torn),
-            Ok(history) => {
-                let commits = acknowledged.saturating_sub(history.commits());
-                match checker.go_on(history) {
-                    Err(error) => Found::Unusable(error.to_string()),
-                    Ok(()) if commits > 0 => Found::Lost { commits },
-                    Ok(()) => Found::Everything,
-                }
-            }
+/// The result of a check.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checked {
+    /// The state of the store.
+    pub found: Found,
+    /// The place of the oldest lost commit in the log, if commits were lost.
+    pub oldest_lost: Option<u32>,
+}
+
+/// Opens the store that a writer left after it had acknowledged the commits of `log`, and checks
+/// it; then continues the histories, closes, and checks again.
+pub fn check(job: &Job, driver: &dyn Driver, log: &Log) -> Checked {
+    let writers = Writers::of(job, driver);
+    let ledger = Ledger::new(job.seed, writers.shared_from());
+    let checker = Checker { job, driver, ledger, writers };
+    let placed = match checker.look() {
+        Err(error) => Err(Found::Refused(error.to_string())),
+        Ok(Err(torn)) => Err(Found::Torn(torn)),
+        Ok(Ok(rows)) => match checker.place(&rows, log) {
+            Err(torn) => Err(Found::Torn(torn)),
+            Ok(placed) => match checker.go_on(placed.authors, rows) {
+                Err(error) => Err(Found::Unusable(error.to_string())),
+                Ok(()) => Ok((placed.lost, placed.oldest_lost)),
+            },
         },
+    };
+    match placed {
+        Err(found) => Checked { found, oldest_lost: None },
+        Ok((0, _)) => Checked { found: Found::Everything, oldest_lost: None },
+        Ok((commits, oldest_lost)) => Checked { found: Found::Lost { commits }, oldest_lost },
     }
+}
+
+/// Opens the store that a writer left, connects, and closes it again.
+pub fn reopen(job: &Job, driver: &dyn Driver, say: &mut dyn FnMut(Said)) -> Result<()> {
+    let writers = Writers::of(job, driver);
+    let ledger = Ledger::new(job.seed, writers.shared_from());
+    say(Said::Opening);
+    let store = open(job, driver, &ledger, false)?;
+    store.connect(&mut |_| Ok(()))?;
+    store.close()
 }
 
 /// The rows of the table as they were found.
@@ -42,7 +66,16 @@ struct Checker<'c> {
     job: &'c Job,
     driver: &'c dyn Driver,
     ledger: Ledger,
-    row_count: u32,
+    writers: Writers,
+}
+
+/// The moment of the histories that a store is at.
+struct Placed {
+    /// Every writer, as far as its commits are there.
+    authors: Vec<Author>,
+    /// The number of acknowledged commits that are lost, and the place of the oldest in the log.
+    lost: u32,
+    oldest_lost: Option<u32>,
 }
 
 impl Checker<'_> {
@@ -59,9 +92,9 @@ impl Checker<'_> {
     }
 
     fn rows(&self, connection: &mut dyn Connection) -> Result<std::result::Result<Rows, String>> {
-        let mut rows = vec![None; self.row_count as usize];
+        let mut rows = vec![None; self.writers.rows() as usize];
         let mut payload = vec![0; self.ledger.schema().payload_size()];
-        for row in 0..self.row_count {
+        for row in 0..self.writers.rows() {
             if connection.get(&self.ledger.key_of(row), &mut payload)? == Outcome::Missing {
                 continue;
             }
@@ -93,66 +126,205 @@ impl Checker<'_> {
         connection.scan(&whole, &mut |_| ())
     }
 
-    /// Returns the last moment of the history with these rows.
-    fn place(&self, rows: &Rows, acknowledged: u32) -> std::result::Result<History, String> {
-        let habits = Habits::of(self.driver);
-        let mut history = History::new(self.job.seed, habits, self.row_count);
-        let differs = |history: &History, row: u32| history.row(row) != rows[row as usize];
-        let mut different = (0..self.row_count).filter(|&row| differs(&history, row)).count();
-        let mut last = None;
-        let mut closest = (different, history.clone());
-        // One more commit than was acknowledged may have been in flight.
-        loop {
-            if different == 0 {
-                last = Some(history.clone());
-            }
-            if different <= closest.0 {
-                closest = (different, history.clone());
-            }
-            if history.commits() > acknowledged || history.commits() >= self.job.commits {
-                break;
-            }
-            let before = history.clone();
-            for row in history.advance().into_iter().map(Step::row) {
-                different -= usize::from(differs(&before, row));
-                different += usize::from(differs(&history, row));
+    /// Returns the latest moment of the histories with these rows.
+    fn place(&self, rows: &Rows, log: &Log) -> std::result::Result<Placed, String> {
+        let left = self.left(rows, log)?;
+        let count = self.writers.count();
+        let with_first = |some: usize| left.least(&log.counts_of_first(some, count));
+        let mut counts = with_first(0).map_err(|wrong| self.explain(wrong))?;
+        // The more commits have to be there, the harder it is.
+        let mut possible = 0;
+        let mut impossible = log.commits() as usize + 1;
+        while possible + 1 < impossible {
+            let middle = possible.midpoint(impossible);
+            match with_first(middle) {
+                Ok(found) => (possible, counts) = (middle, found),
+                Err(_) => impossible = middle,
             }
         }
-        let (different, closest) = closest;
-        last.ok_or_else(|| {
-            let row = (0..self.row_count).find(|&row| differs(&closest, row)).unwrap_or_default();
-            format!(
-                "it is no moment of the history: of {acknowledged} acknowledged commits it comes \
+        let (oldest_lost, lost) = log.beyond(&counts);
+        let mut authors = Vec::new();
+        for (writer, &count) in counts.iter().enumerate() {
+            let mut author = self.writers.author(writer);
+            (0..count).for_each(|_| drop(author.advance()));
+            authors.push(author);
+        }
+        Ok(Placed { authors, lost, oldest_lost })
+    }
+
+    /// Returns what the writers may have left, and what they did leave.
+    fn left(&self, rows: &Rows, log: &Log) -> std::result::Result<Left, String> {
+        let acknowledged = log.counts(self.writers.count());
+        let at_once = self.writers.at_once();
+        let mut before = at_once.start;
+        let mut writers = Vec::new();
+        for (at, &acknowledged) in acknowledged.iter().enumerate() {
+            let mut spans = log.spans(at);
+            // One more commit than was acknowledged may have been in flight; of the threads, only
+            // if all that comes before them was acknowledged.
+            let has_begun = at < at_once.start || before == 0;
+            if has_begun && acknowledged < self.writers.commits(at) {
+                let newest = |spans: &[Span]| spans.last().and_then(|span| span.ended);
+                let first = || newest(&log.spans(0)).filter(|_| at_once.contains(&at));
+                let began = newest(&spans).or_else(first).map_or(0, |ended| ended + 1);
+                spans.push(Span { began, ended: None });
+            }
+            if at < at_once.start && acknowledged == self.writers.commits(at) {
+                before -= 1;
+            }
+            writers.push(self.writer(at, rows, spans, acknowledged)?);
+        }
+        let mut last = vec![None; self.writers.registers()];
+        for (register, last) in last.iter_mut().enumerate() {
+            let row = self.writers.row_of(register);
+            let Some(contents) = rows[row as usize] else { continue };
+            let values = Writers::values(contents);
+            let commit = self.writers.commit_of(values[register % values.len()]);
+            let wrote = writers
+                .get(commit.writer)
+                .and_then(|writer| writer.registers.get((commit.number as usize).checked_sub(1)?));
+            if wrote.is_none_or(|registers| !registers.contains(&register)) {
+                let what = self.writers.words(commit);
+                return Err(format!("row {row} is as {what} wrote it, which never did"));
+            }
+            *last = Some(commit);
+        }
+        Ok(Left { writers, last })
+    }
+
+    /// Follows one writer through its commits, and compares its rows after each.
+    fn writer(
+        &self,
+        at: usize,
+        rows: &Rows,
+        spans: Vec<Span>,
+        acknowledged: u32,
+    ) -> std::result::Result<Writer, String> {
+        let own = self.writers.own(at);
+        let mut author = self.writers.author(at);
+        let differs = |author: &Author, row: u32| author.row(row) != rows[row as usize];
+        let mut different = own.clone().filter(|&row| differs(&author, row)).count();
+        let mut closest = (different, author.clone());
+        let mut moments = Vec::new();
+        let mut registers = Vec::new();
+        loop {
+            if different == 0 {
+                moments.push(author.commits());
+            }
+            if different <= closest.0 {
+                closest = (different, author.clone());
+            }
+            if author.commits() as usize == spans.len() {
+                break;
+            }
+            let before = author.clone();
+            let steps = author.advance();
+            for row in steps.iter().map(|step| step.row()).filter(|row| own.contains(row)) {
+                different -= usize::from(differs(&before, row));
+                different += usize::from(differs(&author, row));
+            }
+            let written = steps.into_iter().flat_map(|step| self.writers.registers_of(step));
+            registers.push(written.collect());
+        }
+        if moments.is_empty() {
+            let (different, closest) = closest;
+            let row = own.clone().find(|&row| differs(&closest, row)).unwrap_or_default();
+            return Err(format!(
+                "it is no moment of the history{}: of {acknowledged} acknowledged commits it comes \
                  closest to {}, from which {different} rows differ; row {row} is {}, not {}",
+                self.writers.of_thread(at),
                 closest.commits(),
                 words(rows[row as usize]),
                 words(closest.row(row)),
-            )
-        })
+            ));
+        }
+        Ok(Writer { spans, moments, registers })
     }
 
-    /// Makes further commits, closes, opens and checks again.
-    fn go_on(&self, mut history: History) -> Result<()> {
+    /// Returns in words why no order of the commits leaves the rows as they are.
+    fn explain(&self, wrong: Wrong) -> String {
+        let words = |commit: Commit| self.writers.words(commit);
+        let row = |register: usize| self.writers.row_of(register);
+        let why = match wrong {
+            Wrong::Missing { commit, later: None } => {
+                format!("a shared row has {}, the rows of its thread do not", words(commit))
+            }
+            Wrong::Missing { commit, later: Some(later) } => format!(
+                "{} is missing, but {}, which began after it was acknowledged, is there",
+                words(commit),
+                words(later)
+            ),
+            Wrong::Replaced { register, seen: None, later } => {
+                format!(
+                    "row {} is missing, but {}, which wrote it, is there",
+                    row(register),
+                    words(later)
+                )
+            }
+            Wrong::Replaced { register, seen: Some(seen), later } => format!(
+                "row {} is as {} wrote it, but {}, which wrote it later, is there",
+                row(register),
+                words(seen),
+                words(later)
+            ),
+            Wrong::Crossed { registers: [one, other], seen: [first, second] } => format!(
+                "row {} is as {} wrote it and row {} as {} did, and each of them came before the \
+                 other",
+                row(one),
+                words(first),
+                row(other),
+                words(second)
+            ),
+        };
+        format!("no order of the commits leaves this: {why}")
+    }
+
+    /// Makes further commits of each writer, closes, opens and checks again.
+    fn go_on(&self, mut authors: Vec<Author>, mut expected: Rows) -> Result<()> {
         let store = open(self.job, self.driver, &self.ledger, false)?;
         store.connect(&mut |connection| {
-            for _ in 0..COMMITS_AFTER {
-                let steps = history.advance();
-                commit(connection, &self.ledger, history.commits(), &steps)?;
+            for (at, author) in authors.iter_mut().enumerate() {
+                let most = match self.writers.at_once().contains(&at) {
+                    true => author.commits() + COMMITS_AFTER,
+                    false => self.writers.commits(at),
+                };
+                while author.commits() < most {
+                    let steps = author.advance();
+                    let number = author.commit();
+                    commit(connection, &self.ledger, self.writers, number, &steps)?;
+                    for step in steps {
+                        expected[step.row() as usize] = self.after(author, step, &expected);
+                    }
+                }
             }
             Ok(())
         })?;
         store.close()?;
         let rows = self.look()?.map_err(|why| Error::engine("go on", why))?;
-        match (0..self.row_count).find(|&row| history.row(row) != rows[row as usize]) {
+        match (0..rows.len()).find(|&row| rows[row] != expected[row]) {
             None => Ok(()),
             Some(row) => Err(Error::engine(
                 "go on",
                 format!(
                     "after {COMMITS_AFTER} more commits row {row} is {}, not {}",
-                    words(rows[row as usize]),
-                    words(history.row(row))
+                    words(rows[row]),
+                    words(expected[row])
                 ),
             )),
+        }
+    }
+
+    /// Returns what a row has after a step of a writer's last commit.
+    fn after(&self, author: &Author, step: Step, before: &Rows) -> Option<Contents> {
+        if !self.ledger.is_shared(step.row()) {
+            return author.row(step.row());
+        }
+        let mark = self.writers.mark(author.commit());
+        let old = before[step.row() as usize].unwrap_or(Contents { written: mark, touched: mark });
+        match step {
+            Step::Touch(_) => Some(Contents { touched: mark, ..old }),
+            Step::Mark(_) => Some(Contents { written: mark, ..old }),
+            Step::Insert(_) | Step::Delete(_) => Some(Contents { written: mark, touched: mark }),
         }
     }
 }

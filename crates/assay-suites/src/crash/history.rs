@@ -1,4 +1,5 @@
-//! The history of a writer's commits: single operations and transactions, a function of the seed.
+//! The history of the rows that one writer has to itself: single operations and transactions, a
+//! function of the seed.
 
 use assay_core::random::{Words, derive, mix};
 use assay_driver::{Driver, Transactions};
@@ -12,6 +13,8 @@ pub(super) enum Step {
     Insert(u32),
     /// Changes one column of an existing row.
     Touch(u32),
+    /// Changes the other column of an existing row that several writers share.
+    Mark(u32),
     /// Deletes an existing row.
     Delete(u32),
 }
@@ -19,13 +22,25 @@ pub(super) enum Step {
 impl Step {
     pub(super) fn row(self) -> u32 {
         match self {
-            Self::Insert(row) | Self::Touch(row) | Self::Delete(row) => row,
+            Self::Insert(row) | Self::Touch(row) | Self::Mark(row) | Self::Delete(row) => row,
+        }
+    }
+
+    /// Returns the step on the row that is `by` further.
+    pub(super) fn moved(self, by: u32) -> Self {
+        match self {
+            Self::Insert(row) => Self::Insert(row + by),
+            Self::Touch(row) => Self::Touch(row + by),
+            Self::Mark(row) => Self::Mark(row + by),
+            Self::Delete(row) => Self::Delete(row + by),
         }
     }
 }
 
-/// The number of rows in a history in which records change.
+/// The number of rows in a history in which records change: of all writers together, and the
+/// least of each.
 const ROWS: u32 = 400;
+const ROWS_LEAST: u32 = 40;
 
 /// The most steps of a transaction.
 const MOST_STEPS: u64 = 12;
@@ -43,10 +58,21 @@ impl Habits {
         Self { transactions: driver.profile().transactions, changes: driver.lacks().is_empty() }
     }
 
-    /// Returns the number of rows that a history of `commits` commits needs.
-    pub(super) fn rows(self, commits: u32) -> u32 {
+    /// Returns true if records can be changed and deleted.
+    pub(super) fn changes(self) -> bool {
+        self.changes
+    }
+
+    /// Returns true if a transaction can change columns.
+    pub(super) fn changes_together(self) -> bool {
+        self.changes && self.transactions == Transactions::Full
+    }
+
+    /// Returns the number of rows that the history of `commits` commits of one of `threads` writers
+    /// needs.
+    pub(super) fn rows(self, commits: u32, threads: u32) -> u32 {
         match (self.changes, self.transactions) {
-            (true, _) => ROWS,
+            (true, _) => (ROWS / threads).max(ROWS_LEAST),
             (false, Transactions::None) => commits,
             (false, _) => commits.saturating_mul(MOST_STEPS as u32),
         }
@@ -77,6 +103,11 @@ impl History {
 
     pub(super) fn row(&self, row: u32) -> Option<Contents> {
         self.rows[row as usize]
+    }
+
+    /// Makes a commit that leaves these rows as they are.
+    pub(super) fn pass(&mut self) {
+        self.commits += 1;
     }
 
     /// Makes the next commit and returns its steps, each on another row; several are a transaction.
@@ -116,6 +147,7 @@ impl History {
         *row = match (step, *row) {
             (Step::Insert(_), _) => Some(Contents { written: now, touched: now }),
             (Step::Touch(_), Some(old)) => Some(Contents { touched: now, ..old }),
+            (Step::Mark(_), _) => unreachable!("only shared rows are marked"),
             (Step::Touch(_), None) | (Step::Delete(_), _) => None,
         };
     }

@@ -1,4 +1,5 @@
-//! The records of a crash test: each names the commits that wrote it and touched it last.
+//! The records of a crash test: each names the commits that wrote it and touched it last. Of a row
+//! that several writers share, each of both columns names the commit that changed it last.
 
 use assay_core::random::{Words, derive, mix};
 use assay_core::tape::Records;
@@ -7,15 +8,16 @@ use assay_driver::schema::{ColumnType, Schema};
 /// The longest text of a record.
 const TEXT_BYTES: u32 = 220;
 
-/// The position of the column that a touch changes.
+/// The position of the column that a touch changes, and of the one that a mark changes.
 const TOUCHED: usize = 2;
+const WRITTEN: usize = 1;
 
 /// The commits that made a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Contents {
-    /// The commit that inserted it.
+    /// The commit that inserted it; of a shared row, the one that marked it last.
     pub(super) written: u32,
-    /// The commit that changed it last.
+    /// The commit that touched it last.
     pub(super) touched: u32,
 }
 
@@ -23,22 +25,35 @@ pub(super) struct Contents {
 pub(super) struct Ledger {
     schema: Schema,
     seed: u64,
+    /// The first of the shared rows, which are the last ones.
+    shared_from: u32,
 }
 
 impl Ledger {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(super) fn new(seed: u64, shared_from: u32) -> Self {
         let columns = [
             ("id", ColumnType::U32),
             ("written", ColumnType::U32),
             ("touched", ColumnType::U32),
             ("text", ColumnType::Text(TEXT_BYTES)),
         ];
-        Self { schema: Schema::new("ledger", &columns, 1), seed: derive(seed, "ledger") }
+        let schema = Schema::new("ledger", &columns, 1);
+        Self { schema, seed: derive(seed, "ledger"), shared_from }
+    }
+
+    /// Returns true if several writers change the row.
+    pub(super) fn is_shared(&self, row: u32) -> bool {
+        row >= self.shared_from
     }
 
     /// Returns the position of the column that a touch changes.
     pub(super) fn touched_column(&self) -> usize {
         TOUCHED
+    }
+
+    /// Returns the position of the column that a mark changes.
+    pub(super) fn marked_column(&self) -> usize {
+        WRITTEN
     }
 
     pub(super) fn key_of(&self, row: u32) -> Vec<u8> {
@@ -49,10 +64,13 @@ impl Ledger {
 
     pub(super) fn payload_of(&self, row: u32, contents: Contents) -> Vec<u8> {
         let mut payload = vec![0; self.schema.payload_size()];
-        self.payload(u64::from(row), contents.written, &mut payload);
-        let touched = &self.schema.columns()[TOUCHED];
-        let from = touched.offset - self.schema.key_size();
-        payload[from..from + 4].copy_from_slice(&contents.touched.to_le_bytes());
+        // The text of a shared row stays when the column changes.
+        let version = if self.is_shared(row) { 0 } else { contents.written };
+        self.payload(u64::from(row), version, &mut payload);
+        for (column, value) in [(WRITTEN, contents.written), (TOUCHED, contents.touched)] {
+            let from = self.schema.columns()[column].offset - self.schema.key_size();
+            payload[from..from + 4].copy_from_slice(&value.to_le_bytes());
+        }
         payload
     }
 
@@ -69,7 +87,7 @@ impl Ledger {
             let bytes = payload.get(from..from + 4)?;
             Some(u32::from_le_bytes(bytes.try_into().ok()?))
         };
-        let contents = Contents { written: number(1)?, touched: number(TOUCHED)? };
+        let contents = Contents { written: number(WRITTEN)?, touched: number(TOUCHED)? };
         self.schema.same_payload(&self.payload_of(row, contents), payload).then_some(contents)
     }
 }

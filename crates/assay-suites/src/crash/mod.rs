@@ -1,15 +1,19 @@
 //! `crash`: tests what an engine keeps when its process is killed or the power fails.
 //!
-//! A *writer* commits a seeded history (`history`) of `ledger` records and acknowledges each
-//! commit; it is ended at some moment. A *checker* opens the store that is left and looks for its
-//! moment in the history: all acknowledged commits must be there, the commit in flight must be
-//! there as a whole or not at all, and nothing else. The caller knows the promise
-//! ([`assay_core::durability::Promise`]).
+//! A *writer* commits seeded histories (`history`) of `ledger` records and acknowledges each
+//! commit; it is ended at some moment. It has one thread or several (`writers`), each with a
+//! history of its own. A *checker* opens the store that is left and looks for the moment of the
+//! histories that it is at: all acknowledged commits must be there, a commit in flight must be
+//! there as a whole or not at all, and nothing else. What several writers may leave is in `order`.
+//! The caller knows the promise ([`assay_core::durability::Promise`]).
 
 mod check;
 mod history;
 mod ledger;
+mod log;
+mod order;
 mod write;
+mod writers;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -19,11 +23,12 @@ use assay_driver::error::Result;
 use assay_driver::{Driver, Durability, Endpoint, KeyKind, OpenSpec, Storage, Store};
 use serde::{Deserialize, Serialize};
 
-pub use check::check;
+pub use check::{Checked, check, reopen};
+pub use log::{Acknowledged, Log};
 pub use write::{Said, write};
 
-use history::Habits;
 use ledger::Ledger;
+use writers::Writers;
 
 /// A writer's or a checker's job.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -40,8 +45,10 @@ pub struct Job {
     pub options: BTreeMap<String, String>,
     /// The seed of the history.
     pub seed: u64,
-    /// The number of commits in the history.
+    /// The number of commits in the histories of all threads together.
     pub commits: u32,
+    /// The threads that write.
+    pub threads: u32,
     /// Microseconds of the pause before each commit, so that a history takes several intervals
     /// between syncs; 0 for none.
     pub pace_us: u64,
@@ -49,13 +56,8 @@ pub struct Job {
     pub namespace: Option<u32>,
 }
 
-/// The number of commits that a store has to take after the crash.
+/// The number of commits of each thread that a store has to take after the crash.
 const COMMITS_AFTER: u32 = 5;
-
-/// Returns the number of rows of the ledger.
-fn rows(job: &Job, driver: &dyn Driver) -> u32 {
-    Habits::of(driver).rows(job.commits.saturating_add(COMMITS_AFTER))
-}
 
 fn open(job: &Job, driver: &dyn Driver, ledger: &Ledger, create: bool) -> Result<Box<dyn Store>> {
     let spec = OpenSpec {
@@ -65,8 +67,8 @@ fn open(job: &Job, driver: &dyn Driver, ledger: &Ledger, create: bool) -> Result
         durability: job.durability,
         key_kind: job.key_kind,
         schema: ledger.schema().clone(),
-        expected_rows: u64::from(rows(job, driver)),
-        threads: 1,
+        expected_rows: u64::from(Writers::of(job, driver).rows()),
+        threads: job.threads.max(1),
         cache_bytes: None,
         volumes: None,
         parameters: BTreeMap::new(),

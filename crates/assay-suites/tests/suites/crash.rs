@@ -7,7 +7,7 @@ use std::sync::{Arc, mpsc};
 
 use assay_core::durability::Found;
 use assay_driver::{Durability, KeyKind};
-use assay_suites::crash::{Job, Said, check, write};
+use assay_suites::crash::{Acknowledged, Job, Log, Said, check, write};
 
 use crate::engine::{Content, Fault, Faulty, Files};
 
@@ -22,6 +22,7 @@ fn job() -> Job {
         options: BTreeMap::new(),
         seed: 7,
         commits: COMMITS,
+        threads: 1,
         pace_us: 0,
         namespace: None,
     }
@@ -48,6 +49,16 @@ fn written_by(engine: Faulty) -> (Vec<Content>, Vec<usize>) {
     (engine.states(), ends)
 }
 
+/// The log of one writer's commits.
+fn log(acknowledged: u32) -> Log {
+    let mut log = Log::default();
+    for number in 0..u64::from(acknowledged) {
+        let (began, ended) = (1 + 2 * number, 2 + 2 * number);
+        log.add(Acknowledged { writer: 0, began, ended });
+    }
+    log
+}
+
 /// An engine that has this in its memory, and writes no file.
 fn finding(fault: Fault, job: &Job, content: &Content) -> Faulty {
     Faulty::finding(fault, job.dir.clone(), content.clone()).with_files(Files::None)
@@ -55,7 +66,7 @@ fn finding(fault: Fault, job: &Job, content: &Content) -> Faulty {
 
 fn found(fault: Fault, content: &Content, acknowledged: u32) -> Found {
     let job = job();
-    check(&job, &finding(fault, &job, content), acknowledged)
+    check(&job, &finding(fault, &job, content), &log(acknowledged)).found
 }
 
 #[test]
@@ -79,7 +90,7 @@ fn commits_of_an_engine_that_only_inserts_are_told_apart() {
     let found = |content: &Content, acknowledged| {
         let job = job();
         let engine = finding(Fault::None, &job, content);
-        check(&job, &engine.inserting_only(), acknowledged)
+        check(&job, &engine.inserting_only(), &log(acknowledged)).found
     };
     for (number, end) in (1..).zip(&ends) {
         let lost = COMMITS - number;

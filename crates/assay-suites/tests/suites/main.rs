@@ -6,6 +6,8 @@ mod engine;
 mod faults;
 mod liar;
 mod others;
+mod planted;
 mod published;
+mod teaching;
 mod traces;
 mod workloads;

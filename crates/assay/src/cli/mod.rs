@@ -375,19 +375,28 @@ pub(crate) struct CrashArgs {
     /// Test only what the file of verdicts lacks with this number of crashes and commits
     #[arg(long, conflicts_with_all = ["round", "loss"])]
     pub missing: bool,
-    /// Commits in the history of a round
+    /// Commits in the history of a round, of all threads together
     #[arg(long, value_name = "COUNT", default_value = "300",
           value_parser = count::between::<u32>(1, 1_000_000))]
     pub commits: u32,
+    /// Threads that write, each to rows of its own and all to some that they share
+    #[arg(short, long, default_value = "1", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub threads: u32,
     /// Run this round only, and leave the verdicts as they are
     #[arg(long, value_name = "NUMBER", conflicts_with = "rounds",
           value_parser = count::between::<u32>(0, 999_999))]
     pub round: Option<u32>,
-    /// Moment of the crash, instead of a random one: the number of the commit to wait for, or of
-    /// the file operation to cut the power before
-    #[arg(long, value_name = "NUMBER", requires = "round",
+    /// Crashes of a round: of the writer, then of each process but the last that opens the store,
+    /// while it does so
+    #[arg(long, value_name = "COUNT", default_value = "1",
+          value_parser = count::between::<u32>(1, 16))]
+    pub crashes: u32,
+    /// Moments of the crashes, instead of random ones, separated by commas: the number of the
+    /// commit to wait for, then microseconds of each opening; or numbers of the file operations to
+    /// cut the power before
+    #[arg(long, value_name = "NUMBER", value_delimiter = ',', requires = "round",
           value_parser = count::parse_positive)]
-    pub at: Option<u64>,
+    pub at: Vec<u64>,
     /// Unsynchronised data that a power cut takes: everything, nothing, prefix, files, sectors-512
     /// or sectors-4096; writes no verdicts [default: rounds take turns]
     #[arg(long, value_name = "LOSS")]

@@ -57,7 +57,9 @@ fn open(folder: &Path, args: &CrashArgs) -> Outcome {
     let level = image.job.durability;
     print(&format!(
         " {engine} at {level}, {} commits acknowledged\n the round: {}\n   {}\n now: {found}\n",
-        image.acknowledged, image.found, image.command
+        image.log.commits(),
+        image.found,
+        image.command
     ))?;
     if image.promise.is_kept(&found) {
         Ok(())

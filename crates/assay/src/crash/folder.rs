@@ -51,7 +51,8 @@ impl Folder {
     }
 }
 
-fn removed(path: &Path) -> io::Result<()> {
+/// Removes a folder with its content, if it exists.
+pub(super) fn removed(path: &Path) -> io::Result<()> {
     match fs::remove_dir_all(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),

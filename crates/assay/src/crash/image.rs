@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use assay_core::durability::{Crash, Found, Promise};
-use assay_suites::crash::Job;
+use assay_suites::crash::{Job, Log};
 use nix::errno::Errno;
 use nix::unistd::{Whence, lseek};
 use program_support::exit::{Failure, Outcome};
@@ -16,16 +16,17 @@ use program_support::interrupt::Interrupt;
 use program_support::{given_file, printable};
 use serde::{Deserialize, Serialize};
 
-use super::Subject;
+use super::folder::removed;
+use super::{Chosen, Subject};
 
 const FORMAT: &str = "assay-broken-store";
-const SCHEMA_VERSION: u32 = 1;
+const SCHEMA_VERSION: u32 = 2;
 
 /// The file that describes an image.
 const DESCRIPTION: &str = "round.json";
 
 /// The most bytes of a description; a larger file is not one.
-const DESCRIPTION_MOST_BYTES: u64 = 16 << 20;
+const DESCRIPTION_MOST_BYTES: u64 = 128 << 20;
 /// The folder of the store's files.
 const STORE: &str = "store";
 
@@ -40,8 +41,8 @@ pub(crate) struct Image {
     pub crash: Crash,
     /// The promise of the level for such a crash.
     pub promise: Promise,
-    /// The last commit that was acknowledged.
-    pub acknowledged: u32,
+    /// The commits that were acknowledged.
+    pub log: Log,
     /// The check's finding.
     pub found: Found,
     /// The command line that repeats the round.
@@ -56,14 +57,14 @@ impl Image {
         job: Job,
         crash: Crash,
         promise: Promise,
-        acknowledged: u32,
+        log: Log,
         found: Found,
         command: String,
     ) -> Self {
         let folder = PathBuf::new();
         let format = FORMAT.into();
         let schema_version = SCHEMA_VERSION;
-        Self { format, schema_version, job, crash, promise, acknowledged, found, command, folder }
+        Self { format, schema_version, job, crash, promise, log, found, command, folder }
     }
 
     /// Writes the image to `folder`, in place of an earlier image of that name: whole or not at
@@ -81,16 +82,16 @@ impl Image {
             return Err(refused(io::Error::other("it is there, and no image of a store")));
         }
         let unfinished = folder.with_extension("unfinished");
-        let whole = remove(&unfinished)
+        let whole = removed(&unfinished)
             .and_then(|()| fs::create_dir_all(&unfinished))
             .and_then(|()| fill(&unfinished.join(STORE)))
             .and_then(|()| Ok(serde_json::to_vec_pretty(self)?))
             .and_then(|text| fs::write(unfinished.join(DESCRIPTION), text))
-            .and_then(|()| remove(folder))
+            .and_then(|()| removed(folder))
             .and_then(|()| fs::rename(&unfinished, folder));
         whole.map_err(|e| {
             // The rest of an unfinished image is of no use.
-            let _ = remove(&unfinished);
+            let _ = removed(&unfinished);
             refused(e)
         })
     }
@@ -129,19 +130,20 @@ impl Image {
         interrupt: &Interrupt,
     ) -> Outcome<Found> {
         let store = self.folder.join(STORE);
-        remove(at)
+        removed(at)
             .and_then(|()| copy_tree(&store, at))
             .map_err(|e| Failure::Refused(format!("{}: {e}", store.display())))?;
         let job = Job { dir: at.into(), namespace: None, ..self.job.clone() };
         let seed = job.seed;
-        Subject { job: job.clone(), seed, patience, interrupt }.check(&job, self.acknowledged)
-    }
-}
-
-fn remove(folder: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
+        let subject = Subject {
+            job: job.clone(),
+            seed,
+            patience,
+            interrupt,
+            crashes: 1,
+            chosen: Chosen::default(),
+        };
+        subject.check(&job, &self.log).map(|checked| checked.found)
     }
 }
 

@@ -41,10 +41,18 @@ impl Ordered {
     /// Reads the engines and settings of a command.
     pub(crate) fn of(args: &CrashArgs) -> Outcome<Self> {
         let chosen = engines::chosen(&args.engine)?;
-        if args.at.is_some() && args.round.is_none() {
+        if !args.at.is_empty() && args.round.is_none() {
             // clap does not check an option's requirements if another option excludes them.
             let why = "--at is the moment of one round; name it with --round";
             return Err(Failure::Usage(why.into()));
+        }
+        if !args.at.is_empty() && args.at.len() != args.crashes as usize {
+            return Err(Failure::Usage(format!(
+                "--at names {} of {} moments; name one of the writer, then one of each opening \
+                 (--crashes)",
+                args.at.len(),
+                args.crashes
+            )));
         }
         let settings = Settings::parse(&args.set, false)?;
         if !CrashArg::has(&args.crash, Crash::Power)
@@ -87,10 +95,11 @@ impl Ordered {
                     done.push(verdict);
                 }
                 Err(why) => failed.push(format!(
-                    "{} at {}, {}: {why}",
+                    "{} at {}, {}{}: {why}",
                     test.driver.profile().id,
                     test.durability,
-                    test.crash
+                    test.crash,
+                    bench.no_rounds_yet(test).beyond()
                 )),
             }
         }
@@ -107,7 +116,7 @@ impl Ordered {
         let mut tests = Vec::new();
         let mut notes = Vec::new();
         for driver in &self.chosen.drivers {
-            match testable(driver.as_ref()) {
+            match testable(driver.as_ref(), args.threads) {
                 Ok(()) => tests.extend(tests_of(driver.as_ref(), args)),
                 Err(_) if !self.chosen.by_name && !driver.profile().keeps_data => {}
                 Err(why) => notes.push(format!("{}: not tested: {why}", driver.profile().id)),
@@ -151,8 +160,11 @@ fn keep(path: &Path, verdict: &Verdict) -> Outcome {
     let mut verdicts = Verdicts::load(path).map_err(Failure::Refused)?;
     if !verdicts.add(verdict.clone()) {
         say(&format!(
-            "note: {} at {}, {}: the file keeps the verdict of a longer test, which refuted it",
-            verdict.engine, verdict.durability, verdict.crash
+            "note: {} at {}, {}{}: the file keeps the verdict of a longer test, which refuted it",
+            verdict.engine,
+            verdict.durability,
+            verdict.crash,
+            verdict.beyond()
         ));
     }
     whole_file::write(path, text(&verdicts)?.as_bytes()).map_err(|e| refused(&e))
@@ -180,14 +192,15 @@ fn obstacle() -> Option<String> {
     assay_powercut::mount::obstacle()
 }
 
-fn testable(driver: &dyn Driver) -> Result<(), String> {
+fn testable(driver: &dyn Driver, threads: u32) -> Result<(), String> {
     driver.version()?;
     let profile = driver.profile();
     if !profile.keeps_data || profile.levels_in(Storage::Disk).is_empty() {
         return Err("it keeps nothing on disk".into());
     }
-    match driver.reach() {
-        Reach::Machine => Ok(()),
-        Reach::Server => Err("its tables are on a server, which no crash here reaches".into()),
+    match (driver.reach(), profile.refuses(threads)) {
+        (Reach::Server, _) => Err("its tables are on a server, which no crash here reaches".into()),
+        (Reach::Machine, Some(why)) => Err(why),
+        (Reach::Machine, None) => Ok(()),
     }
 }

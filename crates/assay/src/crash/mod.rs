@@ -14,9 +14,10 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
-use assay_core::durability::{Age, Found};
+use assay_core::durability::{Age, Found, Recovery};
 use assay_core::random::mix;
-use assay_suites::crash::{Job, Said};
+use assay_powercut::Loss;
+use assay_suites::crash::{Checked, Job, Log, Said};
 use program_support::exit::{Failure, Outcome};
 use program_support::interrupt::Interrupt;
 
@@ -43,6 +44,19 @@ pub(crate) struct Subject<'s> {
     pub patience: Duration,
     /// The user's interrupt.
     pub interrupt: &'s Interrupt,
+    /// The crashes of a round: of the writer, then of openings.
+    pub crashes: u32,
+    /// What is not drawn.
+    pub chosen: Chosen,
+}
+
+/// The choices of a round that are given instead of drawn.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Chosen {
+    /// The moment of each crash: of the writer, then of each opening.
+    pub at: Vec<u64>,
+    /// The writes that a power cut takes.
+    pub loss: Option<Loss>,
 }
 
 /// A way of ending writers, round after round.
@@ -59,10 +73,14 @@ pub(crate) trait Rounds {
 pub(crate) struct Round {
     /// The writer's job.
     pub job: Job,
-    /// The number of commits that were acknowledged before the end.
-    pub acknowledged: u32,
+    /// The commits that were acknowledged before the end.
+    pub log: Log,
     /// The moment of the end, as a number that repeats it.
     pub at: u64,
+    /// The crashes of openings after it.
+    pub recoveries: Vec<Recovery>,
+    /// Those of them that ended an opening before it was complete.
+    pub cut_openings: u32,
     /// The check's finding.
     pub found: Found,
     /// The age of the oldest lost commit, if some were lost.
@@ -81,15 +99,20 @@ impl Subject<'_> {
         Job { seed: self.round_seed(round), dir, namespace, ..self.job.clone() }
     }
 
+    /// Returns the writes that a power cut takes: chosen, or in turn.
+    fn loss(&self, turn: u32) -> Loss {
+        self.chosen.loss.unwrap_or(Loss::ALL[turn as usize % Loss::ALL.len()])
+    }
+
     fn patience(&self) -> Patience {
         Patience::Whole(self.patience, "--timeout")
     }
 
     /// Has a worker check the files that a writer left.
-    fn check(&self, job: &Job, acknowledged: u32) -> Outcome<Found> {
-        let job = worker::Job::CrashCheck(job.clone(), acknowledged);
+    fn check(&self, job: &Job, log: &Log) -> Outcome<Checked> {
+        let job = worker::Job::CrashCheck(job.clone(), log.clone());
         match parent::run(&job, self.patience(), self.interrupt, &mut |_| ()) {
-            End::Replied(Message::Found(found)) => Ok(found),
+            End::Replied(Message::Found(checked)) => Ok(checked),
             End::Replied(Message::CannotWrite(why)) => Err(Failure::Refused(why)),
             End::Replied(other) => {
                 let what = other.what();
@@ -98,13 +121,15 @@ impl Subject<'_> {
                 )))
             }
             // A store that a checker dies of cannot be opened.
-            End::Failed(why) | End::Killed(why) => Ok(Found::Refused(why)),
+            End::Failed(why) | End::Killed(why) => {
+                Ok(Checked { found: Found::Refused(why), oldest_lost: None })
+            }
             End::Interrupted => Err(Failure::Interrupted("interrupted".into())),
         }
     }
 }
 
-/// A writer, as its parent sees it.
+/// A writer, or a process that opens its store again, as the parent sees it.
 struct Writer {
     worker: Worker,
     deadline: Instant,
@@ -114,10 +139,13 @@ struct Writer {
 /// The messages of a writer.
 #[derive(Default)]
 struct Heard {
-    /// The last commit that the writer acknowledged; none before the store was open.
-    acknowledged: Option<u32>,
+    /// The commits that the writer acknowledged; none before the store was open.
+    log: Option<Log>,
+    /// The time at which the store was about to be opened again, and the one at which it was closed.
+    opening: Option<Instant>,
+    closed: Option<Instant>,
     settings: Option<Vec<String>>,
-    /// The time of each commit's acknowledgement, from the first one on: microseconds since 1970.
+    /// The time of each commit's acknowledgement, as the log has them: microseconds since 1970.
     times_us: Vec<u64>,
     /// The longest delay, in microseconds, before the machine let the writer continue.
     late_us: u64,
@@ -128,7 +156,7 @@ struct Heard {
 /// Why a writer is no longer listened to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pause {
-    /// The writer has acknowledged the commit that was waited for.
+    /// The writer has said what was waited for.
     Reached,
     /// The writer has ended.
     Gone,
@@ -140,11 +168,16 @@ impl Heard {
     fn hear(&mut self, message: Message) {
         match message {
             Message::Wrote(Said::Open(settings)) => {
-                (self.settings, self.acknowledged) = (Some(settings), Some(0));
+                (self.settings, self.log) = (Some(settings), Some(Log::default()));
             }
-            Message::Wrote(Said::Committed { number, at_us, late_us }) => {
-                (self.acknowledged, self.late_us) = (Some(number), late_us);
+            Message::Wrote(Said::Committed { commit, at_us, late_us }) => {
+                self.log.get_or_insert_default().add(commit);
+                self.late_us = self.late_us.max(late_us);
                 self.times_us.push(at_us);
+            }
+            Message::Wrote(Said::Opening) => self.opening = Some(Instant::now()),
+            Message::Wrote(Said::Closed) => {
+                self.closed.get_or_insert_with(Instant::now);
             }
             Message::CannotWrite(why) | Message::Panicked(why) => self.trouble = Some(why),
             _ => {}
@@ -153,11 +186,15 @@ impl Heard {
 }
 
 impl Heard {
+    /// Returns the number of acknowledged commits; none before the store was open.
+    fn acknowledged(&self) -> Option<u32> {
+        self.log.as_ref().map(Log::commits)
+    }
+
     /// Returns the age of the oldest lost commit at the crash, if some were lost.
-    fn age(&self, found: &Found, crash_us: u64) -> Option<Age> {
-        let Found::Lost { commits } = found else { return None };
-        let first = self.times_us.len().checked_sub(*commits as usize)?;
-        let lost_us = crash_us.saturating_sub(*self.times_us.get(first)?);
+    fn age(&self, checked: &Checked, crash_us: u64) -> Option<Age> {
+        let oldest = usize::try_from(checked.oldest_lost?).ok()?;
+        let lost_us = crash_us.saturating_sub(*self.times_us.get(oldest)?);
         Some(Age { lost_us, late_us: self.late_us })
     }
 }
@@ -169,16 +206,37 @@ impl Writer {
         job: &Job,
         prepare: &mut dyn FnMut(u32) -> std::io::Result<()>,
     ) -> Outcome<Self> {
-        let write = worker::Job::CrashWrite(job.clone());
-        let worker = Worker::start(Order { job: &write, program: Program::This }, None, prepare)
+        Self::begin(subject, &worker::Job::CrashWrite(job.clone()), prepare)
+    }
+
+    /// Starts a process that opens the store again.
+    fn reopen(
+        subject: &Subject<'_>,
+        job: &Job,
+        prepare: &mut dyn FnMut(u32) -> std::io::Result<()>,
+    ) -> Outcome<Self> {
+        Self::begin(subject, &worker::Job::CrashReopen(job.clone()), prepare)
+    }
+
+    fn begin(
+        subject: &Subject<'_>,
+        job: &worker::Job,
+        prepare: &mut dyn FnMut(u32) -> std::io::Result<()>,
+    ) -> Outcome<Self> {
+        let worker = Worker::start(Order { job, program: Program::This }, None, prepare)
             .map_err(|e| Failure::Refused(format!("cannot start a writer: {e}")))?;
         let deadline = Instant::now() + subject.patience;
         Ok(Self { worker, deadline, heard: Heard::default() })
     }
 
-    /// Reads messages until a commit is acknowledged; 0 stands for the open store.
-    fn until(&mut self, commit: u32, interrupt: &Interrupt) -> Outcome<Pause> {
-        while self.heard.acknowledged.is_none_or(|number| number < commit) {
+    /// Reads messages until so many commits are acknowledged; 0 stands for the open store.
+    fn until(&mut self, commits: u32, interrupt: &Interrupt) -> Outcome<Pause> {
+        self.listen(interrupt, |heard| heard.acknowledged().is_some_and(|some| some >= commits))
+    }
+
+    /// Reads messages until they say what is waited for.
+    fn listen(&mut self, interrupt: &Interrupt, heard: impl Fn(&Heard) -> bool) -> Outcome<Pause> {
+        while !heard(&self.heard) {
             match self.worker.next(TICK) {
                 Ok(message) => self.heard.hear(message),
                 // A signal to the whole group may reach a writer that has not left it yet.
@@ -211,7 +269,7 @@ impl Writer {
 
 /// Returns why an engine's rounds were given up, in one line.
 fn gave_up(heard: &Heard) -> String {
-    let commit = heard.acknowledged.map_or_else(
+    let commit = heard.acknowledged().map_or_else(
         || "before its store was open".to_string(),
         |number| format!("after commit {number}"),
     );

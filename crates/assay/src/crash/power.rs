@@ -5,10 +5,11 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use assay_core::durability::now_us;
-use assay_core::random::{derive, draw};
+use assay_core::durability::{Found, Recovery, now_us};
+use assay_core::random::{derive, draw, mix};
+use assay_powercut::Directories;
 use assay_powercut::client::Server;
-use assay_powercut::{Directories, Loss};
+use assay_suites::crash::{Checked, Job};
 use program_support::exit::{Failure, Outcome};
 
 use super::{Heard, Pause, Round, Rounds, Subject, Writer, gave_up};
@@ -37,27 +38,17 @@ pub(crate) struct Span {
     ended: u64,
 }
 
-/// The choices of a round that are given instead of drawn.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Chosen {
-    /// The operation before which the cut comes.
-    pub at: Option<u64>,
-    /// The writes that are lost.
-    pub loss: Option<Loss>,
-}
-
 /// Rounds in which the power is cut before an operation of the writer.
 pub(crate) struct Cuts<'c> {
     pub bench: Bench,
     pub subject: &'c Subject<'c>,
-    pub chosen: Chosen,
     /// The operations from which a cut is drawn, unless one is chosen.
     pub span: Option<Span>,
 }
 
 impl Rounds for Cuts<'_> {
     fn round(&mut self, number: u32) -> Outcome<Result<Round, String>> {
-        self.bench.round(self.subject, number, self.chosen, self.span)
+        self.bench.round(self.subject, number, self.span)
     }
 
     fn keep(&mut self, folder: &Path) -> io::Result<()> {
@@ -79,7 +70,7 @@ impl Bench {
         let mut counts = [0; 2];
         for (count, commits) in counts.iter_mut().zip([0, subject.job.commits]) {
             let Written { pause, heard, .. } = self.write(subject, 0, commits, u64::MAX)?;
-            if pause == Pause::Gone || heard.acknowledged.is_none() {
+            if pause == Pause::Gone || heard.log.is_none() {
                 return Ok(Err(gave_up(&heard)));
             }
             *count = self.server.state().map_err(refused)?.operations;
@@ -94,30 +85,80 @@ impl Bench {
         &mut self,
         subject: &Subject<'_>,
         number: u32,
-        chosen: Chosen,
         span: Option<Span>,
     ) -> Outcome<Result<Round, String>> {
         let seed = derive(subject.round_seed(number), "power");
         let drawn = span.map(|span| 1 + span.opened + draw(seed, 0, span.ended - span.opened));
-        let at = chosen.at.or(drawn).unwrap_or(1);
-        let in_turn = Loss::ALL[number as usize % Loss::ALL.len()];
+        let at = subject.chosen.at.first().copied().or(drawn).unwrap_or(1);
         let Written { pause, heard, killed_us } =
             self.write(subject, number, subject.job.commits, at)?;
         let state = self.server.state().map_err(refused)?;
         if pause == Pause::Gone && !state.power_is_gone {
             return Ok(Err(gave_up(&heard)));
         }
-        self.server.cut(chosen.loss.unwrap_or(in_turn), seed).map_err(refused)?;
-        let acknowledged = heard.acknowledged.unwrap_or_default();
+        self.server.cut(subject.loss(number), seed).map_err(refused)?;
         let job = subject.job(number, self.mount.clone(), Some(self.server.process()));
-        let found = match heard.acknowledged {
-            Some(_) => subject.check(&job, acknowledged)?,
+        let (mut recoveries, mut cut_openings) = (Vec::new(), 0);
+        if heard.log.is_some() {
+            for crash in 1..subject.crashes {
+                let again = self.crash_again(subject, &job, number, crash)?;
+                let Some((recovery, is_cut)) = again else { break };
+                recoveries.push(recovery);
+                cut_openings += u32::from(is_cut);
+            }
+        }
+        let checked = match &heard.log {
+            Some(log) => subject.check(&job, log)?,
             // Nothing is promised of a store that never was open.
-            None => assay_core::durability::Found::Everything,
+            None => Checked { found: Found::Everything, oldest_lost: None },
         };
-        let age = heard.age(&found, state.gone_at_us.unwrap_or(killed_us));
+        let age = heard.age(&checked, state.gone_at_us.unwrap_or(killed_us));
         let settings = heard.settings.unwrap_or_default();
-        Ok(Ok(Round { job, acknowledged, at, found, age, settings }))
+        let log = heard.log.unwrap_or_default();
+        Ok(Ok(Round {
+            job,
+            log,
+            at,
+            recoveries,
+            cut_openings,
+            found: checked.found,
+            age,
+            settings,
+        }))
+    }
+
+    /// Cuts the power of a process that opens the store. Returns where, and true if it was not done
+    /// yet; none if the store cannot be opened, or opening it changes nothing.
+    fn crash_again(
+        &mut self,
+        subject: &Subject<'_>,
+        job: &Job,
+        number: u32,
+        crash: u32,
+    ) -> Outcome<Option<(Recovery, bool)>> {
+        let seed = mix(derive(job.seed, "opening"), u64::from(crash));
+        let is_open = self.open_until(subject, job, u64::MAX)?;
+        let of = self.server.state().map_err(refused)?.operations;
+        if !is_open || of == 0 {
+            self.server.restore().map_err(refused)?;
+            return Ok(None);
+        }
+        let at = subject.chosen.at.get(crash as usize).copied();
+        let at = at.unwrap_or_else(|| 1 + draw(seed, 0, of));
+        self.open_until(subject, job, at)?;
+        let is_cut = self.server.state().map_err(refused)?.power_is_gone;
+        self.server.cut(subject.loss(number + crash), seed).map_err(refused)?;
+        Ok(Some((Recovery::Operation { at, of }, is_cut)))
+    }
+
+    /// Opens the store and closes it, or cuts the power before operation `at`. Returns true if it
+    /// was closed.
+    fn open_until(&mut self, subject: &Subject<'_>, job: &Job, at: u64) -> Outcome<bool> {
+        let server = &mut self.server;
+        server.restore().map_err(refused)?;
+        let mut opener = Writer::reopen(subject, job, &mut |process| server.arm(at, process))?;
+        opener.listen(subject.interrupt, |heard| heard.closed.is_some())?;
+        Ok(opener.end().closed.is_some())
     }
 
     /// Runs a writer until the power is cut before operation `at`, or to the end.

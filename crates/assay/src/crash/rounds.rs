@@ -18,9 +18,9 @@ use crate::planning::store_dirs::StoreDirs;
 
 use super::folder::Folder;
 use super::image::Image;
-use super::power::{Bench, Chosen, Cuts};
+use super::power::{Bench, Cuts};
 use super::process::Kills;
-use super::{Round, Rounds, Subject};
+use super::{Chosen, Round, Rounds, Subject};
 
 /// One engine at one level, ended in one way.
 pub(super) struct Test<'t> {
@@ -71,12 +71,15 @@ impl Workbench<'_> {
                 options: self.settings.of(id),
                 seed: 0,
                 commits: self.args.commits,
+                threads: self.args.threads,
                 pace_us: pace_us(&verdict),
                 namespace: None,
             },
             seed: derive(self.args.seed, id),
             patience: Duration::from_secs(self.args.timeout),
             interrupt: self.interrupt,
+            crashes: self.args.crashes,
+            chosen: Chosen { at: self.args.at.clone(), loss: self.args.loss },
         };
         let rounds = match self.args.round {
             Some(round) => round..round + 1,
@@ -84,20 +87,18 @@ impl Workbench<'_> {
         };
         let folder = Folder::make(&dir)?;
         let mut way: Box<dyn Rounds> = match test.crash {
-            Crash::Process => {
-                Box::new(Kills { subject: &subject, folder: &folder, at: self.args.at })
-            }
+            Crash::Process => Box::new(Kills { subject: &subject, folder: &folder }),
             Crash::Power => {
                 let mut bench = Bench::set_up(&folder.store(), self.args.directories.rule())?;
-                let span = match self.args.at {
-                    Some(_) => None,
-                    None => match bench.span(&subject)? {
+                let span = if self.args.at.is_empty() {
+                    match bench.span(&subject)? {
                         Ok(span) => Some(span),
                         Err(why) => return Ok(Err(why)),
-                    },
+                    }
+                } else {
+                    None
                 };
-                let chosen = Chosen { at: self.args.at, loss: self.args.loss };
-                Box::new(Cuts { bench, subject: &subject, chosen, span })
+                Box::new(Cuts { bench, subject: &subject, span })
             }
         };
         // A level that broke its promise gets further rounds, which show how often it does.
@@ -144,6 +145,9 @@ impl Workbench<'_> {
             crash: test.crash,
             strict_directories: test.crash == Crash::Power && self.args.directories.is_strict(),
             promise: Promise::of(profile, test.durability, test.crash),
+            threads: self.args.threads,
+            crashes: self.args.crashes,
+            cut_openings: 0,
             commits: self.args.commits,
             rounds: 0,
             acknowledged: 0,
@@ -167,39 +171,49 @@ impl Workbench<'_> {
         round: &Round,
         way: &mut dyn Rounds,
     ) -> Outcome {
-        verdict.add(round.acknowledged, &round.found, round.age);
+        verdict.add(round.log.commits(), &round.found, round.age);
+        verdict.cut_openings += round.cut_openings;
         if verdict.settings.is_empty() {
             verdict.settings.clone_from(&round.settings);
         }
         if !verdict.is_kept(&round.found, round.age) {
             let found = round.found.clone();
             let age = round.age;
-            let command = self.replay(test, number, round.at);
+            let command = self.replay(test, number, round);
             let strict = if verdict.strict_directories { "-strict" } else { "" };
+            let beyond = verdict.beyond().replace(" with ", " ").replace(' ', "-");
             let engine = &verdict.engine;
             let level = test.durability;
             let crash = test.crash;
-            let name = format!("{engine}-{level}-{crash}{strict}-{}-{number}", self.args.seed);
+            let seed = self.args.seed;
+            let name = format!("{engine}-{level}-{crash}{strict}{beyond}-{seed}-{number}");
             let folder = self.args.images.join(name);
             let job = round.job.clone();
             let promise = verdict.promise;
             let found_here = found.clone();
-            Image::of(job, crash, promise, round.acknowledged, found_here, command.clone())
+            let log = round.log.clone();
+            Image::of(job, crash, promise, log, found_here, command.clone())
                 .keep(&folder, &mut |to| way.keep(to))?;
             let image = folder.to_str().map(str::to_string);
-            verdict.failures.push(BrokenRound { found, age, command, image });
+            let recoveries = round.recoveries.clone();
+            verdict.failures.push(BrokenRound { found, age, recoveries, command, image });
         }
         Ok(())
     }
 
     /// Returns the command line that repeats a round.
-    fn replay(&self, test: &Test<'_>, number: u32, at: u64) -> String {
+    fn replay(&self, test: &Test<'_>, number: u32, round: &Round) -> String {
         let args = self.args;
+        let openings = round.recoveries.iter().map(|recovery| format!(",{}", recovery.at()));
+        let at = round.at.to_string() + &openings.collect::<String>();
         let mut words = vec![
             format!("assay crash -e {}", test.driver.profile().id),
             format!("--durability {} --crash {}", test.durability, test.crash),
             format!("--seed {} --commits {} --round {number} --at {at}", args.seed, args.commits),
         ];
+        let crashes = 1 + round.recoveries.len();
+        words.extend((crashes > 1).then(|| format!("--crashes {crashes}")));
+        words.extend((args.threads > 1).then(|| format!("--threads {}", args.threads)));
         words.extend(args.set.iter().map(|set| format!("--set {set}")));
         if test.crash == Crash::Power {
             words.extend(args.loss.map(|loss| format!("--loss {loss}")));

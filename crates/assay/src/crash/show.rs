@@ -35,7 +35,11 @@ pub(super) fn table(verdicts: &[Verdict]) -> Outcome {
         table.add_row([
             verdict.engine.clone() + &options.concat(),
             verdict.durability.to_string(),
-            verdict.crash.to_string(),
+            format!(
+                "{}{}",
+                verdict.crash,
+                verdict.beyond().replace(" with ", "\n").replace(" and ", "\n")
+            ),
             verdict.rounds.to_string(),
             verdict.acknowledged.to_string(),
             verdict.lost_rounds.to_string(),
@@ -53,7 +57,13 @@ pub(super) fn table(verdicts: &[Verdict]) -> Outcome {
     for verdict in verdicts {
         let Verdict { engine, engine_version, durability, crash, failures, .. } = verdict;
         let promise = format!("{}{}", verdict.summary(), lost(verdict));
-        text += &format!(" {engine} {engine_version} at {durability}, {crash}: {promise}\n");
+        let beyond = verdict.beyond();
+        let promise = match verdict.crashes {
+            1 => promise,
+            _ => format!("{promise}; {} openings were cut off", verdict.cut_openings),
+        };
+        text +=
+            &format!(" {engine} {engine_version} at {durability}, {crash}{beyond}: {promise}\n");
         for failure in failures.iter().take(LISTED) {
             text += &format!("  {failure}\n    {}\n", failure.command);
         }

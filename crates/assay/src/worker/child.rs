@@ -179,8 +179,15 @@ fn carry_out(job: Job, replies: &mut Replies) -> Message {
                 Ok(()) => Message::CannotWrite("it ended by itself".into()),
             }
         }
-        Job::CrashCheck(job, acknowledged) => {
-            Message::Found(crash::check(&job, driver(&job.engine).as_ref(), acknowledged))
+        Job::CrashReopen(job) => {
+            let mut say = |said| drop(replies.send(&Message::Wrote(said)));
+            match crash::reopen(&job, driver(&job.engine).as_ref(), &mut say) {
+                Err(error) => Message::CannotWrite(error.to_string()),
+                Ok(()) => Message::Wrote(crash::Said::Closed),
+            }
+        }
+        Job::CrashCheck(job, log) => {
+            Message::Found(crash::check(&job, driver(&job.engine).as_ref(), &log))
         }
     }
 }

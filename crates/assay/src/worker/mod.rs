@@ -19,7 +19,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use assay_core::counting::{Counter, Marks};
-use assay_core::durability::Found;
 use assay_core::environment::Build;
 use assay_core::plan::Cell;
 use assay_drivers::plugin::Description;
@@ -32,7 +31,7 @@ use serde_json::Value;
 
 /// The version of the language that parents and workers speak, [`Job`] and [`Message`] with all
 /// that is in them. A change after which two builds do not understand each other adds one.
-pub(crate) const PROTOCOL: u32 = 4;
+pub(crate) const PROTOCOL: u32 = 5;
 
 /// The program of a worker.
 #[derive(Clone, Copy, Debug)]
@@ -84,8 +83,10 @@ pub(crate) enum Job {
     Describe(PathBuf),
     /// Commit a history, and wait to be ended.
     CrashWrite(crash::Job),
-    /// Check what is left of a history, of which this number of commits was acknowledged.
-    CrashCheck(crash::Job, u32),
+    /// Open the store that a writer left, and close it.
+    CrashReopen(crash::Job),
+    /// Check what is left of the histories, of which these commits were acknowledged.
+    CrashCheck(crash::Job, crash::Log),
 }
 
 impl Job {
@@ -98,7 +99,9 @@ impl Job {
             | Self::Look(cell, _) => Some(&cell.engine.id),
             Self::Verify(job) => Some(&job.engine),
             Self::Isolate(job) => Some(&job.engine),
-            Self::CrashWrite(job) | Self::CrashCheck(job, _) => Some(&job.engine),
+            Self::CrashWrite(job) | Self::CrashReopen(job) | Self::CrashCheck(job, _) => {
+                Some(&job.engine)
+            }
             Self::Introduce | Self::Describe(_) => None,
         }
     }
@@ -125,7 +128,9 @@ impl Job {
     /// Returns the process whose mount namespace the job needs, unless it is the parent's.
     fn namespace(&self) -> Option<u32> {
         match self {
-            Self::CrashWrite(job) | Self::CrashCheck(job, _) => job.namespace,
+            Self::CrashWrite(job) | Self::CrashReopen(job) | Self::CrashCheck(job, _) => {
+                job.namespace
+            }
             _ => None,
         }
     }
@@ -152,12 +157,12 @@ pub(crate) enum Message {
     Isolated(Result<isolate::Isolated, String>),
     /// The plugin's declaration, or why it is no plugin.
     Described(Result<Description, String>),
-    /// The store was opened, or a commit was made.
+    /// The store was opened or closed, or a commit was made.
     Wrote(crash::Said),
-    /// The worker cannot continue committing.
+    /// The worker cannot continue committing, or cannot open the store again.
     CannotWrite(String),
     /// The finding after a crash.
-    Found(Found),
+    Found(crash::Checked),
     /// The worker cannot run on the processors that its cell names.
     CannotBind(String),
     /// The processor does not count for the worker.

@@ -52,6 +52,59 @@ fn killed_processes_lose_nothing() {
     bench.has_no_stores();
 }
 
+/// What several threads left is one order of all their commits, at each kind of crash.
+#[test]
+fn several_threads_lose_nothing_at_commit() {
+    let bench = Bench::new();
+    let crashes = if has_power_cuts() { "process,power" } else { "process" };
+    let line = "crash -e sqlite,lmdb --durability commit --threads 4 --rounds 6 --commits 120";
+    let ended = bench.succeeds(&format!("{line} --crash {crashes} {DIR}"));
+    let kinds = crashes.split(',').count();
+    assert_eq!(ended.stdout.matches(" with 4 threads: broken in none of 6").count(), 2 * kinds);
+    for verdict in verdicts(&bench) {
+        assert_eq!(number(&verdict, "threads"), 4);
+        assert!(number(&verdict, "acknowledged") > 8, "more than the shared rows: {verdict}");
+    }
+    bench.has_no_stores();
+}
+
+/// SQLite copies its log into the file when it opens: crashes come in between.
+#[test]
+fn crashes_within_recovery_lose_nothing_at_commit() {
+    let bench = Bench::new();
+    let crashes = if has_power_cuts() { "process,power" } else { "process" };
+    let line = "crash -e sqlite,fjall --durability commit --crashes 3 --rounds 6 --commits 120";
+    let ended = bench.succeeds(&format!("{line} --crash {crashes} {DIR}"));
+    assert!(ended.stdout.contains(" with 3 crashes: broken in none of 6"), "{ended:?}");
+    let cut = |verdict: &Value| number(verdict, "cut_openings");
+    let verdicts = verdicts(&bench);
+    let of_power = verdicts.iter().filter(|verdict| verdict["crash"] == "power");
+    assert!(!has_power_cuts() || of_power.clone().all(|verdict| cut(verdict) > 6), "{verdicts:?}");
+    assert!(verdicts.iter().any(|verdict| verdict["crash"] == "process" && cut(verdict) > 0));
+    bench.has_no_stores();
+}
+
+/// sled loses what it flushed, so a store that opens has lost something.
+#[test]
+fn a_crash_within_recovery_is_named_and_can_be_repeated() {
+    if !has_power_cuts() {
+        return;
+    }
+    let bench = Bench::new();
+    let line = "crash -e sled --durability commit --crash power --crashes 2 --further 0";
+    let ended = bench.assay(&format!("{line} --rounds 6 --commits 40 {DIR} {IMAGES}"));
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let verdicts = verdicts(&bench);
+    let failures = verdicts[0]["failures"].as_array().expect("a list");
+    let within = failures.iter().find(|failure| failure["recoveries"].is_array());
+    let within = within.expect("a store that could be opened once");
+    let command = within["command"].as_str().expect("a command").trim_start_matches("assay ");
+    assert!(command.contains("--crashes 2") && command.contains(','), "{command}");
+    let again = bench.assay(&format!("{command} {DIR} {IMAGES}"));
+    assert_eq!(again.code, Some(1), "{again:?}");
+    assert!(again.stdout.contains("crashed again before operation "), "{again:?}");
+}
+
 /// SQLite without `synchronous` and LMDB without syncs lose commits when the power goes, and more
 /// than those: if they lost none, the filesystem would be broken.
 #[test]
@@ -98,7 +151,7 @@ fn a_broken_promise_is_named_and_can_be_repeated() {
         return;
     }
     let bench = Bench::new();
-    let line = "crash -e lmdb --durability commit --crash power --directories strict";
+    let line = "crash -e lmdb --durability commit --crash power --directories strict -t 2";
     let ended = bench.assay(&format!("{line} --rounds 6 --further 3 --commits 40 {DIR} {IMAGES}"));
     assert_eq!(ended.code, Some(1), "{ended:?}");
     assert!(ended.stderr.contains("lmdb does not keep what commit promises"), "{ended:?}");
@@ -109,6 +162,7 @@ fn a_broken_promise_is_named_and_can_be_repeated() {
     assert_eq!(images, failures, "one of each broken round");
     let failure = &before[0]["failures"][failures - 1];
     let command = failure["command"].as_str().expect("a command").trim_start_matches("assay ");
+    assert!(command.contains("--threads 2"), "{command}");
     let again = bench.assay(&format!("{command} {DIR} {IMAGES}"));
     assert_eq!(again.code, Some(1), "{again:?}");
     assert!(again.stdout.contains("REFUTED in 1 of 1 rounds"), "{again:?}");
@@ -270,6 +324,10 @@ fn bad_input_is_refused() {
     let bench = Bench::new();
     bench.refuses("crash -e sqlite --at 5", 2, &["--round"]);
     bench.refuses("crash -e sqlite --rounds 0", 2, &["--rounds"]);
+    bench.refuses("crash -e sqlite --crashes 17", 2, &["--crashes", "16"]);
+    let moments = "crash -e sqlite --round 1 --at 5 --crashes 2";
+    bench.refuses(moments, 2, &["--at names 1 of 2 moments"]);
+    bench.refuses("crash -e sqlite --threads 65", 2, &["--threads", "1..=64"]);
     bench.refuses("crash -e sqlite --loss some", 2, &["there is no loss some", "sectors-512"]);
     bench.refuses("crash -e nosuch", 2, &["nosuch"]);
     bench.refuses("crash -e btreemap", 2, &["btreemap", "keeps nothing on disk"]);

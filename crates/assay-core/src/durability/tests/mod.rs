@@ -10,6 +10,9 @@ fn verdict(found: &Found) -> Verdict {
         crash: Crash::Power,
         strict_directories: false,
         promise: Promise::Everything,
+        threads: 1,
+        crashes: 1,
+        cut_openings: 0,
         commits: 10,
         rounds: 0,
         acknowledged: 0,
@@ -26,7 +29,13 @@ fn verdict(found: &Found) -> Verdict {
     verdict.add(10, found, None);
     if !verdict.promise.is_kept(found) {
         let (found, command) = (found.clone(), "again".into());
-        verdict.failures.push(Failure { found, age: None, command, image: None });
+        verdict.failures.push(Failure {
+            found,
+            age: None,
+            recoveries: Vec::new(),
+            command,
+            image: None,
+        });
     }
     verdict
 }

@@ -1,0 +1,70 @@
+//! The commits that a writer acknowledged.
+
+use serde::{Deserialize, Serialize};
+
+use super::order::Span;
+
+/// A commit that was acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Acknowledged {
+    /// The place of its writer. A writer's commits are acknowledged in their order.
+    pub writer: u32,
+    /// The beginnings and ends of all commits before this one began, counted.
+    pub began: u64,
+    /// The beginnings and ends of all commits before this one was done, counted.
+    pub ended: u64,
+}
+
+/// The commits that a writer acknowledged, in the order in which its parent heard of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Log(Vec<Acknowledged>);
+
+impl Log {
+    /// Adds a commit.
+    pub fn add(&mut self, commit: Acknowledged) {
+        self.0.push(commit);
+    }
+
+    /// Returns the number of acknowledged commits.
+    pub fn commits(&self) -> u32 {
+        u32::try_from(self.0.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Returns the number of acknowledged commits of each of `count` writers.
+    pub(super) fn counts(&self, count: usize) -> Vec<u32> {
+        self.counts_of_first(self.0.len(), count)
+    }
+
+    /// Returns how many of the first `some` acknowledged commits are each writer's.
+    pub(super) fn counts_of_first(&self, some: usize, count: usize) -> Vec<u32> {
+        let mut counts = vec![0; count];
+        for commit in &self.0[..some] {
+            if let Some(count) = counts.get_mut(commit.writer as usize) {
+                *count += 1;
+            }
+        }
+        counts
+    }
+
+    /// Returns the times of a writer's acknowledged commits.
+    pub(super) fn spans(&self, writer: usize) -> Vec<Span> {
+        let of_writer = self.0.iter().filter(|commit| commit.writer as usize == writer);
+        of_writer.map(|commit| Span { began: commit.began, ended: Some(commit.ended) }).collect()
+    }
+
+    /// Returns the place of the first acknowledged commit that is not among the first ones of its
+    /// writer, as `counts` has them, and how many there are.
+    pub(super) fn beyond(&self, counts: &[u32]) -> (Option<u32>, u32) {
+        let mut seen = vec![0; counts.len()];
+        let mut beyond = Vec::new();
+        for (place, commit) in (0..).zip(&self.0) {
+            if let Some(seen) = seen.get_mut(commit.writer as usize) {
+                *seen += 1;
+                if *seen > counts[commit.writer as usize] {
+                    beyond.push(place);
+                }
+            }
+        }
+        (beyond.first().copied(), beyond.len() as u32)
+    }
+}

@@ -1,0 +1,91 @@
+//! Crash tests of an engine with planted bugs: each is found by the tests that are made for it, and
+//! none where there is none.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use assay_core::durability::Found;
+use assay_core::random::{draw, mix};
+use assay_driver::{Durability, KeyKind};
+use assay_suites::crash::{Job, Log, Said, check, reopen, write};
+
+use crate::teaching::{Bug, Teaching};
+
+const COMMITS: u32 = 120;
+
+fn job(seed: u64, threads: u32) -> Job {
+    Job {
+        engine: "teaching".into(),
+        durability: Durability::Commit,
+        key_kind: KeyKind::Hash,
+        dir: PathBuf::from("nowhere"),
+        options: BTreeMap::new(),
+        seed,
+        commits: COMMITS,
+        threads,
+        pace_us: 0,
+        namespace: None,
+    }
+}
+
+/// Returns what a round finds: a writer without power after some operations, openings that lose it
+/// too, and the check.
+fn round(bug: Bug, seed: u64, threads: u32, crashes: u64) -> Found {
+    let engine = Teaching::with(bug);
+    let job = job(seed, threads);
+    let mut log = Log::default();
+    // A history has more operations than commits, so the power goes before its end.
+    engine.power(Some(1 + draw(seed, 0, u64::from(COMMITS))));
+    let ended = write(&job, &engine, &mut |said| {
+        if let Said::Committed { commit, .. } = said {
+            log.add(commit);
+        }
+    });
+    assert!(ended.is_err(), "it has no power");
+    for crash in 1..crashes {
+        engine.power(Some(draw(seed, crash, 30)));
+        // With the power it loses nothing, without it an error.
+        let _ = reopen(&job, &engine, &mut drop);
+    }
+    engine.power(None);
+    check(&job, &engine, &log).found
+}
+
+fn broken(bug: Bug, rounds: u64, threads: u32, crashes: u64) -> Vec<Found> {
+    let found = (0..rounds).map(|round_number| round(bug, mix(9, round_number), threads, crashes));
+    found.filter(|found| *found != Found::Everything).collect()
+}
+
+#[test]
+fn the_engine_without_a_bug_keeps_everything() {
+    for (threads, crashes) in [(1, 1), (4, 1), (1, 3), (4, 3)] {
+        assert_eq!(broken(Bug::None, 300, threads, crashes), [], "{threads} threads");
+    }
+}
+
+#[test]
+fn several_threads_find_what_one_does_not() {
+    for bug in Bug::OF_THREADS {
+        assert_eq!(broken(bug, 100, 1, 1), [], "{bug:?} by one thread");
+        let found = broken(bug, 100, 4, 1);
+        assert!(found.iter().any(|found| matches!(found, Found::Torn(_))), "{bug:?}: {found:?}");
+    }
+}
+
+#[test]
+fn crashes_within_recovery_find_what_one_crash_does_not() {
+    for bug in Bug::OF_RECOVERY {
+        assert_eq!(broken(bug, 100, 1, 1), [], "{bug:?} with one crash");
+        for threads in [1, 4] {
+            assert!(broken(bug, 100, threads, 2).len() > 5, "{bug:?}, {threads} threads");
+        }
+    }
+}
+
+#[test]
+fn half_a_transaction_is_found_whoever_wrote_it() {
+    for threads in [1, 4] {
+        let found = broken(Bug::Halves, 100, threads, 1);
+        assert!(found.iter().any(|found| matches!(found, Found::Torn(_))), "{threads}: {found:?}");
+    }
+}
