@@ -156,6 +156,12 @@ pub trait Driver: Sync {
         None
     }
 
+    /// Returns what the engine's authors say against copying the files of an open store, with the
+    /// place; none if no word against it is known.
+    fn copy_rule(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Returns the machines on which the files of the engine's stores are.
     fn reach(&self) -> Reach {
         Reach::Machine

@@ -67,6 +67,10 @@ impl Driver for Redb {
         Some(INTERVAL)
     }
 
+    fn copy_rule(&self) -> Option<&'static str> {
+        Some("it is not safe to copy the file while writes are in progress (cberner/redb#634)")
+    }
+
     fn version(&self) -> std::result::Result<String, String> {
         Ok(env!("ASSAY_VERSION_REDB").into())
     }

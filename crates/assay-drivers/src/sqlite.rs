@@ -95,6 +95,10 @@ impl Driver for Sqlite {
         &PROFILE
     }
 
+    fn copy_rule(&self) -> Option<&'static str> {
+        Some("a copy made during a transaction may be corrupt (sqlite.org/howtocorrupt.html, 1.2)")
+    }
+
     fn version(&self) -> std::result::Result<String, String> {
         Ok(rusqlite::version().into())
     }

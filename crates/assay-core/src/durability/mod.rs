@@ -32,6 +32,8 @@ pub enum Crash {
     Process,
     /// The power is cut.
     Power,
+    /// No crash: the files are copied while the store is written.
+    Copy,
 }
 
 impl Crash {
@@ -40,6 +42,7 @@ impl Crash {
         match self {
             Self::Process => "killed processes",
             Self::Power => "power cuts",
+            Self::Copy => "copies",
         }
     }
 }
@@ -49,6 +52,7 @@ impl fmt::Display for Crash {
         f.pad(match self {
             Self::Process => "process",
             Self::Power => "power",
+            Self::Copy => "copy",
         })
     }
 }
@@ -63,12 +67,15 @@ pub enum Promise {
     Prefix,
     /// No acknowledged commit is lost.
     Everything,
+    /// A copy is of any moment, or is refused. No engine here promises that.
+    Copy,
 }
 
 impl Promise {
     /// Returns the promise of an engine's level.
     pub fn of(profile: &Profile, durability: Durability, crash: Crash) -> Self {
         match (crash, durability) {
+            (Crash::Copy, _) => Self::Copy,
             (Crash::Process, Durability::None)
             | (Crash::Power, Durability::None | Durability::Process) => Self::Nothing,
             (Crash::Process, Durability::Periodic) if profile.periodic_survives_kill => {
@@ -86,6 +93,9 @@ impl Promise {
             Self::Nothing => true,
             Self::Prefix => matches!(found, Found::Everything | Found::Lost { .. }),
             Self::Everything => *found == Found::Everything,
+            Self::Copy => {
+                matches!(found, Found::Everything | Found::Lost { .. } | Found::Refused(_))
+            }
         }
     }
 }
@@ -133,8 +143,10 @@ pub enum Found {
     /// No moment of the history: half a commit, one without those before it, or records that
     /// were never written.
     Torn(String),
-    /// The store cannot be opened or read.
+    /// The store cannot be opened or read; the engine said so.
     Refused(String),
+    /// The process that opened the store died of it.
+    Died(String),
     /// The store is at a moment of the history, but cannot take new commits.
     Unusable(String),
 }
@@ -147,6 +159,7 @@ impl fmt::Display for Found {
             Self::Lost { commits } => write!(f, "{commits} acknowledged commits were lost"),
             Self::Torn(why) => write!(f, "torn: {why}"),
             Self::Refused(why) => write!(f, "refused to open: {why}"),
+            Self::Died(why) => write!(f, "opening it failed: {why}"),
             Self::Unusable(why) => write!(f, "unusable: {why}"),
         }
     }
@@ -198,6 +211,9 @@ pub struct Verdict {
     pub refused_rounds: u32,
     /// Rounds after which the store could not take new commits.
     pub unusable_rounds: u32,
+    /// What the engine's authors say against such copies; none if it is no test of copies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copy_rule: Option<String>,
     /// Rounds that broke the promise, with the command that repeats each.
     pub failures: Vec<Failure>,
     /// The time at which the test ended.
@@ -291,12 +307,14 @@ impl Verdict {
         self.acknowledged += u64::from(acknowledged);
         match found {
             Found::Everything => {}
+            // Commits after the moment that was copied are not lost.
+            Found::Lost { .. } if self.crash == Crash::Copy => {}
             Found::Lost { commits } => {
                 self.lost_rounds += 1;
                 self.lost_commits_most = self.lost_commits_most.max(*commits);
             }
             Found::Torn(_) => self.torn_rounds += 1,
-            Found::Refused(_) => self.refused_rounds += 1,
+            Found::Refused(_) | Found::Died(_) => self.refused_rounds += 1,
             Found::Unusable(_) => self.unusable_rounds += 1,
         }
     }
@@ -317,14 +335,35 @@ impl Verdict {
         format!("{}{}", self.crash.victims(), self.beyond())
     }
 
-    /// Returns true if the promise was broken.
+    /// Returns true if the promise was broken. A copy that went wrong is no fault of the engine.
     pub fn is_refuted(&self) -> bool {
-        !self.failures.is_empty()
+        self.crash != Crash::Copy && !self.failures.is_empty()
+    }
+
+    /// Returns in words if the store can be copied while it is written.
+    fn copied(&self) -> String {
+        let rounds = self.rounds;
+        let rule = match &self.copy_rule {
+            Some(rule) => format!("; its authors say: {rule}"),
+            None => String::new(),
+        };
+        match (self.failures.len(), self.refused_rounds) {
+            (0, 0) => format!("each of {rounds} copies was whole{rule}"),
+            (0, refused) => {
+                let whole = rounds - refused;
+                format!("of {rounds} copies {whole} were whole and {refused} refused{rule}")
+            }
+            (wrong, _) => format!(
+                "CANNOT BE COPIED while it is written: {wrong} of {rounds} copies were mixtures, \
+                 or made the process that opened them die{rule}"
+            ),
+        }
     }
 
     /// Returns the verdict in a few words.
     pub fn summary(&self) -> String {
         match (self.promise, self.failures.len()) {
+            (Promise::Copy, _) => self.copied(),
             (Promise::Nothing, _) => "promises nothing".into(),
             (_, 0) if self.acknowledged == 0 => "nothing was acknowledged".into(),
             (_, 0) => format!("broken in none of {}: {}", self.rounds, self.bounds()),
@@ -453,6 +492,7 @@ impl Verdicts {
     fn of(&self, level: &Level<'_>) -> impl Iterator<Item = &Verdict> {
         self.verdicts.iter().filter(|verdict| {
             !verdict.strict_directories
+                && verdict.crash != Crash::Copy
                 && verdict.engine == level.engine
                 && verdict.engine_version == level.engine_version
                 && verdict.engine_options == *level.engine_options

@@ -38,6 +38,7 @@ impl Column {
             (Crash::Process, _) => "killed process",
             (Crash::Power, false) => "power cut",
             (Crash::Power, true) => "power cut, strict directories",
+            (Crash::Copy, _) => "copied while open",
         };
         format!("{crash}{}", self.beyond)
     }
@@ -80,7 +81,8 @@ synchronisation commits all names before it, as on ext4. A cell says in how many
 promise was broken, and between what their share lies with a confidence of 95 %: rounds without a \
 loss prove nothing beyond that. Where a level promises nothing, it says after how many rounds \
 something was missing or the store was damaged. The file system of the power cuts is simulated: a \
-disk that lies about its cache can lose more.</p>\n";
+disk that lies about its cache can lose more. A store that is copied while open is copied file by \
+file; a copy may be of any moment, or refused. Mixtures are no fault of the engine.</p>\n";
 
 /// Returns a table with a row for each engine, and a column for each level and kind of crash.
 fn matrix(all: &[Verdict]) -> String {
@@ -125,6 +127,13 @@ fn cell(verdict: &Verdict) -> Cell {
         Promise::Nothing => Cell {
             class: "open",
             html: format!("no promise<small>{} of {rounds}</small>", damaged(verdict)),
+        },
+        Promise::Copy if broken > 0 => {
+            Cell { class: "open", html: format!("no<small>{broken} of {rounds} mixed</small>") }
+        }
+        Promise::Copy => Cell {
+            class: "held",
+            html: format!("whole<small>{} of {rounds} refused</small>", verdict.refused_rounds),
         },
         _ if broken > 0 => Cell {
             class: "broken",
@@ -206,6 +215,7 @@ fn promise(promise: Promise) -> &'static str {
         Promise::Nothing => "The level promises nothing",
         Promise::Prefix => "The level promises a moment of the history, no older than it says",
         Promise::Everything => "The level promises every acknowledged commit",
+        Promise::Copy => "Nothing is promised of copies",
     }
 }
 

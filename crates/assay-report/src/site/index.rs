@@ -153,10 +153,12 @@ fn crashes(verdicts: &Verdicts) -> String {
         return String::new();
     }
     let engines: HashSet<_> = all.iter().map(|verdict| &verdict.engine).collect();
-    let rounds: u64 = all.iter().map(|verdict| u64::from(verdict.rounds)).sum();
+    let crashed = all.iter().filter(|verdict| verdict.promise != Promise::Copy);
+    let rounds: u64 = crashed.map(|verdict| u64::from(verdict.rounds)).sum();
     let promised = |is_strict: bool| {
         all.iter().filter(move |verdict| {
-            verdict.promise != Promise::Nothing && verdict.strict_directories == is_strict
+            let is_promise = !matches!(verdict.promise, Promise::Nothing | Promise::Copy);
+            is_promise && verdict.strict_directories == is_strict
         })
     };
     let broken = |is_strict| promised(is_strict).filter(|verdict| verdict.is_refuted());

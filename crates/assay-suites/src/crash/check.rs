@@ -155,22 +155,15 @@ impl Checker<'_> {
     /// Returns what the writers may have left, and what they did leave.
     fn left(&self, rows: &Rows, log: &Log) -> std::result::Result<Left, String> {
         let acknowledged = log.counts(self.writers.count());
-        let at_once = self.writers.at_once();
-        let mut before = at_once.start;
+        let newest = |writer: usize| log.spans(writer).last().and_then(|span| span.ended);
         let mut writers = Vec::new();
         for (at, &acknowledged) in acknowledged.iter().enumerate() {
             let mut spans = log.spans(at);
-            // One more commit than was acknowledged may have been in flight; of the threads, only
-            // if all that comes before them was acknowledged.
-            let has_begun = at < at_once.start || before == 0;
-            if has_begun && acknowledged < self.writers.commits(at) {
-                let newest = |spans: &[Span]| spans.last().and_then(|span| span.ended);
-                let first = || newest(&log.spans(0)).filter(|_| at_once.contains(&at));
-                let began = newest(&spans).or_else(first).map_or(0, |ended| ended + 1);
+            // One more commit than was acknowledged may have been in flight. It began after those of
+            // its writer, and after those before the threads.
+            if acknowledged < self.writers.commits(at) {
+                let began = newest(at).max(newest(0)).map_or(0, |ended| ended + 1);
                 spans.push(Span { began, ended: None });
-            }
-            if at < at_once.start && acknowledged == self.writers.commits(at) {
-                before -= 1;
             }
             writers.push(self.writer(at, rows, spans, acknowledged)?);
         }

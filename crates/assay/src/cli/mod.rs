@@ -352,6 +352,8 @@ else; and the store must take further writes. Power cuts need root and /dev/fuse
 Examples:
   assay crash -e sqlite,lmdb                     every level, both kinds of crash
   assay crash -e redb --durability commit --crash power --rounds 200
+  assay crash -e lode,fjall --threads 4 --crashes 3
+  assay crash -e sqlite --copy --durability commit
   assay crash --open assay-runs/broken-stores/sled-commit-power-1-0")]
 pub(crate) struct CrashArgs {
     /// Engines to test, separated by commas; all, or '!NAME' for all but that one [default: all
@@ -364,6 +366,11 @@ pub(crate) struct CrashArgs {
     /// Kinds of crash: process kills the writer, power cuts the power of its filesystem
     #[arg(long, value_name = "KIND", value_delimiter = ',', default_value = "process,power")]
     pub crash: Vec<CrashArg>,
+    /// Copy the files of the store while it is written, as cp -r does, and check the copy, in place
+    /// of a crash; every other copy goes over an older store. A copy that went wrong is shown, and
+    /// is no fault of an engine
+    #[arg(long, conflicts_with_all = ["crash", "loss", "directories", "crashes"])]
+    pub copy: bool,
     /// Crashes for each engine, level and kind
     #[arg(long, value_name = "COUNT", default_value = "24",
           value_parser = count::between::<u32>(1, 1_000_000))]

@@ -40,9 +40,14 @@ impl Folder {
         self.0.join("copy")
     }
 
-    /// Removes the store and its copy.
+    /// Returns the path for a copy of the copy, which does not exist yet.
+    pub(crate) fn kept(&self) -> PathBuf {
+        self.0.join("kept")
+    }
+
+    /// Removes the store and its copies.
     pub(crate) fn empty(&self) -> Outcome {
-        let emptied = [self.store(), self.copy()]
+        let emptied = [self.store(), self.copy(), self.kept()]
             .iter()
             .try_for_each(|path| removed(path))
             .and_then(|()| fs::create_dir_all(self.store()))

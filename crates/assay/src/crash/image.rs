@@ -192,7 +192,7 @@ fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
 }
 
 /// Returns the next range of a file that is not a hole, from `at` on.
-fn data_after(file: &File, at: u64) -> io::Result<Option<(u64, u64)>> {
+pub(super) fn data_after(file: &File, at: u64) -> io::Result<Option<(u64, u64)>> {
     let seek = |at: u64, whence| {
         let at = i64::try_from(at).map_err(io::Error::other)?;
         match lseek(file, at, whence) {

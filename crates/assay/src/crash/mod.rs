@@ -1,6 +1,8 @@
 //! Crash tests: a worker writes and is ended at a moment that the round's seed draws. Then another
 //! worker checks the files that are left. `process` and `power` are the two ways of ending it.
+//! `copies` copies its files instead, while it writes.
 
+pub(crate) mod copies;
 pub(crate) mod folder;
 pub(crate) mod image;
 pub(crate) mod levels;
@@ -120,9 +122,8 @@ impl Subject<'_> {
                     "the checker sent {what} instead of what a crash left"
                 )))
             }
-            // A store that a checker dies of cannot be opened.
             End::Failed(why) | End::Killed(why) => {
-                Ok(Checked { found: Found::Refused(why), oldest_lost: None })
+                Ok(Checked { found: Found::Died(why), oldest_lost: None })
             }
             End::Interrupted => Err(Failure::Interrupted("interrupted".into())),
         }
@@ -141,7 +142,7 @@ struct Writer {
 struct Heard {
     /// The commits that the writer acknowledged; none before the store was open.
     log: Option<Log>,
-    /// The time at which the store was about to be opened again, and the one at which it was closed.
+    /// The time at which the store was about to be opened again, and that at which it was closed.
     opening: Option<Instant>,
     closed: Option<Instant>,
     settings: Option<Vec<String>>,

@@ -16,6 +16,7 @@ use crate::cli::{CrashArg, CrashArgs, LevelsArg};
 use crate::planning::engines::Settings;
 use crate::planning::store_dirs::StoreDirs;
 
+use super::copies::Copies;
 use super::folder::Folder;
 use super::image::Image;
 use super::power::{Bench, Cuts};
@@ -34,6 +35,10 @@ pub(super) fn tests_of<'t>(driver: &'t dyn Driver, args: &CrashArgs) -> Vec<Test
     let wanted = args.durability.and_then(LevelsArg::level);
     let mut tests = Vec::new();
     for &durability in levels.iter().filter(|&&level| wanted.is_none_or(|w| w == level)) {
+        if args.copy {
+            tests.push(Test { driver, durability, crash: Crash::Copy });
+            continue;
+        }
         for crash in [Crash::Process, Crash::Power] {
             if CrashArg::has(&args.crash, crash) {
                 tests.push(Test { driver, durability, crash });
@@ -56,7 +61,10 @@ impl Workbench<'_> {
     pub(super) fn carry_out(&self, test: &Test<'_>) -> Outcome<Result<Verdict, String>> {
         let profile = test.driver.profile();
         let id = profile.id;
-        say(&format!("testing {id} at {} with {} crashes", test.durability, test.crash));
+        say(&match test.crash {
+            Crash::Copy => format!("copying {id} at {}", test.durability),
+            crash => format!("testing {id} at {} with {crash} crashes", test.durability),
+        });
         let dir = self
             .store_dirs
             .store(&format!("crash-{id}"), Storage::Disk)
@@ -88,6 +96,7 @@ impl Workbench<'_> {
         let folder = Folder::make(&dir)?;
         let mut way: Box<dyn Rounds> = match test.crash {
             Crash::Process => Box::new(Kills { subject: &subject, folder: &folder }),
+            Crash::Copy => Box::new(Copies { subject: &subject, folder: &folder }),
             Crash::Power => {
                 let mut bench = Bench::set_up(&folder.store(), self.args.directories.rule())?;
                 let span = if self.args.at.is_empty() {
@@ -158,6 +167,10 @@ impl Workbench<'_> {
             torn_rounds: 0,
             refused_rounds: 0,
             unusable_rounds: 0,
+            copy_rule: match test.crash {
+                Crash::Copy => test.driver.copy_rule().map(str::to_string),
+                Crash::Process | Crash::Power => None,
+            },
             failures: Vec::new(),
             tested: Timestamp::now(),
         }
@@ -208,7 +221,10 @@ impl Workbench<'_> {
         let at = round.at.to_string() + &openings.collect::<String>();
         let mut words = vec![
             format!("assay crash -e {}", test.driver.profile().id),
-            format!("--durability {} --crash {}", test.durability, test.crash),
+            match test.crash {
+                Crash::Copy => format!("--durability {} --copy", test.durability),
+                crash => format!("--durability {} --crash {crash}", test.durability),
+            },
             format!("--seed {} --commits {} --round {number} --at {at}", args.seed, args.commits),
         ];
         let crashes = 1 + round.recoveries.len();

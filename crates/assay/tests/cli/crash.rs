@@ -105,6 +105,39 @@ fn a_crash_within_recovery_is_named_and_can_be_repeated() {
     assert!(again.stdout.contains("crashed again before operation "), "{again:?}");
 }
 
+/// A copy is of one moment, is refused, or is shown to be a mixture, which is no failure.
+#[test]
+fn copies_of_open_stores_are_judged_and_no_fault() {
+    let bench = Bench::new();
+    let line = "crash -e sqlite,lmdb,redb --copy --rounds 6 --further 0 --commits 150";
+    let ended = bench.succeeds(&format!("{line} --durability commit {DIR} {IMAGES}"));
+    let verdicts = verdicts(&bench);
+    assert_eq!(verdicts.len(), 3, "{ended:?}");
+    for verdict in &verdicts {
+        assert_eq!((&verdict["crash"], &verdict["promise"]), (&"copy".into(), &"copy".into()));
+        assert_eq!(number(verdict, "rounds"), 6);
+    }
+    let rules = [("sqlite", true), ("lmdb", false), ("redb", true)];
+    for (verdict, (engine, has_rule)) in verdicts.iter().zip(rules) {
+        assert_eq!(
+            (verdict["engine"].as_str(), verdict["copy_rule"].is_string()),
+            (Some(engine), has_rule)
+        );
+    }
+    assert!(ended.stdout.contains("; its authors say: "), "{ended:?}");
+    let mixed = verdicts.iter().flat_map(|verdict| verdict["failures"].as_array().expect("a list"));
+    let mixed = mixed.last().expect("a page that was copied while it was written");
+    let image = mixed["image"].as_str().expect("a folder");
+    let opened = bench.succeeds(&format!("crash --open {image} --dir stores"));
+    let now = opened.stdout.lines().find_map(|line| line.strip_prefix(" now: "));
+    let was = opened.stdout.lines().find_map(|line| line.strip_prefix(" the round: "));
+    assert!(now.is_some() && now == was, "{opened:?}");
+    let command = mixed["command"].as_str().expect("a command").trim_start_matches("assay ");
+    assert!(command.contains(" --copy "), "{command}");
+    bench.succeeds(&format!("{command} {DIR} {IMAGES}"));
+    bench.has_no_stores();
+}
+
 /// SQLite without `synchronous` and LMDB without syncs lose commits when the power goes, and more
 /// than those: if they lost none, the filesystem would be broken.
 #[test]
@@ -324,6 +357,7 @@ fn bad_input_is_refused() {
     let bench = Bench::new();
     bench.refuses("crash -e sqlite --at 5", 2, &["--round"]);
     bench.refuses("crash -e sqlite --rounds 0", 2, &["--rounds"]);
+    bench.refuses("crash -e sqlite --copy --crash process", 2, &["--copy", "--crash"]);
     bench.refuses("crash -e sqlite --crashes 17", 2, &["--crashes", "16"]);
     let moments = "crash -e sqlite --round 1 --at 5 --crashes 2";
     bench.refuses(moments, 2, &["--at names 1 of 2 moments"]);

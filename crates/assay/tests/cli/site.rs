@@ -24,6 +24,11 @@ fn measured() -> Bench {
         "found": { "torn": "<b>half</b>" }, "command": "assay crash -e <sqlite>",
         "image": "images/\"one\"",
     }]);
+    let mut copied = file["verdicts"][1].clone();
+    (copied["crash"], copied["promise"], copied["threads"]) =
+        ("copy".into(), "copy".into(), 4.into());
+    copied["failures"] = json!([{ "found": { "torn": "half" }, "command": "again" }]);
+    file["verdicts"].as_array_mut().expect("a list").push(copied);
     write(&bench, "results/durability.json", &file.to_string());
     bench
 }
@@ -86,7 +91,9 @@ fn a_site_has_its_pages_and_the_run_files() {
     // Keys of both kinds are one engine here.
     assert!(index.contains(">lode<") && !index.contains("lode hash"), "{index}");
     let crashes = read(&bench, "out/durability.html");
+    let copied = ["copied while open with 4 threads", "no<small>1 of 2 mixed"];
     let words = ["0 of 2", "at most 78 %", "1 of 2", "assay crash --open images/&quot;one&quot;"];
+    assert!(copied.iter().all(|words| crashes.contains(words)), "{crashes}");
     assert!(words.iter().all(|words| crashes.contains(words)), "{crashes}");
     assert!(read(&bench, "out/suite-ycsb.html").contains("\"file\":\"runs/b.json.gz\""));
     for (name, page) in out.iter().filter(|(name, _)| name.ends_with(".html")) {

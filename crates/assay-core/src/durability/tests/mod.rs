@@ -23,6 +23,7 @@ fn verdict(found: &Found) -> Verdict {
         torn_rounds: 0,
         refused_rounds: 0,
         unusable_rounds: 0,
+        copy_rule: None,
         failures: Vec::new(),
         tested: Timestamp::UNIX_EPOCH,
     };
@@ -81,6 +82,32 @@ fn a_refuted_level_is_marked_until_a_newer_verdict_clears_it() {
     assert!(verdicts.add(verdict(&Found::Everything)));
     assert_eq!(refutation(&verdicts, "1"), None);
     assert_eq!(verdicts.verdicts.len(), 1);
+}
+
+#[test]
+fn a_copy_that_went_wrong_is_named_and_no_fault() {
+    let torn = Found::Torn("half".into());
+    let copied = |found: &Found| {
+        let mut copied = Verdict { crash: Crash::Copy, promise: Promise::Copy, ..verdict(found) };
+        copied.failures.retain(|failure| !Promise::Copy.is_kept(&failure.found));
+        copied.copy_rule = Some("never".into());
+        copied
+    };
+    let wrong = copied(&torn);
+    assert!(!wrong.is_refuted());
+    let words = "1 of 1 copies were mixtures, or made the process that opened them die; its \
+                 authors say: never";
+    assert!(wrong.summary().contains(words), "{}", wrong.summary());
+    let mut verdicts = Verdicts::default();
+    verdicts.add(wrong);
+    assert_eq!(refutation(&verdicts, "1"), None);
+    assert_eq!(verdicts.holding(&level("1", &BTreeMap::new())), None);
+    for found in [Found::Everything, Found::Lost { commits: 3 }] {
+        assert!(copied(&found).summary().contains("each of 1 copies was whole"), "{found}");
+    }
+    let refused = copied(&Found::Refused(String::new())).summary();
+    assert!(refused.contains("of 1 copies 0 were whole and 1 refused"), "{refused}");
+    assert!(copied(&Found::Died(String::new())).summary().contains("CANNOT"));
 }
 
 #[test]
