@@ -171,15 +171,14 @@ impl Left {
                 }
             }
         }
-        for from in 0..count {
-            for to in 0..from {
-                if let (true, true, Some(first), Some(second)) =
-                    (before[from][to], before[to][from], self.last[from], self.last[to])
-                    && first != second
-                {
-                    let (registers, seen) = ([to, from], [second, first]);
-                    return Err(Wrong::Crossed { registers, seen });
-                }
+        let pairs = (0..count).flat_map(|from| (0..from).map(move |to| (from, to)));
+        for (from, to) in pairs {
+            if let (true, true, Some(first), Some(second)) =
+                (before[from][to], before[to][from], self.last[from], self.last[to])
+                && first != second
+            {
+                let (registers, seen) = ([to, from], [second, first]);
+                return Err(Wrong::Crossed { registers, seen });
             }
         }
         Ok(())
