@@ -1,7 +1,9 @@
 //! Streams of Arrow, both ways, by Arrow's PyCapsule interface: no package of Python is needed.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use arrow_array::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
-use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_array::{Array, RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 use lode_arrow::{Batches, Packer};
 use pyo3::intern;
@@ -18,7 +20,8 @@ impl Iterator for Reader {
 
     fn next(&mut self) -> Option<Self::Item> {
         let next = self.0.next()?;
-        Some(next.map_err(|error| ArrowError::ExternalError(Box::new(error))))
+        // Arrow's interface ends texts with a zero, so they have none.
+        Some(next.map_err(|error| ArrowError::ComputeError(error.to_string().replace('\0', ""))))
     }
 }
 
@@ -45,15 +48,48 @@ pub(crate) fn load(table: &lode::Table, data: &Bound<'_, PyAny>, replace: bool) 
     // until it is taken out, as is done here.
     #[allow(unsafe_code)]
     let reader = unsafe { ArrowArrayStreamReader::from_raw(stream.as_ptr().cast()) };
-    let reader = reader.map_err(|error| Failure::value(error.to_string()))?;
+    let mut reader = reader.map_err(of_stream)?;
     let mut packer = Packer::new(table.schema(), reader.schema())?;
-    let mut added = 0;
-    for batch in reader {
-        let batch = batch.map_err(|error| Failure::value(error.to_string()))?;
-        added += py.detach(|| load_batch(table, &mut packer, &batch, replace))?;
+    let (mut added, mut is_first) = (0, true);
+    loop {
+        let next = next_batch(&mut reader);
         py.check_signals()?;
+        let loaded = next.and_then(|batch| {
+            let Some(batch) = batch else { return Ok(None) };
+            py.detach(|| load_batch(table, &mut packer, &batch, replace)).map(Some)
+        });
+        match loaded {
+            Ok(Some(count)) => {
+                added += count;
+                is_first = false;
+            }
+            Ok(None) => return Ok(added),
+            Err(Failure::Call(code, message)) if !is_first => {
+                let message = format!("{message}; the batches before it are in the table");
+                return Err(Failure::Call(code, message));
+            }
+            Err(failure) => return Err(failure),
+        }
     }
-    Ok(added)
+}
+
+/// Makes the failure of a stream. Its producer may say more than one line.
+fn of_stream(error: ArrowError) -> Failure {
+    Failure::value(error.to_string().lines().next().unwrap_or_default())
+}
+
+/// Reads the next batch of a stream, and looks at all of it: the offsets of texts, and that they
+/// are UTF-8.
+fn next_batch(reader: &mut ArrowArrayStreamReader) -> Result<Option<RecordBatch>> {
+    // Arrow panics for columns that are not those of the stream's schema.
+    let next = catch_unwind(AssertUnwindSafe(|| reader.next()));
+    let next =
+        next.map_err(|_| Failure::value("the stream's batches are not as its schema says"))?;
+    let Some(batch) = next.transpose().map_err(of_stream)? else { return Ok(None) };
+    for column in batch.columns() {
+        column.to_data().validate_full().map_err(of_stream)?;
+    }
+    Ok(Some(batch))
 }
 
 fn load_batch(

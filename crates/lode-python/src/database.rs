@@ -72,8 +72,8 @@ fn options(
 ///
 /// `mode` is "create" (the default), which makes one if there is none; "existing", which does not;
 /// "new", which refuses to open one; or "read", which writes nothing and cannot be written.
-/// `durability` is "none", "process" (the default), "periodic", with a sync each
-/// `sync_interval_ms`, or "commit". `memory_bytes` bounds the memory for pages.
+/// `durability` is "none", "process", "periodic", with a sync each `sync_interval_ms`, or "commit"
+/// (the default). `memory_bytes` bounds the memory for pages.
 #[pyfunction]
 #[pyo3(signature = (
     path,
@@ -209,8 +209,9 @@ impl Database {
         Transaction::of(&self.database)
     }
 
-    /// Calls `work` with a transaction and commits it. Starts again after a conflict, at most
-    /// `attempts` times in all. Returns what `work` returns; if it raises, nothing has happened.
+    /// Calls `work` with a transaction and commits it, unless `work` has ended it. Starts again
+    /// after a conflict, at most `attempts` times in all. Returns what `work` returns; if it raises,
+    /// nothing has happened.
     #[pyo3(signature = (work, *, attempts = 1_000))]
     fn transact(
         &self,
@@ -218,11 +219,18 @@ impl Database {
         work: &Bound<'_, PyAny>,
         attempts: u32,
     ) -> Result<Py<PyAny>> {
+        if attempts == 0 {
+            return Err(Failure::argument("attempts is at least 1"));
+        }
         let mut attempt = 1;
         loop {
             py.check_signals()?;
             let transaction = Bound::new(py, self.begin())?;
-            let (is_conflict, outcome) = match work.call1((&transaction,)) {
+            let called = work.call1((&transaction,));
+            if transaction.get().has_ended()? {
+                return Ok(called?.unbind());
+            }
+            let (is_conflict, outcome) = match called {
                 Ok(done) => match transaction.get().commit(py, None) {
                     Ok(()) => return Ok(done.unbind()),
                     Err(Failure::Lode(error)) => {
@@ -231,8 +239,7 @@ impl Database {
                     Err(other) => (false, other),
                 },
                 Err(raised) => {
-                    // It has ended already if `work` committed it or rolled it back.
-                    let _ = transaction.get().rollback(py);
+                    transaction.get().rollback(py)?;
                     (is_conflict(py, &raised)?, raised.into())
                 }
             };
@@ -272,7 +279,13 @@ impl Database {
 
     /// Checks all pages and records. Raises `CorruptError` for the first damage.
     fn check(&self, py: Python<'_>) -> Result<()> {
-        py.detach(|| Ok(self.database.check().map(drop)?))
+        py.detach(|| {
+            let report = self.database.check()?;
+            match report.faults.first() {
+                None => Ok(()),
+                Some(fault) => Err(Failure::Call("corrupt", fault.to_string())),
+            }
+        })
     }
 
     /// Returns the space that the database takes up, in bytes by names.
@@ -295,8 +308,8 @@ impl Database {
         Ok(named)
     }
 
-    /// Closes the database: what was done is in its files then, whatever the level. Further calls
-    /// with it or its tables raise `ClosedError`; closing it again does nothing.
+    /// Closes the database: what was done is in its files then, whatever the level. Reading and
+    /// writing records raise `ClosedError` from then on; closing it again does nothing.
     fn close(&self, py: Python<'_>) -> Result<()> {
         py.detach(|| match self.database.clone().close() {
             Err(Error::Closed) => Ok(()),
@@ -322,10 +335,18 @@ fn other_columns(name: &str) -> Failure {
     Failure::Call("other_columns", message)
 }
 
-/// Returns true if an exception says that a read or a write has met a conflict.
+/// Returns true if an exception, or one that it was raised for, says that there was a conflict.
 fn is_conflict(py: Python<'_>, raised: &PyErr) -> PyResult<bool> {
     let conflict = py.import("lode._errors")?.getattr("ConflictError")?;
-    Ok(raised.matches(py, conflict)?)
+    let mut next = Some(raised.value(py).clone().into_any());
+    while let Some(error) = next {
+        if error.is_instance(&conflict)? {
+            return Ok(true);
+        }
+        let earlier = error.getattr("__context__")?;
+        next = (!earlier.is_none()).then_some(earlier);
+    }
+    Ok(false)
 }
 
 /// Returns the time to wait after an attempt: at most 10 ms.

@@ -1,6 +1,7 @@
 //! Records and keys, packed for Lode and as objects of Python.
 
-use lode::{Column, ColumnId, Schema, Value};
+use lode::{Column, ColumnId, Schema, Type, Value};
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyMapping, PyString, PyTuple};
@@ -58,6 +59,11 @@ impl Shape {
             names: self.names.iter().map(|name| name.clone_ref(py)).collect(),
             class: self.class.as_ref().map(|class| class.clone_ref(py)),
         }
+    }
+
+    /// Visits the dataclass, for the collection of garbage.
+    pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
+        self.class.as_ref().map_or(Ok(()), |class| visit.call(class))
     }
 
     /// Makes a row of all columns: an object of the dataclass, or a dict.
@@ -146,7 +152,16 @@ impl Shape {
 
 /// Refuses a record whose key is not the one under which it is written.
 fn expect_equal(column: &Column, of_key: &OwnedValue, given: &OwnedValue) -> Result<()> {
-    if of_key.value(column) == given.value(column) {
+    let is_equal = match (of_key, given, column.kind) {
+        (OwnedValue::Float(of_key), OwnedValue::Float(given), Type::F32) => {
+            (*of_key as f32).to_bits() == (*given as f32).to_bits()
+        }
+        (OwnedValue::Float(of_key), OwnedValue::Float(given), _) => {
+            of_key.to_bits() == given.to_bits()
+        }
+        _ => of_key.value(column) == given.value(column),
+    };
+    if is_equal {
         return Ok(());
     }
     let message = format!("column {} of the record is not that of the key", column.name);

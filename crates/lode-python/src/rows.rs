@@ -6,6 +6,7 @@ use std::sync::Mutex;
 
 use lode::{ColumnId, Cursor, Schema};
 use lode_arrow::Scan;
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 
@@ -178,6 +179,11 @@ impl Rows {
 
 #[pymethods]
 impl Rows {
+    /// Visits the dataclass, which may have an attribute that is this iterator.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
+        self.shape.traverse(&visit)
+    }
+
     fn __iter__(this: Py<Self>) -> Py<Self> {
         this
     }

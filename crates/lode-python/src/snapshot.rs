@@ -12,8 +12,8 @@ use crate::view::{View, lock};
 
 /// All tables as they were at one moment, for reading.
 ///
-/// `Database.snapshot` takes one. It keeps old pages in memory until it is deleted, or left as a
-/// context manager.
+/// `Database.snapshot` takes one. Tables that were dropped or cleared since are not in it. It keeps
+/// old pages in memory until it is deleted, or left as a context manager, and its tables too.
 #[pyclass(frozen, module = "lode")]
 pub(crate) struct Snapshot {
     database: lode::Database,

@@ -4,6 +4,7 @@ use std::ops::Bound as Edge;
 
 use lode::{ReadTable, Schema};
 use pyo3::exceptions::{PyKeyError, PyTypeError};
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList, PySlice, PyTuple};
 
@@ -118,6 +119,24 @@ impl Table {
     }
 }
 
+/// Writes records in a transaction, all of them or none. Returns the number for which `write`
+/// returns true.
+fn all_or_none(
+    transaction: &lode::Transaction,
+    records: &[Vec<u8>],
+    write: impl Fn(&[u8]) -> Result<bool>,
+) -> Result<u64> {
+    let point = transaction.savepoint();
+    let written = records
+        .iter()
+        .try_fold(0, |count, record| write(record).map(|is_counted| count + u64::from(is_counted)));
+    if written.is_err() {
+        transaction.roll_back_to(&point);
+    }
+    transaction.release(point);
+    written
+}
+
 /// The new values of some columns of a record.
 struct Update<'u> {
     table: &'u lode::Table,
@@ -158,6 +177,13 @@ impl Update<'_> {
         transaction.upsert(self.table, &record)?;
         Ok(true)
     }
+}
+
+/// Raises `KeyboardInterrupt` if the user has asked for it.
+fn look_for_signals() -> PyResult<()> {
+    // Python's method by itself is not general enough for Rust.
+    #[allow(clippy::redundant_closure_for_method_calls)]
+    Python::attach(|py| py.check_signals())
 }
 
 /// What is looked for by a secondary index.
@@ -203,7 +229,7 @@ impl Find<'_> {
         while let Some(row) = cursor.next_row()? {
             rows.push(columns.iter().map(|column| row.at(*column).into()).collect());
             if rows.len().is_multiple_of(ROWS) {
-                Python::attach(|py| py.check_signals())?;
+                look_for_signals()?;
             }
         }
         Ok(rows)
@@ -234,6 +260,11 @@ impl Table {
     #[getter]
     fn ordered(&self) -> bool {
         self.table.key_kind() == lode::KeyKind::Tree
+    }
+
+    /// Visits the dataclass, which may have an attribute that is this table.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
+        self.shape.traverse(&visit)
     }
 
     fn __repr__(&self) -> String {
@@ -563,11 +594,9 @@ impl Table {
             py,
             || Ok(self.table.insert_all(&packed)?),
             |transaction| {
-                let mut inserted = 0;
-                for record in &packed {
-                    inserted += u64::from(transaction.insert(&self.table, record)?);
-                }
-                Ok(inserted)
+                all_or_none(transaction, &packed, |record| {
+                    Ok(transaction.insert(&self.table, record)?)
+                })
             },
         )
     }
@@ -580,11 +609,9 @@ impl Table {
             py,
             || Ok(self.table.upsert_all(&packed)?),
             |transaction| {
-                let mut added = 0;
-                for record in &packed {
-                    added += u64::from(!transaction.upsert(&self.table, record)?);
-                }
-                Ok(added)
+                all_or_none(transaction, &packed, |record| {
+                    Ok(!transaction.upsert(&self.table, record)?)
+                })
             },
         )
     }

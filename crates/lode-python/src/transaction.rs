@@ -28,6 +28,11 @@ impl Transaction {
         Self { database: database.clone(), shared }
     }
 
+    /// Returns true if it was committed or rolled back.
+    pub(crate) fn has_ended(&self) -> Result<bool> {
+        Ok(lock(&self.shared, "transaction")?.is_none())
+    }
+
     fn take(&self) -> Result<lode::Transaction> {
         lock(&self.shared, "transaction")?.take().ok_or_else(Failure::ended)
     }
@@ -80,7 +85,7 @@ impl Transaction {
     #[pyo3(signature = (*raised))]
     fn __exit__(&self, py: Python<'_>, raised: &Bound<'_, PyTuple>) -> Result<()> {
         // It may have been committed or rolled back within.
-        if lock(&self.shared, "transaction")?.is_none() {
+        if self.has_ended()? {
             return Ok(());
         }
         if raised.get_item(0)?.is_none() { self.commit(py, None) } else { self.rollback(py) }
@@ -96,11 +101,14 @@ pub(crate) struct Savepoint {
 
 #[pymethods]
 impl Savepoint {
-    /// Undoes the writes since this point, which is kept.
+    /// Undoes the writes since this point, which is kept; later points are gone.
     fn rollback(&self) -> Result<()> {
         let point = lock(&self.point, "savepoint")?;
         let point = point.as_ref().ok_or_else(gone)?;
         within(&self.shared, |transaction| {
+            if !transaction.has_savepoint(point) {
+                return Err(gone());
+            }
             transaction.roll_back_to(point);
             Ok(())
         })
@@ -121,6 +129,14 @@ impl Savepoint {
 
     #[pyo3(signature = (*raised))]
     fn __exit__(&self, raised: &Bound<'_, PyTuple>) -> Result<()> {
+        // It may be gone: released within, or with its transaction.
+        let is_kept = lock(&self.point, "savepoint")?.as_ref().is_some_and(|point| {
+            within(&self.shared, |transaction| Ok(transaction.has_savepoint(point)))
+                .unwrap_or(false)
+        });
+        if !is_kept {
+            return Ok(());
+        }
         if !raised.get_item(0)?.is_none() {
             self.rollback()?;
         }
@@ -129,5 +145,5 @@ impl Savepoint {
 }
 
 fn gone() -> Failure {
-    Failure::Call("ended", "the savepoint was released; make another one".into())
+    Failure::Call("ended", "the savepoint was released, or one before it; make another one".into())
 }

@@ -1,5 +1,7 @@
 //! Values of columns as Python has them.
 
+use std::ops::RangeInclusive;
+
 use lode::{Column, Decimal, KeyPart, Type, Value};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -69,7 +71,7 @@ impl OwnedValue {
             Type::Bool => object.extract().ok().map(Self::Bool),
             Type::Timestamp => return take_moment(object, column),
             Type::Text(_) | Type::VarText(_) => return take_text(object, column),
-            Type::Bytes(_) | Type::VarBytes(_) => object.extract().ok().map(Self::Bytes),
+            Type::Bytes(_) | Type::VarBytes(_) => take_bytes(object)?,
             Type::Decimal { .. } => return take_decimal(object, column),
             _ => take_integer(object),
         };
@@ -124,6 +126,13 @@ impl Classes {
 /// Makes the failure of an object that a column cannot have.
 #[cold]
 fn misfit(object: &Bound<'_, PyAny>, column: &Column) -> Failure {
+    if object.is_instance_of::<PyInt>()
+        && is_of_numbers(column.kind)
+        && !object.is_instance_of::<PyBool>()
+    {
+        let (name, kind) = (&column.name, column.kind);
+        return Failure::value(format!("column {name} of type {kind} has no room for this number"));
+    }
     let class = object.get_type().name().map_or_else(|_| "?".into(), |name| name.to_string());
     let expected = match column.kind {
         Type::F32 | Type::F64 => "a float",
@@ -140,6 +149,19 @@ fn misfit(object: &Bound<'_, PyAny>, column: &Column) -> Failure {
     ))
 }
 
+/// Returns true if columns of a type take an `int`.
+fn is_of_numbers(kind: Type) -> bool {
+    !matches!(
+        kind,
+        Type::Bool
+            | Type::Timestamp
+            | Type::Text(_)
+            | Type::VarText(_)
+            | Type::Bytes(_)
+            | Type::VarBytes(_)
+    )
+}
+
 /// Reads an integer, also one of NumPy. A `bool` is none.
 fn take_integer(object: &Bound<'_, PyAny>) -> Option<OwnedValue> {
     if object.is_instance_of::<PyBool>() {
@@ -154,6 +176,20 @@ fn take_float(object: &Bound<'_, PyAny>) -> Option<OwnedValue> {
     if is_other { None } else { object.extract().ok().map(OwnedValue::Float) }
 }
 
+/// Reads bytes, or what has them in memory: a `bytearray`, a `memoryview`, an array of NumPy.
+fn take_bytes(object: &Bound<'_, PyAny>) -> Result<Option<OwnedValue>> {
+    if let Ok(bytes) = object.cast::<PyBytes>() {
+        return Ok(Some(OwnedValue::Bytes(bytes.as_bytes().to_vec())));
+    }
+    let view = object.py().import("builtins")?.getattr("memoryview")?.call1((object,));
+    let Ok(view) = view else { return Ok(None) };
+    let format: String = view.getattr("format")?.extract()?;
+    if !matches!(format.as_str(), "B" | "b" | "c") {
+        return Ok(None);
+    }
+    Ok(Some(OwnedValue::Bytes(view.call_method0("tobytes")?.extract()?)))
+}
+
 fn take_text(object: &Bound<'_, PyAny>, column: &Column) -> Result<OwnedValue> {
     let text = object.cast::<PyString>().map_err(|_| misfit(object, column))?;
     let text = text.extract().map_err(|_| {
@@ -164,33 +200,65 @@ fn take_text(object: &Bound<'_, PyAny>, column: &Column) -> Result<OwnedValue> {
 }
 
 fn take_decimal(object: &Bound<'_, PyAny>, column: &Column) -> Result<OwnedValue> {
+    /// The most digits before and after the point of what is looked at further.
+    const DIGITS: i64 = 80;
     let decimal = Classes::of(object.py())?.decimal.bind(object.py());
     let is_int = object.is_instance_of::<PyInt>() && !object.is_instance_of::<PyBool>();
     if !is_int && !object.is_instance(decimal)? {
         return Err(misfit(object, column));
     }
-    let text: String = decimal.call1((object,))?.call_method1("__format__", ("f",))?.extract()?;
-    text.parse().map(OwnedValue::Decimal).map_err(|_| {
-        let message =
-            format!("column {} has no room for {text}: it has at most 38 digits", column.name);
-        Failure::value(message)
-    })
+    let no_room = || {
+        let (name, kind) = (&column.name, column.kind);
+        Failure::value(format!("column {name} of type {kind} has no room for this number"))
+    };
+    if is_int && object.call_method0("bit_length")?.extract::<i64>()? > 3 * DIGITS {
+        return Err(no_room());
+    }
+    let number = decimal.call1((object,))?;
+    if !number.call_method0("is_finite")?.extract::<bool>()? {
+        return Err(misfit(object, column));
+    }
+    // A short text can be a number of very many digits, such as 1E+900000000.
+    let exponent: i64 = number.call_method0("as_tuple")?.getattr("exponent")?.extract()?;
+    let highest: i64 = number.call_method0("adjusted")?.extract()?;
+    if exponent < -DIGITS || highest > DIGITS {
+        return Err(no_room());
+    }
+    let text: String = number.call_method1("__format__", ("f",))?.extract()?;
+    text.parse().map(OwnedValue::Decimal).map_err(|_| no_room())
 }
+
+/// The first and the last microsecond that Python has a moment for, since 1970.
+const MOMENTS: RangeInclusive<i64> = -62_135_596_800_000_000..=253_402_300_799_999_999;
 
 fn take_moment(object: &Bound<'_, PyAny>, column: &Column) -> Result<OwnedValue> {
     let py = object.py();
     let classes = Classes::of(py)?;
-    if !object.is_instance(classes.datetime.bind(py))? || object.getattr("tzinfo")?.is_none() {
+    let datetime = classes.datetime.bind(py);
+    if !object.is_instance(datetime)? || object.call_method0("utcoffset")?.is_none() {
         return Err(misfit(object, column));
     }
-    let since = object.sub(classes.epoch.bind(py))?;
+    // A subclass may subtract in another way.
+    let since = datetime.getattr("__sub__")?.call1((object, classes.epoch.bind(py)))?;
     let part = |name| -> PyResult<i64> { since.getattr(name)?.extract() };
     let seconds = part("days")? * 86_400 + part("seconds")?;
-    Ok(OwnedValue::Timestamp(seconds * 1_000_000 + part("microseconds")?))
+    let micros = seconds * 1_000_000 + part("microseconds")?;
+    if !MOMENTS.contains(&micros) {
+        let message = "takes moments that are in the years 1 to 9999 in UTC";
+        return Err(Failure::value(format!("column {} {message}", column.name)));
+    }
+    Ok(OwnedValue::Timestamp(micros))
 }
 
-/// Makes a moment in UTC; `OverflowError` if Python has none that early or late.
+/// Makes a moment in UTC.
+///
+/// # Errors
+/// `value_misfit` if Python has none that early or late; other programs may have written one.
 fn give_moment(py: Python<'_>, micros: i64) -> PyResult<Bound<'_, PyAny>> {
+    if !MOMENTS.contains(&micros) {
+        let message = "microseconds since 1970 are no moment of the years 1 to 9999";
+        return Err(Failure::value(format!("{micros} {message}")).into());
+    }
     let classes = Classes::of(py)?;
     let since = classes.timedelta.bind(py).call1((0, 0, micros))?;
     classes.epoch.bind(py).add(since)

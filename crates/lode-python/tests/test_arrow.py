@@ -85,3 +85,38 @@ def test_polars_and_numpy_take_it(prices):
         "at": datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc),
     }
     assert numpy.asarray(pyarrow.table(prices)["id"]).max() == 2000
+
+
+def test_a_stream_that_lies_is_refused(db):
+    table = db.create("t", {"id": "u8", "name": "vartext(9)"})
+    ids = pyarrow.array([1], pyarrow.uint8())
+    not_utf8 = pyarrow.array([b"\xff\xfe"]).view(pyarrow.string())
+    with pytest.raises(lode.DataError):
+        table.load(pyarrow.table({"id": ids, "name": not_utf8}))
+    schema = pyarrow.schema({"id": pyarrow.uint8(), "name": pyarrow.string()})
+    other = pyarrow.record_batch({"id": ids})
+    with pytest.raises(lode.DataError):
+        table.load(pyarrow.RecordBatchReader.from_batches(schema, [other]))
+    assert len(table) == 0
+
+
+def test_a_stream_that_fails_says_what_was_written(db):
+    table = db.create("t", {"id": "u8"})
+    schema = pyarrow.schema({"id": pyarrow.uint8()})
+
+    def batches():
+        yield pyarrow.record_batch({"id": pyarrow.array([1], pyarrow.uint8())})
+        raise RuntimeError("no more")
+
+    with pytest.raises(lode.DataError, match="no more.*the batches before it are in the table"):
+        table.load(pyarrow.RecordBatchReader.from_batches(schema, batches()))
+    assert list(table) == [1]
+
+
+def test_an_export_that_fails_with_a_strange_name_is_an_error(db):
+    table = db.create("x\0y", {"id": "u8"})
+    table[1] = {}
+    rows = table.rows()
+    db.drop("x\0y")
+    with pytest.raises(Exception, match="no table"):
+        pyarrow.table(rows)

@@ -257,3 +257,58 @@ def test_it_behaves_as_diskcache_does(tmp_path, clock):
     both(lambda c: len(c))
     ours.close()
     theirs.close()
+
+
+def test_a_refused_call_within_a_block_leaves_nothing(make):
+    with make() as cache:
+        cache.set("a", 1)
+        with cache.transact():
+            for value in [2, b"x" * 600_000]:
+                with pytest.raises(lode.DataError):
+                    cache.set("a", value, tag="t" * 500)
+            assert cache["a"] == 1
+            with pytest.raises(ZeroDivisionError):
+                with cache.transact():
+                    cache.set("a", b"x" * 600_000)
+                    1 / 0
+        assert cache["a"] == 1 and cache.check() == 0
+        cache.clear()
+        tables = [cache._db[name] for name in cache._db if name != "cache_totals"]
+        assert not any(len(table) for table in tables)
+
+
+def test_what_cannot_be_read_is_not_popped(tmp_path):
+    with lode.Cache(tmp_path, pickle=True) as cache:
+        cache.set("k", (3,))
+    with lode.Cache(tmp_path) as cache:
+        with pytest.raises(lode.DataError):
+            cache.pop("k")
+        assert "k" in cache
+
+
+def test_a_cache_that_is_too_full_evicts_though_it_does_not_grow(tmp_path):
+    with lode.Cache(tmp_path, size_limit=1 << 30) as cache:
+        for at in range(500):
+            cache.set(at, b"x" * 1000)
+    with lode.Cache(tmp_path, size_limit=100_000) as cache:
+        for _ in range(60):
+            cache.set("same", b"x")
+        assert cache.volume() <= 100_000 and "same" in cache
+
+
+def test_json_and_digits_are_not_changed(make):
+    with make() as cache:
+        for value in [["\ud83d\ude00"], {"\ud83d\ude00": 1}, 10**5000, [10**5000]]:
+            with pytest.raises(lode.DataError):
+                cache.set("k", value)
+        with pytest.raises(lode.DataError):
+            cache.set(10**5000, 1)
+        with pytest.raises(lode.DataError):
+            cache.incr("k", 1.5)
+        assert len(cache) == 0
+
+
+def test_a_handler_of_a_signal_may_use_the_cache(make):
+    with make() as cache:
+        with cache._lock:
+            assert cache.get("k") is None and cache.stats() == (0, 1)

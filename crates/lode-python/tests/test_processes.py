@@ -65,6 +65,20 @@ def test_opening_what_cannot_be_is_refused(tmp_path):
         lode.open(tmp_path / "db")
 
 
+def test_checking_finds_damage(tmp_path):
+    with lode.open(tmp_path / "db") as db:
+        table = db.create("t", {"id": "u32", "value": "varbytes(100)"})
+        table.insert_many({"id": id, "value": b"x" * 100} for id in range(20_000))
+        db.check()
+    data = tmp_path / "db" / "data"
+    content = bytearray(data.read_bytes())
+    content[content.index(b"x" * 100, len(content) // 2)] ^= 1
+    data.write_bytes(content)
+    with lode.open(tmp_path / "db", mode="read") as db:
+        with pytest.raises(lode.CorruptError):
+            db.check()
+
+
 def test_the_end_of_a_program_closes_its_databases(tmp_path):
     done = run(
         """
@@ -103,6 +117,25 @@ def test_a_program_may_end_with_all_kinds_of_handles_open(tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
     with lode.open(tmp_path / "db") as db:
         assert len(db["t"]) == 1000
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_child_closes_its_own_databases(tmp_path):
+    done = run(
+        """
+        import ctypes, lode, os, sys
+        if os.fork() == 0:
+            db = lode.open(sys.argv[1], durability="none")
+            db.create("t", {"id": "u8"})[1] = {}
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(db))
+            sys.exit(0)
+        os.wait()
+        """,
+        tmp_path / "db",
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    with lode.open(tmp_path / "db") as db:
+        assert 1 in db["t"]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")

@@ -1,10 +1,13 @@
 """Tables: records by their keys."""
 
+import array
 import dataclasses
 import datetime
 import decimal
 import enum
+import gc
 import typing
+import weakref
 from typing import Annotated
 
 import pytest
@@ -48,6 +51,21 @@ def test_writes_say_what_they_found(users):
     assert users.insert_many({"id": id, "name": "m"} for id in [2, 5, 5, 6]) == 2
     assert users.upsert_many([{"id": 2, "name": "n"}, {"id": 7, "name": "n"}]) == 1
     assert [row and row["name"] for row in users.get_many([7, 3, 2, 7])] == ["n", None, "n", "n"]
+
+
+def test_what_has_bytes_in_memory_is_bytes(db):
+    table = db.create("t", {"id": "u8", "value": "varbytes(9)"})
+    for value in [bytearray(b"ab"), memoryview(b"ab"), array.array("B", b"ab")]:
+        table[1] = {"value": value}
+        assert table[1]["value"] == b"ab"
+
+
+def test_keys_of_floats_are_compared_as_they_are_stored(db):
+    table = db.create("t", {"x": "f32", "value": "u8"})
+    table[0.1] = {"value": 1}
+    table[0.1] = table[0.1]
+    table[float("nan")] = {"x": float("nan"), "value": 2}
+    assert len(table) == 2 and table[float("nan")]["value"] == 2
 
 
 def test_increments_are_of_whole_numbers(db):
@@ -110,10 +128,27 @@ class Kind(enum.IntEnum):
         "bool": [1, 0, "true"],
         "text(2)": ["abc", "ä" * 2, 5, b"a", "\ud800"],
         "vartext(2)": ["abc", "\udfff"],
-        "bytes(2)": [b"a", b"abc", "ab", 5],
-        "varbytes(2)": [b"abc", "a"],
-        "timestamp": [datetime.datetime(2026, 1, 1), datetime.date(2026, 1, 1), 5, "2026-01-01"],
-        "decimal(4,2)": [1.5, "1.5", decimal.Decimal("NaN"), decimal.Decimal("1.234"), 10**40, True],
+        "bytes(2)": [b"a", b"abc", "ab", 5, [1, 2], range(2)],
+        "varbytes(2)": [b"abc", "a", array.array("I", [1])],
+        "timestamp": [
+            datetime.datetime(2026, 1, 1),
+            datetime.date(2026, 1, 1),
+            5,
+            "2026-01-01",
+            datetime.datetime(1, 1, 1, tzinfo=datetime.timezone(datetime.timedelta(hours=14))),
+            datetime.datetime(9999, 12, 31, 23, tzinfo=datetime.timezone(-datetime.timedelta(hours=9))),
+        ],
+        "decimal(4,2)": [
+            1.5,
+            "1.5",
+            decimal.Decimal("NaN"),
+            decimal.Decimal("1.234"),
+            decimal.Decimal("1E+900000000"),
+            decimal.Decimal("1E-900000000"),
+            10**40,
+            10**100_000,
+            True,
+        ],
     }.items(),
 )
 def test_a_value_that_does_not_fit_is_refused(db, kind, values):
@@ -240,13 +275,33 @@ def test_a_dataclass_describes_a_table_and_is_its_rows(db):
     assert next(documents.rows(columns=["title"])) == {"title": "One"}
 
 
+def test_a_class_that_has_its_table_is_collected(db):
+    def leave():
+        @dataclasses.dataclass
+        class Record:
+            id: int
+
+        Record.table = db.create("t", Record)
+        Record.rows = Record.table.rows()
+        return weakref.ref(Record)
+
+    left = leave()
+    gc.collect()
+    assert left() is None
+
+
 def test_a_class_that_describes_no_table_is_refused(db):
     @dataclasses.dataclass
     class Odd:
         id: int
         what: list
 
-    for columns in [Odd, int, 5, None, "id"]:
+    @dataclasses.dataclass
+    class Late:
+        id: int
+        name: str = dataclasses.field(init=False, default="")
+
+    for columns in [Odd, Late, int, 5, None, "id"]:
         with pytest.raises(TypeError):
             db.create("t", columns)
     assert db.tables() == []

@@ -69,6 +69,37 @@ def test_savepoints_nest(db, accounts):
     assert [id in accounts for id in (1, 2, 3, 4)] == [False, True, True, True]
 
 
+def test_a_savepoint_that_is_gone_says_so(db, accounts):
+    with db.begin() as transaction:
+        outer, table = transaction.savepoint(), transaction["accounts"]
+        inner = transaction.savepoint()
+        outer.release()
+        table.delete(1)
+        for gone in [inner.rollback, outer.release]:
+            with pytest.raises(lode.EndedError):
+                gone()
+        with transaction.savepoint() as point:
+            table.delete(2)
+            point.release()
+        with transaction.savepoint():
+            transaction.commit()
+    assert 1 not in accounts and 2 not in accounts
+
+
+def test_many_records_within_a_transaction_are_all_or_none(db, accounts):
+    accounts.create_index("by_cents", "cents", unique=False)
+    unique = db.create("unique", {"id": "u32", "name": "text(4)"})
+    unique.create_index("by_name", "name", unique=True)
+    unique.insert({"id": 0, "name": "a"})
+    with db.begin() as transaction:
+        table = transaction["unique"]
+        for write in [table.insert_many, table.upsert_many]:
+            with pytest.raises(lode.UniqueError):
+                write([{"id": 1, "name": "b"}, {"id": 2, "name": "a"}])
+        table.insert_many([{"id": 3, "name": "c"}])
+    assert [row["id"] for row in unique.values()] == [0, 3]
+
+
 def test_a_conflict_says_so_and_leaves_nothing(db, accounts):
     first, second = db.begin(), db.begin()
     for transaction in [first, second]:
@@ -121,6 +152,39 @@ def test_transact_gives_up_and_passes_exceptions_on(db, accounts):
     with pytest.raises(OSError, match="no"):
         db.transact(fail)
     assert accounts[1]["cents"] == 3
+
+
+def test_transact_does_not_repeat_what_has_happened(db, accounts):
+    def commit(transaction):
+        transaction["accounts"].update(1, cents=accounts[1]["cents"] + 1)
+        transaction.commit()
+        return "done"
+
+    assert db.transact(commit) == "done" and accounts[1]["cents"] == 101
+
+    def commit_and_fail(transaction):
+        commit(transaction)
+        raise lode.ConflictError("of something else")
+
+    with pytest.raises(lode.ConflictError):
+        db.transact(commit_and_fail)
+    assert accounts[1]["cents"] == 102
+    attempts = []
+
+    def hide(transaction):
+        attempts.append(transaction["accounts"][1])
+        if len(attempts) < 3:
+            accounts[1] = {"cents": len(attempts)}
+        try:
+            sum(row["cents"] for row in transaction["accounts"].values())
+        except lode.ConflictError as error:
+            raise LookupError("hidden") from error
+        transaction["accounts"][2] = {"cents": 5}
+
+    db.transact(hide)
+    assert len(attempts) == 3 and accounts[2]["cents"] == 5
+    with pytest.raises(lode.DataError, match="at least 1"):
+        db.transact(commit, attempts=0)
 
 
 def test_a_snapshot_is_one_moment_for_reading(db, accounts):

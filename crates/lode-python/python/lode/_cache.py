@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import threading
 import time
 from collections.abc import Callable, Iterator
 from os import PathLike
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from . import _lode
-from ._errors import make
+from ._errors import Error, make
 from ._pack import pack_key, pack_value, stored_key, unpack_key, unpack_value
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 _T = TypeVar("_T")
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -94,7 +98,7 @@ class _Tables:
         if len(packed) > _PIECE_BYTES:
             value = None
             pieces = range(0, len(packed), _PIECE_BYTES)
-            self.pieces.insert_many(
+            self.pieces.upsert_many(
                 {"id": entry["id"], "at": at, "piece": packed[start : start + _PIECE_BYTES]}
                 for at, start in enumerate(pieces)
             )
@@ -146,6 +150,15 @@ class _Tables:
         return b"".join(piece["piece"] for piece in self.pieces.rows(prefix=entry["id"]))
 
 
+@dataclasses.dataclass
+class _Block:
+    """A transaction of several calls."""
+
+    transaction: _lode.Transaction
+    tables: _Tables
+    grown: int = 0
+
+
 class Cache:
     """A cache in a directory, or in memory, for the threads of one process.
 
@@ -185,7 +198,7 @@ class Cache:
         self._size_limit = size_limit
         self._policy = policy
         self._pickle = pickle
-        # The open transaction of a thread: its tables, and the bytes by which the cache grows.
+        # The open transaction of a thread: itself, its tables, the bytes by which the cache grows.
         self._local = threading.local()
         if directory is None:
             self._db = _lode.memory()
@@ -196,37 +209,48 @@ class Cache:
         self._now = _Tables(self._db)
         self._totals = self._db["cache_totals"]
         self._totals.insert({"name": "bytes", "number": 0})
-        self._lock = threading.Lock()
+        # A handler of a signal may use the cache within a call of it.
+        self._lock = threading.RLock()
         self._hits = self._misses = 0
-        last_id = next((row["id"] for row in self._now.by_id.rows(reverse=True, limit=1)), -1)
-        places = self._now.by_place.rows(reverse=True, limit=1)
-        self._next = max(last_id, next((row["place"] for row in places), -1)) + 1
+        last = [
+            (self._now.by_id, "id"),
+            (self._now.by_place, "place"),
+            (self._now.pieces, "id"),
+        ]
+        numbers = [row[of] for table, of in last for row in table.rows(reverse=True, limit=1)]
+        self._next = max(numbers, default=-1) + 1
 
     # Transactions
 
-    def _run(self, work: Callable[[_Tables], tuple[_T, int]]) -> _T:
-        """Calls `work` in the transaction of this thread, or in one of its own. It returns its
-        result, and the bytes by which the cache grows."""
+    def _run(self, work: Callable[[_Tables], tuple[_T, int]], *, evicts: bool = True) -> _T:
+        """Calls `work` in the transaction of this thread, or in one of its own: all of it happens
+        or nothing. It returns its result, and the bytes by which the cache grows."""
         current = getattr(self._local, "current", None)
         if current is not None:
-            result, grown = work(current[0])
-            current[1] += grown
+            with current.transaction.savepoint():
+                result, grown = work(current.tables)
+            current.grown += grown
             return result
         result, grown = self._db.transact(lambda transaction: work(_Tables(transaction)))
-        self._grow(grown)
+        self._grow(grown, evicts)
         return result
 
-    def _grow(self, grown: int) -> None:
-        if grown == 0:
-            return
-        used = self._totals.increment("bytes", "number", grown) or 0
-        if grown > 0 and used > self._size_limit and self._policy != "none":
-            self._evict_first(_MOST_EVICTED)
+    def _grow(self, grown: int, evicts: bool) -> None:
+        """Counts the bytes of a write that has happened, and evicts if there are too many."""
+        try:
+            if grown:
+                self._totals.increment("bytes", "number", grown)
+            if evicts and self._policy != "none" and self.volume() > self._size_limit:
+                self._evict_first(_MOST_EVICTED)
+        except Error as error:
+            error.effect = "applied"
+            raise
 
     @contextlib.contextmanager
     def transact(self) -> Iterator[None]:
         """Makes what this thread does within the block happen together, or not at all if it
-        raises. Raises `ConflictError` at its end if another thread wrote what it has read.
+        raises. Raises `ConflictError` at its end, or before, if another thread wrote what it has
+        read. It belongs to the thread, so do not await within it.
 
         >>> import lode
         >>> cache = lode.Cache()
@@ -234,17 +258,23 @@ class Cache:
         ...     cache.incr("a"), cache.incr("b")
         (1, 1)
         """
-        if getattr(self._local, "current", None) is not None:
-            yield
+        outer = getattr(self._local, "current", None)
+        if outer is not None:
+            grown = outer.grown
+            try:
+                with outer.transaction.savepoint():
+                    yield
+            except BaseException:
+                outer.grown = grown
+                raise
             return
         with self._db.begin() as transaction:
-            current: list[Any] = [_Tables(transaction), 0]
-            self._local.current = current
+            self._local.current = current = _Block(transaction, _Tables(transaction))
             try:
                 yield
             finally:
                 self._local.current = None
-        self._grow(current[1])
+        self._grow(current.grown, evicts=True)
 
     def _numbers(self) -> int:
         with self._lock:
@@ -255,7 +285,7 @@ class Cache:
 
     def _tables(self) -> _Tables:
         current = getattr(self._local, "current", None)
-        return self._now if current is None else current[0]
+        return self._now if current is None else current.tables
 
     def _stored(self, tables: _Tables, packed: bytes) -> Entry | None:
         """Returns the entry of a key, also if it has expired."""
@@ -389,6 +419,8 @@ class Cache:
         """Adds `delta` to a number and returns the sum. A key that is not there counts as
         `default`, or raises `KeyError` if that is ``None``."""
         packed = pack_key(key, self._pickle)
+        if type(delta) is not int or type(default) not in (int, type(None)):
+            raise make("value_misfit", "none", "delta and default are of class int")
 
         def count(tables: _Tables) -> tuple[int, int]:
             entry = self._live(tables, packed)
@@ -429,15 +461,15 @@ class Cache:
         """Removes a value and returns it as `get` does."""
         packed = pack_key(key, self._pickle)
 
-        def take(tables: _Tables) -> tuple[tuple[Entry | None, bytes], int]:
+        def take(tables: _Tables) -> tuple[tuple[Entry | None, Any], int]:
             entry = self._live(tables, packed)
             if entry is None:
-                return (None, b""), 0
-            return (entry, tables.value(entry)), tables.remove(entry)
+                return (None, default), 0
+            value = unpack_value(tables.value(entry), self._pickle)
+            return (entry, value), tables.remove(entry)
 
         entry, value = self._run(take)
-        given = default if entry is None else unpack_value(value, self._pickle)
-        return _with(given, entry, expire_time, tag)
+        return _with(value, entry, expire_time, tag)
 
     def delete(self, key: Any) -> bool:
         """Removes a value. Returns false if there is none."""
@@ -467,7 +499,7 @@ class Cache:
                 entries = [entry for entry in found if entry is not None]
                 return len(entries), sum(map(tables.remove, entries))
 
-            count = self._run(remove)
+            count = self._run(remove, evicts=False)
             if count == 0:
                 break
             removed += count
@@ -519,20 +551,21 @@ class Cache:
     def volume(self) -> int:
         """Returns the bytes that entries take up, about."""
         current = getattr(self._local, "current", None)
-        return int(self._totals["bytes"]["number"]) + (current[1] if current else 0)
+        return int(self._totals["bytes"]["number"]) + (current.grown if current else 0)
 
     def stats(self, *, reset: bool = False) -> Stats:
         """Returns how often a value was there and was not, since the cache was opened or the last
         `reset`."""
         with self._lock:
-            found = Stats(self._hits, self._misses)
+            found = (self._hits, self._misses)
             if reset:
                 self._hits = self._misses = 0
-            return found
+        return Stats(*found)
 
     def check(self) -> int:
         """Checks the database, and counts the bytes of all entries anew: a killed process leaves a
-        count that is a little off. Returns the correction in bytes."""
+        count that is a little off, and so does a check beside threads that write. Returns the
+        correction in bytes."""
         self._db.check()
 
         def count(transaction: _lode.Transaction) -> int:
@@ -580,7 +613,7 @@ class Cache:
         """Closes the cache."""
         self._db.close()
 
-    def __enter__(self) -> Cache:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *raised: object) -> None:

@@ -33,6 +33,9 @@ def columns_of(record: type) -> dict[str, str]:
     """
     if not (isinstance(record, type) and dataclasses.is_dataclass(record)):
         raise TypeError(f"columns are a mapping or a dataclass, not {record!r}")
+    odd = [field.name for field in dataclasses.fields(record) if not field.init]
+    if odd:
+        raise TypeError(f"field {odd[0]} has init=False, so no object could be made of a row")
     hints = typing.get_type_hints(record, include_extras=True)
     return {field.name: _word(field.name, hints[field.name]) for field in dataclasses.fields(record)}
 

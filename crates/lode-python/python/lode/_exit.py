@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
 import weakref
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     from ._lode import Database
 
 _open: weakref.WeakSet[Database] = weakref.WeakSet()
-_process = os.getpid()
 
 
 def close_at_exit(database: Database) -> None:
@@ -22,14 +22,14 @@ def close_at_exit(database: Database) -> None:
 
 
 def _close_all() -> None:
-    # A forked process has none of its own.
-    if os.getpid() != _process:
-        return
     for database in list(_open):
         try:
             database.close()
         except Error as error:
-            print(f"lode: a database could not be closed: {error}")
+            print(f"lode: a database could not be closed: {error}", file=sys.stderr)
 
 
 atexit.register(_close_all)
+if hasattr(os, "register_at_fork"):
+    # Those of the parent are not the child's.
+    os.register_at_fork(after_in_child=_open.clear)

@@ -26,16 +26,16 @@ def pack_key(key: Any, pickles: bool) -> bytes:
     """
     if key is None:
         return b"n"
-    if isinstance(key, bytes):
+    if type(key) is bytes:
         return b"b" + key
-    if isinstance(key, str):
+    if type(key) is str:
         try:
             return b"s" + key.encode()
         except UnicodeEncodeError:
             raise _refuse("a key has a surrogate, which UTF-8 does not") from None
-    if isinstance(key, bool):
+    if type(key) is bool:
         return b"t" if key else b"f"
-    if type(key) is int:
+    if type(key) is int and _is_short(key):
         return b"i%d" % key
     if type(key) is float:
         return b"d" + struct.pack("<d", key)
@@ -80,7 +80,7 @@ def stored_key(packed: bytes) -> bytes:
 
 def pack_value(value: Any, pickles: bool) -> bytes:
     """Returns the bytes for a value, from which `unpack_value` makes an equal one."""
-    if isinstance(value, bytes):
+    if type(value) is bytes:
         return b"b" + value
     if type(value) is str:
         return b"s" + value.encode(errors="surrogatepass")
@@ -112,12 +112,22 @@ def _unpickle(packed: bytes, pickles: bool) -> Any:
     return pickle.loads(packed)
 
 
+def _is_short(number: int) -> bool:
+    """Returns true if Python reads back what it prints of a number: it bounds the digits."""
+    return number.bit_length() < 10_000
+
+
 def _is_json(value: Any) -> bool:
     """Returns true if JSON has the value just as it is: no tuples, subclasses or keys but str."""
-    if value is None or type(value) in (bool, int, float, str):
+    if value is None or type(value) in (bool, float):
         return True
+    if type(value) is int:
+        return _is_short(value)
+    if type(value) is str:
+        # JSON joins two surrogates to one character.
+        return value.isascii() or not any("\ud800" <= char <= "\udfff" for char in value)
     if type(value) is list:
         return all(map(_is_json, value))
     if type(value) is dict:
-        return all(type(key) is str and _is_json(part) for key, part in value.items())
+        return all(type(key) is str and _is_json(key) and _is_json(part) for key, part in value.items())
     return False

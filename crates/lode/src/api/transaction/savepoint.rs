@@ -96,6 +96,12 @@ impl Transaction {
         Savepoint { number }
     }
 
+    /// Returns true if a point of this transaction is kept: it was neither released, nor gone back
+    /// behind.
+    pub fn has_savepoint(&self, point: &Savepoint) -> bool {
+        self.savepoints.borrow().place_of(point).is_some()
+    }
+
     /// Undoes the writes since a point, which is kept; those inside it are gone. The commit still
     /// checks the reads since then. For a point that is gone, or of another transaction, this does
     /// nothing.
