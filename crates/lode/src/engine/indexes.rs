@@ -106,9 +106,9 @@ impl Engine {
     ) -> Result<Vec<Definition>> {
         let mut defined = vec![table];
         for index in indexes {
-            let (table, last) = (&defined[0], &defined[defined.len() - 1]);
             let full = Error::CatalogueFull { most_bytes: MOST_DEFINITION_BYTES };
-            let id = last.id.next().ok_or(full)?;
+            let id = defined[defined.len() - 1].id.next().ok_or(full)?;
+            let table = &defined[0];
             let entries = Entries::new(&table.schema, index)?;
             if defined[1..].iter().any(|other| other.name() == index.name()) {
                 let table = table.schema.name().into();
