@@ -86,10 +86,13 @@ fn in_superblock(LanePlace { place, order }: LanePlace) -> data::LanePlace {
 }
 
 impl Superblock {
-    /// Returns the superblock with one more lane of the log, which starts at a place.
+    /// Returns the superblock with one more lane of the log, which starts at a place. It may name
+    /// the lane already, if an earlier attempt failed after that.
     pub(super) fn with_lane(mut self, lane: usize, start: LanePlace) -> Self {
-        assert_eq!(self.lanes[lane], data::LanePlace::default(), "a lane begins once");
-        self.lanes[lane] = in_superblock(start);
+        let start = in_superblock(start);
+        let named = self.lanes[lane];
+        assert!(named == data::LanePlace::default() || named == start, "a lane begins once");
+        self.lanes[lane] = start;
         self
     }
 
