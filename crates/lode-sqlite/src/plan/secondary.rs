@@ -3,7 +3,7 @@
 
 use std::ops;
 
-use lode::{IndexSchema, Schema, Value};
+use lode::{ColumnId, IndexSchema, Schema, Value};
 use rusqlite::Result;
 use rusqlite::types::ValueRef;
 use rusqlite::vtab::IndexInfo;
@@ -59,7 +59,7 @@ impl Planned<'_> {
         found: &Conditions,
         index: &IndexSchema,
     ) -> Result<Option<Secondary>> {
-        let place = |name: &String| self.schema.column(name).ok().map(|column| column.index());
+        let place = |name: &String| self.schema.column(name).ok().map(ColumnId::index);
         let Some(columns) = index.columns().iter().map(place).collect::<Option<Vec<_>>>() else {
             return Ok(None);
         };

@@ -54,6 +54,9 @@ pub struct ByIndex<'v> {
     view: View<'v>,
 }
 
+/// A function that copies the payload under a packed key of a table; false if there is none.
+type ReadInto<'f> = dyn FnMut(&Table, &[u8], &mut Vec<u8>) -> Result<bool> + 'f;
+
 /// The time at which a table is read.
 #[derive(Clone, Copy)]
 pub(super) enum View<'v> {
@@ -114,7 +117,7 @@ impl<'v> ByIndex<'v> {
         let entries = self.secondary.entries();
         let mut entry = Vec::new();
         let mut payload = Vec::new();
-        let mut follow = |found: &mut dyn FnMut(&Table, &[u8], &mut Vec<u8>) -> Result<bool>| {
+        let mut follow = |found: &mut ReadInto<'_>| {
             if !found(&self.index, entry_key, &mut entry)? {
                 return Ok(Found::NoEntry);
             }

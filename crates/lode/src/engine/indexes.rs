@@ -30,7 +30,7 @@ impl Engine {
             table.ensure_open()?;
             let of = IndexOf::new(table.id(), index, &entries);
             let schema = entries.schema().clone();
-            let definition = self.next_definition(&catalogue, schema, KeyKind::Tree)?;
+            let definition = self.next_definition(&catalogue, schema, KeyKind::Tree);
             let definitions = vec![definition.of_index(of)];
             catalogue.expect_room(&definitions)?;
             let _alone = self.gate.close();

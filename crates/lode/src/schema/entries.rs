@@ -48,6 +48,9 @@ pub(crate) struct Entries {
     is_unique: bool,
 }
 
+/// The bounds of a range of packed keys, the lower one first.
+pub(crate) type Bounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+
 /// The end of a range that bytes are for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
@@ -277,12 +280,7 @@ impl Entries {
 
     /// Packs the bounds of a range of entries: from and to packed keys of a
     /// [lookup](Self::lookup).
-    pub(crate) fn range(
-        &self,
-        table: &Schema,
-        lower: Bound<&[u8]>,
-        upper: Bound<&[u8]>,
-    ) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
+    pub(crate) fn range(&self, table: &Schema, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Bounds {
         let pack = |lookup: &[u8], end| {
             let mut key = Vec::new();
             self.append_lookup(table, lookup, &mut key);
@@ -300,7 +298,7 @@ impl Entries {
         table: &Schema,
         lower: Bound<&[Value<'_>]>,
         upper: Bound<&[Value<'_>]>,
-    ) -> Result<(Bound<Vec<u8>>, Bound<Vec<u8>>)> {
+    ) -> Result<Bounds> {
         let pack = |values: &[Value<'_>], end| {
             let mut key = Vec::new();
             self.append_values(table, values, &mut key)?;
