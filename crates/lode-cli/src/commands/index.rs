@@ -38,8 +38,8 @@ fn create(args: &CreateArgs, options: &Options) -> Outcome {
             Error::UniqueViolation { .. } => Failure::Wrong(opened.fault(&error.to_string())),
             error => opened.failure(&error),
         })?;
-        let (index_name, table_name) = (name(&args.index), name(&args.table));
-        print(&format!("index {index_name} of table {table_name} created\n"))
+        let table = name(&args.table);
+        print(&format!("index {} of table {table} created\n", name(&args.index)))
     });
     opened.close_after(created)
 }
@@ -48,8 +48,8 @@ fn drop_index(args: &DropArgs, options: &Options) -> Outcome {
     let opened = Opened::existing(&args.dir, options)?;
     let dropped = opened.table(&args.table).and_then(|table| {
         table.drop_index(&args.index).map_err(|error| opened.failure(&error))?;
-        let (index_name, table_name) = (name(&args.index), name(&args.table));
-        print(&format!("index {index_name} of table {table_name} dropped\n"))
+        let table = name(&args.table);
+        print(&format!("index {} of table {table} dropped\n", name(&args.index)))
     });
     opened.close_after(dropped)
 }
@@ -69,7 +69,8 @@ fn list(args: &ListArgs, options: &Options) -> Outcome {
 fn lines(opened: &Opened, table: &str) -> Outcome<String> {
     let indexes = opened.table(table)?.indexes().map_err(|error| opened.failure(&error))?;
     let line = |index: &IndexSchema| {
-        let (kind, columns) = (kind_word(index), columns(index));
+        let kind = kind_word(index);
+        let columns = columns(index);
         format!("{}\t{}\t{kind}\t{columns}\n", name(table), name(index.name()))
     };
     Ok(indexes.iter().map(line).collect())

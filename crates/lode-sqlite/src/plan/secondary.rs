@@ -3,7 +3,7 @@
 
 use std::ops;
 
-use lode::{IndexSchema, Schema, Value};
+use lode::{ColumnId, IndexSchema, Schema, Value};
 use rusqlite::Result;
 use rusqlite::types::ValueRef;
 use rusqlite::vtab::IndexInfo;
@@ -59,7 +59,7 @@ impl Planned<'_> {
         found: &Conditions,
         index: &IndexSchema,
     ) -> Result<Option<Secondary>> {
-        let place = |name: &String| self.schema.column(name).ok().map(|column| column.index());
+        let place = |name: &String| self.schema.column(name).ok().map(ColumnId::index);
         let Some(columns) = index.columns().iter().map(place).collect::<Option<Vec<_>>>() else {
             return Ok(None);
         };
@@ -78,7 +78,8 @@ impl Planned<'_> {
         if equal == 0 && lower.or(upper).is_none() {
             return Ok(None);
         }
-        let (name, is_unique) = (index.name().into(), index.is_unique());
+        let name = index.name().into();
+        let is_unique = index.is_unique();
         let is_backward = false;
         Ok(Some(Secondary { name, columns, is_unique, equal, lower, upper, is_backward }))
     }
@@ -218,9 +219,8 @@ impl Secondary {
 /// null.
 fn around<'v>(prefix: Vec<Value<'v>>, ends: &Ends<'v>, has_no_null: bool) -> Option<Values<'v>> {
     let with = |value| prefix.iter().copied().chain([value]).collect::<Vec<_>>();
-    let all = || match prefix.is_empty() {
-        false => ops::Bound::Included(prefix.clone()),
-        true => ops::Bound::Unbounded,
+    let all = || {
+        if prefix.is_empty() { ops::Bound::Unbounded } else { ops::Bound::Included(prefix.clone()) }
     };
     let lower = match ends.lower {
         Cut::Lowest if has_no_null => ops::Bound::Excluded(with(Value::Null)),

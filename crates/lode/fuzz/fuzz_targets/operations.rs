@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use lode::simulation::{self, Checkpoint, Fault, Mapping, Simulated};
-use lode::{Database, Durability, Error, Options, ReadTable};
+use lode::{Database, Durability, Error, IndexSchema, Options, ReadTable};
 use lode_fuzz::{TABLES, number_of, packed, record, schema};
 
 #[derive(Arbitrary, Clone, Debug)]
@@ -54,6 +54,14 @@ fn read(db: &Database) -> Content {
         }
     }
     content
+}
+
+/// Returns the secondary indexes of a table: every third one has one, over the first column after
+/// the key.
+fn indexes(at: usize) -> Vec<IndexSchema> {
+    let schema = schema(at);
+    let first = schema.columns().get(schema.key_columns()).filter(|_| at % 3 == 2);
+    first.map(|column| IndexSchema::new("by_first", [&column.name[..]])).into_iter().collect()
 }
 
 struct Run {
@@ -191,7 +199,9 @@ impl Run {
                 if self.content.remove(&at).is_some() {
                     self.db().drop_table(TABLES[at].0).expect("it is there");
                 } else {
-                    self.db().create_table(&schema(at), TABLES[at].1).expect("it is new");
+                    let created =
+                        self.db().create_indexed_table(&schema(at), TABLES[at].1, &indexes(at));
+                    created.expect("it is new");
                     self.content.insert(at, BTreeMap::new());
                 }
             }
@@ -200,7 +210,10 @@ impl Run {
                 let (at, key) = place(at, key);
                 let db = self.db().clone();
                 let mut checkpoint = Checkpoint::begin(&db).expect("nothing is wrong");
-                self.upsert(at, key, *value);
+                // A write in a table with indexes is a commit, which may ask for a checkpoint.
+                if indexes(at).is_empty() {
+                    self.upsert(at, key, *value);
+                }
                 while checkpoint.step().expect("nothing is wrong with the disk") {}
                 checkpoint.finish().expect("nothing is wrong with the disk");
             }

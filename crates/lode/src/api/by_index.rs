@@ -54,6 +54,9 @@ pub struct ByIndex<'v> {
     view: View<'v>,
 }
 
+/// A function that copies the payload under a packed key of a table; false if there is none.
+type ReadInto<'f> = dyn FnMut(&Table, &[u8], &mut Vec<u8>) -> Result<bool> + 'f;
+
 /// The time at which a table is read.
 #[derive(Clone, Copy)]
 pub(super) enum View<'v> {
@@ -110,18 +113,17 @@ impl<'v> ByIndex<'v> {
 
     /// Returns the record of the entry under a packed key of a unique index.
     fn get_only(&self, entry_key: &[u8]) -> Result<Option<Row>> {
-        let (mut entry, mut payload) = (entry_key.to_vec(), Vec::new());
         let schema = self.table.schema();
-        let mut key = Vec::new();
-        let mut follow = |found: &mut dyn FnMut(&Table, &[u8], &mut Vec<u8>) -> Result<bool>| {
-            if !found(&self.index, entry_key, &mut payload)? {
+        let entries = self.secondary.entries();
+        let mut entry = Vec::new();
+        let mut payload = Vec::new();
+        let mut follow = |found: &mut ReadInto<'_>| {
+            if !found(&self.index, entry_key, &mut entry)? {
                 return Ok(Found::NoEntry);
             }
-            entry.truncate(entry_key.len());
-            entry.extend_from_slice(&payload);
-            self.secondary.entries().key_of_record(schema, &entry, &mut key);
-            let is_there = found(self.table, &key, &mut payload)?;
-            Ok(if is_there { Found::Row(self.table.row(&key, &payload)) } else { Found::NoRecord })
+            let key = entries.key_in_payload(schema, &entry);
+            let is_there = found(self.table, key, &mut payload)?;
+            Ok(if is_there { Found::Row(self.table.row(key, &payload)) } else { Found::NoRecord })
         };
         match self.view {
             View::At(snapshot) => {
@@ -139,7 +141,10 @@ impl<'v> ByIndex<'v> {
             View::Now => {
                 let gate = self.table.database().gate();
                 for _ in 0..MOST_ATTEMPTS {
-                    let Some(commits) = gate.try_read() else { break };
+                    let Some(commits) = gate.try_read() else {
+                        std::thread::yield_now();
+                        continue;
+                    };
                     let found = follow(&mut |table, key, payload| table.read_into(key, payload));
                     if gate.validate(commits) {
                         return self.row_of(found?);
@@ -238,7 +243,8 @@ impl<'v> ByIndex<'v> {
 
     /// Returns a cursor from and to packed keys of entries.
     fn cursor(&self, lower: Bound<Vec<u8>>, upper: Bound<Vec<u8>>) -> IndexCursor<'v> {
-        let (lower, upper) = (lower.as_ref().map(Vec::as_slice), upper.as_ref().map(Vec::as_slice));
+        let lower = lower.as_ref().map(Vec::as_slice);
+        let upper = upper.as_ref().map(Vec::as_slice);
         let (view, entries) = match self.view {
             View::Now => {
                 let snapshot = Snapshot::new(self.table.database().clone());
@@ -259,7 +265,8 @@ impl<'v> ByIndex<'v> {
 
     fn failed(&self, error: Error) -> IndexCursor<'v> {
         let snapshot = Snapshot::new(self.table.database().clone());
-        let (source, entries) = (Source::At(snapshot), Cursor::failed(error));
+        let source = Source::At(snapshot);
+        let entries = Cursor::failed(error);
         IndexCursor::new(self.table.clone(), Arc::clone(&self.secondary), source, entries)
     }
 

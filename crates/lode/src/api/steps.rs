@@ -59,19 +59,25 @@ impl<'c> Steps<'c> {
     /// # Errors
     /// `Full` when memory has no room for it; `DiskFull`; `Poisoned`; `Corrupt`.
     pub(super) fn take(&mut self, step: Step<'c>) -> Result<bool> {
+        self.take_or_return(step).map(|step| step.is_none())
+    }
+
+    /// Changes a record, unless it is not as it was seen: then the step is returned.
+    fn take_or_return(&mut self, step: Step<'c>) -> Result<Option<Step<'c>>> {
         let extra_pages = step.wanted.as_ref().map_or(0, |payload| pages_for(payload.len()));
         self.db.make_room_for_step(extra_pages)?;
         let swap = Swap { seen: step.seen.as_deref(), wanted: step.wanted.as_deref() };
         let context = self.context(step.core);
         let Outcome { answer: was_seen, undo } = step.core.write(&context, &step.key, swap)?;
-        if was_seen {
-            // A record that is deleted may have to be put back.
-            if step.wanted.is_none() {
-                self.keeps = Keeps::PagesAndRoom;
-            }
-            self.taken.push((step, undo));
+        if !was_seen {
+            return Ok(Some(step));
         }
-        Ok(was_seen)
+        // A record that is deleted may have to be put back.
+        if step.wanted.is_none() {
+            self.keeps = Keeps::PagesAndRoom;
+        }
+        self.taken.push((step, undo));
+        Ok(None)
     }
 
     /// Inserts records from the front of `run`, whose keys ascend, into one leaf of a tree. Returns
@@ -107,8 +113,8 @@ impl<'c> Steps<'c> {
         secondaries: &'c Secondaries,
     ) -> Result<bool> {
         let table = step.core;
-        let (seen, wanted) = (step.seen.as_deref(), step.wanted.as_deref());
-        let changes = secondaries.changes(table, &step.key, seen, wanted)?;
+        let wanted = step.wanted.as_deref();
+        let changes = secondaries.changes(table, &step.key, step.seen.as_deref(), wanted)?;
         if !self.take(step)? {
             return Ok(false);
         }
@@ -117,7 +123,7 @@ impl<'c> Steps<'c> {
                 self.remove_entry(secondary, entry)?;
             }
             if let Some(entry) = new {
-                self.add_entry(table.schema(), secondary, &entry)?;
+                self.add_entry(table.schema(), secondary, entry)?;
             }
         }
         Ok(true)
@@ -142,19 +148,19 @@ impl<'c> Steps<'c> {
         &mut self,
         table: &Schema,
         secondary: &'c Secondary,
-        entry: &Entry,
+        entry: Entry,
     ) -> Result<()> {
         let core = &**secondary.core();
-        let key: Cow<'c, [u8]> = core.in_order(&entry.key, |key| Cow::Owned(key.to_vec()));
-        let wanted = Some(Cow::Owned(entry.payload.clone()));
-        if self.take(Step { core, key: key.clone(), seen: None, wanted })? {
-            return Ok(());
-        }
+        let key = core.in_order(&entry.key, |key| Cow::Owned(key.to_vec()));
+        let wanted = Some(Cow::Owned(entry.payload));
+        let step = Step { core, key, seen: None, wanted };
+        let Some(Step { key, wanted, .. }) = self.take_or_return(step)? else { return Ok(()) };
         let found = core.payload_of(self.db.pager(), &key)?;
-        if found.as_ref() == Some(&entry.payload) {
+        if found.as_deref() == wanted.as_deref() {
             return Ok(());
         }
-        Err(secondary.violation(table, entry))
+        let payload = wanted.unwrap_or_default().into_owned();
+        Err(secondary.violation(table, &Entry { key: entry.key, payload }))
     }
 
     /// Ends the steps: logs all as one, or undoes them if one has failed, or the log does. Returns

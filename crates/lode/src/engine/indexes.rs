@@ -30,7 +30,7 @@ impl Engine {
             table.ensure_open()?;
             let of = IndexOf::new(table.id(), index, &entries);
             let schema = entries.schema().clone();
-            let definition = self.next_definition(&catalogue, schema, KeyKind::Tree)?;
+            let definition = self.next_definition(&catalogue, schema, KeyKind::Tree);
             let definitions = vec![definition.of_index(of)];
             catalogue.expect_room(&definitions)?;
             let _alone = self.gate.close();
@@ -106,9 +106,9 @@ impl Engine {
     ) -> Result<Vec<Definition>> {
         let mut defined = vec![table];
         for index in indexes {
-            let (table, last) = (&defined[0], &defined[defined.len() - 1]);
             let full = Error::CatalogueFull { most_bytes: MOST_DEFINITION_BYTES };
-            let id = last.id.next().ok_or(full)?;
+            let id = defined[defined.len() - 1].id.next().ok_or(full)?;
+            let table = &defined[0];
             let entries = Entries::new(&table.schema, index)?;
             if defined[1..].iter().any(|other| other.name() == index.name()) {
                 let table = table.schema.name().into();

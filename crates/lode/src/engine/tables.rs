@@ -55,7 +55,7 @@ impl Engine {
         let (core, end) = self.admitted(0, &mut || {
             let mut catalogue = self.catalogue_mut();
             self.expect_open()?;
-            let definition = self.next_definition(&catalogue, schema.clone(), kind)?;
+            let definition = self.next_definition(&catalogue, schema.clone(), kind);
             let definitions = self.with_indexes(definition, indexes)?;
             catalogue.expect_room(&definitions)?;
             let _alone = self.gate.close();
@@ -74,11 +74,11 @@ impl Engine {
         catalogue: &Catalogue,
         schema: Schema,
         kind: KeyKind,
-    ) -> Result<Definition> {
+    ) -> Definition {
         // The seed is known in this process only, so no user can choose keys that all have the same
         // hash.
         let seed = self.settings.random();
-        Ok(Definition::new(catalogue.next_id, kind, seed, schema, self.storage()))
+        Definition::new(catalogue.next_id, kind, seed, schema, self.storage())
     }
 
     /// Creates tables with consecutive numbers, and drops others, in one step: the log has all of
@@ -155,7 +155,7 @@ impl Engine {
             let before = before.ok_or_else(|| Error::NoTable { table: name.into() })?;
             let indexes = catalogue.indexes_of(before.id);
             let Definition { kind, schema, .. } = &before;
-            let table = self.next_definition(&catalogue, schema.clone(), *kind)?;
+            let table = self.next_definition(&catalogue, schema.clone(), *kind);
             let described = indexes.iter().filter_map(|definition| definition.index.as_ref());
             let described = described.map(|index| index.described(schema));
             let created = self.with_indexes(table, &described.collect::<Result<Vec<_>>>()?)?;

@@ -8,6 +8,7 @@
 //! records with equal columns have entries with the same key. If columns can be null, the key ends
 //! with the record's packed key if one of them is, and otherwise with no bytes: nulls are distinct.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Bound;
 
@@ -46,6 +47,9 @@ pub(crate) struct Entries {
     parts: Vec<Part>,
     is_unique: bool,
 }
+
+/// The bounds of a range of packed keys, the lower one first.
+pub(crate) type Bounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
 /// The end of a range that bytes are for.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -150,6 +154,7 @@ impl Entries {
     /// Packs the entry of a record of the table, by its packed key and its payload.
     pub(crate) fn entry_of(&self, table: &Schema, key: &[u8], payload: &[u8]) -> Entry {
         let mut entry = Entry::default();
+        entry.key.reserve(self.schema.key_size());
         let mut has_null = false;
         for part in &self.parts {
             match part {
@@ -183,9 +188,8 @@ impl Entries {
     pub(crate) fn key_of_record(&self, table: &Schema, entry: &[u8], key: &mut Vec<u8>) {
         key.clear();
         if self.is_unique {
-            let from = self.schema.front_of(entry);
-            let from = from + if table.is_key_variable() { END_BYTES } else { 0 };
-            key.extend_from_slice(&entry[from..]);
+            let payload = &entry[self.schema.front_of(entry)..];
+            key.extend_from_slice(self.key_in_payload(table, payload));
             return;
         }
         for column in &table.columns()[..table.key_columns()] {
@@ -252,26 +256,31 @@ impl Entries {
         shown.join(", ")
     }
 
+    /// Returns the packed key of a record in the payload of its entry in a unique index.
+    pub(crate) fn key_in_payload<'e>(&self, table: &Schema, payload: &'e [u8]) -> &'e [u8] {
+        debug_assert!(self.is_unique, "others have no payload");
+        &payload[if table.is_key_variable() { END_BYTES } else { 0 }..]
+    }
+
     /// Packs the key that the only entry with these values of all indexed columns has in a unique
     /// index: those of a packed key of a [lookup](Self::lookup).
-    pub(crate) fn only_key(&self, table: &Schema, lookup: &[u8]) -> Vec<u8> {
+    pub(crate) fn only_key<'l>(&self, table: &Schema, lookup: &'l [u8]) -> Cow<'l, [u8]> {
         debug_assert!(self.is_unique, "others may have several");
+        if self.parts.len() == self.columns.len() {
+            // None can be null.
+            return Cow::Borrowed(lookup);
+        }
         let mut key = Vec::with_capacity(lookup.len() + self.columns.len());
         self.append_lookup(table, lookup, &mut key);
         if self.parts.last() == Some(&Part::Distinct) {
             packed_key::append(&[], &mut key);
         }
-        key
+        Cow::Owned(key)
     }
 
     /// Packs the bounds of a range of entries: from and to packed keys of a
     /// [lookup](Self::lookup).
-    pub(crate) fn range(
-        &self,
-        table: &Schema,
-        lower: Bound<&[u8]>,
-        upper: Bound<&[u8]>,
-    ) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
+    pub(crate) fn range(&self, table: &Schema, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Bounds {
         let pack = |lookup: &[u8], end| {
             let mut key = Vec::new();
             self.append_lookup(table, lookup, &mut key);
@@ -289,7 +298,7 @@ impl Entries {
         table: &Schema,
         lower: Bound<&[Value<'_>]>,
         upper: Bound<&[Value<'_>]>,
-    ) -> Result<(Bound<Vec<u8>>, Bound<Vec<u8>>)> {
+    ) -> Result<Bounds> {
         let pack = |values: &[Value<'_>], end| {
             let mut key = Vec::new();
             self.append_values(table, values, &mut key)?;
@@ -310,8 +319,9 @@ impl Entries {
 
     fn append_values(&self, table: &Schema, values: &[Value<'_>], key: &mut Vec<u8>) -> Result<()> {
         if values.len() > self.columns.len() {
-            let (columns, values) = (self.columns.len(), values.len());
-            return Err(Error::ValueCount { table: self.schema.name().into(), columns, values });
+            let table = self.schema.name().into();
+            let columns = self.columns.len();
+            return Err(Error::ValueCount { table, columns, values: values.len() });
         }
         for (at, (column, value)) in
             self.columns.iter().zip(self.lookup.columns().iter().zip(values))

@@ -36,7 +36,8 @@ impl TableCore {
         moment: ReadEpoch,
         report: &mut dyn FnMut(String),
     ) {
-        let (entries, name) = (secondary.entries(), &secondary.of().name);
+        let entries = secondary.entries();
+        let name = &secondary.of().name;
         self.each_record(pager, moment, &mut |record| {
             let (key, payload) = self.split(record)?;
             let entry = entries.entry_of(self.schema(), key, payload);
@@ -59,7 +60,8 @@ impl TableCore {
         moment: ReadEpoch,
         report: &mut dyn FnMut(String),
     ) {
-        let (entries, name) = (secondary.entries(), &secondary.of().name);
+        let entries = secondary.entries();
+        let name = &secondary.of().name;
         let mut key = Vec::new();
         secondary.core().each_record(pager, moment, &mut |entry| {
             entries.key_of_record(self.schema(), entry, &mut key);

@@ -33,8 +33,7 @@ impl IndexOf {
     pub(crate) fn new(owner: TableId, index: &IndexSchema, entries: &Entries) -> Self {
         let columns = entries.columns().iter().map(|column| column.index() as u32).collect();
         let ready_in = Arc::new(AtomicU64::new(NOT_READY));
-        let (name, is_unique) = (index.name().into(), index.is_unique());
-        Self { owner, name, columns, is_unique, ready_in }
+        Self { owner, name: index.name().into(), columns, is_unique: index.is_unique(), ready_in }
     }
 
     /// Returns true if the index has an entry for each record now.
@@ -178,13 +177,19 @@ impl Secondaries {
         before: Option<&[u8]>,
         after: Option<&[u8]>,
     ) -> Result<Vec<EntryChange<'_>>> {
-        let mut packed = Vec::new();
-        table.unpack_key(key, &mut packed)?;
+        let mut unpacked = Vec::new();
+        let packed = if table.order.is_packed() {
+            key
+        } else {
+            table.unpack_key(key, &mut unpacked)?;
+            &unpacked
+        };
         let schema = table.schema();
         let mut changes = Vec::with_capacity(self.all.len());
         for secondary in &self.all {
-            let entry = |payload| secondary.entries.entry_of(schema, &packed, payload);
-            let (old, new) = (before.map(entry), after.map(entry));
+            let entry = |payload| secondary.entries.entry_of(schema, packed, payload);
+            let old = before.map(entry);
+            let new = after.map(entry);
             if old != new {
                 changes.push(EntryChange { secondary, old, new });
             }

@@ -37,8 +37,8 @@ impl Table {
                 Some(Change::Delete) => None,
             };
             let mut steps = Steps::new(&self.db, 1 + 2 * secondaries.all.len());
-            let (key, seen) = (Cow::Borrowed(key), seen.as_deref().map(Cow::Borrowed));
-            let step = Step { core: &self.core, key, seen, wanted };
+            let seen = seen.as_deref().map(Cow::Borrowed);
+            let step = Step { core: &self.core, key: Cow::Borrowed(key), seen, wanted };
             let taken = steps.take_indexed(step, &secondaries);
             debug_assert!(taken != Ok(false), "nobody has written in between");
             steps.end(taken.map(|_| answer))

@@ -149,7 +149,7 @@ impl Table {
         let mut packed = Vec::new();
         self.core.unpack_key(key, &mut packed)?;
         let entry = secondary.entries().entry_of(self.schema(), &packed, &payload);
-        steps.add_entry(self.schema(), secondary, &entry)
+        steps.add_entry(self.schema(), secondary, entry)
     }
 }
 

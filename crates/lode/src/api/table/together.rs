@@ -235,7 +235,8 @@ impl Table {
                 continue;
             }
             written.new += u64::from(is_new);
-            let (before, after) = (seen.as_deref(), Some(record.payload));
+            let before = seen.as_deref();
+            let after = Some(record.payload);
             for change in secondaries.changes(&self.core, record.key, before, after)? {
                 let EntryChange { secondary, old, new } = change;
                 let index = secondary.core().id();
@@ -256,9 +257,9 @@ impl Table {
             let taken = steps.take(Step { seen, ..self.insert_step(record) })?;
             debug_assert!(taken, "nobody has written in between");
         }
-        for ((index, _), entries) in &added {
+        for ((index, _), entries) in added {
             let mut all = secondaries.all.iter();
-            let Some(secondary) = all.find(|other| other.core().id() == *index) else { continue };
+            let Some(secondary) = all.find(|other| other.core().id() == index) else { continue };
             for entry in entries {
                 steps.add_entry(self.schema(), secondary, entry)?;
             }
@@ -268,8 +269,8 @@ impl Table {
 
     /// Returns the step that inserts a record if its key is new.
     fn insert_step<'r>(&'r self, Record { key, payload }: Record<'r>) -> Step<'r> {
-        let (key, wanted) = (Cow::Borrowed(key), Some(Cow::Borrowed(payload)));
-        Step { core: &self.core, key, seen: None, wanted }
+        let wanted = Some(Cow::Borrowed(payload));
+        Step { core: &self.core, key: Cow::Borrowed(key), seen: None, wanted }
     }
 
     /// Writes a record, and replaces one with its key. Returns true if its key was new. A record

@@ -284,6 +284,10 @@ impl Run {
     /// An operation that asks for no checkpoint itself.
     pub(super) fn between(&mut self) -> End {
         let Some(at) = self.some_table() else { return End::Well };
+        // A write in a table with indexes is a commit, which may ask for a checkpoint.
+        if self.table(at).is_ok_and(|table| table.has_indexes()) {
+            return End::Well;
+        }
         // Few enough pages that it has not to wait for the checkpoint.
         if self.db().statistics().changed_bytes > MOST_CHANGED_BYTES {
             return End::Well;
