@@ -171,15 +171,13 @@ impl Left {
                 }
             }
         }
-        for from in 0..count {
-            for to in 0..from {
-                if let (true, true, Some(first), Some(second)) =
-                    (before[from][to], before[to][from], self.last[from], self.last[to])
-                    && first != second
-                {
-                    let (registers, seen) = ([to, from], [second, first]);
-                    return Err(Wrong::Crossed { registers, seen });
-                }
+        for registers in (0..count).flat_map(|to| (0..to).map(move |from| [from, to])) {
+            let [one, other] = registers;
+            let is_circle = before[one][other] && before[other][one];
+            if let (true, Some(first), Some(second)) = (is_circle, self.last[one], self.last[other])
+                && first != second
+            {
+                return Err(Wrong::Crossed { registers, seen: [first, second] });
             }
         }
         Ok(())
