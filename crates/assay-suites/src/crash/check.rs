@@ -159,8 +159,8 @@ impl Checker<'_> {
         let mut writers = Vec::new();
         for (at, &acknowledged) in acknowledged.iter().enumerate() {
             let mut spans = log.spans(at);
-            // One more commit than was acknowledged may have been in flight. It began after those of
-            // its writer, and after those before the threads.
+            // One more commit may have been in flight than was acknowledged. It began after those
+            // of its writer, and after those before the threads.
             if acknowledged < self.writers.commits(at) {
                 let began = newest(at).max(newest(0)).map_or(0, |ended| ended + 1);
                 spans.push(Span { began, ended: None });

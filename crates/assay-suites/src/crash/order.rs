@@ -171,14 +171,13 @@ impl Left {
                 }
             }
         }
-        let pairs = (0..count).flat_map(|from| (0..from).map(move |to| (from, to)));
-        for (from, to) in pairs {
-            if let (true, true, Some(first), Some(second)) =
-                (before[from][to], before[to][from], self.last[from], self.last[to])
+        for registers in (0..count).flat_map(|to| (0..to).map(move |from| [from, to])) {
+            let [one, other] = registers;
+            let is_circle = before[one][other] && before[other][one];
+            if let (true, Some(first), Some(second)) = (is_circle, self.last[one], self.last[other])
                 && first != second
             {
-                let (registers, seen) = ([to, from], [second, first]);
-                return Err(Wrong::Crossed { registers, seen });
+                return Err(Wrong::Crossed { registers, seen: [first, second] });
             }
         }
         Ok(())

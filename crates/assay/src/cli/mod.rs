@@ -347,7 +347,9 @@ pub(crate) struct VerifyArgs {
 A writer commits a seeded history and acknowledges each commit. At a moment that the seed draws, \
 the writer is killed, or the filesystem below it loses power. Then another process opens the \
 store. It must find every acknowledged commit, all or nothing of the commit in flight, and nothing \
-else; and the store must take further writes. Power cuts need root and /dev/fuse.
+else; and the store must take further writes. Of several threads, it must find a prefix of one \
+order of all commits, which agrees with each thread's order and with time. Power cuts need root \
+and /dev/fuse.
 
 Examples:
   assay crash -e sqlite,lmdb                     every level, both kinds of crash

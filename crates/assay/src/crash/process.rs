@@ -41,7 +41,8 @@ impl Kills<'_> {
             return Ok(None);
         };
         let drawn = 1 + draw(derive(seed, "opening"), u64::from(crash), of_us.max(1));
-        let at_us = subject.chosen.at.get(crash as usize).copied().unwrap_or(drawn);
+        // A later moment would only be waited for.
+        let at_us = subject.chosen.at.get(crash as usize).copied().unwrap_or(drawn).min(of_us);
         let (was_killed, _) = self.open_for(job, Some(at_us))?;
         self.copy()?;
         Ok(Some((Recovery::Time { at_us, of_us }, was_killed)))
@@ -73,12 +74,8 @@ impl Rounds for Kills<'_> {
         let store = self.folder.store();
         let job = subject.job(number, store.clone(), None);
         let seed = derive(job.seed, "process");
-        let at = subject
-            .chosen
-            .at
-            .first()
-            .copied()
-            .unwrap_or_else(|| 1 + draw(seed, 0, u64::from(job.commits)));
+        let drawn = 1 + draw(seed, 0, u64::from(job.commits));
+        let at = subject.chosen.at.first().copied().unwrap_or(drawn);
         let mut writer = Writer::start(subject, &job, &mut |_| Ok(()))?;
         let pause = writer.until(u32::try_from(at).unwrap_or(u32::MAX), subject.interrupt)?;
         if pause == Pause::Reached {
