@@ -1,9 +1,9 @@
 //! Lode's databases for Python: the extension module `lode._lode`, of which the package `lode` in
 //! `python/` is the face.
 //!
-//! Values go from Python to [`value`], which makes those of Lode; [`record`] packs and unpacks
-//! whole records with them. [`database`], [`table`], [`transaction`], [`snapshot`] and [`rows`] are
-//! Python's classes; a [`view`] is the moment that a table is read at. No lock of Python's is held
+//! Values go from Python to `value`, which makes those of Lode; `record` packs and unpacks
+//! whole records with them. `database`, `table`, `transaction`, `snapshot` and `rows` are
+//! Python's classes; a `view` is the moment that a table is read at. No lock of Python's is held
 //! while Lode works.
 
 mod arrow;
