@@ -165,7 +165,7 @@ fn what_is_no_other_build_is_refused_in_one_line() {
     fs::write(bench.path().join("libtext.so"), "no library").expect("it can be written");
     refuses("libtext.so", 3, &[]);
     script(&bench, "silent", "exit 0");
-    let no_assay = "not an assay whose workers speak protocol 4";
+    let no_assay = "not an assay whose workers speak protocol 5";
     refuses("silent", 3, &[no_assay, "no answer"]);
     script(&bench, "before", "echo 'assay: worker is for the parent process' >&2; exit 2");
     refuses("before", 3, &[no_assay, "it last said: assay: worker is for the parent process"]);
@@ -177,21 +177,21 @@ fn what_is_no_other_build_is_refused_in_one_line() {
     refuses("elsewhere", 3, &[no_assay, "a panic"]);
     sends(&bench, "stranger", &serde_json::json!({ "Verified": [] }));
     refuses("stranger", 3, &[no_assay, "it sent a verification"]);
-    sends(&bench, "newer", &introduction(5, &["btreemap"], &[("crossbench", 2)]));
+    sends(&bench, "newer", &introduction(6, &["btreemap"], &[("crossbench", 2)]));
     refuses(
         "newer",
         3,
-        &["assay 0.0.9, whose workers speak protocol 5; those of this one speak 4"],
+        &["assay 0.0.9, whose workers speak protocol 6; those of this one speak 5"],
     );
-    sends(&bench, "other-suite", &introduction(4, &["btreemap"], &[("ycsb", 2)]));
+    sends(&bench, "other-suite", &introduction(5, &["btreemap"], &[("ycsb", 2)]));
     refuses("other-suite", 2, &["it has no suite crossbench"]);
-    sends(&bench, "revised", &introduction(4, &["btreemap"], &[("crossbench", 9)]));
+    sends(&bench, "revised", &introduction(5, &["btreemap"], &[("crossbench", 9)]));
     refuses("revised", 3, &["crossbench is of revision 9, this one's of 2"]);
-    sends(&bench, "other-engine", &introduction(4, &["lmdb"], &[("crossbench", 2)]));
+    sends(&bench, "other-engine", &introduction(5, &["lmdb"], &[("crossbench", 2)]));
     refuses("other-engine", 2, &["it has no engine btreemap; it has lmdb"]);
     assert!(!bench.list().contains(&"run.json".to_string()), "{:?}", bench.list());
     // It introduces itself, and then does no work: a cell fails, and the run goes on.
-    sends(&bench, "idle", &introduction(4, &["btreemap"], &[("crossbench", 2)]));
+    sends(&bench, "idle", &introduction(5, &["btreemap"], &[("crossbench", 2)]));
     bench.refuses(&format!("{QUICK} --against idle"), 1, &["an introduction instead"]);
     let run = bench.run_file("run.json");
     let outcomes: Vec<_> = run["cells"]
