@@ -232,18 +232,21 @@ impl Table {
                 return self.write_indexed(key, write);
             }
             self.db.admit(extra_pages)?;
-            let written = match self.write_inside(records, key, write) {
-                Err(error) if !matches!(*error, Error::Conflict { .. }) => {
-                    self.db.try_again(extra_pages, *error, &mut || {
-                        self.write_inside(records, key, write).map_err(|error| *error)
-                    })
+            let (answer, end) = match self.write_inside(records, key, write) {
+                Ok(written) => written,
+                Err(error) => {
+                    let again = match *error {
+                        error @ Error::Conflict { .. } => Err(error),
+                        error => self.db.try_again(extra_pages, error, &mut || {
+                            self.write_inside(records, key, write).map_err(|error| *error)
+                        }),
+                    };
+                    match again {
+                        // An index was created since this had a look.
+                        Err(Error::Conflict { .. }) => return self.write_indexed(key, write),
+                        again => again?,
+                    }
                 }
-                written => written.map_err(|error| *error),
-            };
-            let (answer, end) = match written {
-                // An index was created since this had a look.
-                Err(Error::Conflict { .. }) => return self.write_indexed(key, write),
-                written => written?,
             };
             drop(turn);
             self.db.acknowledge(end).map_err(Error::after_effect)?;
