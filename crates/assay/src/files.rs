@@ -34,7 +34,7 @@ pub(crate) fn check_other(path: &Path, option: &str) -> Outcome {
     let is_run = matches!(RunFile::load(path), Ok(_) | Err(RunFileError::Version { .. }));
     let what = if is_run {
         "a run file"
-    } else if is_written(path) && Verdicts::load(path).is_ok() {
+    } else if Verdicts::is_file_of_verdicts(path) {
         "a file of verdicts"
     } else {
         return Ok(());

@@ -410,7 +410,21 @@ impl Default for Verdicts {
     }
 }
 
+/// What verdicts of every schema version have.
+#[derive(Deserialize)]
+struct Front {
+    format: String,
+    schema_version: u32,
+}
+
 impl Verdicts {
+    /// Returns true if a file has verdicts, of this schema version or another.
+    pub fn is_file_of_verdicts(path: &Path) -> bool {
+        let front = given_file::read(path, MOST_BYTES).ok();
+        let front = front.and_then(|text| serde_json::from_slice::<Front>(&text).ok());
+        front.is_some_and(|front| front.format == FORMAT)
+    }
+
     /// Reads a file of verdicts; a missing file gives an empty list.
     pub fn load(path: &Path) -> Result<Self, String> {
         let said = |why: &dyn fmt::Display| format!("{}: {why}", path.display());
@@ -419,9 +433,9 @@ impl Verdicts {
             other => other.map_err(|e| said(&e))?,
         };
         let foreign = "not a file of verdicts that `assay crash` wrote; move it away";
-        let found: Self = serde_json::from_slice(&text).map_err(|_| said(&foreign))?;
-        match (found.format.as_str(), found.schema_version) {
-            (FORMAT, SCHEMA_VERSION) => Ok(found),
+        let front: Front = serde_json::from_slice(&text).map_err(|_| said(&foreign))?;
+        match (front.format.as_str(), front.schema_version) {
+            (FORMAT, SCHEMA_VERSION) => serde_json::from_slice(&text).map_err(|_| said(&foreign)),
             (FORMAT, other) => Err(said(&format!(
                 "verdicts of schema version {other}, this Assay reads version {SCHEMA_VERSION}"
             ))),

@@ -1,6 +1,6 @@
 //! The writer of a crash test: one process, with a thread for each of the job's writers.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -47,8 +47,22 @@ pub fn write(job: &Job, driver: &dyn Driver, say: &mut (dyn FnMut(Said) + Send))
     let store = open(job, driver, &ledger, true)?;
     say(Said::Open(store.settings()));
     let pace = Duration::from_micros(job.pace_us) * job.threads.max(1);
-    let desk = Desk { writers, ledger, pace, clock: AtomicU64::new(1), say: Mutex::new(say) };
-    let work = |writer: usize| store.connect(&mut |connection| desk.work(connection, writer));
+    let desk = Desk {
+        writers,
+        ledger,
+        pace,
+        clock: AtomicU64::new(1),
+        is_over: AtomicBool::new(false),
+        say: Mutex::new(say),
+    };
+    let work = |writer: usize| {
+        let others = Others(&desk.is_over);
+        let done = store.connect(&mut |connection| desk.work(connection, writer));
+        if done.is_err() {
+            others.stop();
+        }
+        done
+    };
     let at_once = writers.at_once();
     (0..at_once.start).try_for_each(work)?;
     std::thread::scope(|scope| {
@@ -72,7 +86,26 @@ struct Desk<'d> {
     pace: Duration,
     /// The beginnings and ends of commits so far.
     clock: AtomicU64,
+    /// True if a writer has failed, so that the others stop: a crash would hide it.
+    is_over: AtomicBool,
     say: Mutex<&'d mut (dyn FnMut(Said) + Send)>,
+}
+
+/// The other writers, which stop if this one fails.
+struct Others<'d>(&'d AtomicBool);
+
+impl Others<'_> {
+    fn stop(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Others<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.stop();
+        }
+    }
 }
 
 impl Desk<'_> {
@@ -81,6 +114,9 @@ impl Desk<'_> {
         let mut author = self.writers.author(writer);
         let mut late_us = 0;
         while author.commits() < self.writers.commits(writer) {
+            if self.is_over.load(Ordering::Relaxed) {
+                return Ok(());
+            }
             late_us = late_us.max(pause(self.pace));
             let steps = author.advance();
             let began = self.clock.fetch_add(1, Ordering::SeqCst);

@@ -371,7 +371,7 @@ pub(crate) struct CrashArgs {
     /// Copy the files of the store while it is written, as cp -r does, and check the copy, in place
     /// of a crash; every other copy goes over an older store. A copy that went wrong is shown, and
     /// is no fault of an engine
-    #[arg(long, conflicts_with_all = ["crash", "loss", "directories", "crashes"])]
+    #[arg(long, conflicts_with_all = ["crash", "loss", "directories", "crashes", "further"])]
     pub copy: bool,
     /// Crashes for each engine, level and kind
     #[arg(long, value_name = "COUNT", default_value = "24",
@@ -419,7 +419,8 @@ pub(crate) struct CrashArgs {
     #[arg(long, value_name = "DIR", default_value = IMAGES_FOLDER)]
     pub images: PathBuf,
     /// Check a copy of such an image again, and test no engine
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["engine", "round", "loss", "missing"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["engine", "round", "loss", "missing",
+          "copy", "threads", "crashes", "at"])]
     pub open: Option<PathBuf>,
     /// Set a parameter of an engine; `assay list` shows them
     #[arg(long = "set", value_name = "ENGINE.NAME=VALUE")]

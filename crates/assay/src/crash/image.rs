@@ -51,6 +51,13 @@ pub(crate) struct Image {
     folder: PathBuf,
 }
 
+/// What descriptions of every schema version have.
+#[derive(Deserialize)]
+struct Front {
+    format: String,
+    schema_version: u32,
+}
+
 impl Image {
     /// Returns the description of an image that is not written yet.
     pub(crate) fn of(
@@ -107,17 +114,19 @@ impl Image {
         };
         let text = given_file::read(&folder.join(DESCRIPTION), DESCRIPTION_MOST_BYTES)
             .map_err(|e| refused(format!("there is no image of a store ({DESCRIPTION}: {e})")))?;
-        let mut image: Self = serde_json::from_slice(&text).map_err(|e: serde_json::Error| {
+        let no_image = |e: serde_json::Error| {
             let why = e.to_string();
             let why = printable::excerpt(&why);
             refused(format!("no image of a store ({DESCRIPTION}: {why})"))
-        })?;
-        if image.format != FORMAT || image.schema_version != SCHEMA_VERSION {
-            let found = image.schema_version;
+        };
+        let front: Front = serde_json::from_slice(&text).map_err(no_image)?;
+        if front.format != FORMAT || front.schema_version != SCHEMA_VERSION {
+            let found = front.schema_version;
             return Err(refused(format!(
                 "an image of schema version {found}, this Assay reads version {SCHEMA_VERSION}"
             )));
         }
+        let mut image: Self = serde_json::from_slice(&text).map_err(no_image)?;
         image.folder = folder.into();
         Ok(image)
     }

@@ -34,6 +34,9 @@ pub(crate) struct Ordered {
     settings: Settings,
 }
 
+/// The commits before several threads begin: those of the rows that they share.
+const LEAST_COMMITS: u32 = 8;
+
 /// The estimated time of a round.
 const GUESS_ROUND: Duration = Duration::from_millis(300);
 
@@ -52,6 +55,24 @@ impl Ordered {
                  (--crashes)",
                 args.at.len(),
                 args.crashes
+            )));
+        }
+        let is_counted_in_commits = args.copy || CrashArg::has(&args.crash, Crash::Process);
+        if let Some(&at) = args.at.first()
+            && is_counted_in_commits
+            && at > u64::from(args.commits)
+        {
+            return Err(Failure::Usage(format!(
+                "--at waits for commit {at} of {}; name an earlier one, or raise --commits",
+                args.commits
+            )));
+        }
+        let least = LEAST_COMMITS.saturating_add(args.threads);
+        if args.threads > 1 && args.commits < least {
+            return Err(Failure::Usage(format!(
+                "--commits {} leaves {} threads nothing to do at the same time; {least} are the \
+                 fewest",
+                args.commits, args.threads
             )));
         }
         let settings = Settings::parse(&args.set, false)?;
