@@ -3,6 +3,7 @@
 mod model;
 
 use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use lode::{
@@ -214,6 +215,15 @@ fn one_of_eight_threads_gets_a_unique_value() -> Result<()> {
     Ok(())
 }
 
+/// Sets a flag when it is dropped, also after a panic.
+struct Ends<'f>(&'f AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Threads write while indexes are created and dropped again.
 #[test]
 fn indexes_come_and_go_under_writers() -> Result<()> {
@@ -225,13 +235,13 @@ fn indexes_come_and_go_under_writers() -> Result<()> {
         for id in 0..3_000 {
             table.insert(&person(&table, id, None, "Bern", id as i64 % 50))?;
         }
-        let done = std::sync::atomic::AtomicBool::new(false);
+        let done = AtomicBool::new(false);
         thread::scope(|scope| {
             for thread in 0..2u64 {
                 let (db, table, done) = (&db, &table, &done);
                 scope.spawn(move || {
                     let mut id = thread;
-                    while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                    while !done.load(Ordering::Relaxed) {
                         id = id.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1 + thread);
                         let key = (id >> 33) % 4_000;
                         let record = person(table, key, None, "Thun", (id >> 40) as i64 % 90);
@@ -250,6 +260,7 @@ fn indexes_come_and_go_under_writers() -> Result<()> {
                     }
                 });
             }
+            let _ends = Ends(&done);
             for round in 0..6 {
                 let index = IndexSchema::new("by_city", ["city", "age"]);
                 table.create_index(&index).expect("room");
@@ -258,7 +269,6 @@ fn indexes_come_and_go_under_writers() -> Result<()> {
                     table.drop_index("by_city").expect("it is there");
                 }
             }
-            done.store(true, std::sync::atomic::Ordering::Relaxed);
         });
         expect_sound(&db);
         drop(table);
