@@ -14,7 +14,7 @@ use crate::error::{Error, Result, none_if_too_long};
 use crate::schema::Value;
 use crate::table::Secondary;
 
-/// Lookups between commits that are tried before one at a snapshot.
+/// Lookups between commits that are tried before one at a snapshot, and the most of those.
 const MOST_ATTEMPTS: usize = 8;
 
 /// A table in the order of a secondary index. Made by [`ReadTable::by`].
@@ -114,14 +114,13 @@ impl<'v> ByIndex<'v> {
     /// Returns the record of the entry under a packed key of a unique index.
     fn get_only(&self, entry_key: &[u8]) -> Result<Option<Row>> {
         let schema = self.table.schema();
-        let entries = self.secondary.entries();
         let mut entry = Vec::new();
         let mut payload = Vec::new();
         let mut follow = |found: &mut ReadInto<'_>| {
             if !found(&self.index, entry_key, &mut entry)? {
                 return Ok(Found::NoEntry);
             }
-            let key = entries.key_in_payload(schema, &entry);
+            let key = self.secondary.key_in_payload(schema, &entry)?;
             let is_there = found(self.table, key, &mut payload)?;
             Ok(if is_there { Found::Row(self.table.row(key, &payload)) } else { Found::NoRecord })
         };
@@ -150,16 +149,19 @@ impl<'v> ByIndex<'v> {
                         return self.row_of(found?);
                     }
                 }
-                loop {
+                let mut at_snapshot = || {
                     let snapshot = Snapshot::new(self.table.database().clone());
-                    let found =
-                        follow(&mut |table, key, payload| snapshot.read_into(table, key, payload));
+                    follow(&mut |table, key, payload| snapshot.read_into(table, key, payload))
+                };
+                let mut found = at_snapshot();
+                for _ in 1..MOST_ATTEMPTS {
                     match found {
                         // Its images had no room; the next one is of a later moment.
-                        Err(Error::SnapshotTooOld { .. }) => {}
-                        found => return self.row_of(found?),
+                        Err(Error::SnapshotTooOld { .. }) => found = at_snapshot(),
+                        _ => break,
                     }
                 }
+                self.row_of(found?)
             }
         }
     }

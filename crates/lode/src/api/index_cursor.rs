@@ -15,7 +15,8 @@ use crate::table::Secondary;
 ///
 /// It sees the table as it was when the cursor was made. Within a transaction, it finds by the
 /// entries of that time, and shows a record as the transaction sees it then; it leaves out those
-/// whose entry was changed since.
+/// whose entry was changed since. If it reads [no record](Self::columns), it shows the entries of
+/// that time, whatever the transaction has written since.
 ///
 /// Call [`columns`](Self::columns), [`limit`](Self::limit) and [`rev`](Self::rev) before the first
 /// row.
@@ -139,6 +140,7 @@ impl<'v> IndexCursor<'v> {
         while self.left > 0 {
             let Some(entry) = self.entries.next_row()? else { break };
             let entry = entry.bytes();
+            self.secondary.key_of_record(schema, entry, &mut self.key)?;
             self.row.clear();
             if let Some(columns) = &self.columns
                 && entries.have(schema, columns)
@@ -147,7 +149,6 @@ impl<'v> IndexCursor<'v> {
                 self.left -= 1;
                 return Ok(true);
             }
-            entries.key_of_record(schema, entry, &mut self.key);
             let is_there = match &self.source {
                 Source::At(snapshot) => {
                     if !snapshot.read_into(&self.table, &self.key, &mut self.payload)? {
@@ -222,7 +223,7 @@ impl IndexKeys {
         let entry = entry.map_err(|error| of_index(&self.table, &self.secondary, error))?;
         let Some(entry) = entry else { return Ok(None) };
         let schema = self.table.schema();
-        self.secondary.entries().key_of_record(schema, entry.bytes(), &mut self.key);
+        self.secondary.key_of_record(schema, entry.bytes(), &mut self.key)?;
         self.left = left;
         Ok(Some(&self.key))
     }

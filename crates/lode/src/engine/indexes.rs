@@ -18,6 +18,7 @@ pub(crate) fn no_index(table: &TableCore, name: &str) -> Error {
 
 impl Engine {
     /// Creates an index that has no entries yet. From then on, writes of records write its entries.
+    /// It takes the place of one of its name that was given up.
     pub(crate) fn begin_index(
         &self,
         table: &TableCore,
@@ -32,9 +33,11 @@ impl Engine {
             let schema = entries.schema().clone();
             let definition = self.next_definition(&catalogue, schema, KeyKind::Tree);
             let definitions = vec![definition.of_index(of)];
-            catalogue.expect_room(&definitions)?;
+            let mut given_up = catalogue.indexes_of(table.id());
+            given_up.retain(|other| other.is_given_up() && other.name() == index.name());
+            catalogue.expect_room(&definitions, &given_up)?;
             let _alone = self.gate.close();
-            let (_, end) = self.create_in_place_of(&mut catalogue, &[], definitions)?;
+            let (_, end) = self.create_in_place_of(&mut catalogue, &given_up, definitions)?;
             catalogue.list_indexes(table);
             let listed = table.secondaries();
             let secondary = listed.find(index.name()).ok_or_else(|| no_index(table, index.name()));
@@ -42,6 +45,12 @@ impl Engine {
         })?;
         self.settle(end)?;
         Ok(secondary)
+    }
+
+    /// Returns what the definitions of a table's indexes say, whether these can be read or not.
+    pub(crate) fn indexes_of(&self, table: &TableCore) -> Vec<IndexOf> {
+        let all = self.catalogue().indexes_of(table.id());
+        all.into_iter().filter_map(|definition| definition.index).collect()
     }
 
     /// Makes an index ready that has an entry for each record: lookups find them from then on.
@@ -85,17 +94,43 @@ impl Engine {
         self.settle(end)
     }
 
-    /// Drops the indexes whose building was not ended before the database was opened. If that is
-    /// not possible, they stay as they are: writes keep them, and no lookup uses them.
-    pub(crate) fn drop_unfinished_indexes(&self) {
-        for core in self.whole_tables() {
-            let secondaries = core.secondaries();
-            for secondary in secondaries.all.iter().filter(|secondary| !secondary.of().is_ready()) {
-                if self.drop_index(&core, &secondary.of().name).is_err() {
-                    return;
-                }
-            }
+    /// Ends the building of an index that cannot become ready: from then on no write keeps it. It
+    /// is dropped if that is possible now; if not, another of its name takes its place, or the next
+    /// opening drops it.
+    pub(crate) fn give_up_index(&self, table: &TableCore, secondary: &Secondary) {
+        {
+            let catalogue = self.catalogue_mut();
+            let _alone = self.gate.close();
+            secondary.of().give_up();
+            catalogue.list_indexes(table);
         }
+        let _ = self.drop_given_up(secondary.core().definition());
+    }
+
+    /// Drops the indexes that were given up before the database was opened, as far as that is
+    /// possible.
+    pub(crate) fn drop_unfinished_indexes(&self) {
+        let given_up = self.catalogue().given_up_indexes();
+        for definition in &given_up {
+            let _ = self.drop_given_up(definition);
+        }
+    }
+
+    /// Drops an index that was given up, unless it is gone: another may have its name by now.
+    fn drop_given_up(&self, definition: &Definition) -> Result<()> {
+        debug_assert!(definition.is_given_up(), "others are dropped by their names");
+        let end = self.admitted(0, &mut || {
+            let mut catalogue = self.catalogue_mut();
+            self.expect_open()?;
+            let of_table = definition.owner().map_or_else(Vec::new, |id| catalogue.indexes_of(id));
+            if !of_table.iter().any(|index| index.id == definition.id) {
+                return Ok(None);
+            }
+            let _alone = self.gate.close();
+            let dropped = std::slice::from_ref(definition);
+            self.create_in_place_of(&mut catalogue, dropped, Vec::new()).map(|(_, end)| Some(end))
+        })?;
+        end.map_or(Ok(()), |end| self.settle(end))
     }
 
     /// Returns the definitions of an empty table and its indexes, which are ready.

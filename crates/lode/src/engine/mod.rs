@@ -42,7 +42,7 @@ use crate::wal::{Body, Log, LogPosition, LogRecord, Together};
 
 pub use crate::store::BackupProgress;
 pub(crate) use crate::store::STAGE_PAGES;
-pub(crate) use admission::CommitSize;
+pub(crate) use admission::{CommitSize, LongTurn};
 pub use compact::Compacted;
 pub(crate) use compact::Sparse;
 pub use faults::{CheckReport, Fault};

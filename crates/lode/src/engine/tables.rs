@@ -7,7 +7,7 @@ use crate::codec::Writer;
 use crate::error::{Error, Result};
 use crate::schema::{IndexSchema, Schema};
 use crate::store::{Catalogue, MOST_DEFINITION_BYTES};
-use crate::table::{Definition, KeyKind, Storage, TableCore};
+use crate::table::{Definition, KeyKind, Secondary, Storage, TableCore};
 use crate::wal::{LogPosition, LogRecord};
 
 impl Engine {
@@ -37,6 +37,17 @@ impl Engine {
         for (definition, _, why) in catalogue.damaged() {
             faults.add(Some(definition.schema.name()), why.to_string());
         }
+        for index in catalogue.tables().filter(|core| !core.definition().is_given_up()) {
+            let Some(owner) = index.definition().owner() else { continue };
+            let fault = match catalogue.by_id(owner) {
+                Some(table) => Secondary::new(table.schema(), index).err(),
+                None if catalogue.is_damaged(owner) => None,
+                None => Some(index.corrupt("it is an index of no table")),
+            };
+            if let Some(why) = fault {
+                faults.add(Some(index.schema().name()), why.to_string());
+            }
+        }
         Ok(catalogue.tables().map(Arc::clone).collect())
     }
 
@@ -57,7 +68,7 @@ impl Engine {
             self.expect_open()?;
             let definition = self.next_definition(&catalogue, schema.clone(), kind);
             let definitions = self.with_indexes(definition, indexes)?;
-            catalogue.expect_room(&definitions)?;
+            catalogue.expect_room(&definitions, &[])?;
             let _alone = self.gate.close();
             let (mut cores, end) = self.create_in_place_of(&mut catalogue, &[], definitions)?;
             let core = cores.swap_remove(0);
@@ -142,8 +153,8 @@ impl Engine {
         }
     }
 
-    /// Replaces a table by an empty one like it, with indexes like its own, in one step: the log
-    /// has all of it or nothing.
+    /// Replaces a table by an empty one like it, with indexes like those of its own that are ready,
+    /// in one step: the log has all of it or nothing.
     pub(crate) fn clear_table(&self, name: &str) -> Result<Arc<TableCore>> {
         let (core, end) = self.admitted(0, &mut || {
             let mut catalogue = self.catalogue_mut();
@@ -157,6 +168,8 @@ impl Engine {
             let Definition { kind, schema, .. } = &before;
             let table = self.next_definition(&catalogue, schema.clone(), *kind);
             let described = indexes.iter().filter_map(|definition| definition.index.as_ref());
+            // Who builds one that is not ready finds that its table is gone.
+            let described = described.filter(|index| index.is_ready());
             let described = described.map(|index| index.described(schema));
             let created = self.with_indexes(table, &described.collect::<Result<Vec<_>>>()?)?;
             let dropped: Vec<_> = indexes.into_iter().chain([before]).collect();

@@ -70,6 +70,13 @@ impl Buckets {
         Self { next: Some(HashPlace::FIRST), is_lost: false }
     }
 
+    /// Has the walk come to a bucket again that could not be read, if it is not damaged.
+    fn stay_unless_damaged(&mut self, place: HashPlace, error: &Error) {
+        if !matches!(error, Error::Corrupt { .. }) {
+            self.next = Some(place);
+        }
+    }
+
     /// Returns the place up to which the walk has come; `None` at the end.
     pub(crate) fn place(&self) -> Option<HashPlace> {
         self.next
@@ -212,13 +219,19 @@ impl Hash {
         batch.clear();
         let Some(place) = buckets.next.take() else { return Ok(false) };
         let found = self.directory.read_at_epoch(pager, moment, place);
-        let (bucket, end) = found.inspect_err(|_| buckets.is_lost = true)?;
+        let (bucket, end) = found.inspect_err(|error| {
+            buckets.is_lost = true;
+            buckets.stay_unless_damaged(place, error);
+        })?;
         buckets.next = end;
         let Shape { key_size, payload_size, .. } = self.slots.shape();
         let copied = pager.at(moment, bucket, |words| {
             batch.fill(key_size, payload_size, |bytes| self.slots.copy_all(words, bytes));
         });
-        copied.inspect_err(|_| batch.clear())?;
+        copied.inspect_err(|error| {
+            batch.clear();
+            buckets.stay_unless_damaged(place, error);
+        })?;
         Ok(true)
     }
 

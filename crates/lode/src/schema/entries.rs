@@ -259,7 +259,8 @@ impl Entries {
     /// Returns the packed key of a record in the payload of its entry in a unique index.
     pub(crate) fn key_in_payload<'e>(&self, table: &Schema, payload: &'e [u8]) -> &'e [u8] {
         debug_assert!(self.is_unique, "others have no payload");
-        &payload[if table.is_key_variable() { END_BYTES } else { 0 }..]
+        let start = if table.is_key_variable() { END_BYTES } else { 0 };
+        payload.get(start..).unwrap_or_default()
     }
 
     /// Packs the key that the only entry with these values of all indexed columns has in a unique

@@ -60,10 +60,17 @@ impl Catalogue {
 
     /// Returns the definitions of a table's indexes, whether they can be read or not.
     pub(crate) fn indexes_of(&self, owner: TableId) -> Vec<Definition> {
+        let readable = of_owner(&self.tables, owner).map(|core| core.definition());
+        let damaged = of_owner(&self.damaged, owner).map(|(definition, ..)| definition);
+        readable.chain(damaged).cloned().collect()
+    }
+
+    /// Returns the definitions of the indexes that were given up before they were ready.
+    pub(crate) fn given_up_indexes(&self) -> Vec<Definition> {
         let readable = self.tables.values().map(|core| core.definition());
         let damaged = self.damaged.values().map(|(definition, ..)| definition);
-        let indexes = readable.chain(damaged).filter(|index| index.owner() == Some(owner));
-        indexes.cloned().collect()
+        let given_up = readable.chain(damaged).filter(|definition| definition.is_given_up());
+        given_up.cloned().collect()
     }
 
     /// Finds a table that can be read.
@@ -76,13 +83,21 @@ impl Catalogue {
         self.damaged.get(&(None, name.into()))
     }
 
-    /// Checks that tables and indexes can be added.
+    /// Checks that tables and indexes can be added in the place of others.
     ///
     /// # Errors
     /// `TableExists`, `IndexExists`; `CatalogueFull`.
-    pub(crate) fn expect_room(&self, definitions: &[Definition]) -> Result<()> {
+    pub(crate) fn expect_room(
+        &self,
+        definitions: &[Definition],
+        dropped: &[Definition],
+    ) -> Result<()> {
+        let dropped_names: Vec<_> = dropped.iter().map(name_of).collect();
         for definition in definitions {
             let name = name_of(definition);
+            if dropped_names.contains(&name) {
+                continue;
+            }
             if self.tables.contains_key(&name) || self.damaged.contains_key(&name) {
                 let owner = definition.owner().and_then(|owner| self.by_id(owner));
                 return Err(match owner {
@@ -94,12 +109,19 @@ impl Catalogue {
                 });
             }
         }
-        let more_bytes: usize = definitions.iter().map(Definition::size_bytes).sum();
-        if self.definition_bytes + more_bytes <= MOST_DEFINITION_BYTES {
+        let bytes_of = |all: &[Definition]| all.iter().map(Definition::size_bytes).sum::<usize>();
+        debug_assert!(bytes_of(dropped) <= self.definition_bytes, "what is dropped was counted");
+        let left_bytes = self.definition_bytes - bytes_of(dropped);
+        if left_bytes + bytes_of(definitions) <= MOST_DEFINITION_BYTES {
             Ok(())
         } else {
             Err(Error::CatalogueFull { most_bytes: MOST_DEFINITION_BYTES })
         }
+    }
+
+    /// Returns true if the table or index with a number cannot be read.
+    pub(crate) fn is_damaged(&self, id: TableId) -> bool {
+        self.damaged().any(|(definition, ..)| definition.id == id)
     }
 
     /// Finds a table or an index that can be read by its number.
@@ -133,18 +155,23 @@ impl Catalogue {
         self.definition_bytes -= definition.size_bytes();
     }
 
-    /// Gives a table the list of its indexes, while no thread is at work in it.
+    /// Gives a table the list of its indexes, while no thread is at work in it. Those that were
+    /// given up are left out: no write keeps them, and no lookup uses them.
     pub(crate) fn list_indexes(&self, table: &TableCore) {
-        let is_of_table = |definition: &Definition| definition.owner() == Some(table.id());
         let mut secondaries = Secondaries::default();
-        for core in self.tables().filter(|core| is_of_table(core.definition())) {
+        for core in of_owner(&self.tables, table.id()) {
+            if core.definition().is_given_up() {
+                continue;
+            }
             match Secondary::new(table.schema(), core) {
                 Ok(secondary) => secondaries.all.push(Arc::new(secondary)),
                 Err(error) => secondaries.damaged = Some(error),
             }
         }
-        for (_, _, error) in self.damaged().filter(|(definition, ..)| is_of_table(definition)) {
-            secondaries.damaged = Some(error.clone());
+        for (definition, _, error) in of_owner(&self.damaged, table.id()) {
+            if !definition.is_given_up() {
+                secondaries.damaged = Some(error.clone());
+            }
         }
         table.set_secondaries(secondaries);
     }
@@ -200,6 +227,12 @@ impl Catalogue {
         }
         Ok(catalogue)
     }
+}
+
+/// Returns the indexes of a table.
+fn of_owner<T>(all: &BTreeMap<Name, T>, owner: TableId) -> impl Iterator<Item = &T> {
+    let from_first = all.range((Some(owner), String::new())..);
+    from_first.take_while(move |((of, _), _)| *of == Some(owner)).map(|(_, found)| found)
 }
 
 fn store_extents(extents: &[PageNumber], writer: &mut Writer) {

@@ -1,6 +1,6 @@
 //! Recovery: replays the changes since the last checkpoint.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::catalogue::{Catalogue, Damaged};
@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::heap;
 use crate::io::Access;
 use crate::pager::Pager;
-use crate::table::{Definition, TableCore};
+use crate::table::{Definition, IndexOf, TableCore};
 use crate::wal::{
     Applied, Ending, LanePlace, LogPosition, LogRecord, Place, Places, SegmentNumber, Start,
     TableId,
@@ -46,6 +46,8 @@ pub(super) struct Recovery<'r> {
     access: Access,
     pub catalogue: Catalogue,
     by_id: HashMap<TableId, Arc<TableCore>>,
+    /// Indexes that records could not be replayed into. They are given up: opening drops them.
+    lost_indexes: HashSet<TableId>,
     pub superblock: Superblock,
     /// The places up to which the log was replayed.
     pub done: Places,
@@ -70,7 +72,19 @@ impl<'r> Recovery<'r> {
         let by_id = tables.map(|core| (core.id(), Arc::clone(core))).collect();
         let Start { places: done, synced, .. } = log_of(superblock);
         let superblock = *superblock;
-        Self { pager, data, access, catalogue, by_id, superblock, done, synced, skipped: None }
+        let lost_indexes = HashSet::new();
+        Self {
+            pager,
+            data,
+            access,
+            catalogue,
+            by_id,
+            lost_indexes,
+            superblock,
+            done,
+            synced,
+            skipped: None,
+        }
     }
 
     /// Replays the records of one frame.
@@ -140,21 +154,43 @@ impl<'r> Recovery<'r> {
             LogRecord::CreateTable { definition } => self.create_table(definition),
             LogRecord::DropTable { table } => self.drop_table(table),
             LogRecord::IndexReady { index } => {
-                if let Some(index) = &self.definition(index)?.index {
-                    index.make_ready(self.pager.epoch());
+                match &self.definition(index)?.index {
+                    Some(of) if !self.lost_indexes.contains(&index) => {
+                        of.make_ready(self.pager.epoch());
+                    }
+                    _ => {}
                 }
                 Ok(())
             }
             LogRecord::Put { table, .. }
             | LogRecord::Patch { table, .. }
             | LogRecord::Delete { table, .. } => {
-                if let Some((.., error)) = self.damaged(table) {
-                    self.skipped = Some(error.clone());
+                if self.lost_indexes.contains(&table) {
                     return Ok(());
                 }
-                self.table(table)?.apply(self.pager, record)
+                if let Some((definition, _, error)) = self.damaged(table) {
+                    match definition.index.clone() {
+                        Some(of) => self.lose_index(table, &of),
+                        None => self.skipped = Some(error.clone()),
+                    }
+                    return Ok(());
+                }
+                let core = self.table(table)?;
+                match (core.apply(self.pager, record), &core.definition().index) {
+                    (Err(Error::Corrupt { .. }), Some(of)) => {
+                        self.lose_index(table, of);
+                        Ok(())
+                    }
+                    (applied, _) => applied,
+                }
             }
         }
+    }
+
+    /// Gives up an index that a record could not be replayed into: its table has all that it had.
+    fn lose_index(&mut self, index: TableId, of: &IndexOf) {
+        of.give_up();
+        self.lost_indexes.insert(index);
     }
 
     fn create_table(&mut self, definition: &[u8]) -> Result<()> {

@@ -1,7 +1,7 @@
 //! The core of a table: its schema, its index, its heap if it has one, its pages.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use super::definition::{Definition, Location, free_all};
 use super::kinds::Kinds;
@@ -34,6 +34,8 @@ pub(crate) struct TableCore {
     state: AtomicU8,
     /// Its secondary indexes: they change while the gate is closed.
     secondaries: RwLock<Arc<Secondaries>>,
+    /// The turn to create an index: one is ready, or gone again, before the next one starts.
+    turn_to_build: Mutex<()>,
     /// The process that may use it.
     home: Home,
     /// The epoch in which it was created; the one before all if it existed when the database was
@@ -95,6 +97,7 @@ impl TableCore {
             heap,
             state,
             secondaries,
+            turn_to_build: Mutex::default(),
             home,
             created_in,
             dropped_in,
@@ -107,6 +110,14 @@ impl TableCore {
 
     pub(crate) fn schema(&self) -> &Schema {
         &self.definition.schema
+    }
+
+    /// Returns the name of the table; of an index, that of the table that it belongs to.
+    pub(crate) fn table_name(&self) -> &str {
+        let name = self.schema().name();
+        let of_index = self.definition.index.as_ref();
+        let of_table = of_index.and_then(|index| name.strip_suffix(&index.name)?.strip_suffix('.'));
+        of_table.unwrap_or(name)
     }
 
     pub(crate) fn definition(&self) -> &Definition {
@@ -142,6 +153,11 @@ impl TableCore {
         Arc::clone(&self.secondaries.read().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Waits for the turn to create a secondary index.
+    pub(crate) fn turn_to_build(&self) -> MutexGuard<'_, ()> {
+        self.turn_to_build.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Replaces the list of secondary indexes, while the gate is closed, or before the table is
     /// used.
     pub(crate) fn set_secondaries(&self, secondaries: Secondaries) {
@@ -174,7 +190,7 @@ impl TableCore {
     }
 
     fn no_table(&self) -> Error {
-        Error::NoTable { table: self.schema().name().into() }
+        Error::NoTable { table: self.table_name().into() }
     }
 
     /// Fails if the table did not exist at a moment, or the database was closed.

@@ -64,11 +64,15 @@ impl TableCore {
         let name = &secondary.of().name;
         let mut key = Vec::new();
         secondary.core().each_record(pager, moment, &mut |entry| {
-            entries.key_of_record(self.schema(), entry, &mut key);
-            let record = match self.can_have(&key) {
-                Ok(true) => self.in_order(&key, |key| self.payload_at(pager, moment, key))?,
-                _ => None,
+            secondary.core().split(entry)?;
+            let record = match secondary.key_of_record(self.schema(), entry, &mut key) {
+                Ok(()) => self.in_order(&key, |key| self.payload_at(pager, moment, key))?,
+                Err(error) => {
+                    report(error.to_string());
+                    return Ok(());
+                }
             };
+            record.as_ref().map_or(Ok(()), |payload| self.expect_stored(payload))?;
             let wanted = record.map(|payload| entries.entry_of(self.schema(), &key, &payload));
             let wanted = wanted.map(|wanted| [wanted.key, wanted.payload].concat());
             if wanted.as_deref() != Some(entry) {

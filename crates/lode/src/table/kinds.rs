@@ -34,6 +34,13 @@ pub(crate) enum Walk {
 }
 
 impl Walk {
+    /// Has the walk continue at another moment.
+    pub(crate) fn change_moment(&mut self) {
+        if let Self::Leaves(leaves) = self {
+            leaves.forget_siblings();
+        }
+    }
+
     /// Returns true if the walk can continue after an error of a page, and leave the page out.
     pub(crate) fn goes_on(&self, error: &Error) -> bool {
         let knows_way = match self {

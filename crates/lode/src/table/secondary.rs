@@ -12,7 +12,9 @@ use crate::schema::{Entries, Entry, IndexSchema, Schema};
 use crate::wal::TableId;
 
 /// The epoch in which an index became ready, of one that is being built: no moment sees it.
-const NOT_READY: u64 = u64::MAX;
+const BEING_BUILT: u64 = u64::MAX - 1;
+/// The epoch of an index that is not ready, and that nobody builds.
+const GIVEN_UP: u64 = u64::MAX;
 
 /// What the definition of an index says besides that of a table.
 #[derive(Clone, Debug)]
@@ -32,13 +34,24 @@ impl IndexOf {
     /// Describes an index that is to be built.
     pub(crate) fn new(owner: TableId, index: &IndexSchema, entries: &Entries) -> Self {
         let columns = entries.columns().iter().map(|column| column.index() as u32).collect();
-        let ready_in = Arc::new(AtomicU64::new(NOT_READY));
-        Self { owner, name: index.name().into(), columns, is_unique: index.is_unique(), ready_in }
+        let ready_in = Arc::new(AtomicU64::new(BEING_BUILT));
+        let (name, is_unique) = (index.name().into(), index.is_unique());
+        Self { owner, name, columns, is_unique, ready_in }
     }
 
     /// Returns true if the index has an entry for each record now.
     pub(crate) fn is_ready(&self) -> bool {
-        self.ready_in.load(Ordering::Acquire) != NOT_READY
+        self.ready_in.load(Ordering::Acquire) < BEING_BUILT
+    }
+
+    /// Returns true if the index is not ready, and never will be.
+    pub(crate) fn is_given_up(&self) -> bool {
+        self.ready_in.load(Ordering::Acquire) == GIVEN_UP
+    }
+
+    /// Notes that the index is of no use: another one may take its place, and opening drops it.
+    pub(crate) fn give_up(&self) {
+        self.ready_in.store(GIVEN_UP, Ordering::Release);
     }
 
     /// Returns true if the index had an entry for each record at a moment.
@@ -83,7 +96,8 @@ impl IndexOf {
         let name = reader.text()?.into();
         let count = reader.u32()?;
         let columns = (0..count).map(|_| reader.u32()).collect::<Result<_>>()?;
-        let ready_in = Arc::new(AtomicU64::new(NOT_READY));
+        // One that is not ready was being built before a crash.
+        let ready_in = Arc::new(AtomicU64::new(GIVEN_UP));
         if is_ready {
             Epoch::default().store(&ready_in, Ordering::Release);
         }
@@ -140,6 +154,32 @@ impl Secondary {
         self.core.definition().index.as_ref().expect("it is the definition of an index")
     }
 
+    /// Copies the packed key of the record of a whole entry, in place of the content of `key`.
+    ///
+    /// # Errors
+    /// `Corrupt` when no record of the table can have the key.
+    pub(crate) fn key_of_record(
+        &self,
+        table: &Schema,
+        entry: &[u8],
+        key: &mut Vec<u8>,
+    ) -> Result<()> {
+        self.entries.key_of_record(table, entry, key);
+        let expected = table.expect_key(key);
+        expected.map_err(|error| self.core.corrupt(format!("an entry leads nowhere: {error}")))
+    }
+
+    /// Returns the packed key of a record in the payload of its entry in a unique index.
+    ///
+    /// # Errors
+    /// `Corrupt` when no record of the table can have the key.
+    pub(crate) fn key_in_payload<'e>(&self, table: &Schema, payload: &'e [u8]) -> Result<&'e [u8]> {
+        let key = self.entries.key_in_payload(table, payload);
+        let expected = table.expect_key(key);
+        expected.map_err(|error| self.core.corrupt(format!("an entry leads nowhere: {error}")))?;
+        Ok(key)
+    }
+
     /// Returns the error that another record has the entry that a record should have.
     pub(crate) fn violation(&self, table: &Schema, entry: &Entry) -> Error {
         let entry = [&entry.key[..], &entry.payload].concat();
@@ -177,6 +217,7 @@ impl Secondaries {
         before: Option<&[u8]>,
         after: Option<&[u8]>,
     ) -> Result<Vec<EntryChange<'_>>> {
+        before.map_or(Ok(()), |payload| table.expect_stored(payload))?;
         let mut unpacked = Vec::new();
         let packed = if table.order.is_packed() {
             key
@@ -202,6 +243,11 @@ impl Definition {
     /// Returns the number of the table that an index is of; `None` for a table.
     pub(crate) fn owner(&self) -> Option<TableId> {
         self.index.as_ref().map(|index| index.owner)
+    }
+
+    /// Returns true for an index that is not ready, and never will be.
+    pub(crate) fn is_given_up(&self) -> bool {
+        self.index.as_ref().is_some_and(IndexOf::is_given_up)
     }
 
     /// Returns the name in the catalogue: that of a table, or that of an index among those of its

@@ -87,6 +87,11 @@ impl Leaves {
         Self { range, direction, left: limit, next: Some(Next::Start), siblings: Vec::new() }
     }
 
+    /// Has the walk continue at another moment, at which other leaves may come next.
+    pub(crate) fn forget_siblings(&mut self) {
+        self.siblings.clear();
+    }
+
     /// Returns the keys that the walk has come past.
     pub(crate) fn passed(&self) -> Option<Range> {
         let Range { lower, upper } = (*self.range).clone();
@@ -180,6 +185,9 @@ pub(crate) struct Nodes {
 impl Tree {
     /// Copies the wanted parts of the records of the next leaf, in the order of keys, as they were
     /// at a moment. Returns false, and copies nothing, at the end.
+    ///
+    /// # Errors
+    /// The fault of a page; `SnapshotTooOld`. The walk stays where it is.
     pub(crate) fn next_leaf(
         &self,
         pager: &Pager,
@@ -192,6 +200,31 @@ impl Tree {
             batch.clear();
             return Ok(false);
         };
+        let read = self.leaf_from(&start, pager, moment, leaves, wanted, batch);
+        let next = match read {
+            Ok(next) => next,
+            Err(error) => {
+                leaves.next = Some(start);
+                return Err(error);
+            }
+        };
+        debug_assert!(batch.len() as u64 <= leaves.left, "no more records come than are wanted");
+        leaves.left -= (batch.len() as u64).min(leaves.left);
+        leaves.next = next;
+        Ok(true)
+    }
+
+    /// Copies the wanted parts of the records of the leaf at a place. Returns the place to continue
+    /// from, if any.
+    fn leaf_from(
+        &self,
+        start: &Next,
+        pager: &Pager,
+        moment: ReadEpoch,
+        leaves: &mut Leaves,
+        wanted: &Wanted,
+        batch: &mut Batch,
+    ) -> Result<Option<Next>> {
         let (leaf, next) = loop {
             let sibling = leaves.siblings.pop();
             let leaf = match sibling {
@@ -199,8 +232,8 @@ impl Tree {
                 None => {
                     let mut siblings = Vec::new();
                     let leaf = self.leaf_at(pager, moment, |node| {
-                        let at = leaves.child_of(&start, node);
-                        siblings = leaves.siblings_of(&start, node, at);
+                        let at = leaves.child_of(start, node);
+                        siblings = leaves.siblings_of(start, node, at);
                         at
                     })?;
                     leaves.siblings = siblings;
@@ -225,11 +258,8 @@ impl Tree {
         if let Some(sibling) = leaves.siblings.last().filter(|_| next.is_some()) {
             pager.fetch_ends(*sibling);
         }
-        leaves.expect_beyond(leaf, &start, next.as_ref())?;
-        debug_assert!(batch.len() as u64 <= leaves.left, "no more records come than are wanted");
-        leaves.left -= (batch.len() as u64).min(leaves.left);
-        leaves.next = next;
-        Ok(true)
+        leaves.expect_beyond(leaf, start, next.as_ref())?;
+        Ok(next)
     }
 
     /// Starts a walk over all nodes.

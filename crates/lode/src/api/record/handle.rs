@@ -7,7 +7,7 @@ use std::ops::{Bound, RangeBounds};
 use super::same::expect_same;
 use super::{Record, RecordCursor, RecordsByIndex};
 use crate::api::{Cursor, Database, ReadTable, Snapshot, Table, TableAt, TableWithin, Transaction};
-use crate::error::{Error, Result, none_if_too_long};
+use crate::error::{Effect, Error, Result, none_if_too_long};
 use crate::schema::Schema;
 use crate::table::KeyKind;
 
@@ -22,8 +22,8 @@ impl Database {
     }
 
     /// Returns the table of the records of a struct. Creates [indexes](Record::indexes) of the
-    /// struct that it does not have, unless the database was opened to be read; others that it has
-    /// stay.
+    /// struct that it does not have, unless the database cannot be written; others that it has
+    /// stay, and so do damaged ones.
     ///
     /// # Errors
     /// As [`table`](Self::table); and `OtherColumns`, which says which column differs, when the
@@ -35,13 +35,12 @@ impl Database {
         let table = self.table(schema.name())?;
         expect_same(table.schema(), &schema)?;
         let wanted = R::indexes();
-        if wanted.is_empty() {
-            return Ok(Records::new(table));
-        }
-        let indexes = table.indexes()?;
-        for index in wanted.iter().filter(|index| !indexes.contains(index)) {
+        for index in wanted.iter().filter(|index| !table.knows_index(index)) {
             match table.create_index(index) {
-                Err(Error::ReadOnly) => {}
+                // It can be read.
+                Err(Error::ReadOnly | Error::Poisoned { effect: Effect::None, .. }) => {}
+                // Another thread has been quicker.
+                Err(Error::IndexExists { .. }) if table.knows_index(index) => {}
                 created => created?,
             }
         }

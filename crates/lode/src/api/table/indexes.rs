@@ -45,14 +45,15 @@ impl Table {
     /// have equal values; `NoIndex` when it was dropped in the meantime; `CatalogueFull`; and those
     /// of [writing](Table#errors). There is no such index then.
     pub fn create_index(&self, index: &IndexSchema) -> Result<()> {
+        self.core.ensure_open()?;
+        let _turn = self.core.turn_to_build();
         let secondary = self.db.begin_index(&self.core, index)?;
         let built = self.build(&secondary);
         let built = built.and_then(|()| self.db.end_index(&self.core, &secondary));
         if let Err(error) = &built
             && error.effect() == Effect::None
         {
-            // If that is not possible either, the next opening drops it.
-            let _ = self.db.drop_index(&self.core, index.name());
+            self.db.give_up_index(&self.core, &secondary);
         }
         built
     }
@@ -78,6 +79,12 @@ impl Table {
         ready.map(|secondary| secondary.of().described(self.schema())).collect()
     }
 
+    /// Returns true if the table has an index like this one, which is ready or damaged.
+    pub(in crate::api) fn knows_index(&self, index: &IndexSchema) -> bool {
+        let known = self.db.indexes_of(&self.core);
+        known.iter().any(|of| of.is_ready() && of.described(self.schema()).as_ref() == Ok(index))
+    }
+
     /// Returns true if the table has a secondary index, ready or not.
     pub fn has_indexes(&self) -> bool {
         self.core.is_indexed()
@@ -85,37 +92,41 @@ impl Table {
 
     /// Adds the entries of all records.
     fn build(&self, secondary: &Secondary) -> Result<()> {
-        /// Walks that are started when the moment of a page was lost for want of memory.
-        const MOST_WALKS: usize = 16;
-        let mut rows = Rows::new(&self.core, None, Needs::Record);
-        let mut built = Ok(());
-        for _ in 0..MOST_WALKS {
-            let mut walk = self.core.index.walk();
-            built = loop {
-                match self.build_page(secondary, &mut walk, &mut rows) {
-                    Ok(true) => {}
-                    ended => break ended.map(drop),
-                }
-            };
-            if !matches!(built, Err(Error::SnapshotTooOld { .. })) {
-                break;
-            }
+        let mut walk = self.core.index.walk();
+        let mut most_entries = usize::MAX;
+        while let Some(keys) = self.next_keys(&mut walk)? {
+            self.add_entries(secondary, &keys, &mut most_entries)?;
         }
-        built
+        Ok(())
     }
 
-    /// Adds the entries of the records of the next page of a walk; returns false at the end. The
+    /// Returns the keys in order of the records of the next page of a walk; `None` at the end. The
     /// page is as of now, so what was written since the index was created is met or is kept by who
     /// wrote it.
-    fn build_page(&self, secondary: &Secondary, walk: &mut Walk, rows: &mut Rows) -> Result<bool> {
+    fn next_keys(&self, walk: &mut Walk) -> Result<Option<Vec<Vec<u8>>>> {
+        /// Attempts to read a page whose moment was lost for want of memory.
+        const MOST_ATTEMPTS: usize = 16;
+        let mut keys = self.next_keys_now(walk);
+        for _ in 1..MOST_ATTEMPTS {
+            match keys {
+                Err(Error::SnapshotTooOld { .. }) => keys = self.next_keys_now(walk),
+                _ => break,
+            }
+        }
+        keys
+    }
+
+    fn next_keys_now(&self, walk: &mut Walk) -> Result<Option<Vec<Vec<u8>>>> {
+        let mut rows = Rows::new(&self.core, None, Needs::Record);
         let mut batch = Batch::default();
         let mut keys = Vec::new();
         let pager = self.db.pager();
         let snapshot = Snapshot::new(self.db.clone());
         let moment = snapshot.moment();
+        walk.change_moment();
         let wanted = rows.wanted(&self.core);
         if !self.core.next_page(pager, moment, walk, &wanted, &mut batch)? {
-            return Ok(false);
+            return Ok(None);
         }
         for at in 0..batch.len() {
             if rows.read(&self.core, pager, moment, &batch, at)? {
@@ -123,16 +134,37 @@ impl Table {
                 keys.push(self.core.in_order(key, <[u8]>::to_vec));
             }
         }
-        drop(snapshot);
-        let size = CommitSize { records: keys.len(), bytes: 0 };
-        let end = self.db.admitted_alone(size, &mut || {
-            self.db.expect_there(&self.core, secondary)?;
-            let mut steps = Steps::new(&self.db, keys.len());
-            let added = keys.iter().try_for_each(|key| self.add_entry(secondary, key, &mut steps));
-            steps.end(added).map(|((), end)| end)
-        })?;
-        self.db.acknowledge(end).map_err(Error::after_effect)?;
-        Ok(true)
+        Ok(Some(keys))
+    }
+
+    /// Adds the entries of the records under keys in order, in commits of at most `most_entries`;
+    /// lowers that if such a commit changes more pages than have room. No commit waits for its
+    /// sync: the one that makes the index ready does.
+    fn add_entries(
+        &self,
+        secondary: &Secondary,
+        keys: &[Vec<u8>],
+        most_entries: &mut usize,
+    ) -> Result<()> {
+        let mut left = keys;
+        while !left.is_empty() {
+            let (now, later) = left.split_at(left.len().min(*most_entries));
+            let size = CommitSize { records: now.len(), bytes: 0 };
+            let added = self.db.admitted_alone(size, &mut || {
+                self.db.expect_there(&self.core, secondary)?;
+                let mut steps = Steps::new(&self.db, now.len());
+                let all = now.iter().try_for_each(|key| self.add_entry(secondary, key, &mut steps));
+                steps.end(all)
+            });
+            match added {
+                Err(Error::Full { .. }) if now.len() > 1 => *most_entries = now.len() / 2,
+                added => {
+                    added?;
+                    left = later;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Adds the entry of the record under a key in order, if it still exists.
@@ -146,6 +178,7 @@ impl Table {
         Self: 's,
     {
         let Some(payload) = self.core.payload_of(self.db.pager(), key)? else { return Ok(()) };
+        self.core.expect_stored(&payload)?;
         let mut packed = Vec::new();
         self.core.unpack_key(key, &mut packed)?;
         let entry = secondary.entries().entry_of(self.schema(), &packed, &payload);

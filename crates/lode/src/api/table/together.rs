@@ -224,6 +224,10 @@ impl Table {
         // The entries to be added, by their indexes and keys.
         let mut added = BTreeMap::<_, Vec<Entry>>::new();
         for number in &records.order {
+            // Of those that are refused the first counts, and no more is written then.
+            if written.refused.is_some_and(|first| *number >= first) {
+                continue;
+            }
             let record = Record { key: records.key(*number), payload: records.payload(*number) };
             let seen = self.core.payload_of(self.db.pager(), record.key)?;
             let is_new = seen.is_none();
@@ -256,6 +260,9 @@ impl Table {
             let seen = seen.map(Cow::Owned);
             let taken = steps.take(Step { seen, ..self.insert_step(record) })?;
             debug_assert!(taken, "nobody has written in between");
+        }
+        if written.refused.is_some() {
+            return Ok(written);
         }
         for ((index, _), entries) in added {
             let mut all = secondaries.all.iter();

@@ -229,7 +229,7 @@ impl Table {
             let extra_pages = R::pages_for(write.most_bytes());
             let turn = self.db.turn_for(extra_pages);
             if self.core.is_indexed() {
-                return self.write_indexed(key, write);
+                return self.write_indexed(key, write, turn);
             }
             self.db.admit(extra_pages)?;
             let (answer, end) = match self.write_inside(records, key, write) {
@@ -243,7 +243,7 @@ impl Table {
                     };
                     match again {
                         // An index was created since this had a look.
-                        Err(Error::Conflict { .. }) => return self.write_indexed(key, write),
+                        Err(Error::Conflict { .. }) => return self.write_indexed(key, write, turn),
                         again => again?,
                     }
                 }

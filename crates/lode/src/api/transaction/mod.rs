@@ -394,5 +394,5 @@ fn place_of(tables: &mut Vec<Touched>, core: &Arc<TableCore>) -> usize {
 
 /// Returns the error that another thread has changed a record.
 fn conflict(core: &TableCore) -> Error {
-    Error::Conflict { table: core.schema().name().into() }
+    Error::Conflict { table: core.table_name().into() }
 }

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use lode::{
-    ColumnId, Database, Durability, Error, IndexSchema, KeyKind, Options, ReadTable, Result,
-    Schema, Table, Type, Value,
+    ColumnId, Database, Durability, Error, IndexSchema, KeyKind, Options, ReadTable, Record,
+    Result, Schema, Table, Type, Value,
 };
 
 /// A table of people, with a city and a mail that can be null.
@@ -278,6 +278,62 @@ fn indexes_come_and_go_under_writers() -> Result<()> {
         expect_sound(&db);
         db.close()?;
         std::fs::remove_dir_all(&directory).expect("it is there");
+    }
+    Ok(())
+}
+
+/// The entries of one page of records are in more pages of the index than memory has room for.
+#[test]
+fn an_index_is_built_in_little_memory() -> Result<()> {
+    let directory = std::env::temp_dir().join(format!("lode-narrow-{}", std::process::id()));
+    let options = || Options::new().durability(Durability::Process).memory_bytes(1 << 20);
+    let db = options().open(&directory)?;
+    let schema = Schema::build("n").key("id", Type::U64).column("number", Type::U64).finish()?;
+    let table = db.create_table(&schema, KeyKind::Tree)?;
+    for id in 0..50_000u64 {
+        let number = id.wrapping_mul(0x9e37_79b9_7f4a_7c15).swap_bytes();
+        table.insert(&[id.to_le_bytes(), number.to_le_bytes()].concat())?;
+    }
+    table.create_index(&IndexSchema::new("by_number", ["number"]))?;
+    expect_sound(&db);
+    assert_eq!(table.by("by_number")?.iter().count(), 50_000);
+    drop(table);
+    db.close()?;
+    std::fs::remove_dir_all(&directory).expect("it is there");
+    Ok(())
+}
+
+#[derive(Record)]
+#[record(table = "people")]
+struct Tenant {
+    #[record(key)]
+    id: u64,
+    #[record(unique)]
+    flat: u64,
+}
+
+/// Threads that start up find the index that another one builds.
+#[test]
+fn threads_that_want_the_same_index_all_get_it() -> Result<()> {
+    let db = Database::in_memory()?;
+    for _ in 0..20 {
+        let schema = Schema::build("people").key("id", Type::U64).column("flat", Type::U64);
+        let table = db.create_table(&schema.finish()?, KeyKind::Hash)?;
+        table
+            .insert_all((0..2_000u64).map(|id| [id.to_le_bytes(), (!id).to_le_bytes()].concat()))?;
+        let start = Barrier::new(4);
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    start.wait();
+                    let tenants = db.records::<Tenant>().expect("no two flats are equal");
+                    let tenant = tenants.by("by_flat").expect("it is ready").get(!7u64);
+                    let tenant = tenant.expect("it is there").expect("it was inserted");
+                    assert_eq!((tenant.id, tenant.flat), (7, !7));
+                });
+            }
+        });
+        db.drop_table("people")?;
     }
     Ok(())
 }
