@@ -2,7 +2,7 @@ use lode_derive::Record;
 
 #[derive(Record)]
 struct City {
-    #[record(key, index)]
+    #[record(key, sorted)]
     number: u16,
 }
 
