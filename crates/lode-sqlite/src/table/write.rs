@@ -95,8 +95,10 @@ impl Shared {
             return Err(self.is_there_already());
         }
         self.session.write(table, |transaction| {
-            transaction.delete(table, &key[..])?;
-            write(transaction)
+            together(transaction, || {
+                transaction.delete(table, &key[..])?;
+                write(transaction)
+            })
         })
     }
 
@@ -139,8 +141,26 @@ impl Shared {
     }
 }
 
+/// Does several writes of a transaction; after an error, none of them has happened.
+fn together(
+    transaction: &Transaction,
+    writes: impl FnOnce() -> lode::Result<()>,
+) -> lode::Result<()> {
+    let before = transaction.savepoint();
+    let done = writes();
+    if done.is_err() {
+        transaction.roll_back_to(&before);
+    }
+    transaction.release(before);
+    done
+}
+
 /// Writes a record in the place of those that have its key, or its values in a unique index.
 fn replace(transaction: &Transaction, table: &Table, record: &[u8]) -> lode::Result<()> {
+    together(transaction, || replace_all(transaction, table, record))
+}
+
+fn replace_all(transaction: &Transaction, table: &Table, record: &[u8]) -> lode::Result<()> {
     loop {
         let violation = match transaction.upsert(table, record) {
             Err(violation @ Error::UniqueViolation { .. }) => violation,

@@ -132,6 +132,13 @@ fn a_unique_index_refuses_rows_as_statements_say() {
     connection.execute_batch("ROLLBACK").expect("it is right");
     let all = "SELECT id || ':' || coalesce(mail, '-') FROM person ORDER BY id";
     assert_eq!(rows(&connection, all), ["1:ada", "2:-", "3:cy"]);
+    // A row that would get another key stays under its own.
+    let moved = "BEGIN; UPDATE person SET id = 9, mail = 'ada' WHERE id = 3";
+    assert_eq!(refusal(&connection, moved), (rusqlite::ffi::SQLITE_CONSTRAINT, why.into()));
+    for statement in ["COMMIT", "UPDATE OR IGNORE person SET id = 9, mail = 'ada' WHERE id = 3"] {
+        connection.execute_batch(statement).expect(statement);
+        assert_eq!(rows(&connection, all), ["1:ada", "2:-", "3:cy"], "{statement}");
+    }
     for (statement, expected) in [
         ("INSERT OR IGNORE INTO person VALUES (4, 'ada', 'x', 1)", &["1:ada", "2:-", "3:cy"][..]),
         ("INSERT OR REPLACE INTO person VALUES (2, 'ada', 'x', 1)", &["2:ada", "3:cy"]),
