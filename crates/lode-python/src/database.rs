@@ -210,8 +210,8 @@ impl Database {
     }
 
     /// Calls `work` with a transaction and commits it, unless `work` has ended it. Starts again
-    /// after a conflict, at most `attempts` times in all. Returns what `work` returns; if it raises,
-    /// nothing has happened.
+    /// after a conflict, at most `attempts` times in all. Returns what `work` returns; if that
+    /// raises, nothing has happened.
     #[pyo3(signature = (work, *, attempts = 1_000))]
     fn transact(
         &self,
