@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::reading::check;
-use lode::Error;
-use lode::simulation::{Fault, Simulated};
+use lode::simulation::{self, Fault, Simulated};
+use lode::{Error, IndexSchema, KeyKind, ReadTable, Schema, Type};
 
 use super::judge::{Outcome, judge};
 use super::open;
@@ -125,4 +125,51 @@ fn a_damaged_table_with_records_in_the_log_leaves_the_log_as_it_is() {
         poisoned += 1;
     }
     assert!(poisoned >= 2, "{poisoned} tables had records in the log");
+}
+
+/// The log has all records of the table, so an index that it cannot be replayed into is dropped.
+#[test]
+fn a_damaged_index_with_records_in_the_log_is_dropped() {
+    let disk = Simulated::new(7);
+    let db = open(&disk, 1).expect("an empty disk");
+    let schema = Schema::build("n").key("id", Type::U32).column("number", Type::U32);
+    let schema = schema.finish().expect("a schema");
+    let index = IndexSchema::new("by_number", ["number"]).unique();
+    let indexes = [index.clone()];
+    let table = db.create_indexed_table(&schema, KeyKind::Hash, &indexes).expect("room");
+    let record = |id: u32| {
+        let number = id.wrapping_mul(0x9e37_79b9);
+        [id.to_le_bytes(), number.to_le_bytes()].concat()
+    };
+    for first in (0..4_000).step_by(100) {
+        table.insert_all((first..first + 100).map(record)).expect("room");
+    }
+    simulation::checkpoint(&db).expect("room");
+    for id in 4_000..4_300 {
+        table.insert(&record(id)).expect("room");
+    }
+    disk.fail(Fault::Crash { at: disk.operations() });
+    drop((table, db));
+    disk.crash(1);
+    let bytes = disk.file_bytes("data").expect("it is there");
+    let mut dropped = 0;
+    for place in 2..bytes.len() as u64 / 16_384 {
+        let fork = disk.fork();
+        fork.flip_bit("data", place * 16_384 * 8 + 77);
+        let Ok(db) = open(&fork, 1) else { continue };
+        // The damaged page may also be one of the table.
+        let Ok(table) = db.table("n") else { continue };
+        if table.indexes().as_deref() == Ok(&indexes) {
+            continue;
+        }
+        assert_eq!((table.indexes(), table.len()), (Ok(vec![]), Ok(4_300)), "page {place}");
+        check(&db).expect("nothing of the index is left");
+        table.create_index(&index).expect("its name is free");
+        assert!(matches!(table.insert(&record(7)), Ok(false)));
+        assert!(table.insert(&record(4_300)).expect("room"));
+        check(&db).expect("the index is whole");
+        db.close().expect("nothing keeps it from being closed");
+        dropped += 1;
+    }
+    assert!(dropped >= 2, "{dropped} damaged pages were of the index");
 }
