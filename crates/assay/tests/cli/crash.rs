@@ -376,3 +376,30 @@ fn bad_input_is_refused() {
     bench.refuses(&format!("crash -e sqlite {DIR}"), 3, &["files here that Assay did not make"]);
     assert!(stores.join("mine").exists());
 }
+
+#[test]
+fn what_would_wait_or_test_in_vain_is_refused() {
+    let bench = Bench::new();
+    for (line, expected) in [
+        ("-e sqlite --threads 4 --commits 11", "--commits 11 leaves 4 threads nothing to do"),
+        ("-e sqlite --crash process --round 0 --at 301", "--at waits for commit 301 of 300"),
+        ("--open images --threads 2", "cannot be used with"),
+        ("-e sqlite --copy --further 3", "cannot be used with"),
+    ] {
+        bench.refuses(&format!("crash {line} --dir stores"), 2, &[expected]);
+    }
+    bench.has_no_stores();
+}
+
+#[test]
+fn files_of_other_versions_are_named_so() {
+    let bench = Bench::new();
+    let old = r#"{"format": "assay-durability", "schema_version": 1, "verdicts": [{"engine": 1}]}"#;
+    let path = bench.path().join("old.json");
+    std::fs::write(&path, old).expect("a writable directory");
+    let words = ["old.json", "verdicts of schema version 1"];
+    bench.refuses("crash -e sqlite --rounds 1 -o old.json --dir stores", 3, &words);
+    let words = ["old.json", "is a file of verdicts, which would be lost"];
+    bench.refuses("gate -e sqlite --save old.json", 3, &words);
+    assert_eq!(std::fs::read_to_string(&path).expect("it is there"), old);
+}
