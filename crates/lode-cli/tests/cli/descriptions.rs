@@ -55,6 +55,7 @@ fn statistics_are_for_people_and_for_programs() {
                     {"name": "name", "type": "text(32)", "key": false, "nullable": false},
                     {"name": "tag", "type": "bytes(2)", "key": false, "nullable": true},
                 ],
+                "indexes": [],
             },
             {
                 "name": "number", "keys": "hash", "records": 1234, "record_bytes": 16,
@@ -63,6 +64,7 @@ fn statistics_are_for_people_and_for_programs() {
                     {"name": "id", "type": "u64", "key": true, "nullable": false},
                     {"name": "square", "type": "u64", "key": false, "nullable": false},
                 ],
+                "indexes": [],
             },
         ])
     );

@@ -231,9 +231,10 @@ impl Run {
                 .iter()
                 .filter(|(at, value)| last.records.get(at) != Some(value))
                 .collect();
+            let equal = self.states.iter().rposition(|state| state.model == found);
             panic!(
-                "level {:?}, {} lanes: none of {} states has come back: tables {:?} of {:?}, the \
-                 last one without {missing:?}, with {others:?}",
+                "level {:?}, {} lanes: none of {} states has come back (without a checkpoint: \
+                 {equal:?}): tables {:?} of {:?}, the last one without {missing:?}, with {others:?}",
                 self.level,
                 self.lanes,
                 self.states.len(),

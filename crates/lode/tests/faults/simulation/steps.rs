@@ -13,7 +13,21 @@ use super::tables::{
 };
 
 impl Run {
+    /// Does one thing. A write in a table with indexes is a commit, which may ask for a checkpoint:
+    /// of what was before it, or of what is after it.
     pub(super) fn step(&mut self) -> End {
+        let has_index = |at| self.table(at).is_ok_and(|table| table.has_indexes());
+        let is_indexed = (0..TABLES.len()).any(has_index);
+        let before = self.states.len() - 1;
+        let end = self.act();
+        if is_indexed {
+            let from = before.min(self.states.len() - 1);
+            self.states[from..].iter_mut().for_each(|state| state.checkpointed = true);
+        }
+        end
+    }
+
+    fn act(&mut self) -> End {
         let Some(at) = self.some_table() else { return self.create_or_drop() };
         let place = (at, self.key());
         let mut wanted = self.model.clone();
@@ -158,6 +172,8 @@ impl Run {
             match result {
                 Ok(()) => {}
                 Err(Error::Io { .. }) => return End::Over,
+                // Nothing of it has happened.
+                Err(Error::TxnTooLarge { .. }) => return End::Well,
                 Err(error) => panic!("{error}"),
             }
         }
