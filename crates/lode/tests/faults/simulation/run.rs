@@ -234,7 +234,8 @@ impl Run {
             let equal = self.states.iter().rposition(|state| state.model == found);
             panic!(
                 "level {:?}, {} lanes: none of {} states has come back (without a checkpoint: \
-                 {equal:?}): tables {:?} of {:?}, the last one without {missing:?}, with {others:?}",
+                 {equal:?}): tables {:?} of {:?}, the last one without {missing:?}, with \
+                 {others:?}",
                 self.level,
                 self.lanes,
                 self.states.len(),
