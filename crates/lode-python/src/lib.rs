@@ -1,14 +1,15 @@
 //! Lode's databases for Python: the extension module `lode._lode`, of which the package `lode` in
 //! `python/` is the face.
 //!
-//! Values go from Python to `value`, which makes those of Lode; `record` packs and unpacks
-//! whole records with them. `database`, `table`, `transaction`, `snapshot` and `rows` are
-//! Python's classes; a `view` is the moment that a table is read at. No lock of Python's is held
-//! while Lode works.
+//! Values go from Python to `value`, which makes those of Lode; `record` packs and unpacks whole
+//! records with them. `database`, `table`, `transaction`, `snapshot` and `rows` are Python's
+//! classes; `find` and `write` do what a table does in several steps. A `view` is the moment that a
+//! table is read at. No lock of Python's is held while Lode works.
 
 mod arrow;
 mod database;
 mod failure;
+mod find;
 mod record;
 mod rows;
 mod schema;
@@ -17,6 +18,7 @@ mod table;
 mod transaction;
 mod value;
 mod view;
+mod write;
 
 /// Lode's classes. Import `lode` instead.
 #[pyo3::pymodule(gil_used = false)]

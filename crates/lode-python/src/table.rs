@@ -1,8 +1,6 @@
 //! Tables: records by their keys, like a dict.
 
-use std::ops::Bound as Edge;
-
-use lode::{ReadTable, Schema};
+use lode::Schema;
 use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -10,10 +8,12 @@ use pyo3::types::{PyCapsule, PyDict, PyList, PySlice, PyTuple};
 
 use crate::arrow;
 use crate::failure::{Failure, Result};
+use crate::find::Find;
 use crate::record::{self, Shape};
 use crate::rows::{Gives, Query, Rows};
 use crate::value::OwnedValue;
 use crate::view::View;
+use crate::write::{Update, all_or_none};
 
 /// A table: records by their keys.
 ///
@@ -116,123 +116,6 @@ impl Table {
 
     fn rows_of(&self, py: Python<'_>, query: Query, gives: Gives) -> Result<Rows> {
         Rows::of(py, query, self.shape.clone_ref(py), gives)
-    }
-}
-
-/// Writes records in a transaction, all of them or none. Returns the number for which `write`
-/// returns true.
-fn all_or_none(
-    transaction: &lode::Transaction,
-    records: &[Vec<u8>],
-    write: impl Fn(&[u8]) -> Result<bool>,
-) -> Result<u64> {
-    let point = transaction.savepoint();
-    let written = records
-        .iter()
-        .try_fold(0, |count, record| write(record).map(|is_counted| count + u64::from(is_counted)));
-    if written.is_err() {
-        transaction.roll_back_to(&point);
-    }
-    transaction.release(point);
-    written
-}
-
-/// The new values of some columns of a record.
-struct Update<'u> {
-    table: &'u lode::Table,
-    key: &'u [u8],
-    values: &'u [(usize, OwnedValue)],
-}
-
-impl Update<'_> {
-    /// Sets the columns in a packed record.
-    fn set(&self, record: &mut Vec<u8>) -> Result<()> {
-        let schema = self.table.schema();
-        for (at, value) in self.values {
-            let column = &schema.columns()[*at];
-            schema.set(record, column, value.value(column))?;
-        }
-        Ok(())
-    }
-
-    fn alone(&self) -> Result<bool> {
-        let mut outcome = Ok(());
-        let is_there = self.table.change(self.key, &mut |payload| {
-            let mut record = [self.key, payload].concat();
-            outcome = self.set(&mut record);
-            payload.clear();
-            payload.extend_from_slice(&record[self.key.len()..]);
-            outcome.is_ok()
-        })?;
-        outcome.map(|()| is_there)
-    }
-
-    fn within(&self, transaction: &lode::Transaction) -> Result<bool> {
-        let mut payload = Vec::new();
-        if !self.table.within(transaction).get_into(self.key, &mut payload)? {
-            return Ok(false);
-        }
-        let mut record = [self.key, &payload].concat();
-        self.set(&mut record)?;
-        transaction.upsert(self.table, &record)?;
-        Ok(true)
-    }
-}
-
-/// Raises `KeyboardInterrupt` if the user has asked for it.
-fn look_for_signals() -> PyResult<()> {
-    // Python's method by itself is not general enough for Rust.
-    #[allow(clippy::redundant_closure_for_method_calls)]
-    Python::attach(|py| py.check_signals())
-}
-
-/// What is looked for by a secondary index.
-struct Find<'f> {
-    index: &'f str,
-    columns: &'f [&'f lode::Column],
-    lower: Option<&'f [OwnedValue]>,
-    upper: Option<&'f [OwnedValue]>,
-    /// True if records with the values of `upper` are among those looked for.
-    has_upper: bool,
-    chosen: Option<&'f [lode::ColumnId]>,
-    limit: Option<u64>,
-    is_reverse: bool,
-}
-
-impl Find<'_> {
-    fn values<'v>(&self, owned: &'v [OwnedValue]) -> Vec<lode::Value<'v>> {
-        owned.iter().zip(self.columns).map(|(value, column)| value.value(column)).collect()
-    }
-
-    fn run(&self, table: &dyn ReadTable) -> Result<Vec<Vec<OwnedValue>>> {
-        /// Rows between two looks for signals.
-        const ROWS: usize = 4_096;
-        let lower = self.lower.map(|owned| self.values(owned));
-        let upper = self.upper.map(|owned| self.values(owned));
-        let edge = if self.has_upper { Edge::Included } else { Edge::Excluded };
-        let lower = lower.as_deref().map_or(Edge::Unbounded, Edge::Included);
-        let upper = upper.as_deref().map_or(Edge::Unbounded, edge);
-        let mut cursor = table.by(self.index)?.range_of_values(lower, upper);
-        if self.is_reverse {
-            cursor = cursor.rev();
-        }
-        if let Some(rows) = self.limit {
-            cursor = cursor.limit(rows);
-        }
-        let all = table.table().schema().columns();
-        let all: Vec<_> = all.iter().map(lode::Column::id).collect();
-        let columns = self.chosen.unwrap_or(&all);
-        if self.chosen.is_some() {
-            cursor = cursor.columns(columns);
-        }
-        let mut rows = Vec::new();
-        while let Some(row) = cursor.next_row()? {
-            rows.push(columns.iter().map(|column| row.at(*column).into()).collect());
-            if rows.len().is_multiple_of(ROWS) {
-                look_for_signals()?;
-            }
-        }
-        Ok(rows)
     }
 }
 
