@@ -58,6 +58,8 @@ pub(crate) enum Command {
     Check(CheckArgs),
     /// Copy a database to another directory, and later only what has changed
     Backup(BackupArgs),
+    /// Copy what can be read of a damaged database to a new one, and name what cannot
+    Repair(RepairArgs),
     /// Return unused space of the data file to the file system
     Compact(CompactArgs),
     /// Drop a table with all its records
@@ -114,6 +116,24 @@ pub(crate) struct BackupArgs {
     /// Directory of the database
     pub dir: PathBuf,
     /// Directory of the backup: empty, missing, or with an earlier one
+    pub to: PathBuf,
+}
+
+/// The options of `lode repair`.
+#[derive(Args)]
+#[command(after_help = "\
+All checksums are verified, so what is copied is what was written. Each loss is a line on standard \
+error: a page, the keys of a tree that were on it, a record, the part of the log after a fault. The \
+damaged database stays as it is. The new one gets its name when it is whole.
+
+Exit status: 0 nothing is lost; 1 something is.
+
+Example:
+  lode repair zoo zoo-repaired 2> losses.txt")]
+pub(crate) struct RepairArgs {
+    /// Directory of the damaged database
+    pub dir: PathBuf,
+    /// Directory of the new database: empty or missing
     pub to: PathBuf,
 }
 

@@ -151,7 +151,7 @@ fn expect_database(dir: &Path) -> Outcome {
     }
 }
 
-fn no_database(dir: &Path) -> Failure {
+pub(crate) fn no_database(dir: &Path) -> Failure {
     Failure::Usage(format!(
         "{}: there is no database; name the directory of one, or make one with lode load and \
          --schema",

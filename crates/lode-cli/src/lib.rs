@@ -30,6 +30,7 @@ fn carry_out(line: &CommandLine) -> Outcome {
     match &line.command {
         Command::Check(args) => commands::check::check(args, &options),
         Command::Backup(args) => commands::backup::back_up(args, &options),
+        Command::Repair(args) => commands::repair::repair(args, &options),
         Command::Compact(args) => commands::compact::compact(args, &options),
         Command::Drop(args) => commands::drop::drop_table(args, &options),
         Command::Stat(args) => commands::stat::stat(args, &options),

@@ -119,9 +119,9 @@ mod watched;
 pub use api::misfit;
 pub use api::{
     Batches, ByIndex, Cursor, DEFAULT_SYNC_INTERVAL, Database, IndexCursor, IndexKeys, Key,
-    KeyPart, MOST_ATTEMPTS as MOST_TRANSACT_ATTEMPTS, Options, ReadTable, Record, RecordCursor,
-    RecordIndexCursor, Records, RecordsAt, RecordsByIndex, RecordsWithin, Row, RowBatch, Savepoint,
-    Snapshot, Table, TableAt, TableWithin, Transaction,
+    KeyPart, Loss, MOST_ATTEMPTS as MOST_TRANSACT_ATTEMPTS, Options, ReadTable, Record,
+    RecordCursor, RecordIndexCursor, Records, RecordsAt, RecordsByIndex, RecordsWithin, Repaired,
+    RepairedTable, Row, RowBatch, Savepoint, Snapshot, Table, TableAt, TableWithin, Transaction,
 };
 pub use decimal::{Decimal, MOST_DECIMAL_DIGITS, NoDecimal};
 pub use engine::{BackupProgress, CheckReport, Compacted, Fault, Statistics};

@@ -10,6 +10,7 @@ pub(crate) mod drop;
 pub(crate) mod dump;
 pub(crate) mod index;
 pub(crate) mod load;
+pub(crate) mod repair;
 pub(crate) mod schema;
 #[cfg(feature = "sql")]
 pub(crate) mod sql;

@@ -8,6 +8,7 @@ mod key;
 mod options;
 mod read;
 mod record;
+mod repair;
 mod row;
 mod snapshot;
 mod steps;
@@ -25,6 +26,7 @@ pub use record::{
     Record, RecordCursor, RecordIndexCursor, Records, RecordsAt, RecordsByIndex, RecordsWithin,
     misfit,
 };
+pub use repair::{Loss, Repaired, RepairedTable};
 pub use row::Row;
 pub use snapshot::Snapshot;
 pub use table::Table;

@@ -31,7 +31,7 @@ use crate::wal::{FrameWriting, LEAST_SEGMENT_BYTES, LogSettings, MOST_LANES};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Options {
-    memory_bytes: u64,
+    pub(super) memory_bytes: u64,
     durability: Durability,
     sync_interval: Duration,
     log_bytes: u64,
@@ -271,7 +271,7 @@ impl Options {
         Ok(Handle::new(Engine::open(disk, self.settings(random), expected)?))
     }
 
-    fn settings(&self, random: u64) -> Settings {
+    pub(super) fn settings(&self, random: u64) -> Settings {
         let most_bytes = self.segment_bytes.max(LEAST_SEGMENT_BYTES);
         Settings {
             memory_bytes: self.memory_bytes,
@@ -312,7 +312,7 @@ fn create_directory(path: &Path) -> Result<()> {
     std::fs::create_dir_all(path).map_err(|error| not_opened(path, &error))
 }
 
-fn directory(path: &Path, access: Access) -> Result<Directory> {
+pub(super) fn directory(path: &Path, access: Access) -> Result<Directory> {
     Directory::new(path, access).map_err(|error| not_opened(path, &error))
 }
 
@@ -324,6 +324,6 @@ fn not_opened(path: &Path, error: &std::io::Error) -> Error {
 }
 
 /// Returns a number that cannot be guessed outside this process.
-fn random() -> u64 {
+pub(super) fn random() -> u64 {
     RandomState::new().hash_one(std::process::id())
 }

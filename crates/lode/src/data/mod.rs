@@ -7,6 +7,7 @@
 mod copy;
 mod map;
 mod number;
+mod salvage;
 mod slots;
 mod space;
 mod superblock;
@@ -18,6 +19,7 @@ pub(crate) use copy::Kept;
 use map::PageMap;
 pub(crate) use number::PageNumber;
 use number::SlotNumber;
+pub(crate) use salvage::Damaged;
 use slots::Slots;
 use space::Growth;
 pub(crate) use space::Left;

@@ -189,8 +189,8 @@ impl Superblock {
         let mut newest = None::<Self>;
         let mut wrong = None;
         let mut other_formats = 0;
-        for at in (0..2).flat_map(Self::copies_of) {
-            match Self::read_copy(file, at) {
+        for copy in Self::read_copies(file) {
+            match copy {
                 Ok(found) if newest.is_none_or(|other| found.generation > other.generation) => {
                     newest = Some(found);
                 }
@@ -207,6 +207,31 @@ impl Superblock {
             (Some(newest), _) if other_formats < 2 => Ok(newest),
             (_, wrong) => Err(wrong.expect("one of them is not whole, or of another format")),
         }
+    }
+
+    /// Reads all superblocks that are whole, the newest first.
+    ///
+    /// # Errors
+    /// Those of [`read`](Self::read), if there is none; a copy that cannot be read is none.
+    pub(super) fn read_all(file: &dyn File) -> Result<Vec<Self>> {
+        let (mut found, mut wrong) = (Vec::<Self>::new(), None);
+        for copy in Self::read_copies(file) {
+            match copy {
+                Ok(superblock) => found.push(superblock),
+                Err(error @ Error::Version { .. }) => wrong = Some(error),
+                Err(error) => wrong = wrong.or(Some(error)),
+            }
+        }
+        found.sort_by_key(|superblock| std::cmp::Reverse(superblock.generation));
+        found.dedup_by_key(|superblock| superblock.generation);
+        match wrong {
+            Some(error) if found.is_empty() => Err(error),
+            _ => Ok(found),
+        }
+    }
+
+    fn read_copies(file: &dyn File) -> impl Iterator<Item = Result<Self>> {
+        (0..2).flat_map(Self::copies_of).map(|at| Self::read_copy(file, at))
     }
 
     fn read_copy(file: &dyn File, at: u64) -> Result<Self> {

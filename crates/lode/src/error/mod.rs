@@ -363,8 +363,9 @@ pub enum Error {
         /// The table.
         table: String,
     },
-    /// A file does not have the content that was written to it. Other parts can still be read.
-    #[error("{what} is corrupt: {why}; restore the database from a copy")]
+    /// A file does not have the content that was written to it. Other parts can still be read:
+    /// [`Options::repair`](crate::Options::repair) copies them to a new database.
+    #[error("{what} is corrupt: {why}; restore the database from a copy, or repair it")]
     Corrupt {
         /// The part, and its file.
         what: String,

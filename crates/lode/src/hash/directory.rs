@@ -60,6 +60,12 @@ fn set_bucket(words: &mut PageMut<'_>, index: usize, bucket: PageNumber) {
     words.set(index / 2, other | bucket.word() << shift);
 }
 
+/// Returns the buckets of a segment that decides by this many bits, in the order of its entries;
+/// one that several entries name comes as often.
+pub(super) fn buckets_of(words: Page<'_>, bits: u32) -> Vec<PageNumber> {
+    (0..1 << bits).map(|index| bucket_of(words, index)).collect()
+}
+
 /// Returns the entries that name the same bucket as the one at `index`: the first of them, and
 /// their number, a power of two.
 fn run_of(words: Page<'_>, index: usize, bits: u32) -> (usize, usize) {

@@ -15,6 +15,7 @@ mod directory;
 mod estimate;
 mod place;
 mod root;
+mod salvage;
 mod shortcut;
 #[cfg(test)]
 mod tests;

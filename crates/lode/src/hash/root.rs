@@ -142,6 +142,44 @@ fn bits_of(words: Page<'_>) -> u32 {
     words.get(0) as u32 & 63
 }
 
+/// The entries that a root has itself, or the parts that have them.
+pub(super) enum Entries {
+    Here(Vec<Entry>),
+    InParts(Vec<PageNumber>),
+}
+
+const NO_DIRECTORY: &str = "no directory of a table looks like that";
+
+/// Reads a root that may be damaged.
+///
+/// # Errors
+/// Its fault.
+pub(super) fn entries_of_root(words: Page<'_>) -> Result<Entries, String> {
+    let bits = bits_of(words);
+    if bits > MOST_BITS {
+        return Err(NO_DIRECTORY.into());
+    }
+    if bits <= PART_BITS {
+        return entries_in(words, 1 << bits).map(Entries::Here);
+    }
+    let parts = (0..1 << (bits - PART_BITS)).map(|at| PageNumber::of_word(words.get(ENTRIES + at)));
+    Ok(Entries::InParts(parts.collect()))
+}
+
+/// Reads a part that may be damaged.
+///
+/// # Errors
+/// Its fault.
+pub(super) fn entries_of_part(words: Page<'_>) -> Result<Vec<Entry>, String> {
+    entries_in(words, PART)
+}
+
+fn entries_in(words: Page<'_>, count: usize) -> Result<Vec<Entry>, String> {
+    let entries: Vec<_> = (0..count).map(|at| Entry::read(words.get(ENTRIES + at))).collect();
+    let fit = entries.iter().all(|entry| entry.fits(MOST_BITS));
+    if fit { Ok(entries) } else { Err(NO_DIRECTORY.into()) }
+}
+
 impl Root {
     /// Creates a root that has this entry for all places.
     pub(super) fn create(pager: &Pager, space: &Space, entry: Entry) -> Result<Self> {
@@ -193,8 +231,7 @@ impl Root {
 
     #[cold]
     fn wrong(&self) -> Error {
-        let what = format!("page {}", self.page);
-        Error::corrupt(what, "no directory of a table looks like that")
+        Error::corrupt(format!("page {}", self.page), NO_DIRECTORY)
     }
 
     /// Returns the entry that a place had at a moment.

@@ -22,6 +22,7 @@ mod long;
 mod page;
 mod places;
 mod plan;
+mod salvage;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -36,6 +37,7 @@ pub(crate) use index_key::{DIGEST_BYTES, Entry, IndexKey, IndexKeys};
 use long::Cut;
 pub(crate) use long::pages_for;
 use page::{HeapPage, Slot};
+pub(crate) use salvage::InHeap;
 pub(crate) use write::{Outcome, UndoRecord};
 
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -5,9 +5,11 @@
 //! it. While it has a latch it waits for nothing: if there is no room, it unlatches, makes room,
 //! and starts again.
 
+mod salvage;
 mod write;
 mod write_context;
 
+pub(crate) use salvage::{Remains, Salvaged, Visit, loss};
 pub(crate) use write::{
     Change, Decision, Delete, Insert, Modify, Patch, Redo, Swap, Unlogged, Upsert, Write, WriteAt,
 };

@@ -199,8 +199,8 @@ impl Catalogue {
         writer.0
     }
 
-    /// Opens the tables of a catalogue that was stored.
-    pub(crate) fn restore(bytes: &[u8], pager: &Pager) -> Result<Self> {
+    /// Reads a catalogue that was stored: the number of the next table, and where the tables are.
+    pub(super) fn read(bytes: &[u8]) -> Result<(TableId, Vec<(Definition, Location)>)> {
         let mut reader = Reader::new(bytes, "the catalogue");
         let next_id = TableId::read(&mut reader)?;
         let count = reader.u32()?;
@@ -213,6 +213,12 @@ impl Catalogue {
                 if definition.has_heap() { restore_extents(&mut reader)? } else { Vec::new() };
             found.push((definition, Location { root, extents, heap }));
         }
+        Ok((next_id, found))
+    }
+
+    /// Opens the tables of a catalogue that was stored.
+    pub(crate) fn restore(bytes: &[u8], pager: &Pager) -> Result<Self> {
+        let (next_id, found) = Self::read(bytes)?;
         let extents = found.iter().flat_map(|(_, location)| location.all_extents());
         pager.restore_extents(&Vec::<PageNumber>::from_iter(extents))?;
         let mut catalogue = Self { next_id, ..Self::default() };

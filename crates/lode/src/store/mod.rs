@@ -17,6 +17,7 @@ mod open;
 mod page_writer;
 mod read;
 mod recovery;
+mod salvage;
 mod settings;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
@@ -29,6 +30,7 @@ pub(crate) use checkpoint::Checkpoint;
 use cleaning::Cleaning;
 pub(crate) use open::{Expected, Opened, open};
 pub(crate) use read::open_to_read;
+pub(crate) use salvage::Remnant;
 pub use settings::Durability;
 pub(crate) use settings::Settings;
 

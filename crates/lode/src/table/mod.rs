@@ -10,6 +10,7 @@ mod definition;
 mod entries;
 mod kinds;
 mod rows;
+mod salvage;
 mod scan;
 mod secondary;
 
@@ -19,6 +20,7 @@ pub(crate) use self::core::{FetchFor, TableCore};
 pub(crate) use definition::{Definition, Location, Storage};
 pub(crate) use kinds::{Kinds, Walk};
 pub(crate) use rows::{Needs, Rows};
+pub(crate) use salvage::{Left, salvage};
 pub(crate) use secondary::{EntryChange, IndexOf, Secondaries, Secondary};
 
 /// The way in which a table finds its records.

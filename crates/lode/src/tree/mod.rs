@@ -12,6 +12,7 @@ mod fill;
 mod many;
 mod neighbours;
 mod node;
+mod salvage;
 mod scan;
 mod split;
 mod write;

@@ -37,6 +37,7 @@ mod records_in_order;
 mod records_of_any_length;
 #[cfg(feature = "derive")]
 mod records_within;
+mod repair;
 mod savepoints;
 mod serializable;
 mod shrinking;
