@@ -32,12 +32,13 @@ use crate::io::File;
 /// Bytes of a page and of its slot.
 pub(crate) const SLOT_BYTES: usize = 16 * 1024;
 
-/// The location of a page, or of a node of the page map.
+/// The location of a page of a table, or of *metadata*: pages of the catalogue and nodes of the
+/// page map, which are there twice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ref {
     pub slot: SlotNumber,
-    /// The highest byte of the page's first word.
-    pub note: u8,
+    /// The note of a page, in the highest byte; or the slot of the copy of metadata.
+    more: u32,
     pub checksum: u64,
 }
 
@@ -50,7 +51,33 @@ impl Ref {
     fn of(slot: SlotNumber, bytes: &[u8], owner: u64) -> Self {
         debug_assert!(slot.is_some(), "a page is written to a slot");
         debug_assert_eq!(bytes.len(), SLOT_BYTES, "a page fills its slot");
-        Self { slot, note: bytes[7], checksum: checksum(bytes, owner) }
+        Self { slot, more: u32::from(bytes[7]) << 24, checksum: checksum(bytes, owner) }
+    }
+
+    /// Returns the location of metadata in two slots.
+    fn twice([slot, copy]: [SlotNumber; 2], checksum: u64) -> Self {
+        debug_assert_eq!(slot.is_some(), copy.is_some(), "metadata is there twice or not at all");
+        Self { slot, more: copy.0, checksum }
+    }
+
+    /// Returns the highest byte of the first word of a page of a table.
+    fn note(self) -> u8 {
+        (self.more >> 24) as u8
+    }
+
+    /// Returns the location that two words of the page map have.
+    fn from_words(location: u64, checksum: u64) -> Self {
+        Self { slot: SlotNumber(location as u32), more: (location >> 32) as u32, checksum }
+    }
+
+    /// Returns the two words of the location in the page map.
+    fn to_words(self) -> [u64; 2] {
+        [u64::from(self.slot.0) | u64::from(self.more) << 32, self.checksum]
+    }
+
+    /// Returns the two slots of metadata.
+    fn slots(self) -> [SlotNumber; 2] {
+        [self.slot, SlotNumber(self.more)]
     }
 }
 
@@ -131,7 +158,7 @@ impl DataFile {
             unwritten_new_pages: 0,
         };
         let data = Self::new(file, state);
-        let bytes = superblock.load_catalogue(|page, bytes| data.load(page, bytes))?;
+        let bytes = superblock.load_catalogue(&*data.file, &mut data.state().map)?;
         let (catalogue, used) = superblock.split_catalogue(&bytes)?;
         data.state().slots = Slots::restore(used, superblock.slots)?;
         Ok((data, superblock, catalogue.to_vec()))
@@ -180,7 +207,7 @@ impl DataFile {
     /// whole; `None` if the page has no slot.
     pub(crate) fn note(&self, page: PageNumber) -> Result<Option<u8>> {
         let at = self.state().map.get(&*self.file, page)?;
-        Ok(at.is_some().then_some(at.note))
+        Ok(at.is_some().then_some(at.note()))
     }
 
     /// Reads a page.
@@ -295,9 +322,9 @@ impl DataFile {
         // If this fails, the next call releases the pages beyond its own too.
         *catalogue_pages = most_pages;
         for page in PageNumber::default().run(most_pages) {
-            let slot = if page.get() < pages { slots.take()? } else { SlotNumber::NONE };
-            let before = map.set(&*self.file, page, Ref { slot, ..Ref::default() })?;
-            slots.release(before);
+            let taken = if page.get() < pages { slots.take_two()? } else { Default::default() };
+            let before = map.set(&*self.file, page, Ref::twice(taken, 0))?;
+            before.slots().into_iter().for_each(|slot| slots.release(slot));
         }
         map.take_slots(&*self.file, slots)?;
         // From here on slots stay as they are.
@@ -308,9 +335,8 @@ impl DataFile {
         bytes.resize(pages as usize * SLOT_BYTES, 0);
         let numbers = PageNumber::default().run(pages);
         for (page, bytes) in numbers.zip(bytes.chunks(SLOT_BYTES)) {
-            let Ref { slot, .. } = map.get(&*self.file, page)?;
-            map.set(&*self.file, page, Ref::of(slot, bytes, page.word()))?;
-            write_slot(&*self.file, slot, bytes)?;
+            let taken = map.get(&*self.file, page)?.slots();
+            map.set(&*self.file, page, write_twice(&*self.file, taken, bytes, page.word())?)?;
         }
         let root = map.write(&*self.file)?;
         assert!(root.is_some(), "the page map has a root");
@@ -362,6 +388,20 @@ impl DataFile {
         }
         slots.check(&used)
     }
+
+    /// Checks that both copies of each node of the current page map, and of each page of the
+    /// catalogue, are whole. The caller keeps others from publishing at the same time.
+    pub(crate) fn check_copies(&self) -> Result<(), String> {
+        let check = || {
+            let superblock = Superblock::read(&*self.file)?;
+            PageMap::open(superblock.map).damaged_copy(&*self.file)
+        };
+        match check() {
+            Ok(None) => Ok(()),
+            Ok(Some(what)) => Err(format!("{what} is damaged; nothing is lost, it is there twice")),
+            Err(error) => Err(error.to_string()),
+        }
+    }
 }
 
 impl State {
@@ -370,9 +410,35 @@ impl State {
         if !before.is_some() {
             self.unwritten_new_pages = self.unwritten_new_pages.saturating_sub(1);
         }
-        self.slots.release(before);
+        self.slots.release(before.slot);
         Ok(())
     }
+}
+
+/// Reads metadata; returns true if one of its two slots is damaged.
+///
+/// # Errors
+/// The fault of the first slot if both are damaged.
+fn read_twice(
+    file: &dyn File,
+    at: Ref,
+    owner: u64,
+    bytes: &mut [u8],
+    what: impl Fn() -> String,
+) -> Result<bool> {
+    let Err(error) = read_slot(file, at, owner, bytes, &what) else { return Ok(false) };
+    let copy = Ref { slot: at.slots()[1], ..at };
+    if copy.is_some() && read_slot(file, copy, owner, bytes, &what).is_ok() {
+        Ok(true)
+    } else {
+        Err(error)
+    }
+}
+
+/// Writes metadata to its two slots; returns its location.
+fn write_twice(file: &dyn File, slots: [SlotNumber; 2], bytes: &[u8], owner: u64) -> Result<Ref> {
+    slots.into_iter().try_for_each(|slot| write_slot(file, slot, bytes))?;
+    Ok(Ref::twice(slots, checksum(bytes, owner)))
 }
 
 fn read_slot(
@@ -439,8 +505,10 @@ mod tests {
         data.make_sure(&superblock).expect("it can be written");
         assert_eq!(data.has(PAGES[0]), Ok(true));
         data.reserve(2, 0).expect("space");
-        disk.fail(Fault::Error { at: disk.operations(), kind: FaultKind::ReadFails });
         // The first node has been read before, the second one has not.
+        for copy in 0..2 {
+            disk.fail(Fault::Error { at: disk.operations() + copy, kind: FaultKind::ReadFails });
+        }
         assert!(data.write(&PAGES, &bytes).is_err());
         assert_eq!(data.check(), Ok(()));
         data.write(&PAGES, &bytes).expect("it can be read again");

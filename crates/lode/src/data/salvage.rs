@@ -2,7 +2,7 @@
 
 use super::map::PageMap;
 use super::slots::Slots;
-use super::{DataFile, State, Superblock, read_slot};
+use super::{DataFile, State, Superblock};
 use crate::error::{Error, Result};
 use crate::io::File;
 
@@ -59,10 +59,7 @@ impl DataFile {
     /// Reads the catalogue of a checkpoint.
     fn catalogue_of(&self, superblock: &Superblock) -> Result<Vec<u8>> {
         let mut map = PageMap::open(superblock.map);
-        let bytes = superblock.load_catalogue(|page, bytes| {
-            let at = map.get(&*self.file, page)?;
-            read_slot(&*self.file, at, page.word(), bytes, || format!("page {page}"))
-        })?;
+        let bytes = superblock.load_catalogue(&*self.file, &mut map)?;
         Ok(superblock.split_catalogue(&bytes)?.0.to_vec())
     }
 }

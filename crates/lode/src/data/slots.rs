@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::superblock::COPIES_AT;
-use super::{Ref, SLOT_BYTES, SlotNumber};
+use super::{SLOT_BYTES, SlotNumber};
 use crate::error::{Error, Result};
 
 /// Slots of the superblocks: two, and their copies.
@@ -14,6 +14,9 @@ const FIRST: u32 = 2;
 
 /// The fewest slots that a file has: those of the superblocks, and those between.
 const FIRST_END: u32 = COPIES_AT[1] + 2;
+
+/// The slots from one copy of metadata to the other, at least: 128 KiB.
+const APART: u32 = 8;
 
 /// The bits of superblocks' slots among the first 64 slots.
 const SUPERBLOCK_BITS: u64 = 0b11 << COPIES_AT[0] | 0b11 << COPIES_AT[1];
@@ -268,6 +271,28 @@ impl Slots {
         Err(full())
     }
 
+    /// Takes two free slots, far enough from each other that damage around one spares the other, if
+    /// the file has such ones.
+    pub(super) fn take_two(&mut self) -> Result<[SlotNumber; 2]> {
+        let first = self.take()?;
+        let mut passed = Vec::new();
+        let second = loop {
+            match self.take() {
+                Ok(slot) if slot.0.abs_diff(first.0) >= APART => break Ok(slot),
+                Ok(slot) => passed.push(slot),
+                Err(error) => break passed.pop().ok_or(error),
+            }
+        };
+        if let Some(SlotNumber(passed)) = passed.first() {
+            self.cursor = *passed;
+        }
+        passed.into_iter().for_each(|slot| self.give_back(slot));
+        if second.is_err() {
+            self.give_back(first);
+        }
+        second.map(|second| [first, second])
+    }
+
     /// Gives back a slot that was taken and that nothing on the disk names.
     pub(super) fn give_back(&mut self, SlotNumber(slot): SlotNumber) {
         assert!(!has_superblock(SlotNumber(slot)), "superblocks keep their slots");
@@ -281,18 +306,18 @@ impl Slots {
         }
     }
 
-    /// Releases a location that the next checkpoint does not need: at once, if no other one does.
-    pub(super) fn release(&mut self, before: Ref) {
-        let SlotNumber(slot) = before.slot;
+    /// Releases a slot that the next checkpoint does not need: at once, if no other one does.
+    pub(super) fn release(&mut self, before: SlotNumber) {
+        let SlotNumber(slot) = before;
         // A forged page map may name any slot.
-        if !before.is_some() || slot >= self.end || has_superblock(before.slot) {
+        if !before.is_some() || slot >= self.end || has_superblock(before) {
             return;
         }
         if self.needed[word(slot)] & bit(slot) != 0 {
             self.released_kept += u64::from(self.is_kept(slot));
-            self.released.push(before.slot);
+            self.released.push(before);
         } else if !self.is_kept(slot) {
-            self.give_back(before.slot);
+            self.give_back(before);
         }
     }
 
@@ -446,7 +471,7 @@ mod tests {
         assert_eq!(taken, free);
         assert!(slots.take().is_err());
         slots.begin_to_need();
-        slots.release(Ref { slot: SlotNumber(70), ..Ref::default() });
+        slots.release(SlotNumber(70));
         assert!(slots.take().is_err());
         let mut bitmap = Vec::new();
         slots.write_bitmap(&mut bitmap);
@@ -455,7 +480,7 @@ mod tests {
         slots.settle();
         assert_eq!(slots.take().ok(), Some(SlotNumber(70)));
         assert!(slots.take().is_err());
-        slots.release(Ref { slot: SlotNumber(199), ..Ref::default() });
+        slots.release(SlotNumber(199));
         slots.settle();
         assert_eq!(slots.last_used(), 199);
         slots.truncate(199);
@@ -469,7 +494,7 @@ mod tests {
     fn a_forged_file_frees_no_superblock_and_uses_no_slot_beyond_its_end() {
         let mut slots = Slots::default();
         for slot in [1, 8, 9, FIRST_END, u32::MAX] {
-            slots.release(Ref { slot: SlotNumber(slot), ..Ref::default() });
+            slots.release(SlotNumber(slot));
         }
         slots.settle();
         while let Ok(slot) = slots.take() {
@@ -524,7 +549,6 @@ mod tests {
     fn slots_of_a_kept_checkpoint_are_free_when_it_is_let_go() {
         let mut slots = Slots::default();
         slots.extend(100);
-        let at = |slot| Ref { slot, ..Ref::default() };
         let first = slots.take().expect("one is free");
         slots.begin_to_need();
         slots.settle();
@@ -534,11 +558,11 @@ mod tests {
             slots.set_being_written(true);
             let second = slots.take().expect("one is free");
             if round == 0 {
-                slots.release(at(first));
+                slots.release(first);
             }
             // It is not free after the checkpoint.
             assert_eq!(slots.free_for_next(), slots.free());
-            slots.release(at(second));
+            slots.release(second);
             let mut bitmap = Vec::new();
             slots.write_bitmap(&mut bitmap);
             assert_eq!(Slots::restore(&bitmap, 100).map(|slots| slots.free()).ok(), Some(96));
@@ -557,25 +581,24 @@ mod tests {
     fn a_slot_that_no_superblock_names_is_free_at_once() {
         let mut slots = Slots::default();
         slots.extend(100);
-        let at = |slot| Ref { slot, ..Ref::default() };
         let take = |slots: &mut Slots| slots.take().expect("one is free");
         let first = take(&mut slots);
         let free = slots.free();
-        slots.release(at(first));
+        slots.release(first);
         assert_eq!((slots.released(), slots.free()), (0, free + 1));
         let needed = take(&mut slots);
         let free = slots.free();
         // Whatever comes of the superblock.
         slots.begin_to_need();
-        slots.release(at(needed));
+        slots.release(needed);
         let new = take(&mut slots);
-        slots.release(at(new));
+        slots.release(new);
         assert_eq!((slots.released(), slots.free()), (1, free));
         slots.settle();
         assert_eq!((slots.released(), slots.free()), (0, free + 1));
         // A slot is not needed any more when it is taken again.
         let again: Vec<_> = (0..slots.free()).map(|_| take(&mut slots)).collect();
-        again.iter().for_each(|slot| slots.release(at(*slot)));
+        again.iter().for_each(|slot| slots.release(*slot));
         assert_eq!((slots.released(), slots.free()), (0, free + 1));
     }
 }
