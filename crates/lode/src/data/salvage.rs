@@ -17,9 +17,10 @@ pub(crate) struct Damaged {
 }
 
 impl DataFile {
-    /// Opens a data file to read what is left of it. Where a node of the newest page map is lost, the
-    /// one of the checkpoint before is taken; and so is its catalogue, if the newest is lost. A page
-    /// that was written since has another checksum there, unless it was left where it is.
+    /// Opens a data file to read what is left of it. Where both copies of a node of the newest page
+    /// map are lost, the node of the checkpoint before is taken; and so is its catalogue, if the
+    /// newest is lost. A page that was written since has another checksum there, unless it was left
+    /// where it is.
     ///
     /// # Errors
     /// The fault of the newest catalogue, if no other can be read either; `Corrupt` without a
