@@ -15,8 +15,8 @@ const FIRST: u32 = 2;
 /// The fewest slots that a file has: those of the superblocks, and those between.
 const FIRST_END: u32 = COPIES_AT[1] + 2;
 
-/// The slots from one copy of metadata to the other, at least: 128 KiB.
-const APART: u32 = 8;
+/// The slots from one copy of metadata to the other, at least: 64 KiB.
+const APART: u32 = 4;
 
 /// The bits of superblocks' slots among the first 64 slots.
 const SUPERBLOCK_BITS: u64 = 0b11 << COPIES_AT[0] | 0b11 << COPIES_AT[1];

@@ -454,7 +454,7 @@ impl State {
 
     /// Returns the slots that a checkpoint of `pages` pages needs, if the catalogue changes too.
     fn needed(&self, pages: u64) -> u64 {
-        let pages = pages + u64::from(self.catalogue_pages);
+        let pages = pages + 2 * u64::from(self.catalogue_pages);
         pages + self.overhead(pages)
     }
 
