@@ -86,7 +86,8 @@
 #define LODE_CREATE_NEW 2
 
 /**
- * Opens the database in a directory to read it only. Others may do so at the same time.
+ * Opens the database in a directory to read it only, as of one moment. Others may do so at the same
+ * time, and one process may write.
  */
 #define LODE_OPEN_READ_ONLY 3
 
@@ -173,9 +174,14 @@ enum lode_status
      */
     LODE_SNAPSHOT_TOO_OLD = 31,
     /**
-     * The directory is in use by another process, or is open in this one already.
+     * The directory is open for writing in another process, or in this one.
      */
     LODE_LOCKED = 32,
+    /**
+     * The moment that a database opened for reading shows has expired: the writer has given its
+     * pages to others. Open it again.
+     */
+    LODE_MOMENT_EXPIRED = 33,
     /**
      * The memory budget is used up.
      */

@@ -27,7 +27,8 @@ pub const LODE_OPEN_OR_CREATE: u32 = 0;
 pub const LODE_OPEN_EXISTING: u32 = 1;
 /// Creates a database in a directory that has none.
 pub const LODE_CREATE_NEW: u32 = 2;
-/// Opens the database in a directory to read it only. Others may do so at the same time.
+/// Opens the database in a directory to read it only, as of one moment. Others may do so at the
+/// same time, and one process may write.
 pub const LODE_OPEN_READ_ONLY: u32 = 3;
 
 /// Writes the log by calls of the operating system, never through a mapping of its file, so that a

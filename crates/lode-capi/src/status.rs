@@ -37,8 +37,11 @@ pub enum lode_status {
     LODE_CONFLICT = 30,
     /// Old pages of a snapshot or cursor have left memory. Take a new one.
     LODE_SNAPSHOT_TOO_OLD = 31,
-    /// The directory is in use by another process, or is open in this one already.
+    /// The directory is open for writing in another process, or in this one.
     LODE_LOCKED = 32,
+    /// The moment that a database opened for reading shows has expired: the writer has given its
+    /// pages to others. Open it again.
+    LODE_MOMENT_EXPIRED = 33,
 
     /// The memory budget is used up.
     LODE_FULL = 40,
@@ -151,6 +154,7 @@ const WORDS: &[(lode_status, &std::ffi::CStr)] = &[
     (is::LODE_CONFLICT, c"conflict"),
     (is::LODE_SNAPSHOT_TOO_OLD, c"snapshot_too_old"),
     (is::LODE_LOCKED, c"locked"),
+    (is::LODE_MOMENT_EXPIRED, c"moment_expired"),
     (is::LODE_FULL, c"full"),
     (is::LODE_DISK_FULL, c"disk_full"),
     (is::LODE_TABLE_FULL, c"table_full"),

@@ -14,7 +14,9 @@ pub(crate) fn error(code: c_int, message: impl Into<String>) -> rusqlite::Error 
 pub(crate) fn of_engine(cause: &Lode) -> rusqlite::Error {
     let code = match cause {
         // Not plain SQLITE_BUSY: after that SQLite keeps the transaction, to commit it once more.
-        Lode::Conflict { .. } | Lode::SnapshotTooOld { .. } => ffi::SQLITE_BUSY_SNAPSHOT,
+        Lode::Conflict { .. } | Lode::SnapshotTooOld { .. } | Lode::MomentExpired => {
+            ffi::SQLITE_BUSY_SNAPSHOT
+        }
         Lode::Locked => ffi::SQLITE_BUSY,
         Lode::Full { .. }
         | Lode::TxnTooLarge { .. }

@@ -1,6 +1,7 @@
 //! A database on a simulated disk, where nothing happens by itself: for tests and fuzzing, of Lode
 //! and of programs built on it. Not part of the promises of this crate's versions.
 
+use std::path::Path;
 use std::sync::{Arc, MutexGuard};
 
 pub use crate::io::simulated::{Fault, FaultKind, Mapping, Simulated};
@@ -16,6 +17,11 @@ use crate::wal::Log;
 pub fn open(options: &Options, disk: &Simulated, random: u64) -> Result<Database> {
     let engine = options.open_unattended(Arc::new(disk.clone()), random, Expected::Any)?;
     Ok(Database::new(engine))
+}
+
+/// Opens the database on a disk to read it only, as another process would: also while it is open.
+pub fn open_read_only(options: &Options, disk: &Simulated, random: u64) -> Result<Database> {
+    options.open_to_read_on(Arc::new(disk.clone()), random, Path::new("a simulated disk"))
 }
 
 /// Backs a database up to a disk; keeps what is copied of a first backup after `stage_pages` pages.

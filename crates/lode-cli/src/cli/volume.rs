@@ -199,10 +199,9 @@ pub(crate) struct TreeArgs {
 /// The options of `lode volume watch`.
 #[derive(Args)]
 #[command(after_help = "\
-The volume is opened, looked at as a whole and closed at each turn, so others can change it \
-between two of them; while another process has it open for writing, the turn is left out. One line \
-a change: linked PATH, unlinked PATH, set PATH NAME VALUE or removed PATH NAME, with tabs between \
-them.
+The volume is opened, looked at as a whole and closed at each turn. Others can change it at the \
+same time. One line a change: linked PATH, unlinked PATH, set PATH NAME VALUE or removed PATH \
+NAME, with tabs between them.
 
 Example:
   lode volume watch settings /app")]

@@ -240,13 +240,13 @@ fn a_database_is_only_read_if_that_is_asked_for() {
     let bench = bench();
     let why = "the database was opened for reading only; open it for writing";
     bench.refuses(&["sql", "map", "--read-only", "DELETE FROM city"], 1, why);
-    let reader = lode::Database::open_read_only(bench.path("map")).expect("it opens");
+    let writer = lode::Database::open(bench.path("map")).expect("it opens");
     let query = "SELECT count(*) AS n FROM city";
     assert_eq!(bench.succeeds(&["sql", "map", "--read-only", query, "--format", "csv"]), "n\n3\n");
     let locked = bench.lode(&["sql", "map", query]);
     let why = "lode: map: the database is in use by another process";
     assert!(locked.code == Some(3) && locked.stderr.starts_with(why), "{locked:?}");
-    drop(reader);
+    drop(writer);
     let why = "none: there is no database; name the directory of one, or make one with lode \
                load and --schema";
     bench.refuses(&["sql", "none", query], 2, why);

@@ -28,7 +28,7 @@ class EndedError(Error):
 
 
 class LockedError(Error):
-    """The directory is in use by another process, or is open in this one."""
+    """The directory is open for writing in another process, or in this one."""
 
 
 class SpaceError(Error):
@@ -48,7 +48,8 @@ class UniqueError(Error):
 
 
 class SnapshotTooOldError(Error):
-    """Old pages of a snapshot or iterator have left memory. Take a new one."""
+    """Old pages of a snapshot or iterator have left memory: take a new one. Or the writer has given
+    pages of what is open for reading to others: open it again."""
 
 
 class ReadOnlyError(Error):
@@ -81,7 +82,7 @@ _CLASSES: dict[str, type[Error]] = {
         DataError: "bad_argument value_count value_misfit value_too_long record_too_long not_packed"
         " key_column nullable_column no_room_in_column key_changed field_misfit variable_payload"
         " other_database key_too_long no_order no_files",
-        SnapshotTooOldError: "snapshot_too_old",
+        SnapshotTooOldError: "snapshot_too_old moment_expired",
         ReadOnlyError: "read_only",
         ClosedError: "closed forked",
         CorruptError: "corrupt foreign_file version",

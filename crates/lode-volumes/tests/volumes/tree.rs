@@ -186,7 +186,7 @@ fn a_snapshot_stays_what_it_was() {
 fn another_kind_of_database_is_no_volume() {
     let folder = tempfile::tempdir().expect("a folder");
     let db = lode::Database::open(folder.path()).expect("a database");
-    let empty = Options::new().open_read_only(folder.path());
+    let empty = Volume::open(folder.path());
     assert!(matches!(empty, Err(Error::Database(lode::Error::Locked))), "{empty:?}");
     let schema =
         lode::Schema::build("animal").key("id", lode::Type::U8).finish().expect("a schema");

@@ -79,6 +79,45 @@ impl Database {
         Options::new().open_read_only(path)
     }
 
+    /// Shows the newest moment of a database that was opened [for reading
+    /// only](Options::open_read_only). Returns true if that is a later one. Another database always
+    /// shows the newest, and returns false.
+    ///
+    /// It takes as long as opening. Tables, cursors and snapshots from before stay at the earlier
+    /// moment, and so do clones of this; while they are there, both take up memory, and the writer
+    /// keeps the pages of both.
+    ///
+    /// ```
+    /// use lode::{Database, KeyKind, ReadTable, Schema, Type};
+    ///
+    /// let directory = std::env::temp_dir().join(format!("lode-refresh-{}", std::process::id()));
+    /// let db = Database::open(&directory)?;
+    /// let schema = Schema::build("byte").key("id", Type::U8).finish()?;
+    /// let bytes = db.create_table(&schema, KeyKind::Tree)?;
+    ///
+    /// // In another process, or in this one.
+    /// let mut reader = Database::open_read_only(&directory)?;
+    /// bytes.insert(&[7])?;
+    /// assert_eq!(reader.table("byte")?.len(), Ok(0));
+    /// assert_eq!(reader.refresh(), Ok(true));
+    /// assert_eq!(reader.table("byte")?.len(), Ok(1));
+    /// assert_eq!(reader.refresh(), Ok(false));
+    /// # std::fs::remove_dir_all(&directory).expect("it is there");
+    /// # Ok::<(), lode::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Options::open_read_only`]; `Closed`. It shows what it showed before then.
+    pub fn refresh(&mut self) -> Result<bool> {
+        match self.engine.open_later()? {
+            Some(later) => {
+                self.engine = Handle::new(later);
+                Ok(true)
+            }
+            None => Ok(false),
+        }
+    }
+
     /// Creates a table, named as its schema is. That is durable at every level except
     /// [`Durability::None`](crate::Durability::None), where it is if there is room for a
     /// checkpoint.
@@ -383,7 +422,7 @@ impl Database {
     /// Checks every page, index and record, and reports all faults.
     ///
     /// # Errors
-    /// `Closed` and `Forked`. Faults of the database are in the report.
+    /// `Closed`, `Forked` and `MomentExpired`. Faults of the database are in the report.
     pub fn check(&self) -> Result<CheckReport> {
         let mut report = CheckReport::default();
         let (tables, snapshot) = self.begin_check(&mut report)?;

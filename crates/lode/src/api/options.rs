@@ -12,7 +12,7 @@ use crate::engine::{Engine, Handle, available_memory_bytes, most_address_bytes};
 use crate::error::{Error, Result};
 use crate::io::os::Directory;
 use crate::io::{Access, Disk};
-use crate::store::{Durability, Expected, Settings};
+use crate::store::{DEFAULT_READER_BYTES, Durability, Expected, Settings};
 use crate::wal::{FrameWriting, LEAST_SEGMENT_BYTES, LogSettings, MOST_LANES};
 
 /// Options for opening a database.
@@ -37,6 +37,7 @@ pub struct Options {
     log_bytes: u64,
     segment_bytes: u64,
     maps_log: bool,
+    reader_bytes: u64,
     compacts_when_idle: bool,
 }
 
@@ -59,6 +60,7 @@ impl Options {
             log_bytes: 1 << 30,
             segment_bytes: 16 << 20,
             maps_log: true,
+            reader_bytes: DEFAULT_READER_BYTES,
             compacts_when_idle: true,
         }
     }
@@ -130,6 +132,16 @@ impl Options {
     /// such an error is [`Error::Poisoned`] or [`Error::Io`].
     pub fn map_log(mut self, maps: bool) -> Self {
         self.maps_log = maps;
+        self
+    }
+
+    /// Sets the most bytes of the data file that are kept only for [readers](Self::open_read_only)
+    /// in other processes; 1 GiB by default. A reader shows one moment. Pages of its checkpoint are
+    /// kept until it has refreshed or closed its database, or its process has ended, which the next
+    /// checkpoint notices. Beyond this, the moments of the oldest readers expire
+    /// ([`MomentExpired`](Error::MomentExpired)), and so they do if the disk is full.
+    pub fn reader_bytes(mut self, bytes: u64) -> Self {
+        self.reader_bytes = bytes;
         self
     }
 
@@ -232,19 +244,38 @@ impl Options {
     }
 
     /// Opens the database in a directory to read it only: writing returns `ReadOnly`. Any number of
-    /// users may have it open in this way at the same time, if none has it open for writing.
+    /// processes may have it open in this way at the same time, and one that writes.
+    ///
+    /// It shows one moment: all that was done before the call, as far as the log has it, which may
+    /// not be synced yet. [`Database::refresh`] shows a later one. If the log has several lanes and
+    /// many writers, it may show the last checkpoint. At level [`Durability::None`] it always does.
     ///
     /// Nothing is written, so the directory may be on a medium or belong to another user that does
-    /// not allow it. If the database was not closed, the log is replayed in memory.
+    /// not allow it. The log is replayed in memory. The writer keeps the pages of the moment, up to
+    /// [`reader_bytes`](Self::reader_bytes). Beyond that, or when the database is opened anew for
+    /// writing, a read of a page that is gone returns `MomentExpired`.
+    ///
+    /// Where the system has no locks of parts of a file (`F_OFD_SETLK`, Linux), readers and a
+    /// writer keep each other out.
     ///
     /// # Errors
-    /// `NoDatabase` when it is missing; `Locked` when it is open for writing; `Full` when the
-    /// memory is too little for the replay of the log: open it with more, or once for writing;
-    /// `ForeignFile`; `Corrupt`; `Version`; `Io`.
+    /// `NoDatabase` when it is missing; `Locked` when it is being created, or is open for writing
+    /// where the system has no such locks; `Full` when the memory is too little for the replay of
+    /// the log: open it with more, or once for writing; `ForeignFile`; `Corrupt`; `Version`; `Io`.
     pub fn open_read_only(&self, path: impl AsRef<Path>) -> Result<Database> {
         let path = path.as_ref();
         let disk = directory(path, Access::Read)?;
-        let engine = Engine::open_to_read(&disk, self.settings(random()), path)?;
+        self.open_to_read_on(Arc::new(disk), random(), path)
+    }
+
+    /// Opens the database on a disk of any kind to read it only.
+    pub(crate) fn open_to_read_on(
+        &self,
+        disk: Arc<dyn Disk>,
+        random: u64,
+        path: &Path,
+    ) -> Result<Database> {
+        let engine = Engine::open_to_read(disk, self.settings(random), path)?;
         Ok(Database::new(Handle::new(engine)))
     }
 
@@ -290,6 +321,7 @@ impl Options {
                 },
             },
             most_log_bytes: self.log_bytes,
+            reader_bytes: self.reader_bytes,
             compacts_when_idle: self.compacts_when_idle,
             random: AtomicU64::new(random),
         }

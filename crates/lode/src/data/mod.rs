@@ -5,8 +5,10 @@
 //! `FORMAT.md` describes all of it.
 
 mod copy;
+mod keeps;
 mod map;
 mod number;
+mod readers;
 mod salvage;
 mod slots;
 mod space;
@@ -19,6 +21,8 @@ pub(crate) use copy::Kept;
 use map::PageMap;
 pub(crate) use number::PageNumber;
 use number::SlotNumber;
+use readers::Readers;
+pub(crate) use readers::{DEFAULT_READER_BYTES, Pinned};
 pub(crate) use salvage::Damaged;
 use slots::Slots;
 use space::Growth;
@@ -92,6 +96,10 @@ pub(crate) struct DataFile {
     /// Held while the file becomes longer or shorter; locked before `state`.
     growth: Mutex<Growth>,
     state: Mutex<State>,
+    /// What a writer knows of readers in other processes; locked after `growth`, before `state`.
+    readers: Mutex<Readers>,
+    /// The generation of the checkpoint that a reader has pinned; `None` for a writer.
+    pinned: Option<u64>,
     pages_read: AtomicU64,
     pages_written: AtomicU64,
     /// True if the directory is no longer locked.
@@ -108,6 +116,8 @@ struct State {
     /// Pages that the checkpoint in progress has still to write, and that have no slot that this
     /// would release.
     unwritten_new_pages: u64,
+    /// The highest generation that a superblock was written with, or was to be.
+    tried_generation: u64,
 }
 
 impl DataFile {
@@ -117,19 +127,20 @@ impl DataFile {
         let slots = Slots::default();
         let size = u64::from(slots.end()) * SLOT_BYTES as u64;
         file.preallocate(0..size).map_err(|error| Error::io("extend file data", &error))?;
-        Ok(Self::new(
-            file,
-            State { map, slots, catalogue_pages: 0, reserved: 0, unwritten_new_pages: 0 },
-        ))
+        Ok(Self::new(file, State::new(map, slots)))
     }
 
     fn new(file: Box<dyn File>, state: State) -> Self {
-        let pages_read = AtomicU64::new(0);
-        let pages_written = AtomicU64::new(0);
-        let growth = Mutex::new(Growth::Open);
-        let state = Mutex::new(state);
-        let is_given_up = AtomicBool::new(false);
-        Self { file, growth, state, pages_read, pages_written, is_given_up }
+        Self {
+            file,
+            growth: Mutex::new(Growth::Open),
+            state: Mutex::new(state),
+            readers: Mutex::default(),
+            pinned: None,
+            pages_read: AtomicU64::new(0),
+            pages_written: AtomicU64::new(0),
+            is_given_up: AtomicBool::new(false),
+        }
     }
 
     /// Opens an existing data file, to read it; returns the superblock that counts, and the
@@ -148,20 +159,25 @@ impl DataFile {
     /// `Corrupt`, `Version`; `Io`.
     pub(crate) fn open_backup(file: Box<dyn File>) -> Result<(Self, Superblock, Vec<u8>)> {
         let superblock = Superblock::read(&*file)?;
-        let map = PageMap::open(superblock.map);
-        let catalogue_pages = superblock.catalogue_pages;
-        let state = State {
-            map,
-            slots: Slots::default(),
-            catalogue_pages,
-            reserved: 0,
-            unwritten_new_pages: 0,
-        };
-        let data = Self::new(file, state);
-        let bytes = superblock.load_catalogue(&*data.file, &mut data.state().map)?;
+        let (data, catalogue) = Self::open_at(file, &superblock, None)?;
+        Ok((data, superblock, catalogue))
+    }
+
+    /// Opens a data file at a superblock that was read, which a reader has pinned; returns the
+    /// catalogue, too.
+    fn open_at(
+        file: Box<dyn File>,
+        superblock: &Superblock,
+        pinned: Option<u64>,
+    ) -> Result<(Self, Vec<u8>)> {
+        let mut state = State::new(PageMap::open(superblock.map), Slots::default());
+        state.catalogue_pages = superblock.catalogue_pages;
+        let data = Self { pinned, ..Self::new(file, state) };
+        let loaded = superblock.load_catalogue(&*data.file, &mut data.state().map);
+        let bytes = loaded.map_err(|error| data.explained(error))?;
         let (catalogue, used) = superblock.split_catalogue(&bytes)?;
         data.state().slots = Slots::restore(used, superblock.slots)?;
-        Ok((data, superblock, catalogue.to_vec()))
+        Ok((data, catalogue.to_vec()))
     }
 
     /// Writes again what may be in the operating system's memory only, since a sync failed in the
@@ -169,6 +185,7 @@ impl DataFile {
     /// al.: Can Applications Recover from fsync Failures?, USENIX ATC 2020, section 3.)
     pub(crate) fn make_sure(&self, superblock: &Superblock) -> Result<()> {
         let failed = |error| Error::io("sync file data", &error);
+        self.expire_earlier_readers(superblock.generation)?;
         let mut size = self.file.size_bytes().map_err(failed)?;
         let wanted = u64::from(superblock.slots) * SLOT_BYTES as u64;
         if size > wanted && !self.file.has_space().map_err(failed)? {
@@ -206,7 +223,8 @@ impl DataFile {
     /// Returns the highest byte of a page's first word, which describes the page without reading it
     /// whole; `None` if the page has no slot.
     pub(crate) fn note(&self, page: PageNumber) -> Result<Option<u8>> {
-        let at = self.state().map.get(&*self.file, page)?;
+        let found = self.state().map.get(&*self.file, page);
+        let at = found.map_err(|error| self.explained(error))?;
         Ok(at.is_some().then_some(at.note()))
     }
 
@@ -214,11 +232,15 @@ impl DataFile {
     ///
     /// # Errors
     /// `Corrupt` if it is not what was written last, or the page does not exist. `Closed` if the
-    /// file is not this database's any more.
+    /// file is not this database's any more. `MomentExpired` if it is not this reader's.
     pub(crate) fn load(&self, page: PageNumber, bytes: &mut [u8]) -> Result<()> {
         let loaded = self.load_what_is_there(page, bytes);
         // Another may have opened the directory and written to it.
-        if self.is_given_up() { Err(Error::Closed) } else { loaded }
+        if self.is_given_up() {
+            Err(Error::Closed)
+        } else {
+            loaded.map_err(|error| self.explained(error))
+        }
     }
 
     fn is_given_up(&self) -> bool {
@@ -342,20 +364,20 @@ impl DataFile {
         assert!(root.is_some(), "the page map has a root");
         assert!(root.slot.0 < slots.end(), "the root of the page map is in the file");
         assert_eq!((slots.free(), slots.released()), left, "the bits of used slots are right");
-        superblock.generation += 1;
         superblock.map = root;
         superblock.catalogue_pages = pages;
         superblock.catalogue_bytes = catalogue.len() as u64;
         superblock.slots = slots.end();
         *catalogue_pages = pages;
         slots.begin_to_need();
+        superblock.generation = state.next_generation(superblock.generation);
         drop(state);
         self.sync()?;
         superblock.write(&*self.file)?;
         self.sync()?;
-        let slots = &mut self.state().slots;
-        assert!(slots.end() >= superblock.slots, "the file is not cut off before it is published");
-        slots.settle();
+        let end = self.state().slots.end();
+        assert!(end >= superblock.slots, "the file is not cut off before it is published");
+        self.settle(superblock.generation);
         Ok(superblock)
     }
 
@@ -365,7 +387,8 @@ impl DataFile {
     /// # Errors
     /// Those of [`publish`](Self::publish).
     pub(crate) fn publish_log(&self, superblock: &Superblock) -> Result<Superblock> {
-        let next = Superblock { generation: superblock.generation + 1, ..*superblock };
+        let generation = self.state().next_generation(superblock.generation);
+        let next = Superblock { generation, ..*superblock };
         next.write(&*self.file)?;
         self.sync()?;
         Ok(next)
@@ -391,12 +414,8 @@ impl DataFile {
 
     /// Checks that both copies of each node of the current page map, and of each page of the
     /// catalogue, are whole. The caller keeps others from publishing at the same time.
-    pub(crate) fn check_copies(&self) -> Result<(), String> {
-        let check = || {
-            let superblock = Superblock::read(&*self.file)?;
-            PageMap::open(superblock.map).damaged_copy(&*self.file)
-        };
-        match check() {
+    pub(crate) fn check_copies(&self, current: &Superblock) -> Result<(), String> {
+        match PageMap::open(current.map).damaged_copy(&*self.file) {
             Ok(None) => Ok(()),
             Ok(Some(what)) => Err(format!("{what} is damaged; nothing is lost, it is there twice")),
             Err(error) => Err(error.to_string()),
@@ -405,6 +424,28 @@ impl DataFile {
 }
 
 impl State {
+    fn new(map: PageMap, slots: Slots) -> Self {
+        Self {
+            map,
+            slots,
+            catalogue_pages: 0,
+            reserved: 0,
+            unwritten_new_pages: 0,
+            tried_generation: 0,
+        }
+    }
+
+    /// Returns a generation for the superblock after the current one, which no superblock had that
+    /// could not be written: a reader may have seen it. It takes the place of that one.
+    fn next_generation(&mut self, current: u64) -> u64 {
+        let mut next = current + 1;
+        while next <= self.tried_generation {
+            next += 2;
+        }
+        self.tried_generation = next;
+        next
+    }
+
     fn set(&mut self, file: &dyn File, page: PageNumber, at: Ref) -> Result<()> {
         let before = self.map.set(file, page, at)?;
         if !before.is_some() {

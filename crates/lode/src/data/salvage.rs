@@ -36,14 +36,7 @@ impl DataFile {
         if let Some(older) = newest_first.get(1) {
             faults = map.mend(&*file, &mut PageMap::open(older.map));
         }
-        let state = State {
-            map,
-            slots: Slots::default(),
-            catalogue_pages: 0,
-            reserved: 0,
-            unwritten_new_pages: 0,
-        };
-        let data = Self::new(file, state);
+        let data = Self::new(file, State::new(map, Slots::default()));
         let mut first_error = None;
         for of in &newest_first {
             match data.catalogue_of(of) {

@@ -1,7 +1,12 @@
 //! The used and free slots of the data file.
 
-use std::ops::Range;
+#[cfg(test)]
+mod tests;
 
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::keeps::{Keeper, Keeps};
 use super::superblock::COPIES_AT;
 use super::{SLOT_BYTES, SlotNumber};
 use crate::error::{Error, Result};
@@ -64,11 +69,13 @@ pub(super) struct Slots {
     needed: Vec<u64>,
     /// Slots needed by the last checkpoint, but not by the next one.
     released: Vec<SlotNumber>,
-    /// A bit for each slot of the [kept](Self::keep) checkpoint; empty if none is kept.
-    kept: Vec<u64>,
+    /// The slots of the checkpoint before, between two steps of a new one that becomes current.
+    before: Arc<Vec<u64>>,
+    /// The [kept](Self::keep) checkpoints.
+    keeps: Keeps,
     /// The number of released slots that are kept.
     released_kept: u64,
-    /// Slots that only the kept checkpoint needs.
+    /// Slots that only kept checkpoints need.
     only_kept: Vec<SlotNumber>,
     /// True while the next checkpoint is being written.
     is_being_written: bool,
@@ -89,7 +96,8 @@ impl Default for Slots {
             hole_count: 0,
             cursor: FIRST,
             released: Vec::new(),
-            kept: Vec::new(),
+            before: Arc::default(),
+            keeps: Keeps::default(),
             released_kept: 0,
             only_kept: Vec::new(),
             is_being_written: false,
@@ -128,7 +136,7 @@ impl Slots {
         let is_below = |bits: &[u64]| bits.last().is_none_or(|last| last & !below(self.end) == 0);
         are_apart
             && are_used(&self.needed)
-            && are_used(&self.kept)
+            && self.keeps.all_slots().all(are_used)
             && is_below(&self.used)
             && is_below(&self.holes)
             && self.used[0] & SUPERBLOCK_BITS == SUPERBLOCK_BITS
@@ -314,39 +322,94 @@ impl Slots {
             return;
         }
         if self.needed[word(slot)] & bit(slot) != 0 {
-            self.released_kept += u64::from(self.is_kept(slot));
+            self.released_kept += u64::from(self.keeps.has_slot(slot));
             self.released.push(before);
-        } else if !self.is_kept(slot) {
+        } else if !self.keeps.has_slot(slot) {
             self.give_back(before);
         }
     }
 
-    /// Keeps the slots of the last checkpoint: none is given to another page until they are [let
-    /// go](Self::let_go), whatever checkpoints follow.
+    /// Keeps the slots of the last checkpoint for a backup: none is given to another page until
+    /// they are [let go](Self::let_go), whatever checkpoints follow.
     pub(super) fn keep(&mut self) {
-        assert!(self.kept.is_empty(), "one checkpoint is kept at a time");
-        self.kept.clone_from(&self.needed);
+        let slots = self.of_checkpoint();
+        self.keeps.add(Keeper::Backup, slots);
         self.released_kept = self.released();
     }
 
-    /// Frees the slots that only the kept checkpoint needs.
+    /// Frees the slots that only the backup needs.
     pub(super) fn let_go(&mut self) {
-        self.kept.clear();
-        self.released_kept = 0;
-        for slot in std::mem::take(&mut self.only_kept) {
+        self.keeps.retain(|keeper| keeper != Keeper::Backup);
+        self.free_unkept();
+    }
+
+    /// Keeps the slots of the checkpoints that readers have pinned, and of no others, when a new
+    /// checkpoint has become current. A reader that was not seen before shows the one before.
+    pub(super) fn keep_for_readers(&mut self, pinned: &[u64]) {
+        for &generation in pinned {
+            let keeper = Keeper::Readers { generation };
+            if !self.keeps.has(keeper) {
+                self.keeps.add(keeper, Arc::clone(&self.before));
+            }
+        }
+        self.let_other_readers_go(pinned);
+    }
+
+    /// Frees the slots that only readers of other generations need.
+    pub(super) fn let_other_readers_go(&mut self, pinned: &[u64]) {
+        self.keeps.retain(|keeper| match keeper {
+            Keeper::Readers { generation } => pinned.contains(&generation),
+            Keeper::Backup => true,
+        });
+        self.free_unkept();
+    }
+
+    /// Frees the slots that only readers of generations before this one need.
+    pub(super) fn let_readers_go(&mut self, before: u64) {
+        self.keeps.retain(|keeper| match keeper {
+            Keeper::Readers { generation } => generation >= before,
+            Keeper::Backup => true,
+        });
+        self.free_unkept();
+    }
+
+    /// Returns the oldest and the newest generation that is kept for readers.
+    pub(super) fn of_readers(&self) -> Option<[u64; 2]> {
+        Some([self.keeps.generations().min()?, self.keeps.generations().max()?])
+    }
+
+    /// Returns the number of slots that are kept for readers, and that no checkpoint needs.
+    pub(super) fn only_for_readers(&self) -> u64 {
+        let is_for_readers = |slot: &&SlotNumber| self.keeps.is_for_readers(slot.0);
+        self.only_kept.iter().filter(is_for_readers).count() as u64
+    }
+
+    /// Returns a bit for each slot of the last checkpoint, or of a failed one.
+    fn of_checkpoint(&self) -> Arc<Vec<u64>> {
+        let mut slots = self.needed.clone();
+        self.only_kept.iter().for_each(|slot| slots[word(slot.0)] &= !bit(slot.0));
+        Arc::new(slots)
+    }
+
+    /// Frees the slots that were needed by a kept checkpoint only, which is not kept any more.
+    fn free_unkept(&mut self) {
+        let keeps = &self.keeps;
+        let released_kept = self.released.iter().filter(|slot| keeps.has_slot(slot.0)).count();
+        self.released_kept = released_kept as u64;
+        let only_kept = std::mem::take(&mut self.only_kept);
+        let (kept, free): (Vec<_>, Vec<_>) =
+            only_kept.into_iter().partition(|slot| keeps.has_slot(slot.0));
+        self.only_kept = kept;
+        for slot in free {
             self.needed[word(slot.0)] &= !bit(slot.0);
             self.give_back(slot);
         }
         debug_assert!(self.is_sound(), "each slot is in one state");
     }
 
-    fn is_kept(&self, slot: u32) -> bool {
-        self.kept.get(word(slot)).is_some_and(|kept| kept & bit(slot) != 0)
-    }
-
     /// Returns true if a checkpoint is kept.
     pub(super) fn is_keeping(&self) -> bool {
-        !self.kept.is_empty()
+        !self.keeps.is_empty()
     }
 
     /// Returns the number of released slots that the next checkpoint frees.
@@ -355,7 +418,7 @@ impl Slots {
         self.released() - self.released_kept
     }
 
-    /// Returns the number of slots that only the kept checkpoint needs.
+    /// Returns the number of slots that only kept checkpoints need.
     pub(super) fn only_kept(&self) -> u64 {
         self.only_kept.len() as u64
     }
@@ -368,15 +431,17 @@ impl Slots {
     /// Marks all slots in use as needed: a superblock that needs them is about to be written.
     pub(super) fn begin_to_need(&mut self) {
         debug_assert!(self.is_sound(), "each slot is in one state");
+        self.before = self.of_checkpoint();
         self.needed.clone_from(&self.used);
     }
 
     /// Frees the released slots: the checkpoint that does not need them is current.
     pub(super) fn settle(&mut self) {
         self.released_kept = 0;
+        self.before = Arc::default();
         for slot in std::mem::take(&mut self.released) {
             self.needed[word(slot.0)] &= !bit(slot.0);
-            if self.is_kept(slot.0) {
+            if self.keeps.has_slot(slot.0) {
                 self.only_kept.push(slot);
             } else {
                 self.give_back(slot);
@@ -453,152 +518,5 @@ impl Slots {
                 wanted.len() + SUPERBLOCKS as usize
             ))
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_slot_is_taken_once_and_comes_back_after_the_checkpoint_only() {
-        let mut slots = Slots::default();
-        slots.extend(200);
-        let is_free = |slot: &u32| ![8, 9].contains(slot);
-        let free: Vec<_> = (2..200).filter(is_free).map(SlotNumber).collect();
-        let mut taken: Vec<_> = free.iter().map(|_| slots.take().expect("one is free")).collect();
-        taken.sort_unstable();
-        assert_eq!(taken, free);
-        assert!(slots.take().is_err());
-        slots.begin_to_need();
-        slots.release(SlotNumber(70));
-        assert!(slots.take().is_err());
-        let mut bitmap = Vec::new();
-        slots.write_bitmap(&mut bitmap);
-        let mut restored = Slots::restore(&bitmap, 200).expect("it fits");
-        assert_eq!(restored.take().ok(), Some(SlotNumber(70)));
-        slots.settle();
-        assert_eq!(slots.take().ok(), Some(SlotNumber(70)));
-        assert!(slots.take().is_err());
-        slots.release(SlotNumber(199));
-        slots.settle();
-        assert_eq!(slots.last_used(), 199);
-        slots.truncate(199);
-        assert!(slots.take().is_err());
-        assert!(Slots::restore(&bitmap, 300).is_err());
-        assert!(Slots::restore(&[0; 8], 10).is_err());
-    }
-
-    /// A page map whose checksums are right may name any slot, and so may the bits of used ones.
-    #[test]
-    fn a_forged_file_frees_no_superblock_and_uses_no_slot_beyond_its_end() {
-        let mut slots = Slots::default();
-        for slot in [1, 8, 9, FIRST_END, u32::MAX] {
-            slots.release(SlotNumber(slot));
-        }
-        slots.settle();
-        while let Ok(slot) = slots.take() {
-            assert!(!has_superblock(slot), "slot {slot} has a superblock");
-        }
-        let forged = SUPERBLOCK_BITS | 1 << 40;
-        assert!(Slots::restore(&forged.to_le_bytes(), 41).is_ok());
-        assert!(Slots::restore(&forged.to_le_bytes(), 40).is_err());
-    }
-
-    #[test]
-    fn slots_in_holes_are_not_taken_until_they_have_space() {
-        let mut slots = Slots::default();
-        slots.extend(200);
-        let take = |slots: &mut Slots| slots.take().map(|SlotNumber(slot)| slot);
-        (0..190).for_each(|_| assert!(take(&mut slots).is_ok()));
-        // 2 to 7, 10 to 193 are used; 194 to 199 are free.
-        [20, 21, 22, 130].into_iter().for_each(|slot| slots.give_back(SlotNumber(slot)));
-        assert_eq!((slots.free(), slots.used(), slots.free_before(22)), (10, 190, 2));
-        assert_eq!(slots.free_runs(0..200, 4), [20..23, 130..131, 194..198, 198..200]);
-        assert!(slots.are_free(&(195..200)) && !slots.are_free(&(195..201)));
-        assert!(!slots.are_free(&(130..132)));
-        slots.begin_holes(20..22);
-        slots.begin_holes(196..200);
-        assert_eq!((slots.free(), slots.used(), slots.hole_count), (4, 190, 6));
-        assert_eq!(slots.free_runs(0..200, 9), [22..23, 130..131, 194..196]);
-        assert!(!slots.are_free(&(195..197)));
-        let mut taken: Vec<_> = (0..4).filter_map(|_| take(&mut slots).ok()).collect();
-        taken.sort_unstable();
-        assert_eq!(taken, [22, 130, 194, 195]);
-        assert!(take(&mut slots).is_err());
-        assert_eq!(slots.first_holes(1), Some(20..21));
-        assert_eq!(slots.first_holes(9), Some(20..22));
-        slots.end_holes(20..21);
-        assert_eq!(take(&mut slots).ok(), Some(20));
-        // On the disk they are not used.
-        let mut bitmap = Vec::new();
-        slots.write_bitmap(&mut bitmap);
-        let mut restored = Slots::restore(&bitmap, 200).expect("it fits");
-        assert_eq!((restored.free(), restored.hole_count), (5, 0));
-        restored.forget_space();
-        assert_eq!((restored.free(), restored.hole_count), (0, 5));
-        assert!(take(&mut restored).is_err());
-        slots.truncate(198);
-        assert_eq!((slots.free(), slots.used(), slots.hole_count), (0, 195, 3));
-        slots.extend(200);
-        assert_eq!((slots.free(), slots.hole_count), (2, 3), "what is new has space");
-        assert_eq!(slots.free_runs(0..200, 9).last(), Some(&(198..200)));
-    }
-
-    #[test]
-    fn slots_of_a_kept_checkpoint_are_free_when_it_is_let_go() {
-        let mut slots = Slots::default();
-        slots.extend(100);
-        let first = slots.take().expect("one is free");
-        slots.begin_to_need();
-        slots.settle();
-        slots.keep();
-        let free = slots.free();
-        for round in 0..3 {
-            slots.set_being_written(true);
-            let second = slots.take().expect("one is free");
-            if round == 0 {
-                slots.release(first);
-            }
-            // It is not free after the checkpoint.
-            assert_eq!(slots.free_for_next(), slots.free());
-            slots.release(second);
-            let mut bitmap = Vec::new();
-            slots.write_bitmap(&mut bitmap);
-            assert_eq!(Slots::restore(&bitmap, 100).map(|slots| slots.free()).ok(), Some(96));
-            slots.begin_to_need();
-            slots.settle();
-            slots.set_being_written(false);
-            assert_eq!((slots.only_kept(), slots.free()), (1, free));
-        }
-        assert_eq!(slots.check(&[]), Ok(()));
-        slots.let_go();
-        assert_eq!((slots.only_kept(), slots.free()), (0, free + 1));
-        assert_eq!(slots.check(&[]), Ok(()));
-    }
-
-    #[test]
-    fn a_slot_that_no_superblock_names_is_free_at_once() {
-        let mut slots = Slots::default();
-        slots.extend(100);
-        let take = |slots: &mut Slots| slots.take().expect("one is free");
-        let first = take(&mut slots);
-        let free = slots.free();
-        slots.release(first);
-        assert_eq!((slots.released(), slots.free()), (0, free + 1));
-        let needed = take(&mut slots);
-        let free = slots.free();
-        // Whatever comes of the superblock.
-        slots.begin_to_need();
-        slots.release(needed);
-        let new = take(&mut slots);
-        slots.release(new);
-        assert_eq!((slots.released(), slots.free()), (1, free));
-        slots.settle();
-        assert_eq!((slots.released(), slots.free()), (0, free + 1));
-        // A slot is not needed any more when it is taken again.
-        let again: Vec<_> = (0..slots.free()).map(|_| take(&mut slots)).collect();
-        again.iter().for_each(|slot| slots.release(*slot));
-        assert_eq!((slots.released(), slots.free()), (0, free + 1));
     }
 }

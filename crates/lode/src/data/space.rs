@@ -188,6 +188,7 @@ impl DataFile {
     /// `DiskFull`; `Closed` after the file was cut off for good.
     pub(crate) fn begin_checkpoint(&self, pages: u64, new_pages: u64) -> Result<()> {
         debug_assert!(new_pages <= pages, "new pages are some of those that have changed");
+        self.look_at_readers();
         self.reserve_anew(pages)?;
         let mut state = self.state();
         state.slots.set_being_written(true);
@@ -216,7 +217,15 @@ impl DataFile {
         }
         // Some more, so that growth is rare; or as little as will do, if the disk has no more.
         let ample = least + (end / 8).min(MOST_AT_A_TIME);
-        self.add_space(&growth, ample).or_else(|_| self.add_space(&growth, lacking().0))
+        let grown = self.add_space(&growth, ample);
+        let grown = grown.or_else(|_| self.add_space(&growth, lacking().0));
+        match grown {
+            // The writer goes before readers.
+            Err(Error::DiskFull { .. }) if self.expire_readers() => {
+                self.add_space(&growth, lacking().0)
+            }
+            other => other,
+        }
     }
 
     /// Gets space for `slots` more slots: in holes, and then at the end of the file. Other threads

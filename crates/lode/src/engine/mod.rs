@@ -24,11 +24,11 @@ mod memory;
 mod passed;
 #[cfg(test)]
 mod periodic;
+mod refresh;
 mod statistics;
 mod tables;
 mod worker;
 
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
@@ -51,6 +51,7 @@ pub(crate) use handle::Handle;
 pub(crate) use indexes::no_index;
 pub(crate) use loan::Loan;
 pub(crate) use memory::{available_bytes as available_memory_bytes, most_address_bytes};
+use refresh::Source;
 pub use statistics::Statistics;
 use worker::Worker;
 
@@ -63,6 +64,8 @@ pub(crate) struct Engine {
     gate: Gate,
     catalogue: RwLock<Catalogue>,
     store: Option<Store>,
+    /// Where a database that is only read was found.
+    source: Option<Source>,
     worker: Worker,
     settings: Settings,
     /// Held by an operation that changes many pages.
@@ -95,17 +98,6 @@ impl Engine {
         Ok(engine)
     }
 
-    pub(crate) fn open_to_read(
-        disk: &dyn Disk,
-        settings: Settings,
-        directory: &Path,
-    ) -> Result<Self> {
-        let opened = crate::store::open_to_read(disk, &settings, directory)?;
-        let Opened { store, pager, catalogue } = opened;
-        catalogue.list_all_indexes();
-        Ok(Self::of(pager, RwLock::new(catalogue), Some(store), settings))
-    }
-
     fn of(
         pager: Pager,
         catalogue: RwLock<Catalogue>,
@@ -117,6 +109,7 @@ impl Engine {
             pager,
             catalogue,
             store,
+            source: None,
             worker: Worker::default(),
             settings,
             turn_for_long: Mutex::default(),
@@ -188,7 +181,8 @@ impl Engine {
     /// left out.
     ///
     /// # Errors
-    /// `Closed` when the database was closed in the meantime; faults reported then do not count.
+    /// `Closed` when the database was closed in the meantime, `MomentExpired` when that of a reader
+    /// has expired; faults reported then do not count.
     pub(crate) fn check(
         &self,
         tables: &[TableToCheck],
@@ -201,11 +195,11 @@ impl Engine {
             core.check_at(&self.pager, moment, heap_pages, &mut report);
             core.check_entries_at(&self.pager, moment, &mut report);
         }
-        let Some((store, _turn)) = self.take_turn()? else { return Ok(()) };
-        if let Err(why) = store.data.check().and_then(|()| store.data.check_copies()) {
+        let Some((store, current)) = self.take_turn()? else { return Ok(()) };
+        if let Err(why) = store.data.check().and_then(|()| store.data.check_copies(&current)) {
             faults.add(None, why);
         }
-        Ok(())
+        if faults.is_sound() { Ok(()) } else { store.data.expect_moment() }
     }
 
     fn catalogue(&self) -> RwLockReadGuard<'_, Catalogue> {

@@ -27,6 +27,7 @@ impl Error {
             Self::Reentered { .. } => "reentered",
             Self::TxnTooLarge { .. } => "transaction_too_large",
             Self::SnapshotTooOld { .. } => "snapshot_too_old",
+            Self::MomentExpired => "moment_expired",
             Self::TableExists { .. } => "table_exists",
             Self::NoTable { .. } => "no_table",
             Self::IndexExists { .. } => "index_exists",
@@ -66,11 +67,18 @@ impl Error {
     }
 
     /// Returns true if the same work can succeed when it is started again, though the caller
-    /// changes nothing: after a `Conflict`, with a new snapshot after `SnapshotTooOld`, and after
-    /// `Locked`. Such an error has no [effect](Self::effect).
+    /// changes nothing: after a `Conflict`, with a new snapshot after `SnapshotTooOld`, after a
+    /// [`refresh`](crate::Database::refresh) if it was `MomentExpired`, and after `Locked`. Such an
+    /// error has no [effect](Self::effect).
     /// [`Database::transact`](crate::Database::transact) repeats work after a `Conflict`.
     pub fn is_retryable(&self) -> bool {
-        matches!(self, Self::Conflict { .. } | Self::SnapshotTooOld { .. } | Self::Locked)
+        matches!(
+            self,
+            Self::Conflict { .. }
+                | Self::SnapshotTooOld { .. }
+                | Self::MomentExpired
+                | Self::Locked
+        )
     }
 
     /// Returns true if an argument is not possible: a schema, or a key, value, column, record or

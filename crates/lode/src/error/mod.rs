@@ -149,6 +149,15 @@ pub enum Error {
         /// The most bytes that all snapshots may take together.
         most_bytes: u64,
     },
+    /// The moment that a database opened for reading shows has expired: the process that writes has
+    /// given its pages to others, since they took more space than
+    /// [`reader_bytes`](crate::Options::reader_bytes), or was started anew. Refresh it, or open it
+    /// again.
+    #[error(
+        "the moment that this reader shows has expired: the writer has given its pages to others; \
+         refresh or open again"
+    )]
+    MomentExpired,
     /// A table of that name exists already.
     #[error("there is a table {table} already; open it, or choose another name")]
     TableExists {
@@ -401,10 +410,11 @@ pub enum Error {
         /// The kind of table, as the files have it.
         kind: u8,
     },
-    /// The directory is open elsewhere: for writing, or for reading while this was to write.
+    /// The directory is open for writing elsewhere, or is being created. Where readers cannot be
+    /// let in at the same time, it may be open for reading.
     #[error(
         "the database is in use by another process, or is open in this one already; it can be open \
-         once for writing, or several times for reading only"
+         once for writing, and several times for reading only"
     )]
     Locked,
     /// The directory has no database.

@@ -15,6 +15,9 @@ pub(crate) enum Salvaged<'s> {
     Keys { from: Option<Vec<u8>>, before: Option<Vec<u8>> },
 }
 
+/// The fault of a page, if it has one.
+type Finding = Result<(), String>;
+
 /// A function that is called with each part; its errors end the salvage.
 pub(crate) type Visit<'v> = dyn FnMut(Salvaged<'_>) -> Result<()> + 'v;
 
@@ -51,7 +54,7 @@ impl Remains<'_> {
     pub(crate) fn each(
         &self,
         wants: impl Fn(PageNumber) -> bool,
-        work: &mut dyn FnMut(PageNumber, PageRef<'_>) -> Result<Result<(), String>>,
+        work: &mut dyn FnMut(PageNumber, PageRef<'_>) -> Result<Finding>,
     ) -> Result<Vec<Error>> {
         let mut damaged = Vec::new();
         for &page in self.pages.iter().filter(|page| wants(**page)) {

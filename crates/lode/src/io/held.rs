@@ -199,6 +199,18 @@ impl File for HeldFile {
         self.file.lock(access)
     }
 
+    fn pin(&self, number: u64) -> Result<Option<Lock>> {
+        self.file.pin(number)
+    }
+
+    fn any_pin(&self, among: Range<u64>) -> Result<Option<u64>> {
+        self.file.any_pin(among)
+    }
+
+    fn has_writer(&self) -> Result<bool> {
+        self.file.has_writer()
+    }
+
     fn map(&self, size_bytes: usize) -> Result<Option<Arc<dyn Mapped>>> {
         self.file.map(size_bytes)
     }

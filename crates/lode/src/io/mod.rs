@@ -115,6 +115,21 @@ pub(crate) trait File: Send + Sync {
     /// # Errors
     /// `WouldBlock` if another user has it locked.
     fn lock(&self, access: Access) -> Result<Lock>;
+
+    /// Pins a number below 2^61, once through each handle: writers [see](Self::any_pin) it until the
+    /// lock is dropped or the process ends. Returns `None` where the system has no locks of parts
+    /// of a file: then a reader has to [lock](Self::lock) it.
+    ///
+    /// # Errors
+    /// `WouldBlock` if a writer's lock of the whole file is in the way.
+    fn pin(&self, number: u64) -> Result<Option<Lock>>;
+
+    /// Returns a number in a range that is pinned through another handle, if there is one.
+    fn any_pin(&self, among: Range<u64>) -> Result<Option<u64>>;
+
+    /// Returns true if a user has the file [locked](Self::lock) for writing, as far as a system
+    /// with [pins](Self::pin) knows.
+    fn has_writer(&self) -> Result<bool>;
 }
 
 /// The mapped front of a file: bytes written there are in the operating system's hands at once.
@@ -269,6 +284,36 @@ mod tests {
             drop(lock);
             disk.lock().unwrap();
             assert_eq!(disk.list().unwrap(), [""; 0]);
+        });
+    }
+
+    #[test]
+    fn a_pin_is_seen_by_other_handles_until_it_is_dropped() {
+        on_both(|disk| {
+            let written = disk.create("data").unwrap();
+            let [first, second] = [(); 2].map(|()| disk.open("data").unwrap());
+            let Some(pin) = first.pin(7).unwrap() else { return };
+            let pins = [second.pin(7).unwrap(), second.pin(9).unwrap()];
+            assert_eq!(written.any_pin(0..9).unwrap(), Some(7));
+            assert_eq!(written.any_pin(8..1 << 61).unwrap(), Some(9));
+            drop(pins);
+            assert_eq!(written.any_pin(0..1 << 61).unwrap(), Some(7));
+            drop(pin);
+            assert_eq!(written.any_pin(0..1 << 61).unwrap(), None);
+        });
+    }
+
+    #[test]
+    fn a_reader_sees_that_a_file_has_a_writer() {
+        on_both(|disk| {
+            let file = disk.create("data").unwrap();
+            let reader = disk.open("data").unwrap();
+            let Some(_pin) = reader.pin(7).unwrap() else { return };
+            assert!(!reader.has_writer().unwrap());
+            let locks = (disk.lock().unwrap(), file.lock(Access::Write).unwrap());
+            assert!(reader.has_writer().unwrap());
+            drop(locks);
+            assert!(!reader.has_writer().unwrap());
         });
     }
 

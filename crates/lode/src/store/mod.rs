@@ -29,11 +29,13 @@ pub(crate) use catalogue::{Catalogue, MOST_DEFINITION_BYTES};
 pub(crate) use checkpoint::Checkpoint;
 use cleaning::Cleaning;
 pub(crate) use open::{Expected, Opened, open};
+use read::Shown;
 pub(crate) use read::open_to_read;
 pub(crate) use salvage::Remnant;
 pub use settings::Durability;
 pub(crate) use settings::Settings;
 
+pub(crate) use crate::data::DEFAULT_READER_BYTES;
 use crate::data::{DataFile, Left, SLOT_BYTES, Superblock};
 use crate::error::{Effect, Error, Result};
 use crate::io::Lock;
@@ -68,8 +70,8 @@ pub(crate) struct Store {
     pub data: Arc<DataFile>,
     /// The log for new records; `None` if the database is only read.
     log: Option<Log>,
-    /// Bytes of the log that were replayed, if the database is only read.
-    replayed_bytes: u64,
+    /// The moment that is shown, if the database is only read.
+    shown: Option<Shown>,
     pub level: Durability,
     /// The current superblock; held while a checkpoint is made.
     current: Mutex<Superblock>,
@@ -433,7 +435,7 @@ impl Store {
         let before = *current;
         let finished = self.make_current(checkpoint, current, is_clean);
         debug_assert!(
-            *current == before || current.generation == before.generation + 1,
+            *current == before || current.generation > before.generation,
             "generations count checkpoints"
         );
         self.forget_room();
@@ -491,7 +493,8 @@ impl Store {
     /// Returns the bytes of the log that would be replayed after a crash.
     pub(crate) fn log_bytes(&self) -> u64 {
         let of_log = |log: &Log| log.bytes_since(&self.recovered_from());
-        self.log.as_ref().map_or(self.replayed_bytes, of_log)
+        let replayed_bytes = self.shown.map_or(0, |shown| shown.replayed_bytes);
+        self.log.as_ref().map_or(replayed_bytes, of_log)
     }
 
     /// Lets others open the directory.

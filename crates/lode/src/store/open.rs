@@ -211,6 +211,7 @@ fn create_files(disk: &Arc<dyn Disk>, settings: &Settings) -> Result<Made> {
     let file = disk.create(DATA).map_err(|error| Error::io("create file data", &error))?;
     let of_data = lock_data(&*file, Access::Write)?;
     let data = Arc::new(DataFile::create(file)?);
+    data.set_most_reader_bytes(settings.reader_bytes);
     let superblock = Superblock { database: settings.random(), ..Superblock::default() };
     let pager = Pager::new(settings.memory(), Some(Arc::clone(&data)))?;
     let after = Replayed { next_number: SegmentNumber::FIRST, ..Replayed::default() };
@@ -248,7 +249,7 @@ fn store(
     Store {
         data,
         log,
-        replayed_bytes: 0,
+        shown: None,
         level: settings.durability,
         current: Mutex::new(*superblock),
         since: Mutex::new(*since),
@@ -274,6 +275,7 @@ fn recover(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opene
     let stock = Stock::take(&*disk, superblock.database, &since)?;
     data.make_sure(&superblock)?;
     let data = Arc::new(data);
+    data.set_most_reader_bytes(settings.reader_bytes);
     let pager = Pager::new(settings.memory(), Some(Arc::clone(&data)))?;
     let catalogue = Catalogue::restore(&catalogue, &pager)?;
     let mut recovery = Recovery::new(&pager, &data, Access::Write, catalogue, &superblock);

@@ -49,6 +49,7 @@ pub(crate) struct Settings {
     pub durability: Durability,
     pub log: LogSettings,
     pub most_log_bytes: u64,
+    pub reader_bytes: u64,
     pub compacts_when_idle: bool,
     pub random: AtomicU64,
 }
@@ -57,6 +58,11 @@ impl Settings {
     /// Returns the memory and the addresses that there are for pages.
     pub(crate) fn memory(&self) -> MemoryLimits {
         MemoryLimits { budget_bytes: self.memory_bytes, address_bytes: self.address_bytes }
+    }
+
+    /// Returns the settings, to open the same database again.
+    pub(crate) fn again(&self) -> Self {
+        Self { random: AtomicU64::new(self.random()), ..*self }
     }
 
     /// Returns a number that can be guessed only by a program that knows the start of the sequence.

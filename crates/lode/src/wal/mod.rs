@@ -52,7 +52,7 @@ use names::{Floor, FrameName};
 pub(crate) use names::{MOST_LANES, Touched, cover, inherit};
 pub(crate) use numbers::{Number, Numbers};
 pub(crate) use record::{Keyed, LogRecord, RecordKind, TableId};
-pub(crate) use replay::{Applied, Ending, Replayed, Start, replay};
+pub(crate) use replay::{Applied, Ending, Replayed, Start, have_rested, replay};
 pub(crate) use segment::SegmentNumber;
 pub(crate) use stock::Stock;
 use tail::Tail;

@@ -18,6 +18,8 @@ pub(crate) struct Replayed {
     pub segments: Vec<(SegmentNumber, u64)>,
     /// A number that no segment has or had.
     pub next_number: SegmentNumber,
+    /// True if frames were left out, since they name some that are not there.
+    pub is_cut: bool,
 }
 
 /// The place in a lane up to which it is replayed.
@@ -36,6 +38,8 @@ pub(crate) enum Ending {
     /// started a segment since, nothing follows. The segment itself may be missing, and is as long
     /// as it was used.
     Clean,
+    /// Another process appends records: what follows the last whole one proves nothing.
+    Live,
     /// Nothing after the place where recovery starts was promised, unless it is known to be synced:
     /// even the segment may be missing.
     Anywhere,
@@ -100,12 +104,39 @@ pub(crate) fn replay(
     let mut orders = start.places.lanes.map(|lane| lane.order);
     run(disk, stock, &mut lanes, &mut orders, apply)?;
     for lane in &mut lanes {
-        expect_all_that_was_synced(disk, stock, start, lane)?;
+        if start.ending != Ending::Live {
+            expect_all_that_was_synced(disk, stock, start, lane)?;
+        }
+        replayed.is_cut |= lane.is_cut;
         replayed.ends.lanes[lane.lane] = lane.end;
         replayed.segments.append(&mut lane.segments);
     }
     replayed.segments.sort_unstable();
     Ok(replayed)
+}
+
+/// Returns true if no lane has gone on since another process's log was replayed, as the segments of
+/// now say. Each lane was looked at before the first look of this, so then there was a moment at
+/// which all of them ended where they were found to end.
+pub(crate) fn have_rested(disk: &dyn Disk, now: &Stock, replayed: &Replayed) -> Result<bool> {
+    if replayed.is_cut {
+        return Ok(false);
+    }
+    let ends = replayed.ends.lanes.iter().enumerate();
+    for (lane, end) in ends.filter(|(lane, end)| *lane == 0 || **end != LanePlace::default()) {
+        let LogPosition { segment, at } = end.place.position;
+        let Some(front) = now.front(segment) else { return Ok(false) };
+        let next = Reader::open(disk, segment, front)?
+            .frame(at)?
+            .is_some_and(|frame| frame.before == end.place.chain);
+        let continues = now
+            .of_lane(lane)
+            .any(|(number, front)| number > segment && front.header.after == end.place);
+        if next || continues {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Starts to replay a lane; `None` if it is not there, and need not be.

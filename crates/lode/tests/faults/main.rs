@@ -10,6 +10,7 @@ mod failures;
 mod kill;
 #[path = "../support/random.rs"]
 mod random;
+mod readers;
 #[path = "../support/reading.rs"]
 mod reading;
 mod simulation;

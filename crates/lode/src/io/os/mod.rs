@@ -3,6 +3,11 @@
 
 mod identity;
 mod names;
+#[cfg(target_os = "linux")]
+mod pins;
+#[cfg(not(target_os = "linux"))]
+#[path = "no_pins.rs"]
+mod pins;
 mod space;
 
 use std::fs;
@@ -242,7 +247,26 @@ impl File for Handle {
     }
 
     fn lock(&self, access: Access) -> Result<Lock> {
-        Ok(Box::new(Locked::new(&self.file, access, self.home)?))
+        let whole = Locked::new(&self.file, access, self.home)?;
+        let mark = match access {
+            Access::Write => pins::mark_writer(&self.file, self.home)?,
+            Access::Read => None,
+        };
+        Ok(Box::new((mark, whole)))
+    }
+
+    fn pin(&self, number: u64) -> Result<Option<Lock>> {
+        self.home.expect_here()?;
+        let pin = pins::pin(&self.file, number, self.home)?;
+        Ok(pin.map(|pin| Box::new(pin) as Lock))
+    }
+
+    fn any_pin(&self, among: Range<u64>) -> Result<Option<u64>> {
+        pins::any(&self.file, among)
+    }
+
+    fn has_writer(&self) -> Result<bool> {
+        pins::has_writer(&self.file)
     }
 }
 

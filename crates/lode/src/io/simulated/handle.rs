@@ -187,6 +187,46 @@ impl File for Handle {
     fn lock(&self, _: Access) -> Result<Lock> {
         Ok(Box::new(()))
     }
+
+    fn pin(&self, number: u64) -> Result<Option<Lock>> {
+        let mut state = self.disk.state();
+        if state.crashes != self.crashes {
+            return Err(Error::other("the file was opened before a simulated crash"));
+        }
+        if !state.has_pins {
+            return Ok(None);
+        }
+        let at = state.next_pin;
+        state.next_pin += 1;
+        state.pins.insert(at, (self.inode, number));
+        Ok(Some(Box::new(Pin { disk: self.disk.clone(), at })))
+    }
+
+    /// Returns any such number: a writer has pinned none itself.
+    fn any_pin(&self, among: Range<u64>) -> Result<Option<u64>> {
+        let state = self.disk.state();
+        let mut pins = state.pins.values();
+        let found = pins.find(|(inode, number)| *inode == self.inode && among.contains(number));
+        Ok(found.map(|(_, number)| *number))
+    }
+
+    /// Returns true if the disk is locked, which only writers do where there are pins.
+    fn has_writer(&self) -> Result<bool> {
+        let state = self.disk.state();
+        Ok(state.has_pins && state.locked)
+    }
+}
+
+/// A pinned number, until this is dropped or the disk crashes.
+struct Pin {
+    disk: Simulated,
+    at: u64,
+}
+
+impl Drop for Pin {
+    fn drop(&mut self) {
+        self.disk.state().pins.remove(&self.at);
+    }
 }
 
 /// The mapped front of a file.

@@ -46,6 +46,10 @@ struct State {
     /// The number of crashes; handles from before the last are dead.
     crashes: u64,
     locked: bool,
+    /// The pinned numbers, each with its file, by the order in which they were pinned.
+    pins: BTreeMap<u64, (Inode, u64)>,
+    next_pin: u64,
+    has_pins: bool,
     capacity_bytes: Option<u64>,
     mapping: Mapping,
 }
@@ -88,6 +92,9 @@ impl Simulated {
             random: Random::new(seed),
             crashes: 0,
             locked: false,
+            pins: BTreeMap::new(),
+            next_pin: 0,
+            has_pins: true,
             capacity_bytes: None,
             mapping: Mapping::InMemory,
         })
@@ -105,6 +112,7 @@ impl Simulated {
             random: state.random.clone(),
             crashes: 0,
             locked: false,
+            pins: BTreeMap::new(),
             ..*state
         };
         for (name, inode) in state.names.iter() {
@@ -149,6 +157,12 @@ impl Simulated {
     /// Sets the way in which files can be mapped; at first it is that of a RAM disk.
     pub fn set_mapping(&self, mapping: Mapping) {
         self.state().mapping = mapping;
+    }
+
+    /// Sets whether readers can pin checkpoints; at first they can. Without that, they and a writer
+    /// keep each other out.
+    pub fn set_pins(&self, has_pins: bool) {
+        self.state().has_pins = has_pins;
     }
 
     /// Returns all names, in their order; not an operation.
@@ -265,6 +279,7 @@ impl State {
         self.faults.heal();
         self.crashes += 1;
         self.locked = false;
+        self.pins.clear();
         self.collect();
     }
 }

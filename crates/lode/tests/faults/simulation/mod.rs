@@ -4,6 +4,7 @@
 //! A seed decides everything: what is done, when the power goes, what of the unsynced writes is on
 //! the disk then. `LODE_SEED=n` replays one, `LODE_SEEDS=n` asks for `n` of them.
 
+mod readers;
 mod run;
 mod steps;
 mod tables;

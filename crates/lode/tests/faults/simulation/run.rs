@@ -4,6 +4,7 @@ use crate::reading::check;
 use lode::simulation::{self, Fault, FaultKind, Mapping, Simulated};
 use lode::{Database, Durability, Error, Options, Table};
 
+use super::readers::Reader;
 use super::tables::{Model, TABLES, read};
 use crate::common::random::Random;
 
@@ -19,6 +20,9 @@ pub struct Run {
     pub(super) options: Options,
     pub(super) level: Durability,
     pub(super) db: Option<Database>,
+    pub(super) readers: Vec<Reader>,
+    /// The number of times that a reader showed what was there.
+    pub(super) reads: u64,
     pub(super) model: Model,
     /// The contents after each operation since the last that is promised.
     pub(super) states: Vec<State>,
@@ -88,6 +92,7 @@ impl Run {
             .memory_bytes(if random.one_in(4) { 8 << 20 } else { 1 << 20 })
             .log_bytes(log_bytes)
             .segment_bytes(1 << (13 + random.below(4)))
+            .reader_bytes([0, 1 << 18, 1 << 30][random.below(3) as usize])
             .durability(level);
         let lanes =
             if level == Durability::Process { [1, 2, 5, 16][random.below(4) as usize] } else { 1 };
@@ -99,6 +104,8 @@ impl Run {
             options,
             level,
             db: None,
+            readers: Vec::new(),
+            reads: 0,
             model: Model::default(),
             states: vec![State::of(&Model::default(), true)],
             lanes,
@@ -265,6 +272,7 @@ impl Run {
             self.disk.heal();
         } else {
             self.has_crashed = true;
+            self.readers.clear();
             let seed = self.random.next();
             self.disk.crash(seed);
         }

@@ -249,6 +249,9 @@ impl Run {
                     return End::Over;
                 }
                 if self.random.one_in(10) {
+                    self.use_readers();
+                }
+                if self.random.one_in(10) {
                     kept = Some((db.snapshot(), self.model.clone()));
                 }
             }
@@ -386,6 +389,9 @@ impl Run {
                     break;
                 }
                 self.choose_lane();
+                if self.random.one_in(6) {
+                    self.use_readers();
+                }
                 if self.step() == End::Over {
                     break;
                 }

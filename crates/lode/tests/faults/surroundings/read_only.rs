@@ -50,12 +50,10 @@ fn readers_leave_the_files_of_a_closed_database_as_they_are() {
         assert_eq!(keys(db), all(100));
         db.flush().expect("there is nothing to do");
     }
-    assert!(matches!(write(path.path()), Err(Error::Locked)), "readers keep writers out");
     first.close().expect("there is nothing to do");
     drop(second);
     assert_eq!(files(path.path()), before);
     let db = write(path.path()).expect("readers have gone");
-    assert!(matches!(read(path.path()), Err(Error::Locked)), "a writer keeps readers out");
     put(&db, 100..150).expect("room");
     drop(db);
     assert_eq!(keys(&read(path.path()).expect("it was closed")), all(150));
