@@ -51,7 +51,7 @@ fn scattered(number: u64) -> u64 {
 
 /// Returns the value of the indexed column of a record in a round: another one in the next.
 fn indexed(id: u64, round: u64) -> u64 {
-    scattered(id << 8 | round % 256)
+    scattered((id << 8) | (round % 256))
 }
 
 fn record(id: u64, round: u64, rest: u8) -> Vec<u8> {

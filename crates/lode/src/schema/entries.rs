@@ -45,6 +45,13 @@ pub(crate) struct Entries {
     columns: Vec<ColumnId>,
     /// The columns of the key of an entry.
     parts: Vec<Part>,
+    /// The places of the columns of the table's key among the parts, unless the index is unique.
+    key_parts: Vec<usize>,
+    /// The lowest cells after those of the indexed columns, packed. In order they have as many
+    /// bytes.
+    lowest: Vec<u8>,
+    /// The highest cells there.
+    highest: Vec<u8>,
     is_unique: bool,
 }
 
@@ -121,8 +128,15 @@ impl Entries {
                 }
             }
         }
-        let entries =
-            Self { schema: entry.finish()?, lookup: lookup.finish()?, columns, parts, is_unique };
+        let (schema, lookup) = (entry.finish()?, lookup.finish()?);
+        let place = |at: ColumnId| parts.iter().position(|part| *part == Part::Value(at));
+        let of_key = &table.columns()[..if is_unique { 0 } else { table.key_columns() }];
+        let key_parts = of_key.iter().filter_map(|column| place(column.id())).collect();
+        let (lowest, highest) = Default::default();
+        let mut entries =
+            Self { schema, lookup, columns, parts, key_parts, lowest, highest, is_unique };
+        entries.lowest = entries.append_ends(Vec::new(), entries.columns.len(), End::Lowest);
+        entries.highest = entries.append_ends(Vec::new(), entries.columns.len(), End::Highest);
         debug_assert_eq!(
             entries.parts.len(),
             entries.schema.key_columns(),
@@ -192,8 +206,9 @@ impl Entries {
             key.extend_from_slice(self.key_in_payload(table, payload));
             return;
         }
-        for column in &table.columns()[..table.key_columns()] {
-            append_cell(column, self.cell(entry, column.id()), key);
+        for (column, part) in table.columns().iter().zip(&self.key_parts) {
+            let place = self.schema.place_in_key(entry, &self.schema.columns()[*part]);
+            append_cell(column, Some(&entry[place]), key);
         }
     }
 
@@ -221,15 +236,16 @@ impl Entries {
         for at in columns {
             let column = &table[*at];
             let is_here = self.parts.contains(&Part::Value(*at));
-            let cell = if is_here { self.cell(entry, *at) } else { Some(&[][..]) };
-            let cell = if is_here { cell } else { table.cell_of(&key, &[], column) };
-            let zeros =
-                vec![0; if column.kind.is_variable() { 0 } else { column.kind.size_bytes() }];
-            let bytes = cell.unwrap_or(&zeros);
+            let cell =
+                if is_here { self.cell(entry, *at) } else { table.cell_of(&key, &[], column) };
             if column.kind.is_variable() {
-                row.extend((bytes.len() as u32).to_le_bytes());
+                row.extend((cell.map_or(0, <[u8]>::len) as u32).to_le_bytes());
             }
-            row.extend_from_slice(bytes);
+            match cell {
+                Some(bytes) => row.extend_from_slice(bytes),
+                None if column.kind.is_variable() => {}
+                None => row.resize(row.len() + column.kind.size_bytes(), 0),
+            }
             row.extend(column.nullable.then_some(u8::from(cell.is_none())));
         }
     }
@@ -263,6 +279,16 @@ impl Entries {
         payload.get(start..).unwrap_or_default()
     }
 
+    /// Packs the lowest key of an entry with the values of a packed key of a
+    /// [lookup](Self::lookup), in place of the content of `key`. In a unique index, no other entry
+    /// has them. Returns the bytes after those values, as many in order.
+    pub(crate) fn pack_lowest(&self, table: &Schema, lookup: &[u8], key: &mut Vec<u8>) -> usize {
+        key.clear();
+        self.append_lookup(table, lookup, key);
+        key.extend_from_slice(&self.lowest);
+        self.lowest.len()
+    }
+
     /// Packs the key that the only entry with these values of all indexed columns has in a unique
     /// index: those of a packed key of a [lookup](Self::lookup).
     pub(crate) fn only_key<'l>(&self, table: &Schema, lookup: &'l [u8]) -> Cow<'l, [u8]> {
@@ -283,9 +309,12 @@ impl Entries {
     /// [lookup](Self::lookup).
     pub(crate) fn range(&self, table: &Schema, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Bounds {
         let pack = |lookup: &[u8], end| {
-            let mut key = Vec::new();
+            let rest = if end == End::Lowest { &self.lowest } else { &self.highest };
+            let most_bytes = lookup.len() + self.columns.len() + rest.len();
+            let mut key = Vec::with_capacity(most_bytes);
             self.append_lookup(table, lookup, &mut key);
-            self.append_ends(key, self.columns.len(), end)
+            key.extend_from_slice(rest);
+            key
         };
         bounds(lower, upper, pack)
     }

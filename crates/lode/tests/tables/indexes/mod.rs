@@ -1,6 +1,7 @@
 //! Secondary indexes: each write keeps them, whatever way it takes.
 
 mod model;
+mod short;
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
