@@ -188,7 +188,10 @@ impl Gate {
 
     fn close_in_turn<'g>(&'g self, turn: MutexGuard<'g, ()>) -> Closed<'g> {
         self.is_closed.store(true, Ordering::SeqCst);
-        for Slot(inside) in &self.slots {
+        // A thread that takes a slot for itself later sees that the gate is closed.
+        let used = USED.load(Ordering::SeqCst).min(OWN_SLOTS);
+        let own = self.slots[..used].iter();
+        for Slot(inside) in own.chain(&self.slots[SHARED..]) {
             while inside.load(Ordering::SeqCst) & STAYS != 0 {
                 std::thread::yield_now();
             }

@@ -5,6 +5,7 @@
 
 use std::cell::RefCell;
 use std::convert::Infallible;
+use std::ops::Range;
 
 use super::{AtEntry, EntryMut, Record, Step};
 use crate::error::Result;
@@ -53,6 +54,15 @@ pub(crate) trait Write: Copy {
     /// True if the decision depends on the record's payload.
     const READS: bool = false;
 
+    /// True if the record may be there, and stay, with other columns than before.
+    const MAY_KEEP_RECORD: bool = true;
+
+    /// Returns the bytes of the payload that it overwrites, if it changes nothing else.
+    #[inline(always)]
+    fn place(self) -> Option<Range<usize>> {
+        None
+    }
+
     /// Returns the bytes of the longest payload that it writes as a whole.
     #[inline(always)]
     fn most_bytes(self) -> usize {
@@ -71,6 +81,8 @@ pub(crate) trait Write: Copy {
 pub(crate) struct Insert<'w>(pub &'w [u8]);
 
 impl Write for Insert<'_> {
+    const MAY_KEEP_RECORD: bool = false;
+
     #[inline(always)]
     fn most_bytes(self) -> usize {
         self.0.len()
@@ -114,6 +126,11 @@ pub(crate) struct Patch<'w> {
 
 impl Write for Patch<'_> {
     const EXPECTS_RECORD: bool = true;
+
+    #[inline(always)]
+    fn place(self) -> Option<Range<usize>> {
+        Some(self.at..self.at + self.bytes.len())
+    }
 
     #[inline(always)]
     fn decide<'c>(self, found: Option<&'c mut Vec<u8>>) -> Decision<'c>
@@ -161,6 +178,8 @@ impl Write for Modify<'_> {
 pub(crate) struct Delete;
 
 impl Write for Delete {
+    const MAY_KEEP_RECORD: bool = false;
+
     #[inline(always)]
     fn decide<'c>(self, found: Option<&'c mut Vec<u8>>) -> Decision<'c>
     where

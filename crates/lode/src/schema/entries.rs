@@ -10,7 +10,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::ops::Bound;
+use std::ops::{Bound, Range};
 
 use super::variable::END_BYTES;
 use super::{Column, ColumnId, IndexSchema, Schema, Type, Value, key, packed_key};
@@ -169,32 +169,66 @@ impl Entries {
     pub(crate) fn entry_of(&self, table: &Schema, key: &[u8], payload: &[u8]) -> Entry {
         let mut entry = Entry::default();
         entry.key.reserve(self.schema.key_size());
+        self.append_key(table, key, payload, &mut entry.key);
+        self.append_payload(table, key, &mut entry.payload);
+        debug_assert!(self.schema.expect_key(&entry.key).is_ok(), "an entry has a packed key");
+        debug_assert!(self.schema.expect_payload(&entry.payload).is_ok(), "and its payload");
+        entry
+    }
+
+    /// Appends the packed key of the entry of a record.
+    pub(crate) fn append_key(
+        &self,
+        table: &Schema,
+        key: &[u8],
+        payload: &[u8],
+        entry_key: &mut Vec<u8>,
+    ) {
         let mut has_null = false;
         for part in &self.parts {
             match part {
                 Part::HasValue(at) => {
                     let has_value = table.cell_of(key, payload, &table[*at]).is_some();
                     has_null |= !has_value;
-                    entry.key.push(has_value.into());
+                    entry_key.push(has_value.into());
                 }
                 Part::Value(at) => {
                     let column = &table[*at];
-                    append_cell(column, table.cell_of(key, payload, column), &mut entry.key);
+                    append_cell(column, table.cell_of(key, payload, column), entry_key);
                 }
-                Part::Distinct => {
-                    packed_key::append(if has_null { key } else { &[] }, &mut entry.key)
-                }
+                Part::Distinct => packed_key::append(if has_null { key } else { &[] }, entry_key),
             }
         }
+    }
+
+    /// Appends the payload of the entry of the record under a packed key.
+    pub(crate) fn append_payload(&self, table: &Schema, key: &[u8], payload: &mut Vec<u8>) {
         if self.is_unique {
             if table.is_key_variable() {
-                entry.payload.extend((key.len() as u32).to_le_bytes());
+                payload.extend((key.len() as u32).to_le_bytes());
             }
-            entry.payload.extend_from_slice(key);
+            payload.extend_from_slice(key);
         }
-        debug_assert!(self.schema.expect_key(&entry.key).is_ok(), "an entry has a packed key");
-        debug_assert!(self.schema.expect_payload(&entry.payload).is_ok(), "and its payload");
-        entry
+    }
+
+    /// Returns true if records with a key have equal entries, given two payloads of it.
+    pub(crate) fn are_equal(&self, table: &Schema, payload: &[u8], other: &[u8]) -> bool {
+        self.columns_after_key(table)
+            .all(|column| table.cell_of(&[], payload, column) == table.cell_of(&[], other, column))
+    }
+
+    /// Returns true if bytes of a payload are of no indexed column.
+    pub(crate) fn are_elsewhere(&self, table: &Schema, place: &Range<usize>) -> bool {
+        self.columns_after_key(table).all(|column| {
+            let of_column = table.range_in_payload(column);
+            of_column.end <= place.start || place.end <= of_column.start
+        })
+    }
+
+    /// Returns the indexed columns that are not of the table's key.
+    fn columns_after_key<'t>(&self, table: &'t Schema) -> impl Iterator<Item = &'t Column> {
+        let columns = self.columns.iter().map(move |at| &table[*at]);
+        columns.filter(|column| !table.is_of_key(column))
     }
 
     /// Copies the packed key of the record of an entry, in place of the content of `key`. The entry

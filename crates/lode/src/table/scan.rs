@@ -117,6 +117,19 @@ impl TableCore {
         if is_key { Ok(()) } else { Err(self.corrupt("a key is none of its columns")) }
     }
 
+    /// Returns a key in order as a packed one, which may be put in `unpacked`.
+    pub(crate) fn packed_key<'k>(
+        &self,
+        key: &'k [u8],
+        unpacked: &'k mut Vec<u8>,
+    ) -> Result<&'k [u8]> {
+        if self.order.is_packed() {
+            return Ok(key);
+        }
+        self.unpack_key(key, unpacked)?;
+        Ok(unpacked)
+    }
+
     /// Calls `work` with a range of packed keys, as the keys of the index.
     pub(crate) fn bounds_in_order<T>(
         &self,
