@@ -1,7 +1,7 @@
 //! Lookups and ranges by a secondary index.
 //!
 //! An entry and its record are read at one moment: at that of a snapshot or of a transaction, or
-//! between two commits. Only commits write in a table with indexes.
+//! between two commits. Only commits change entries.
 
 mod now;
 
@@ -11,7 +11,6 @@ use std::sync::Arc;
 pub(super) use now::Copied;
 
 use super::index_cursor::{Entries, IndexCursor, Source};
-use super::key::pack_bounds;
 use super::{Cursor, Key, ReadTable, Row, Snapshot, Table, Transaction};
 use crate::engine::no_index;
 use crate::error::{Error, Result, none_if_too_long};
@@ -113,7 +112,10 @@ impl<'v> ByIndex<'v> {
             }
             if !entries.is_unique() {
                 let bound = Bound::Included(lookup);
-                return self.cursor_of(bound, bound).limit(1).next().transpose();
+                let bounds =
+                    entries.range(self.table.schema(), bound, bound, |key, pack| pack(key));
+                let (lower, upper) = bounds?;
+                return self.cursor(lower, upper).limit(1).next().transpose();
             }
             self.get_only(&entries.only_key(self.table.schema(), lookup))
         });
@@ -182,18 +184,14 @@ impl<'v> ByIndex<'v> {
     /// ones are in the order of keys. Records with a null are in a range without a lower bound, or
     /// between such with other values.
     pub fn range<K: Key>(&self, keys: impl RangeBounds<K>) -> IndexCursor<'v> {
-        let lookup = self.secondary.entries().lookup();
-        let expect_key = |bound: &Bound<Vec<u8>>| match bound {
-            Bound::Included(key) | Bound::Excluded(key) => lookup.expect_key(key),
-            Bound::Unbounded => Ok(()),
-        };
-        let bounds = pack_bounds(&keys, lookup)
-            .and_then(|bounds| bounds.iter().try_for_each(expect_key).map(|()| bounds));
+        let entries = self.secondary.entries();
+        let (lower, upper) = (keys.start_bound(), keys.end_bound());
+        let bounds = entries.range(self.table.schema(), lower, upper, |key, pack| {
+            key.with_packed(entries.lookup(), pack)
+        });
         match bounds {
             Err(error) => self.failed(error),
-            Ok([lower, upper]) => {
-                self.cursor_of(lower.as_ref().map(Vec::as_slice), upper.as_ref().map(Vec::as_slice))
-            }
+            Ok((lower, upper)) => self.cursor(lower, upper),
         }
     }
 
@@ -234,12 +232,6 @@ impl<'v> ByIndex<'v> {
             Err(error) => self.failed(error),
             Ok((lower, upper)) => self.cursor(lower, upper),
         }
-    }
-
-    /// Returns a cursor from and to packed keys of a lookup.
-    fn cursor_of(&self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> IndexCursor<'v> {
-        let (lower, upper) = self.secondary.entries().range(self.table.schema(), lower, upper);
-        self.cursor(lower, upper)
     }
 
     /// Returns a cursor from and to packed keys of entries.

@@ -57,9 +57,12 @@ pub(crate) trait Write: Copy {
     /// True if the record may be there, and stay, with other columns than before.
     const MAY_KEEP_RECORD: bool = true;
 
-    /// Returns the bytes of the payload that it overwrites, if it changes nothing else.
+    /// Returns the write as a patch, if it is one.
     #[inline(always)]
-    fn place(self) -> Option<Range<usize>> {
+    fn patch<'c>(self) -> Option<Patch<'c>>
+    where
+        Self: 'c,
+    {
         None
     }
 
@@ -124,12 +127,22 @@ pub(crate) struct Patch<'w> {
     pub bytes: &'w [u8],
 }
 
+impl Patch<'_> {
+    /// Returns the bytes of the payload that it overwrites.
+    pub(crate) fn place(&self) -> Range<usize> {
+        self.at..self.at + self.bytes.len()
+    }
+}
+
 impl Write for Patch<'_> {
     const EXPECTS_RECORD: bool = true;
 
     #[inline(always)]
-    fn place(self) -> Option<Range<usize>> {
-        Some(self.at..self.at + self.bytes.len())
+    fn patch<'c>(self) -> Option<Patch<'c>>
+    where
+        Self: 'c,
+    {
+        Some(self)
     }
 
     #[inline(always)]

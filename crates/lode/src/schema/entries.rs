@@ -8,9 +8,13 @@
 //! records with equal columns have entries with the same key. If columns can be null, the key ends
 //! with the record's packed key if one of them is, and otherwise with no bytes: nulls are distinct.
 
+mod cells;
+
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::{Bound, Range};
+
+use cells::Cells;
 
 use super::variable::END_BYTES;
 use super::{Column, ColumnId, IndexSchema, Schema, Type, Value, key, packed_key};
@@ -45,6 +49,8 @@ pub(crate) struct Entries {
     columns: Vec<ColumnId>,
     /// The columns of the key of an entry.
     parts: Vec<Part>,
+    /// The cells of an entry's key, if all are of fixed length, and none can be null.
+    cells: Option<Cells>,
     /// The places of the columns of the table's key among the parts, unless the index is unique.
     key_parts: Vec<usize>,
     /// The lowest cells after those of the indexed columns, packed. In order they have as many
@@ -132,9 +138,10 @@ impl Entries {
         let place = |at: ColumnId| parts.iter().position(|part| *part == Part::Value(at));
         let of_key = &table.columns()[..if is_unique { 0 } else { table.key_columns() }];
         let key_parts = of_key.iter().filter_map(|column| place(column.id())).collect();
+        let cells = Cells::of(table, &parts);
         let (lowest, highest) = Default::default();
         let mut entries =
-            Self { schema, lookup, columns, parts, key_parts, lowest, highest, is_unique };
+            Self { schema, lookup, columns, parts, cells, key_parts, lowest, highest, is_unique };
         entries.lowest = entries.append_ends(Vec::new(), entries.columns.len(), End::Lowest);
         entries.highest = entries.append_ends(Vec::new(), entries.columns.len(), End::Highest);
         debug_assert_eq!(
@@ -184,6 +191,9 @@ impl Entries {
         payload: &[u8],
         entry_key: &mut Vec<u8>,
     ) {
+        if let Some(cells) = &self.cells {
+            return cells.append(key, payload, entry_key);
+        }
         let mut has_null = false;
         for part in &self.parts {
             match part {
@@ -213,6 +223,9 @@ impl Entries {
 
     /// Returns true if records with a key have equal entries, given two payloads of it.
     pub(crate) fn are_equal(&self, table: &Schema, payload: &[u8], other: &[u8]) -> bool {
+        if let Some(cells) = &self.cells {
+            return cells.are_equal(payload, other);
+        }
         self.columns_after_key(table)
             .all(|column| table.cell_of(&[], payload, column) == table.cell_of(&[], other, column))
     }
@@ -339,18 +352,30 @@ impl Entries {
         Cow::Owned(key)
     }
 
-    /// Packs the bounds of a range of entries: from and to packed keys of a
-    /// [lookup](Self::lookup).
-    pub(crate) fn range(&self, table: &Schema, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Bounds {
-        let pack = |lookup: &[u8], end| {
+    /// Packs the bounds of a range of entries, from and to keys of a [lookup](Self::lookup). Calls
+    /// `pack` with each, which has to call what it is given with the packed key.
+    ///
+    /// # Errors
+    /// Those of `pack`; `NotPacked` when it is no key.
+    pub(crate) fn range<K>(
+        &self,
+        table: &Schema,
+        lower: Bound<K>,
+        upper: Bound<K>,
+        pack: impl Fn(K, &dyn Fn(&[u8]) -> Result<Vec<u8>>) -> Result<Vec<u8>>,
+    ) -> Result<Bounds> {
+        let pack_end = |lookup: &[u8], end| {
+            self.lookup.expect_key(lookup)?;
             let rest = if end == End::Lowest { &self.lowest } else { &self.highest };
             let most_bytes = lookup.len() + self.columns.len() + rest.len();
             let mut key = Vec::with_capacity(most_bytes);
             self.append_lookup(table, lookup, &mut key);
             key.extend_from_slice(rest);
-            key
+            Ok(key)
         };
-        bounds(lower, upper, pack)
+        let pack = |key, end| pack(key, &|lookup| pack_end(lookup, end));
+        let (lower, upper) = bounds(lower, upper, pack);
+        Ok((transposed(lower)?, transposed(upper)?))
     }
 
     /// Packs the bounds of a range of entries: from and to values of the first columns.

@@ -176,9 +176,15 @@ impl ByIndex<'_> {
     pub(super) fn copy_now(&self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Option<Copied> {
         let gate = self.table.database().gate();
         with_buffers(|buffers| {
-            let commits = gate.try_read()?;
-            let copied = self.copy_once(lower, upper, buffers);
-            copied.filter(|_| gate.validate(commits))
+            let (commits, quiet) = (gate.try_read()?, gate.quiet());
+            let copied = self.copy_once(lower, upper, buffers)?;
+            // Writes that leave entries as they are may come between the reads of two records.
+            let is_of_one_moment = if copied.count > 1 {
+                quiet.is_some_and(|quiet| gate.is_quiet_since(quiet))
+            } else {
+                gate.validate(commits)
+            };
+            is_of_one_moment.then_some(copied)
         })
     }
 

@@ -72,7 +72,7 @@ fn decide<'c, W: Write + 'c>(
     }
 }
 
-/// A write that notes how the record was, and how it is then.
+/// A write that notes how the record was, and how it is then. It writes records as a whole.
 #[derive(Clone, Copy)]
 struct Noting<'w, W> {
     write: W,
@@ -104,20 +104,14 @@ impl Noted {
     /// Notes the decision on a write.
     fn note(&mut self, before: Option<Vec<u8>>, change: Option<&Change<'_>>) {
         self.clear();
-        self.is_changed = change.is_some();
-        match change {
-            None | Some(Change::Delete) => {}
-            Some(Change::Put(payload)) => {
-                self.after.extend_from_slice(payload);
-                self.is_there_after = true;
-            }
-            Some(Change::Patch { at, bytes }) => {
-                self.after.extend_from_slice(before.as_deref().unwrap_or_default());
-                self.after[*at..][..bytes.len()].copy_from_slice(bytes);
-                self.is_there_after = true;
-            }
-        }
         self.before = before;
+        self.is_changed = change.is_some();
+        if let Some(Change::Put(payload)) = change {
+            self.after.extend_from_slice(payload);
+            self.is_there_after = true;
+        }
+        let is_patched = matches!(change, Some(Change::Patch { .. }));
+        debug_assert!(!is_patched, "what can be undone is written as a whole");
     }
 }
 
@@ -133,7 +127,15 @@ impl<W: Write> Write for Noting<'_, W> {
     where
         Self: 'c,
     {
-        let (before, decision) = decide(self.write, found);
+        let (before, decision) = match (self.write.patch(), found) {
+            // As a whole, since pieces of a long record that are patched cannot be put back.
+            (Some(patch), Some(payload)) => {
+                let before = payload.clone();
+                payload[patch.place()].copy_from_slice(patch.bytes);
+                (Some(before), Decision { answer: true, change: Some(Change::Put(payload)) })
+            }
+            (_, found) => decide(self.write, found),
+        };
         self.noted.borrow_mut().note(before, decision.change.as_ref());
         decision
     }
@@ -253,7 +255,7 @@ impl Table {
         if !W::MAY_KEEP_RECORD || !self.core.is_indexed() {
             return None;
         }
-        let (core, pager) = (&*self.core, self.db.pager());
+        let (core, schema, pager) = (&*self.core, self.schema(), self.db.pager());
         let redo = &Unlogged(pager);
         let done = |step| match step {
             Ok(index::Step::Done(answer)) => Some(answer),
@@ -261,7 +263,8 @@ impl Table {
         };
         core.with_secondaries(|secondaries| {
             secondaries.expect_whole().ok()?;
-            if write.place().is_some_and(|at| secondaries.are_elsewhere(core.schema(), &at)) {
+            if write.patch().is_some_and(|patch| secondaries.are_elsewhere(schema, &patch.place()))
+            {
                 let work = WriteAt { key, write, redo };
                 return done(records.try_at(pager, &core.space, key, work)?);
             }
@@ -289,13 +292,14 @@ impl Table {
         }
         let _inside = self.db.gate().enter();
         self.db.expect_healthy().ok()?;
-        let core = &*self.core;
+        let (core, schema) = (&*self.core, self.schema());
         if !core.is_indexed() {
             return None;
         }
         core.with_secondaries(|secondaries| {
             secondaries.expect_whole().ok()?;
-            if write.place().is_some_and(|at| secondaries.are_elsewhere(core.schema(), &at)) {
+            if write.patch().is_some_and(|patch| secondaries.are_elsewhere(schema, &patch.place()))
+            {
                 return self.write_logged(records, key, write).ok();
             }
             let is_refused = &Cell::new(false);

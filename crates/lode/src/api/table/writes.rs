@@ -180,15 +180,18 @@ impl Table {
     }
 
     #[inline(always)]
-    fn try_write_in<'w, R: Records>(
+    fn try_write_in<'w, R: Records, Q: Request<'w>>(
         &self,
         records: &R,
-        request: &impl Request<'w>,
+        request: &Q,
     ) -> Option<bool> {
         let (key, write) = request.of_sizes(records.sizes()?)?;
         self.in_order_of(records, key, |key| {
             // In a forked process, the gate may never open again.
             if is_any_changing() || !self.core.is_here() {
+                return None;
+            }
+            if !Q::Write::MAY_KEEP_RECORD && self.core.is_indexed() {
                 return None;
             }
             let _inside = self.db.gate().enter();

@@ -1,5 +1,6 @@
 //! Secondary indexes: each write keeps them, whatever way it takes.
 
+mod kept;
 mod model;
 mod short;
 
