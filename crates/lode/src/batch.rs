@@ -43,6 +43,23 @@ impl Batch {
         (&mut self.bytes, &self.records)
     }
 
+    /// Appends a record of zeros. Returns its key and its payload, to be filled.
+    pub(crate) fn push(&mut self, key_size: usize, payload_size: usize) -> (&mut [u8], &mut [u8]) {
+        let from = self.bytes.len();
+        let end = from + key_size + payload_size;
+        debug_assert!(u32::try_from(end).is_ok(), "32 bits have a place in a batch");
+        self.records.push(Place { from: from as u32, key_size: key_size as u32 });
+        self.bytes.resize(end, 0);
+        self.bytes[from..].split_at_mut(key_size)
+    }
+
+    /// Removes the last record.
+    pub(crate) fn pop(&mut self) {
+        if let Some(last) = self.records.pop() {
+            self.bytes.truncate(last.from as usize);
+        }
+    }
+
     /// Takes records that all have the same size, which `copy` appends, in place of the content.
     pub(crate) fn fill(
         &mut self,

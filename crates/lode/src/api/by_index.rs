@@ -1,13 +1,16 @@
 //! Lookups and ranges by a secondary index.
 //!
 //! An entry and its record are read at one moment: at that of a snapshot or of a transaction, or
-//! between two commits. Only commits write in a table with indexes.
+//! between two commits. Only commits change entries.
+
+mod now;
 
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
-use super::index_cursor::{IndexCursor, Source};
-use super::key::pack_bounds;
+pub(super) use now::Copied;
+
+use super::index_cursor::{Entries, IndexCursor, Source};
 use super::{Cursor, Key, ReadTable, Row, Snapshot, Table, Transaction};
 use crate::engine::no_index;
 use crate::error::{Error, Result, none_if_too_long};
@@ -102,16 +105,25 @@ impl<'v> ByIndex<'v> {
         let entries = self.secondary.entries();
         let found = key.with_packed(entries.lookup(), |lookup| {
             entries.lookup().expect_key(lookup)?;
+            if let View::Now = self.view
+                && let Some(found) = self.find_now(lookup)?
+            {
+                return self.row_of(found);
+            }
             if !entries.is_unique() {
                 let bound = Bound::Included(lookup);
-                return self.cursor_of(bound, bound).limit(1).next().transpose();
+                let bounds =
+                    entries.range(self.table.schema(), bound, bound, |key, pack| pack(key));
+                let (lower, upper) = bounds?;
+                return self.cursor(lower, upper).limit(1).next().transpose();
             }
             self.get_only(&entries.only_key(self.table.schema(), lookup))
         });
         none_if_too_long(found).map_err(|error| self.of_index(error))
     }
 
-    /// Returns the record of the entry under a packed key of a unique index.
+    /// Returns the record of the entry under a packed key of a unique index: at a snapshot, if it
+    /// is wanted as of now.
     fn get_only(&self, entry_key: &[u8]) -> Result<Option<Row>> {
         let schema = self.table.schema();
         let mut entry = Vec::new();
@@ -138,17 +150,6 @@ impl<'v> ByIndex<'v> {
                 self.row_of(follow(read)?)
             }
             View::Now => {
-                let gate = self.table.database().gate();
-                for _ in 0..MOST_ATTEMPTS {
-                    let Some(commits) = gate.try_read() else {
-                        std::thread::yield_now();
-                        continue;
-                    };
-                    let found = follow(&mut |table, key, payload| table.read_into(key, payload));
-                    if gate.validate(commits) {
-                        return self.row_of(found?);
-                    }
-                }
                 let mut at_snapshot = || {
                     let snapshot = Snapshot::new(self.table.database().clone());
                     follow(&mut |table, key, payload| snapshot.read_into(table, key, payload))
@@ -183,18 +184,14 @@ impl<'v> ByIndex<'v> {
     /// ones are in the order of keys. Records with a null are in a range without a lower bound, or
     /// between such with other values.
     pub fn range<K: Key>(&self, keys: impl RangeBounds<K>) -> IndexCursor<'v> {
-        let lookup = self.secondary.entries().lookup();
-        let expect_key = |bound: &Bound<Vec<u8>>| match bound {
-            Bound::Included(key) | Bound::Excluded(key) => lookup.expect_key(key),
-            Bound::Unbounded => Ok(()),
-        };
-        let bounds = pack_bounds(&keys, lookup)
-            .and_then(|bounds| bounds.iter().try_for_each(expect_key).map(|()| bounds));
+        let entries = self.secondary.entries();
+        let (lower, upper) = (keys.start_bound(), keys.end_bound());
+        let bounds = entries.range(self.table.schema(), lower, upper, |key, pack| {
+            key.with_packed(entries.lookup(), pack)
+        });
         match bounds {
             Err(error) => self.failed(error),
-            Ok([lower, upper]) => {
-                self.cursor_of(lower.as_ref().map(Vec::as_slice), upper.as_ref().map(Vec::as_slice))
-            }
+            Ok((lower, upper)) => self.cursor(lower, upper),
         }
     }
 
@@ -237,39 +234,36 @@ impl<'v> ByIndex<'v> {
         }
     }
 
-    /// Returns a cursor from and to packed keys of a lookup.
-    fn cursor_of(&self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> IndexCursor<'v> {
-        let (lower, upper) = self.secondary.entries().range(self.table.schema(), lower, upper);
-        self.cursor(lower, upper)
-    }
-
     /// Returns a cursor from and to packed keys of entries.
     fn cursor(&self, lower: Bound<Vec<u8>>, upper: Bound<Vec<u8>>) -> IndexCursor<'v> {
         let lower = lower.as_ref().map(Vec::as_slice);
         let upper = upper.as_ref().map(Vec::as_slice);
-        let (view, entries) = match self.view {
+        let (source, entries) = match self.view {
             View::Now => {
-                let snapshot = Snapshot::new(self.table.database().clone());
-                let entries = self.index.at(&snapshot).range_packed(lower, upper);
-                (Source::At(snapshot), entries)
+                if let Some(copied) = self.copy_now(lower, upper) {
+                    (Source::Copied, Entries::Copied(copied))
+                } else {
+                    let snapshot = Snapshot::new(self.table.database().clone());
+                    let entries = self.index.at(&snapshot).range_packed(lower, upper);
+                    (Source::At(snapshot), Entries::Read(Box::new(entries)))
+                }
             }
             View::At(snapshot) => {
                 let entries = self.index.at(snapshot).range_packed(lower, upper);
-                (Source::At(snapshot.clone()), entries)
+                (Source::At(snapshot.clone()), Entries::Read(Box::new(entries)))
             }
             View::Within(transaction) => {
                 let entries = self.index.within(transaction).range_packed(lower, upper);
-                (Source::Within(transaction), entries)
+                (Source::Within(transaction), Entries::Read(Box::new(entries)))
             }
         };
-        IndexCursor::new(self.table.clone(), Arc::clone(&self.secondary), view, entries)
+        IndexCursor::new(self.table.clone(), Arc::clone(&self.secondary), source, entries)
     }
 
     fn failed(&self, error: Error) -> IndexCursor<'v> {
-        let snapshot = Snapshot::new(self.table.database().clone());
-        let source = Source::At(snapshot);
-        let entries = Cursor::failed(error);
-        IndexCursor::new(self.table.clone(), Arc::clone(&self.secondary), source, entries)
+        let entries = Entries::Read(Box::new(Cursor::failed(error)));
+        let secondary = Arc::clone(&self.secondary);
+        IndexCursor::new(self.table.clone(), secondary, Source::Copied, entries)
     }
 
     fn of_index(&self, error: Error) -> Error {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::by_index::{no_record, of_index};
+use super::by_index::{Copied, no_record, of_index};
 use super::row::Shape;
 use super::{Cursor, Row, Snapshot, Table, Transaction};
 use crate::error::Result;
@@ -27,7 +27,7 @@ pub struct IndexCursor<'v> {
     table: Table,
     secondary: Arc<Secondary>,
     source: Source<'v>,
-    entries: Cursor,
+    entries: Entries,
     columns: Option<Arc<[ColumnId]>>,
     left: u64,
     /// The packed key of the record, or all of it.
@@ -40,6 +40,31 @@ pub struct IndexCursor<'v> {
 pub(super) enum Source<'v> {
     At(Snapshot),
     Within(&'v Transaction),
+    /// They were copied with their entries.
+    Copied,
+}
+
+/// Entries, one after another.
+#[derive(Debug)]
+pub(super) enum Entries {
+    Read(Box<Cursor>),
+    /// The records of all of them, as they were when the cursor was made.
+    Copied(Copied),
+}
+
+/// An entry or its record, packed.
+enum Next<'e> {
+    Entry(&'e [u8]),
+    Record(&'e [u8]),
+}
+
+impl Entries {
+    fn next(&mut self) -> Result<Option<Next<'_>>> {
+        match self {
+            Self::Read(cursor) => Ok(cursor.next_row()?.map(|entry| Next::Entry(entry.bytes()))),
+            Self::Copied(copied) => Ok(copied.next().map(Next::Record)),
+        }
+    }
 }
 
 impl std::fmt::Debug for IndexCursor<'_> {
@@ -54,7 +79,7 @@ impl<'v> IndexCursor<'v> {
         table: Table,
         secondary: Arc<Secondary>,
         source: Source<'v>,
-        entries: Cursor,
+        entries: Entries,
     ) -> Self {
         let (key, payload, row) = Default::default();
         let left = u64::MAX;
@@ -63,19 +88,27 @@ impl<'v> IndexCursor<'v> {
 
     /// Reverses the direction: from the last entry to the first, or if called twice, back again.
     #[must_use]
-    pub fn rev(self) -> Self {
-        Self { entries: self.entries.rev(), ..self }
+    pub fn rev(mut self) -> Self {
+        self.entries = match self.entries {
+            Entries::Read(cursor) => Entries::Read(Box::new(Cursor::rev(*cursor))),
+            Entries::Copied(mut copied) => {
+                copied.reverse();
+                Entries::Copied(copied)
+            }
+        };
+        self
     }
 
     /// Limits the cursor to at most `rows` rows.
     #[must_use]
-    pub fn limit(self, rows: u64) -> Self {
-        let entries = match self.source {
-            Source::At(_) => self.entries.limit(rows),
+    pub fn limit(mut self, rows: u64) -> Self {
+        self.entries = match (&self.source, self.entries) {
+            (Source::At(_), Entries::Read(cursor)) => Entries::Read(Box::new(cursor.limit(rows))),
             // Of a transaction, some may have been changed.
-            Source::Within(_) => self.entries,
+            (_, entries) => entries,
         };
-        Self { entries, left: rows, ..self }
+        self.left = rows;
+        self
     }
 
     /// Reads only these columns of each record, in this order, as a
@@ -87,7 +120,7 @@ impl<'v> IndexCursor<'v> {
         let schema = self.table.schema();
         match columns.iter().try_for_each(|at| schema.expect_column(*at).map(drop)) {
             Ok(()) => Self { columns: Some(columns), ..self },
-            Err(error) => Self { entries: Cursor::failed(error), ..self },
+            Err(error) => Self { entries: Entries::Read(Box::new(Cursor::failed(error))), ..self },
         }
     }
 
@@ -138,10 +171,23 @@ impl<'v> IndexCursor<'v> {
         let schema = self.table.schema();
         let entries = self.secondary.entries();
         while self.left > 0 {
-            let Some(entry) = self.entries.next_row()? else { break };
-            let entry = entry.bytes();
-            self.secondary.key_of_record(schema, entry, &mut self.key)?;
             self.row.clear();
+            let entry = match self.entries.next()? {
+                None => break,
+                Some(Next::Entry(entry)) => entry,
+                Some(Next::Record(record)) => {
+                    match &self.columns {
+                        None => self.row.extend_from_slice(record),
+                        Some(columns) => {
+                            self.row.reserve(record.len());
+                            schema.append_cells(record, columns, &mut self.row);
+                        }
+                    }
+                    self.left -= 1;
+                    return Ok(true);
+                }
+            };
+            self.secondary.key_of_record(schema, entry, &mut self.key)?;
             if let Some(columns) = &self.columns
                 && entries.have(schema, columns)
             {
@@ -163,6 +209,8 @@ impl<'v> IndexCursor<'v> {
                         entry == [now.key, now.payload].concat()
                     }
                 }
+                // There are no entries then.
+                Source::Copied => false,
             };
             if !is_there {
                 continue;
@@ -207,7 +255,7 @@ impl std::iter::FusedIterator for IndexCursor<'_> {}
 pub struct IndexKeys {
     table: Table,
     secondary: Arc<Secondary>,
-    entries: Cursor,
+    entries: Entries,
     left: u64,
     key: Vec<u8>,
 }
@@ -219,11 +267,19 @@ impl IndexKeys {
     /// Those of the [keys](Self#errors).
     pub fn next_key(&mut self) -> Result<Option<&[u8]>> {
         let Some(left) = self.left.checked_sub(1) else { return Ok(None) };
-        let entry = self.entries.next_row();
+        let entry = self.entries.next();
         let entry = entry.map_err(|error| of_index(&self.table, &self.secondary, error))?;
-        let Some(entry) = entry else { return Ok(None) };
         let schema = self.table.schema();
-        self.secondary.key_of_record(schema, entry.bytes(), &mut self.key)?;
+        match entry {
+            None => return Ok(None),
+            Some(Next::Entry(entry)) => {
+                self.secondary.key_of_record(schema, entry, &mut self.key)?;
+            }
+            Some(Next::Record(record)) => {
+                self.key.clear();
+                self.key.extend_from_slice(&record[..schema.key_length(record)?]);
+            }
+        }
         self.left = left;
         Ok(Some(&self.key))
     }

@@ -219,6 +219,9 @@ tuple_keys!(
     (A 0, B 1, C 2, D 3, E 4, F 5)
 );
 
+/// The most columns of a key that is a tuple.
+const MOST_PARTS: usize = 6;
+
 /// A function that returns the value of a column of the key.
 type Part<'p> = &'p dyn Fn(&Column) -> Value<'p>;
 
@@ -229,8 +232,11 @@ fn with_parts<T>(
 ) -> Result<T> {
     let columns = &schema.columns()[..schema.key_columns()];
     schema.expect_count(columns, parts.len())?;
-    let values: Vec<_> = parts.iter().zip(columns).map(|(part, column)| part(column)).collect();
-    schema.pack_key(&values).and_then(|key| work(&key))
+    let mut values = [Value::Null; MOST_PARTS];
+    for ((part, column), value) in parts.iter().zip(columns).zip(&mut values) {
+        *value = part(column);
+    }
+    schema.pack_key(&values[..parts.len()]).and_then(|key| work(&key))
 }
 
 /// Returns the packed bounds of a range, the lower one first.

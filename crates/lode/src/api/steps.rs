@@ -1,13 +1,14 @@
 //! Changes of records that happen together: readers see all of them or none, also after a crash.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 
 use crate::engine::Handle;
 use crate::error::Result;
 use crate::heap::{Outcome, UndoRecord, pages_for};
-use crate::index::{Change, Keeps, Record, Swap, WriteContext};
+use crate::index::{Change, Decision, Keeps, Record, Swap, Write, WriteContext};
 use crate::schema::{Entry, Schema};
-use crate::table::{EntryChange, Secondaries, Secondary, TableCore};
+use crate::table::{Secondary, TableCore};
 use crate::tree::Tree;
 use crate::wal::{LogPosition, LogRecord};
 
@@ -29,6 +30,27 @@ impl Step<'_> {
             None => self.seen.as_ref().map(|_| Change::Delete)?,
         };
         Some(change.log_record(self.core.id(), &self.key))
+    }
+}
+
+/// Inserts an entry of an index. Answers if its key was new.
+#[derive(Clone, Copy)]
+struct AddEntry<'w> {
+    payload: &'w [u8],
+    /// Set to true if there is an entry with another payload.
+    is_other: &'w Cell<bool>,
+}
+
+impl Write for AddEntry<'_> {
+    const READS: bool = true;
+
+    fn decide<'c>(self, found: Option<&'c mut Vec<u8>>) -> Decision<'c>
+    where
+        Self: 'c,
+    {
+        let answer = found.is_none();
+        self.is_other.set(found.is_some_and(|found| found[..] != *self.payload));
+        Decision { answer, change: answer.then_some(Change::Put(self.payload)) }
     }
 }
 
@@ -54,30 +76,42 @@ impl<'c> Steps<'c> {
         core.unlogged(self.db.pager()).of_step(self.keeps)
     }
 
-    /// Changes a record, unless it is not as it was seen. Returns true if it did.
+    /// Writes a record, of which [`note`](Self::note) has to be told if that changed it.
     ///
     /// # Errors
     /// `Full` when memory has no room for it; `DiskFull`; `Poisoned`; `Corrupt`.
-    pub(super) fn take(&mut self, step: Step<'c>) -> Result<bool> {
-        self.take_or_return(step).map(|step| step.is_none())
+    pub(super) fn write(
+        &self,
+        core: &TableCore,
+        key: &[u8],
+        extra_pages: u64,
+        write: impl Write,
+    ) -> Result<Outcome> {
+        self.db.make_room_for_step(extra_pages)?;
+        core.write(&self.context(core), key, write)
     }
 
-    /// Changes a record, unless it is not as it was seen: then the step is returned.
-    fn take_or_return(&mut self, step: Step<'c>) -> Result<Option<Step<'c>>> {
-        let extra_pages = step.wanted.as_ref().map_or(0, |payload| pages_for(payload.len()));
-        self.db.make_room_for_step(extra_pages)?;
-        let swap = Swap { seen: step.seen.as_deref(), wanted: step.wanted.as_deref() };
-        let context = self.context(step.core);
-        let Outcome { answer: was_seen, undo } = step.core.write(&context, &step.key, swap)?;
-        if !was_seen {
-            return Ok(Some(step));
-        }
+    /// Notes a step that was taken.
+    pub(super) fn note(&mut self, step: Step<'c>, undo: Option<Box<UndoRecord>>) {
         // A record that is deleted may have to be put back.
         if step.wanted.is_none() {
             self.keeps = Keeps::PagesAndRoom;
         }
         self.taken.push((step, undo));
-        Ok(None)
+    }
+
+    /// Changes a record, unless it is not as it was seen. Returns true if it did.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub(super) fn take(&mut self, step: Step<'c>) -> Result<bool> {
+        let extra_pages = step.wanted.as_ref().map_or(0, |payload| pages_for(payload.len()));
+        let swap = Swap { seen: step.seen.as_deref(), wanted: step.wanted.as_deref() };
+        let outcome = self.write(step.core, &step.key, extra_pages, swap)?;
+        if outcome.answer {
+            self.note(step, outcome.undo);
+        }
+        Ok(outcome.answer)
     }
 
     /// Inserts records from the front of `run`, whose keys ascend, into one leaf of a tree. Returns
@@ -102,33 +136,6 @@ impl<'c> Steps<'c> {
         Ok(count)
     }
 
-    /// Changes a record as [`take`](Self::take) does, and its entries in the secondary indexes of
-    /// its table, which takes writes.
-    ///
-    /// # Errors
-    /// As [`take`](Self::take); `UniqueViolation`, after which the steps have to be undone.
-    pub(super) fn take_indexed(
-        &mut self,
-        step: Step<'c>,
-        secondaries: &'c Secondaries,
-    ) -> Result<bool> {
-        let table = step.core;
-        let wanted = step.wanted.as_deref();
-        let changes = secondaries.changes(table, &step.key, step.seen.as_deref(), wanted)?;
-        if !self.take(step)? {
-            return Ok(false);
-        }
-        for EntryChange { secondary, old, new } in changes {
-            if let Some(entry) = old {
-                self.remove_entry(secondary, entry)?;
-            }
-            if let Some(entry) = new {
-                self.add_entry(table.schema(), secondary, entry)?;
-            }
-        }
-        Ok(true)
-    }
-
     /// Removes an entry from an index. One that is being built need not have it yet; a unique one
     /// may have that of another record instead, which stays.
     ///
@@ -143,24 +150,43 @@ impl<'c> Steps<'c> {
     /// Adds an entry to an index, unless it has it.
     ///
     /// # Errors
-    /// As [`take_indexed`](Self::take_indexed).
+    /// As [`take`](Self::take); `UniqueViolation`, after which the steps have to be undone.
     pub(super) fn add_entry(
         &mut self,
         table: &Schema,
         secondary: &'c Secondary,
-        entry: Entry,
+        Entry { key, payload }: Entry,
     ) -> Result<()> {
         let core = &**secondary.core();
-        let key = core.in_order(&entry.key, |key| Cow::Owned(key.to_vec()));
-        let wanted = Some(Cow::Owned(entry.payload));
-        let step = Step { core, key, seen: None, wanted };
-        let Some(Step { key, wanted, .. }) = self.take_or_return(step)? else { return Ok(()) };
-        let found = core.payload_of(self.db.pager(), &key)?;
-        if found.as_deref() == wanted.as_deref() {
-            return Ok(());
+        let in_order = core.in_order(&key, |key| Cow::Owned(key.to_vec()));
+        match self.put_entry(core, in_order, Cow::Owned(payload))? {
+            None => Ok(()),
+            Some(payload) => {
+                let payload = payload.into_owned();
+                Err(secondary.violation(table, &Entry { key, payload }))
+            }
         }
-        let payload = wanted.unwrap_or_default().into_owned();
-        Err(secondary.violation(table, &Entry { key: entry.key, payload }))
+    }
+
+    /// Adds an entry, by its key in order, to an index, unless it has it. Returns the payload if it
+    /// has that of another record instead.
+    ///
+    /// # Errors
+    /// As [`take`](Self::take).
+    pub(super) fn put_entry(
+        &mut self,
+        core: &'c TableCore,
+        key: Cow<'c, [u8]>,
+        payload: Cow<'c, [u8]>,
+    ) -> Result<Option<Cow<'c, [u8]>>> {
+        let is_other = &Cell::new(false);
+        let add = AddEntry { payload: &payload, is_other };
+        let Outcome { answer, undo } = self.write(core, &key, 0, add)?;
+        if answer {
+            self.note(Step { core, key, seen: None, wanted: Some(payload) }, undo);
+            return Ok(None);
+        }
+        Ok(is_other.get().then_some(payload))
     }
 
     /// Ends the steps: logs all as one, or undoes them if one has failed, or the log does. Returns

@@ -171,8 +171,10 @@ impl Gate {
     /// Enters alone, when all others are out.
     pub(crate) fn close(&self) -> Alone<'_> {
         let closed = self.close_in_turn(self.take_turn());
-        let commits = self.commits.fetch_add(1, Ordering::Relaxed);
+        // No other thread changes the count.
+        let commits = self.commits.load(Ordering::Relaxed);
         debug_assert!(commits.is_multiple_of(2), "one thread is alone inside at a time");
+        self.commits.store(commits + 1, Ordering::Relaxed);
         fence(Ordering::Release);
         Alone { gate: self, _closed: closed }
     }
@@ -188,7 +190,10 @@ impl Gate {
 
     fn close_in_turn<'g>(&'g self, turn: MutexGuard<'g, ()>) -> Closed<'g> {
         self.is_closed.store(true, Ordering::SeqCst);
-        for Slot(inside) in &self.slots {
+        // A thread that takes a slot for itself later sees that the gate is closed.
+        let used = USED.load(Ordering::SeqCst).min(OWN_SLOTS);
+        let own = self.slots[..used].iter();
+        for Slot(inside) in own.chain(&self.slots[SHARED..]) {
             while inside.load(Ordering::SeqCst) & STAYS != 0 {
                 std::thread::yield_now();
             }
@@ -289,14 +294,16 @@ impl Closed<'_> {
 
 impl Drop for Alone<'_> {
     fn drop(&mut self) {
-        let commits = self.gate.commits.fetch_add(1, Ordering::Release);
+        let commits = self.gate.commits.load(Ordering::Relaxed);
         debug_assert!(!commits.is_multiple_of(2), "the thread was alone inside until now");
+        self.gate.commits.store(commits + 1, Ordering::Release);
     }
 }
 
 impl Drop for Closed<'_> {
     fn drop(&mut self) {
-        self.gate.is_closed.store(false, Ordering::SeqCst);
+        // A thread that still finds it closed waits for the turn, which ends after this.
+        self.gate.is_closed.store(false, Ordering::Release);
     }
 }
 

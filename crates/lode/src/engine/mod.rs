@@ -256,9 +256,8 @@ impl Engine {
         &self,
         records: impl Iterator<Item = LogRecord<'r>> + Clone,
     ) -> Result<LogPosition> {
-        let (Some(log), Some(together)) = (self.log(), Together::of(records)) else {
-            return Ok(LogPosition::default());
-        };
+        let together = self.log().and_then(|log| Some((log, Together::of(records)?)));
+        let Some((log, together)) = together else { return Ok(LogPosition::default()) };
         loop {
             if let Some(end) = log.append_alone(together.kind(), &together)? {
                 return Ok(end);

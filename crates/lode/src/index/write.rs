@@ -5,6 +5,7 @@
 
 use std::cell::RefCell;
 use std::convert::Infallible;
+use std::ops::Range;
 
 use super::{AtEntry, EntryMut, Record, Step};
 use crate::error::Result;
@@ -53,6 +54,18 @@ pub(crate) trait Write: Copy {
     /// True if the decision depends on the record's payload.
     const READS: bool = false;
 
+    /// True if the record may be there, and stay, with other columns than before.
+    const MAY_KEEP_RECORD: bool = true;
+
+    /// Returns the write as a patch, if it is one.
+    #[inline(always)]
+    fn patch<'c>(self) -> Option<Patch<'c>>
+    where
+        Self: 'c,
+    {
+        None
+    }
+
     /// Returns the bytes of the longest payload that it writes as a whole.
     #[inline(always)]
     fn most_bytes(self) -> usize {
@@ -71,6 +84,8 @@ pub(crate) trait Write: Copy {
 pub(crate) struct Insert<'w>(pub &'w [u8]);
 
 impl Write for Insert<'_> {
+    const MAY_KEEP_RECORD: bool = false;
+
     #[inline(always)]
     fn most_bytes(self) -> usize {
         self.0.len()
@@ -112,8 +127,23 @@ pub(crate) struct Patch<'w> {
     pub bytes: &'w [u8],
 }
 
+impl Patch<'_> {
+    /// Returns the bytes of the payload that it overwrites.
+    pub(crate) fn place(&self) -> Range<usize> {
+        self.at..self.at + self.bytes.len()
+    }
+}
+
 impl Write for Patch<'_> {
     const EXPECTS_RECORD: bool = true;
+
+    #[inline(always)]
+    fn patch<'c>(self) -> Option<Patch<'c>>
+    where
+        Self: 'c,
+    {
+        Some(self)
+    }
 
     #[inline(always)]
     fn decide<'c>(self, found: Option<&'c mut Vec<u8>>) -> Decision<'c>
@@ -161,6 +191,8 @@ impl Write for Modify<'_> {
 pub(crate) struct Delete;
 
 impl Write for Delete {
+    const MAY_KEEP_RECORD: bool = false;
+
     #[inline(always)]
     fn decide<'c>(self, found: Option<&'c mut Vec<u8>>) -> Decision<'c>
     where

@@ -8,9 +8,13 @@
 //! records with equal columns have entries with the same key. If columns can be null, the key ends
 //! with the record's packed key if one of them is, and otherwise with no bytes: nulls are distinct.
 
+mod cells;
+
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::ops::Bound;
+use std::ops::{Bound, Range};
+
+use cells::Cells;
 
 use super::variable::END_BYTES;
 use super::{Column, ColumnId, IndexSchema, Schema, Type, Value, key, packed_key};
@@ -45,6 +49,15 @@ pub(crate) struct Entries {
     columns: Vec<ColumnId>,
     /// The columns of the key of an entry.
     parts: Vec<Part>,
+    /// The cells of an entry's key, if all are of fixed length, and none can be null.
+    cells: Option<Cells>,
+    /// The places of the columns of the table's key among the parts, unless the index is unique.
+    key_parts: Vec<usize>,
+    /// The lowest cells after those of the indexed columns, packed. In order they have as many
+    /// bytes.
+    lowest: Vec<u8>,
+    /// The highest cells there.
+    highest: Vec<u8>,
     is_unique: bool,
 }
 
@@ -121,8 +134,16 @@ impl Entries {
                 }
             }
         }
-        let entries =
-            Self { schema: entry.finish()?, lookup: lookup.finish()?, columns, parts, is_unique };
+        let (schema, lookup) = (entry.finish()?, lookup.finish()?);
+        let place = |at: ColumnId| parts.iter().position(|part| *part == Part::Value(at));
+        let of_key = &table.columns()[..if is_unique { 0 } else { table.key_columns() }];
+        let key_parts = of_key.iter().filter_map(|column| place(column.id())).collect();
+        let cells = Cells::of(table, &parts);
+        let (lowest, highest) = Default::default();
+        let mut entries =
+            Self { schema, lookup, columns, parts, cells, key_parts, lowest, highest, is_unique };
+        entries.lowest = entries.append_ends(Vec::new(), entries.columns.len(), End::Lowest);
+        entries.highest = entries.append_ends(Vec::new(), entries.columns.len(), End::Highest);
         debug_assert_eq!(
             entries.parts.len(),
             entries.schema.key_columns(),
@@ -155,32 +176,72 @@ impl Entries {
     pub(crate) fn entry_of(&self, table: &Schema, key: &[u8], payload: &[u8]) -> Entry {
         let mut entry = Entry::default();
         entry.key.reserve(self.schema.key_size());
+        self.append_key(table, key, payload, &mut entry.key);
+        self.append_payload(table, key, &mut entry.payload);
+        debug_assert!(self.schema.expect_key(&entry.key).is_ok(), "an entry has a packed key");
+        debug_assert!(self.schema.expect_payload(&entry.payload).is_ok(), "and its payload");
+        entry
+    }
+
+    /// Appends the packed key of the entry of a record.
+    pub(crate) fn append_key(
+        &self,
+        table: &Schema,
+        key: &[u8],
+        payload: &[u8],
+        entry_key: &mut Vec<u8>,
+    ) {
+        if let Some(cells) = &self.cells {
+            return cells.append(key, payload, entry_key);
+        }
         let mut has_null = false;
         for part in &self.parts {
             match part {
                 Part::HasValue(at) => {
                     let has_value = table.cell_of(key, payload, &table[*at]).is_some();
                     has_null |= !has_value;
-                    entry.key.push(has_value.into());
+                    entry_key.push(has_value.into());
                 }
                 Part::Value(at) => {
                     let column = &table[*at];
-                    append_cell(column, table.cell_of(key, payload, column), &mut entry.key);
+                    append_cell(column, table.cell_of(key, payload, column), entry_key);
                 }
-                Part::Distinct => {
-                    packed_key::append(if has_null { key } else { &[] }, &mut entry.key)
-                }
+                Part::Distinct => packed_key::append(if has_null { key } else { &[] }, entry_key),
             }
         }
+    }
+
+    /// Appends the payload of the entry of the record under a packed key.
+    pub(crate) fn append_payload(&self, table: &Schema, key: &[u8], payload: &mut Vec<u8>) {
         if self.is_unique {
             if table.is_key_variable() {
-                entry.payload.extend((key.len() as u32).to_le_bytes());
+                payload.extend((key.len() as u32).to_le_bytes());
             }
-            entry.payload.extend_from_slice(key);
+            payload.extend_from_slice(key);
         }
-        debug_assert!(self.schema.expect_key(&entry.key).is_ok(), "an entry has a packed key");
-        debug_assert!(self.schema.expect_payload(&entry.payload).is_ok(), "and its payload");
-        entry
+    }
+
+    /// Returns true if records with a key have equal entries, given two payloads of it.
+    pub(crate) fn are_equal(&self, table: &Schema, payload: &[u8], other: &[u8]) -> bool {
+        if let Some(cells) = &self.cells {
+            return cells.are_equal(payload, other);
+        }
+        self.columns_after_key(table)
+            .all(|column| table.cell_of(&[], payload, column) == table.cell_of(&[], other, column))
+    }
+
+    /// Returns true if bytes of a payload are of no indexed column.
+    pub(crate) fn are_elsewhere(&self, table: &Schema, place: &Range<usize>) -> bool {
+        self.columns_after_key(table).all(|column| {
+            let of_column = table.range_in_payload(column);
+            of_column.end <= place.start || place.end <= of_column.start
+        })
+    }
+
+    /// Returns the indexed columns that are not of the table's key.
+    fn columns_after_key<'t>(&self, table: &'t Schema) -> impl Iterator<Item = &'t Column> {
+        let columns = self.columns.iter().map(move |at| &table[*at]);
+        columns.filter(|column| !table.is_of_key(column))
     }
 
     /// Copies the packed key of the record of an entry, in place of the content of `key`. The entry
@@ -192,8 +253,9 @@ impl Entries {
             key.extend_from_slice(self.key_in_payload(table, payload));
             return;
         }
-        for column in &table.columns()[..table.key_columns()] {
-            append_cell(column, self.cell(entry, column.id()), key);
+        for (column, part) in table.columns().iter().zip(&self.key_parts) {
+            let place = self.schema.place_in_key(entry, &self.schema.columns()[*part]);
+            append_cell(column, Some(&entry[place]), key);
         }
     }
 
@@ -221,15 +283,16 @@ impl Entries {
         for at in columns {
             let column = &table[*at];
             let is_here = self.parts.contains(&Part::Value(*at));
-            let cell = if is_here { self.cell(entry, *at) } else { Some(&[][..]) };
-            let cell = if is_here { cell } else { table.cell_of(&key, &[], column) };
-            let zeros =
-                vec![0; if column.kind.is_variable() { 0 } else { column.kind.size_bytes() }];
-            let bytes = cell.unwrap_or(&zeros);
+            let cell =
+                if is_here { self.cell(entry, *at) } else { table.cell_of(&key, &[], column) };
             if column.kind.is_variable() {
-                row.extend((bytes.len() as u32).to_le_bytes());
+                row.extend((cell.map_or(0, <[u8]>::len) as u32).to_le_bytes());
             }
-            row.extend_from_slice(bytes);
+            match cell {
+                Some(bytes) => row.extend_from_slice(bytes),
+                None if column.kind.is_variable() => {}
+                None => row.resize(row.len() + column.kind.size_bytes(), 0),
+            }
             row.extend(column.nullable.then_some(u8::from(cell.is_none())));
         }
     }
@@ -263,6 +326,16 @@ impl Entries {
         payload.get(start..).unwrap_or_default()
     }
 
+    /// Packs the lowest key of an entry with the values of a packed key of a
+    /// [lookup](Self::lookup), in place of the content of `key`. In a unique index, no other entry
+    /// has them. Returns the bytes after those values, as many in order.
+    pub(crate) fn pack_lowest(&self, table: &Schema, lookup: &[u8], key: &mut Vec<u8>) -> usize {
+        key.clear();
+        self.append_lookup(table, lookup, key);
+        key.extend_from_slice(&self.lowest);
+        self.lowest.len()
+    }
+
     /// Packs the key that the only entry with these values of all indexed columns has in a unique
     /// index: those of a packed key of a [lookup](Self::lookup).
     pub(crate) fn only_key<'l>(&self, table: &Schema, lookup: &'l [u8]) -> Cow<'l, [u8]> {
@@ -279,15 +352,30 @@ impl Entries {
         Cow::Owned(key)
     }
 
-    /// Packs the bounds of a range of entries: from and to packed keys of a
-    /// [lookup](Self::lookup).
-    pub(crate) fn range(&self, table: &Schema, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Bounds {
-        let pack = |lookup: &[u8], end| {
-            let mut key = Vec::new();
+    /// Packs the bounds of a range of entries, from and to keys of a [lookup](Self::lookup). Calls
+    /// `pack` with each, which has to call what it is given with the packed key.
+    ///
+    /// # Errors
+    /// Those of `pack`; `NotPacked` when it is no key.
+    pub(crate) fn range<K>(
+        &self,
+        table: &Schema,
+        lower: Bound<K>,
+        upper: Bound<K>,
+        pack: impl Fn(K, &dyn Fn(&[u8]) -> Result<Vec<u8>>) -> Result<Vec<u8>>,
+    ) -> Result<Bounds> {
+        let pack_end = |lookup: &[u8], end| {
+            self.lookup.expect_key(lookup)?;
+            let rest = if end == End::Lowest { &self.lowest } else { &self.highest };
+            let most_bytes = lookup.len() + self.columns.len() + rest.len();
+            let mut key = Vec::with_capacity(most_bytes);
             self.append_lookup(table, lookup, &mut key);
-            self.append_ends(key, self.columns.len(), end)
+            key.extend_from_slice(rest);
+            Ok(key)
         };
-        bounds(lower, upper, pack)
+        let pack = |key, end| pack(key, &|lookup| pack_end(lookup, end));
+        let (lower, upper) = bounds(lower, upper, pack);
+        Ok((transposed(lower)?, transposed(upper)?))
     }
 
     /// Packs the bounds of a range of entries: from and to values of the first columns.

@@ -153,6 +153,11 @@ impl TableCore {
         Arc::clone(&self.secondaries.read().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Calls `work` with the secondary indexes. A list that replaces them waits for that.
+    pub(crate) fn with_secondaries<T>(&self, work: impl FnOnce(&Secondaries) -> T) -> T {
+        work(&self.secondaries.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// Waits for the turn to create a secondary index.
     pub(crate) fn turn_to_build(&self) -> MutexGuard<'_, ()> {
         self.turn_to_build.lock().unwrap_or_else(PoisonError::into_inner)

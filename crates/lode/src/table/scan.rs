@@ -117,6 +117,37 @@ impl TableCore {
         if is_key { Ok(()) } else { Err(self.corrupt("a key is none of its columns")) }
     }
 
+    /// Returns a key in order as a packed one, which may be put in `unpacked`.
+    pub(crate) fn packed_key<'k>(
+        &self,
+        key: &'k [u8],
+        unpacked: &'k mut Vec<u8>,
+    ) -> Result<&'k [u8]> {
+        if self.order.is_packed() {
+            return Ok(key);
+        }
+        self.unpack_key(key, unpacked)?;
+        Ok(unpacked)
+    }
+
+    /// Calls `work` with a range of packed keys, as the keys of the index.
+    pub(crate) fn bounds_in_order<T>(
+        &self,
+        lower: Bound<&[u8]>,
+        upper: Bound<&[u8]>,
+        work: impl FnOnce(Bound<&[u8]>, Bound<&[u8]>) -> T,
+    ) -> T {
+        self.bound_in_order(lower, |lower| self.bound_in_order(upper, |upper| work(lower, upper)))
+    }
+
+    fn bound_in_order<T>(&self, bound: Bound<&[u8]>, work: impl FnOnce(Bound<&[u8]>) -> T) -> T {
+        match bound {
+            Bound::Included(key) => self.in_order(key, |key| work(Bound::Included(key))),
+            Bound::Excluded(key) => self.in_order(key, |key| work(Bound::Excluded(key))),
+            Bound::Unbounded => work(Bound::Unbounded),
+        }
+    }
+
     fn bound(&self, bound: Bound<&[u8]>) -> Result<Bound<Vec<u8>>> {
         let ordered = |key: &[u8]| {
             self.schema().expect_key(key)?;

@@ -1,6 +1,7 @@
 //! Secondary indexes of a table: each is a tree of [entries](crate::schema::Entries), with pages of
 //! its own, and belongs to the table. A write of a record writes its entries in the same commit.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -203,6 +204,16 @@ impl Secondaries {
         self.damaged.as_ref().map_or(Ok(()), |error| Err(error.clone()))
     }
 
+    /// Returns true if no entry of a record changes with these bytes of its payload.
+    pub(crate) fn are_elsewhere(&self, table: &Schema, place: &Range<usize>) -> bool {
+        self.all.iter().all(|secondary| secondary.entries.are_elsewhere(table, place))
+    }
+
+    /// Returns true if a record has equal entries with either of two payloads.
+    pub(crate) fn are_equal(&self, table: &Schema, payload: &[u8], other: &[u8]) -> bool {
+        self.all.iter().all(|secondary| secondary.entries.are_equal(table, payload, other))
+    }
+
     /// Finds an index by its name.
     pub(crate) fn find(&self, name: &str) -> Option<&Arc<Secondary>> {
         self.all.iter().find(|secondary| secondary.of().name == name)
@@ -219,12 +230,7 @@ impl Secondaries {
     ) -> Result<Vec<EntryChange<'_>>> {
         before.map_or(Ok(()), |payload| table.expect_stored(payload))?;
         let mut unpacked = Vec::new();
-        let packed = if table.order.is_packed() {
-            key
-        } else {
-            table.unpack_key(key, &mut unpacked)?;
-            &unpacked
-        };
+        let packed = table.packed_key(key, &mut unpacked)?;
         let schema = table.schema();
         let mut changes = Vec::with_capacity(self.all.len());
         for secondary in &self.all {

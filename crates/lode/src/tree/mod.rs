@@ -9,6 +9,7 @@ mod batch;
 mod changed;
 mod estimate;
 mod fill;
+mod leaf;
 mod many;
 mod neighbours;
 mod node;
@@ -19,6 +20,7 @@ mod write;
 
 pub(crate) use batch::Wanted;
 pub(crate) use fill::Cursor;
+pub(crate) use leaf::First;
 use neighbours::{Beside, Side};
 use node::{Fences, Layout, Node, SearchKey};
 pub(crate) use scan::{Direction, Leaves, Nodes, Range};

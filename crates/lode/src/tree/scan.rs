@@ -49,11 +49,7 @@ impl Range {
     }
 
     fn is_below_upper(&self, key: &[u8]) -> bool {
-        match &self.upper {
-            Bound::Included(upper) => key <= &upper[..],
-            Bound::Excluded(upper) => key < &upper[..],
-            Bound::Unbounded => true,
-        }
+        is_below(self.upper.as_ref().map(Vec::as_slice), key)
     }
 }
 
@@ -318,6 +314,15 @@ impl Tree {
             nodes.extend(children.into_iter().map(|child| (child, level)));
         }
         Ok(count)
+    }
+}
+
+/// Returns true if a key is below an upper bound, or at it.
+pub(super) fn is_below(upper: Bound<&[u8]>, key: &[u8]) -> bool {
+    match upper {
+        Bound::Included(upper) => key <= upper,
+        Bound::Excluded(upper) => key < upper,
+        Bound::Unbounded => true,
     }
 }
 

@@ -1,16 +1,314 @@
-//! Writes of records of a table with secondary indexes. A record and its entries are written
-//! together, with the gate closed: so such a write is a commit, and never meets a conflict.
+//! Writes of records of a table with secondary indexes.
+//!
+//! A write that leaves the entries of its record as they are takes place next to others, as in any
+//! table. Others write record and entries together, with the gate closed: so they are commits, and
+//! never meet a conflict.
 
 use std::borrow::Cow;
+use std::cell::{Cell, RefCell};
 
 use super::Table;
+use super::writes::Records;
 use crate::api::steps::{Step, Steps};
 use crate::engine::{CommitSize, LongTurn};
 use crate::error::{Error, Result};
-use crate::index::{Change, Decision, Write};
+use crate::heap::{self, Outcome};
+use crate::index::{self, Change, Decision, Unlogged, Write, WriteAt};
+use crate::schema::Schema;
+use crate::table::{Secondaries, Secondary, TableCore};
 use crate::wal::LogPosition;
 
+/// A write that changes nothing if the entries of its record would change.
+#[derive(Clone, Copy)]
+struct KeepEntries<'w, W> {
+    write: W,
+    table: &'w TableCore,
+    secondaries: &'w Secondaries,
+    /// Set to true when it changes nothing for that reason.
+    is_refused: &'w Cell<bool>,
+}
+
+impl<W: Write> Write for KeepEntries<'_, W> {
+    const EXPECTS_RECORD: bool = true;
+    const READS: bool = true;
+
+    fn most_bytes(self) -> usize {
+        self.write.most_bytes()
+    }
+
+    fn decide<'c>(self, found: Option<&'c mut Vec<u8>>) -> Decision<'c>
+    where
+        Self: 'c,
+    {
+        let (before, decision) = decide(self.write, found);
+        let is_kept = match (&before, &decision.change) {
+            (_, None) => true,
+            (Some(before), Some(Change::Put(after))) => self.are_equal(before, after),
+            (None, Some(_)) | (Some(_), Some(Change::Patch { .. } | Change::Delete)) => false,
+        };
+        self.is_refused.set(!is_kept);
+        Decision { change: decision.change.filter(|_| is_kept), ..decision }
+    }
+}
+
+impl<W> KeepEntries<'_, W> {
+    fn are_equal(&self, payload: &[u8], other: &[u8]) -> bool {
+        self.table.expect_stored(payload).is_ok()
+            && self.secondaries.are_equal(self.table.schema(), payload, other)
+    }
+}
+
+/// Decides on a write. Returns the payload that was found, too.
+fn decide<'c, W: Write + 'c>(
+    write: W,
+    found: Option<&'c mut Vec<u8>>,
+) -> (Option<Vec<u8>>, Decision<'c>) {
+    match found {
+        None => (None, write.decide(None)),
+        Some(payload) => {
+            let before = if W::READS { payload.clone() } else { std::mem::take(payload) };
+            (Some(before), write.decide(Some(payload)))
+        }
+    }
+}
+
+/// A write that notes how the record was, and how it is then. It writes records as a whole.
+#[derive(Clone, Copy)]
+struct Noting<'w, W> {
+    write: W,
+    noted: &'w RefCell<Noted>,
+}
+
+/// The payload of a record before and after a write.
+#[derive(Default)]
+struct Noted {
+    /// `None` if there was no record.
+    before: Option<Vec<u8>>,
+    /// Empty if there is no record.
+    after: Vec<u8>,
+    is_there_after: bool,
+    is_changed: bool,
+}
+
+impl Noted {
+    fn clear(&mut self) {
+        self.before = None;
+        self.after.clear();
+        (self.is_there_after, self.is_changed) = (false, false);
+    }
+
+    fn after(&self) -> Option<&[u8]> {
+        self.is_there_after.then_some(&self.after)
+    }
+
+    /// Notes the decision on a write.
+    fn note(&mut self, before: Option<Vec<u8>>, change: Option<&Change<'_>>) {
+        self.clear();
+        self.before = before;
+        self.is_changed = change.is_some();
+        if let Some(Change::Put(payload)) = change {
+            self.after.extend_from_slice(payload);
+            self.is_there_after = true;
+        }
+        let is_patched = matches!(change, Some(Change::Patch { .. }));
+        debug_assert!(!is_patched, "what can be undone is written as a whole");
+    }
+}
+
+impl<W: Write> Write for Noting<'_, W> {
+    const EXPECTS_RECORD: bool = W::EXPECTS_RECORD;
+    const READS: bool = true;
+
+    fn most_bytes(self) -> usize {
+        self.write.most_bytes()
+    }
+
+    fn decide<'c>(self, found: Option<&'c mut Vec<u8>>) -> Decision<'c>
+    where
+        Self: 'c,
+    {
+        let (before, decision) = match (self.write.patch(), found) {
+            // As a whole, since pieces of a long record that are patched cannot be put back.
+            (Some(patch), Some(payload)) => {
+                let before = payload.clone();
+                payload[patch.place()].copy_from_slice(patch.bytes);
+                (Some(before), Decision { answer: true, change: Some(Change::Put(payload)) })
+            }
+            (_, found) => decide(self.write, found),
+        };
+        self.noted.borrow_mut().note(before, decision.change.as_ref());
+        decision
+    }
+}
+
+/// What a write needs of memory, which a thread uses again.
+#[derive(Default)]
+struct Buffers {
+    noted: RefCell<Noted>,
+    planned: Planned,
+    /// The packed key of the record, if it is not in order.
+    key: Vec<u8>,
+}
+
+impl Buffers {
+    /// The most bytes of a payload that a thread keeps room for.
+    const MOST_KEPT_BYTES: usize = 1 << 16;
+
+    /// Calls `work` with the buffers of the thread.
+    fn with<T>(work: impl FnOnce(&mut Self) -> T) -> T {
+        thread_local! {
+            static BUFFERS: Cell<Option<Box<Buffers>>> = const { Cell::new(None) };
+        }
+        // In a thread that is ending they may be gone.
+        let mut buffers = BUFFERS.try_with(Cell::take).ok().flatten().unwrap_or_default();
+        let done = work(&mut buffers);
+        let noted = buffers.noted.get_mut();
+        noted.clear();
+        if noted.after.capacity() <= Self::MOST_KEPT_BYTES {
+            let _ = BUFFERS.try_with(|kept| kept.set(Some(buffers)));
+        }
+        done
+    }
+}
+
+/// The entries that a write adds and removes, one after another.
+#[derive(Default)]
+struct Planned {
+    /// Their keys in order, each followed by its payload.
+    bytes: Vec<u8>,
+    entries: Vec<PlannedEntry>,
+    /// The packed key of an entry.
+    packed: Vec<u8>,
+}
+
+struct PlannedEntry {
+    /// The number of the index.
+    secondary: usize,
+    /// The ends of its key and of its payload.
+    ends: [usize; 2],
+    is_new: bool,
+}
+
+impl Planned {
+    /// Plans the changes of the entries of a record, by its packed key, in place of others.
+    fn plan(&mut self, secondaries: &Secondaries, table: &Schema, key: &[u8], noted: &Noted) {
+        let Self { bytes, entries, packed } = self;
+        bytes.clear();
+        entries.clear();
+        let (before, after) = (noted.before.as_deref(), noted.after());
+        for (number, secondary) in secondaries.all.iter().enumerate() {
+            if let (Some(before), Some(after)) = (before, after)
+                && secondary.entries().are_equal(table, before, after)
+            {
+                continue;
+            }
+            for (payload, is_new) in [(before, false), (after, true)] {
+                let Some(payload) = payload else { continue };
+                packed.clear();
+                secondary.entries().append_key(table, key, payload, packed);
+                secondary.core().in_order(packed, |key| bytes.extend_from_slice(key));
+                let key_end = bytes.len();
+                secondary.entries().append_payload(table, key, bytes);
+                let ends = [key_end, bytes.len()];
+                entries.push(PlannedEntry { secondary: number, ends, is_new });
+            }
+        }
+    }
+
+    /// Takes the steps. Returns the unique index that has another record's entry instead, if one
+    /// has.
+    ///
+    /// # Errors
+    /// As [`Steps::take`].
+    fn take<'c>(
+        &'c self,
+        secondaries: &'c Secondaries,
+        steps: &mut Steps<'c>,
+    ) -> Result<Option<&'c Secondary>> {
+        let mut from = 0;
+        for PlannedEntry { secondary, ends: [key_end, end], is_new } in &self.entries {
+            let (key, payload) = (&self.bytes[from..*key_end], &self.bytes[*key_end..*end]);
+            from = *end;
+            let secondary = &*secondaries.all[*secondary];
+            let (core, key) = (&**secondary.core(), Cow::Borrowed(key));
+            if !is_new {
+                let seen = Some(payload.into());
+                steps.take(Step { core, key, seen, wanted: None })?;
+            } else if steps.put_entry(core, key, payload.into())?.is_some() {
+                return Ok(Some(secondary));
+            }
+        }
+        Ok(None)
+    }
+}
+
 impl Table {
+    /// Writes a record of a table in memory inside the gate, if its entries stay as they are, and
+    /// nothing is in the way. Returns the answer.
+    #[inline(never)]
+    pub(super) fn try_write_kept<W: Write>(
+        &self,
+        records: &impl Records,
+        key: &[u8],
+        write: W,
+    ) -> Option<bool> {
+        if !W::MAY_KEEP_RECORD || !self.core.is_indexed() {
+            return None;
+        }
+        let (core, schema, pager) = (&*self.core, self.schema(), self.db.pager());
+        let redo = &Unlogged(pager);
+        let done = |step| match step {
+            Ok(index::Step::Done(answer)) => Some(answer),
+            Ok(index::Step::Full | index::Step::Wait) => None,
+        };
+        core.with_secondaries(|secondaries| {
+            secondaries.expect_whole().ok()?;
+            if write.patch().is_some_and(|patch| secondaries.are_elsewhere(schema, &patch.place()))
+            {
+                let work = WriteAt { key, write, redo };
+                return done(records.try_at(pager, &core.space, key, work)?);
+            }
+            let is_refused = &Cell::new(false);
+            let write = KeepEntries { write, table: core, secondaries, is_refused };
+            let work = WriteAt { key, write, redo };
+            let answer = done(records.try_at(pager, &core.space, key, work)?);
+            answer.filter(|_| !is_refused.get())
+        })
+    }
+
+    /// Writes a record next to others, if its entries stay as they are. Returns the answer, and the
+    /// end of the write in the log; `None` otherwise, and if it fails.
+    #[inline(never)]
+    fn write_kept<W: Write>(
+        &self,
+        records: &impl Records,
+        key: &[u8],
+        write: W,
+    ) -> Option<(bool, LogPosition)> {
+        let is_tried =
+            self.db.store().is_none() && records.sizes().is_some_and(|shape| !shape.is_variable);
+        if !W::MAY_KEEP_RECORD || is_tried {
+            return None;
+        }
+        let _inside = self.db.gate().enter();
+        self.db.expect_healthy().ok()?;
+        let (core, schema) = (&*self.core, self.schema());
+        if !core.is_indexed() {
+            return None;
+        }
+        core.with_secondaries(|secondaries| {
+            secondaries.expect_whole().ok()?;
+            if write.patch().is_some_and(|patch| secondaries.are_elsewhere(schema, &patch.place()))
+            {
+                return self.write_logged(records, key, write).ok();
+            }
+            let is_refused = &Cell::new(false);
+            let write = KeepEntries { write, table: core, secondaries, is_refused };
+            let written = self.write_logged(records, key, write).ok();
+            written.filter(|_| !is_refused.get())
+        })
+    }
+
     /// Writes the record under a key in order, and its entries. Returns the answer of the write,
     /// when the change is as durable as the level says. The turn ends before that: long records are
     /// synced together.
@@ -20,38 +318,70 @@ impl Table {
     #[inline(never)]
     pub(super) fn write_indexed(
         &self,
+        records: &impl Records,
         key: &[u8],
         write: impl Write,
         turn: LongTurn<'_>,
     ) -> Result<bool> {
-        let size = CommitSize { records: 1, bytes: write.most_bytes() };
-        let (answer, end) = self.db.admitted_alone(size, &mut || {
-            self.core.ensure_open()?;
-            let secondaries = self.core.secondaries();
-            secondaries.expect_whole()?;
-            let seen = self.core.payload_of(self.db.pager(), key)?;
-            seen.as_ref().map_or(Ok(()), |payload| self.core.expect_stored(payload))?;
-            let mut found = seen.clone();
-            let Decision { answer, change } = write.decide(found.as_mut());
-            let wanted = match change {
-                None => return Ok((answer, LogPosition::default())),
-                Some(Change::Put(payload)) => Some(Cow::Borrowed(payload)),
-                Some(Change::Patch { at, bytes }) => {
-                    let mut payload = seen.clone().unwrap_or_default();
-                    payload[at..][..bytes.len()].copy_from_slice(bytes);
-                    Some(Cow::Owned(payload))
-                }
-                Some(Change::Delete) => None,
-            };
-            let mut steps = Steps::new(&self.db, 1 + 2 * secondaries.all.len());
-            let seen = seen.as_deref().map(Cow::Borrowed);
-            let step = Step { core: &self.core, key: Cow::Borrowed(key), seen, wanted };
-            let taken = steps.take_indexed(step, &secondaries);
-            debug_assert!(taken != Ok(false), "nobody has written in between");
-            steps.end(taken.map(|_| answer))
-        })?;
+        let (answer, end) = match self.write_kept(records, key, write) {
+            Some(written) => written,
+            None => {
+                let size = CommitSize { records: 1, bytes: write.most_bytes() };
+                self.db.admitted_alone(size, &mut || {
+                    self.core.ensure_open()?;
+                    self.core.with_secondaries(|secondaries| {
+                        secondaries.expect_whole()?;
+                        Buffers::with(|own| self.write_alone(key, write, secondaries, own))
+                    })
+                })?
+            }
+        };
         drop(turn);
         self.db.acknowledge(end).map_err(Error::after_effect)?;
         Ok(answer)
+    }
+
+    /// Writes a record and its entries, with the gate closed. Returns the answer, and the end of
+    /// the commit in the log.
+    fn write_alone(
+        &self,
+        key: &[u8],
+        write: impl Write,
+        secondaries: &Secondaries,
+        buffers: &mut Buffers,
+    ) -> Result<(bool, LogPosition)> {
+        let (core, schema) = (&*self.core, self.schema());
+        let Buffers { noted, planned, key: unpacked } = buffers;
+        let packed = core.packed_key(key, unpacked)?;
+        let extra_pages = heap::pages_for(write.most_bytes());
+        let write = Noting { write, noted };
+        let mut steps = Steps::new(&self.db, 1 + 2 * secondaries.all.len());
+        let Outcome { answer, undo } = steps.write(core, key, extra_pages, write)?;
+        let noted = &*noted.get_mut();
+        if !noted.is_changed {
+            return Ok((answer, LogPosition::default()));
+        }
+        let (seen, wanted) = (noted.before.as_deref(), noted.after());
+        let step = Step {
+            core,
+            key: Cow::Borrowed(key),
+            seen: seen.map(Cow::Borrowed),
+            wanted: wanted.map(Cow::Borrowed),
+        };
+        steps.note(step, undo);
+        let taken = seen.map_or(Ok(()), |payload| core.expect_stored(payload)).and_then(|()| {
+            planned.plan(secondaries, schema, packed, noted);
+            planned.take(secondaries, &mut steps)
+        });
+        let all = match taken {
+            Err(error) => Err(error),
+            Ok(None) => Ok(answer),
+            Ok(Some(secondary)) => {
+                let entry =
+                    secondary.entries().entry_of(schema, packed, wanted.unwrap_or_default());
+                Err(secondary.violation(schema, &entry))
+            }
+        };
+        steps.end(all)
     }
 }

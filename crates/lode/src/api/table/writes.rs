@@ -75,7 +75,7 @@ impl<'w, W: Write, F: Fn(&'w [u8]) -> W + Copy> Request<'w> for Whole<'w, F> {
 }
 
 /// The place of a table's records: an index that has them itself, or a heap.
-trait Records {
+pub(super) trait Records {
     /// True if keys have to be put in order.
     const IS_ORDERED: bool = true;
 
@@ -180,10 +180,10 @@ impl Table {
     }
 
     #[inline(always)]
-    fn try_write_in<'w, R: Records>(
+    fn try_write_in<'w, R: Records, Q: Request<'w>>(
         &self,
         records: &R,
-        request: &impl Request<'w>,
+        request: &Q,
     ) -> Option<bool> {
         let (key, write) = request.of_sizes(records.sizes()?)?;
         self.in_order_of(records, key, |key| {
@@ -191,9 +191,12 @@ impl Table {
             if is_any_changing() || !self.core.is_here() {
                 return None;
             }
+            if !Q::Write::MAY_KEEP_RECORD && self.core.is_indexed() {
+                return None;
+            }
             let _inside = self.db.gate().enter();
             if !self.core.has_records_only() {
-                return None;
+                return self.try_write_kept(records, key, write);
             }
             let pager = self.db.pager();
             let work = WriteAt { key, write, redo: &Unlogged(pager) };
@@ -228,10 +231,10 @@ impl Table {
             expect_not_changing(&self.core, key)?;
             let extra_pages = R::pages_for(write.most_bytes());
             let turn = self.db.turn_for(extra_pages);
-            if self.core.is_indexed() {
-                return self.write_indexed(key, write, turn);
-            }
             self.db.admit(extra_pages)?;
+            if self.core.is_indexed() {
+                return self.write_indexed(records, key, write, turn);
+            }
             let (answer, end) = match self.write_inside(records, key, write) {
                 Ok(written) => written,
                 Err(error) => {
@@ -243,7 +246,9 @@ impl Table {
                     };
                     match again {
                         // An index was created since this had a look.
-                        Err(Error::Conflict { .. }) => return self.write_indexed(key, write, turn),
+                        Err(Error::Conflict { .. }) => {
+                            return self.write_indexed(records, key, write, turn);
+                        }
                         again => again?,
                     }
                 }
@@ -271,6 +276,18 @@ impl Table {
             // Since this waited.
             return Err(Error::Conflict { table: self.schema().name().into() }.into());
         }
+        self.write_logged(records, key, write)
+    }
+
+    /// Writes and logs the record under a key in order, inside the gate. Returns the answer, and
+    /// the end of the write in the log.
+    #[inline(always)]
+    pub(super) fn write_logged(
+        &self,
+        records: &impl Records,
+        key: &[u8],
+        write: impl Write,
+    ) -> Result<(bool, LogPosition), Box<Error>> {
         let pager = self.db.pager();
         let context = self.core.write_context(pager, self.db.log());
         let work = WriteAt { key, write, redo: &context };

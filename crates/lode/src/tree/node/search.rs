@@ -142,13 +142,27 @@ impl Node<'_> {
 
     /// Searches for a key that need not be between the fences.
     pub(in crate::tree) fn place(self, key: &[u8]) -> Result<usize, usize> {
-        let mut common = vec![0; self.common()];
-        self.words.read(self.fence_at(LOWER) * 8, &mut common);
-        match key[..common.len().min(key.len())].cmp(&common) {
+        match self.compare_common(key) {
             Ordering::Less => Err(0),
             Ordering::Equal => self.search(SearchKey::new(key)),
             Ordering::Greater => Err(self.count()),
         }
+    }
+
+    /// Compares the first bytes of a key with those that all keys of the node have in common.
+    fn compare_common(self, key: &[u8]) -> Ordering {
+        let mut piece = [0; PIECE];
+        let common = self.common();
+        for from in (0..common).step_by(PIECE) {
+            let piece = &mut piece[..PIECE.min(common - from)];
+            self.words.read(self.fence_at(LOWER) * 8 + from, piece);
+            let rest = key.get(from..).unwrap_or_default();
+            let order = rest[..piece.len().min(rest.len())].cmp(piece);
+            if order != Ordering::Equal {
+                return order;
+            }
+        }
+        Ordering::Equal
     }
 
     /// Returns the entry of the child that is responsible for the key.
@@ -169,6 +183,20 @@ impl Node<'_> {
         let count = key.len().min(size).saturating_sub(from).min(8);
         let own = self.words.get_bytes(start + from, count);
         match own.cmp(&first_bytes(next, count)) {
+            Ordering::Equal if count == 8 => self.compare_next(at, key, from + 8),
+            Ordering::Equal => size.cmp(&key.len()),
+            decided => decided,
+        }
+    }
+
+    /// Compares eight bytes more, and then the rest.
+    #[inline]
+    fn compare_next(self, at: usize, key: &[u8], from: usize) -> Ordering {
+        let size = self.key_size(at);
+        let rest = key.get(from..).unwrap_or_default();
+        let count = rest.len().min(size.saturating_sub(from)).min(8);
+        let own = self.words.get_bytes(self.key_at(at) + from, count);
+        match own.cmp(&first_bytes(SearchKey::new(rest).eight_from(0), count)) {
             Ordering::Equal if count == 8 => self.compare_far(at, key, from + 8),
             Ordering::Equal => size.cmp(&key.len()),
             decided => decided,

@@ -1,6 +1,8 @@
 //! Secondary indexes: each write keeps them, whatever way it takes.
 
+mod kept;
 mod model;
+mod short;
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
