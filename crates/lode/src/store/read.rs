@@ -101,7 +101,10 @@ fn is_written(disk: &dyn Disk) -> bool {
 fn may_pass(error: &Error) -> bool {
     match error {
         Error::MomentExpired | Error::Corrupt { .. } | Error::ForeignFile { .. } => true,
-        Error::Io { source, .. } => source.kind() == ErrorKind::NotFound,
+        // Of the log: a segment may be used again, or cut off when the database is closed.
+        Error::Io { source, .. } => {
+            matches!(source.kind(), ErrorKind::NotFound | ErrorKind::UnexpectedEof)
+        }
         _ => false,
     }
 }

@@ -130,7 +130,7 @@ fn each_state_that_a_process_shows_was_one_of_the_database() {
     let path = tempfile::tempdir().expect("a directory");
     let seed = number("LODE_SEED").unwrap_or(1);
     drop(Work::with(options(Durability::Process).open(path.path()).expect("space")));
-    let mut writer = Some(Process::start("write", path.path()));
+    let mut writer = Some(Process::start("write in lanes", path.path()));
     let mut readers: Vec<_> = (0..READERS).map(|_| Process::start("read", path.path())).collect();
     for round in 0..effort("LODE_ROUNDS", 40, 600) {
         let random = |at: u64| mix(mix(seed + round * 8) + at);
