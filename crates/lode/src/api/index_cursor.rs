@@ -40,7 +40,7 @@ pub struct IndexCursor<'v> {
 pub(super) enum Source<'v> {
     At(Snapshot),
     Within(&'v Transaction),
-    /// They were copied with their entries.
+    /// Nowhere: records were copied in the place of their entries.
     Copied,
 }
 

@@ -12,11 +12,11 @@ use crate::pager::Pager;
 /// The first record from a key on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum First {
-    /// It is in the leaf of the key.
+    /// The record is in the leaf of the key.
     InLeaf,
-    /// There is none.
+    /// No record follows.
     Missing,
-    /// It is in a later leaf, if there is one.
+    /// A later leaf has the record, if one follows.
     Later,
 }
 
@@ -85,6 +85,7 @@ impl Tree {
                 at += 1;
             };
             if seen.validate() {
+                debug_assert!(batch.len() <= most + 1, "a copy stops after one record too many");
                 return Ok(ends_here);
             }
         }

@@ -84,6 +84,7 @@ impl Copied {
 
     /// Returns the next record, packed.
     pub(in crate::api) fn next(&mut self) -> Option<&[u8]> {
+        debug_assert!(self.passed <= self.count, "each record is passed once");
         let left = self.count - self.passed;
         let at = if self.is_backward { left.checked_sub(1)? } else { self.passed };
         let end = *self.ends[..self.count].get(at)?;
@@ -98,7 +99,8 @@ impl ByIndex<'_> {
     /// that takes a snapshot.
     pub(super) fn find_now(&self, lookup: &[u8]) -> Result<Option<Found>> {
         let gate = self.table.database().gate();
-        let (schema, core) = (self.table.schema(), self.secondary.core());
+        let core = self.secondary.core();
+        let schema = self.table.schema();
         with_buffers(|buffers| {
             let mut wanted = std::mem::take(&mut buffers.wanted);
             let rest = self.secondary.entries().pack_lowest(schema, lookup, &mut wanted);
@@ -128,7 +130,8 @@ impl ByIndex<'_> {
         first_bytes: usize,
         buffers: &mut Buffers,
     ) -> Result<Option<Found>> {
-        let (core, schema) = (self.secondary.core(), self.table.schema());
+        let core = self.secondary.core();
+        let schema = self.table.schema();
         core.ensure_open()?;
         let pager = self.table.database().pager();
         let Buffers { found, entry, key, .. } = buffers;
@@ -176,7 +179,8 @@ impl ByIndex<'_> {
     pub(super) fn copy_now(&self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Option<Copied> {
         let gate = self.table.database().gate();
         with_buffers(|buffers| {
-            let (commits, quiet) = (gate.try_read()?, gate.quiet());
+            let commits = gate.try_read()?;
+            let quiet = gate.quiet();
             let copied = self.copy_once(lower, upper, buffers)?;
             // Writes that leave entries as they are may come between the reads of two records.
             let is_of_one_moment = if copied.count > 1 {
@@ -196,7 +200,8 @@ impl ByIndex<'_> {
     ) -> Option<Copied> {
         let core = self.secondary.core();
         core.ensure_open().ok()?;
-        let (tree, schema) = (core.tree_of_records()?, self.table.schema());
+        let tree = core.tree_of_records()?;
+        let schema = self.table.schema();
         let Buffers { entry, key, batch, .. } = buffers;
         let pager = self.table.database().pager();
         let are_copied = core.bounds_in_order(lower, upper, |lower, upper| {

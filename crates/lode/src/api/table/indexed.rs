@@ -40,21 +40,21 @@ impl<W: Write> Write for KeepEntries<'_, W> {
     where
         Self: 'c,
     {
+        let is_whole = |payload: &Vec<u8>| self.table.expect_stored(payload).is_ok();
+        if !found.as_deref().is_none_or(is_whole) {
+            self.is_refused.set(true);
+            return Decision { answer: false, change: None };
+        }
         let (before, decision) = decide(self.write, found);
         let is_kept = match (&before, &decision.change) {
             (_, None) => true,
-            (Some(before), Some(Change::Put(after))) => self.are_equal(before, after),
+            (Some(before), Some(Change::Put(after))) => {
+                self.secondaries.are_equal(self.table.schema(), before, after)
+            }
             (None, Some(_)) | (Some(_), Some(Change::Patch { .. } | Change::Delete)) => false,
         };
         self.is_refused.set(!is_kept);
         Decision { change: decision.change.filter(|_| is_kept), ..decision }
-    }
-}
-
-impl<W> KeepEntries<'_, W> {
-    fn are_equal(&self, payload: &[u8], other: &[u8]) -> bool {
-        self.table.expect_stored(payload).is_ok()
-            && self.secondaries.are_equal(self.table.schema(), payload, other)
     }
 }
 
@@ -76,6 +76,7 @@ fn decide<'c, W: Write + 'c>(
 #[derive(Clone, Copy)]
 struct Noting<'w, W> {
     write: W,
+    table: &'w TableCore,
     noted: &'w RefCell<Noted>,
 }
 
@@ -88,11 +89,13 @@ struct Noted {
     after: Vec<u8>,
     is_there_after: bool,
     is_changed: bool,
+    /// The fault of the record that was found.
+    damage: Option<Error>,
 }
 
 impl Noted {
     fn clear(&mut self) {
-        self.before = None;
+        (self.before, self.damage) = (None, None);
         self.after.clear();
         (self.is_there_after, self.is_changed) = (false, false);
     }
@@ -127,6 +130,11 @@ impl<W: Write> Write for Noting<'_, W> {
     where
         Self: 'c,
     {
+        let checked = found.as_deref().map_or(Ok(()), |found| self.table.expect_stored(found));
+        if let Err(error) = checked {
+            self.noted.borrow_mut().damage = Some(error);
+            return Decision { answer: false, change: None };
+        }
         let (before, decision) = match (self.write.patch(), found) {
             // As a whole, since pieces of a long record that are patched cannot be put back.
             (Some(patch), Some(payload)) => {
@@ -141,7 +149,7 @@ impl<W: Write> Write for Noting<'_, W> {
     }
 }
 
-/// What a write needs of memory, which a thread uses again.
+/// Buffers of a write, which a thread uses again.
 #[derive(Default)]
 struct Buffers {
     noted: RefCell<Noted>,
@@ -195,7 +203,8 @@ impl Planned {
         let Self { bytes, entries, packed } = self;
         bytes.clear();
         entries.clear();
-        let (before, after) = (noted.before.as_deref(), noted.after());
+        let before = noted.before.as_deref();
+        let after = noted.after();
         for (number, secondary) in secondaries.all.iter().enumerate() {
             if let (Some(before), Some(after)) = (before, after)
                 && secondary.entries().are_equal(table, before, after)
@@ -206,6 +215,8 @@ impl Planned {
                 let Some(payload) = payload else { continue };
                 packed.clear();
                 secondary.entries().append_key(table, key, payload, packed);
+                let is_key = || secondary.core().expect_key(packed).is_ok();
+                debug_assert!(is_key(), "an entry has a packed key");
                 secondary.core().in_order(packed, |key| bytes.extend_from_slice(key));
                 let key_end = bytes.len();
                 secondary.entries().append_payload(table, key, bytes);
@@ -227,14 +238,14 @@ impl Planned {
     ) -> Result<Option<&'c Secondary>> {
         let mut from = 0;
         for PlannedEntry { secondary, ends: [key_end, end], is_new } in &self.entries {
-            let (key, payload) = (&self.bytes[from..*key_end], &self.bytes[*key_end..*end]);
+            let (key, payload) = self.bytes[from..*end].split_at(key_end - from);
             from = *end;
             let secondary = &*secondaries.all[*secondary];
-            let (core, key) = (&**secondary.core(), Cow::Borrowed(key));
+            let core = &**secondary.core();
             if !is_new {
                 let seen = Some(payload.into());
-                steps.take(Step { core, key, seen, wanted: None })?;
-            } else if steps.put_entry(core, key, payload.into())?.is_some() {
+                steps.take(Step { core, key: key.into(), seen, wanted: None })?;
+            } else if steps.put_entry(core, key.into(), payload.into())?.is_some() {
                 return Ok(Some(secondary));
             }
         }
@@ -255,7 +266,9 @@ impl Table {
         if !W::MAY_KEEP_RECORD || !self.core.is_indexed() {
             return None;
         }
-        let (core, schema, pager) = (&*self.core, self.schema(), self.db.pager());
+        let core = &*self.core;
+        let schema = core.schema();
+        let pager = self.db.pager();
         let redo = &Unlogged(pager);
         let done = |step| match step {
             Ok(index::Step::Done(answer)) => Some(answer),
@@ -292,7 +305,8 @@ impl Table {
         }
         let _inside = self.db.gate().enter();
         self.db.expect_healthy().ok()?;
-        let (core, schema) = (&*self.core, self.schema());
+        let core = &*self.core;
+        let schema = core.schema();
         if !core.is_indexed() {
             return None;
         }
@@ -350,35 +364,32 @@ impl Table {
         secondaries: &Secondaries,
         buffers: &mut Buffers,
     ) -> Result<(bool, LogPosition)> {
-        let (core, schema) = (&*self.core, self.schema());
+        let core = &*self.core;
+        let schema = core.schema();
         let Buffers { noted, planned, key: unpacked } = buffers;
         let packed = core.packed_key(key, unpacked)?;
         let extra_pages = heap::pages_for(write.most_bytes());
-        let write = Noting { write, noted };
+        let write = Noting { write, table: core, noted };
         let mut steps = Steps::new(&self.db, 1 + 2 * secondaries.all.len());
         let Outcome { answer, undo } = steps.write(core, key, extra_pages, write)?;
-        let noted = &*noted.get_mut();
+        let noted = noted.get_mut();
+        if let Some(error) = noted.damage.take() {
+            return Err(error);
+        }
+        let noted = &*noted;
         if !noted.is_changed {
             return Ok((answer, LogPosition::default()));
         }
-        let (seen, wanted) = (noted.before.as_deref(), noted.after());
-        let step = Step {
-            core,
-            key: Cow::Borrowed(key),
-            seen: seen.map(Cow::Borrowed),
-            wanted: wanted.map(Cow::Borrowed),
-        };
-        steps.note(step, undo);
-        let taken = seen.map_or(Ok(()), |payload| core.expect_stored(payload)).and_then(|()| {
-            planned.plan(secondaries, schema, packed, noted);
-            planned.take(secondaries, &mut steps)
-        });
-        let all = match taken {
+        let seen = noted.before.as_deref().map(Cow::Borrowed);
+        let wanted = noted.after().map(Cow::Borrowed);
+        steps.note(Step { core, key: key.into(), seen, wanted }, undo);
+        planned.plan(secondaries, schema, packed, noted);
+        let all = match planned.take(secondaries, &mut steps) {
             Err(error) => Err(error),
             Ok(None) => Ok(answer),
             Ok(Some(secondary)) => {
-                let entry =
-                    secondary.entries().entry_of(schema, packed, wanted.unwrap_or_default());
+                let after = noted.after().unwrap_or_default();
+                let entry = secondary.entries().entry_of(schema, packed, after);
                 Err(secondary.violation(schema, &entry))
             }
         };

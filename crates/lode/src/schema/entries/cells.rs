@@ -18,8 +18,8 @@ struct Cell {
 }
 
 impl Cells {
-    /// Returns the cells of the parts of an entry's key; `None` if one of them can be null, or has
-    /// not always the same place.
+    /// Returns the cells of the parts of an entry's key; `None` if one of them can be null, or
+    /// its place depends on the record.
     pub(super) fn of(table: &Schema, parts: &[Part]) -> Option<Self> {
         parts.iter().map(|part| Cell::of(table, *part)).collect::<Option<_>>().map(Self)
     }
@@ -32,7 +32,7 @@ impl Cells {
         }
     }
 
-    /// Returns true if a record has the same entry with either of two payloads.
+    /// Returns true if a record has equal entries with either of two payloads.
     pub(super) fn are_equal(&self, payload: &[u8], other: &[u8]) -> bool {
         let mut of_payload = self.0.iter().filter(|cell| !cell.is_of_key);
         of_payload.all(|Cell { place, .. }| payload[place.clone()] == other[place.clone()])
