@@ -1,7 +1,7 @@
 //! Readers in other processes, while one writes. A reader pins the generation of the checkpoint it
-//! shows. The writer gives none of its slots to other pages as long as the pin is there, unless they
-//! take too much space. Then the reader's moment *expires*: before the writer uses such a slot, it
-//! notes in the file which generation is the oldest that can be read.
+//! shows. The writer gives none of its slots to other pages as long as the pin is there, unless
+//! they take too much space. Then the reader's moment *expires*: before the writer uses such a
+//! slot, it notes in the file which generation is the oldest that can be read.
 //!
 //! A reader pins the newest generation and then looks whether it is still the newest. The writer
 //! looks for pins after it has written a newer one. So one of the two sees the other.

@@ -116,9 +116,9 @@ pub(crate) trait File: Send + Sync {
     /// `WouldBlock` if another user has it locked.
     fn lock(&self, access: Access) -> Result<Lock>;
 
-    /// Pins a number below 2^61, once through each handle: writers [see](Self::any_pin) it until the
-    /// lock is dropped or the process ends. Returns `None` where the system has no locks of parts
-    /// of a file: then a reader has to [lock](Self::lock) it.
+    /// Pins a number below 2^61, once through each handle: writers [see](Self::any_pin) it until
+    /// the lock is dropped or the process ends. Returns `None` where the system has no locks of
+    /// parts of a file: then a reader has to [lock](Self::lock) it.
     ///
     /// # Errors
     /// `WouldBlock` if a writer's lock of the whole file is in the way.

@@ -37,7 +37,8 @@ pub(super) struct Shown {
 
 impl Shown {
     /// Returns true if the other moment is later. The first lane of the log only gets longer. Each
-    /// of the others does so until the database is opened anew, which starts a segment of the first.
+    /// of the others does so until the database is opened anew, which starts a segment of the
+    /// first.
     fn is_before(&self, other: &Self) -> bool {
         let [own_first, own_rest @ ..] = &self.ends.0;
         let [other_first, other_rest @ ..] = &other.ends.0;
