@@ -176,3 +176,25 @@ fn slots_of_pinned_checkpoints_are_free_when_no_reader_shows_them() {
     slots.let_go();
     assert_eq!(slots.free(), free - 1);
 }
+
+#[test]
+fn copies_are_apart_where_there_are_such_slots() {
+    let mut slots = Slots::default();
+    slots.extend(30);
+    let mut all = Vec::new();
+    while slots.free() > 8 {
+        let [SlotNumber(one), SlotNumber(other)] = slots.take_two().expect("two are free");
+        assert!(one.abs_diff(other) >= APART, "{one} and {other}");
+        all.extend([one, other]);
+    }
+    // Of the last ones some are neighbours.
+    while slots.free() > 1 {
+        all.extend(slots.take_two().expect("two are free").map(|SlotNumber(slot)| slot));
+    }
+    slots.extend(31);
+    assert_eq!(slots.free(), 1, "30 slots without superblocks are 13 pairs");
+    assert!(slots.take_two().is_err());
+    assert_eq!(slots.free(), 1, "what cannot be two is none");
+    all.sort_unstable();
+    assert!(all.windows(2).all(|pair| pair[0] < pair[1]), "each slot is taken once: {all:?}");
+}
