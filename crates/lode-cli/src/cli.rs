@@ -122,9 +122,9 @@ pub(crate) struct BackupArgs {
 /// The options of `lode repair`.
 #[derive(Args)]
 #[command(after_help = "\
-All checksums are verified, so what is copied is what was written. Each loss is a line on standard \
-error: a page, the keys of a tree that were on it, a record, the part of the log after a fault. The \
-damaged database stays as it is. The new one gets its name when it is whole.
+All checksums are verified, so what is copied is what was written. Each loss is a line on \
+standard error: a page, the keys of a tree that were on it, a record, the part of the log after a \
+fault. The damaged database stays as it is. The new one gets its name when it is whole.
 
 Exit status: 0 nothing is lost; 1 something is.
 

@@ -31,7 +31,7 @@ pub(crate) fn back_up(args: &BackupArgs, options: &Options) -> Outcome {
 }
 
 /// Refuses a directory inside that of the database.
-fn expect_outside(dir: &Path, to: &Path) -> Outcome {
+pub(super) fn expect_outside(dir: &Path, to: &Path) -> Outcome {
     let Ok(dir) = dir.canonicalize() else { return Ok(()) };
     let in_folder = Path::new(".").join(to);
     let Some(found) = in_folder.ancestors().find(|at| at.exists()) else { return Ok(()) };

@@ -83,7 +83,11 @@ fn a_database_without_its_data_is_damaged() {
     let before = content(&bench.path("zoo"));
     for args in commands("zoo") {
         let why = "the directory is corrupt: file data is missing, and there are log segments";
-        bench.refuses(&args, 1, &format!("zoo: {why}; restore the database from a copy"));
+        bench.refuses(
+            &args,
+            1,
+            &format!("zoo: {why}; restore the database from a copy, or repair it"),
+        );
     }
     assert_eq!(content(&bench.path("zoo")), before);
 }

@@ -18,6 +18,7 @@ mod keys;
 #[cfg(feature = "columns")]
 mod killed_imports;
 mod loading;
+mod repair;
 mod round_trip;
 #[cfg(feature = "sql")]
 mod shell;

@@ -55,10 +55,9 @@ impl Kept<'_> {
     /// Returns the catalogue of the checkpoint.
     pub(crate) fn catalogue(&mut self) -> Result<Vec<u8>> {
         let superblock = self.superblock;
-        let bytes = superblock.load_catalogue(|page, bytes| {
-            let at = self.map.get(&*self.data.file, page)?;
-            self.read(page, at, bytes)
-        })?;
+        let loaded = superblock.load_catalogue(&*self.data.file, &mut self.map);
+        // Another process may have opened the directory and written to it.
+        let bytes = if self.data.is_given_up() { Err(Error::Closed) } else { loaded }?;
         let (catalogue, _) = superblock.split_catalogue(&bytes)?;
         Ok(catalogue.to_vec())
     }
@@ -79,7 +78,7 @@ impl Kept<'_> {
         let mut there = BTreeMap::from_iter(there);
         let is_missing = |(page, at): &(PageNumber, Ref)| {
             let other = there.remove(page);
-            other.is_none_or(|other| (other.checksum, other.note) != (at.checksum, at.note))
+            other.is_none_or(|other| (other.checksum, other.note()) != (at.checksum, at.note()))
         };
         let pages = here.len() as u64;
         let missing = here.into_iter().filter(is_missing).collect();

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::slots::{Slots, has_superblock};
-use super::{PageNumber, Ref, SLOT_BYTES, SlotNumber, read_slot, write_slot};
+use super::{PageNumber, Ref, SLOT_BYTES, SlotNumber, read_slot, read_twice, write_twice};
 use crate::error::{Error, Result};
 use crate::io::File;
 
@@ -32,9 +32,10 @@ const _: () = assert!(
 #[derive(Clone)]
 struct Node {
     entries: Box<[Ref]>,
-    /// True if it has changed since it was written; and the slot taken for writing it, if one was.
+    /// True if it has changed since it was written, or one of its copies is damaged; and the slots
+    /// taken for writing it, if some were.
     changed: bool,
-    slot: SlotNumber,
+    slots: [SlotNumber; 2],
 }
 
 impl Node {
@@ -42,24 +43,22 @@ impl Node {
         Self {
             entries: vec![Ref::default(); ENTRIES].into(),
             changed: false,
-            slot: SlotNumber::NONE,
+            slots: Default::default(),
         }
     }
 
     fn from_bytes(bytes: &[u8]) -> Self {
         let entries = bytes.as_chunks::<ENTRY_BYTES>().0.iter().map(|entry| {
-            let (slot, checksum) = entry.split_at(8);
+            let (location, checksum) = entry.split_at(8);
             let number = |bytes: &[u8]| u64::from_le_bytes(*bytes.first_chunk().expect("8 bytes"));
-            let number_of_slot = SlotNumber(number(slot) as u32);
-            Ref { slot: number_of_slot, note: slot[7], checksum: number(checksum) }
+            Ref::from_words(number(location), number(checksum))
         });
-        Self { entries: entries.collect(), changed: false, slot: SlotNumber::NONE }
+        Self { entries: entries.collect(), ..Self::new() }
     }
 
     fn to_bytes(&self) -> Vec<u8> {
-        let slot = |at: &Ref| u64::from(at.slot.0) | u64::from(at.note) << 56;
         debug_assert_eq!(self.entries.len(), ENTRIES, "a node has all of its entries");
-        let entry = |at: &Ref| [slot(at).to_le_bytes(), at.checksum.to_le_bytes()];
+        let entry = |at: &Ref| at.to_words().map(u64::to_le_bytes);
         self.entries.iter().flat_map(entry).flatten().collect()
     }
 }
@@ -67,6 +66,15 @@ impl Node {
 /// Returns the number that a node's checksum is made with.
 fn owner(level: usize, number: u32) -> u64 {
     (level as u64 + 1) << 32 | u64::from(number)
+}
+
+/// Returns true if an entry of a level leads to metadata: a node, or a page of the catalogue.
+fn is_twice(level: usize, number: u32) -> bool {
+    level > 0 || number < PageNumber::FIRST_OF_TABLES.get()
+}
+
+fn name(level: usize, number: u32) -> String {
+    format!("node {number} of level {level} of the page map")
 }
 
 /// The nodes that were read or made.
@@ -99,9 +107,11 @@ impl PageMap {
             let mut node = Node::new();
             if at.is_some() {
                 let mut bytes = vec![0; SLOT_BYTES];
-                let what = || format!("node {number} of level {level} of the page map");
-                read_slot(file, at, owner(level, number), &mut bytes, what)?;
+                let what = || name(level, number);
+                let is_damaged = read_twice(file, at, owner(level, number), &mut bytes, what)?;
                 node = Node::from_bytes(&bytes);
+                // The next checkpoint writes it whole again.
+                node.changed = is_damaged;
             }
             self.nodes[level].insert(number, node);
         }
@@ -152,15 +162,15 @@ impl PageMap {
         Ok(std::mem::replace(&mut node.entries[page.index() % ENTRIES], at))
     }
 
-    /// Returns the number of nodes of level 0 with these pages, which are in the order of numbers,
-    /// the last one first.
-    pub(super) fn nodes_of(pages: &[PageNumber]) -> u64 {
+    /// Returns the number of slots of the nodes of level 0 with these pages, which are in the order
+    /// of numbers, the last one first.
+    pub(super) fn slots_of(pages: &[PageNumber]) -> u64 {
         debug_assert!(pages.is_sorted_by(|a, b| a > b), "each page comes once, in order");
-        pages.chunk_by(|a, b| a.get() >> BITS == b.get() >> BITS).count() as u64
+        2 * pages.chunk_by(|a, b| a.get() >> BITS == b.get() >> BITS).count() as u64
     }
 
-    /// Returns the most nodes that change when `pages` more pages do.
-    pub(super) fn most_changed(&self, pages: u64) -> u64 {
+    /// Returns the most slots that nodes take when `pages` more pages change.
+    pub(super) fn most_slots(&self, pages: u64) -> u64 {
         // Nodes of the catalogue have the lowest numbers, and after them come those of tables.
         let of_catalogue = self.nodes[0].range(..FIRST_TABLE_NODE).count() as u64;
         let highest = self.nodes[0].keys().next_back().map_or(0, |number| *number);
@@ -169,7 +179,7 @@ impl PageMap {
         let changed = self.nodes[0].values().filter(|node| node.changed).count() as u64;
         let leaves = leaves + changed;
         let above = self.nodes[1].values().filter(|node| node.changed).count() as u64;
-        leaves + leaves.min(leaves / ENTRIES as u64 + 2) + above + 1
+        2 * (leaves + leaves.min(leaves / ENTRIES as u64 + 2) + above + 1)
     }
 
     /// Takes new slots for all nodes that will be written, and gives their old ones up.
@@ -179,15 +189,16 @@ impl PageMap {
             let changed: Vec<u32> = changed.map(|(number, _)| *number).collect();
             for number in changed {
                 // The node has one already if the checkpoint before this one failed.
-                if !self.node(file, level, number)?.slot.is_some() {
+                if !self.node(file, level, number)?.slots[0].is_some() {
                     // A node of level 0 without pages has no location.
                     let node = self.node(file, level, number)?;
                     let is_empty = level == 0 && !node.entries.iter().any(|at| at.is_some());
                     let before = self.node_ref(file, level, number)?;
-                    let slot = if is_empty { SlotNumber::NONE } else { slots.take()? };
-                    debug_assert!(is_empty || slot != before.slot, "a node is written elsewhere");
-                    slots.release(before);
-                    self.node(file, level, number)?.slot = slot;
+                    let taken = if is_empty { Default::default() } else { slots.take_two()? };
+                    let is_elsewhere = before.slots().iter().all(|slot| !taken.contains(slot));
+                    debug_assert!(is_empty || is_elsewhere, "a node is written elsewhere");
+                    before.slots().into_iter().for_each(|slot| slots.release(slot));
+                    self.node(file, level, number)?.slots = taken;
                     if is_empty {
                         let parent = self.node(file, level + 1, number >> BITS)?;
                         parent.entries[number as usize % ENTRIES] = Ref::default();
@@ -209,18 +220,15 @@ impl PageMap {
             for number in changed {
                 let node = self.node(file, level, number)?;
                 let bytes = node.to_bytes();
-                let slot = node.slot;
+                let slots = node.slots;
                 let is_empty = || !node.entries.iter().any(|at| at.is_some());
-                debug_assert!(slot.is_some() || level == 0 && is_empty(), "no entry is lost");
-                let at = match slot {
-                    SlotNumber::NONE => Ref::default(),
-                    _ => {
-                        write_slot(file, slot, &bytes)?;
-                        let checksum = super::checksum(&bytes, owner(level, number));
-                        Ref { slot, note: 0, checksum }
-                    }
+                debug_assert!(slots[0].is_some() || level == 0 && is_empty(), "no entry is lost");
+                let at = if slots[0].is_some() {
+                    write_twice(file, slots, &bytes, owner(level, number))?
+                } else {
+                    Ref::default()
                 };
-                (node.changed, node.slot) = (false, SlotNumber::NONE);
+                (node.changed, node.slots) = (false, Default::default());
                 if level == ROOT {
                     self.root = at
                 } else {
@@ -276,8 +284,8 @@ impl PageMap {
         Ok(numbered.filter(|(_, at)| at.is_some()).collect())
     }
 
-    /// Returns the nodes below the root, by level and number, that are in the slot `enough` or
-    /// after it. (The root is written with every checkpoint.)
+    /// Returns the nodes below the root, by level and number, of which a copy is in the slot
+    /// `enough` or after it. (The root is written with every checkpoint.)
     pub(super) fn nodes_beyond(
         &mut self,
         file: &dyn File,
@@ -285,7 +293,8 @@ impl PageMap {
     ) -> Result<Vec<(usize, u32)>> {
         let mut nodes = Vec::new();
         self.walk(file, &mut |level, number, at| {
-            if level > 0 && u64::from(at.slot.0) >= enough {
+            let is_beyond = |slot: &SlotNumber| u64::from(slot.0) >= enough;
+            if level > 0 && at.slots().iter().any(is_beyond) {
                 nodes.push((level - 1, number));
             }
         })?;
@@ -299,19 +308,48 @@ impl PageMap {
         Ok(())
     }
 
+    /// Returns the first copy of a node or of a page of the catalogue that is damaged, if one is.
+    pub(super) fn damaged_copy(&mut self, file: &dyn File) -> Result<Option<String>> {
+        let root = self.root.is_some().then_some((LEVELS, 0, self.root));
+        let mut metadata = Vec::from_iter(root);
+        self.walk(file, &mut |level, number, at| {
+            if is_twice(level, number) {
+                metadata.push((level, number, at));
+            }
+        })?;
+        let mut bytes = vec![0; SLOT_BYTES];
+        for (level, number, at) in metadata {
+            let (owner, what) = match level.checked_sub(1) {
+                None => (number.into(), format!("page {number} of the catalogue")),
+                Some(level) => (owner(level, number), name(level, number)),
+            };
+            if read_twice(file, at, owner, &mut bytes, || what.clone())? {
+                return Ok(Some(format!("{what} at slot {}", at.slot)));
+            }
+            let copy = Ref { slot: at.slots()[1], ..at };
+            if read_slot(file, copy, owner, &mut bytes, || what.clone()).is_err() {
+                return Ok(Some(format!("{what} at slot {}", copy.slot)));
+            }
+        }
+        Ok(None)
+    }
+
     /// Returns the slots of all pages and nodes.
     pub(super) fn all_slots(&mut self, file: &dyn File) -> Result<Vec<SlotNumber>> {
-        let root = self.root.is_some().then_some((LEVELS, 0, self.root.slot));
+        let root = self.root.is_some().then_some((LEVELS, 0, self.root));
         let mut found = Vec::from_iter(root);
-        self.walk(file, &mut |level, number, at| found.push((level, number, at.slot)))?;
+        self.walk(file, &mut |level, number, at| found.push((level, number, at)))?;
         // A checkpoint that failed has taken slots for nodes, and given up those that they had.
         let taken = |level: usize, number: u32| {
             let node = level.checked_sub(1).and_then(|level| self.nodes[level].get(&number));
-            node.is_some_and(|node| node.slot.is_some())
+            node.is_some_and(|node| node.slots[0].is_some())
         };
         found.retain(|(level, number, _)| !taken(*level, *number));
-        let taken = self.nodes.iter().flat_map(|nodes| nodes.values().map(|node| node.slot));
-        let found = found.into_iter().map(|(.., slot)| slot);
+        let taken = self.nodes.iter().flat_map(|nodes| nodes.values().flat_map(|node| node.slots));
+        let found = found.into_iter().flat_map(|(level, number, at)| {
+            let copies = if is_twice(level, number) { 2 } else { 1 };
+            at.slots().into_iter().take(copies)
+        });
         Ok(found.chain(taken.filter(|slot| slot.is_some())).collect())
     }
 

@@ -13,6 +13,8 @@ mod salvage;
 mod slots;
 mod space;
 mod superblock;
+#[cfg(test)]
+mod tests;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -36,12 +38,13 @@ use crate::io::File;
 /// Bytes of a page and of its slot.
 pub(crate) const SLOT_BYTES: usize = 16 * 1024;
 
-/// The location of a page, or of a node of the page map.
+/// The location of a page of a table, or of *metadata*: pages of the catalogue and nodes of the
+/// page map, which are there twice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ref {
     pub slot: SlotNumber,
-    /// The highest byte of the page's first word.
-    pub note: u8,
+    /// The note of a page, in the highest byte; or the slot of the copy of metadata.
+    more: u32,
     pub checksum: u64,
 }
 
@@ -54,7 +57,33 @@ impl Ref {
     fn of(slot: SlotNumber, bytes: &[u8], owner: u64) -> Self {
         debug_assert!(slot.is_some(), "a page is written to a slot");
         debug_assert_eq!(bytes.len(), SLOT_BYTES, "a page fills its slot");
-        Self { slot, note: bytes[7], checksum: checksum(bytes, owner) }
+        Self { slot, more: u32::from(bytes[7]) << 24, checksum: checksum(bytes, owner) }
+    }
+
+    /// Returns the location of metadata in two slots.
+    fn twice([slot, copy]: [SlotNumber; 2], checksum: u64) -> Self {
+        debug_assert_eq!(slot.is_some(), copy.is_some(), "metadata is there twice or not at all");
+        Self { slot, more: copy.0, checksum }
+    }
+
+    /// Returns the highest byte of the first word of a page of a table.
+    fn note(self) -> u8 {
+        (self.more >> 24) as u8
+    }
+
+    /// Returns the location that two words of the page map have.
+    fn from_words(location: u64, checksum: u64) -> Self {
+        Self { slot: SlotNumber(location as u32), more: (location >> 32) as u32, checksum }
+    }
+
+    /// Returns the two words of the location in the page map.
+    fn to_words(self) -> [u64; 2] {
+        [u64::from(self.slot.0) | u64::from(self.more) << 32, self.checksum]
+    }
+
+    /// Returns the two slots of metadata.
+    fn slots(self) -> [SlotNumber; 2] {
+        [self.slot, SlotNumber(self.more)]
     }
 }
 
@@ -146,7 +175,8 @@ impl DataFile {
         let mut state = State::new(PageMap::open(superblock.map), Slots::default());
         state.catalogue_pages = superblock.catalogue_pages;
         let data = Self { pinned, ..Self::new(file, state) };
-        let bytes = superblock.load_catalogue(|page, bytes| data.load(page, bytes))?;
+        let loaded = superblock.load_catalogue(&*data.file, &mut data.state().map);
+        let bytes = loaded.map_err(|error| data.explained(error))?;
         let (catalogue, used) = superblock.split_catalogue(&bytes)?;
         data.state().slots = Slots::restore(used, superblock.slots)?;
         Ok((data, catalogue.to_vec()))
@@ -197,7 +227,7 @@ impl DataFile {
     pub(crate) fn note(&self, page: PageNumber) -> Result<Option<u8>> {
         let found = self.state().map.get(&*self.file, page);
         let at = found.map_err(|error| self.explained(error))?;
-        Ok(at.is_some().then_some(at.note))
+        Ok(at.is_some().then_some(at.note()))
     }
 
     /// Reads a page.
@@ -316,9 +346,9 @@ impl DataFile {
         // If this fails, the next call releases the pages beyond its own too.
         *catalogue_pages = most_pages;
         for page in PageNumber::default().run(most_pages) {
-            let slot = if page.get() < pages { slots.take()? } else { SlotNumber::NONE };
-            let before = map.set(&*self.file, page, Ref { slot, ..Ref::default() })?;
-            slots.release(before);
+            let taken = if page.get() < pages { slots.take_two()? } else { Default::default() };
+            let before = map.set(&*self.file, page, Ref::twice(taken, 0))?;
+            before.slots().into_iter().for_each(|slot| slots.release(slot));
         }
         map.take_slots(&*self.file, slots)?;
         // From here on slots stay as they are.
@@ -329,9 +359,8 @@ impl DataFile {
         bytes.resize(pages as usize * SLOT_BYTES, 0);
         let numbers = PageNumber::default().run(pages);
         for (page, bytes) in numbers.zip(bytes.chunks(SLOT_BYTES)) {
-            let Ref { slot, .. } = map.get(&*self.file, page)?;
-            map.set(&*self.file, page, Ref::of(slot, bytes, page.word()))?;
-            write_slot(&*self.file, slot, bytes)?;
+            let taken = map.get(&*self.file, page)?.slots();
+            map.set(&*self.file, page, write_twice(&*self.file, taken, bytes, page.word())?)?;
         }
         let root = map.write(&*self.file)?;
         assert!(root.is_some(), "the page map has a root");
@@ -384,6 +413,24 @@ impl DataFile {
         }
         slots.check(&used)
     }
+
+    /// Checks that both copies of each node of the current page map, and of each page of the
+    /// catalogue, are whole. The caller keeps others from publishing at the same time.
+    pub(crate) fn check_copies(&self) -> Result<(), String> {
+        let check = || {
+            let superblock = Superblock::read(&*self.file)?;
+            if self.pinned.is_some_and(|pinned| pinned != superblock.generation) {
+                // Another process has written it, and may write the next one.
+                return Ok(None);
+            }
+            PageMap::open(superblock.map).damaged_copy(&*self.file)
+        };
+        match check() {
+            Ok(None) => Ok(()),
+            Ok(Some(what)) => Err(format!("{what} is damaged; nothing is lost, it is there twice")),
+            Err(error) => Err(error.to_string()),
+        }
+    }
 }
 
 impl State {
@@ -414,9 +461,35 @@ impl State {
         if !before.is_some() {
             self.unwritten_new_pages = self.unwritten_new_pages.saturating_sub(1);
         }
-        self.slots.release(before);
+        self.slots.release(before.slot);
         Ok(())
     }
+}
+
+/// Reads metadata; returns true if one of its two slots is damaged.
+///
+/// # Errors
+/// The fault of the first slot if both are damaged.
+fn read_twice(
+    file: &dyn File,
+    at: Ref,
+    owner: u64,
+    bytes: &mut [u8],
+    what: impl Fn() -> String,
+) -> Result<bool> {
+    let Err(error) = read_slot(file, at, owner, bytes, &what) else { return Ok(false) };
+    let copy = Ref { slot: at.slots()[1], ..at };
+    if copy.is_some() && read_slot(file, copy, owner, bytes, &what).is_ok() {
+        Ok(true)
+    } else {
+        Err(error)
+    }
+}
+
+/// Writes metadata to its two slots; returns its location.
+fn write_twice(file: &dyn File, slots: [SlotNumber; 2], bytes: &[u8], owner: u64) -> Result<Ref> {
+    slots.into_iter().try_for_each(|slot| write_slot(file, slot, bytes))?;
+    Ok(Ref::twice(slots, checksum(bytes, owner)))
 }
 
 fn read_slot(
@@ -445,49 +518,4 @@ fn write_slot(file: &dyn File, slot: SlotNumber, bytes: &[u8]) -> Result<()> {
     assert_eq!(bytes.len(), SLOT_BYTES, "slot {slot} is written whole");
     assert!(!slots::has_superblock(slot), "slot {slot} has a superblock");
     file.write_at(slot.byte(), bytes).map_err(|error| Error::io("write to file data", &error))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::io::Disk;
-    use crate::io::simulated::{Fault, FaultKind, Simulated};
-
-    /// Pages in two nodes of the page map.
-    const FIRST: PageNumber = PageNumber::FIRST_OF_TABLES;
-    const PAGES: [PageNumber; 2] = [FIRST, PageNumber::new(FIRST.get() + 1024)];
-
-    #[test]
-    fn a_catalogue_that_has_too_many_pages_is_refused_before_anything_is_written() {
-        let disk = Simulated::new(0);
-        let file = disk.create("data").expect("an empty disk");
-        let data = DataFile::create(file).expect("space");
-        let before = disk.operations();
-        let catalogue = vec![0; PageNumber::FIRST_OF_TABLES.index() * SLOT_BYTES];
-        let refused = data.publish(&catalogue, &Superblock::default());
-        assert!(matches!(refused, Err(Error::CatalogueFull { .. })), "{refused:?}");
-        assert_eq!(disk.operations(), before);
-    }
-
-    #[test]
-    fn a_node_that_cannot_be_read_takes_no_slots_along() {
-        let disk = Simulated::new(0);
-        let file = disk.create("data").expect("an empty disk");
-        let data = DataFile::create(file).expect("space");
-        let bytes = vec![1; 2 * SLOT_BYTES];
-        data.reserve(2, 0).expect("space");
-        data.write(&PAGES, &bytes).expect("slots");
-        data.publish(&[], &Superblock::default()).expect("slots");
-        let file = disk.open("data").expect("it is there");
-        let (data, superblock, _) = DataFile::open(file).expect("whole");
-        data.make_sure(&superblock).expect("it can be written");
-        assert_eq!(data.has(PAGES[0]), Ok(true));
-        data.reserve(2, 0).expect("space");
-        disk.fail(Fault::Error { at: disk.operations(), kind: FaultKind::ReadFails });
-        // The first node has been read before, the second one has not.
-        assert!(data.write(&PAGES, &bytes).is_err());
-        assert_eq!(data.check(), Ok(()));
-        data.write(&PAGES, &bytes).expect("it can be read again");
-        assert_eq!(data.check(), Ok(()));
-    }
 }

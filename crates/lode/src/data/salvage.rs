@@ -2,7 +2,7 @@
 
 use super::map::PageMap;
 use super::slots::Slots;
-use super::{DataFile, State, Superblock, read_slot};
+use super::{DataFile, State, Superblock};
 use crate::error::{Error, Result};
 use crate::io::File;
 
@@ -17,9 +17,10 @@ pub(crate) struct Damaged {
 }
 
 impl DataFile {
-    /// Opens a data file to read what is left of it. Where a node of the newest page map is lost, the
-    /// one of the checkpoint before is taken; and so is its catalogue, if the newest is lost. A page
-    /// that was written since has another checksum there, unless it was left where it is.
+    /// Opens a data file to read what is left of it. Where both copies of a node of the newest page
+    /// map are lost, the node of the checkpoint before is taken; and so is its catalogue, if the
+    /// newest is lost. A page that was written since has another checksum there, unless it was left
+    /// where it is.
     ///
     /// # Errors
     /// The fault of the newest catalogue, if no other can be read either; `Corrupt` without a
@@ -52,10 +53,7 @@ impl DataFile {
     /// Reads the catalogue of a checkpoint.
     fn catalogue_of(&self, superblock: &Superblock) -> Result<Vec<u8>> {
         let mut map = PageMap::open(superblock.map);
-        let bytes = superblock.load_catalogue(|page, bytes| {
-            let at = map.get(&*self.file, page)?;
-            read_slot(&*self.file, at, page.word(), bytes, || format!("page {page}"))
-        })?;
+        let bytes = superblock.load_catalogue(&*self.file, &mut map)?;
         Ok(superblock.split_catalogue(&bytes)?.0.to_vec())
     }
 }

@@ -1,14 +1,15 @@
 //! The used and free slots of the data file.
 
+mod keeping;
 #[cfg(test)]
 mod tests;
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::keeps::{Keeper, Keeps};
+use super::keeps::Keeps;
 use super::superblock::COPIES_AT;
-use super::{Ref, SLOT_BYTES, SlotNumber};
+use super::{SLOT_BYTES, SlotNumber};
 use crate::error::{Error, Result};
 
 /// Slots of the superblocks: two, and their copies.
@@ -19,6 +20,9 @@ const FIRST: u32 = 2;
 
 /// The fewest slots that a file has: those of the superblocks, and those between.
 const FIRST_END: u32 = COPIES_AT[1] + 2;
+
+/// The slots from one copy of metadata to the other, at least: 64 KiB.
+const APART: u32 = 4;
 
 /// The bits of superblocks' slots among the first 64 slots.
 const SUPERBLOCK_BITS: u64 = 0b11 << COPIES_AT[0] | 0b11 << COPIES_AT[1];
@@ -276,6 +280,28 @@ impl Slots {
         Err(full())
     }
 
+    /// Takes two free slots, far enough from each other that damage around one spares the other, if
+    /// the file has such ones.
+    pub(super) fn take_two(&mut self) -> Result<[SlotNumber; 2]> {
+        let first = self.take()?;
+        let mut passed = Vec::new();
+        let second = loop {
+            match self.take() {
+                Ok(slot) if slot.0.abs_diff(first.0) >= APART => break Ok(slot),
+                Ok(slot) => passed.push(slot),
+                Err(error) => break passed.pop().ok_or(error),
+            }
+        };
+        if let Some(SlotNumber(passed)) = passed.first() {
+            self.cursor = *passed;
+        }
+        passed.into_iter().for_each(|slot| self.give_back(slot));
+        if second.is_err() {
+            self.give_back(first);
+        }
+        second.map(|second| [first, second])
+    }
+
     /// Gives back a slot that was taken and that nothing on the disk names.
     pub(super) fn give_back(&mut self, SlotNumber(slot): SlotNumber) {
         assert!(!has_superblock(SlotNumber(slot)), "superblocks keep their slots");
@@ -289,97 +315,19 @@ impl Slots {
         }
     }
 
-    /// Releases a location that the next checkpoint does not need: at once, if no other one does.
-    pub(super) fn release(&mut self, before: Ref) {
-        let SlotNumber(slot) = before.slot;
+    /// Releases a slot that the next checkpoint does not need: at once, if no other one does.
+    pub(super) fn release(&mut self, before: SlotNumber) {
+        let SlotNumber(slot) = before;
         // A forged page map may name any slot.
-        if !before.is_some() || slot >= self.end || has_superblock(before.slot) {
+        if !before.is_some() || slot >= self.end || has_superblock(before) {
             return;
         }
         if self.needed[word(slot)] & bit(slot) != 0 {
             self.released_kept += u64::from(self.keeps.has_slot(slot));
-            self.released.push(before.slot);
+            self.released.push(before);
         } else if !self.keeps.has_slot(slot) {
-            self.give_back(before.slot);
+            self.give_back(before);
         }
-    }
-
-    /// Keeps the slots of the last checkpoint for a backup: none is given to another page until
-    /// they are [let go](Self::let_go), whatever checkpoints follow.
-    pub(super) fn keep(&mut self) {
-        let slots = self.of_checkpoint();
-        self.keeps.add(Keeper::Backup, slots);
-        self.released_kept = self.released();
-    }
-
-    /// Frees the slots that only the backup needs.
-    pub(super) fn let_go(&mut self) {
-        self.keeps.retain(|keeper| keeper != Keeper::Backup);
-        self.free_unkept();
-    }
-
-    /// Keeps the slots of the checkpoints that readers have pinned, and of no others, when a new
-    /// checkpoint has become current. A reader that was not seen before shows the one before.
-    pub(super) fn keep_for_readers(&mut self, pinned: &[u64]) {
-        for &generation in pinned {
-            let keeper = Keeper::Readers { generation };
-            if !self.keeps.has(keeper) {
-                self.keeps.add(keeper, Arc::clone(&self.before));
-            }
-        }
-        self.let_other_readers_go(pinned);
-    }
-
-    /// Frees the slots that only readers of other generations need.
-    pub(super) fn let_other_readers_go(&mut self, pinned: &[u64]) {
-        self.keeps.retain(|keeper| match keeper {
-            Keeper::Readers { generation } => pinned.contains(&generation),
-            Keeper::Backup => true,
-        });
-        self.free_unkept();
-    }
-
-    /// Frees the slots that only readers of generations before this one need.
-    pub(super) fn let_readers_go(&mut self, before: u64) {
-        self.keeps.retain(|keeper| match keeper {
-            Keeper::Readers { generation } => generation >= before,
-            Keeper::Backup => true,
-        });
-        self.free_unkept();
-    }
-
-    /// Returns the oldest and the newest generation that is kept for readers.
-    pub(super) fn of_readers(&self) -> Option<[u64; 2]> {
-        Some([self.keeps.generations().min()?, self.keeps.generations().max()?])
-    }
-
-    /// Returns the number of slots that are kept for readers, and that no checkpoint needs.
-    pub(super) fn only_for_readers(&self) -> u64 {
-        let is_for_readers = |slot: &&SlotNumber| self.keeps.is_for_readers(slot.0);
-        self.only_kept.iter().filter(is_for_readers).count() as u64
-    }
-
-    /// Returns a bit for each slot of the last checkpoint, or of a failed one.
-    fn of_checkpoint(&self) -> Arc<Vec<u64>> {
-        let mut slots = self.needed.clone();
-        self.only_kept.iter().for_each(|slot| slots[word(slot.0)] &= !bit(slot.0));
-        Arc::new(slots)
-    }
-
-    /// Frees the slots that were needed by a kept checkpoint only, which is not kept any more.
-    fn free_unkept(&mut self) {
-        let keeps = &self.keeps;
-        let released_kept = self.released.iter().filter(|slot| keeps.has_slot(slot.0)).count();
-        self.released_kept = released_kept as u64;
-        let only_kept = std::mem::take(&mut self.only_kept);
-        let (kept, free): (Vec<_>, Vec<_>) =
-            only_kept.into_iter().partition(|slot| keeps.has_slot(slot.0));
-        self.only_kept = kept;
-        for slot in free {
-            self.needed[word(slot.0)] &= !bit(slot.0);
-            self.give_back(slot);
-        }
-        debug_assert!(self.is_sound(), "each slot is in one state");
     }
 
     /// Returns true if a checkpoint is kept.

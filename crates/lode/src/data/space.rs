@@ -130,6 +130,12 @@ impl DataFile {
         Ok(if state.lacking_ahead() > state.ahead() / 2 { Left::Little } else { Left::Enough })
     }
 
+    /// Returns true if a checkpoint of `pages` pages finds space without a longer file.
+    pub(crate) fn has_room(&self, pages: u64) -> bool {
+        let state = self.state();
+        pages + state.overhead(pages) <= state.slots.free_for_next()
+    }
+
     /// Makes sure of space, without the slots that a checkpoint in progress will release.
     ///
     /// # Errors
@@ -146,7 +152,7 @@ impl DataFile {
         self.grow(|state| {
             let bytes = catalogue_bytes + state.slots.bitmap_bytes();
             let pages = (bytes.div_ceil(SLOT_BYTES) + 2) as u64;
-            (pages + state.overhead(pages)).saturating_sub(state.slots.free())
+            (2 * pages + state.overhead(pages)).saturating_sub(state.slots.free())
         })
     }
 
@@ -156,7 +162,7 @@ impl DataFile {
     /// # Errors
     /// `DiskFull`; `Closed` after the file was cut off for good.
     pub(crate) fn reserve_to_clean(&self, pages: u64, cleaned: &[PageNumber]) -> Result<()> {
-        self.reserve_anew(pages + PageMap::nodes_of(cleaned))
+        self.reserve_anew(pages + PageMap::slots_of(cleaned))
     }
 
     /// Gets space ahead of need, so that no operation has to wait for it.
@@ -308,8 +314,8 @@ impl DataFile {
         state.slots.rewind();
         let nodes = state.map.nodes_beyond(&*self.file, enough)?;
         drop(state);
-        // Each of them, and those above it.
-        let more = pages + 2 * nodes.len() as u64 + 1;
+        // Each of them, and those above it, twice.
+        let more = pages + 4 * nodes.len() as u64 + 2;
         self.grow(|state| (more + state.overhead(pages)).saturating_sub(state.slots.free()))?;
         let mut state = self.state();
         nodes
@@ -457,17 +463,17 @@ impl State {
 
     /// Returns the slots that a checkpoint of `pages` pages needs, if the catalogue changes too.
     fn needed(&self, pages: u64) -> u64 {
-        let pages = pages + u64::from(self.catalogue_pages);
+        let pages = pages + 2 * u64::from(self.catalogue_pages);
         pages + self.overhead(pages)
     }
 
     /// Returns the slots that a checkpoint of `pages` pages needs besides those of the pages.
     fn overhead(&self, pages: u64) -> u64 {
         // A new table changes pages, and its definition takes up a small part of one.
-        let growth = 2 + (pages / 8).min(6);
+        let growth = 1 + (pages / 16).min(3);
         let catalogue = u64::from(self.catalogue_pages) * 9 / 8 + growth;
         // Bits of slots that the file gets for these pages.
         let bits = 2 * pages / (8 * SLOT_BYTES as u64);
-        self.map.most_changed(pages) + catalogue + bits
+        self.map.most_slots(pages) + 2 * (catalogue + bits)
     }
 }

@@ -1,7 +1,8 @@
 //! The superblocks: so few bytes that the disk writes them whole. Each has two copies, 128 KiB
 //! apart, so that damage to the slots around one does not lose it.
 
-use super::{PageNumber, Ref, SLOT_BYTES, SlotNumber, checksum};
+use super::map::PageMap;
+use super::{PageNumber, Ref, SLOT_BYTES, checksum, read_twice};
 use crate::codec::{Reader, Writer};
 use crate::error::{Error, Result};
 use crate::io::File;
@@ -102,7 +103,8 @@ impl Superblock {
         let mut writer = Writer::default();
         writer.bytes(MAGIC).u32(FORMAT).u32(SLOT_BYTES as u32);
         writer.u64(self.generation).u64(self.database);
-        writer.u64(self.map.slot.0.into()).u64(self.map.checksum);
+        let [location, sum] = self.map.to_words();
+        writer.u64(location).u64(sum);
         writer.u64(self.catalogue_bytes).u32(self.catalogue_pages).u32(self.slots);
         let [first, others @ ..] = &self.lanes;
         writer.u64(first.segment).u64(first.at);
@@ -142,7 +144,7 @@ impl Superblock {
         let mut superblock = Self {
             generation: reader.u64()?,
             database: reader.u64()?,
-            map: Ref { slot: SlotNumber(reader.u64()? as u32), note: 0, checksum: reader.u64()? },
+            map: Ref::from_words(reader.u64()?, reader.u64()?),
             catalogue_bytes: reader.u64()?,
             catalogue_pages: reader.u32()?,
             slots: reader.u32()?,
@@ -277,14 +279,16 @@ impl Superblock {
 
     /// Loads the pages that have the catalogue and the bits of used slots, one after another: the
     /// superblock may claim more than the file has.
-    pub(super) fn load_catalogue(
-        &self,
-        mut load: impl FnMut(PageNumber, &mut [u8]) -> Result<()>,
-    ) -> Result<Vec<u8>> {
+    pub(super) fn load_catalogue(&self, file: &dyn File, map: &mut PageMap) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         let mut page_bytes = vec![0; SLOT_BYTES];
         for page in PageNumber::default().run(self.catalogue_pages) {
-            load(page, &mut page_bytes)?;
+            let at = map.get(file, page)?;
+            let what = || format!("page {page} of the catalogue");
+            if !at.is_some() {
+                return Err(Error::corrupt(what(), "it is nowhere in file data"));
+            }
+            read_twice(file, at, page.word(), &mut page_bytes, what)?;
             bytes.extend_from_slice(&page_bytes);
         }
         Ok(bytes)

@@ -196,7 +196,7 @@ impl Engine {
             core.check_entries_at(&self.pager, moment, &mut report);
         }
         let Some((store, _turn)) = self.take_turn()? else { return Ok(()) };
-        if let Err(why) = store.data.check() {
+        if let Err(why) = store.data.check().and_then(|()| store.data.check_copies()) {
             faults.add(None, why);
         }
         if faults.is_sound() { Ok(()) } else { store.data.expect_moment() }

@@ -1,5 +1,7 @@
 //! Rows: packed records read as values.
 
+use std::fmt;
+
 use super::{Column, ColumnId, Schema, Type};
 use crate::decimal::Decimal;
 use crate::error::Result;
@@ -60,12 +62,32 @@ impl Value<'_> {
     pub(crate) fn shown(&self) -> String {
         let size = self.size();
         let start = match *self {
-            value if size <= MOST_SHOWN => return format!("{value:?}"),
+            value if size <= MOST_SHOWN => return value.to_string(),
             Self::Text(text) => Self::Text(&text[..text.floor_char_boundary(MOST_SHOWN)]),
             Self::Bytes(bytes) => Self::Bytes(&bytes[..MOST_SHOWN]),
             other => other,
         };
-        format!("{start:?}… of {size} bytes")
+        format!("{start}… of {size} bytes")
+    }
+}
+
+/// Writes a value as a person would: text in quotes, bytes as `0x` and hexadecimal digits, a
+/// timestamp in microseconds since 1970.
+impl fmt::Display for Value<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Null => f.write_str("null"),
+            Self::Unsigned(number) => number.fmt(f),
+            Self::Signed(number) | Self::Timestamp(number) => number.fmt(f),
+            Self::Float(number) => number.fmt(f),
+            Self::Bool(is_so) => is_so.fmt(f),
+            Self::Text(text) => write!(f, "{text:?}"),
+            Self::Bytes(bytes) => {
+                f.write_str("0x")?;
+                bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+            }
+            Self::Decimal(number) => number.fmt(f),
+        }
     }
 }
 

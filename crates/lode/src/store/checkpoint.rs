@@ -35,13 +35,14 @@ impl<'c> Checkpoint<'c> {
     ) -> Result<Self> {
         let held = Held { pager, data };
         let writer = PageWriter::new(pager, data, moment, |_| {})?;
-        let catalogue_pages = catalogue.len().div_ceil(SLOT_BYTES);
+        // Each of its pages is there twice.
+        let catalogue_slots = 2 * catalogue.len().div_ceil(SLOT_BYTES);
         let mut new_pages = 0;
         for page in writer.left() {
             new_pages += u64::from(!data.has(*page)?);
         }
         debug_assert!(!moment.sees(held.pager.epoch()), "a checkpoint is of a moment that is over");
-        data.begin_checkpoint((writer.left().len() + catalogue_pages) as u64, new_pages)?;
+        data.begin_checkpoint((writer.left().len() + catalogue_slots) as u64, new_pages)?;
         Ok(Self { writer, held, places: *places, catalogue })
     }
 

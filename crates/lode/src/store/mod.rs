@@ -59,6 +59,12 @@ fn soon_dirty(most_dirty: u64) -> u64 {
 /// The fewest pages that can be changed before an operation asks again whether there is room.
 const LEAST_STEP: u64 = 8;
 
+/// Returns the pages by which the room grows when `dirty` pages have changed. Steps grow, so that a
+/// small database takes up little; up to a size, so that no operation waits long for a longer file.
+fn step_of(dirty: u64) -> u64 {
+    (dirty / 2).clamp(LEAST_STEP, MARGIN)
+}
+
 /// The directory of an open database.
 pub(crate) struct Store {
     pub data: Arc<DataFile>,
@@ -251,9 +257,12 @@ impl Store {
     }
 
     /// Returns true if a checkpoint gives space of the data file back: slots that cleaned pages
-    /// have left, and space reserved for changed pages.
+    /// have left, and space reserved for changed pages, if they are many or it is just enough.
     pub(crate) fn checkpoint_gives_space(&self, pager: &Pager) -> bool {
-        let has_some = self.data.released() > 0 || pager.dirty() > pager.most_dirty() / 8;
+        let dirty = pager.dirty();
+        let has_room = |dirty: u64| self.data.has_room(dirty + 2 * step_of(dirty) + MARGIN);
+        let is_enough = || !has_room(dirty) && has_room(0);
+        let has_some = self.data.released() > 0 || dirty > pager.most_dirty() / 8 || is_enough();
         has_some && !self.is_step_by_step.load(Ordering::Relaxed)
     }
 
@@ -297,10 +306,8 @@ impl Store {
             // Another operation has made it.
             return Ok(());
         }
-        // Steps grow, so that a small database takes up little; up to a size, so that no operation
-        // waits long for a longer file, if the thread was not quick enough.
         debug_assert!(!self.is_read_only(), "pages change where something can be written");
-        let step = (dirty / 2).clamp(LEAST_STEP, MARGIN) + extra_pages;
+        let step = step_of(dirty) + extra_pages;
         let wanted = dirty + 2 * step + MARGIN;
         let with_more = images + 2 * step + MARGIN;
         match (self.data.reserve(wanted, with_more), self.log()) {

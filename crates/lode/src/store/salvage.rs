@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Settings;
 use super::backup::expect_no_new_backup;
 use super::catalogue::Catalogue;
-use super::open::{DATA, lock_data, not_locked};
+use super::open::{DATA, lock_data, no_data, not_locked};
 use super::recovery::log_of;
 use crate::data::{Damaged, DataFile, Superblock};
 use crate::error::{Error, Result};
@@ -31,8 +31,8 @@ impl Remnant {
     /// could do without.
     ///
     /// # Errors
-    /// `NoDatabase` if there is no data file; `Locked`; `UnfinishedBackup`; `Corrupt` if no list of
-    /// tables is whole; `Version`; `Io`.
+    /// `NoDatabase` if there is neither a data file nor a log; `Locked`; `UnfinishedBackup`;
+    /// `Corrupt` without a data file, or if no list of tables is whole; `Version`; `Io`.
     pub(crate) fn open(
         disk: &dyn Disk,
         settings: &Settings,
@@ -43,7 +43,9 @@ impl Remnant {
         let names = disk.list().map_err(|error| Error::io("list the files", &error))?;
         expect_no_new_backup(&names)?;
         if !names.iter().any(|name| name == DATA) {
-            return Err(Error::NoDatabase { directory: directory.into() });
+            let has_log = names.iter().any(|name| name.starts_with("log-"));
+            let none = || Error::NoDatabase { directory: directory.into() };
+            return Err(if has_log { no_data(&names) } else { none() });
         }
         let file = disk.open(DATA).map_err(|error| Error::io("open file data", &error))?;
         let lock: Lock = Box::new((lock_data(&*file, Access::Read)?, lock));

@@ -78,7 +78,7 @@ fn a_decimal_that_a_column_does_not_hold_exactly_is_refused_and_none_is_rounded(
         assert_eq!(
             refused.to_string(),
             format!(
-                "table item: Decimal({shown}) does not fit column price: \
+                "table item: {shown} does not fit column price: \
                  Decimal {{ precision: 12, scale: 2 }}"
             )
         );

@@ -33,7 +33,7 @@ fn what_does_not_fit_a_schema_has_an_error_of_its_own() {
     is(schema.pack(&values[..3]), "value_count", few);
     let mut wrong = values;
     wrong[1] = Value::Signed(-129);
-    is(schema.pack(&wrong), "value_misfit", "table t: Signed(-129) does not fit column n: I8");
+    is(schema.pack(&wrong), "value_misfit", "table t: -129 does not fit column n: I8");
     wrong = values;
     wrong[3] = Value::Text("four");
     let long = "table t: column text can have at most 3 bytes, not 4";

@@ -332,7 +332,7 @@ fn what_is_no_text_does_not_become_a_string() {
     record[0] = 0xff;
     accounts.table().insert(&record).expect("packed records are not looked into");
     let outcome = each_of(accounts.iter(), |_| Ok(true));
-    assert!(why(outcome).contains("the field of column owner cannot be Bytes([255])"));
+    assert!(why(outcome).contains("the field of column owner cannot be 0xff"));
 }
 
 #[test]

@@ -75,11 +75,11 @@ impl Options {
     /// ```
     ///
     /// # Errors
-    /// `NoDatabase` when `source` has no data file, `Corrupt` when no list of tables in it can be
-    /// read, `Version`, `TableVersion`; `Locked` when it is open. `DatabaseExists` when `target` has
-    /// a database, or `Io` when it has other files, or when there is an unfinished repair beside
-    /// it. `Full` when the memory is too little; `DiskFull`, `Io` of writing. There is no `target`
-    /// then, and nothing beside it.
+    /// `NoDatabase` when `source` has none, `Corrupt` when its data file is missing, or no list of
+    /// tables in it can be read, `Version`, `TableVersion`; `Locked` when it is open.
+    /// `DatabaseExists` when `target` has a database, or `Io` when it has other files, or when
+    /// there is an unfinished repair beside it. `Full` when the memory is too little; `DiskFull`,
+    /// `Io` of writing. There is no `target` then, and nothing beside it.
     pub fn repair(
         &self,
         source: impl AsRef<Path>,

@@ -13,7 +13,7 @@ fn a_slot_is_taken_once_and_comes_back_after_the_checkpoint_only() {
     assert_eq!(taken, free);
     assert!(slots.take().is_err());
     slots.begin_to_need();
-    slots.release(Ref { slot: SlotNumber(70), ..Ref::default() });
+    slots.release(SlotNumber(70));
     assert!(slots.take().is_err());
     let mut bitmap = Vec::new();
     slots.write_bitmap(&mut bitmap);
@@ -22,7 +22,7 @@ fn a_slot_is_taken_once_and_comes_back_after_the_checkpoint_only() {
     slots.settle();
     assert_eq!(slots.take().ok(), Some(SlotNumber(70)));
     assert!(slots.take().is_err());
-    slots.release(Ref { slot: SlotNumber(199), ..Ref::default() });
+    slots.release(SlotNumber(199));
     slots.settle();
     assert_eq!(slots.last_used(), 199);
     slots.truncate(199);
@@ -36,7 +36,7 @@ fn a_slot_is_taken_once_and_comes_back_after_the_checkpoint_only() {
 fn a_forged_file_frees_no_superblock_and_uses_no_slot_beyond_its_end() {
     let mut slots = Slots::default();
     for slot in [1, 8, 9, FIRST_END, u32::MAX] {
-        slots.release(Ref { slot: SlotNumber(slot), ..Ref::default() });
+        slots.release(SlotNumber(slot));
     }
     slots.settle();
     while let Ok(slot) = slots.take() {
@@ -91,7 +91,6 @@ fn slots_in_holes_are_not_taken_until_they_have_space() {
 fn slots_of_a_kept_checkpoint_are_free_when_it_is_let_go() {
     let mut slots = Slots::default();
     slots.extend(100);
-    let at = |slot| Ref { slot, ..Ref::default() };
     let first = slots.take().expect("one is free");
     slots.begin_to_need();
     slots.settle();
@@ -101,11 +100,11 @@ fn slots_of_a_kept_checkpoint_are_free_when_it_is_let_go() {
         slots.set_being_written(true);
         let second = slots.take().expect("one is free");
         if round == 0 {
-            slots.release(at(first));
+            slots.release(first);
         }
         // It is not free after the checkpoint.
         assert_eq!(slots.free_for_next(), slots.free());
-        slots.release(at(second));
+        slots.release(second);
         let mut bitmap = Vec::new();
         slots.write_bitmap(&mut bitmap);
         assert_eq!(Slots::restore(&bitmap, 100).map(|slots| slots.free()).ok(), Some(96));
@@ -124,25 +123,24 @@ fn slots_of_a_kept_checkpoint_are_free_when_it_is_let_go() {
 fn a_slot_that_no_superblock_names_is_free_at_once() {
     let mut slots = Slots::default();
     slots.extend(100);
-    let at = |slot| Ref { slot, ..Ref::default() };
     let take = |slots: &mut Slots| slots.take().expect("one is free");
     let first = take(&mut slots);
     let free = slots.free();
-    slots.release(at(first));
+    slots.release(first);
     assert_eq!((slots.released(), slots.free()), (0, free + 1));
     let needed = take(&mut slots);
     let free = slots.free();
     // Whatever comes of the superblock.
     slots.begin_to_need();
-    slots.release(at(needed));
+    slots.release(needed);
     let new = take(&mut slots);
-    slots.release(at(new));
+    slots.release(new);
     assert_eq!((slots.released(), slots.free()), (1, free));
     slots.settle();
     assert_eq!((slots.released(), slots.free()), (0, free + 1));
     // A slot is not needed any more when it is taken again.
     let again: Vec<_> = (0..slots.free()).map(|_| take(&mut slots)).collect();
-    again.iter().for_each(|slot| slots.release(at(*slot)));
+    again.iter().for_each(|slot| slots.release(*slot));
     assert_eq!((slots.released(), slots.free()), (0, free + 1));
 }
 
@@ -151,11 +149,10 @@ fn slots_of_pinned_checkpoints_are_free_when_no_reader_shows_them() {
     let mut slots = Slots::default();
     slots.extend(100);
     let free = slots.free();
-    let at = |slot| Ref { slot, ..Ref::default() };
     // A checkpoint that has one slot, and none of the one before.
     let publish = |slots: &mut Slots, before: SlotNumber, pinned: &[u64]| {
         let taken = slots.take().expect("one is free");
-        slots.release(at(before));
+        slots.release(before);
         slots.begin_to_need();
         slots.keep_for_readers(pinned);
         slots.settle();
