@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use fuser::{FileAttr, FileType, INodeNo, RenameFlags, Request, TimeOrNow};
 use nix::errno::Errno;
 use nix::libc;
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 
 use crate::disk::Disk;
@@ -25,7 +25,7 @@ pub(crate) struct Power {
     /// Operations that changed or synchronised something.
     pub(crate) operations: u64,
     /// The operation at which the power goes, instead of being carried out, and the process that
-    /// dies with it.
+    /// dies with it, and its group if it leads one.
     pub(crate) armed: Option<(u64, Pid)>,
     /// True if the power is gone: nothing is synchronised any more, and nothing may be changed.
     pub(crate) frozen: bool,
@@ -55,8 +55,8 @@ impl Power {
             Some((at, worker)) if at == self.operations => {
                 self.frozen = true;
                 self.gone_at_us = Some(assay_core::durability::now_us());
-                // The process may have ended by itself.
-                let _ = kill(worker, Signal::SIGKILL);
+                // The process may have ended by itself, and need not lead a group.
+                let _ = (kill(worker, Signal::SIGKILL), killpg(worker, Signal::SIGKILL));
                 Err(Errno::EIO)
             }
             _ => Ok(()),

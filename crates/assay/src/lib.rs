@@ -15,6 +15,7 @@ mod output;
 mod planning;
 mod plugins;
 mod running;
+mod torture;
 mod worker;
 
 use std::process::ExitCode;
@@ -56,6 +57,7 @@ fn carry_out(command: Command) -> Outcome {
         Command::Isolate(args) => commands::isolate::isolate(&args),
         Command::Verify(args) => commands::verify::verify(&args),
         Command::Crash(args) => commands::crash::crash(&args),
+        Command::Torture(args) => commands::torture::torture(&args),
         Command::Doctor(args) => commands::doctor::doctor(&args),
         Command::Completions { shell } => commands::manual::completions(shell),
         Command::Man { output } => commands::manual::pages(output.as_deref()),
@@ -105,6 +107,9 @@ fn carry_out_inside(command: Internal) -> Outcome {
         Internal::MemoryGroupKeeper { limit_bytes } => worker::memory_group::keep(limit_bytes),
         Internal::PowerCutServer { mount } => crash::power::serve(&mount),
         Internal::PowerCutUnmount { mount } => crash::power::unmount(&mount),
+        Internal::TortureProgram { namespace, dir, command } => {
+            torture::program::begin(namespace, &dir, &command)
+        }
         #[cfg(feature = "tonbo")]
         Internal::S3Server { root } => {
             let refused = |e| Failure::Refused(format!("s3-server: {e}"));

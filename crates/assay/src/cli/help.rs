@@ -15,7 +15,7 @@ pub(crate) const PLUGINS: &str = "Plugins";
 const GROUPS: [(&str, &[&str]); 4] = [
     ("Measure", &["run", "plan", "advise", "age", "gate", "workload", "generate"]),
     ("Look at results", &["show", "report", "site", "compare", "plot"]),
-    ("Trust engines and machine", &["verify", "isolate", "crash", "doctor"]),
+    ("Trust engines and machine", &["verify", "isolate", "crash", "torture", "doctor"]),
     ("Engines and this program", &["list", "plugin", "completions", "man"]),
 ];
 

@@ -54,6 +54,17 @@ pub(crate) enum Internal {
         /// The directory that it is mounted on
         mount: PathBuf,
     },
+    /// Become the shell of a command, once a line comes from standard input
+    TortureProgram {
+        /// In the mount namespace of this process
+        #[arg(long)]
+        namespace: Option<u32>,
+        /// The directory in which it works
+        dir: PathBuf,
+        /// The command
+        #[arg(allow_hyphen_values = true)]
+        command: String,
+    },
     /// Serve a directory by the S3 protocol, for a worker process
     #[cfg(feature = "tonbo")]
     S3Server {

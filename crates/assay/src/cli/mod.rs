@@ -13,6 +13,7 @@ mod memory;
 mod reading;
 pub(crate) mod size;
 mod suites;
+mod torture;
 mod traces;
 mod trust;
 mod values;
@@ -35,6 +36,7 @@ pub(crate) use look::{Look, width};
 pub(crate) use memory::{CacheArg, Fill, Memory};
 pub(crate) use reading::{Asked, parse, parse_crash, parse_suite};
 pub(crate) use suites::*;
+pub(crate) use torture::{PromiseArg, TortureArgs};
 pub(crate) use traces::GenerateTraceArgs;
 pub(crate) use values::*;
 
@@ -94,6 +96,8 @@ Examples:
     Isolate(IsolateArgs),
     /// Kill engines and cut the power, and check what survived
     Crash(Box<CrashArgs>),
+    /// Crash any program while it writes, and check what survived
+    Torture(Box<TortureArgs>),
     /// Diagnose machine settings that slow or destabilise measurements
     Doctor(DoctorArgs),
     /// List engines, what they can do, and why one is not available

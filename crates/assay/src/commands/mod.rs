@@ -17,6 +17,7 @@ pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod show;
 pub(crate) mod site;
+pub(crate) mod torture;
 pub(crate) mod tour;
 pub(crate) mod verify;
 pub(crate) mod workload;

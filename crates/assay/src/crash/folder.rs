@@ -57,7 +57,7 @@ impl Folder {
 }
 
 /// Removes a folder with its content, if it exists.
-pub(super) fn removed(path: &Path) -> io::Result<()> {
+pub(crate) fn removed(path: &Path) -> io::Result<()> {
     match fs::remove_dir_all(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),

@@ -181,14 +181,14 @@ impl Bench {
 }
 
 /// Returns the command of the process that serves the filesystem: this same program.
-fn served(mount: &Path) -> Command {
+pub(crate) fn served(mount: &Path) -> Command {
     let mut process = program::again();
     // An interrupt from the keyboard is for the parent; the parent's end also ends this process.
     process.arg("power-cut-server").arg(mount).process_group(0);
     process
 }
 
-fn refused(error: io::Error) -> Failure {
+pub(crate) fn refused(error: io::Error) -> Failure {
     Failure::Refused(format!("the power-cut filesystem: {error}"))
 }
 

@@ -32,6 +32,7 @@ mod suites;
 mod support;
 #[cfg(feature = "tonbo")]
 mod tonbo;
+mod torture;
 mod tour;
 mod traces;
 mod workloads;

@@ -1,0 +1,256 @@
+//! Rounds: a writer is ended at a moment, and a checker looks at what is left.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::{Duration, Instant};
+
+use assay_core::durability::Crash;
+use assay_core::random::{derive, draw, mix};
+use assay_powercut::client::Server;
+use assay_powercut::{Directories, Loss};
+use program_support::exit::{Failure, Outcome};
+
+use super::items::Items;
+use super::program::{Place, Program, ending};
+use super::{Found, Round, Subject};
+use crate::crash::folder::Folder;
+use crate::crash::image::copy_tree;
+use crate::crash::power::{refused, served};
+
+/// The interval at which an interrupt is looked for.
+const TICK: Duration = Duration::from_millis(50);
+
+/// The most microseconds that a writer lives after the acknowledgement for which it is killed.
+const DELAY_MOST_US: u64 = 2_000;
+
+/// The most bytes of the lines of a checker.
+const LEFT_MOST_BYTES: usize = 256 << 20;
+
+/// A way of ending writers.
+enum Way {
+    /// By a kill.
+    Kill,
+    /// By a power cut of the filesystem that this process serves.
+    Cut(Box<Server>, Directories),
+}
+
+/// All rounds of one kind of crash.
+pub(crate) struct Rounds<'r> {
+    subject: &'r Subject<'r>,
+    folder: &'r Folder,
+    way: Way,
+    /// The moments from which that of a crash is drawn: acknowledgements or file operations.
+    moments: u64,
+}
+
+impl<'r> Rounds<'r> {
+    /// Prepares rounds: runs both commands once without a crash.
+    ///
+    /// # Errors
+    /// `Refused` if nothing can be tested with them.
+    pub(crate) fn prepare(
+        subject: &'r Subject<'r>,
+        folder: &'r Folder,
+        crash: Crash,
+        directories: Directories,
+    ) -> Outcome<Self> {
+        folder.empty()?;
+        let way = match crash {
+            Crash::Power => {
+                let server = Server::start(served(&folder.store()), directories);
+                Way::Cut(Box::new(server.map_err(refused)?), directories)
+            }
+            Crash::Process | Crash::Copy => Way::Kill,
+        };
+        let mut rounds = Self { subject, folder, way, moments: 0 };
+        let items = rounds.write(None)?;
+        let acknowledged = items.acknowledged();
+        let wrong = |why: String| Err(Failure::Refused(format!("without a crash {why}")));
+        if acknowledged == 0 {
+            return wrong("the writer acknowledged nothing, so nothing can be tested".into());
+        }
+        rounds.moments = match &mut rounds.way {
+            Way::Kill => acknowledged as u64,
+            Way::Cut(server, _) => server.state().map_err(refused)?.operations,
+        };
+        let is_empty = match rounds.way {
+            Way::Kill => {
+                let entries = fs::read_dir(folder.store());
+                let first = entries.map(|mut entries| entries.next());
+                first.map_err(|e| Failure::Refused(e.to_string()))?.is_none()
+            }
+            Way::Cut(..) => rounds.moments == 0,
+        };
+        if is_empty {
+            let why = "the writer changed nothing in its directory; it is to write there, in the \
+                       working directory of the command";
+            return wrong(why.into());
+        }
+        match rounds.check(&items)? {
+            Found::Everything => Ok(rounds),
+            other => wrong(format!("too: {other}")),
+        }
+    }
+
+    /// Runs a round.
+    pub(crate) fn round(&mut self, number: u32) -> Outcome<Round> {
+        let subject = self.subject;
+        let seed = mix(derive(subject.seed, "torture"), u64::from(number));
+        let at = subject.at.unwrap_or_else(|| 1 + draw(seed, 0, self.moments));
+        let items = self.write(Some((at, seed)))?;
+        if let Way::Cut(server, _) = &mut self.way {
+            let turn = Loss::ALL[number as usize % Loss::ALL.len()];
+            server.cut(subject.loss.unwrap_or(turn), seed).map_err(refused)?;
+        } else {
+            self.copy()?;
+        }
+        let found = self.check(&items)?;
+        Ok(Round { at, acknowledged: items.acknowledged(), found })
+    }
+
+    /// Writes the files that the last crash left, as they were before the checker, into a folder
+    /// that does not exist yet.
+    pub(crate) fn keep(&mut self, to: &Path) -> io::Result<()> {
+        match &mut self.way {
+            Way::Kill => copy_tree(&self.folder.copy(), to),
+            // The server may work in another directory than this process.
+            Way::Cut(server, _) => server.save(&std::path::absolute(to)?),
+        }
+    }
+
+    fn copy(&self) -> Outcome {
+        let store = self.folder.store();
+        let copied = copy_tree(&store, &self.folder.copy());
+        copied.map_err(|e| Failure::Refused(format!("{}: {e}", store.display())))
+    }
+
+    fn place(&self) -> Place {
+        let namespace = match &self.way {
+            Way::Kill => None,
+            Way::Cut(server, _) => Some(server.process()),
+        };
+        Place { dir: self.folder.store(), namespace }
+    }
+
+    /// Runs a writer in an empty directory, until it is ended at a moment with a seed.
+    fn write(&mut self, crash: Option<(u64, u64)>) -> Outcome<Items> {
+        let most = u64::from(self.subject.acks);
+        let mut acks = most;
+        let mut after_us = 0;
+        match &mut self.way {
+            Way::Kill => {
+                self.folder.empty()?;
+                if let Some((at, seed)) = crash {
+                    acks = at.min(most);
+                    after_us = draw(seed, 1, DELAY_MOST_US);
+                }
+            }
+            Way::Cut(server, directories) => server.clear(*directories).map_err(refused)?,
+        }
+        let place = self.place();
+        let cut_at = crash.map_or(u64::MAX, |(at, _)| at);
+        let way = &mut self.way;
+        let started = Program::start(self.subject.writer, &place, &mut |process| match way {
+            Way::Kill => Ok(()),
+            Way::Cut(server, _) => server.arm(cut_at, process),
+        });
+        let failed = |e: io::Error| Failure::Refused(format!("cannot start the writer: {e}"));
+        let written = self.listen(started.map_err(failed)?, acks, after_us)?;
+        let is_gone = match &mut self.way {
+            Way::Kill => false,
+            Way::Cut(server, _) => server.state().map_err(refused)?.power_is_gone,
+        };
+        match written {
+            Ok(items) => Ok(items),
+            // Its end is that of the power.
+            Err((items, _)) if is_gone => Ok(items),
+            Err((items, why)) => {
+                let after = items.acknowledged();
+                let line = format!("the writer failed after {after} acknowledgements: {why}");
+                Err(Failure::Refused(line))
+            }
+        }
+    }
+
+    /// Reads the lines of a writer until it has acknowledged so many items, or ended; then kills
+    /// it. The inner error has the items until it failed, and why.
+    fn listen(
+        &self,
+        writer: Program,
+        acks: u64,
+        after_us: u64,
+    ) -> Outcome<Result<Items, (Items, String)>> {
+        let refused = |why: String| Failure::Refused(format!("the writer: {why}"));
+        let mut items = Items::default();
+        let deadline = Instant::now() + self.subject.patience;
+        let mut has_ended = false;
+        while (items.acknowledged() as u64) < acks && !has_ended {
+            match writer.next(TICK) {
+                Ok(line) => {
+                    items.take(&line.map_err(|e| refused(e.to_string()))?).map_err(refused)?
+                }
+                Err(RecvTimeoutError::Disconnected) => has_ended = true,
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            self.expect_no_interrupt()?;
+            if Instant::now() >= deadline {
+                let (seconds, count) = (self.subject.patience.as_secs(), items.acknowledged());
+                return Err(refused(format!(
+                    "it has acknowledged {count} items after {seconds} s; wait for longer with \
+                     --timeout"
+                )));
+            }
+        }
+        let last_words = writer.last_words();
+        let ended = if has_ended {
+            writer.end_by(deadline)
+        } else {
+            std::thread::sleep(Duration::from_micros(after_us));
+            writer.end()
+        };
+        let (status, rest) = ended.map_err(|e| refused(e.to_string()))?;
+        rest.iter().try_for_each(|line| items.take(line)).map_err(refused)?;
+        if has_ended && !status.success() {
+            return Ok(Err((items, ending(status, &last_words))));
+        }
+        Ok(Ok(items))
+    }
+
+    /// Has the checker look at the directory.
+    fn check(&self, items: &Items) -> Outcome<Found> {
+        let failed = |e: io::Error| Failure::Refused(format!("cannot start the checker: {e}"));
+        let started = Program::start(self.subject.checker, &self.place(), &mut |_| Ok(()));
+        let checker = started.map_err(failed)?;
+        let deadline = Instant::now() + self.subject.patience;
+        let mut left = String::new();
+        loop {
+            match checker.next(TICK) {
+                Ok(Ok(line)) if left.len() + line.len() <= LEFT_MOST_BYTES => left += &line,
+                Ok(Ok(_)) => return Ok(Found::Refused("it prints too much".into())),
+                Ok(Err(error)) => return Ok(Found::Refused(error.to_string())),
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            self.expect_no_interrupt()?;
+            if Instant::now() >= deadline {
+                let seconds = self.subject.patience.as_secs();
+                return Ok(Found::Refused(format!("it has not ended after {seconds} s")));
+            }
+        }
+        let last_words = checker.last_words();
+        let (status, _) = checker.end_by(deadline).map_err(failed)?;
+        if !status.success() {
+            return Ok(Found::Refused(ending(status, &last_words)));
+        }
+        Ok(items.judge(&left, self.subject.promise))
+    }
+
+    fn expect_no_interrupt(&self) -> Outcome {
+        if self.subject.interrupt.came() {
+            return Err(Failure::Interrupted("interrupted".into()));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,153 @@
+//! `assay torture`: programs that keep their promise, programs that must not, and commands with
+//! which nothing can be tested.
+
+use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt;
+
+use crate::support::{Bench, Ended};
+
+/// Appends each item to a file, syncs it, and acknowledges it then.
+const SYNCED: &str = "\
+for n in $(seq 60); do
+  echo try $n; echo $n >> items; sync items; echo ack $n
+done";
+
+/// Acknowledges each item before it is synced.
+const EARLY: &str = "\
+for n in $(seq 60); do
+  echo try $n; echo $n >> items; echo ack $n
+done";
+
+/// Keeps items in memory, and writes them at the end.
+const AT_THE_END: &str = "\
+for n in $(seq 60); do
+  echo try $n; all=\"$all $n\"; echo ack $n; sleep 0.002
+done
+printf '%s\\n' $all > items";
+
+/// Prints the items of lines that are whole.
+const CHECKER: &str = "test ! -e items || grep -x '[0-9]*' items || true";
+
+fn has_power_cuts() -> bool {
+    match assay_powercut::mount::obstacle() {
+        None => true,
+        Some(why) => {
+            println!("skipped: {why}");
+            false
+        }
+    }
+}
+
+fn torture(bench: &Bench, writer: &str, checker: &str, line: &str) -> Ended {
+    let words = ["torture", "--writer", writer, "--checker", checker, "--dir", "stores"];
+    let words = words.into_iter().chain(line.split_whitespace()).map(OsString::from);
+    bench.assay_words(&words.collect::<Vec<_>>(), bench.path())
+}
+
+/// Checks that nothing of a test is left but what broke a promise.
+fn is_clean(bench: &Bench) {
+    assert!(!bench.stores().join("torture-disk").exists(), "{:?}", bench.list());
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").expect("the mounts");
+    assert!(!mounts.contains("assay-powercut"), "{mounts}");
+}
+
+#[test]
+fn a_program_that_syncs_loses_nothing() {
+    let bench = Bench::new();
+    let crashes = if has_power_cuts() { "process,power" } else { "process" };
+    let ended = torture(&bench, SYNCED, CHECKER, &format!("--crash {crashes} --rounds 12"));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let rows = ended.stdout.lines().filter(|line| line.contains("at most 22 %"));
+    assert_eq!(rows.count(), crashes.split(',').count(), "{ended:?}");
+    assert!(!bench.path().join("assay-runs").exists(), "{:?}", bench.list());
+    is_clean(&bench);
+}
+
+#[test]
+fn a_program_that_acknowledges_too_early_is_found_and_its_round_can_be_repeated() {
+    let bench = Bench::new();
+    if has_power_cuts() {
+        let power = "--crash power --rounds 6";
+        let ended = torture(&bench, EARLY, CHECKER, power);
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        assert!(ended.stdout.contains("items are lost, \""), "{ended:?}");
+        let at = |line: &str| line.split("--round ").nth(1).map(str::to_string);
+        let again = ended.stdout.lines().find_map(at).expect("a command that repeats it");
+        let again = torture(&bench, EARLY, CHECKER, &format!("--crash power --round {again}"));
+        assert_eq!(again.code, Some(1), "{again:?}");
+        // A kill takes nothing that was written.
+        let kill = torture(&bench, EARLY, CHECKER, "--crash process --rounds 6");
+        assert_eq!(kill.code, Some(0), "{kill:?}");
+    }
+    let ended = torture(&bench, AT_THE_END, CHECKER, "--crash process --rounds 3 --images kept");
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.stderr.ends_with("3 rounds broke the promise\n"), "{ended:?}");
+    assert!(bench.path().join("kept/process-1-0/store").is_dir(), "{ended:?}");
+    // The items that are lost are the last ones.
+    let line = "--crash process --rounds 3 --promise prefix";
+    assert_eq!(torture(&bench, AT_THE_END, CHECKER, line).code, Some(0));
+    is_clean(&bench);
+}
+
+#[test]
+fn a_checker_that_fails_or_finds_too_much_is_a_finding() {
+    let bench = Bench::new();
+    // It is run once without a crash, and then is to find the writer's unfinished work.
+    let writer = "touch busy; for n in 1 2 3; do echo try $n; echo $n >> items; echo ack $n; \
+                  sleep 0.01; done; rm busy";
+    for (checker, what) in [
+        (
+            "test ! -e busy || { echo it is broken >&2; exit 7; }; cat items",
+            "status 7: it is broken",
+        ),
+        ("cat items; test ! -e busy || echo 99", "item \"99\" is there and was never tried"),
+        ("cat items; test ! -e busy || tail -n 1 items", "is there twice"),
+    ] {
+        let ended = torture(&bench, writer, checker, "--crash process --rounds 4");
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        assert!(ended.stdout.contains(what), "{ended:?}");
+    }
+    is_clean(&bench);
+}
+
+#[test]
+fn commands_with_which_nothing_can_be_tested_are_refused() {
+    let bench = Bench::new();
+    for (writer, checker, why) in [
+        ("true", CHECKER, "the writer acknowledged nothing"),
+        ("echo try 1; echo 1 > items; sleep 9", CHECKER, "has acknowledged 0 items after 1 s"),
+        ("exit 4", CHECKER, "the writer failed after 0 acknowledgements: status 4"),
+        ("echo no room >&2; exit 1", CHECKER, "status 1: no room"),
+        ("no-such-program", CHECKER, "status 127"),
+        ("echo hello", CHECKER, "\"hello\" is neither `try ITEM` nor `ack ITEM`"),
+        ("echo ack 1", CHECKER, "acknowledged, but was not tried"),
+        ("echo try 1; echo ack 1; echo ack 1", CHECKER, "acknowledged twice"),
+        ("echo try 1; echo ack 1", CHECKER, "changed nothing in its directory"),
+        ("echo try 1; echo 1 > items; echo ack 1", "true", "1 of 1 items are lost"),
+        ("echo try 1; echo 1 > items; echo ack 1", "exit 2", "the checker failed: status 2"),
+        ("echo try 1; echo 1 > items; echo ack 1", "sleep 9", "not ended after 1 s"),
+        ("head -c 200000 /dev/zero", CHECKER, "a line has more than"),
+    ] {
+        let ended = torture(&bench, writer, checker, "--crash process --rounds 1 --timeout 1");
+        assert_eq!(ended.code, Some(3), "{writer}, {checker}: {ended:?}");
+        let said: Vec<_> = ended.stderr.lines().collect();
+        assert!(said.len() == 2 && said[1].contains(why), "{writer}, {checker}: {ended:?}");
+        is_clean(&bench);
+    }
+    bench.refuses("torture --writer true", 2, &["--checker <COMMAND>"]);
+    bench.refuses("torture --writer true --checker true --at 7", 2, &["--round"]);
+}
+
+/// A writer that starts others is killed with them.
+#[test]
+fn no_process_of_a_writer_is_left() {
+    let bench = Bench::new();
+    let marker = bench.path().join("waits");
+    std::fs::write(&marker, "#!/bin/sh\nexec sleep 1000\n").expect("room");
+    let executable = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(&marker, executable).expect("it is ours");
+    let writer = format!("{} & {SYNCED}", marker.display());
+    let ended = torture(&bench, &writer, CHECKER, "--crash process --rounds 2 --acks 10");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    is_clean(&bench);
+}
