@@ -1,9 +1,9 @@
 //! Opens a directory to read it, also while another process writes. Nothing is written; log records
 //! that the data file does not have are replayed in memory only.
 //!
-//! The newest checkpoint is [pinned](crate::data), so its pages stay. The log is
-//! not: if a newer checkpoint has become current during the replay, segments of the log may have
-//! been used again, and all is read anew. After some attempts the newest checkpoint is shown alone.
+//! The newest checkpoint is [pinned](crate::data), so its pages stay. The log is not: if a newer
+//! checkpoint has become current during the replay, segments may have been used again, and all is
+//! read anew. After some attempts the newest checkpoint is shown alone.
 
 use std::cmp::Ordering;
 use std::io::ErrorKind;
@@ -88,7 +88,9 @@ pub(crate) fn open_to_read(
             Ok(None) | Err(_) => std::thread::yield_now(),
         }
     }
-    let opened = open_once(disk, settings, directory, Tail::None)?;
+    // The writer may have ended by now: then all of the log can be read.
+    let tail = if is_written(disk) { Tail::None } else { Tail::Whole };
+    let opened = open_once(disk, settings, directory, tail)?;
     opened.ok_or(Error::MomentExpired)
 }
 
@@ -110,7 +112,7 @@ fn may_pass(error: &Error) -> bool {
     }
 }
 
-/// Returns the error of a directory in which there is no whole database.
+/// Fails if there is no whole database in a directory.
 fn expect_database(disk: &dyn Disk, directory: &Path) -> Result<()> {
     let names = list(disk)?;
     expect_no_new_backup(&names)?;
@@ -123,10 +125,12 @@ fn expect_database(disk: &dyn Disk, directory: &Path) -> Result<()> {
         let error = std::io::Error::other(why);
         return Err(Error::io("open the database for reading", &error));
     }
-    match is_there(DATA) {
-        true => Ok(()),
-        false if names.iter().any(|name| name.starts_with("log-")) => Err(no_data(&names)),
-        false => Err(Error::NoDatabase { directory: directory.into() }),
+    if is_there(DATA) {
+        Ok(())
+    } else if names.iter().any(|name| name.starts_with("log-")) {
+        Err(no_data(&names))
+    } else {
+        Err(Error::NoDatabase { directory: directory.into() })
     }
 }
 

@@ -95,3 +95,35 @@ fn proofs_cost_two_writes_for_each_block_of_frames_and_a_sync_for_each_segment()
     let before = operations_to_commit(&log, &disk, 100);
     assert!(before <= least + 1, "{before} operations");
 }
+
+/// Looks again at a log that another process appends to.
+#[test]
+fn a_log_that_got_longer_after_it_was_replayed_has_not_rested() {
+    let disk = Simulated::new(1);
+    let log = log(&disk);
+    let (places, ()) = log.barrier(|| ());
+    let append = || {
+        let body: [&[u8]; 1] = [&[7; 100]];
+        assert!(log.append_alone(RecordKind::Put, &body[..]).unwrap().is_some());
+    };
+    append();
+    let start = Start { places, ending: Ending::Live, synced: LogPosition::default() };
+    let stock = || Stock::take(&disk, 1, &places.positions()).unwrap();
+    let read = || replay(&disk, &stock(), &start, &mut |_, _| Ok(())).unwrap();
+    let replayed = read();
+    assert_eq!(replayed.ends.positions(), log.ends());
+    assert_eq!(have_rested(&disk, &stock(), &replayed), Ok(true));
+    append();
+    assert_eq!(have_rested(&disk, &stock(), &replayed), Ok(false), "a frame has come");
+    let replayed = read();
+    assert_eq!(have_rested(&disk, &stock(), &replayed), Ok(true));
+    let is_cut = true;
+    assert_eq!(have_rested(&disk, &stock(), &Replayed { is_cut, ..replayed.clone() }), Ok(false));
+    while log.end().segment == SegmentNumber::FIRST {
+        operations_to_commit(&log, &disk, 1000);
+    }
+    assert_eq!(have_rested(&disk, &stock(), &replayed), Ok(false), "frames have come");
+    let replayed = read();
+    assert_eq!(replayed.ends.positions(), log.ends());
+    assert_eq!(have_rested(&disk, &stock(), &replayed), Ok(true), "a later segment is the last");
+}
