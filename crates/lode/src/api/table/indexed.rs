@@ -13,7 +13,7 @@ use crate::api::steps::{Step, Steps};
 use crate::engine::{CommitSize, LongTurn};
 use crate::error::{Error, Result};
 use crate::heap::{self, Outcome};
-use crate::index::{self, Change, Decision, Unlogged, Write, WriteAt};
+use crate::index::{Change, Decision, Write};
 use crate::schema::Schema;
 use crate::table::{Secondaries, Secondary, TableCore};
 use crate::wal::LogPosition;
@@ -254,41 +254,6 @@ impl Planned {
 }
 
 impl Table {
-    /// Writes a record of a table in memory inside the gate, if its entries stay as they are, and
-    /// nothing is in the way. Returns the answer.
-    #[inline(never)]
-    pub(super) fn try_write_kept<W: Write>(
-        &self,
-        records: &impl Records,
-        key: &[u8],
-        write: W,
-    ) -> Option<bool> {
-        if !W::MAY_KEEP_RECORD || !self.core.is_indexed() {
-            return None;
-        }
-        let core = &*self.core;
-        let schema = core.schema();
-        let pager = self.db.pager();
-        let redo = &Unlogged(pager);
-        let done = |step| match step {
-            Ok(index::Step::Done(answer)) => Some(answer),
-            Ok(index::Step::Full | index::Step::Wait) => None,
-        };
-        core.with_secondaries(|secondaries| {
-            secondaries.expect_whole().ok()?;
-            if write.patch().is_some_and(|patch| secondaries.are_elsewhere(schema, &patch.place()))
-            {
-                let work = WriteAt { key, write, redo };
-                return done(records.try_at(pager, &core.space, key, work)?);
-            }
-            let is_refused = &Cell::new(false);
-            let write = KeepEntries { write, table: core, secondaries, is_refused };
-            let work = WriteAt { key, write, redo };
-            let answer = done(records.try_at(pager, &core.space, key, work)?);
-            answer.filter(|_| !is_refused.get())
-        })
-    }
-
     /// Writes a record next to others, if its entries stay as they are. Returns the answer, and the
     /// end of the write in the log; `None` otherwise, and if it fails.
     #[inline(never)]
@@ -298,9 +263,7 @@ impl Table {
         key: &[u8],
         write: W,
     ) -> Option<(bool, LogPosition)> {
-        let is_tried =
-            self.db.store().is_none() && records.sizes().is_some_and(|shape| !shape.is_variable);
-        if !W::MAY_KEEP_RECORD || is_tried {
+        if !W::MAY_KEEP_RECORD {
             return None;
         }
         let _inside = self.db.gate().enter();

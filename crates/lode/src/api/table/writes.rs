@@ -180,10 +180,10 @@ impl Table {
     }
 
     #[inline(always)]
-    fn try_write_in<'w, R: Records, Q: Request<'w>>(
+    fn try_write_in<'w, R: Records>(
         &self,
         records: &R,
-        request: &Q,
+        request: &impl Request<'w>,
     ) -> Option<bool> {
         let (key, write) = request.of_sizes(records.sizes()?)?;
         self.in_order_of(records, key, |key| {
@@ -191,12 +191,9 @@ impl Table {
             if is_any_changing() || !self.core.is_here() {
                 return None;
             }
-            if !Q::Write::MAY_KEEP_RECORD && self.core.is_indexed() {
-                return None;
-            }
             let _inside = self.db.gate().enter();
             if !self.core.has_records_only() {
-                return self.try_write_kept(records, key, write);
+                return None;
             }
             let pager = self.db.pager();
             let work = WriteAt { key, write, redo: &Unlogged(pager) };
