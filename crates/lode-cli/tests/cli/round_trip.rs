@@ -1,7 +1,6 @@
 //! Checks that a dump, loaded again, has the same records.
 
 use std::io::{BufRead, BufReader};
-use std::process::Stdio;
 
 use lode::{Database, KeyKind, ReadTable, Schema, Type, Value};
 

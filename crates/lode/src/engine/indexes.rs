@@ -109,11 +109,19 @@ impl Engine {
 
     /// Drops the indexes that were given up before the database was opened, as far as that is
     /// possible.
-    pub(crate) fn drop_unfinished_indexes(&self) {
+    ///
+    /// # Errors
+    /// `Poisoned`: nothing can be written any more.
+    pub(crate) fn drop_unfinished_indexes(&self) -> Result<()> {
         let given_up = self.catalogue().given_up_indexes();
         for definition in &given_up {
-            let _ = self.drop_given_up(definition);
+            match self.drop_given_up(definition) {
+                Err(error @ Error::Poisoned { .. }) => return Err(error),
+                // It stays, and is in the way of nothing.
+                Ok(()) | Err(_) => {}
+            }
         }
+        Ok(())
     }
 
     /// Drops an index that was given up, unless it is gone: another may have its name by now.

@@ -94,7 +94,7 @@ impl Engine {
         let Opened { store, pager, catalogue } = crate::store::open(disk, &settings, expected)?;
         catalogue.list_all_indexes();
         let engine = Self::of(pager, RwLock::new(catalogue), Some(store), settings);
-        engine.drop_unfinished_indexes();
+        engine.drop_unfinished_indexes()?;
         Ok(engine)
     }
 
