@@ -81,7 +81,7 @@ impl Items {
         match lost.next() {
             None => Found::Everything,
             Some(first) => {
-                let (count, first) = (1 + lost.count(), first.to_string());
+                let (count, first) = (1 + lost.count(), String::clone(first));
                 Found::Lost { count, of: wanted.len(), first }
             }
         }

@@ -115,10 +115,9 @@ impl Engine {
     pub(crate) fn drop_unfinished_indexes(&self) -> Result<()> {
         let given_up = self.catalogue().given_up_indexes();
         for definition in &given_up {
-            match self.drop_given_up(definition) {
-                Err(error @ Error::Poisoned { .. }) => return Err(error),
-                // It stays, and is in the way of nothing.
-                Ok(()) | Err(_) => {}
+            // After another error it stays, and is in the way of nothing.
+            if let Err(error @ Error::Poisoned { .. }) = self.drop_given_up(definition) {
+                return Err(error);
             }
         }
         Ok(())
