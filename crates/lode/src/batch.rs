@@ -1,7 +1,7 @@
 //! Records that a walk over an index has copied out of one page.
 
 /// Keys and payloads, or the parts that a walk wants of them.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Batch {
     bytes: Vec<u8>,
     records: Vec<Place>,

@@ -29,7 +29,6 @@ const _: () = assert!(
     "no node has pages of the catalogue and of tables"
 );
 
-#[derive(Clone)]
 struct Node {
     entries: Box<[Ref]>,
     /// True if it has changed since it was written, or one of its copies is damaged; and the slots
@@ -116,30 +115,6 @@ impl PageMap {
             self.nodes[level].insert(number, node);
         }
         Ok(self.nodes[level].get_mut(&number).expect("it was just put there"))
-    }
-
-    /// Takes the nodes that cannot be read from an older map, as far as it has them. Returns the
-    /// faults of those nodes.
-    pub(super) fn mend(&mut self, file: &dyn File, older: &mut Self) -> Vec<String> {
-        let mut faults = Vec::new();
-        let mut numbers = vec![0];
-        for level in (0..LEVELS).rev() {
-            for &number in &numbers {
-                let Err(error) = self.node(file, level, number) else { continue };
-                let from_older = older.node(file, level, number).cloned();
-                let outcome =
-                    if from_older.is_ok() { "are as of the one before" } else { "are lost" };
-                faults.push(format!("{error}; what it led to {outcome}"));
-                self.nodes[level].extend(from_older.ok().map(|node| (number, node)));
-            }
-            let found = self.nodes[level].iter().filter(|(number, _)| numbers.contains(number));
-            let children = found.flat_map(|(number, node)| {
-                let entries = node.entries.iter().zip(number << BITS..);
-                entries.filter(|(at, _)| at.is_some()).map(|(_, child)| child)
-            });
-            numbers = children.collect();
-        }
-        faults
     }
 
     /// Returns the location of a page.

@@ -9,6 +9,7 @@
 //! A reader never shows wrong data: what it reads has to have the checksum that its page map says.
 //! The note says only that a page which has not is no damage.
 
+use std::ops::Range;
 use std::sync::{MutexGuard, PoisonError};
 
 use super::{DataFile, SLOT_BYTES, Superblock, checksum};
@@ -33,6 +34,9 @@ const NOTE_TRIES: u32 = 100;
 
 /// The number of times that a reader tries to pin the newest checkpoint.
 const PIN_TRIES: u32 = 1000;
+
+/// The most generations that are kept for readers at once.
+const MOST_PINNED: usize = 1024;
 
 /// What a writer knows of readers.
 pub(super) struct Readers {
@@ -111,17 +115,21 @@ impl DataFile {
     /// Expires the readers of checkpoints before the current one, when the file is opened to write
     /// to it: their slots are not known.
     pub(super) fn expire_earlier_readers(&self, current: u64) -> Result<()> {
+        let mut readers = self.readers();
         let found = self.file.any_pin(0..current);
         match found.map_err(|error| Error::io("look for readers", &error))? {
-            Some(_) => self.expire(&mut self.readers(), current),
-            None => Ok(()),
+            Some(_) => self.expire(&mut readers, current),
+            None => {
+                readers.oldest = readers.oldest.max(current);
+                Ok(())
+            }
         }
     }
 
     /// Frees the slots that the current checkpoint does not need, except those that readers do.
     pub(super) fn settle(&self, current: u64) {
         let mut readers = self.readers();
-        let pinned = self.pinned_before(current).unwrap_or_else(|_| {
+        let pinned = self.pinned_within(readers.oldest..current).unwrap_or_else(|_| {
             // It is not known who reads. Without the note, their pages would pass for damaged.
             let _ = self.expire(&mut readers, current);
             Vec::new()
@@ -140,7 +148,7 @@ impl DataFile {
         let readers = self.readers();
         let of_readers = self.state().slots.of_readers();
         let Some([_, newest]) = of_readers else { return };
-        if let Ok(pinned) = self.pinned_before(newest + 1) {
+        if let Ok(pinned) = self.pinned_within(readers.oldest..newest + 1) {
             self.state().slots.let_other_readers_go(&pinned);
         }
         drop(readers);
@@ -158,11 +166,18 @@ impl DataFile {
         self.readers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the generations before one that are pinned.
-    fn pinned_before(&self, end: u64) -> std::io::Result<Vec<u64>> {
+    /// Returns the generations of a range that are pinned; those that have expired are left out.
+    ///
+    /// # Errors
+    /// Those of the system; or there are too many, as if a program has locked all of the file.
+    fn pinned_within(&self, among: Range<u64>) -> std::io::Result<Vec<u64>> {
         let mut found = Vec::new();
-        let mut ranges: Vec<_> = std::iter::once(0..end).collect();
+        let mut ranges: Vec<_> =
+            Some(among).filter(|among| !among.is_empty()).into_iter().collect();
         while let Some(among) = ranges.pop() {
+            if found.len() > MOST_PINNED {
+                return Err(std::io::Error::other("too many moments are read"));
+            }
             let Some(generation) = self.file.any_pin(among.clone())? else { continue };
             debug_assert!(among.contains(&generation), "a pin is where it is looked for");
             found.push(generation);

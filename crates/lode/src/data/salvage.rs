@@ -17,43 +17,36 @@ pub(crate) struct Damaged {
 }
 
 impl DataFile {
-    /// Opens a data file to read what is left of it. Where both copies of a node of the newest page
-    /// map are lost, the node of the checkpoint before is taken; and so is its catalogue, if the
-    /// newest is lost. A page that was written since has another checksum there, unless it was left
-    /// where it is.
+    /// Opens a data file to read what is left of it. If the newest catalogue is lost, all is as of
+    /// the checkpoint before, whose pages have other checksums if they were overwritten since.
     ///
     /// # Errors
     /// The fault of the newest catalogue, if no other can be read either; `Corrupt` without a
     /// superblock; `UnfinishedBackup`; `Version`.
     pub(crate) fn open_damaged(file: Box<dyn File>) -> Result<Damaged> {
-        let newest_first = Superblock::read_all(&*file)?;
-        let superblock = newest_first[0];
-        if superblock.is_unfinished_backup {
+        let (newest_first, is_one_lost) = Superblock::read_all(&*file)?;
+        if newest_first[0].is_unfinished_backup {
             return Err(Error::UnfinishedBackup);
         }
-        let mut map = PageMap::open(superblock.map);
         let mut faults = Vec::new();
-        if let Some(older) = newest_first.get(1) {
-            faults = map.mend(&*file, &mut PageMap::open(older.map));
+        if is_one_lost {
+            let why = "a superblock is lost; if it was the newer one, so is what was written since";
+            faults.push(why.into());
         }
-        let data = Self::new(file, State::new(map, Slots::default()));
         let mut first_error = None;
-        for of in &newest_first {
-            match data.catalogue_of(of) {
-                Ok(catalogue) => return Ok(Damaged { data, superblock, catalogue, faults }),
+        for superblock in newest_first {
+            let mut map = PageMap::open(superblock.map);
+            match superblock.load_whole_catalogue(&*file, &mut map) {
+                Ok(catalogue) => {
+                    let data = Self::new(file, State::new(map, Slots::default()));
+                    return Ok(Damaged { data, superblock, catalogue, faults });
+                }
                 Err(error) => {
-                    faults.push(format!("{error}; the list of tables is of the one before"));
+                    faults.push(format!("{error}; all is as of the one before"));
                     first_error.get_or_insert(error);
                 }
             }
         }
         Err(first_error.expect("a data file that is opened has a superblock"))
-    }
-
-    /// Reads the catalogue of a checkpoint.
-    fn catalogue_of(&self, superblock: &Superblock) -> Result<Vec<u8>> {
-        let mut map = PageMap::open(superblock.map);
-        let bytes = superblock.load_catalogue(&*self.file, &mut map)?;
-        Ok(superblock.split_catalogue(&bytes)?.0.to_vec())
     }
 }

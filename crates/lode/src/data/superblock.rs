@@ -211,24 +211,32 @@ impl Superblock {
         }
     }
 
-    /// Reads all superblocks that are whole, the newest first.
+    /// Reads all superblocks that are whole, the newest first. Returns true, too, if of one of the
+    /// two no copy is whole, though it was written.
     ///
     /// # Errors
     /// Those of [`read`](Self::read), if there is none; a copy that cannot be read is none.
-    pub(super) fn read_all(file: &dyn File) -> Result<Vec<Self>> {
+    pub(super) fn read_all(file: &dyn File) -> Result<(Vec<Self>, bool)> {
         let (mut found, mut wrong) = (Vec::<Self>::new(), None);
-        for copy in Self::read_copies(file) {
-            match copy {
-                Ok(superblock) => found.push(superblock),
-                Err(error @ Error::Version { .. }) => wrong = Some(error),
-                Err(error) => wrong = wrong.or(Some(error)),
+        let mut is_one_lost = false;
+        for generation in 0..2 {
+            let before = found.len();
+            for copy in Self::copies_of(generation).map(|at| Self::read_copy(file, at)) {
+                match copy {
+                    Ok(superblock) => found.push(superblock),
+                    // A single copy may be damaged.
+                    Err(error @ Error::Version { .. }) => wrong = Some(error),
+                    Err(error) => wrong = wrong.or(Some(error)),
+                }
             }
+            let mut places = Self::copies_of(generation);
+            is_one_lost |= found.len() == before && !places.all(|at| is_blank(file, at));
         }
         found.sort_by_key(|superblock| std::cmp::Reverse(superblock.generation));
         found.dedup_by_key(|superblock| superblock.generation);
         match wrong {
             Some(error) if found.is_empty() => Err(error),
-            _ => Ok(found),
+            _ => Ok((found, is_one_lost)),
         }
     }
 
@@ -294,6 +302,16 @@ impl Superblock {
         Ok(bytes)
     }
 
+    /// Reads the catalogue by a page map that may be damaged.
+    pub(super) fn load_whole_catalogue(
+        &self,
+        file: &dyn File,
+        map: &mut PageMap,
+    ) -> Result<Vec<u8>> {
+        let bytes = self.load_catalogue(file, map)?;
+        Ok(self.split_catalogue(&bytes)?.0.to_vec())
+    }
+
     /// Splits `bytes` into the catalogue and the bits of used slots.
     pub(super) fn split_catalogue(self, bytes: &[u8]) -> Result<(&[u8], &[u8])> {
         let corrupt = || Error::corrupt("the catalogue", "it is shorter than it should be");
@@ -301,5 +319,14 @@ impl Superblock {
         let (catalogue, rest) = bytes.split_at_checked(size).ok_or_else(corrupt)?;
         let used = rest.get(..(self.slots as usize).div_ceil(64) * 8).ok_or_else(corrupt)?;
         Ok((catalogue, used))
+    }
+}
+
+/// Returns true if the bytes of a superblock are all zeros, or behind the end of the file.
+fn is_blank(file: &dyn File, at: u64) -> bool {
+    let mut bytes = [0; BYTES + 8];
+    match file.read_at(at, &mut bytes) {
+        Ok(()) => bytes.iter().all(|byte| *byte == 0),
+        Err(error) => error.kind() == std::io::ErrorKind::UnexpectedEof,
     }
 }

@@ -59,6 +59,7 @@ pub(crate) struct Hash {
 }
 
 /// A walk over all buckets, one at a time, in the order of their places.
+#[derive(Clone)]
 pub(crate) struct Buckets {
     /// The place of the next bucket.
     next: Option<HashPlace>,

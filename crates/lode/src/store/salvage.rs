@@ -83,19 +83,9 @@ impl Remnant {
     ) -> Result<()> {
         let start = log_of(&self.superblock);
         let since = start.places.positions();
-        let stock = match Stock::take(disk, self.superblock.database, &since) {
-            Err(error @ Error::ForeignFile { .. }) => {
-                lost(error.to_string());
-                return Ok(());
-            }
-            taken => match loss(taken)? {
-                Ok(stock) => stock,
-                Err(error) => {
-                    lost(error.to_string());
-                    return Ok(());
-                }
-            },
-        };
+        let database = self.superblock.database;
+        let mut left_out = |error: &Error| lost(error.to_string());
+        let stock = Stock::take_damaged(disk, database, &since, &mut left_out)?;
         let mut failed = None;
         let replayed = wal::replay(disk, &stock, &start, &mut |records, _| {
             let applied = records.iter().try_for_each(&mut *apply);

@@ -28,12 +28,14 @@ const MOST_IN_BATCH: usize = 512;
 const KEY_BYTES: usize = 16;
 
 /// The entry and key of a record in the index.
+#[derive(Clone)]
 struct Item {
     entry: [u8; Entry::BYTES],
     key: [u8; KEY_BYTES],
 }
 
 /// A walk over the entries of all buckets.
+#[derive(Clone)]
 pub(crate) struct ByPage {
     buckets: Buckets,
     bucket: Batch,

@@ -22,6 +22,7 @@ pub(crate) enum Cursor {
 }
 
 /// A walk over the records of an index at a moment, a page at a time.
+#[derive(Clone)]
 pub(crate) enum Walk {
     /// All buckets of a hash.
     Buckets(Buckets),

@@ -54,6 +54,7 @@ impl Range {
 }
 
 /// The place from which a scan continues.
+#[derive(Clone)]
 enum Next {
     /// The start of its range.
     Start,
@@ -64,6 +65,7 @@ enum Next {
 }
 
 /// A walk over the leaves of a range, one at a time.
+#[derive(Clone)]
 pub(crate) struct Leaves {
     range: Arc<Range>,
     direction: Direction,
@@ -172,6 +174,7 @@ impl Leaves {
 }
 
 /// A walk over all nodes that can be read, one at a time, in the order of their keys.
+#[derive(Clone)]
 pub(crate) struct Nodes {
     direction: Direction,
     /// The pages to come, the next one last, each with a level that is above its own.

@@ -24,39 +24,31 @@ impl Stock {
     /// `ForeignFile` if one is of another database. `Corrupt` if one is no segment, or a segment
     /// under a name that no crash gives it. `Version`; `Io`.
     pub(crate) fn take(disk: &dyn Disk, database: u64, from: &Positions) -> Result<Self> {
-        let first = from.0[0].segment;
-        // Of a lane that there is not, nothing is needed.
-        let is_needed = |header: &Header| {
-            let from = from.0[header.lane].segment;
-            from != SegmentNumber::default() && header.number >= from
-        };
         let mut stock = Self::default();
         for number in numbers(disk)? {
-            let front = match read(disk, number)? {
-                Found::Blank => None,
-                Found::Unknown => return Err(unknown(number)),
-                Found::Front(Front { header, .. }) if header.database != database => {
-                    return Err(Error::ForeignFile { file: number.file_name() });
-                }
-                Found::Front(front) if front.header.number == number => Some(front),
-                // The file was kept for a new segment, and had got the name but not the header; or
-                // the header, and a crash has taken the name back.
-                Found::Front(Front { header, .. })
-                    if !is_needed(&header) || header.number > number =>
-                {
-                    None
-                }
-                Found::Front(Front { header, .. }) => {
-                    let other = header.number.file_name();
-                    let why = format!("it has the content of {other}; give it that name again");
-                    return Err(Error::corrupt(number.to_string(), why));
-                }
-            };
-            if !number.is_near(first) {
-                let why = "its number is higher than any that the log reaches; move it away";
-                return Err(Error::corrupt(number.to_string(), why));
+            stock.fronts.insert(number, front_of(disk, number, database, from)?);
+        }
+        Ok(stock)
+    }
+
+    /// Examines the segment files of a damaged database. Calls `lost` with the fault of each that
+    /// is left out.
+    ///
+    /// # Errors
+    /// `Io` if the files cannot be listed; `Version`.
+    pub(crate) fn take_damaged(
+        disk: &dyn Disk,
+        database: u64,
+        from: &Positions,
+        lost: &mut dyn FnMut(&Error),
+    ) -> Result<Self> {
+        let mut stock = Self::default();
+        for number in numbers(disk)? {
+            match front_of(disk, number, database, from) {
+                Ok(front) => drop(stock.fronts.insert(number, front)),
+                Err(error @ Error::Version { .. }) => return Err(error),
+                Err(error) => lost(&error),
             }
-            stock.fronts.insert(number, front);
         }
         Ok(stock)
     }
@@ -132,6 +124,44 @@ impl Stock {
         }
         Ok(())
     }
+}
+
+/// Returns the front of the file with a segment's name; `None` if it has nothing of use.
+///
+/// # Errors
+/// Those of [`Stock::take`].
+fn front_of(
+    disk: &dyn Disk,
+    number: SegmentNumber,
+    database: u64,
+    from: &Positions,
+) -> Result<Option<Front>> {
+    // Of a lane that there is not, nothing is needed.
+    let is_needed = |header: &Header| {
+        let from = from.0[header.lane].segment;
+        from != SegmentNumber::default() && header.number >= from
+    };
+    let front = match read(disk, number)? {
+        Found::Blank => None,
+        Found::Unknown => return Err(unknown(number)),
+        Found::Front(Front { header, .. }) if header.database != database => {
+            return Err(Error::ForeignFile { file: number.file_name() });
+        }
+        Found::Front(front) if front.header.number == number => Some(front),
+        // The file was kept for a new segment, and had got the name but not the header; or the
+        // header, and a crash has taken the name back.
+        Found::Front(Front { header, .. }) if !is_needed(&header) || header.number > number => None,
+        Found::Front(Front { header, .. }) => {
+            let other = header.number.file_name();
+            let why = format!("it has the content of {other}; give it that name again");
+            return Err(Error::corrupt(number.to_string(), why));
+        }
+    };
+    if !number.is_near(from.0[0].segment) {
+        let why = "its number is higher than any that the log reaches; move it away";
+        return Err(Error::corrupt(number.to_string(), why));
+    }
+    Ok(front)
 }
 
 fn read(disk: &dyn Disk, number: SegmentNumber) -> Result<Found> {

@@ -334,6 +334,12 @@ fn a_damaged_log_gives_what_comes_before_the_damage() {
     }
     copy(&original, &killed);
     drop((table, db));
+    // A file that is no segment takes the others not along.
+    fs::write(killed.join("log-000000000009"), [7; 100_000]).expect("room");
+    let (_, losses, left) = repair(&killed);
+    let [Loss::Log { .. }] = losses[..] else { panic!("{losses:?}") };
+    assert_eq!(left["leaves"].len(), 2000);
+    fs::remove_file(killed.join("log-000000000009")).expect("it is there");
     // A key in a frame has the order of its bytes.
     let key = 1000_u64.to_be_bytes();
     let frame = |path: &PathBuf| {
@@ -354,6 +360,31 @@ fn a_damaged_log_gives_what_comes_before_the_damage() {
     let mut wanted: Vec<_> = (0..1000_u64).map(|id| id.to_le_bytes().to_vec()).collect();
     wanted.sort();
     assert_eq!(keys, wanted);
+}
+
+/// Both copies of a superblock are lost: if it was the newer one, the other names an older state.
+#[test]
+fn a_lost_superblock_is_named() {
+    let place = tempfile::tempdir().expect("a directory");
+    let original = place.path().join("original");
+    let db = Options::new().durability(Durability::Process).open(&original).expect("a new one");
+    let mut content = Content::new();
+    fill(&db, &mut content);
+    db.checkpoint().expect("room");
+    db.close().expect("room");
+    let data = fs::read(original.join("data")).expect("a file");
+    for slot in 0..2 {
+        let damaged = place.path().join("damaged");
+        copy(&original, &damaged);
+        let mut bytes = data.clone();
+        lose(&mut bytes, slot);
+        lose(&mut bytes, slot + 8);
+        fs::write(damaged.join("data"), bytes).expect("room");
+        let (_, losses, _) = repair(&damaged);
+        let is_named = losses.iter().any(|loss| matches!(loss, Loss::Checkpoint { .. }));
+        assert!(is_named, "slot {slot}: {losses:?}");
+        fs::remove_dir_all(&damaged).expect("it is there");
+    }
 }
 
 #[test]
@@ -384,4 +415,7 @@ fn a_target_that_is_in_use_is_left_alone() {
     fs::create_dir(at("new")).expect("room");
     Options::new().repair(at("open"), at("new"), |_| {}).expect("an empty directory will do");
     assert!(Database::open(at("new")).is_ok());
+    fs::create_dir(at("elsewhere")).expect("room");
+    std::os::unix::fs::symlink(at("elsewhere"), at("link")).expect("room");
+    assert!(repair("open", "link").to_string().contains("it is a link"));
 }

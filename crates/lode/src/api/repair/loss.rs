@@ -11,13 +11,18 @@ use crate::schema::{Column, Schema};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Loss {
-    /// The newest list of tables, or page map: an older one was used.
+    /// The newest checkpoint, or a superblock that may have named it: an older one was used.
     Checkpoint {
         /// The fault.
         why: String,
     },
     /// The log from a place on: all that was written after it since the last checkpoint.
     Log {
+        /// The fault.
+        why: String,
+    },
+    /// Changes in the log of a table that is in no list of tables.
+    Changes {
         /// The fault.
         why: String,
     },
@@ -67,6 +72,7 @@ impl fmt::Display for Loss {
         match self {
             Self::Checkpoint { why } => write!(f, "the last checkpoint: {why}"),
             Self::Log { why } => write!(f, "the log: {why}; what was written after it is lost"),
+            Self::Changes { why } => write!(f, "the log: {why}"),
             Self::Page { table, why } => write!(f, "table {table}: {why}"),
             Self::Keys { table, shown, .. } => write!(f, "table {table}: the records {shown}"),
             Self::Record { table, key: None, why, .. } => {

@@ -5,6 +5,7 @@ mod rescue;
 
 use std::fs;
 use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 pub use loss::Loss;
@@ -106,15 +107,14 @@ impl Options {
             let closed = db.close();
             written.and_then(|written| closed.map(|()| written))
         });
-        let written = written.and_then(|written| {
-            finish(&unfinished, target)?;
-            Ok(written)
-        });
-        if written.is_err() {
-            // It is of no use, and this call has made it.
-            let _ = fs::remove_dir_all(&unfinished);
+        match written {
+            Ok(written) => finish(&unfinished, target).map(|()| written),
+            Err(error) => {
+                // It is of no use, and this call has made it.
+                let _ = fs::remove_dir_all(&unfinished);
+                Err(error)
+            }
         }
-        written
     }
 }
 
@@ -135,6 +135,12 @@ fn unfinished(target: &Path) -> Result<PathBuf> {
             }
             if !names.is_empty() {
                 return Err(taken(target, "the directory has files; choose another one"));
+            }
+            let own = target.symlink_metadata().map_err(failed)?;
+            let outside = parent(target).metadata().map_err(failed)?;
+            if own.is_symlink() || own.dev() != outside.dev() {
+                let why = "it is a link or the root of a file system; name a new directory in it";
+                return Err(taken(target, why));
             }
         }
         Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -168,7 +174,9 @@ fn create(unfinished: &Path) -> Result<()> {
 
 /// Gives the new database its name.
 fn finish(unfinished: &Path, target: &Path) -> Result<()> {
-    let failed = |error: std::io::Error| Error::io(format!("create {}", target.display()), &error);
+    let what =
+        || format!("rename {}, which is whole, to {}", unfinished.display(), target.display());
+    let failed = |error: std::io::Error| Error::io(what(), &error);
     fs::rename(unfinished, target).map_err(failed)?;
     fs::File::open(parent(target)).and_then(|parent| parent.sync_all()).map_err(failed)
 }

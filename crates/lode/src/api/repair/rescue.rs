@@ -1,6 +1,6 @@
 //! The copy of what is left: the records of each table, the changes of the log, the indexes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::loss::{fault, range_shown, shown};
 use super::{Loss, Repaired, RepairedTable};
@@ -33,11 +33,14 @@ pub(super) struct Rescue<'r> {
     /// The tables by the numbers that they have in the damaged database.
     tables: HashMap<TableId, Table>,
     indexes: Vec<Index>,
+    /// The tables that the log has changes of, and that are in no list of tables.
+    unknown: HashSet<TableId>,
 }
 
 impl<'r> Rescue<'r> {
     pub(super) fn new(db: &'r Database, report: &'r mut dyn FnMut(&Loss)) -> Self {
-        Self { db, report, losses: 0, tables: HashMap::new(), indexes: Vec::new() }
+        let (tables, indexes, unknown) = Default::default();
+        Self { db, report, losses: 0, tables, indexes, unknown }
     }
 
     /// Notes that something is lost.
@@ -77,9 +80,17 @@ impl<'r> Rescue<'r> {
             self.indexes.push(Index { id, of, is_ready });
             return Ok(None);
         }
-        let table = self.db.create_table(&definition.schema, definition.kind)?;
-        self.tables.insert(definition.id, table.clone());
-        Ok(Some(table))
+        match self.db.create_table(&definition.schema, definition.kind) {
+            Ok(table) => {
+                self.tables.insert(definition.id, table.clone());
+                Ok(Some(table))
+            }
+            Err(error @ Error::TableExists { .. }) => {
+                self.lose(Loss::Changes { why: fault(&error) });
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Repeats a change of the log.
@@ -107,11 +118,22 @@ impl<'r> Rescue<'r> {
         }
     }
 
+    /// Repeats a change of a table; one that cannot be is a loss.
     fn change(&mut self, id: TableId, record: &LogRecord<'_>) -> Result<()> {
+        match self.change_table(id, record) {
+            Err(error) if !is_of_the_machine(&error) => {
+                self.lose(Loss::Changes { why: fault(&error) });
+                Ok(())
+            }
+            done => done,
+        }
+    }
+
+    fn change_table(&mut self, id: TableId, record: &LogRecord<'_>) -> Result<()> {
         let Some(table) = self.tables.get(&id).cloned() else {
-            if !self.indexes.iter().any(|index| index.id == id) {
+            if !self.indexes.iter().any(|index| index.id == id) && self.unknown.insert(id) {
                 let why = format!("it changes table {}, which is lost", id.0);
-                self.lose(Loss::Log { why });
+                self.lose(Loss::Changes { why });
             }
             return Ok(());
         };
@@ -164,16 +186,22 @@ impl<'r> Rescue<'r> {
             let created = of.described(table.schema()).and_then(|index| table.create_index(&index));
             match created {
                 Ok(()) => {}
-                Err(error @ (Error::UniqueViolation { .. } | Error::Corrupt { .. })) => {
+                Err(error) if is_of_the_machine(&error) => return Err(error),
+                Err(error) => {
                     let table = table.schema().name().into();
                     let why = fault(&error);
                     self.lose(Loss::Index { table, index: of.name, why });
                 }
-                Err(error) => return Err(error),
             }
         }
         Ok(())
     }
+}
+
+/// Returns true if an error comes from the machine, and not from what is repaired.
+fn is_of_the_machine(error: &Error) -> bool {
+    use Error::{DiskFull, Full, Io, Poisoned};
+    matches!(error, DiskFull { .. } | Full { .. } | Io { .. } | Poisoned { .. })
 }
 
 /// A table that is being copied.
@@ -226,15 +254,26 @@ impl Copied<'_, '_> {
                 self.write_some(first)?;
                 self.write_some(second)
             }
+            Err(Error::TxnTooLarge { .. } | Error::Full { .. }) => {
+                // By itself it needs less.
+                let is_new = self.table.insert(&records[0])?;
+                self.expect_new(u64::from(is_new), 1);
+                Ok(())
+            }
             Ok(new) => {
-                debug_assert!(new <= records.len() as u64, "no more than all records are new");
-                for _ in new..records.len() as u64 {
-                    let why = "its key is in two places; the record that was met first is kept";
-                    self.rescue.lose_record(&self.table, None, why.into());
-                }
+                self.expect_new(new, records.len() as u64);
                 Ok(())
             }
             Err(error) => Err(error),
+        }
+    }
+
+    /// Notes that of `count` records only `new` ones were written.
+    fn expect_new(&mut self, new: u64, count: u64) {
+        debug_assert!(new <= count, "no more than all records are new");
+        for _ in new..count {
+            let why = "its key is in two places; the record that was met first is kept";
+            self.rescue.lose_record(&self.table, None, why.into());
         }
     }
 }

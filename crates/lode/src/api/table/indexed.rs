@@ -331,7 +331,14 @@ impl Table {
         let schema = core.schema();
         let Buffers { noted, planned, key: unpacked } = buffers;
         let packed = core.packed_key(key, unpacked)?;
-        let extra_pages = heap::pages_for(write.most_bytes());
+        // What changes a part of a record writes all of it here.
+        let most_bytes = match write.most_bytes() {
+            0 if core.definition().has_heap() => {
+                core.payload_of(self.db.pager(), key)?.map_or(0, |payload| payload.len())
+            }
+            most_bytes => most_bytes,
+        };
+        let extra_pages = heap::pages_for(most_bytes);
         let write = Noting { write, table: core, noted };
         let mut steps = Steps::new(&self.db, 1 + 2 * secondaries.all.len());
         let Outcome { answer, undo } = steps.write(core, key, extra_pages, write)?;

@@ -116,7 +116,13 @@ impl Table {
         keys
     }
 
+    /// Reads the next page of a walk, which stays where it was if that fails.
     fn next_keys_now(&self, walk: &mut Walk) -> Result<Option<Vec<Vec<u8>>>> {
+        let before = walk.clone();
+        self.read_next_keys(walk).inspect_err(|_| *walk = before)
+    }
+
+    fn read_next_keys(&self, walk: &mut Walk) -> Result<Option<Vec<Vec<u8>>>> {
         let mut rows = Rows::new(&self.core, None, Needs::Record);
         let mut batch = Batch::default();
         let mut keys = Vec::new();
