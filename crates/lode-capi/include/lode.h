@@ -86,8 +86,8 @@
 #define LODE_CREATE_NEW 2
 
 /**
- * Opens the database in a directory to read it only, as of one moment. Others may do so at the same
- * time, and one process may write.
+ * Opens the database in a directory to read it only, as of one moment. Others may do so at the
+ * same time, and one process may write.
  */
 #define LODE_OPEN_READ_ONLY 3
 

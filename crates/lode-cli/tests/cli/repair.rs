@@ -9,14 +9,16 @@ const SLOT_BYTES: usize = 16 * 1024;
 /// A database of some pages, of which one is damaged.
 fn damaged() -> Bench {
     let bench = Bench::with_animals();
-    let lines: String = (0..4_000).map(|id| format!("{{\"id\":{id},\"text\":\"t\"}}\n")).collect();
+    let line = |id: u32| format!("{{\"id\":{id},\"text\":\"cage-{id:06}\"}}\n");
+    let lines: String = (0..4_000).map(line).collect();
     bench.write("lines.jsonl", &lines);
     let schema = ["--schema", "id:u64 key, text:text(60)"];
     bench.succeeds(&[&["load", "zoo", "cage", "lines.jsonl"], &schema[..]].concat());
     bench.succeeds(&["index", "create", "zoo", "animal", "by_name", "name"]);
     let mut bytes = fs::read(bench.path("zoo/data")).expect("it is there");
-    let third = 3_000_u64.to_le_bytes();
-    let at = bytes.windows(8).position(|word| word == third).expect("a record") / SLOT_BYTES;
+    let wanted = b"cage-003000";
+    let found = bytes.windows(wanted.len()).position(|word| word == wanted);
+    let at = found.expect("a record") / SLOT_BYTES;
     bytes[at * SLOT_BYTES + SLOT_BYTES / 2] ^= 1;
     fs::write(bench.path("zoo/data"), bytes).expect("room");
     bench
