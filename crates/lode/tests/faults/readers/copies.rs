@@ -46,9 +46,16 @@ fn a_copy_of_an_open_database_shows_a_moment_or_is_refused() {
         counts
     });
     assert_eq!(shown + refused, 60);
-    // At rest, each copy is whole.
-    let target = tempfile::tempdir().expect("a directory");
-    copy(path.path(), target.path());
-    let db = options(Durability::Process).open_read_only(target.path()).expect("it is whole");
-    assert_eq!(state_of(&db), Ok(Some(work.step)));
+    // A checkpoint that was needed may still be going on. After it, a copy shows all.
+    let shows_all = (0..1_000).any(|_| {
+        let target = tempfile::tempdir().expect("a directory");
+        copy(path.path(), target.path());
+        let db = options(Durability::Process).open_read_only(target.path());
+        match db.and_then(|db| state_of(&db)) {
+            Ok(shown) => shown == Some(work.step),
+            Err(Error::Corrupt { .. } | Error::MomentExpired) => false,
+            Err(error) => panic!("{error}"),
+        }
+    });
+    assert!(shows_all, "a copy of a database that rests shows step {}", work.step);
 }
