@@ -118,8 +118,8 @@ mod watched;
 #[doc(hidden)]
 pub use api::misfit;
 pub use api::{
-    Batches, ByIndex, Cursor, DEFAULT_SYNC_INTERVAL, Database, IndexCursor, IndexKeys, Key,
-    KeyPart, Loss, MOST_ATTEMPTS as MOST_TRANSACT_ATTEMPTS, Options, ReadTable, Record,
+    Alteration, Batches, ByIndex, Cursor, DEFAULT_SYNC_INTERVAL, Database, IndexCursor, IndexKeys,
+    Key, KeyPart, Loss, MOST_ATTEMPTS as MOST_TRANSACT_ATTEMPTS, Options, ReadTable, Record,
     RecordCursor, RecordIndexCursor, Records, RecordsAt, RecordsByIndex, RecordsWithin, Repaired,
     RepairedTable, Row, RowBatch, Savepoint, Snapshot, Table, TableAt, TableWithin, Transaction,
 };

@@ -1,5 +1,6 @@
 //! The public interface: databases, tables, records, transactions, snapshots.
 
+mod alteration;
 mod by_index;
 mod cursor;
 mod database;
@@ -15,6 +16,7 @@ mod steps;
 mod table;
 mod transaction;
 
+pub use alteration::Alteration;
 pub use by_index::ByIndex;
 pub use cursor::{Batches, Cursor, RowBatch};
 pub use database::{Database, MOST_ATTEMPTS};

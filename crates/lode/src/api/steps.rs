@@ -93,6 +93,7 @@ impl<'c> Steps<'c> {
 
     /// Notes a step that was taken.
     pub(super) fn note(&mut self, step: Step<'c>, undo: Option<Box<UndoRecord>>) {
+        step.core.watch().note(&step.key);
         // A record that is deleted may have to be put back.
         if step.wanted.is_none() {
             self.keeps = Keeps::PagesAndRoom;
@@ -126,6 +127,7 @@ impl<'c> Steps<'c> {
         run: &[Record<'c>],
     ) -> Result<usize> {
         self.db.make_room_for_step(0)?;
+        debug_assert!(!core.is_indexed(), "the entries of its records are not written here");
         let count = tree.insert_run(&self.context(core), run)?;
         let step = |record: &Record<'c>| {
             let Record { key, payload } = *record;

@@ -107,13 +107,13 @@ impl Engine {
         let _ = self.drop_given_up(secondary.core().definition());
     }
 
-    /// Drops the indexes that were given up before the database was opened, as far as that is
-    /// possible.
+    /// Drops the indexes and successors that were given up before the database was opened, as far
+    /// as that is possible.
     ///
     /// # Errors
     /// `Poisoned`: nothing can be written any more.
-    pub(crate) fn drop_unfinished_indexes(&self) -> Result<()> {
-        let given_up = self.catalogue().given_up_indexes();
+    pub(crate) fn drop_unfinished(&self) -> Result<()> {
+        let given_up = self.catalogue().given_up();
         for definition in &given_up {
             // After another error it stays, and is in the way of nothing.
             if let Err(error @ Error::Poisoned { .. }) = self.drop_given_up(definition) {
@@ -123,19 +123,20 @@ impl Engine {
         Ok(())
     }
 
-    /// Drops an index that was given up, unless it is gone: another may have its name by now.
-    fn drop_given_up(&self, definition: &Definition) -> Result<()> {
+    /// Drops an index or a successor that was given up, unless it is gone: another may have its
+    /// name by now.
+    pub(super) fn drop_given_up(&self, definition: &Definition) -> Result<()> {
         debug_assert!(definition.is_given_up(), "others are dropped by their names");
         let end = self.admitted(0, &mut || {
             let mut catalogue = self.catalogue_mut();
             self.expect_open()?;
-            let of_table = definition.owner().map_or_else(Vec::new, |id| catalogue.indexes_of(id));
-            if !of_table.iter().any(|index| index.id == definition.id) {
+            if !catalogue.given_up().iter().any(|other| other.id == definition.id) {
                 return Ok(None);
             }
+            let mut dropped = catalogue.parts_of(definition.id);
+            dropped.push(definition.clone());
             let _alone = self.gate.close();
-            let dropped = std::slice::from_ref(definition);
-            self.create_in_place_of(&mut catalogue, dropped, Vec::new()).map(|(_, end)| Some(end))
+            self.create_in_place_of(&mut catalogue, &dropped, Vec::new()).map(|(_, end)| Some(end))
         })?;
         end.map_or(Ok(()), |end| self.settle(end))
     }

@@ -26,6 +26,7 @@ mod passed;
 mod periodic;
 mod refresh;
 mod statistics;
+mod successors;
 mod tables;
 mod worker;
 
@@ -94,7 +95,7 @@ impl Engine {
         let Opened { store, pager, catalogue } = crate::store::open(disk, &settings, expected)?;
         catalogue.list_all_indexes();
         let engine = Self::of(pager, RwLock::new(catalogue), Some(store), settings);
-        engine.drop_unfinished_indexes()?;
+        engine.drop_unfinished()?;
         Ok(engine)
     }
 

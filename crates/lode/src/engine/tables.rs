@@ -135,8 +135,8 @@ impl Engine {
                 (None, Some(core)) => core.definition().clone(),
                 (None, None) => return Err(Error::NoTable { table: name.into() }),
             };
-            // Its indexes first: recovery finds the table of each.
-            let mut dropped = catalogue.indexes_of(table.id);
+            // Its parts first: recovery finds the table of each.
+            let mut dropped = catalogue.parts_of(table.id);
             dropped.push(table);
             let _alone = self.gate.close();
             let (_, end) = self.create_in_place_of(&mut catalogue, &dropped, Vec::new())?;
@@ -172,7 +172,8 @@ impl Engine {
             let described = described.filter(|index| index.is_ready());
             let described = described.map(|index| index.described(schema));
             let created = self.with_indexes(table, &described.collect::<Result<Vec<_>>>()?)?;
-            let dropped: Vec<_> = indexes.into_iter().chain([before]).collect();
+            let parts = catalogue.parts_of(before.id);
+            let dropped: Vec<_> = parts.into_iter().chain([before]).collect();
             let _alone = self.gate.close();
             let (mut cores, end) = self.create_in_place_of(&mut catalogue, &dropped, created)?;
             let core = cores.swap_remove(0);

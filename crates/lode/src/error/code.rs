@@ -45,6 +45,8 @@ impl Error {
             Self::KeyColumn { .. } => "key_column",
             Self::NullableColumn { .. } => "nullable_column",
             Self::NoRoomInColumn { .. } => "no_room_in_column",
+            Self::ColumnInUse { .. } => "column_in_use",
+            Self::RecordMisfit { .. } => "record_misfit",
             Self::KeyChanged { .. } => "key_changed",
             Self::FieldMisfit { .. } => "field_misfit",
             Self::VariablePayload { .. } => "variable_payload",
@@ -98,6 +100,7 @@ impl Error {
                 | Self::KeyColumn { .. }
                 | Self::NullableColumn { .. }
                 | Self::NoRoomInColumn { .. }
+                | Self::ColumnInUse { .. }
                 | Self::KeyChanged { .. }
                 | Self::FieldMisfit { .. }
                 | Self::VariablePayload { .. }

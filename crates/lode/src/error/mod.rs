@@ -323,6 +323,36 @@ pub enum Error {
         /// The number that was to be added.
         by: i64,
     },
+    /// A column cannot be dropped: an index has it.
+    #[error("table {table}: index {index} has column {column}; drop the index first")]
+    ColumnInUse {
+        /// The table.
+        table: String,
+        /// The column.
+        column: Box<str>,
+        /// The index.
+        index: Box<str>,
+    },
+    /// A table cannot be altered: a record does not fit.
+    #[error(
+        "table {table}: {value} of record ({key}) does not fit column {column}: {kind:?}{}; change \
+         the record first",
+        if *nullable { "" } else { ", which cannot be null" }
+    )]
+    RecordMisfit {
+        /// The table.
+        table: String,
+        /// The values of the record's key; of long ones the start.
+        key: Box<str>,
+        /// The column.
+        column: Box<str>,
+        /// The type that the column was to have.
+        kind: Type,
+        /// True if the column was to be one that can be null.
+        nullable: bool,
+        /// The value, or the start of it.
+        value: Box<str>,
+    },
     /// A change of a record has changed its key.
     #[error("table {table}: a change cannot change the key; delete the record and insert another")]
     KeyChanged {

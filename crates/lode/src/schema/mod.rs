@@ -176,6 +176,11 @@ impl Schema {
         &self.name
     }
 
+    /// Returns a schema with these columns and another name.
+    pub(crate) fn renamed(&self, name: &str) -> Self {
+        Self { name: name.into(), ..self.clone() }
+    }
+
     /// Returns all columns, those of the key first.
     pub fn columns(&self) -> &[Column] {
         &self.columns

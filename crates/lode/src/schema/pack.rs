@@ -60,6 +60,46 @@ impl Packer<'_> {
         Ok(())
     }
 
+    /// Packs the bytes of the next column, as [`RowRef::bytes_at`](super::RowRef::bytes_at) returns
+    /// them from one of the same type.
+    ///
+    /// # Errors
+    /// `ValueTooLong` or `KeyTooLong`; `RecordTooLong`.
+    pub(crate) fn push_bytes(&mut self, bytes: &[u8]) -> Result<()> {
+        let Self { schema, record, front, next } = self;
+        let column = &schema.columns[*next];
+        let size = column.range().len();
+        debug_assert!(column.kind.is_variable() || bytes.len() <= size, "it is of the type");
+        match (*next < schema.key_columns, column.kind.is_variable()) {
+            (true, true) => {
+                schema.expect_length(column, bytes.len())?;
+                packed_key::append(bytes, record);
+            }
+            (true, false) => {
+                let end = record.len() + size;
+                record.extend_from_slice(bytes);
+                record.resize(end, 0);
+            }
+            (false, true) => schema.append(record, *front, column, bytes)?,
+            (false, false) => {
+                let begin = *front + schema.range_in_payload(column).start;
+                record[begin..begin + bytes.len()].copy_from_slice(bytes);
+            }
+        }
+        if *next + 1 == schema.key_columns {
+            *front = record.len();
+            record.resize(*front + schema.payload_size(), 0);
+        }
+        *next += 1;
+        Ok(())
+    }
+
+    /// Returns the bytes of the key, which is whole.
+    pub(crate) fn key_bytes(&self) -> usize {
+        debug_assert!(self.next >= self.schema.key_columns, "the columns of the key come first");
+        self.front
+    }
+
     /// Ends the record. Returns the bytes of its key.
     ///
     /// # Errors

@@ -115,6 +115,13 @@ impl Schema {
         RowRef { schema: self, bytes, parts }
     }
 
+    /// Returns the values of a packed key, or of that of a packed record, as text.
+    pub(crate) fn shown_key(&self, key: &[u8]) -> String {
+        let row = self.row_of(key, None);
+        let columns = self.columns()[..self.key_columns()].iter();
+        columns.map(|column| row.at(column.id()).shown()).collect::<Vec<_>>().join(", ")
+    }
+
     /// Returns true if all of these columns are of the key.
     pub(crate) fn are_of_key(&self, columns: &[ColumnId]) -> bool {
         columns.iter().all(|at| at.index() < self.key_columns())

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::codec::{Reader, Writer};
 use crate::error::{Error, Result};
-use crate::pager::{PageNumber, Pager};
-use crate::table::{Definition, Location, Secondaries, Secondary, TableCore};
+use crate::pager::{Epoch, PageNumber, Pager};
+use crate::table::{Definition, Location, Secondaries, Secondary, SuccessorOf, TableCore};
 use crate::wal::TableId;
 
 /// A table that cannot be read, and the error.
@@ -19,11 +19,15 @@ pub(super) type Damaged = (Definition, Location, Error);
 /// with such definitions always fits. A checkpoint, which writes all of it, has a copy in memory.
 pub(crate) const MOST_DEFINITION_BYTES: usize = 64 << 20;
 
-/// The name of a table, or the table of a secondary index and its name.
+/// The name of a table; or the table of a secondary index and its name; or the predecessor of a
+/// successor and nothing: indexes have names.
 type Name = (Option<TableId>, String);
 
 fn name_of(definition: &Definition) -> Name {
-    (definition.owner(), definition.name().into())
+    match definition.predecessor() {
+        Some(predecessor) => (Some(predecessor), String::new()),
+        None => (definition.owner(), definition.name().into()),
+    }
 }
 
 /// The tables of a database and their secondary indexes, by their names.
@@ -60,13 +64,56 @@ impl Catalogue {
 
     /// Returns the definitions of a table's indexes, whether they can be read or not.
     pub(crate) fn indexes_of(&self, owner: TableId) -> Vec<Definition> {
-        let readable = of_owner(&self.tables, owner).map(|core| core.definition());
-        let damaged = of_owner(&self.damaged, owner).map(|(definition, ..)| definition);
+        let mut all = self.of_table(owner);
+        all.retain(|definition| definition.index.is_some());
+        all
+    }
+
+    /// Returns the definitions that belong to a table: its indexes, and its successor after the
+    /// indexes of that, whether they can be read or not.
+    pub(crate) fn parts_of(&self, table: TableId) -> Vec<Definition> {
+        let mut parts = Vec::new();
+        for definition in self.of_table(table) {
+            if definition.predecessor().is_some() {
+                parts.extend(self.indexes_of(definition.id));
+            }
+            parts.push(definition);
+        }
+        parts
+    }
+
+    /// Returns the definitions of a table's indexes, and of its successor.
+    fn of_table(&self, table: TableId) -> Vec<Definition> {
+        let readable = of_owner(&self.tables, table).map(|core| core.definition());
+        let damaged = of_owner(&self.damaged, table).map(|(definition, ..)| definition);
         readable.chain(damaged).cloned().collect()
     }
 
-    /// Returns the definitions of the indexes that were given up before they were ready.
-    pub(crate) fn given_up_indexes(&self) -> Vec<Definition> {
+    /// Gives a successor its name, while no thread is at work in it. Its predecessor was dropped.
+    pub(crate) fn take_place(&mut self, successor: &Definition, epoch: Epoch) {
+        debug_assert!(self.has_place_for(successor), "its predecessor was dropped");
+        let before = name_of(successor);
+        self.definition_bytes -= successor.size_bytes();
+        let (core, damaged) = (self.tables.remove(&before), self.damaged.remove(&before));
+        successor.as_successor().into_iter().for_each(SuccessorOf::take_place);
+        if let Some(core) = core {
+            core.note_created(epoch);
+            self.insert(core);
+        }
+        damaged.into_iter().for_each(|damaged| self.insert_damaged(damaged));
+    }
+
+    /// Returns true if a definition is that of a successor, and no table has its name.
+    pub(super) fn has_place_for(&self, successor: &Definition) -> bool {
+        successor.predecessor().is_some() && !self.has(&(None, successor.name().into()))
+    }
+
+    fn has(&self, name: &Name) -> bool {
+        self.tables.contains_key(name) || self.damaged.contains_key(name)
+    }
+
+    /// Returns the definitions of the indexes and successors that were given up.
+    pub(crate) fn given_up(&self) -> Vec<Definition> {
         let readable = self.tables.values().map(|core| core.definition());
         let damaged = self.damaged.values().map(|(definition, ..)| definition);
         let given_up = readable.chain(damaged).filter(|definition| definition.is_given_up());
@@ -98,7 +145,7 @@ impl Catalogue {
             if dropped_names.contains(&name) {
                 continue;
             }
-            if self.tables.contains_key(&name) || self.damaged.contains_key(&name) {
+            if self.has(&name) {
                 let owner = definition.owner().and_then(|owner| self.by_id(owner));
                 return Err(match owner {
                     None => Error::TableExists { table: name.1 },
@@ -160,7 +207,8 @@ impl Catalogue {
     pub(crate) fn list_indexes(&self, table: &TableCore) {
         let mut secondaries = Secondaries::default();
         for core in of_owner(&self.tables, table.id()) {
-            if core.definition().is_given_up() {
+            let definition = core.definition();
+            if definition.index.is_none() || definition.is_given_up() {
                 continue;
             }
             match Secondary::new(table.schema(), core) {
@@ -169,7 +217,7 @@ impl Catalogue {
             }
         }
         for (definition, _, error) in of_owner(&self.damaged, table.id()) {
-            if !definition.is_given_up() {
+            if definition.index.is_some() && !definition.is_given_up() {
                 secondaries.damaged = Some(error.clone());
             }
         }

@@ -162,6 +162,15 @@ impl<'r> Recovery<'r> {
                 }
                 Ok(())
             }
+            LogRecord::TakePlace { successor } => {
+                let definition = self.definition(successor)?;
+                if !self.catalogue.has_place_for(&definition) {
+                    let why = format!("table {} takes a place that is not free", successor.0);
+                    return Err(Error::corrupt("the log", why));
+                }
+                self.catalogue.take_place(&definition, self.pager.epoch());
+                Ok(())
+            }
             LogRecord::Put { table, .. }
             | LogRecord::Patch { table, .. }
             | LogRecord::Delete { table, .. } => {

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use super::definition::{Definition, Location, free_all};
 use super::kinds::Kinds;
 use super::secondary::Secondaries;
-use crate::batch::Batch;
+use super::watch::Watch;
 use crate::error::{Error, PackedPart, Result, none_if_too_long};
-use crate::heap::{Buffer, Entry, Heap, Outcome};
+use crate::heap::{Buffer, Heap, Outcome};
 use crate::index::{Delete, Index, Patch, Upsert, Write, WriteContext};
 use crate::io::Home;
 use crate::pager::{Epoch, PageNumber, Pager, ReadEpoch, Space};
@@ -19,7 +19,7 @@ use crate::wal::{Log, LogRecord, TableId};
 
 /// The state of a table that can be used.
 const THERE: u8 = 0;
-/// The state of a table that can be used, and has secondary indexes.
+/// The state of a table that can be used, and has secondary indexes or is watched.
 const INDEXED: u8 = 1;
 const DROPPED: u8 = 2;
 const CLOSED: u8 = 3;
@@ -34,13 +34,16 @@ pub(crate) struct TableCore {
     state: AtomicU8,
     /// Its secondary indexes: they change while the gate is closed.
     secondaries: RwLock<Arc<Secondaries>>,
-    /// The turn to create an index: one is ready, or gone again, before the next one starts.
+    /// The keys of records that are written while a successor is made.
+    watch: Watch,
+    /// The turn to create an index or a successor: one is ready, or gone again, before the next
+    /// one starts.
     turn_to_build: Mutex<()>,
     /// The process that may use it.
     home: Home,
-    /// The epoch in which it was created; the one before all if it existed when the database was
-    /// opened.
-    created_in: Epoch,
+    /// The epoch in which it was created, or took its place; the one before all if it existed when
+    /// the database was opened.
+    created_in: AtomicU64,
     /// The epoch in which it was dropped.
     dropped_in: AtomicU64,
 }
@@ -64,7 +67,8 @@ impl TableCore {
         match index {
             Ok(index) => {
                 let table = Self::new(definition, index, space, Space::default(), pager.home());
-                Ok(Self { created_in, ..table })
+                table.note_created(created_in);
+                Ok(table)
             }
             Err(error) => {
                 free_all(pager, &space, created_in);
@@ -87,7 +91,8 @@ impl TableCore {
         let state = AtomicU8::new(THERE);
         let dropped_in = AtomicU64::new(0);
         let heap = definition.index_keys().map(|index_keys| Heap::new(heap, index_keys));
-        let created_in = Epoch::default();
+        let created_in = AtomicU64::new(0);
+        Epoch::default().store(&created_in, Ordering::Relaxed);
         let secondaries = RwLock::default();
         Self {
             definition,
@@ -97,11 +102,17 @@ impl TableCore {
             heap,
             state,
             secondaries,
+            watch: Watch::default(),
             turn_to_build: Mutex::default(),
             home,
             created_in,
             dropped_in,
         }
+    }
+
+    /// Notes that moments before an epoch do not see the table.
+    pub(crate) fn note_created(&self, epoch: Epoch) {
+        epoch.store(&self.created_in, Ordering::Relaxed);
     }
 
     pub(crate) fn id(&self) -> TableId {
@@ -142,7 +153,7 @@ impl TableCore {
         self.state.load(Ordering::Acquire) == THERE && self.home.is_here()
     }
 
-    /// Returns true if the table can be used and has secondary indexes.
+    /// Returns true if the table can be used, and has secondary indexes or is watched.
     #[inline(always)]
     pub(crate) fn is_indexed(&self) -> bool {
         self.state.load(Ordering::Acquire) == INDEXED
@@ -166,11 +177,40 @@ impl TableCore {
     /// Replaces the list of secondary indexes, while the gate is closed, or before the table is
     /// used.
     pub(crate) fn set_secondaries(&self, secondaries: Secondaries) {
-        let is_indexed = !secondaries.all.is_empty() || secondaries.damaged.is_some();
         *self.secondaries.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(secondaries);
-        let (from, to) = if is_indexed { (THERE, INDEXED) } else { (INDEXED, THERE) };
+        self.note_way_of_writing();
+    }
+
+    /// Has writers note the keys of the records that they write from now on, and wait while these
+    /// take more than so many bytes; while the gate is closed.
+    pub(crate) fn begin_watch(&self, most_bytes: usize) {
+        self.watch.begin(most_bytes);
+        self.note_way_of_writing();
+    }
+
+    /// Ends the noting of keys, while the gate is closed.
+    pub(crate) fn end_watch(&self) {
+        self.watch.end();
+        self.note_way_of_writing();
+    }
+
+    /// Returns the keys of records that were written, if they are noted.
+    #[inline(always)]
+    pub(crate) fn watch(&self) -> &Watch {
+        &self.watch
+    }
+
+    /// Notes if a write of a record is one of something else, too.
+    fn note_way_of_writing(&self) {
+        let is_longer = self.has_secondaries() || self.watch.is_on();
+        let (from, to) = if is_longer { (THERE, INDEXED) } else { (INDEXED, THERE) };
         // A table that is gone stays so.
         let _ = self.state.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire);
+    }
+
+    /// Returns true if the table has secondary indexes, ready or not.
+    pub(crate) fn has_secondaries(&self) -> bool {
+        self.with_secondaries(|list| !list.all.is_empty() || list.damaged.is_some())
     }
 
     /// Returns true if this is the process that opened the table.
@@ -202,7 +242,11 @@ impl TableCore {
     pub(crate) fn was_there(&self, moment: ReadEpoch) -> Result<()> {
         match self.state.load(Ordering::Acquire) {
             _ if !self.home.is_here() => self.say_why(),
-            THERE | INDEXED | DROPPED if !moment.sees(self.created_in) => Err(self.no_table()),
+            THERE | INDEXED | DROPPED
+                if !moment.sees(Epoch::load(&self.created_in, Ordering::Relaxed)) =>
+            {
+                Err(self.no_table())
+            }
             THERE | INDEXED => Ok(()),
             DROPPED if !moment.sees(Epoch::load(&self.dropped_in, Ordering::Relaxed)) => Ok(()),
             _ => self.say_why(),
@@ -411,7 +455,8 @@ impl TableCore {
             }
             LogRecord::CreateTable { .. }
             | LogRecord::DropTable { .. }
-            | LogRecord::IndexReady { .. } => Err(corrupt("it is of no record of a table".into())),
+            | LogRecord::IndexReady { .. }
+            | LogRecord::TakePlace { .. } => Err(corrupt("it is of no record of a table".into())),
         }
     }
 
@@ -441,25 +486,5 @@ impl TableCore {
             };
         };
         Ok(heap.get_at(&self.index, pager, moment, key, payload)?.is_some())
-    }
-
-    /// Returns the number of records at a moment.
-    pub(crate) fn count_at(&self, pager: &Pager, moment: ReadEpoch) -> Result<u64> {
-        if !self.heap.as_ref().is_some_and(Heap::has_keys) {
-            return self.index.count(pager, moment);
-        }
-        // Digests stay for a while after their records are deleted.
-        let mut walk = self.index.walk();
-        let wanted = self.index.whole();
-        let mut batch = Batch::default();
-        let mut count = 0;
-        while self.index.next_page(pager, moment, &mut walk, &wanted, &mut batch)? {
-            for at in 0..batch.len() {
-                let (_, entry) = batch.record(at);
-                let entry = Entry::of(entry.try_into().expect("an index of a heap has entries"));
-                count += u64::from(entry.address.is_some());
-            }
-        }
-        Ok(count)
     }
 }

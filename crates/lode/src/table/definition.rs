@@ -2,6 +2,7 @@
 
 use super::KeyKind;
 use super::secondary::IndexOf;
+use super::successor::SuccessorOf;
 use crate::codec::{Reader, Writer};
 use crate::error::{Error, Result};
 use crate::hash;
@@ -25,6 +26,8 @@ pub(crate) struct Definition {
     pub schema: Schema,
     /// What a definition of a secondary index says besides; `None` for a table.
     pub index: Option<IndexOf>,
+    /// What a definition of a successor says besides; `None` for others.
+    pub(super) successor: Option<SuccessorOf>,
 }
 
 /// The place of the records of a table.
@@ -71,6 +74,11 @@ fn most_in_index_bytes(kind: KeyKind, storage: Storage) -> usize {
     }
 }
 
+/// The bytes that say what a definition is of.
+const OF_TABLE: u8 = 0;
+const OF_INDEX: u8 = 1;
+const OF_SUCCESSOR: u8 = 2;
+
 /// The longest key that is stored in an index of hashed keys next to an address. A digest and an
 /// address, and the key in the heap, take up as much as one of eight bytes.
 const MOST_KEY_IN_HASH_BYTES: usize = 15;
@@ -97,7 +105,7 @@ impl Definition {
             kind == KeyKind::Hash || records != Records::HeapWithKeys,
             "a tree has the keys themselves"
         );
-        Self { id, kind, records, seed, schema, index: None }
+        Self { id, kind, records, seed, schema, index: None, successor: None }
     }
 
     /// Makes the definition that of a secondary index.
@@ -146,8 +154,11 @@ impl Definition {
         let before = writer.0.len();
         writer.u32(self.id.0).u8(kind).u64(self.seed);
         self.schema.store(writer);
-        writer.u8(self.index.is_some().into());
-        self.index.iter().for_each(|index| index.store(writer));
+        match (&self.index, self.as_successor()) {
+            (None, None) => drop(writer.u8(OF_TABLE)),
+            (Some(index), _) => index.store(writer.u8(OF_INDEX)),
+            (None, Some(successor)) => successor.store(writer.u8(OF_SUCCESSOR)),
+        }
         let size = writer.0.len() - before;
         debug_assert_eq!(size, self.size_bytes(), "a definition has as many bytes as it says");
     }
@@ -155,8 +166,9 @@ impl Definition {
     /// Returns the bytes that [`store`](Self::store) writes.
     pub(crate) fn size_bytes(&self) -> usize {
         let index = self.index.as_ref().map_or(0, IndexOf::size_bytes);
+        let successor = self.as_successor().map_or(0, |_| SuccessorOf::BYTES);
         let numbers = size_of::<u32>() + size_of::<u8>() + size_of::<u64>();
-        numbers + self.schema.stored_bytes() + size_of::<u8>() + index
+        numbers + self.schema.stored_bytes() + size_of::<u8>() + index + successor
     }
 
     pub(crate) fn restore(reader: &mut Reader<'_>) -> Result<Self> {
@@ -188,12 +200,15 @@ impl Definition {
         {
             return Err(Error::corrupt("a table", "its keys are too long to be in its index"));
         }
-        let index = match reader.u8()? {
-            0 => None,
-            _ if kind == KeyKind::Tree => Some(IndexOf::restore(reader)?),
-            _ => return Err(Error::corrupt("an index", "its keys are hashed")),
-        };
-        Ok(Self { id, kind, records, seed, schema, index })
+        let (mut index, mut successor) = (None, None);
+        match reader.u8()? {
+            OF_TABLE => {}
+            OF_INDEX if kind == KeyKind::Tree => index = Some(IndexOf::restore(reader)?),
+            OF_INDEX => return Err(Error::corrupt("an index", "its keys are hashed")),
+            OF_SUCCESSOR => successor = Some(SuccessorOf::restore(reader)?),
+            _ => return Err(Error::corrupt("a table", "it is neither a table nor an index")),
+        }
+        Ok(Self { id, kind, records, seed, schema, index, successor })
     }
 
     /// Refuses records that are too long for a table of its kind.

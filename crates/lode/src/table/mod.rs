@@ -13,6 +13,8 @@ mod rows;
 mod salvage;
 mod scan;
 mod secondary;
+mod successor;
+mod watch;
 
 pub(crate) use self::changed::Extent;
 pub(crate) use self::compact::Progress;
@@ -22,6 +24,7 @@ pub(crate) use kinds::{Kinds, Walk};
 pub(crate) use rows::{Needs, Rows};
 pub(crate) use salvage::{Left, salvage};
 pub(crate) use secondary::{EntryChange, IndexOf, Secondaries, Secondary};
+pub(crate) use successor::SuccessorOf;
 
 /// The way in which a table finds its records.
 ///

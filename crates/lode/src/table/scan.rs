@@ -200,4 +200,23 @@ impl TableCore {
         self.expect_whole(heap, whole)?;
         Ok(true)
     }
+
+    /// Returns the number of records at a moment.
+    pub(crate) fn count_at(&self, pager: &Pager, moment: ReadEpoch) -> Result<u64> {
+        if !self.heap.as_ref().is_some_and(Heap::has_keys) {
+            return self.index.count(pager, moment);
+        }
+        // Digests stay for a while after their records are deleted.
+        let mut walk = self.index.walk();
+        let wanted = self.index.whole();
+        let mut batch = Batch::default();
+        let mut count = 0;
+        while self.index.next_page(pager, moment, &mut walk, &wanted, &mut batch)? {
+            for at in 0..batch.len() {
+                let (_, entry) = batch.record(at);
+                count += u64::from(has_record(entry));
+            }
+        }
+        Ok(count)
+    }
 }

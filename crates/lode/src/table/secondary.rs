@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Definition, TableCore};
+use super::{Definition, SuccessorOf, TableCore};
 use crate::codec::{Reader, Writer};
 use crate::error::{Error, Result};
 use crate::pager::{Epoch, ReadEpoch};
@@ -251,9 +251,11 @@ impl Definition {
         self.index.as_ref().map(|index| index.owner)
     }
 
-    /// Returns true for an index that is not ready, and never will be.
+    /// Returns true for an index that is not ready and never will be, and for a successor that is
+    /// of no use.
     pub(crate) fn is_given_up(&self) -> bool {
         self.index.as_ref().is_some_and(IndexOf::is_given_up)
+            || self.as_successor().is_some_and(SuccessorOf::is_given_up)
     }
 
     /// Returns the name in the catalogue: that of a table, or that of an index among those of its

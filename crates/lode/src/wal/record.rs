@@ -44,10 +44,11 @@ pub(crate) enum RecordKind {
     CreateTable = 5,
     DropTable = 6,
     IndexReady = 7,
+    TakePlace = 8,
 }
 
 impl RecordKind {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Put,
         Self::Patch,
         Self::Delete,
@@ -55,6 +56,7 @@ impl RecordKind {
         Self::CreateTable,
         Self::DropTable,
         Self::IndexReady,
+        Self::TakePlace,
     ];
 
     pub(super) fn of(number: u8) -> Option<Self> {
@@ -117,6 +119,8 @@ pub(crate) enum LogRecord<'b> {
     DropTable { table: TableId },
     /// A secondary index has an entry for each record of its table from then on.
     IndexReady { index: TableId },
+    /// A successor is the table of its name from then on: its predecessor was dropped.
+    TakePlace { successor: TableId },
 }
 
 impl<'b> LogRecord<'b> {
@@ -128,6 +132,7 @@ impl<'b> LogRecord<'b> {
             Self::CreateTable { .. } => RecordKind::CreateTable,
             Self::DropTable { .. } => RecordKind::DropTable,
             Self::IndexReady { .. } => RecordKind::IndexReady,
+            Self::TakePlace { .. } => RecordKind::TakePlace,
         }
     }
 
@@ -138,7 +143,8 @@ impl<'b> LogRecord<'b> {
             Self::Put { table, .. }
             | Self::Delete { table, .. }
             | Self::DropTable { table }
-            | Self::IndexReady { index: table } => {
+            | Self::IndexReady { index: table }
+            | Self::TakePlace { successor: table } => {
                 Front { bytes: [table.0.to_le_bytes(), [0; 4]], size: TableId::BYTES }
             }
             Self::Patch { table, at, .. } => {
@@ -156,7 +162,7 @@ impl<'b> LogRecord<'b> {
             | Self::Patch { bytes: keyed, .. }
             | Self::Delete { key: keyed, .. } => keyed.parts(),
             Self::CreateTable { definition } => [definition, &[]],
-            Self::DropTable { .. } | Self::IndexReady { .. } => [&[], &[]],
+            Self::DropTable { .. } | Self::IndexReady { .. } | Self::TakePlace { .. } => [&[], &[]],
         }
     }
 
@@ -222,6 +228,7 @@ impl<'b> LogRecord<'b> {
             RecordKind::CreateTable => Self::CreateTable { definition: reader.rest() },
             RecordKind::DropTable => Self::DropTable { table: TableId::read(&mut reader)? },
             RecordKind::IndexReady => Self::IndexReady { index: TableId::read(&mut reader)? },
+            RecordKind::TakePlace => Self::TakePlace { successor: TableId::read(&mut reader)? },
             RecordKind::Commit => return Err(Error::corrupt(WHAT, "it is a commit in another")),
         })
     }
@@ -232,7 +239,10 @@ impl<'b> LogRecord<'b> {
             Self::Put { record: keyed, .. }
             | Self::Patch { bytes: keyed, .. }
             | Self::Delete { key: keyed, .. } => keyed.size_bytes(),
-            Self::CreateTable { .. } | Self::DropTable { .. } | Self::IndexReady { .. } => 0,
+            Self::CreateTable { .. }
+            | Self::DropTable { .. }
+            | Self::IndexReady { .. }
+            | Self::TakePlace { .. } => 0,
         }
     }
 }
@@ -286,6 +296,7 @@ mod tests {
             LogRecord::CreateTable { definition: b"definition" },
             LogRecord::DropTable { table: TABLE },
             LogRecord::IndexReady { index: TABLE },
+            LogRecord::TakePlace { successor: TABLE },
         ]
     }
 

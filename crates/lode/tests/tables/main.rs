@@ -1,5 +1,6 @@
 //! Checks tables: their operations, their columns and records, and how they grow and shrink.
 
+mod altering;
 mod backup;
 mod churn;
 mod clearing;

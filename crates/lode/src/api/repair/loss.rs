@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::error::Error;
-use crate::schema::{Column, Schema};
+use crate::schema::Schema;
 
 /// A part of a damaged database that [`Options::repair`](crate::Options::repair) could not read.
 ///
@@ -96,24 +96,14 @@ pub(super) fn fault(error: &Error) -> String {
     }
 }
 
-/// Returns the values of a packed key as text.
-pub(super) fn shown(schema: &Schema, key: &[u8]) -> String {
-    let columns = &schema.columns()[..schema.key_columns()];
-    let columns: Vec<_> = columns.iter().map(Column::id).collect();
-    let mut row = Vec::new();
-    schema.append_cells(key, &columns, &mut row);
-    let row = schema.row_of(&row, Some(&columns));
-    columns.iter().map(|at| row.at(*at).shown()).collect::<Vec<_>>().join(", ")
-}
-
 /// Returns the keys from one on and before another as text.
 pub(super) fn range_shown(schema: &Schema, from: Option<&[u8]>, before: Option<&[u8]>) -> String {
     match (from, before) {
         (None, None) => "of all keys".into(),
-        (Some(from), None) => format!("from ({}) on", shown(schema, from)),
-        (None, Some(before)) => format!("before ({})", shown(schema, before)),
+        (Some(from), None) => format!("from ({}) on", schema.shown_key(from)),
+        (None, Some(before)) => format!("before ({})", schema.shown_key(before)),
         (Some(from), Some(before)) => {
-            format!("from ({}) to before ({})", shown(schema, from), shown(schema, before))
+            format!("from ({}) to before ({})", schema.shown_key(from), schema.shown_key(before))
         }
     }
 }

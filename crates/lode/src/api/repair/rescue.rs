@@ -1,10 +1,11 @@
 //! The copy of what is left: the records of each table, the changes of the log, the indexes.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use super::loss::{fault, range_shown, shown};
+use super::loss::{fault, range_shown};
 use super::{Loss, Repaired, RepairedTable};
-use crate::api::{Database, ReadTable, Table};
+use crate::api::{Alteration, Database, ReadTable, Table};
 use crate::codec::Reader;
 use crate::error::{Error, Result};
 use crate::io::Disk;
@@ -33,14 +34,16 @@ pub(super) struct Rescue<'r> {
     /// The tables by the numbers that they have in the damaged database.
     tables: HashMap<TableId, Table>,
     indexes: Vec<Index>,
+    /// The names that successors of tables are to have; until then they have others.
+    successors: HashMap<TableId, String>,
     /// The tables that the log has changes of, and that are in no list of tables.
     unknown: HashSet<TableId>,
 }
 
 impl<'r> Rescue<'r> {
     pub(super) fn new(db: &'r Database, report: &'r mut dyn FnMut(&Loss)) -> Self {
-        let (tables, indexes, unknown) = Default::default();
-        Self { db, report, losses: 0, tables, indexes, unknown }
+        let (tables, indexes, successors, unknown) = Default::default();
+        Self { db, report, losses: 0, tables, indexes, successors, unknown }
     }
 
     /// Notes that something is lost.
@@ -63,6 +66,7 @@ impl<'r> Rescue<'r> {
             log_losses.push(Loss::Log { why });
         })?;
         log_losses.into_iter().for_each(|loss| self.lose(loss));
+        self.drop_successors()?;
         self.create_indexes()?;
         let records = |name: String| {
             let records = self.db.table(&name)?.len()?;
@@ -80,7 +84,12 @@ impl<'r> Rescue<'r> {
             self.indexes.push(Index { id, of, is_ready });
             return Ok(None);
         }
-        match self.db.create_table(&definition.schema, definition.kind) {
+        let mut schema = Cow::Borrowed(&definition.schema);
+        if definition.predecessor().is_some() {
+            self.successors.insert(definition.id, schema.name().into());
+            schema = Cow::Owned(schema.renamed(&format!("\0successor {}", definition.id.0)));
+        }
+        match self.db.create_table(&schema, definition.kind) {
             Ok(table) => {
                 self.tables.insert(definition.id, table.clone());
                 Ok(Some(table))
@@ -112,10 +121,36 @@ impl<'r> Rescue<'r> {
                 index.into_iter().for_each(|index| index.is_ready = true);
                 Ok(())
             }
+            LogRecord::TakePlace { successor } => self.take_place(successor),
             LogRecord::Put { table, .. }
             | LogRecord::Patch { table, .. }
             | LogRecord::Delete { table, .. } => self.change(table, record),
         }
+    }
+
+    /// Gives a successor the name of its table.
+    fn take_place(&mut self, id: TableId) -> Result<()> {
+        let Some(table) = self.tables.get(&id) else { return Ok(()) };
+        let Some(name) = self.successors.remove(&id) else { return Ok(()) };
+        let renamed = Alteration::new().rename_table(&name);
+        match self.db.alter_table(table.schema().name(), &renamed) {
+            Ok(table) => drop(self.tables.insert(id, table)),
+            Err(error @ Error::TableExists { .. }) => {
+                self.lose(Loss::Changes { why: fault(&error) });
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Drops the successors that have not taken their places: their tables are there.
+    fn drop_successors(&mut self) -> Result<()> {
+        for id in std::mem::take(&mut self.successors).into_keys() {
+            if let Some(table) = self.tables.remove(&id) {
+                self.db.drop_table(table.schema().name())?;
+            }
+        }
+        Ok(())
     }
 
     /// Repeats a change of a table; one that cannot be is a loss.
@@ -173,7 +208,7 @@ impl<'r> Rescue<'r> {
 
     fn lose_record(&mut self, table: &Table, key: Option<Vec<u8>>, why: String) {
         let schema = table.schema();
-        let shown = key.as_ref().map_or_else(String::new, |key| shown(schema, key));
+        let shown = key.as_ref().map_or_else(String::new, |key| schema.shown_key(key));
         self.lose(Loss::Record { table: schema.name().into(), key, shown, why });
     }
 

@@ -273,6 +273,7 @@ impl Table {
         if !core.is_indexed() {
             return None;
         }
+        core.watch().note(key);
         core.with_secondaries(|secondaries| {
             secondaries.expect_whole().ok()?;
             if write.patch().is_some_and(|patch| secondaries.are_elsewhere(schema, &patch.place()))

@@ -87,7 +87,7 @@ impl Table {
 
     /// Returns true if the table has a secondary index, ready or not.
     pub fn has_indexes(&self) -> bool {
-        self.core.is_indexed()
+        self.core.has_secondaries()
     }
 
     /// Adds the entries of all records.
@@ -103,7 +103,7 @@ impl Table {
     /// Returns the keys in order of the records of the next page of a walk; `None` at the end. The
     /// page is as of now, so what was written since the index was created is met or is kept by who
     /// wrote it.
-    fn next_keys(&self, walk: &mut Walk) -> Result<Option<Vec<Vec<u8>>>> {
+    pub(in crate::api) fn next_keys(&self, walk: &mut Walk) -> Result<Option<Vec<Vec<u8>>>> {
         /// Attempts to read a page whose moment was lost for want of memory.
         const MOST_ATTEMPTS: usize = 16;
         let mut keys = self.next_keys_now(walk);

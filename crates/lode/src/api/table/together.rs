@@ -109,6 +109,7 @@ impl Table {
         let records = Records::of(self, &records)?;
         let bytes = records.records.iter().map(|(_, payload)| payload.len()).sum();
         let size = CommitSize { records: records.order.len(), bytes };
+        self.core.watch().wait_for_room();
         let (written, end) = self.db.admitted_alone(size, &mut || {
             self.core.ensure_open()?;
             let secondaries = self.core.secondaries();

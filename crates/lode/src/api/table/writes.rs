@@ -226,6 +226,7 @@ impl Table {
         let (key, write) = requested;
         self.in_order_of(records, key, |key| {
             expect_not_changing(&self.core, key)?;
+            self.core.watch().wait_for_room();
             let extra_pages = R::pages_for(write.most_bytes());
             let turn = self.db.turn_for(extra_pages);
             self.db.admit(extra_pages)?;

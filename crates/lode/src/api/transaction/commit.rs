@@ -51,6 +51,8 @@ impl Commit {
             let touched = &self.tables[place.table];
             expect_not_changing(touched.core(), touched.key(place.number))?;
         }
+        let written = self.tables.iter().filter(|touched| touched.written_size().records > 0);
+        written.for_each(|touched| touched.core().watch().wait_for_room());
         self.db.admitted_alone(self.size(order.len()), &mut || {
             self.validate()?;
             let mut steps = Steps::new(&self.db, order.len());
