@@ -102,6 +102,10 @@ pub enum lode_status {
     LODE_NO_INDEX = 71,
     /// Another record has the values that a record was to have in the columns of a unique index.
     LODE_UNIQUE_VIOLATION = 72,
+    /// A column cannot be dropped: an index has it.
+    LODE_COLUMN_IN_USE = 73,
+    /// A table cannot be altered: a record does not fit.
+    LODE_RECORD_MISFIT = 74,
 
     /// A file does not have the content that was written to it.
     LODE_CORRUPT = 80,
@@ -184,6 +188,8 @@ const WORDS: &[(lode_status, &std::ffi::CStr)] = &[
     (is::LODE_INDEX_EXISTS, c"index_exists"),
     (is::LODE_NO_INDEX, c"no_index"),
     (is::LODE_UNIQUE_VIOLATION, c"unique_violation"),
+    (is::LODE_COLUMN_IN_USE, c"column_in_use"),
+    (is::LODE_RECORD_MISFIT, c"record_misfit"),
     (is::LODE_CORRUPT, c"corrupt"),
     (is::LODE_FOREIGN_FILE, c"foreign_file"),
     (is::LODE_VERSION, c"version"),

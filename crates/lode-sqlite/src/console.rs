@@ -11,7 +11,7 @@ use rusqlite::{
 use crate::attach::add_module;
 use crate::attach::attached::{Attached, HiddenTable};
 use crate::attach::functions::{
-    Current, add_definitions, clear_table, create, drop_index, drop_table, lock, only_table,
+    Current, add_definitions, alter, clear_table, create, drop_index, drop_table, lock, only_table,
     set_current,
 };
 use crate::attach::guard::Guard;
@@ -21,8 +21,8 @@ use crate::language::lexer::Script;
 use crate::language::statement::Kind;
 use crate::values::math::add_functions;
 
-/// A connection of SQLite on a database of Lode. `CREATE TABLE` and `DROP TABLE` make and drop
-/// tables of the database. `CREATE TEMP TABLE` makes temporary tables; any other write that SQLite
+/// A connection of SQLite on a database of Lode. `CREATE TABLE`, `ALTER TABLE` and `DROP TABLE`
+/// make, alter and drop tables of the database. `CREATE TEMP TABLE` makes temporary tables; any other write that SQLite
 /// would only keep in its own memory is refused.
 ///
 /// ```
@@ -133,7 +133,10 @@ impl Console {
             Kind::CreateIndex { table } if self.table_name(&table).is_some() => {
                 self.define(|connection, attached| create(connection, attached, text))?;
             }
-            Kind::CreateIndex { .. } => self.pass_on(text, false, show)?,
+            Kind::Alter { table } if self.table_name(&table).is_some() => {
+                self.define(|connection, attached| alter(connection, attached, text))?;
+            }
+            Kind::CreateIndex { .. } | Kind::Alter { .. } => self.pass_on(text, false, show)?,
             Kind::DropIndex { name } => {
                 if !self.define(|connection, attached| drop_index(connection, attached, &name))? {
                     self.pass_on(text, false, show)?;

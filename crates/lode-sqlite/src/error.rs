@@ -33,6 +33,7 @@ pub(crate) fn of_engine(cause: &Lode) -> rusqlite::Error {
         Lode::ValueMisfit { .. }
         | Lode::ValueTooLong { .. }
         | Lode::KeyTooLong { .. }
+        | Lode::RecordMisfit { .. }
         | Lode::RecordTooLong { .. } => ffi::SQLITE_CONSTRAINT_DATATYPE,
         _ => ffi::SQLITE_ERROR,
     };

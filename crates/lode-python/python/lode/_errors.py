@@ -77,9 +77,10 @@ _CLASSES: dict[str, type[Error]] = {
         LockedError: "locked",
         SpaceError: "full disk_full table_full catalogue_full database_full transaction_too_large",
         SchemaError: "table_exists no_table index_exists no_index invalid_schema schema_too_long"
-        " other_columns no_column",
+        " other_columns no_column column_in_use",
         UniqueError: "unique_violation",
         DataError: "bad_argument value_count value_misfit value_too_long record_too_long not_packed"
+        " record_misfit"
         " key_column nullable_column no_room_in_column key_changed field_misfit variable_payload"
         " other_database key_too_long no_order no_files",
         SnapshotTooOldError: "snapshot_too_old moment_expired",

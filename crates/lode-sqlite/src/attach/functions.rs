@@ -1,4 +1,5 @@
-//! The functions `lode_attach`, `lode_create`, `lode_drop`, `lode_drop_index` and `lode_hidden`.
+//! The functions `lode_attach`, `lode_create`, `lode_alter`, `lode_drop`, `lode_drop_index` and
+//! `lode_hidden`.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -8,6 +9,7 @@ use rusqlite::{Connection, Result, ffi};
 
 use crate::attach::attached::Attached;
 use crate::error::{error, of_engine};
+use crate::language::alter::Alter;
 use crate::language::ddl::{self, same_name};
 use crate::language::statement::Kind;
 use crate::session::directories::Directories;
@@ -28,12 +30,17 @@ pub(crate) fn set_current(current: &Current, attached: Attached) {
     *lock(current) = Some(attached);
 }
 
-/// Makes `lode_create`, `lode_drop`, `lode_drop_index` and `lode_hidden` for a database.
+/// Makes `lode_create`, `lode_alter`, `lode_drop`, `lode_drop_index` and `lode_hidden` for a database.
 pub(crate) fn add_definitions(connection: &Connection, current: &Current) -> Result<()> {
     let at = Arc::clone(current);
     connection.create_scalar_function("lode_create", 1, FLAGS, move |context| {
         let text = context.get::<String>(0)?;
         with_current(context, &at, |connection, attached| create(connection, attached, &text))
+    })?;
+    let at = Arc::clone(current);
+    connection.create_scalar_function("lode_alter", 1, FLAGS, move |context| {
+        let text = context.get::<String>(0)?;
+        with_current(context, &at, |connection, attached| alter(connection, attached, &text))
     })?;
     let at = Arc::clone(current);
     connection.create_scalar_function("lode_drop", 1, FLAGS, move |context| {
@@ -122,7 +129,8 @@ fn expect_no_transaction(connection: &Connection) -> Result<()> {
     } else {
         Err(error(
             ffi::SQLITE_ERROR,
-            "tables of Lode are created and dropped outside of transactions; commit it first",
+            "tables of Lode are created, altered and dropped outside of transactions; commit it \
+             first",
         ))
     }
 }
@@ -186,6 +194,32 @@ fn create_index(attached: &Attached, text: &str) -> Result<String> {
     let index = if definition.index.is_unique() { index.unique() } else { index };
     table.create_index(&index).map_err(|cause| of_engine(&cause))?;
     Ok(name)
+}
+
+/// Alters a table. Returns its name.
+pub(crate) fn alter(
+    connection: &Connection,
+    attached: &mut Attached,
+    text: &str,
+) -> Result<String> {
+    expect_no_transaction(connection)?;
+    let refused = |why: String| error(ffi::SQLITE_ERROR, why);
+    let alter = Alter::parse(text).map_err(refused)?;
+    let db = attached.session.db().clone();
+    let Some(name) = only_table(&db, &alter.table) else {
+        return Err(refused(format!("there is no table {}", alter.table)));
+    };
+    if let Some(new) = alter.new_name()
+        && let Some(twin) = only_table(&db, new).filter(|twin| *twin != name)
+    {
+        return Err(refused(format!("there is a table {twin} already; choose another name")));
+    }
+    let table = db.table(&name).map_err(|cause| of_engine(&cause))?;
+    let alteration = alter.alteration(table.schema()).map_err(refused)?;
+    let altered = db.alter_table(&name, &alteration).map_err(|cause| of_engine(&cause))?;
+    attached.hide(connection, &name)?;
+    attached.all(connection)?;
+    Ok(altered.schema().name().into())
 }
 
 /// Drops an index of the only table that has one of the name. Returns false if there is none.

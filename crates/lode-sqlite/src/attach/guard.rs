@@ -167,9 +167,10 @@ impl Guard {
                     "tables of Lode and temporary ones can be written, and attached files",
                 )
             }
-            Action::AlterTable { table_name, .. } => {
-                (format!("ALTER TABLE {table_name}"), "tables of Lode cannot be altered")
-            }
+            Action::AlterTable { table_name, .. } => (
+                format!("ALTER TABLE {table_name}"),
+                "write it as a statement by itself, with the name of a table of Lode",
+            ),
             _ => return None,
         };
         let why = format!("{what} would be kept nowhere; {instead}");

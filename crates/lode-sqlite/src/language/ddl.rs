@@ -157,13 +157,7 @@ pub(crate) fn parse(text: &str) -> Result<Definition, String> {
     }
     reader.expect(')')?;
     let has_kind = reader.takes_word("USING");
-    let kind = if has_kind && reader.takes_word("HASH") {
-        KeyKind::Hash
-    } else if !has_kind || reader.takes_word("TREE") {
-        KeyKind::Tree
-    } else {
-        return Err(reader.wrong("HASH or TREE should be here"));
-    };
+    let kind = if has_kind { reader.key_kind()? } else { KeyKind::Tree };
     reader.takes(';');
     if !reader.rest.is_empty() {
         return Err(reader.wrong("the statement should end here"));
@@ -189,7 +183,7 @@ pub(crate) struct IndexDefinition {
 /// # Errors
 /// The fault, and its place.
 pub(crate) fn parse_index(text: &str) -> Result<IndexDefinition, String> {
-    let mut reader = Reader { what: "CREATE INDEX", ..Reader::of(text) };
+    let mut reader = Reader::of_statement("CREATE INDEX", text);
     reader.expect_word("CREATE")?;
     let is_unique = reader.takes_word("UNIQUE");
     reader.expect_word("INDEX")?;
@@ -257,7 +251,27 @@ pub(crate) struct Reader<'t> {
 
 impl<'t> Reader<'t> {
     pub(crate) fn of(text: &'t str) -> Self {
-        Self { text, rest: text, what: "CREATE TABLE" }
+        Self::of_statement("CREATE TABLE", text)
+    }
+
+    /// Reads a statement of this kind.
+    pub(super) fn of_statement(what: &'static str, text: &'t str) -> Self {
+        Self { text, rest: text, what }
+    }
+
+    pub(super) fn rest(&self) -> &'t str {
+        self.rest
+    }
+
+    /// Takes `HASH` or `TREE`.
+    pub(super) fn key_kind(&mut self) -> Result<KeyKind, String> {
+        if self.takes_word("HASH") {
+            return Ok(KeyKind::Hash);
+        }
+        if self.takes_word("TREE") {
+            return Ok(KeyKind::Tree);
+        }
+        Err(self.wrong("HASH or TREE should be here"))
     }
 
     /// Returns true if nothing is left but a semicolon.
@@ -266,7 +280,7 @@ impl<'t> Reader<'t> {
         after_blank(rest.strip_prefix(';').unwrap_or(rest)).is_empty()
     }
 
-    fn wrong(&self, why: &str) -> String {
+    pub(super) fn wrong(&self, why: &str) -> String {
         let before = &self.text[..self.text.len() - after_blank(self.rest).len()];
         let what = self.what;
         format!("at character {} of {what}: {why}", before.chars().count() + 1)
@@ -296,7 +310,7 @@ impl<'t> Reader<'t> {
         &rest[..rest.find(|character| !is_plain(character)).unwrap_or(rest.len())]
     }
 
-    fn pass(&mut self, word: &str) {
+    pub(super) fn pass(&mut self, word: &str) {
         let rest = after_blank(self.rest);
         self.rest = &rest[word.len()..];
         if after_blank(self.rest).is_empty() {
@@ -313,7 +327,7 @@ impl<'t> Reader<'t> {
         is_it
     }
 
-    fn expect_word(&mut self, wanted: &str) -> Result<(), String> {
+    pub(super) fn expect_word(&mut self, wanted: &str) -> Result<(), String> {
         if self.takes_word(wanted) {
             Ok(())
         } else {
@@ -404,7 +418,7 @@ impl<'t> Reader<'t> {
         Ok(number)
     }
 
-    fn kind(&mut self) -> Result<Type, String> {
+    pub(super) fn kind(&mut self) -> Result<Type, String> {
         let word = self.word();
         if let Some((_, kind)) = PLAIN.iter().find(|(plain, _)| word.eq_ignore_ascii_case(plain)) {
             self.pass(word);

@@ -9,6 +9,8 @@ pub(crate) enum Kind {
     Create,
     /// `CREATE INDEX`; SQLite's if the database has no such table.
     CreateIndex { table: String },
+    /// `ALTER TABLE`; SQLite's if the database has no such table.
+    Alter { table: String },
     /// `DROP INDEX`; SQLite's if the database has no such index.
     DropIndex { name: String },
     /// `DROP TABLE`; SQLite's if the database has no such table.
@@ -62,6 +64,9 @@ impl Kind {
                 return Self::drop_index(reader);
             }
             return if reader.takes_word("TABLE") { Self::drop(reader) } else { OTHER };
+        }
+        if reader.takes_word("ALTER") {
+            return Self::alter(reader);
         }
         if reader.takes_word("DELETE") {
             return Self::delete(reader);
@@ -123,6 +128,13 @@ impl Kind {
         }
     }
 
+    fn alter(reader: &mut Reader<'_>) -> Self {
+        match reader.takes_word("TABLE").then(|| name(reader)).flatten() {
+            Some(Name::Alone(table) | Name::OfLode(table)) => Self::Alter { table },
+            Some(Name::OfMain | Name::OfOther) | None => OTHER,
+        }
+    }
+
     fn drop_index(reader: &mut Reader<'_>) -> Self {
         if reader.takes_word("IF") && !reader.takes_word("EXISTS") {
             return OTHER;
@@ -181,6 +193,7 @@ mod tests {
         let clear = |name: &str| Kind::Clear { name: name.into() };
         let drop = |name: &str| Kind::Drop { name: name.into() };
         let create_index = |table: &str| Kind::CreateIndex { table: table.into() };
+        let alter = |table: &str| Kind::Alter { table: table.into() };
         let drop_index = |name: &str| Kind::DropIndex { name: name.into() };
         for (statement, kind) in [
             ("-- a\n/* b */create /* c */ TABLE t (a INT)", Kind::Create),
@@ -197,6 +210,9 @@ mod tests {
             ("CREATE INDEX temp.i ON t (c)", create_index("t")),
             ("CREATE INDEX main.i ON t (c)", OTHER),
             ("CREATE UNIQUE TABLE t (a)", OTHER),
+            ("alter /* it */ table \"a\" add b u8", alter("a")),
+            ("ALTER TABLE temp.t USING HASH", alter("t")),
+            ("ALTER TABLE main.t RENAME TO u", OTHER),
             ("DROP INDEX i", drop_index("i")),
             ("drop index if exists temp.\"i\";", drop_index("i")),
             ("DROP INDEX file.i", OTHER),

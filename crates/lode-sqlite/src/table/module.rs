@@ -74,7 +74,8 @@ unsafe extern "C" fn refuse_to_rename(base: *mut sqlite3_vtab, _: *const c_char)
     // SAFETY: SQLite calls it with a table of this module. It frees the message, which is in its
     // own memory, and as long as the copied text.
     unsafe {
-        let text = c"tables of Lode cannot be renamed".to_bytes_with_nul();
+        let text =
+            c"lode_alter('ALTER TABLE … RENAME TO …') renames tables of Lode".to_bytes_with_nul();
         let copy: *mut c_char = ffi::sqlite3_malloc(text.len() as c_int).cast();
         if !copy.is_null() {
             copy.copy_from_nonoverlapping(text.as_ptr().cast(), text.len());

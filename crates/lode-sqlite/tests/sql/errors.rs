@@ -49,7 +49,10 @@ fn what_a_virtual_table_cannot_do_is_refused() {
             "the row numbers of call cannot be set; set its key",
         ),
         ("SELECT rowid FROM account", "no such column: rowid"),
-        ("ALTER TABLE account RENAME TO other", "tables of Lode cannot be renamed"),
+        (
+            "ALTER TABLE account RENAME TO other",
+            "lode_alter('ALTER TABLE … RENAME TO …') renames tables of Lode",
+        ),
     ] {
         let (code, said) = refusal(&connection, statement);
         assert_eq!((code, &said[..]), (ffi::SQLITE_ERROR, why), "{statement}");

@@ -1,5 +1,6 @@
 //! Runs SQL over tables of Lode.
 
+mod altering;
 mod answers;
 mod console;
 mod decimals;

@@ -337,7 +337,7 @@ pub enum Error {
     #[error(
         "table {table}: {value} of record ({key}) does not fit column {column}: {kind:?}{}; change \
          the record first",
-        if *nullable { "" } else { ", which cannot be null" }
+        if &**value == "null" { ", which cannot be null" } else { "" }
     )]
     RecordMisfit {
         /// The table.
@@ -348,8 +348,6 @@ pub enum Error {
         column: Box<str>,
         /// The type that the column was to have.
         kind: Type,
-        /// True if the column was to be one that can be null.
-        nullable: bool,
         /// The value, or the start of it.
         value: Box<str>,
     },

@@ -143,7 +143,6 @@ impl<'v> Conversion<'v> {
             key: before.shown_key(row.bytes()).into(),
             column: column.name.as_str().into(),
             kind: column.kind,
-            nullable: column.nullable,
             value: value.shown().into(),
         }
     }

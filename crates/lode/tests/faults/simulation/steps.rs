@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::reading::{each_row, nth, payload_of};
 use lode::simulation::{self, Checkpoint};
-use lode::{Durability, Error, IndexSchema, ReadTable, Snapshot};
+use lode::{Alteration, Durability, Error, IndexSchema, ReadTable, Snapshot};
 
 use super::run::{End, Run, State};
 use super::tables::{
@@ -346,7 +346,20 @@ impl Run {
             let result = self.db().drop_table(TABLES[at].0);
             return self.settle_tables(result, wanted);
         }
+        if self.random.one_in(3) {
+            return self.alter(at);
+        }
         self.create_or_drop_index(at)
+    }
+
+    /// Replaces a table by one that is made from it. No content changes.
+    fn alter(&mut self, at: usize) -> End {
+        self.mark();
+        let there = Alteration::new().rename_column("rest", "other");
+        let back = there.rename_column("other", "rest");
+        let result = self.db().alter_table(TABLES[at].0, &back);
+        let wanted = self.model.clone();
+        self.settle(result, wanted)
     }
 
     /// Creates the index of a table, or drops it. No content changes; each write keeps the index,

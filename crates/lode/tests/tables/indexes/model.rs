@@ -6,8 +6,8 @@ use std::ops::Bound;
 
 use lode::simulation::{self, Fault, Simulated};
 use lode::{
-    Database, Durability, Error, IndexSchema, KeyKind, Options, ReadTable, Result, Row, Schema,
-    Table, Transaction, Type, Value,
+    Alteration, Database, Durability, Error, IndexSchema, KeyKind, Options, ReadTable, Result, Row,
+    Schema, Table, Transaction, Type, Value,
 };
 use proptest::prelude::*;
 
@@ -35,6 +35,8 @@ enum Operation {
     Create(usize),
     Drop(usize),
     Clear,
+    /// Replaces the table by one that is made from it.
+    Alter,
     Crash(u64),
     Compact,
 }
@@ -240,6 +242,11 @@ impl Run {
                 self.db = simulation::open(options, disk, *seed)?;
                 self.table = self.db.table("people")?;
             }
+            Operation::Alter => {
+                let there = Alteration::new().rename_column("city", "town");
+                let back = there.rename_column("town", "city");
+                self.table = self.db.alter_table("people", &back)?;
+            }
             Operation::Compact => drop(self.db.compact()?),
         }
         self.expect_entries(&self.table, &self.model)?;
@@ -377,7 +384,11 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
         3 => (0..4usize).prop_map(Operation::Create),
         1 => (0..4usize).prop_map(Operation::Drop),
         1 => any::<u64>().prop_map(Operation::Crash),
-        1 => prop_oneof![3 => Just(Operation::Compact), 1 => Just(Operation::Clear)],
+        1 => prop_oneof![
+            3 => Just(Operation::Compact),
+            1 => Just(Operation::Clear),
+            2 => Just(Operation::Alter),
+        ],
     ];
     prop::collection::vec(operation, 1..60)
 }
