@@ -179,6 +179,21 @@ fn carry_out(job: Job, replies: &mut Replies) -> Message {
                 Ok(()) => Message::CannotWrite("it ended by itself".into()),
             }
         }
+        Job::CrashEndure(job, log, then) => {
+            let mut say = |said| {
+                let waits = said == crash::Said::Over && then == crash::Then::Waits;
+                let _ = replies.send(&Message::Wrote(said));
+                if waits {
+                    loop {
+                        std::thread::park();
+                    }
+                }
+            };
+            match crash::endure(&job, driver(&job.engine).as_ref(), &log, then, &mut say) {
+                Err(error) => Message::CannotWrite(error.to_string()),
+                Ok(()) => Message::Wrote(crash::Said::Over),
+            }
+        }
         Job::CrashReopen(job) => {
             let mut say = |said| drop(replies.send(&Message::Wrote(said)));
             match crash::reopen(&job, driver(&job.engine).as_ref(), &mut say) {

@@ -31,7 +31,7 @@ use serde_json::Value;
 
 /// The version of the language that parents and workers speak, [`Job`] and [`Message`] with all
 /// that is in them. A change after which two builds do not understand each other adds one.
-pub(crate) const PROTOCOL: u32 = 5;
+pub(crate) const PROTOCOL: u32 = 6;
 
 /// The program of a worker.
 #[derive(Clone, Copy, Debug)]
@@ -83,6 +83,8 @@ pub(crate) enum Job {
     Describe(PathBuf),
     /// Commit a history, and wait to be ended.
     CrashWrite(crash::Job),
+    /// Commit a history from where the log ends, on a disk that may fail.
+    CrashEndure(crash::Job, crash::Log, crash::Then),
     /// Open the store that a writer left, and close it.
     CrashReopen(crash::Job),
     /// Check what is left of the histories, of which these commits were acknowledged.
@@ -99,9 +101,10 @@ impl Job {
             | Self::Look(cell, _) => Some(&cell.engine.id),
             Self::Verify(job) => Some(&job.engine),
             Self::Isolate(job) => Some(&job.engine),
-            Self::CrashWrite(job) | Self::CrashReopen(job) | Self::CrashCheck(job, _) => {
-                Some(&job.engine)
-            }
+            Self::CrashWrite(job)
+            | Self::CrashEndure(job, ..)
+            | Self::CrashReopen(job)
+            | Self::CrashCheck(job, _) => Some(&job.engine),
             Self::Introduce | Self::Describe(_) => None,
         }
     }
@@ -128,9 +131,10 @@ impl Job {
     /// Returns the process whose mount namespace the job needs, unless it is the parent's.
     fn namespace(&self) -> Option<u32> {
         match self {
-            Self::CrashWrite(job) | Self::CrashReopen(job) | Self::CrashCheck(job, _) => {
-                job.namespace
-            }
+            Self::CrashWrite(job)
+            | Self::CrashEndure(job, ..)
+            | Self::CrashReopen(job)
+            | Self::CrashCheck(job, _) => job.namespace,
             _ => None,
         }
     }

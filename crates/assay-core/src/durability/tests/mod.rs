@@ -24,6 +24,7 @@ fn verdict(found: &Found) -> Verdict {
         refused_rounds: 0,
         unusable_rounds: 0,
         copy_rule: None,
+        faults: None,
         failures: Vec::new(),
         tested: Timestamp::UNIX_EPOCH,
     };
@@ -33,6 +34,7 @@ fn verdict(found: &Found) -> Verdict {
         verdict.failures.push(Failure {
             found,
             age: None,
+            lasts: None,
             recoveries: Vec::new(),
             command,
             image: None,
