@@ -61,6 +61,11 @@ impl Server {
         self.tell(Command::Inject { injection, process }).map(drop)
     }
 
+    /// Lets all processes on the filesystem be in one boot from now on: the power stays.
+    pub fn stay_in_boot(&mut self) -> io::Result<()> {
+        self.tell(Command::StayInBoot).map(drop)
+    }
+
     /// Heals the disk.
     pub fn heal(&mut self) -> io::Result<()> {
         self.tell(Command::Heal).map(drop)

@@ -36,6 +36,8 @@ pub enum Command {
         /// The process to kill if the power goes after it.
         process: u32,
     },
+    /// Let all processes be in one boot from now on: the power stays.
+    StayInBoot,
     /// Heal the disk. What is on it now is what [`Self::Save`] writes.
     Heal,
     /// Answer with the server's state.
@@ -134,6 +136,10 @@ impl Server<'_> {
             Command::Inject { injection, process } => {
                 let pid = i32::try_from(process).map_err(io::Error::other)?;
                 self.shared.lock().inject(injection, Pid::from_raw(pid));
+                Ok(Answer::Done)
+            }
+            Command::StayInBoot => {
+                mount::stay_in_boot()?;
                 Ok(Answer::Done)
             }
             Command::Heal => {

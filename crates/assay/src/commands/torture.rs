@@ -46,7 +46,7 @@ pub(crate) fn torture(args: &TortureArgs) -> Outcome {
         faults if faults.is_empty() => vec![None],
         faults => faults.into_iter().map(Some).collect(),
     };
-    let mut all = Vec::new();
+    let (mut all, mut notes) = (Vec::new(), Vec::new());
     for fault in faults {
         let crashes = [Crash::Process, Crash::Power].into_iter();
         for crash in crashes.filter(|crash| CrashArg::has(&args.crash, *crash)) {
@@ -54,9 +54,17 @@ pub(crate) fn torture(args: &TortureArgs) -> Outcome {
                 None => format!("torturing with {crash} crashes"),
                 Some(fault) => format!("torturing with {fault}, then {crash} crashes"),
             });
-            all.push(carry_out(args, &subject, &folder, Kind { crash, fault })?);
+            match carry_out(args, &subject, &folder, Kind { crash, fault })? {
+                Ok(tortured) => all.push(tortured),
+                Err(why) => notes.push(why),
+            }
         }
     }
+    notes.dedup();
+    if all.is_empty() {
+        return Err(Failure::Refused(notes.join("; ")));
+    }
+    notes.iter().for_each(|note| say(&format!("note: {note}")));
     print(&shown(&all))?;
     match all.iter().map(|tortured| tortured.broken.len()).sum::<usize>() {
         0 => Ok(()),
@@ -65,14 +73,17 @@ pub(crate) fn torture(args: &TortureArgs) -> Outcome {
     }
 }
 
-/// Runs the rounds of one kind.
+/// Runs the rounds of one kind. The inner error says why there are none.
 fn carry_out(
     args: &TortureArgs,
     subject: &Subject<'_>,
     folder: &Folder,
     kind: Kind,
-) -> Outcome<Tortured> {
-    let mut rounds = Rounds::prepare(subject, folder, kind, args.directories.rule())?;
+) -> Outcome<Result<Tortured, String>> {
+    let mut rounds = match Rounds::prepare(subject, folder, kind, args.directories.rule())? {
+        Ok(rounds) => rounds,
+        Err(why) => return Ok(Err(why)),
+    };
     let (met, ended, broken) = (0, 0, Vec::new());
     let mut tortured = Tortured { kind, rounds: 0, met, ended, acknowledged: 0, broken };
     let numbers = match args.round {
@@ -97,11 +108,12 @@ fn carry_out(
             tortured.broken.push(Broken { number, found, command, image });
         }
     }
-    if tortured.acknowledged == 0 {
+    // A program that meets a fault at once may rightly acknowledge nothing.
+    if tortured.acknowledged == 0 && tortured.met == 0 {
         let why = "no round acknowledged an item, so nothing was tested; allow more with --rounds";
         return Err(Failure::Refused(why.into()));
     }
-    Ok(tortured)
+    Ok(Ok(tortured))
 }
 
 /// Keeps what a crash left in a folder, in place of what an earlier one left.

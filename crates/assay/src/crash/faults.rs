@@ -96,8 +96,8 @@ impl Faults<'_> {
             let job = Job { commits, ..self.job(0) };
             let never = Injection::never(self.fault);
             let endured = self.endure((&job, log), Then::Waits, never)?;
-            if endured.pause != Pause::Reached {
-                return Ok(Err(gave_up(&endured.heard)));
+            if let Some(why) = trouble(&endured) {
+                return Ok(Err(why));
             }
             *count = endured.concerned;
         }
@@ -121,12 +121,12 @@ impl Faults<'_> {
         let commits = self.subject.job.commits.div_ceil(2);
         let job = Job { commits, ..self.job(number) };
         let never = Injection::never(self.fault);
-        let heard = self.endure((&job, Log::default()), Then::Closes, never)?.heard;
+        let endured = self.endure((&job, Log::default()), Then::Closes, never)?;
         self.bench.server.cut(Loss::Nothing, 0).map_err(refused)?;
-        match &heard.log {
-            Some(log) if heard.closed.is_some() => Ok(Ok(log.clone())),
-            _ => Ok(Err(gave_up(&heard))),
-        }
+        Ok(match trouble(&endured) {
+            None => Ok(endured.heard.log.unwrap_or_default()),
+            Some(why) => Err(why),
+        })
     }
 
     /// Runs a writer on a disk with a fault.
@@ -166,10 +166,23 @@ impl Faults<'_> {
             return Ok(Found::Wrong(why.clone()));
         }
         match &heard.log {
-            Some(log) => Ok(self.subject.check(job, log)?.found),
+            Some(log) => Ok(self.subject.check_healed(job, log)?.found),
             // Nothing is promised of a store that never was open.
             None => Ok(Found::Everything),
         }
+    }
+}
+
+/// Returns why a writer was in trouble whose disk did not fail; none if it was not.
+fn trouble(endured: &Endured) -> Option<String> {
+    let Endured { pause, heard, .. } = endured;
+    let refused = heard.log.as_ref().and_then(|log| log.refused().first());
+    if *pause != Pause::Reached {
+        Some(gave_up(heard))
+    } else if let Some(why) = &heard.wrong {
+        Some(format!("a wrong answer without a fault: {why}"))
+    } else {
+        refused.map(|refused| format!("without a fault: {}", refused.why))
     }
 }
 

@@ -127,7 +127,15 @@ impl Subject<'_> {
 
     /// Has a worker check the files that a writer left.
     fn check(&self, job: &Job, log: &Log) -> Outcome<Checked> {
-        let job = worker::Job::CrashCheck(job.clone(), log.clone());
+        self.check_by(worker::Job::CrashCheck(job.clone(), log.clone(), false))
+    }
+
+    /// Has a worker check the files that a writer left on a disk that failed and is healed.
+    fn check_healed(&self, job: &Job, log: &Log) -> Outcome<Checked> {
+        self.check_by(worker::Job::CrashCheck(job.clone(), log.clone(), true))
+    }
+
+    fn check_by(&self, job: worker::Job) -> Outcome<Checked> {
         match parent::run(&job, self.patience(), self.interrupt, &mut |_| ()) {
             End::Replied(Message::Found(checked)) => Ok(checked),
             End::Replied(Message::CannotWrite(why)) => Err(Failure::Refused(why)),

@@ -63,6 +63,11 @@ impl Bench {
         Ok(Self { server, mount: mount.into(), directories })
     }
 
+    /// Lets all processes be in one boot.
+    pub(super) fn stay_in_boot(&mut self) -> Outcome {
+        self.server.stay_in_boot().map_err(refused)
+    }
+
     /// Writes the disk after the last cut, or as it was healed, into a new folder.
     pub(super) fn save(&mut self, folder: &Path) -> io::Result<()> {
         // The server may work in another directory than this process.

@@ -111,7 +111,10 @@ impl Workbench<'_> {
         let folder = Folder::make(&dir)?;
         let mut way: Box<dyn Rounds> = match (test.crash, test.fault) {
             (crash, Some(fault)) => {
-                let bench = Bench::set_up(&folder.store(), self.args.directories.rule())?;
+                let mut bench = Bench::set_up(&folder.store(), self.args.directories.rule())?;
+                if crash == Crash::Process {
+                    bench.stay_in_boot()?;
+                }
                 let mut faults = Faults { bench, subject: &subject, crash, fault, span: None };
                 if self.args.at.is_empty()
                     && let Err(why) = faults.calibrate()?
@@ -146,7 +149,9 @@ impl Workbench<'_> {
                 Err(why) => return Ok(Err(why)),
             }
         }
-        if verdict.acknowledged == 0 {
+        // An engine that meets a fault at once may rightly acknowledge nothing.
+        let is_met = verdict.faults.is_some_and(|faults| faults.met_rounds > 0);
+        if verdict.acknowledged == 0 && !is_met {
             return Ok(Err(
                 "no round acknowledged a commit, so that nothing was tested; allow more \
                            with --commits or --rounds"

@@ -73,7 +73,8 @@ struct Moment {
 }
 
 impl<'r> Rounds<'r> {
-    /// Prepares rounds: runs both commands once without a crash.
+    /// Prepares rounds: runs both commands once without a crash. The inner error says why a fault
+    /// concerns nothing that the writer does.
     ///
     /// # Errors
     /// `Refused` if nothing can be tested with them.
@@ -82,11 +83,15 @@ impl<'r> Rounds<'r> {
         folder: &'r Folder,
         kind: Kind,
         directories: Directories,
-    ) -> Outcome<Self> {
+    ) -> Outcome<Result<Self, String>> {
         folder.empty()?;
         let way = if kind.crash == Crash::Power || kind.fault.is_some() {
             let server = Server::start(served(&folder.store()), directories);
-            Way::Cut(Box::new(server.map_err(refused)?), directories)
+            let mut server = server.map_err(refused)?;
+            if kind.crash == Crash::Process {
+                server.stay_in_boot().map_err(refused)?;
+            }
+            Way::Cut(Box::new(server), directories)
         } else {
             Way::Kill
         };
@@ -120,10 +125,10 @@ impl<'r> Rounds<'r> {
             return wrong(why.into());
         }
         if let (Some(fault), 0) = (kind.fault, rounds.moments) {
-            return wrong(format!("the writer does nothing that {fault} concerns"));
+            return Ok(Err(format!("the writer does nothing that {fault} concerns")));
         }
         match rounds.check(&items)? {
-            Found::Everything => Ok(rounds),
+            Found::Everything => Ok(Ok(rounds)),
             other => wrong(format!("too: {other}")),
         }
     }

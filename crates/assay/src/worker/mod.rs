@@ -87,8 +87,9 @@ pub(crate) enum Job {
     CrashEndure(crash::Job, crash::Log, crash::Then),
     /// Open the store that a writer left, and close it.
     CrashReopen(crash::Job),
-    /// Check what is left of the histories, of which these commits were acknowledged.
-    CrashCheck(crash::Job, crash::Log),
+    /// Check what is left of the histories, of which these commits were acknowledged; if told so,
+    /// synchronise the files before, so that nobody hears of errors of a disk that is healed.
+    CrashCheck(crash::Job, crash::Log, bool),
 }
 
 impl Job {
@@ -104,7 +105,7 @@ impl Job {
             Self::CrashWrite(job)
             | Self::CrashEndure(job, ..)
             | Self::CrashReopen(job)
-            | Self::CrashCheck(job, _) => Some(&job.engine),
+            | Self::CrashCheck(job, ..) => Some(&job.engine),
             Self::Introduce | Self::Describe(_) => None,
         }
     }
@@ -134,7 +135,7 @@ impl Job {
             Self::CrashWrite(job)
             | Self::CrashEndure(job, ..)
             | Self::CrashReopen(job)
-            | Self::CrashCheck(job, _) => job.namespace,
+            | Self::CrashCheck(job, ..) => job.namespace,
             _ => None,
         }
     }
