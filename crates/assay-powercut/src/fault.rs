@@ -14,7 +14,7 @@ use crate::volume::Ino;
 /// The delay of an operation on a slow disk.
 const DELAY: Duration = Duration::from_millis(20);
 /// The most delays of a fault, so that all together take 2 s.
-const DELAYS_MOST: u64 = 100;
+const DELAYS_MOST: u32 = 100;
 /// The fewest operations that meet a fault which is healed, and how many more there may be.
 const HEALED_LEAST: u64 = 2;
 const HEALED_FURTHER: u64 = 8;
@@ -56,6 +56,11 @@ impl Injection {
         let most = 1 << draw(seed, 1, POWER_AFTER_MOST_LOG + 1);
         Self { power_after: Some(draw(seed, 2, most)), ..self }
     }
+}
+
+/// Returns the longest that all operations together are delayed by a fault.
+pub fn delay_most(fault: Fault) -> Duration {
+    if fault == Fault::Slow { DELAY * DELAYS_MOST } else { Duration::ZERO }
 }
 
 /// An operation, as far as a fault concerns it.
@@ -110,7 +115,7 @@ impl Faults {
         let effect = effect_on(fault, operation)?;
         self.seen += 1;
         let meets = self.seen >= at && self.seen - at < operations;
-        let is_quick = fault == Fault::Slow && self.met >= DELAYS_MOST;
+        let is_quick = fault == Fault::Slow && self.met >= u64::from(DELAYS_MOST);
         if !meets || is_quick {
             return None;
         }
@@ -239,7 +244,9 @@ mod tests {
     #[test]
     fn a_slow_disk_is_quick_again_after_a_while() {
         let slow = Injection::new(Fault::Slow, Lasts::Always, 1, 0);
-        assert_eq!(met(slow, &[WRITE; 1000]).len() as u64, DELAYS_MOST);
+        assert_eq!(met(slow, &[WRITE; 1000]).len(), DELAYS_MOST as usize);
+        assert_eq!(delay_most(Fault::Slow), Duration::from_secs(2));
+        assert_eq!(delay_most(Fault::Full), Duration::ZERO);
     }
 
     #[test]

@@ -24,6 +24,7 @@ Examples:
   assay crash -e redb --durability commit --crash power --rounds 200
   assay crash -e lode,fjall --threads 4 --crashes 3
   assay crash -e sqlite --copy --durability commit
+  assay crash -e lode --fault eio-sync,full      the disk fails before each crash
   assay crash --open assay-runs/broken-stores/sled-commit-power-1-0")]
 pub(crate) struct CrashArgs {
     /// Engines to test, separated by commas; all, or '!NAME' for all but that one [default: all

@@ -7,7 +7,7 @@ use std::path::Path;
 use assay_core::durability::{Crash, Fault, Found, Lasts};
 use assay_core::random::{derive, draw};
 use assay_powercut::Loss;
-use assay_powercut::fault::Injection;
+use assay_powercut::fault::{Injection, delay_most};
 use assay_suites::crash::{Job, Log, Then};
 use program_support::exit::Outcome;
 
@@ -140,6 +140,7 @@ impl Faults<'_> {
         let mut writer = Writer::endure(self.subject, history, then, &mut |process| {
             server.inject(injection, process)
         })?;
+        writer.wait_longer(delay_most(self.fault));
         let pause = writer.listen(self.subject.interrupt, |heard| match then {
             Then::Waits => heard.is_over,
             Then::Closes => heard.closed.is_some(),

@@ -284,6 +284,12 @@ impl Writer {
         Ok(Self { worker, deadline, renewal: None, heard: Heard::default() })
     }
 
+    /// Gives the writer this much more time, before its first message and after each.
+    fn wait_longer(&mut self, more: Duration) {
+        self.deadline += more;
+        self.renewal = self.renewal.map(|time| time + more);
+    }
+
     /// Reads messages until so many commits are acknowledged; 0 stands for the open store.
     fn until(&mut self, commits: u32, interrupt: &Interrupt) -> Outcome<Pause> {
         self.listen(interrupt, |heard| heard.acknowledged().is_some_and(|some| some >= commits))

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use assay_core::durability::{Crash, Fault, Lasts};
 use assay_core::random::{derive, draw, mix};
 use assay_powercut::client::Server;
-use assay_powercut::fault::Injection;
+use assay_powercut::fault::{Injection, delay_most};
 use assay_powercut::{Directories, Loss};
 use program_support::exit::{Failure, Outcome};
 
@@ -255,7 +255,8 @@ impl<'r> Rounds<'r> {
     fn listen(&self, writer: Program, acks: u64, after_us: u64) -> Outcome<Written> {
         let refused = |why: String| Failure::Refused(format!("the writer: {why}"));
         let mut items = Items::default();
-        let deadline = Instant::now() + self.subject.patience;
+        let more = self.kind.fault.map(delay_most).unwrap_or_default();
+        let deadline = Instant::now() + self.subject.patience + more;
         let mut has_ended = false;
         while (items.acknowledged() as u64) < acks && !has_ended {
             match writer.next(TICK) {
