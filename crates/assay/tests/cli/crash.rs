@@ -269,6 +269,23 @@ fn a_failing_disk_makes_careful_engines_lose_nothing() {
     assert_eq!(crate::crash::verdicts(&bench), before, "one round is no verdict");
 }
 
+/// libmdbx takes what it did not sync for lost if it finds itself in another boot; and it hears of
+/// an error of writing a page back when it opens a store, unless another has heard of it before.
+#[test]
+fn after_a_fault_a_killed_process_leaves_its_boot_and_a_healed_disk() {
+    if !has_power_cuts() {
+        return;
+    }
+    let bench = Bench::new();
+    for (level, fault) in [("process", "slow"), ("commit", "eio-write")] {
+        let line = format!("crash -e mdbx --durability {level} --crash process --fault {fault}");
+        let ended = bench.succeeds(&format!("{line} --rounds 6 --commits 60 {DIR}"));
+        let kept = format!("process with {fault}: broken in none of 6");
+        assert!(ended.stdout.contains(&kept), "{ended:?}");
+    }
+    bench.has_no_stores();
+}
+
 #[test]
 fn only_what_is_missing_is_tested() {
     let bench = Bench::new();
