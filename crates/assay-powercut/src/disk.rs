@@ -177,7 +177,8 @@ impl Disk {
         let Ok(Kind::File(image)) = self.live.node(ino).map(|node| &node.kind) else {
             return Change::Write { ino, offset, bytes };
         };
-        let (mut from, mut end) = (offset, offset + bytes.len() as u64);
+        let mut from = offset;
+        let mut end = offset + bytes.len() as u64;
         for page in pages(offset, bytes.len()) {
             if self.falsely_clean.remove(&(ino, page)) {
                 from = from.min(page * PAGE_BYTES as u64);

@@ -179,9 +179,10 @@ impl Filesystem for Shared {
 
     fn open(&self, _: &Request, ino: INodeNo, _: OpenFlags, reply: ReplyOpen) {
         // Reads can only fail if the kernel does not answer them from its cache.
-        let flags = match self.lock().faults.is(Fault::EioRead) {
-            true => FopenFlags::empty(),
-            false => FopenFlags::FOPEN_KEEP_CACHE,
+        let flags = if self.lock().faults.is(Fault::EioRead) {
+            FopenFlags::empty()
+        } else {
+            FopenFlags::FOPEN_KEEP_CACHE
         };
         answer!(reply, self.attributes(ino), |_, reply: ReplyOpen| {
             reply.opened(FileHandle(0), flags);

@@ -97,8 +97,8 @@ impl History {
     /// Returns the empty table, with room for `rows` rows.
     pub(super) fn new(seed: u64, habits: Habits, rows: u32) -> Self {
         let rows = vec![None; rows as usize];
-        let (seed, aside) = (derive(seed, "history"), BTreeSet::new());
-        Self { seed, habits, rows, inserts: 0, commits: 0, aside }
+        let seed = derive(seed, "history");
+        Self { seed, habits, rows, inserts: 0, commits: 0, aside: BTreeSet::new() }
     }
 
     /// Returns the number of commits that led to this state.

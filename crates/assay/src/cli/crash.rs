@@ -99,7 +99,7 @@ pub(crate) struct CrashArgs {
     pub images: PathBuf,
     /// Check a copy of such an image again, and test no engine
     #[arg(long, value_name = "DIR", conflicts_with_all = ["engine", "round", "loss", "missing",
-          "copy", "threads", "crashes", "at"])]
+          "copy", "fault", "threads", "crashes", "at"])]
     pub open: Option<PathBuf>,
     /// Set a parameter of an engine; `assay list` shows them
     #[arg(long = "set", value_name = "ENGINE.NAME=VALUE")]

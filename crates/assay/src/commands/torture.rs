@@ -46,7 +46,8 @@ pub(crate) fn torture(args: &TortureArgs) -> Outcome {
         faults if faults.is_empty() => vec![None],
         faults => faults.into_iter().map(Some).collect(),
     };
-    let (mut all, mut notes) = (Vec::new(), Vec::new());
+    let mut all = Vec::new();
+    let mut notes = Vec::new();
     for fault in faults {
         let crashes = [Crash::Process, Crash::Power].into_iter();
         for crash in crashes.filter(|crash| CrashArg::has(&args.crash, *crash)) {
@@ -84,8 +85,8 @@ fn carry_out(
         Ok(rounds) => rounds,
         Err(why) => return Ok(Err(why)),
     };
-    let (met, ended, broken) = (0, 0, Vec::new());
-    let mut tortured = Tortured { kind, rounds: 0, met, ended, acknowledged: 0, broken };
+    let mut tortured =
+        Tortured { kind, rounds: 0, met: 0, ended: 0, acknowledged: 0, broken: Vec::new() };
     let numbers = match args.round {
         Some(round) => round..round + 1,
         None => 0..args.rounds,
@@ -104,7 +105,7 @@ fn carry_out(
             let name = format!("{}{fault}{strict}-{}-{number}", kind.crash, args.seed);
             let image = args.images.join(name);
             keep(&image, &mut |to| rounds.keep(to))?;
-            let command = replay(args, kind, (number, at), faulted);
+            let command = replay(args, kind, number, at, faulted);
             tortured.broken.push(Broken { number, found, command, image });
         }
     }
@@ -143,7 +144,8 @@ fn keep(image: &Path, fill: &mut dyn FnMut(&Path) -> io::Result<()>) -> Outcome 
 fn replay(
     args: &TortureArgs,
     Kind { crash, fault }: Kind,
-    (number, at): (u32, u64),
+    number: u32,
+    at: u64,
     faulted: Option<Faulted>,
 ) -> String {
     let (writer, checker) = (quoted(&args.writer), quoted(&args.checker));

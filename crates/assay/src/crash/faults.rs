@@ -52,7 +52,7 @@ impl Rounds for Faults<'_> {
             Err(why) => return Ok(Err(why)),
         };
         let job = self.job(number);
-        let endured = self.endure((&job, log), Then::Waits, injection)?;
+        let endured = self.endure(&job, log, Then::Waits, injection)?;
         let Endured { pause, heard, is_met, power_is_gone, .. } = endured;
         if !is_met && pause != Pause::Reached {
             return Ok(Err(gave_up(&heard)));
@@ -70,8 +70,17 @@ impl Rounds for Faults<'_> {
         let faulted = Some(Faulted { lasts, is_met, has_ended });
         let log = heard.log.unwrap_or_default();
         let settings = heard.settings.unwrap_or_default();
-        let (recoveries, cut_openings, age) = (Vec::new(), 0, None);
-        Ok(Ok(Round { job, log, at, recoveries, cut_openings, found, age, settings, faulted }))
+        Ok(Ok(Round {
+            job,
+            log,
+            at,
+            recoveries: Vec::new(),
+            cut_openings: 0,
+            found,
+            age: None,
+            settings,
+            faulted,
+        }))
     }
 
     fn keep(&mut self, folder: &Path) -> io::Result<()> {
@@ -95,7 +104,7 @@ impl Faults<'_> {
             };
             let job = Job { commits, ..self.job(0) };
             let never = Injection::never(self.fault);
-            let endured = self.endure((&job, log), Then::Waits, never)?;
+            let endured = self.endure(&job, log, Then::Waits, never)?;
             if let Some(why) = trouble(&endured) {
                 return Ok(Err(why));
             }
@@ -121,7 +130,7 @@ impl Faults<'_> {
         let commits = self.subject.job.commits.div_ceil(2);
         let job = Job { commits, ..self.job(number) };
         let never = Injection::never(self.fault);
-        let endured = self.endure((&job, Log::default()), Then::Closes, never)?;
+        let endured = self.endure(&job, Log::default(), Then::Closes, never)?;
         self.bench.server.cut(Loss::Nothing, 0).map_err(refused)?;
         Ok(match trouble(&endured) {
             None => Ok(endured.heard.log.unwrap_or_default()),
@@ -132,14 +141,14 @@ impl Faults<'_> {
     /// Runs a writer on a disk with a fault.
     fn endure(
         &mut self,
-        history: (&Job, Log),
+        job: &Job,
+        log: Log,
         then: Then,
         injection: Injection,
     ) -> Outcome<Endured> {
         let server = &mut self.bench.server;
-        let mut writer = Writer::endure(self.subject, history, then, &mut |process| {
-            server.inject(injection, process)
-        })?;
+        let mut inject = |process| server.inject(injection, process);
+        let mut writer = Writer::endure(self.subject, job, log, then, &mut inject)?;
         writer.wait_longer(delay_most(self.fault));
         let pause = writer.listen(self.subject.interrupt, |heard| match then {
             Then::Waits => heard.is_over,

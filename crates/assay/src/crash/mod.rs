@@ -253,7 +253,8 @@ impl Writer {
     /// Starts a writer on a disk that may fail, which continues from where `log` ends.
     fn endure(
         subject: &Subject<'_>,
-        (job, log): (&Job, Log),
+        job: &Job,
+        log: Log,
         then: Then,
         prepare: &mut dyn FnMut(u32) -> std::io::Result<()>,
     ) -> Outcome<Self> {

@@ -411,6 +411,7 @@ fn bad_input_is_refused() {
     let ever = "crash -e sqlite --fault full --fault-lasts ever";
     bench.refuses(ever, 2, &["no fault lasts ever", "healed"]);
     bench.refuses("crash -e sqlite --fault full --threads 2", 2, &["--fault", "--threads"]);
+    bench.refuses("crash --open images --fault full", 2, &["--open", "--fault"]);
     bench.refuses("crash -e sqlite --fault full --copy", 2, &["--fault", "--copy"]);
     bench.refuses("crash -e sqlite --copy --crash process", 2, &["--copy", "--crash"]);
     bench.refuses("crash -e sqlite --crashes 17", 2, &["--crashes", "16"]);
