@@ -31,7 +31,7 @@ use serde_json::Value;
 
 /// The version of the language that parents and workers speak, [`Job`] and [`Message`] with all
 /// that is in them. A change after which two builds do not understand each other adds one.
-pub(crate) const PROTOCOL: u32 = 6;
+pub(crate) const PROTOCOL: u32 = 5;
 
 /// The program of a worker.
 #[derive(Clone, Copy, Debug)]
