@@ -1,7 +1,7 @@
 //! Errors of an engine, as drivers report them.
 //!
 //! A missing row and a duplicate key are outcomes, not errors (see [`crate::Outcome`]);
-//! an [`Error`] means that the operation did not happen.
+//! an [`Error`] means that the operation did not happen, or that the engine does not know.
 
 use std::fmt;
 
@@ -30,6 +30,8 @@ pub struct Error(Box<Body>);
 struct Body {
     kind: ErrorKind,
     message: String,
+    /// True if the engine says that nothing has happened, and nothing will.
+    is_without_effect: bool,
 }
 
 /// The result of a driver's functions.
@@ -39,7 +41,8 @@ impl Error {
     /// Makes an error of `kind` with a message that names the operation and the engine's own words.
     #[cold]
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self(Box::new(Body { kind, message: message.into() }))
+        let is_without_effect = matches!(kind, ErrorKind::Unsupported | ErrorKind::Conflict);
+        Self(Box::new(Body { kind, message: message.into(), is_without_effect }))
     }
 
     /// Makes the error of an operation that the engine does not have.
@@ -61,6 +64,19 @@ impl Error {
             ErrorKind::Engine
         };
         Self::new(kind, format!("{operation}: {said}"))
+    }
+
+    /// Makes the error of an operation of which the engine says that nothing has happened.
+    #[cold]
+    pub fn without_effect(mut self) -> Self {
+        self.0.is_without_effect = true;
+        self
+    }
+
+    /// Returns true if the engine says that nothing has happened, and nothing will; else it is not
+    /// known.
+    pub fn is_without_effect(&self) -> bool {
+        self.0.is_without_effect
     }
 
     /// Returns the kind of the error.
@@ -93,6 +109,14 @@ mod tests {
         assert_eq!(full.kind(), ErrorKind::Full);
         assert_eq!(full.to_string(), "insert: No space left on device (os error 28)");
         assert_eq!(Error::engine("insert", "locked").kind(), ErrorKind::Engine);
+    }
+
+    #[test]
+    fn only_an_engine_says_that_nothing_has_happened() {
+        let error = Error::engine("insert", "input/output error");
+        assert!(!error.is_without_effect());
+        assert!(error.without_effect().is_without_effect());
+        assert!(Error::new(ErrorKind::Conflict, "again").is_without_effect());
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::disk::{Cut, Directories};
+use crate::fault::Injection;
 use crate::loss::Loss;
 use crate::server::{Answer, Command, State};
 
@@ -55,6 +56,21 @@ impl Server {
         self.tell(Command::Arm { operation, process }).map(drop)
     }
 
+    /// Lets operations meet a fault from now on. If the power goes after it, a process is killed.
+    pub fn inject(&mut self, injection: Injection, process: u32) -> io::Result<()> {
+        self.tell(Command::Inject { injection, process }).map(drop)
+    }
+
+    /// Lets all processes on the filesystem be in one boot from now on: the power stays.
+    pub fn stay_in_boot(&mut self) -> io::Result<()> {
+        self.tell(Command::StayInBoot).map(drop)
+    }
+
+    /// Heals the disk.
+    pub fn heal(&mut self) -> io::Result<()> {
+        self.tell(Command::Heal).map(drop)
+    }
+
     /// Returns the server's state.
     pub fn state(&mut self) -> io::Result<State> {
         match self.tell(Command::State)? {
@@ -76,7 +92,7 @@ impl Server {
         self.tell(Command::Restore).map(drop)
     }
 
-    /// Writes the disk after the last cut into a new folder of a real disk.
+    /// Writes the disk after the last cut, or as it was healed, into a new folder of a real disk.
     ///
     /// # Errors
     /// If the folder exists, or cannot be written.

@@ -10,6 +10,7 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use assay_core::durability::Fault;
 use fuser::{
     BsdFileFlags, FileAttr, FileHandle, Filesystem, FopenFlags, Generation, INodeNo, KernelConfig,
     LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory,
@@ -18,6 +19,7 @@ use fuser::{
 use nix::errno::Errno;
 use nix::libc;
 
+use crate::fault::Operation;
 use crate::image::Image;
 use crate::power::{BLOCK_BYTES, Shared, Wanted};
 use crate::volume::{Change, Kind, Name};
@@ -167,7 +169,7 @@ impl Filesystem for Shared {
 
     fn link(&self, _: &Request, ino: INodeNo, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         let linked = self
-            .change(|disk| {
+            .change(Operation::Allocate, |disk| {
                 let name = name.into();
                 disk.change(Change::Enter { parent: parent.0, name, ino: ino.0 })
             })
@@ -176,8 +178,14 @@ impl Filesystem for Shared {
     }
 
     fn open(&self, _: &Request, ino: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        // Reads can only fail if the kernel does not answer them from its cache.
+        let flags = if self.lock().faults.is(Fault::EioRead) {
+            FopenFlags::empty()
+        } else {
+            FopenFlags::FOPEN_KEEP_CACHE
+        };
         answer!(reply, self.attributes(ino), |_, reply: ReplyOpen| {
-            reply.opened(FileHandle(0), FopenFlags::FOPEN_KEEP_CACHE);
+            reply.opened(FileHandle(0), flags);
         });
     }
 
@@ -192,12 +200,8 @@ impl Filesystem for Shared {
         _: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        let power = self.lock();
-        match power.disk.live().node(ino.0).map(|node| &node.kind) {
-            Ok(Kind::File(image)) => reply.data(&image.read(offset, size as usize)),
-            Ok(_) => reply.error(code(Errno::EISDIR)),
-            Err(error) => reply.error(code(error)),
-        }
+        let read = self.read(ino, offset, size as usize);
+        answer!(reply, read, |bytes: Vec<u8>, reply: ReplyData| reply.data(&bytes));
     }
 
     fn write(
@@ -216,7 +220,7 @@ impl Filesystem for Shared {
         // The kernel adds the flag for a single write with RWF_DSYNC.
         let synchronous = !from_cache && flags.0 & libc::O_DSYNC != 0;
         let written = self.write(ino, offset, bytes, from_cache, synchronous);
-        answer!(reply, written, |(), reply: ReplyWrite| reply.written(bytes.len() as u32));
+        answer!(reply, written, |len: usize, reply: ReplyWrite| reply.written(len as u32));
     }
 
     fn fsync(&self, _: &Request, ino: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {

@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-const PAGE_BYTES: usize = 4096;
+pub(crate) const PAGE_BYTES: usize = 4096;
 
 type Page = [u8; PAGE_BYTES];
 
@@ -26,6 +26,11 @@ impl Image {
     /// Returns the bytes that the pages take.
     pub fn allocated_bytes(&self) -> u64 {
         (self.pages.len() * PAGE_BYTES) as u64
+    }
+
+    /// Returns true if pages hold all bytes of a range.
+    pub(crate) fn holds(&self, offset: u64, len: usize) -> bool {
+        pieces(offset, len).all(|(page, ..)| self.pages.contains_key(&page))
     }
 
     /// Returns at most `len` bytes from `offset` on, not past the end.

@@ -52,6 +52,15 @@ pub fn isolate() -> io::Result<()> {
     Ok(())
 }
 
+/// Lets each process of this namespace find itself in this boot, as if the power never went.
+pub(crate) fn stay_in_boot() -> io::Result<()> {
+    match umount2(BOOT_ID, MntFlags::MNT_DETACH) {
+        // It was done before.
+        Err(Errno::EINVAL) => Ok(()),
+        other => other.map_err(io::Error::from),
+    }
+}
+
 /// Enters the mount namespace of a process; the calling one has one thread yet.
 pub fn enter(process: u32) -> io::Result<()> {
     let namespace = File::open(format!("/proc/{process}/ns/mnt"))?;

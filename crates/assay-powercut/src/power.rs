@@ -1,11 +1,13 @@
 //! The disk as the kernel's requests and the server's commands share it: operations are counted,
-//! and fail once the power is gone.
+//! meet its fault, and fail once the power is gone.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::SystemTime;
 
+use assay_core::durability::Fault;
 use fuser::{FileAttr, FileType, INodeNo, RenameFlags, Request, TimeOrNow};
 use nix::errno::Errno;
 use nix::libc;
@@ -13,6 +15,7 @@ use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 
 use crate::disk::Disk;
+use crate::fault::{self, Effect, Faults, Injection, Operation, Reserved};
 use crate::volume::{Attributes, Change, Ino, Kind, Name, Node};
 
 /// Bytes of a block, as the filesystem describes itself.
@@ -31,6 +34,10 @@ pub(crate) struct Power {
     pub(crate) frozen: bool,
     /// The time at which an operation met the power cut: microseconds since 1970.
     pub(crate) gone_at_us: Option<u64>,
+    /// The fault of the disk, and the process that dies if the power goes after it.
+    pub(crate) faults: Faults,
+    victim: Option<Pid>,
+    reserved: Reserved,
     /// The entries of open directories, as they were when they were opened.
     pub(crate) listings: HashMap<u64, Vec<Entry>>,
     last_listing: u64,
@@ -43,6 +50,34 @@ impl Power {
     /// Makes the state for this disk.
     pub(crate) fn new(disk: Disk) -> Self {
         Self { disk, ..Self::default() }
+    }
+
+    /// Lets operations meet a fault from now on.
+    pub(crate) fn inject(&mut self, injection: Injection, victim: Pid) {
+        (self.faults, self.victim) = (Faults::new(injection), Some(victim));
+    }
+
+    /// Lets an operation meet the fault of the disk. The first that meets it may arm a power cut.
+    fn meet(&mut self, operation: Operation) -> Option<Effect> {
+        let effect = self.faults.meet(operation)?;
+        let after = self.faults.injection.and_then(|injection| injection.power_after);
+        if let (1, Some(after), Some(victim)) = (self.faults.met, after, self.victim) {
+            self.armed = Some((self.operations + after + 1, victim));
+        }
+        Some(effect)
+    }
+
+    /// Describes a write for the fault of the disk.
+    fn write_of(&self, ino: Ino, offset: u64, len: usize, from_cache: bool) -> Operation {
+        let has_space = || match self.disk.live().node(ino).map(|node| &node.kind) {
+            Ok(Kind::File(image)) => {
+                let range = offset..offset + len as u64;
+                image.holds(offset, len) || self.reserved.covers(ino, &range)
+            }
+            _ => true,
+        };
+        let needs_space = self.faults.is(Fault::Full) && !has_space();
+        Operation::Write(fault::Write { len, from_cache, needs_space })
     }
 
     /// Counts an operation; fails without power.
@@ -73,14 +108,32 @@ impl Shared {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Carries out an operation that changes something.
+    /// Carries out an operation that changes something, unless it meets a fault.
     pub(crate) fn change<T>(
         &self,
+        operation: Operation,
         work: impl FnOnce(&mut Disk) -> Result<T, Errno>,
     ) -> Result<T, Errno> {
         let mut power = self.lock();
         power.step()?;
+        if let Some(Effect::Fails(error)) = power.meet(operation) {
+            return Err(error);
+        }
         work(&mut power.disk)
+    }
+
+    /// Reads from a file, unless that meets a fault.
+    pub(crate) fn read(&self, ino: INodeNo, offset: u64, len: usize) -> Result<Vec<u8>, Errno> {
+        let mut power = self.lock();
+        if !power.frozen
+            && let Some(Effect::Fails(error)) = power.meet(Operation::Read)
+        {
+            return Err(error);
+        }
+        match &power.disk.live().node(ino.0)?.kind {
+            Kind::File(image) => Ok(image.read(offset, len)),
+            _ => Err(Errno::EISDIR),
+        }
     }
 
     /// Copies the entries of a directory, for a reader that takes them piece by piece while it
@@ -124,7 +177,7 @@ impl Shared {
     ) -> Result<FileAttr, Errno> {
         let attributes =
             Attributes { mode: (mode & 0o7777) as u16, uid: request.uid(), gid: request.gid() };
-        self.change(|disk| disk.create(parent.0, name, kind, attributes))?;
+        self.change(Operation::Allocate, |disk| disk.create(parent.0, name, kind, attributes))?;
         self.entry(parent, name)
     }
 
@@ -134,7 +187,7 @@ impl Shared {
         name: &OsStr,
         directory: bool,
     ) -> Result<(), Errno> {
-        self.change(|disk| {
+        self.change(Operation::Other, |disk| {
             let ino = disk.live().lookup(parent.0, name)?;
             match (directory, &disk.live().node(ino)?.kind) {
                 (true, Kind::Directory(_)) => {}
@@ -147,31 +200,63 @@ impl Shared {
     }
 
     pub(crate) fn synchronise(&self, ino: INodeNo) -> Result<(), Errno> {
-        self.change(|disk| {
-            disk.synchronise(ino.0);
-            Ok(())
-        })
+        let mut power = self.lock();
+        power.step()?;
+        self.meet_sync(power, ino.0)
     }
 
+    /// Synchronises a file, unless that meets a fault.
+    fn meet_sync<'s>(&'s self, mut power: MutexGuard<'s, Power>, ino: Ino) -> Result<(), Errno> {
+        match power.meet(Operation::Synchronise) {
+            Some(Effect::Fails(error)) => {
+                power.disk.fail_to_synchronise(ino);
+                return Err(error);
+            }
+            Some(Effect::Delayed(delay)) => {
+                drop(power);
+                thread::sleep(delay);
+                power = self.lock();
+            }
+            _ => {}
+        }
+        power.disk.synchronise(ino);
+        Ok(())
+    }
+
+    /// Writes to a file. Returns the number of bytes that were written: fewer than there are, if
+    /// the write meets that fault.
     pub(crate) fn write(
         &self,
         ino: INodeNo,
         offset: u64,
-        bytes: &[u8],
+        mut bytes: &[u8],
         from_cache: bool,
         synchronous: bool,
-    ) -> Result<(), Errno> {
+    ) -> Result<usize, Errno> {
         let mut power = self.lock();
+        let mut effect = None;
         // Data that the kernel writes back after the power went counts as not yet synchronised: the
         // cut decides.
         if !(power.frozen && from_cache) {
             power.step()?;
+            let operation = power.write_of(ino.0, offset, bytes.len(), from_cache);
+            effect = power.meet(operation);
+        }
+        match effect {
+            Some(Effect::Fails(error)) => return Err(error),
+            Some(Effect::Short(len)) => bytes = &bytes[..len],
+            Some(Effect::Delayed(delay)) => {
+                drop(power);
+                thread::sleep(delay);
+                power = self.lock();
+            }
+            None => {}
         }
         power.disk.change(Change::Write { ino: ino.0, offset, bytes: bytes.into() })?;
         if synchronous && !power.frozen {
-            power.disk.synchronise(ino.0);
+            self.meet_sync(power, ino.0)?;
         }
-        Ok(())
+        Ok(bytes.len())
     }
 
     pub(crate) fn rename(
@@ -183,7 +268,7 @@ impl Shared {
         if flags.contains(RenameFlags::RENAME_WHITEOUT) {
             return Err(Errno::EINVAL);
         }
-        self.change(|disk| {
+        self.change(Operation::Other, |disk| {
             let there = disk.live().lookup(to.parent, to.name).is_ok();
             if there && flags.contains(RenameFlags::RENAME_NOREPLACE) {
                 return Err(Errno::EEXIST);
@@ -204,7 +289,10 @@ impl Shared {
         if mode & !(ZEROS | libc::FALLOC_FL_KEEP_SIZE) != 0 {
             return Err(Errno::EOPNOTSUPP);
         }
-        self.change(|disk| {
+        let end = offset.checked_add(len).ok_or(Errno::EFBIG)?;
+        let punches = mode & libc::FALLOC_FL_PUNCH_HOLE != 0;
+        let operation = if punches { Operation::Other } else { Operation::Allocate };
+        self.change(operation, |disk| {
             let Kind::File(image) = &disk.live().node(ino.0)?.kind else {
                 return Err(Errno::EISDIR);
             };
@@ -212,12 +300,15 @@ impl Shared {
             if mode & ZEROS != 0 {
                 disk.change(Change::Zero { ino: ino.0, offset, len })?;
             }
-            let end = offset.checked_add(len).ok_or(Errno::EFBIG)?;
             if mode & libc::FALLOC_FL_KEEP_SIZE == 0 && end > size_bytes {
                 disk.resize(ino.0, end)?;
             }
             Ok(())
-        })
+        })?;
+        if !punches {
+            self.lock().reserved.add(ino.0, offset..end);
+        }
+        Ok(())
     }
 }
 
@@ -233,7 +324,10 @@ pub(crate) struct Wanted {
 
 impl Shared {
     pub(crate) fn set(&self, ino: INodeNo, wanted: &Wanted) -> Result<FileAttr, Errno> {
-        self.change(|disk| {
+        if let Some(size_bytes) = wanted.size {
+            self.lock().reserved.cut_off(ino.0, size_bytes);
+        }
+        self.change(Operation::Other, |disk| {
             if let Some(size_bytes) = wanted.size {
                 disk.resize(ino.0, size_bytes)?;
             }

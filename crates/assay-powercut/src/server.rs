@@ -11,6 +11,7 @@ use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
 use crate::disk::{Cut, Directories, Disk};
+use crate::fault::{Faults, Injection};
 use crate::loss::Loss;
 use crate::mount;
 use crate::power::{Power, Shared};
@@ -28,6 +29,17 @@ pub enum Command {
         /// The process to kill then.
         process: u32,
     },
+    /// Let operations meet a fault from now on.
+    Inject {
+        /// The fault.
+        injection: Injection,
+        /// The process to kill if the power goes after it.
+        process: u32,
+    },
+    /// Let all processes be in one boot from now on: the power stays.
+    StayInBoot,
+    /// Heal the disk. What is on it now is what [`Self::Save`] writes.
+    Heal,
     /// Answer with the server's state.
     State,
     /// Cut the power now, if it has not gone yet, and restore it. No file may be open.
@@ -39,7 +51,8 @@ pub enum Command {
     },
     /// Put the disk back to how the last [`Self::Cut`] left it. No file may be open.
     Restore,
-    /// Write the disk after the last [`Self::Cut`] into a new folder of a real disk.
+    /// Write the disk after the last [`Self::Cut`] or [`Self::Heal`] into a new folder of a real
+    /// disk.
     Save(PathBuf),
 }
 
@@ -52,6 +65,10 @@ pub struct State {
     pub power_is_gone: bool,
     /// The time at which it went at an operation, by the machine's clock: microseconds since 1970.
     pub gone_at_us: Option<u64>,
+    /// Operations that the fault concerned since it was injected.
+    pub concerned: u64,
+    /// Operations that met the fault.
+    pub met: u64,
 }
 
 /// The answer to a command.
@@ -116,12 +133,30 @@ impl Server<'_> {
                 self.shared.lock().armed = Some((operation, Pid::from_raw(pid)));
                 Ok(Answer::Done)
             }
+            Command::Inject { injection, process } => {
+                let pid = i32::try_from(process).map_err(io::Error::other)?;
+                self.shared.lock().inject(injection, Pid::from_raw(pid));
+                Ok(Answer::Done)
+            }
+            Command::StayInBoot => {
+                mount::stay_in_boot()?;
+                Ok(Answer::Done)
+            }
+            Command::Heal => {
+                let mut power = self.shared.lock();
+                power.faults = Faults::default();
+                self.left = power.disk.live().clone();
+                Ok(Answer::Done)
+            }
             Command::State => {
                 let power = self.shared.lock();
-                let operations = power.operations;
-                let power_is_gone = power.frozen;
-                let gone_at_us = power.gone_at_us;
-                Ok(Answer::State(State { operations, power_is_gone, gone_at_us }))
+                Ok(Answer::State(State {
+                    operations: power.operations,
+                    power_is_gone: power.frozen,
+                    gone_at_us: power.gone_at_us,
+                    concerned: power.faults.seen,
+                    met: power.faults.met,
+                }))
             }
             Command::Cut { loss, seed } => {
                 self.shared.lock().frozen = true;
@@ -130,6 +165,7 @@ impl Server<'_> {
                 let cut = power.disk.cut(loss, seed);
                 self.left = power.disk.live().clone();
                 (power.armed, power.frozen, power.gone_at_us) = (None, false, None);
+                power.faults = Faults::default();
                 drop(power);
                 self.mount()?;
                 Ok(Answer::Cut(cut))

@@ -3,26 +3,21 @@
 //! The verdicts are kept in a file next to the run files. Every later run marks the engines whose
 //! level was refuted.
 
+mod fault;
+mod file;
+
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io;
-use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use assay_driver::{Durability, Profile};
 use jiff::Timestamp;
-use program_support::given_file;
 use serde::{Deserialize, Serialize};
 
 use crate::share::ShareBounds;
 
-/// The version of the file's format.
-const SCHEMA_VERSION: u32 = 2;
-
-const FORMAT: &str = "assay-durability";
-
-/// A larger file is not read: a verdict has a few kilobytes.
-const MOST_BYTES: u64 = 64 << 20;
+pub use fault::{Fault, Lasts, Tally};
+pub use file::{Holding, Level, Verdicts};
 
 /// The kind of a crash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -90,7 +85,7 @@ impl Promise {
     /// Returns true if a crash that left `found` kept the promise.
     pub fn is_kept(self, found: &Found) -> bool {
         match self {
-            Self::Nothing => true,
+            Self::Nothing => !matches!(found, Found::Wrong(_) | Found::Hung(_)),
             Self::Prefix => matches!(found, Found::Everything | Found::Lost { .. }),
             Self::Everything => *found == Found::Everything,
             Self::Copy => {
@@ -149,6 +144,12 @@ pub enum Found {
     Died(String),
     /// The store is at a moment of the history, but cannot take new commits.
     Unusable(String),
+    /// A commit is there of which the engine said that nothing had happened.
+    Returned(String),
+    /// The writer got a wrong answer while the disk failed.
+    Wrong(String),
+    /// The writer hung while the disk failed.
+    Hung(String),
 }
 
 impl fmt::Display for Found {
@@ -161,6 +162,9 @@ impl fmt::Display for Found {
             Self::Refused(why) => write!(f, "refused to open: {why}"),
             Self::Died(why) => write!(f, "opening it failed: {why}"),
             Self::Unusable(why) => write!(f, "unusable: {why}"),
+            Self::Returned(why) => write!(f, "refused but there: {why}"),
+            Self::Wrong(why) => write!(f, "a wrong answer: {why}"),
+            Self::Hung(why) => write!(f, "hung: {why}"),
         }
     }
 }
@@ -214,6 +218,9 @@ pub struct Verdict {
     /// What the engine's authors say against such copies; none if it is no test of copies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copy_rule: Option<String>,
+    /// The faults of the disk; none if it had none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub faults: Option<Tally>,
     /// Rounds that broke the promise, with the command that repeats each.
     pub failures: Vec<Failure>,
     /// The time at which the test ended.
@@ -271,6 +278,9 @@ pub struct Failure {
     pub found: Found,
     /// The age of the oldest lost commit, if it was measured.
     pub age: Option<Age>,
+    /// The time that the fault of the disk lasted, if it had one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lasts: Option<Lasts>,
     /// The crashes of openings before the last one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub recoveries: Vec<Recovery>,
@@ -286,6 +296,9 @@ impl fmt::Display for Failure {
         self.found.fmt(f)?;
         if let Some(age) = self.age {
             write!(f, ", the oldest {} ms after it", age.lost_us / 1_000)?;
+        }
+        if let Some(lasts) = self.lasts {
+            write!(f, "; the fault was {lasts}")?;
         }
         self.recoveries.iter().try_for_each(|recovery| write!(f, "; {recovery}"))
     }
@@ -316,12 +329,19 @@ impl Verdict {
             Found::Torn(_) => self.torn_rounds += 1,
             Found::Refused(_) | Found::Died(_) => self.refused_rounds += 1,
             Found::Unusable(_) => self.unusable_rounds += 1,
+            Found::Returned(_) | Found::Wrong(_) | Found::Hung(_) => {
+                self.faults.iter_mut().for_each(|faults| faults.add(found));
+            }
         }
     }
 
     /// Returns in words what the rounds had beyond one thread and one crash; nothing if they had
     /// these.
     pub fn beyond(&self) -> String {
+        if let Some(Tally { fault, lasts, .. }) = self.faults {
+            let lasts = lasts.map(|lasts| format!(" {lasts}"));
+            return format!(" with {fault}{}", lasts.unwrap_or_default());
+        }
         match (self.threads, self.crashes) {
             (1, 1) => String::new(),
             (threads, 1) => format!(" with {threads} threads"),
@@ -389,158 +409,11 @@ impl Verdict {
                 verdict.strict_directories,
                 verdict.threads,
                 verdict.crashes,
+                verdict.faults.map(|faults| (faults.fault, faults.lasts)),
             )
         };
         subject(self) == subject(other)
     }
-}
-
-/// A file of verdicts, the newest of each engine, version, setting, level and crash.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Verdicts {
-    format: String,
-    schema_version: u32,
-    /// The verdicts.
-    pub verdicts: Vec<Verdict>,
-}
-
-impl Default for Verdicts {
-    fn default() -> Self {
-        Self { format: FORMAT.into(), schema_version: SCHEMA_VERSION, verdicts: Vec::new() }
-    }
-}
-
-/// What verdicts of every schema version have.
-#[derive(Deserialize)]
-struct Front {
-    format: String,
-    schema_version: u32,
-}
-
-impl Verdicts {
-    /// Returns true if a file has verdicts, of this schema version or another.
-    pub fn is_file_of_verdicts(path: &Path) -> bool {
-        let front = given_file::read(path, MOST_BYTES).ok();
-        let front = front.and_then(|text| serde_json::from_slice::<Front>(&text).ok());
-        front.is_some_and(|front| front.format == FORMAT)
-    }
-
-    /// Reads a file of verdicts; a missing file gives an empty list.
-    pub fn load(path: &Path) -> Result<Self, String> {
-        let said = |why: &dyn fmt::Display| format!("{}: {why}", path.display());
-        let text = match given_file::read(path, MOST_BYTES) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
-            other => other.map_err(|e| said(&e))?,
-        };
-        let foreign = "not a file of verdicts that `assay crash` wrote; move it away";
-        let front: Front = serde_json::from_slice(&text).map_err(|_| said(&foreign))?;
-        match (front.format.as_str(), front.schema_version) {
-            (FORMAT, SCHEMA_VERSION) => serde_json::from_slice(&text).map_err(|_| said(&foreign)),
-            (FORMAT, other) => Err(said(&format!(
-                "verdicts of schema version {other}, this Assay reads version {SCHEMA_VERSION}"
-            ))),
-            _ => Err(said(&foreign)),
-        }
-    }
-
-    /// Adds a verdict, in place of an older one of the same test. A refutation stays until a test
-    /// with at least as many rounds and commits clears it. Returns true if the verdict was added.
-    pub fn add(&mut self, verdict: Verdict) -> bool {
-        let stronger = |old: &Verdict| {
-            old.is_refuted() && (old.rounds > verdict.rounds || old.commits > verdict.commits)
-        };
-        let same = |old: &Verdict| old.is_of_the_same(&verdict);
-        if !verdict.is_refuted() && self.verdicts.iter().any(|old| same(old) && stronger(old)) {
-            return false;
-        }
-        self.verdicts.retain(|old| !same(old));
-        self.verdicts.push(verdict);
-        true
-    }
-
-    /// Returns true if a verdict of `test` has at least `rounds` rounds and as many commits.
-    pub fn has_as_much(&self, test: &Verdict, rounds: u32) -> bool {
-        self.verdicts.iter().any(|verdict| {
-            verdict.is_of_the_same(test)
-                && verdict.rounds >= rounds
-                && verdict.commits >= test.commits
-        })
-    }
-
-    /// Returns the refutation of a level in one line, if it was refuted.
-    pub fn refutation(&self, level: &Level<'_>) -> Option<String> {
-        let verdict = self.of(level).find(|verdict| verdict.is_refuted())?;
-        let failures = verdict.failures.len();
-        let rounds = verdict.rounds;
-        Some(format!(
-            "{level}: `assay crash` refuted this level in {failures} of {rounds} {}: {}",
-            verdict.victims(),
-            verdict.failures[0]
-        ))
-    }
-
-    /// Returns the support for a level; none if a round refuted it, or none could have.
-    pub fn holding(&self, level: &Level<'_>) -> Option<Holding> {
-        let could_refute =
-            |verdict: &&Verdict| verdict.promise != Promise::Nothing && verdict.acknowledged > 0;
-        let verdicts: Vec<_> = self.of(level).filter(could_refute).collect();
-        if verdicts.is_empty() || verdicts.iter().any(|verdict| verdict.is_refuted()) {
-            return None;
-        }
-        let of_kind = |verdict: &&Verdict| {
-            let rounds = verdict.rounds;
-            let victims = verdict.victims();
-            format!("{rounds} {victims} ({} do)", verdict.bounds())
-        };
-        let rounds: Vec<_> = verdicts.iter().map(of_kind).collect();
-        Some(Holding {
-            words: format!(
-                "{level}: `assay crash` broke it in none of {}",
-                rounds.join(" and of ")
-            ),
-            most: verdicts.iter().map(|verdict| verdict.bounds().high).fold(0.0, f64::max),
-        })
-    }
-
-    /// Returns the verdicts on a level, with names of files as most file systems keep them.
-    fn of(&self, level: &Level<'_>) -> impl Iterator<Item = &Verdict> {
-        self.verdicts.iter().filter(|verdict| {
-            !verdict.strict_directories
-                && verdict.crash != Crash::Copy
-                && verdict.engine == level.engine
-                && verdict.engine_version == level.engine_version
-                && verdict.engine_options == *level.engine_options
-                && verdict.durability == level.durability
-        })
-    }
-}
-
-/// An engine's level: the key of its verdicts.
-#[derive(Clone, Copy, Debug)]
-pub struct Level<'l> {
-    /// The engine's id.
-    pub engine: &'l str,
-    /// The engine's version.
-    pub engine_version: &'l str,
-    /// The engine's settings that differ from their defaults.
-    pub engine_options: &'l BTreeMap<String, String>,
-    /// The level.
-    pub durability: Durability,
-}
-
-impl fmt::Display for Level<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} at {}", self.engine, self.durability)
-    }
-}
-
-/// The support that crash tests give a level which they did not refute.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Holding {
-    /// The number and kinds of rounds, in words.
-    pub words: String,
-    /// The largest share of crashes that breaks the level, with a confidence of 95 %.
-    pub most: f64,
 }
 
 #[cfg(test)]

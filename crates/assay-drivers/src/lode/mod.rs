@@ -75,11 +75,17 @@ static PROFILE: Profile = Profile {
 };
 
 fn said(what: &'static str) -> impl Fn(lode::Error) -> Error {
-    move |error| match error {
-        lode::Error::DiskFull { .. } => Error::new(ErrorKind::Full, format!("{what}: {error}")),
-        lode::Error::NoOrder { .. } => Error::unsupported("ordered scans with hash keys"),
-        lode::Error::Conflict { .. } => Error::new(ErrorKind::Conflict, format!("{what}: {error}")),
-        _ => Error::engine(what, error),
+    move |error| {
+        let effect = error.effect();
+        let said = match error {
+            lode::Error::DiskFull { .. } => Error::new(ErrorKind::Full, format!("{what}: {error}")),
+            lode::Error::NoOrder { .. } => Error::unsupported("ordered scans with hash keys"),
+            lode::Error::Conflict { .. } => {
+                Error::new(ErrorKind::Conflict, format!("{what}: {error}"))
+            }
+            _ => Error::engine(what, error),
+        };
+        if effect == lode::Effect::None { said.without_effect() } else { said }
     }
 }
 

@@ -47,14 +47,17 @@ impl Column {
 /// Returns the page of some verdicts, which are in `file`.
 pub(super) fn page(verdicts: &Verdicts, file: &str, links: &[Link]) -> SitePage {
     let all = &verdicts.verdicts;
+    let (faulty, good): (Vec<_>, Vec<_>) =
+        all.iter().cloned().partition(|verdict| verdict.faults.is_some());
     let body = format!(
         "<header><h1>What survives a crash</h1>{}</header>\n<main>\n\
-         <section><h2>Engine by level</h2>\n{}</section>\n\
+         <section><h2>Engine by level</h2>\n{}</section>\n{}\
          <section><h2>Broken promises</h2>\n{}</section>\n\
          <section><h2>All rounds</h2>\n{}</section>\n\
          <section><h2>Settings</h2>\n{}</section>\n</main>\n",
         facts(all, file),
-        matrix(all),
+        matrix("Engine by level", &good) + MATRIX_NOTE,
+        faults(&faulty),
         findings(all, file),
         figures(all),
         settings(all)
@@ -85,7 +88,7 @@ disk that lies about its cache can lose more. A store that is copied while open 
 file; a copy may be of any moment, or refused. Mixtures are no fault of the engine.</p>\n";
 
 /// Returns a table with a row for each engine, and a column for each level and kind of crash.
-fn matrix(all: &[Verdict]) -> String {
+fn matrix(title_of_all: &str, all: &[Verdict]) -> String {
     let columns: Vec<_> = all.iter().map(Column::of).collect::<BTreeSet<_>>().into_iter().collect();
     let head =
         |column: &Column| Cell::plain(format!("{}<small>{}</small>", column.level, column.words()));
@@ -105,7 +108,22 @@ fn matrix(all: &[Verdict]) -> String {
         }
         rows.push(row);
     }
-    table("Engine by level", &heads, &rows) + MATRIX_NOTE
+    table(title_of_all, &heads, &rows)
+}
+
+const FAULTS_NOTE: &str = "\
+<p class=\"note\">Before the crash some operations of the disk failed, or took longer. A cell says \
+in how many rounds the promise was broken: by what was left, a wrong answer, or a writer that \
+hung.</p>\n";
+
+/// Returns the section of disks that failed; nothing if none did.
+fn faults(all: &[Verdict]) -> String {
+    if all.is_empty() {
+        return String::new();
+    }
+    let title_of_all = "On a disk that fails";
+    let matrix = matrix(title_of_all, all);
+    format!("<section><h2>{title_of_all}</h2>\n{matrix}{FAULTS_NOTE}</section>\n")
 }
 
 /// Returns an engine's name with its version and chosen settings, so that each is a separate row.

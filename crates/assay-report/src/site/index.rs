@@ -148,7 +148,7 @@ fn folded(works: BTreeSet<String>) -> String {
 }
 
 fn crashes(verdicts: &Verdicts) -> String {
-    let all = &verdicts.verdicts;
+    let all: Vec<_> = verdicts.verdicts.iter().filter(|verdict| verdict.faults.is_none()).collect();
     if all.is_empty() {
         return String::new();
     }

@@ -14,7 +14,7 @@ use super::log::Log;
 use super::order::{Commit, Left, Span, Writer, Wrong};
 use super::write::{Said, commit};
 use super::writers::{Author, Writers};
-use super::{COMMITS_AFTER, Job, open};
+use super::{COMMITS_AFTER, Job, open, refusals};
 
 /// The result of a check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,6 +36,7 @@ pub fn check(job: &Job, driver: &dyn Driver, log: &Log) -> Checked {
         Ok(Err(torn)) => Err(Found::Torn(torn)),
         Ok(Ok(rows)) => match checker.place(&rows, log) {
             Err(torn) => Err(Found::Torn(torn)),
+            Ok(Placed { returned: Some(why), .. }) => Err(Found::Returned(why)),
             Ok(placed) => match checker.go_on(placed.authors, rows) {
                 Err(error) => Err(Found::Unusable(error.to_string())),
                 Ok(()) => Ok((placed.lost, placed.oldest_lost)),
@@ -60,7 +61,7 @@ pub fn reopen(job: &Job, driver: &dyn Driver, say: &mut dyn FnMut(Said)) -> Resu
 }
 
 /// The rows of the table as they were found.
-type Rows = Vec<Option<Contents>>;
+pub(super) type Rows = Vec<Option<Contents>>;
 
 struct Checker<'c> {
     job: &'c Job,
@@ -70,12 +71,14 @@ struct Checker<'c> {
 }
 
 /// The moment of the histories that a store is at.
-struct Placed {
+pub(super) struct Placed {
     /// Every writer, as far as its commits are there.
-    authors: Vec<Author>,
+    pub(super) authors: Vec<Author>,
     /// The number of acknowledged commits that are lost, and the place of the oldest in the log.
-    lost: u32,
-    oldest_lost: Option<u32>,
+    pub(super) lost: u32,
+    pub(super) oldest_lost: Option<u32>,
+    /// The refused commit that is there although nothing of it may be, and its error.
+    pub(super) returned: Option<String>,
 }
 
 impl Checker<'_> {
@@ -128,6 +131,9 @@ impl Checker<'_> {
 
     /// Returns the latest moment of the histories with these rows.
     fn place(&self, rows: &Rows, log: &Log) -> std::result::Result<Placed, String> {
+        if !log.refused().is_empty() {
+            return refusals::place(self.writers, rows, log);
+        }
         let left = self.left(rows, log)?;
         let count = self.writers.count();
         let with_first = |some: usize| left.least(&log.counts_of_first(some, count));
@@ -149,7 +155,7 @@ impl Checker<'_> {
             (0..count).for_each(|_| drop(author.advance()));
             authors.push(author);
         }
-        Ok(Placed { authors, lost, oldest_lost })
+        Ok(Placed { authors, lost, oldest_lost, returned: None })
     }
 
     /// Returns what the writers may have left, and what they did leave.
@@ -322,7 +328,8 @@ impl Checker<'_> {
     }
 }
 
-fn words(contents: Option<Contents>) -> String {
+/// Returns a row's contents in words.
+pub(super) fn words(contents: Option<Contents>) -> String {
     match contents {
         None => "missing".into(),
         Some(Contents { written, touched }) if written == touched => {

@@ -1,6 +1,8 @@
 //! The history of the rows that one writer has to itself: single operations and transactions, a
 //! function of the seed.
 
+use std::collections::BTreeSet;
+
 use assay_core::random::{Words, derive, mix};
 use assay_driver::{Driver, Transactions};
 
@@ -87,13 +89,16 @@ pub(super) struct History {
     rows: Vec<Option<Contents>>,
     inserts: u32,
     commits: u32,
+    /// The rows of refused commits. No later commit changes them.
+    aside: BTreeSet<u32>,
 }
 
 impl History {
     /// Returns the empty table, with room for `rows` rows.
     pub(super) fn new(seed: u64, habits: Habits, rows: u32) -> Self {
         let rows = vec![None; rows as usize];
-        Self { seed: derive(seed, "history"), habits, rows, inserts: 0, commits: 0 }
+        let seed = derive(seed, "history");
+        Self { seed, habits, rows, inserts: 0, commits: 0, aside: BTreeSet::new() }
     }
 
     /// Returns the number of commits that led to this state.
@@ -110,6 +115,20 @@ impl History {
         self.commits += 1;
     }
 
+    /// Takes the rows of the last commit, which was refused, back to how they were, and sets them
+    /// aside.
+    pub(super) fn set_aside(&mut self, before: &Self, rows: impl Iterator<Item = u32>) {
+        for row in rows {
+            self.rows[row as usize] = before.row(row);
+            self.aside.insert(row);
+        }
+    }
+
+    /// Returns true if the row was set aside.
+    pub(super) fn is_aside(&self, row: u32) -> bool {
+        self.aside.contains(&row)
+    }
+
     /// Makes the next commit and returns its steps, each on another row; several are a transaction.
     pub(super) fn advance(&mut self) -> Vec<Step> {
         self.commits += 1;
@@ -124,7 +143,7 @@ impl History {
             } else {
                 self.inserts
             };
-            if steps.iter().any(|step| step.row() == row) {
+            if steps.iter().any(|step| step.row() == row) || self.is_aside(row) {
                 continue;
             }
             // A batch cannot read, which a change of one column needs.

@@ -6,12 +6,17 @@
 //! histories that it is at: all acknowledged commits must be there, a commit in flight must be
 //! there as a whole or not at all, and nothing else. What several writers may leave is in `order`.
 //! The caller knows the promise ([`assay_core::durability::Promise`]).
+//!
+//! On a disk that fails, `endure` writes instead: errors do not end it. What commits with errors
+//! may leave is in `refusals`.
 
 mod check;
+mod endure;
 mod history;
 mod ledger;
 mod log;
 mod order;
+mod refusals;
 mod write;
 mod writers;
 
@@ -24,7 +29,8 @@ use assay_driver::{Driver, Durability, Endpoint, KeyKind, OpenSpec, Storage, Sto
 use serde::{Deserialize, Serialize};
 
 pub use check::{Checked, check, reopen};
-pub use log::{Acknowledged, Log};
+pub use endure::{Then, endure};
+pub use log::{Acknowledged, Log, Refused};
 pub use write::{Said, write};
 
 use ledger::Ledger;

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::history::Step;
 use super::ledger::{Contents, Ledger};
-use super::log::Acknowledged;
+use super::log::{Acknowledged, Refused};
 use super::order::Commit;
 use super::writers::Writers;
 use super::{Job, open};
@@ -24,6 +24,12 @@ const ATTEMPTS: u32 = 1_000;
 pub enum Said {
     /// The store is open, with these settings.
     Open(Vec<String>),
+    /// A commit was refused.
+    Refused(Refused),
+    /// The store gave a wrong answer.
+    Wrong(String),
+    /// The history is over, or too much of it was refused. The store stays open.
+    Over,
     /// The writer's store is about to be opened again.
     Opening,
     /// The store was opened again, and closed.
@@ -133,7 +139,7 @@ impl Desk<'_> {
 }
 
 /// Pauses the writer; returns the microseconds of the pause beyond `pace`.
-fn pause(pace: Duration) -> u64 {
+pub(super) fn pause(pace: Duration) -> u64 {
     if pace.is_zero() {
         return 0;
     }
@@ -176,7 +182,8 @@ pub(super) fn commit(
     Err(Error::engine("commit", format!("refused {ATTEMPTS} times because of other threads")))
 }
 
-fn apply(
+/// Makes the steps of a commit.
+pub(super) fn apply(
     connection: &mut dyn Connection,
     ledger: &Ledger,
     writers: Writers,

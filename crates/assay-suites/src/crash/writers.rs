@@ -184,6 +184,18 @@ impl Author {
         self.history.row(row - self.writers.own(self.writer).start)
     }
 
+    /// Takes the rows of the last commit, which was refused, back to how they were, and sets them
+    /// aside. Whether it changed them is not known, so no later commit does.
+    pub(super) fn set_aside(&mut self, before: &Self, steps: &[Step]) {
+        let first = self.writers.own(self.writer).start;
+        self.history.set_aside(&before.history, steps.iter().map(|step| step.row() - first));
+    }
+
+    /// Returns true if the row was set aside.
+    pub(super) fn is_aside(&self, row: u32) -> bool {
+        self.history.is_aside(row - self.writers.own(self.writer).start)
+    }
+
     /// Makes the next commit and returns its steps, each on another row; several are a transaction.
     pub(super) fn advance(&mut self) -> Vec<Step> {
         let Writers { threads, habits, shared_rows, .. } = self.writers;

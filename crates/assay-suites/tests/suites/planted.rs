@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use assay_core::durability::Found;
 use assay_core::random::{draw, mix};
 use assay_driver::{Durability, KeyKind};
-use assay_suites::crash::{Job, Log, Said, check, reopen, write};
+use assay_suites::crash::{Job, Log, Said, Then, check, endure, reopen, write};
 
-use crate::teaching::{Bug, Teaching};
+use crate::teaching::{Bug, Failing, Operation, Teaching};
 
 const COMMITS: u32 = 120;
 
@@ -79,6 +79,64 @@ fn crashes_within_recovery_find_what_one_crash_does_not() {
         for threads in [1, 4] {
             assert!(broken(bug, 100, threads, 2).len() > 5, "{bug:?}, {threads} threads");
         }
+    }
+}
+
+/// Returns what a round on a failing disk finds.
+fn failing_round(bug: Bug, seed: u64, failing: Failing) -> Found {
+    let engine = Teaching::with(bug);
+    let job = job(seed, 1);
+    let mut log = Log::default();
+    let mut wrong = None;
+    engine.fail(Some(failing));
+    let endured = endure(&job, &engine, &Log::default(), Then::Waits, &mut |said| match said {
+        Said::Committed { commit, .. } => log.add(commit),
+        Said::Refused(refused) => log.refuse(refused),
+        Said::Wrong(why) => wrong = Some(why),
+        _ => {}
+    });
+    assert!(endured.is_ok(), "the store could be opened: {endured:?}");
+    engine.fail(None);
+    wrong.map_or_else(|| check(&job, &engine, &log).found, Found::Wrong)
+}
+
+/// Returns what rounds find whose disks fail once, some times, or from then on.
+fn failures(bug: Bug, rounds: u64, operation: Operation) -> Vec<Found> {
+    let found = (0..rounds).map(|number| {
+        let seed = mix(5, number);
+        let at = 1 + draw(seed, 0, u64::from(COMMITS));
+        let operations = [1, 5, u64::MAX][number as usize % 3];
+        failing_round(bug, seed, Failing { operation, at, operations })
+    });
+    found.filter(|found| *found != Found::Everything).collect()
+}
+
+#[test]
+fn a_failing_disk_finds_what_no_crash_does() {
+    for bug in Bug::OF_FAULTS {
+        assert_eq!(broken(bug, 100, 1, 1), [], "{bug:?} on a good disk");
+        let found: Vec<_> =
+            Operation::ALL.iter().flat_map(|&operation| failures(bug, 60, operation)).collect();
+        let is_what_it_does = |found: &&Found| match bug {
+            Bug::KeepsRefused => matches!(found, Found::Returned(_)),
+            Bug::MissesUnread => matches!(found, Found::Wrong(_)),
+            _ => matches!(found, Found::Lost { .. } | Found::Torn(_) | Found::Wrong(_)),
+        };
+        assert!(found.iter().filter(is_what_it_does).count() > 2, "{bug:?}: {found:?}");
+    }
+}
+
+#[test]
+fn half_a_refused_transaction_is_found() {
+    let found = failures(Bug::Halves, 60, Operation::Write);
+    let is_half = |found: &Found| matches!(found, Found::Torn(why) if why.contains("was refused"));
+    assert!(found.iter().any(is_half), "{found:?}");
+}
+
+#[test]
+fn the_engine_without_a_bug_keeps_everything_on_a_failing_disk() {
+    for operation in Operation::ALL {
+        assert_eq!(failures(Bug::None, 300, operation), [], "{operation:?}");
     }
 }
 

@@ -1,5 +1,6 @@
-//! A small engine with faults that only several threads show, or a crash within recovery. Its disk
-//! is in memory and stops after a number of operations, as when the power goes.
+//! A small engine with bugs that only several threads show, or a crash within recovery, or a disk
+//! that fails. Its disk is in memory. It stops after a number of operations, as when the power
+//! goes, or fails some of them.
 //!
 //! It has a log of commits and pages. A checkpoint writes all pages, then empties the log. Opening
 //! replays the log and makes a checkpoint. Both are whole wherever they are cut off, since a commit
@@ -30,6 +31,18 @@ pub enum Bug {
     WritesBeforeItHasRead,
     /// Recovery that finds traces of an earlier one takes that for complete.
     SecondRecoveryForgets,
+    /// A commit whose synchronisation failed is acknowledged.
+    IgnoresFailedSync,
+    /// A synchronisation that failed is tried again, and believed.
+    BelievesSecondSync,
+    /// A commit that could not be written stays in memory, until a checkpoint writes it.
+    KeepsRefused,
+    /// A checkpoint that fails empties the log.
+    FreesEarly,
+    /// A write that fails frees the place of the commit before it too.
+    FreesTwice,
+    /// A record that cannot be read is missing.
+    MissesUnread,
 }
 
 impl Bug {
@@ -37,6 +50,35 @@ impl Bug {
     pub const OF_THREADS: [Self; 2] = [Self::LostUpdate, Self::ReplaysApart];
     /// The bugs that only a crash within recovery shows.
     pub const OF_RECOVERY: [Self; 2] = [Self::WritesBeforeItHasRead, Self::SecondRecoveryForgets];
+    /// The bugs that only a failing disk shows.
+    pub const OF_FAULTS: [Self; 6] = [
+        Self::IgnoresFailedSync,
+        Self::BelievesSecondSync,
+        Self::KeepsRefused,
+        Self::FreesEarly,
+        Self::FreesTwice,
+        Self::MissesUnread,
+    ];
+}
+
+/// An operation of the disk that can fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    Read,
+    Write,
+    Sync,
+}
+
+impl Operation {
+    pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Sync];
+}
+
+/// A fault of the disk: from operation `at` of its kind on, counted from 1, so many of them fail.
+#[derive(Clone, Copy, Debug)]
+pub struct Failing {
+    pub operation: Operation,
+    pub at: u64,
+    pub operations: u64,
 }
 
 /// Payloads by keys.
@@ -60,6 +102,11 @@ struct Disk {
     operations: u64,
     /// Operations after which the power goes.
     power: Option<u64>,
+    /// Commits that were written and not synchronised.
+    unsynchronised: Vec<(u64, Changes)>,
+    failing: Option<Failing>,
+    /// Operations of the failing kind so far.
+    seen: u64,
 }
 
 impl Disk {
@@ -72,15 +119,47 @@ impl Disk {
         Ok(())
     }
 
-    fn append(&mut self, connection: u64, changes: Changes) -> Result<()> {
-        self.step()?;
-        self.log.push((connection, changes));
+    /// Fails if the disk does.
+    fn meet(&mut self, operation: Operation) -> Result<()> {
+        let Some(failing) = self.failing.filter(|failing| failing.operation == operation) else {
+            return Ok(());
+        };
+        self.seen += 1;
+        if self.seen >= failing.at && self.seen - failing.at < failing.operations {
+            return Err(Error::engine("disk", format!("{operation:?} failed")));
+        }
         Ok(())
     }
 
+    fn append(&mut self, connection: u64, changes: Changes, bug: Bug) -> Result<()> {
+        self.step()?;
+        if let Err(error) = self.meet(Operation::Write) {
+            if bug == Bug::FreesTwice {
+                self.log.pop();
+            }
+            return Err(error);
+        }
+        self.unsynchronised.push((connection, changes));
+        match (self.synchronise(), bug) {
+            (Err(_), Bug::IgnoresFailedSync) => Ok(()),
+            (Err(_), Bug::BelievesSecondSync) => self.synchronise(),
+            (done, _) => done,
+        }
+    }
+
+    /// Synchronises the log. If that fails, what was not synchronised is lost.
+    fn synchronise(&mut self) -> Result<()> {
+        let written = std::mem::take(&mut self.unsynchronised);
+        self.meet(Operation::Sync)?;
+        self.log.extend(written);
+        Ok(())
+    }
+
+    /// Writes the pages, so that the log can be emptied.
     fn checkpoint(&mut self, content: &Content) -> Result<()> {
         for at in 0..PAGES {
             self.step()?;
+            self.meet(Operation::Write)?;
             self.pages[at] = content
                 .iter()
                 .filter(|(key, _)| usize::from(key[0]) % PAGES == at)
@@ -152,6 +231,12 @@ impl Teaching {
         let mut disk = lock(&self.disk);
         disk.power = operations.map(|more| disk.operations + more);
     }
+
+    /// Lets operations of the disk fail from now on, or heals it.
+    pub fn fail(&self, failing: Option<Failing>) {
+        let mut disk = lock(&self.disk);
+        (disk.failing, disk.seen) = (failing, 0);
+    }
 }
 
 static PROFILE: Profile = Profile {
@@ -199,15 +284,30 @@ struct TeachingStore {
 
 impl TeachingStore {
     fn log(&self, content: &Content, connection: u64, changes: Changes) -> Result<()> {
+        let bug = self.engine.bug;
         let mut disk = lock(&self.engine.disk);
-        if self.engine.bug == Bug::Halves && changes.len() > 1 {
+        if bug == Bug::Halves && changes.len() > 1 {
             let (first, second) = changes.split_at(changes.len() / 2);
-            disk.append(connection, first.to_vec())?;
-            disk.append(connection, second.to_vec())?;
+            disk.append(connection, first.to_vec(), bug)?;
+            disk.append(connection, second.to_vec(), bug)?;
         } else {
-            disk.append(connection, changes)?;
+            disk.append(connection, changes, bug)?;
         }
-        if disk.log.len() >= LOG_MOST { disk.checkpoint(content) } else { Ok(()) }
+        // A checkpoint that fails is tried again after the next commit: the log has everything.
+        if disk.log.len() >= LOG_MOST {
+            let failed = disk.checkpoint(content).is_err();
+            if failed && bug == Bug::FreesEarly && disk.step().is_ok() {
+                disk.log.clear();
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes changes back that could not be logged.
+    fn take_back(&self, content: &mut Content, undo: Changes) {
+        if self.engine.bug != Bug::KeepsRefused {
+            undo.into_iter().rev().for_each(|change| apply(content, change));
+        }
     }
 }
 
@@ -233,8 +333,16 @@ impl Store for TeachingStore {
 struct TeachingConnection<'s> {
     store: &'s TeachingStore,
     number: u64,
-    /// The right to write, and the changes so far.
-    transaction: Option<(MutexGuard<'s, Content>, Changes)>,
+    transaction: Option<Open<'s>>,
+}
+
+/// An open transaction.
+struct Open<'s> {
+    /// The right to write.
+    content: MutexGuard<'s, Content>,
+    changes: Changes,
+    /// The changes that take those back, in the order in which they were made.
+    undo: Changes,
 }
 
 impl TeachingConnection<'_> {
@@ -244,8 +352,9 @@ impl TeachingConnection<'_> {
         refused: Outcome,
         change: impl FnOnce(&Content) -> Option<(Vec<u8>, Option<Vec<u8>>)>,
     ) -> Result<Outcome> {
-        if let Some((content, changes)) = &mut self.transaction {
+        if let Some(Open { content, changes, undo }) = &mut self.transaction {
             let Some(change) = change(content) else { return Ok(refused) };
+            undo.push((change.0.clone(), content.get(&change.0).cloned()));
             apply(content, change.clone());
             changes.push(change);
             return Ok(Outcome::Done);
@@ -254,8 +363,12 @@ impl TeachingConnection<'_> {
         std::thread::yield_now();
         let mut content = lock(&self.store.content);
         let Some(change) = change(&content) else { return Ok(refused) };
+        let undo = vec![(change.0.clone(), content.get(&change.0).cloned())];
         apply(&mut content, change.clone());
-        self.store.log(&content, self.number, vec![change])?;
+        if let Err(error) = self.store.log(&content, self.number, vec![change]) {
+            self.store.take_back(&mut content, undo);
+            return Err(error.without_effect());
+        }
         Ok(Outcome::Done)
     }
 }
@@ -263,15 +376,26 @@ impl TeachingConnection<'_> {
 impl Connection for TeachingConnection<'_> {
     fn begin(&mut self) -> Result<()> {
         std::thread::yield_now();
-        self.transaction = Some((lock(&self.store.content), Changes::new()));
+        let content = lock(&self.store.content);
+        self.transaction = Some(Open { content, changes: Changes::new(), undo: Changes::new() });
+        Ok(())
+    }
+
+    fn rollback(&mut self) -> Result<()> {
+        if let Some(Open { mut content, undo, .. }) = self.transaction.take() {
+            self.store.take_back(&mut content, undo);
+        }
         Ok(())
     }
 
     fn commit(&mut self) -> Result<()> {
-        match self.transaction.take() {
-            Some((content, changes)) => self.store.log(&content, self.number, changes),
-            None => Err(Error::engine("commit", "there is no transaction")),
-        }
+        let Some(Open { mut content, changes, undo }) = self.transaction.take() else {
+            return Err(Error::engine("commit", "there is no transaction"));
+        };
+        self.store.log(&content, self.number, changes).map_err(|error| {
+            self.store.take_back(&mut content, undo);
+            error.without_effect()
+        })
     }
 
     fn insert(&mut self, record: &[u8]) -> Result<Outcome> {
@@ -282,6 +406,12 @@ impl Connection for TeachingConnection<'_> {
     }
 
     fn get(&mut self, key: &[u8], payload: &mut [u8]) -> Result<Outcome> {
+        if let Err(error) = lock(&self.store.engine.disk).meet(Operation::Read) {
+            return match self.store.engine.bug {
+                Bug::MissesUnread => Ok(Outcome::Missing),
+                _ => Err(error),
+            };
+        }
         let content = lock(&self.store.content);
         let Some(found) = content.get(key) else { return Ok(Outcome::Missing) };
         payload.copy_from_slice(found);

@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
+use assay_core::durability::Lasts;
 use clap::{Args, ValueEnum};
 
-use super::{CrashArg, DirectoriesArg, count};
+use super::{CrashArg, DirectoriesArg, FaultArg, count};
 
 /// The default folder of the directories that broke a promise.
 const IMAGES_FOLDER: &str = "assay-runs/tortured";
@@ -34,6 +35,14 @@ pub(crate) struct TortureArgs {
     /// Kinds of crash: process kills the writer, power cuts the power of its filesystem
     #[arg(long, value_name = "KIND", value_delimiter = ',', default_value = "process,power")]
     pub crash: Vec<CrashArg>,
+    /// Faults of the disk before the crash, separated by commas: eio-read, eio-write, eio-sync,
+    /// full, short-write, slow, or all. The writer may continue or end
+    #[arg(long, value_name = "FAULT", value_delimiter = ',')]
+    pub fault: Vec<FaultArg>,
+    /// Time that a fault lasts: once, for one operation; healed, for some; always, as long as the
+    /// writer lives [default: rounds take turns]
+    #[arg(long, value_name = "TIME", requires = "fault")]
+    pub fault_lasts: Option<Lasts>,
     /// Promise to check: all, each acknowledged item is there; prefix, an item that is there was
     /// tried before all that are not
     #[arg(long, value_name = "PROMISE", default_value = "all")]
@@ -51,7 +60,8 @@ pub(crate) struct TortureArgs {
           value_parser = count::between::<u32>(0, 999_999))]
     pub round: Option<u32>,
     /// Moment of the crash, instead of a random one: the number of the acknowledgement to wait
-    /// for, or of the file operation to cut the power before
+    /// for, of the file operation to cut the power before, or of the first to meet the fault, among
+    /// those that it concerns
     #[arg(long, value_name = "NUMBER", requires = "round", value_parser = count::parse_positive)]
     pub at: Option<u64>,
     /// Unsynchronised data that a power cut takes: everything, nothing, prefix, files, sectors-512

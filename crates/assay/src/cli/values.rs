@@ -1,6 +1,8 @@
 //! The words that options take, and what they stand for.
 
-use assay_core::durability::Crash;
+use std::str::FromStr;
+
+use assay_core::durability::{Crash, Fault};
 use assay_core::plan::PageCache;
 use assay_driver::{Durability, KeyKind, Storage};
 use assay_powercut::Directories;
@@ -162,6 +164,30 @@ impl CrashArg {
             Self::Process => crash == Crash::Process,
             Self::Power => crash == Crash::Power,
         })
+    }
+}
+
+/// Faults of a disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FaultArg {
+    One(Fault),
+    All,
+}
+
+impl FaultArg {
+    /// Returns the faults that were chosen, each once.
+    pub(crate) fn faults(chosen: &[Self]) -> Vec<Fault> {
+        let is_chosen =
+            |fault: &Fault| chosen.iter().any(|arg| *arg == Self::All || *arg == Self::One(*fault));
+        Fault::ALL.into_iter().filter(is_chosen).collect()
+    }
+}
+
+impl FromStr for FaultArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "all" { Ok(Self::All) } else { text.parse().map(Self::One) }
     }
 }
 

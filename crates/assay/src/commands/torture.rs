@@ -11,12 +11,12 @@ use program_support::exit::{Failure, Outcome};
 use program_support::interrupt::Interrupt;
 use program_support::output::{print, say};
 
-use crate::cli::{CrashArg, PromiseArg, TortureArgs};
+use crate::cli::{CrashArg, FaultArg, PromiseArg, TortureArgs};
 use crate::crash::folder::{Folder, removed};
 use crate::planning::store_dirs::StoreDirs;
 use crate::torture::rounds::Rounds;
 use crate::torture::show::{Broken, Tortured, shown};
-use crate::torture::{Found, Promise, Round, Subject};
+use crate::torture::{Faulted, Found, Kind, Promise, Round, Subject};
 
 /// The file that marks the folder of a directory that broke a promise.
 const SIGNATURE: &str = "assay-torture";
@@ -40,13 +40,32 @@ pub(crate) fn torture(args: &TortureArgs) -> Outcome {
         interrupt: &interrupt,
         at: args.at,
         loss: args.loss,
+        lasts: args.fault_lasts,
     };
-    let kinds = [Crash::Process, Crash::Power].into_iter();
+    let faults = match FaultArg::faults(&args.fault) {
+        faults if faults.is_empty() => vec![None],
+        faults => faults.into_iter().map(Some).collect(),
+    };
     let mut all = Vec::new();
-    for crash in kinds.filter(|crash| CrashArg::has(&args.crash, *crash)) {
-        say(&format!("torturing with {crash} crashes"));
-        all.push(carry_out(args, &subject, &folder, crash)?);
+    let mut notes = Vec::new();
+    for fault in faults {
+        let crashes = [Crash::Process, Crash::Power].into_iter();
+        for crash in crashes.filter(|crash| CrashArg::has(&args.crash, *crash)) {
+            say(&match fault {
+                None => format!("torturing with {crash} crashes"),
+                Some(fault) => format!("torturing with {fault}, then {crash} crashes"),
+            });
+            match carry_out(args, &subject, &folder, Kind { crash, fault })? {
+                Ok(tortured) => all.push(tortured),
+                Err(why) => notes.push(why),
+            }
+        }
     }
+    notes.dedup();
+    if all.is_empty() {
+        return Err(Failure::Refused(notes.join("; ")));
+    }
+    notes.iter().for_each(|note| say(&format!("note: {note}")));
     print(&shown(&all))?;
     match all.iter().map(|tortured| tortured.broken.len()).sum::<usize>() {
         0 => Ok(()),
@@ -55,37 +74,47 @@ pub(crate) fn torture(args: &TortureArgs) -> Outcome {
     }
 }
 
-/// Runs the rounds of one kind.
+/// Runs the rounds of one kind. The inner error says why there are none.
 fn carry_out(
     args: &TortureArgs,
     subject: &Subject<'_>,
     folder: &Folder,
-    crash: Crash,
-) -> Outcome<Tortured> {
-    let mut rounds = Rounds::prepare(subject, folder, crash, args.directories.rule())?;
-    let mut tortured = Tortured { crash, rounds: 0, acknowledged: 0, broken: Vec::new() };
+    kind: Kind,
+) -> Outcome<Result<Tortured, String>> {
+    let mut rounds = match Rounds::prepare(subject, folder, kind, args.directories.rule())? {
+        Ok(rounds) => rounds,
+        Err(why) => return Ok(Err(why)),
+    };
+    let mut tortured =
+        Tortured { kind, rounds: 0, met: 0, ended: 0, acknowledged: 0, broken: Vec::new() };
     let numbers = match args.round {
         Some(round) => round..round + 1,
         None => 0..args.rounds,
     };
     for number in numbers {
-        let Round { at, acknowledged, found } = rounds.round(number)?;
+        let Round { at, acknowledged, found, faulted } = rounds.round(number)?;
         tortured.rounds += 1;
+        if let Some(Faulted { is_met, has_ended, .. }) = faulted {
+            tortured.met += u32::from(is_met);
+            tortured.ended += u32::from(has_ended);
+        }
         tortured.acknowledged += acknowledged as u64;
         if found != Found::Everything {
             let strict = if args.directories.is_strict() { "-strict" } else { "" };
-            let name = format!("{crash}{strict}-{}-{number}", args.seed);
+            let fault = kind.fault.map(|fault| format!("-{fault}")).unwrap_or_default();
+            let name = format!("{}{fault}{strict}-{}-{number}", kind.crash, args.seed);
             let image = args.images.join(name);
             keep(&image, &mut |to| rounds.keep(to))?;
-            let command = replay(args, crash, number, at);
+            let command = replay(args, kind, number, at, faulted);
             tortured.broken.push(Broken { number, found, command, image });
         }
     }
-    if tortured.acknowledged == 0 {
+    // A program that meets a fault at once may rightly acknowledge nothing.
+    if tortured.acknowledged == 0 && tortured.met == 0 {
         let why = "no round acknowledged an item, so nothing was tested; allow more with --rounds";
         return Err(Failure::Refused(why.into()));
     }
-    Ok(tortured)
+    Ok(Ok(tortured))
 }
 
 /// Keeps what a crash left in a folder, in place of what an earlier one left.
@@ -112,12 +141,21 @@ fn keep(image: &Path, fill: &mut dyn FnMut(&Path) -> io::Result<()>) -> Outcome 
 }
 
 /// Returns the command line that repeats a round.
-fn replay(args: &TortureArgs, crash: Crash, number: u32, at: u64) -> String {
+fn replay(
+    args: &TortureArgs,
+    Kind { crash, fault }: Kind,
+    number: u32,
+    at: u64,
+    faulted: Option<Faulted>,
+) -> String {
     let (writer, checker) = (quoted(&args.writer), quoted(&args.checker));
     let mut words = vec![
         format!("assay torture --writer {writer} --checker {checker} --crash {crash}"),
         format!("--seed {} --round {number} --at {at}", args.seed),
     ];
+    if let (Some(fault), Some(Faulted { lasts, .. })) = (fault, faulted) {
+        words.push(format!("--fault {fault} --fault-lasts {lasts}"));
+    }
     let promise = args.promise;
     words.extend((promise != PromiseArg::All).then(|| format!("--promise {}", promise.name())));
     words.extend(args.loss.map(|loss| format!("--loss {loss}")));

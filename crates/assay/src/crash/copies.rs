@@ -64,7 +64,8 @@ impl Rounds for Copies<'_> {
         let (recoveries, cut_openings, age) = (Vec::new(), 0, None);
         let settings = heard.settings.unwrap_or_default();
         let job = copied;
-        Ok(Ok(Round { job, log, at, recoveries, cut_openings, found, age, settings }))
+        let faulted = None;
+        Ok(Ok(Round { job, log, at, recoveries, cut_openings, found, age, settings, faulted }))
     }
 
     fn keep(&mut self, folder: &Path) -> io::Result<()> {

@@ -20,7 +20,7 @@ use super::folder::removed;
 use super::{Chosen, Subject};
 
 const FORMAT: &str = "assay-broken-store";
-const SCHEMA_VERSION: u32 = 2;
+const SCHEMA_VERSION: u32 = 3;
 
 /// The file that describes an image.
 const DESCRIPTION: &str = "round.json";

@@ -57,7 +57,9 @@ impl Ordered {
                 args.crashes
             )));
         }
-        let is_counted_in_commits = args.copy || CrashArg::has(&args.crash, Crash::Process);
+        let has_faults = !args.fault.is_empty();
+        let kills = CrashArg::has(&args.crash, Crash::Process);
+        let is_counted_in_commits = args.copy || kills && !has_faults;
         if let Some(&at) = args.at.first()
             && is_counted_in_commits
             && at > u64::from(args.commits)
@@ -148,9 +150,14 @@ impl Ordered {
             return Err(Failure::Refused(notes.join("; ")));
         }
         let cuts_power = !args.copy && CrashArg::has(&args.crash, Crash::Power);
-        if let (true, Some(why)) = (cuts_power, obstacle()) {
-            let line = format!("no power cuts here: {why}; --crash process tests killed processes");
-            tests.retain(|test| test.crash == Crash::Process);
+        let has_faults = !args.fault.is_empty();
+        if let (true, Some(why)) = (cuts_power || has_faults, obstacle()) {
+            let line = if has_faults {
+                format!("no faults of the disk here: {why}")
+            } else {
+                format!("no power cuts here: {why}; --crash process tests killed processes")
+            };
+            tests.retain(|test| test.crash == Crash::Process && !has_faults);
             if tests.is_empty() {
                 return Err(Failure::Refused(line));
             }

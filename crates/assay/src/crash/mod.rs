@@ -1,8 +1,9 @@
 //! Crash tests: a worker writes and is ended at a moment that the round's seed draws. Then another
 //! worker checks the files that are left. `process` and `power` are the two ways of ending it.
-//! `copies` copies its files instead, while it writes.
+//! `copies` copies its files instead, while it writes. `faults` lets its disk fail.
 
 pub(crate) mod copies;
+mod faults;
 pub(crate) mod folder;
 pub(crate) mod image;
 pub(crate) mod levels;
@@ -16,10 +17,10 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
-use assay_core::durability::{Age, Found, Recovery};
+use assay_core::durability::{Age, Found, Lasts, Recovery};
 use assay_core::random::mix;
 use assay_powercut::Loss;
-use assay_suites::crash::{Checked, Job, Log, Said};
+use assay_suites::crash::{Checked, Job, Log, Said, Then};
 use program_support::exit::{Failure, Outcome};
 use program_support::interrupt::Interrupt;
 
@@ -59,6 +60,8 @@ pub(crate) struct Chosen {
     pub at: Vec<u64>,
     /// The writes that a power cut takes.
     pub loss: Option<Loss>,
+    /// The time that a fault of the disk lasts.
+    pub lasts: Option<Lasts>,
 }
 
 /// A way of ending writers, round after round.
@@ -89,6 +92,18 @@ pub(crate) struct Round {
     pub age: Option<Age>,
     /// The store's report of its settings, if it was opened.
     pub settings: Vec<String>,
+    /// The fault of the disk, if the round was of one.
+    pub faulted: Option<Faulted>,
+}
+
+/// What a fault of the disk did to a writer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Faulted {
+    pub lasts: Lasts,
+    /// True if an operation met the fault.
+    pub is_met: bool,
+    /// True if the writer's process ended itself.
+    pub has_ended: bool,
 }
 
 impl Subject<'_> {
@@ -112,7 +127,15 @@ impl Subject<'_> {
 
     /// Has a worker check the files that a writer left.
     fn check(&self, job: &Job, log: &Log) -> Outcome<Checked> {
-        let job = worker::Job::CrashCheck(job.clone(), log.clone());
+        self.check_by(worker::Job::CrashCheck(job.clone(), log.clone(), false))
+    }
+
+    /// Has a worker check the files that a writer left on a disk that failed and is healed.
+    fn check_healed(&self, job: &Job, log: &Log) -> Outcome<Checked> {
+        self.check_by(worker::Job::CrashCheck(job.clone(), log.clone(), true))
+    }
+
+    fn check_by(&self, job: worker::Job) -> Outcome<Checked> {
         match parent::run(&job, self.patience(), self.interrupt, &mut |_| ()) {
             End::Replied(Message::Found(checked)) => Ok(checked),
             End::Replied(Message::CannotWrite(why)) => Err(Failure::Refused(why)),
@@ -134,6 +157,8 @@ impl Subject<'_> {
 struct Writer {
     worker: Worker,
     deadline: Instant,
+    /// The time that each message gives it, if each does.
+    renewal: Option<Duration>,
     heard: Heard,
 }
 
@@ -146,6 +171,12 @@ struct Heard {
     opening: Option<Instant>,
     closed: Option<Instant>,
     settings: Option<Vec<String>>,
+    /// True if the writer's history is over.
+    is_over: bool,
+    /// The first wrong answer of the store.
+    wrong: Option<String>,
+    /// True if the writer said itself why it could not continue.
+    has_given_up: bool,
     /// The time of each commit's acknowledgement, as the log has them: microseconds since 1970.
     times_us: Vec<u64>,
     /// The longest delay, in microseconds, before the machine let the writer continue.
@@ -169,18 +200,27 @@ impl Heard {
     fn hear(&mut self, message: Message) {
         match message {
             Message::Wrote(Said::Open(settings)) => {
-                (self.settings, self.log) = (Some(settings), Some(Log::default()));
+                self.settings = Some(settings);
+                self.log.get_or_insert_default();
             }
             Message::Wrote(Said::Committed { commit, at_us, late_us }) => {
                 self.log.get_or_insert_default().add(commit);
                 self.late_us = self.late_us.max(late_us);
                 self.times_us.push(at_us);
             }
+            Message::Wrote(Said::Refused(refused)) => {
+                self.log.get_or_insert_default().refuse(refused);
+            }
+            Message::Wrote(Said::Wrong(why)) => drop(self.wrong.get_or_insert(why)),
+            Message::Wrote(Said::Over) => self.is_over = true,
             Message::Wrote(Said::Opening) => self.opening = Some(Instant::now()),
             Message::Wrote(Said::Closed) => {
                 self.closed.get_or_insert_with(Instant::now);
             }
-            Message::CannotWrite(why) | Message::Panicked(why) => self.trouble = Some(why),
+            Message::CannotWrite(why) => {
+                (self.trouble, self.has_given_up) = (Some(why), true);
+            }
+            Message::Panicked(why) => self.trouble = Some(why),
             _ => {}
         }
     }
@@ -210,6 +250,21 @@ impl Writer {
         Self::begin(subject, &worker::Job::CrashWrite(job.clone()), prepare)
     }
 
+    /// Starts a writer on a disk that may fail, which continues from where `log` ends.
+    fn endure(
+        subject: &Subject<'_>,
+        job: &Job,
+        log: Log,
+        then: Then,
+        prepare: &mut dyn FnMut(u32) -> std::io::Result<()>,
+    ) -> Outcome<Self> {
+        let order = worker::Job::CrashEndure(job.clone(), log.clone(), then);
+        let mut writer = Self::begin(subject, &order, prepare)?;
+        writer.heard.log = (log.commits() > 0).then_some(log);
+        writer.renewal = Some(subject.patience);
+        Ok(writer)
+    }
+
     /// Starts a process that opens the store again.
     fn reopen(
         subject: &Subject<'_>,
@@ -227,7 +282,13 @@ impl Writer {
         let worker = Worker::start(Order { job, program: Program::This }, None, prepare)
             .map_err(|e| Failure::Refused(format!("cannot start a writer: {e}")))?;
         let deadline = Instant::now() + subject.patience;
-        Ok(Self { worker, deadline, heard: Heard::default() })
+        Ok(Self { worker, deadline, renewal: None, heard: Heard::default() })
+    }
+
+    /// Gives the writer this much more time, before its first message and after each.
+    fn wait_longer(&mut self, more: Duration) {
+        self.deadline += more;
+        self.renewal = self.renewal.map(|time| time + more);
     }
 
     /// Reads messages until so many commits are acknowledged; 0 stands for the open store.
@@ -239,7 +300,11 @@ impl Writer {
     fn listen(&mut self, interrupt: &Interrupt, heard: impl Fn(&Heard) -> bool) -> Outcome<Pause> {
         while !heard(&self.heard) {
             match self.worker.next(TICK) {
-                Ok(message) => self.heard.hear(message),
+                Ok(message) => {
+                    self.heard.hear(message);
+                    self.deadline =
+                        self.renewal.map_or(self.deadline, |time| Instant::now() + time);
+                }
                 // A signal to the whole group may reach a writer that has not left it yet.
                 Err(RecvTimeoutError::Disconnected) if interrupt.came() => {
                     return Err(Failure::Interrupted("interrupted".into()));

@@ -18,9 +18,9 @@ use crate::worker::program;
 /// The filesystem, served by a separate process, and its mount point for processes that enter its
 /// namespace.
 pub(crate) struct Bench {
-    server: Server,
-    mount: PathBuf,
-    directories: Directories,
+    pub(super) server: Server,
+    pub(super) mount: PathBuf,
+    pub(super) directories: Directories,
 }
 
 /// The outcome of a writer.
@@ -31,11 +31,11 @@ struct Written {
     killed_us: u64,
 }
 
-/// The operations of a writer before which a cut may come.
+/// The operations of a writer before which a cut may come, or which may meet a fault.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Span {
-    opened: u64,
-    ended: u64,
+    pub(super) opened: u64,
+    pub(super) ended: u64,
 }
 
 /// Rounds in which the power is cut before an operation of the writer.
@@ -52,9 +52,7 @@ impl Rounds for Cuts<'_> {
     }
 
     fn keep(&mut self, folder: &Path) -> io::Result<()> {
-        // The server may work in another directory than this process.
-        let folder = std::path::absolute(folder)?;
-        self.bench.server.save(&folder)
+        self.bench.save(folder)
     }
 }
 
@@ -63,6 +61,18 @@ impl Bench {
     pub(crate) fn set_up(mount: &Path, directories: Directories) -> Outcome<Self> {
         let server = Server::start(served(mount), directories).map_err(refused)?;
         Ok(Self { server, mount: mount.into(), directories })
+    }
+
+    /// Lets all processes be in one boot.
+    pub(super) fn stay_in_boot(&mut self) -> Outcome {
+        self.server.stay_in_boot().map_err(refused)
+    }
+
+    /// Writes the disk after the last cut, or as it was healed, into a new folder.
+    pub(super) fn save(&mut self, folder: &Path) -> io::Result<()> {
+        // The server may work in another directory than this process.
+        let folder = std::path::absolute(folder)?;
+        self.server.save(&folder)
     }
 
     /// Counts a writer's operations in an undisturbed run. The inner error says why it cannot.
@@ -124,6 +134,7 @@ impl Bench {
             found: checked.found,
             age,
             settings,
+            faulted: None,
         }))
     }
 

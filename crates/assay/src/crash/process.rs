@@ -105,6 +105,7 @@ impl Rounds for Kills<'_> {
             found: checked.found,
             age,
             settings,
+            faulted: None,
         }))
     }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use assay_core::durability::{Crash, Failure as BrokenRound, Promise, Verdict};
+use assay_core::durability::{Crash, Failure as BrokenRound, Fault, Promise, Tally, Verdict};
 use assay_core::random::derive;
 use assay_driver::{Driver, Durability, Storage};
 use assay_suites::crash::Job;
@@ -12,11 +12,12 @@ use program_support::exit::Outcome;
 use program_support::interrupt::Interrupt;
 use program_support::output::say;
 
-use crate::cli::{CrashArg, CrashArgs, LevelsArg};
+use crate::cli::{CrashArg, CrashArgs, FaultArg, LevelsArg};
 use crate::planning::engines::Settings;
 use crate::planning::store_dirs::StoreDirs;
 
 use super::copies::Copies;
+use super::faults::Faults;
 use super::folder::Folder;
 use super::image::Image;
 use super::power::{Bench, Cuts};
@@ -28,6 +29,8 @@ pub(super) struct Test<'t> {
     pub(super) driver: &'t dyn Driver,
     pub(super) durability: Durability,
     pub(super) crash: Crash,
+    /// The fault of the disk before the crash.
+    pub(super) fault: Option<Fault>,
 }
 
 pub(super) fn tests_of<'t>(driver: &'t dyn Driver, args: &CrashArgs) -> Vec<Test<'t>> {
@@ -36,13 +39,17 @@ pub(super) fn tests_of<'t>(driver: &'t dyn Driver, args: &CrashArgs) -> Vec<Test
     let mut tests = Vec::new();
     for &durability in levels.iter().filter(|&&level| wanted.is_none_or(|w| w == level)) {
         if args.copy {
-            tests.push(Test { driver, durability, crash: Crash::Copy });
+            tests.push(Test { driver, durability, crash: Crash::Copy, fault: None });
             continue;
         }
-        for crash in [Crash::Process, Crash::Power] {
-            if CrashArg::has(&args.crash, crash) {
-                tests.push(Test { driver, durability, crash });
-            }
+        let faults = match FaultArg::faults(&args.fault) {
+            faults if faults.is_empty() => vec![None],
+            faults => faults.into_iter().map(Some).collect(),
+        };
+        for fault in faults {
+            let kinds = [Crash::Process, Crash::Power].into_iter();
+            let wanted = kinds.filter(|crash| CrashArg::has(&args.crash, *crash));
+            tests.extend(wanted.map(|crash| Test { driver, durability, crash, fault }));
         }
     }
     tests
@@ -61,9 +68,13 @@ impl Workbench<'_> {
     pub(super) fn carry_out(&self, test: &Test<'_>) -> Outcome<Result<Verdict, String>> {
         let profile = test.driver.profile();
         let id = profile.id;
-        say(&match test.crash {
-            Crash::Copy => format!("copying {id} at {}", test.durability),
-            crash => format!("testing {id} at {} with {crash} crashes", test.durability),
+        let level = test.durability;
+        say(&match (test.crash, test.fault) {
+            (Crash::Copy, _) => format!("copying {id} at {level}"),
+            (crash, None) => format!("testing {id} at {level} with {crash} crashes"),
+            (crash, Some(fault)) => {
+                format!("testing {id} at {level} with {fault}, then {crash} crashes")
+            }
         });
         let dir = self
             .store_dirs
@@ -87,17 +98,34 @@ impl Workbench<'_> {
             patience: Duration::from_secs(self.args.timeout),
             interrupt: self.interrupt,
             crashes: self.args.crashes,
-            chosen: Chosen { at: self.args.at.clone(), loss: self.args.loss },
+            chosen: Chosen {
+                at: self.args.at.clone(),
+                loss: self.args.loss,
+                lasts: self.args.fault_lasts,
+            },
         };
         let rounds = match self.args.round {
             Some(round) => round..round + 1,
             None => 0..self.args.rounds,
         };
         let folder = Folder::make(&dir)?;
-        let mut way: Box<dyn Rounds> = match test.crash {
-            Crash::Process => Box::new(Kills { subject: &subject, folder: &folder }),
-            Crash::Copy => Box::new(Copies { subject: &subject, folder: &folder }),
-            Crash::Power => {
+        let mut way: Box<dyn Rounds> = match (test.crash, test.fault) {
+            (crash, Some(fault)) => {
+                let mut bench = Bench::set_up(&folder.store(), self.args.directories.rule())?;
+                if crash == Crash::Process {
+                    bench.stay_in_boot()?;
+                }
+                let mut faults = Faults { bench, subject: &subject, crash, fault, span: None };
+                if self.args.at.is_empty()
+                    && let Err(why) = faults.calibrate()?
+                {
+                    return Ok(Err(why));
+                }
+                Box::new(faults)
+            }
+            (Crash::Process, None) => Box::new(Kills { subject: &subject, folder: &folder }),
+            (Crash::Copy, None) => Box::new(Copies { subject: &subject, folder: &folder }),
+            (Crash::Power, None) => {
                 let mut bench = Bench::set_up(&folder.store(), self.args.directories.rule())?;
                 let span = if self.args.at.is_empty() {
                     match bench.span(&subject)? {
@@ -121,7 +149,9 @@ impl Workbench<'_> {
                 Err(why) => return Ok(Err(why)),
             }
         }
-        if verdict.acknowledged == 0 {
+        // An engine that meets a fault at once may rightly acknowledge nothing.
+        let is_met = verdict.faults.is_some_and(|faults| faults.met_rounds > 0);
+        if verdict.acknowledged == 0 && !is_met {
             return Ok(Err(
                 "no round acknowledged a commit, so that nothing was tested; allow more \
                            with --commits or --rounds"
@@ -171,6 +201,7 @@ impl Workbench<'_> {
                 Crash::Copy => test.driver.copy_rule().map(str::to_string),
                 Crash::Process | Crash::Power => None,
             },
+            faults: test.fault.map(|fault| Tally::new(fault, self.args.fault_lasts)),
             failures: Vec::new(),
             tested: Timestamp::now(),
         }
@@ -186,6 +217,11 @@ impl Workbench<'_> {
     ) -> Outcome {
         verdict.add(round.log.commits(), &round.found, round.age);
         verdict.cut_openings += round.cut_openings;
+        if let (Some(tally), Some(faulted)) = (&mut verdict.faults, round.faulted) {
+            tally.met_rounds += u32::from(faulted.is_met);
+            tally.ended_rounds += u32::from(faulted.has_ended);
+            tally.refused_commits += round.log.refused().len() as u64;
+        }
         if verdict.settings.is_empty() {
             verdict.settings.clone_from(&round.settings);
         }
@@ -209,7 +245,8 @@ impl Workbench<'_> {
                 .keep(&folder, &mut |to| way.keep(to))?;
             let image = folder.to_str().map(str::to_string);
             let recoveries = round.recoveries.clone();
-            verdict.failures.push(BrokenRound { found, age, recoveries, command, image });
+            let lasts = round.faulted.map(|faulted| faulted.lasts);
+            verdict.failures.push(BrokenRound { found, age, lasts, recoveries, command, image });
         }
         Ok(())
     }
@@ -231,6 +268,9 @@ impl Workbench<'_> {
         words.extend((crashes > 1).then(|| format!("--crashes {crashes}")));
         words.extend((args.threads > 1).then(|| format!("--threads {}", args.threads)));
         words.extend(args.set.iter().map(|set| format!("--set {set}")));
+        if let (Some(fault), Some(faulted)) = (test.fault, round.faulted) {
+            words.push(format!("--fault {fault} --fault-lasts {}", faulted.lasts));
+        }
         if test.crash == Crash::Power {
             words.extend(args.loss.map(|loss| format!("--loss {loss}")));
             words.extend(args.directories.is_strict().then(|| "--directories strict".to_string()));
@@ -245,10 +285,11 @@ const FURTHER: u32 = 4;
 /// The least number of intervals between syncs in a history, if an interval is stated.
 const INTERVALS: u64 = 5;
 
-/// Returns the microseconds of a writer's pause before each commit; 0 if no loss's age is judged.
+/// Returns the microseconds of a writer's pause before each commit; 0 if neither a loss's age is
+/// judged nor a sync may fail.
 fn pace_us(verdict: &Verdict) -> u64 {
     match (verdict.promise, verdict.interval_ms) {
-        (Promise::Prefix, Some(interval_ms)) => {
+        (promise, Some(interval_ms)) if promise == Promise::Prefix || verdict.faults.is_some() => {
             interval_ms * 1_000 * INTERVALS / u64::from(verdict.commits.max(1))
         }
         _ => 0,

@@ -14,49 +14,14 @@ pub(super) fn table(verdicts: &[Verdict]) -> Outcome {
     if verdicts.is_empty() {
         return Ok(());
     }
-    let mut table = Table::new();
-    table.set_header([
-        "engine",
-        "durability",
-        "crash",
-        "rounds",
-        "commits",
-        "lost",
-        "torn",
-        "refused",
-        "unusable",
-    ]);
-    for verdict in verdicts {
-        let options: Vec<_> = verdict
-            .engine_options
-            .iter()
-            .map(|(name, value)| format!("\n{name}={value}"))
-            .collect();
-        table.add_row([
-            verdict.engine.clone() + &options.concat(),
-            verdict.durability.to_string(),
-            format!(
-                "{}{}",
-                verdict.crash,
-                verdict.beyond().replace(" with ", "\n").replace(" and ", "\n")
-            ),
-            verdict.rounds.to_string(),
-            verdict.acknowledged.to_string(),
-            verdict.lost_rounds.to_string(),
-            verdict.torn_rounds.to_string(),
-            verdict.refused_rounds.to_string(),
-            verdict.unusable_rounds.to_string(),
-        ]);
-    }
-    for column in table.column_iter_mut().skip(3) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    let mut text = folded(table);
-    text += "\n rounds that lost acknowledged commits, that left no moment of the history,\n \
-             after which the store could not be opened, or could not go on\n\n";
+    let mut text = if verdicts.iter().all(|verdict| verdict.faults.is_some()) {
+        of_faults(verdicts)
+    } else {
+        of_crashes(verdicts)
+    };
     for verdict in verdicts {
         let Verdict { engine, engine_version, durability, crash, failures, .. } = verdict;
-        let promise = format!("{}{}", verdict.summary(), lost(verdict));
+        let promise = format!("{}{}{}", verdict.summary(), lost(verdict), met(verdict));
         let beyond = verdict.beyond();
         let promise = match verdict.crashes {
             1 => promise,
@@ -72,6 +37,92 @@ pub(super) fn table(verdicts: &[Verdict]) -> Outcome {
         }
     }
     print(&text)
+}
+
+/// Returns an engine with its settings that differ from their defaults.
+fn named(verdict: &Verdict) -> String {
+    let options = verdict.engine_options.iter();
+    let options = options.map(|(name, value)| format!("\n{name}={value}"));
+    verdict.engine.clone() + &options.collect::<String>()
+}
+
+fn folded_from(mut table: Table, first_number: usize) -> String {
+    for column in table.column_iter_mut().skip(first_number) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    folded(table)
+}
+
+/// Returns the table of tests whose disks failed.
+fn of_faults(verdicts: &[Verdict]) -> String {
+    let mut table = Table::new();
+    table.set_header([
+        "engine", "level", "fault", "then", "rounds", "met", "refused", "ended", "broken",
+    ]);
+    for verdict in verdicts {
+        let Some(tally) = verdict.faults else { continue };
+        let lasts = tally.lasts.map(|lasts| format!("\n{lasts}")).unwrap_or_default();
+        table.add_row([
+            named(verdict),
+            verdict.durability.to_string(),
+            format!("{}{lasts}", tally.fault),
+            verdict.crash.to_string(),
+            verdict.rounds.to_string(),
+            tally.met_rounds.to_string(),
+            tally.refused_commits.to_string(),
+            tally.ended_rounds.to_string(),
+            verdict.failures.len().to_string(),
+        ]);
+    }
+    let mut text = folded_from(table, 4);
+    text += "\n met: rounds in which an operation met the fault; refused: commits; ended: rounds \
+             in which\n the writer's process ended itself, which breaks no promise\n\n";
+    text
+}
+
+/// Returns the table of tests whose disks did not fail.
+fn of_crashes(verdicts: &[Verdict]) -> String {
+    let mut table = Table::new();
+    table.set_header([
+        "engine",
+        "durability",
+        "crash",
+        "rounds",
+        "commits",
+        "lost",
+        "torn",
+        "refused",
+        "unusable",
+    ]);
+    for verdict in verdicts {
+        table.add_row([
+            named(verdict),
+            verdict.durability.to_string(),
+            format!(
+                "{}{}",
+                verdict.crash,
+                verdict.beyond().replace(" with ", "\n").replace(" and ", "\n")
+            ),
+            verdict.rounds.to_string(),
+            verdict.acknowledged.to_string(),
+            verdict.lost_rounds.to_string(),
+            verdict.torn_rounds.to_string(),
+            verdict.refused_rounds.to_string(),
+            verdict.unusable_rounds.to_string(),
+        ]);
+    }
+    let mut text = folded_from(table, 3);
+    text += "\n rounds that lost acknowledged commits, that left no moment of the history,\n \
+             after which the store could not be opened, or could not go on\n\n";
+    text
+}
+
+/// Returns that no operation met the fault, if none did.
+fn met(verdict: &Verdict) -> &'static str {
+    match verdict.faults {
+        Some(tally) if tally.met_rounds == 0 => "; no operation met the fault",
+        _ => "",
+    }
 }
 
 /// Returns how many commits a round lost at most, and how long after the oldest of them it ended.

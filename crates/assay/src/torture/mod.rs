@@ -1,6 +1,6 @@
 //! Crash tests of any program: a writer and a checker, which are shell commands. The lines of both
 //! are read by `items`, which judges them; `program` starts and ends their processes, and `rounds`
-//! ends writers in the two ways. `show` prints what came of it.
+//! ends writers in the two ways, or lets their disk fail before. `show` prints what came of it.
 
 mod items;
 pub(crate) mod program;
@@ -10,6 +10,7 @@ pub(crate) mod show;
 use std::fmt;
 use std::time::Duration;
 
+use assay_core::durability::{Crash, Fault, Lasts};
 use assay_powercut::Loss;
 use program_support::interrupt::Interrupt;
 
@@ -30,6 +31,22 @@ pub(crate) struct Subject<'s> {
     pub at: Option<u64>,
     /// The writes that a power cut takes, if rounds do not take turns.
     pub loss: Option<Loss>,
+    /// The time that a fault of the disk lasts, if rounds do not take turns.
+    pub lasts: Option<Lasts>,
+}
+
+/// A kind of round: a crash, and the fault of the disk before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Kind {
+    pub crash: Crash,
+    pub fault: Option<Fault>,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.crash.fmt(f)?;
+        self.fault.map_or(Ok(()), |fault| write!(f, " after {fault}"))
+    }
 }
 
 /// What a crash left.
@@ -43,6 +60,8 @@ pub(crate) enum Found {
     Wrong(String),
     /// The checker failed.
     Refused(String),
+    /// The writer hung while the disk failed.
+    Hung(String),
 }
 
 impl fmt::Display for Found {
@@ -54,6 +73,7 @@ impl fmt::Display for Found {
             }
             Self::Wrong(why) => f.write_str(why),
             Self::Refused(why) => write!(f, "the checker failed: {why}"),
+            Self::Hung(why) => write!(f, "the writer hung: {why}"),
         }
     }
 }
@@ -65,4 +85,16 @@ pub(crate) struct Round {
     pub at: u64,
     pub acknowledged: usize,
     pub found: Found,
+    /// The fault of the disk, if it had one.
+    pub faulted: Option<Faulted>,
+}
+
+/// What a fault of the disk did to a writer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Faulted {
+    pub lasts: Lasts,
+    /// True if an operation met the fault.
+    pub is_met: bool,
+    /// True if the writer ended with an error.
+    pub has_ended: bool,
 }

@@ -6,15 +6,16 @@ use std::path::Path;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
-use assay_core::durability::Crash;
+use assay_core::durability::{Crash, Fault, Lasts};
 use assay_core::random::{derive, draw, mix};
 use assay_powercut::client::Server;
+use assay_powercut::fault::{Injection, delay_most};
 use assay_powercut::{Directories, Loss};
 use program_support::exit::{Failure, Outcome};
 
 use super::items::Items;
 use super::program::{Place, Program, ending};
-use super::{Found, Round, Subject};
+use super::{Faulted, Found, Kind, Round, Subject};
 use crate::crash::folder::Folder;
 use crate::crash::image::copy_tree;
 use crate::crash::power::{refused, served};
@@ -40,40 +41,75 @@ enum Way {
 pub(crate) struct Rounds<'r> {
     subject: &'r Subject<'r>,
     folder: &'r Folder,
+    kind: Kind,
     way: Way,
-    /// The moments from which that of a crash is drawn: acknowledgements or file operations.
+    /// The moments from which that of a crash is drawn: acknowledgements, file operations, or those
+    /// of them that a fault concerns.
     moments: u64,
 }
 
+/// What a writer did.
+struct Written {
+    items: Items,
+    end: End,
+}
+
+/// The end of a writer.
+enum End {
+    /// It ended well, or was ended.
+    Well,
+    /// It ended with an error.
+    Failed(String),
+    /// It said nothing for too long.
+    Late(String),
+}
+
+/// The moment of a crash, and of a fault before it.
+#[derive(Clone, Copy)]
+struct Moment {
+    at: u64,
+    seed: u64,
+    lasts: Lasts,
+}
+
 impl<'r> Rounds<'r> {
-    /// Prepares rounds: runs both commands once without a crash.
+    /// Prepares rounds: runs both commands once without a crash. The inner error says why a fault
+    /// concerns nothing that the writer does.
     ///
     /// # Errors
     /// `Refused` if nothing can be tested with them.
     pub(crate) fn prepare(
         subject: &'r Subject<'r>,
         folder: &'r Folder,
-        crash: Crash,
+        kind: Kind,
         directories: Directories,
-    ) -> Outcome<Self> {
+    ) -> Outcome<Result<Self, String>> {
         folder.empty()?;
-        let way = match crash {
-            Crash::Power => {
-                let server = Server::start(served(&folder.store()), directories);
-                Way::Cut(Box::new(server.map_err(refused)?), directories)
+        let way = if kind.crash == Crash::Power || kind.fault.is_some() {
+            let server = Server::start(served(&folder.store()), directories);
+            let mut server = server.map_err(refused)?;
+            if kind.crash == Crash::Process {
+                server.stay_in_boot().map_err(refused)?;
             }
-            Crash::Process | Crash::Copy => Way::Kill,
+            Way::Cut(Box::new(server), directories)
+        } else {
+            Way::Kill
         };
-        let mut rounds = Self { subject, folder, way, moments: 0 };
-        let items = rounds.write(None)?;
+        let mut rounds = Self { subject, folder, kind, way, moments: 0 };
+        let items = rounds.write(None)?.items;
         let acknowledged = items.acknowledged();
         let wrong = |why: String| Err(Failure::Refused(format!("without a crash {why}")));
         if acknowledged == 0 {
             return wrong("the writer acknowledged nothing, so nothing can be tested".into());
         }
+        let mut changes = 0;
         rounds.moments = match &mut rounds.way {
             Way::Kill => acknowledged as u64,
-            Way::Cut(server, _) => server.state().map_err(refused)?.operations,
+            Way::Cut(server, _) => {
+                let state = server.state().map_err(refused)?;
+                changes = state.operations;
+                if kind.fault.is_some() { state.concerned } else { changes }
+            }
         };
         let is_empty = match rounds.way {
             Way::Kill => {
@@ -81,15 +117,18 @@ impl<'r> Rounds<'r> {
                 let first = entries.map(|mut entries| entries.next());
                 first.map_err(|e| Failure::Refused(e.to_string()))?.is_none()
             }
-            Way::Cut(..) => rounds.moments == 0,
+            Way::Cut(..) => changes == 0,
         };
         if is_empty {
             let why = "the writer changed nothing in its directory; it is to write there, in the \
                        working directory of the command";
             return wrong(why.into());
         }
+        if let (Some(fault), 0) = (kind.fault, rounds.moments) {
+            return Ok(Err(format!("the writer does nothing that {fault} concerns")));
+        }
         match rounds.check(&items)? {
-            Found::Everything => Ok(rounds),
+            Found::Everything => Ok(Ok(rounds)),
             other => wrong(format!("too: {other}")),
         }
     }
@@ -99,15 +138,32 @@ impl<'r> Rounds<'r> {
         let subject = self.subject;
         let seed = mix(derive(subject.seed, "torture"), u64::from(number));
         let at = subject.at.unwrap_or_else(|| 1 + draw(seed, 0, self.moments));
-        let items = self.write(Some((at, seed)))?;
+        let turns = Lasts::ALL.len();
+        let lasts = subject.lasts.unwrap_or(Lasts::ALL[number as usize % turns]);
+        let Written { items, end } = self.write(Some(Moment { at, seed, lasts }))?;
+        let mut faulted = None;
         if let Way::Cut(server, _) = &mut self.way {
-            let turn = Loss::ALL[number as usize % Loss::ALL.len()];
-            server.cut(subject.loss.unwrap_or(turn), seed).map_err(refused)?;
+            let mut turn = number as usize;
+            if self.kind.fault.is_some() {
+                let is_met = server.state().map_err(refused)?.met > 0;
+                let has_ended = matches!(end, End::Failed(_));
+                faulted = Some(Faulted { lasts, is_met, has_ended });
+                turn /= turns;
+            }
+            if self.kind.crash == Crash::Power {
+                let turn = Loss::ALL[turn % Loss::ALL.len()];
+                server.cut(subject.loss.unwrap_or(turn), seed).map_err(refused)?;
+            } else {
+                server.heal().map_err(refused)?;
+            }
         } else {
             self.copy()?;
         }
-        let found = self.check(&items)?;
-        Ok(Round { at, acknowledged: items.acknowledged(), found })
+        let found = match end {
+            End::Late(why) => Found::Hung(why),
+            End::Well | End::Failed(_) => self.check(&items)?,
+        };
+        Ok(Round { at, acknowledged: items.acknowledged(), found, faulted })
     }
 
     /// Writes the files that the last crash left, as they were before the checker, into a folder
@@ -134,15 +190,16 @@ impl<'r> Rounds<'r> {
         Place { dir: self.folder.store(), namespace }
     }
 
-    /// Runs a writer in an empty directory, until it is ended at a moment with a seed.
-    fn write(&mut self, crash: Option<(u64, u64)>) -> Outcome<Items> {
+    /// Runs a writer in an empty directory, until it is ended at a moment, or meets a fault then
+    /// and is ended later. If it failed or took too long, a fault of the disk was the reason.
+    fn write(&mut self, crash: Option<Moment>) -> Outcome<Written> {
         let most = u64::from(self.subject.acks);
         let mut acks = most;
         let mut after_us = 0;
         match &mut self.way {
             Way::Kill => {
                 self.folder.empty()?;
-                if let Some((at, seed)) = crash {
+                if let Some(Moment { at, seed, .. }) = crash {
                     acks = at.min(most);
                     after_us = draw(seed, 1, DELAY_MOST_US);
                 }
@@ -150,41 +207,56 @@ impl<'r> Rounds<'r> {
             Way::Cut(server, directories) => server.clear(*directories).map_err(refused)?,
         }
         let place = self.place();
-        let cut_at = crash.map_or(u64::MAX, |(at, _)| at);
+        let injection = self.kind.fault.map(|fault| self.injection(fault, crash));
+        let cut_at = crash.map_or(u64::MAX, |moment| moment.at);
         let way = &mut self.way;
         let started = Program::start(self.subject.writer, &place, &mut |process| match way {
             Way::Kill => Ok(()),
-            Way::Cut(server, _) => server.arm(cut_at, process),
+            Way::Cut(server, _) => match injection {
+                Some(injection) => server.inject(injection, process),
+                None => server.arm(cut_at, process),
+            },
         });
         let failed = |e: io::Error| Failure::Refused(format!("cannot start the writer: {e}"));
         let written = self.listen(started.map_err(failed)?, acks, after_us)?;
-        let is_gone = match &mut self.way {
-            Way::Kill => false,
-            Way::Cut(server, _) => server.state().map_err(refused)?.power_is_gone,
+        let (is_gone, is_met) = match &mut self.way {
+            Way::Kill => (false, false),
+            Way::Cut(server, _) => {
+                let state = server.state().map_err(refused)?;
+                (state.power_is_gone, state.met > 0)
+            }
         };
-        match written {
-            Ok(items) => Ok(items),
+        let Written { items, end } = written;
+        match end {
             // Its end is that of the power.
-            Err((items, _)) if is_gone => Ok(items),
-            Err((items, why)) => {
+            End::Failed(_) if is_gone => Ok(Written { items, end: End::Well }),
+            End::Failed(why) if !is_met => {
                 let after = items.acknowledged();
                 let line = format!("the writer failed after {after} acknowledgements: {why}");
                 Err(Failure::Refused(line))
             }
+            End::Late(why) if !is_met => Err(Failure::Refused(format!("the writer: {why}"))),
+            end => Ok(Written { items, end }),
         }
     }
 
-    /// Reads the lines of a writer until it has acknowledged so many items, or ended; then kills
-    /// it. The inner error has the items until it failed, and why.
-    fn listen(
-        &self,
-        writer: Program,
-        acks: u64,
-        after_us: u64,
-    ) -> Outcome<Result<Items, (Items, String)>> {
+    /// Returns the fault for a writer: none that it meets, if it is not to be ended.
+    fn injection(&self, fault: Fault, crash: Option<Moment>) -> Injection {
+        let Some(Moment { at, seed, lasts }) = crash else { return Injection::never(fault) };
+        let injection = Injection::new(fault, lasts, at, seed);
+        match self.kind.crash {
+            Crash::Power => injection.with_power_cut(seed),
+            Crash::Process | Crash::Copy => injection,
+        }
+    }
+
+    /// Reads the lines of a writer until it has acknowledged so many items, or ended, or takes too
+    /// long; then kills it.
+    fn listen(&self, writer: Program, acks: u64, after_us: u64) -> Outcome<Written> {
         let refused = |why: String| Failure::Refused(format!("the writer: {why}"));
         let mut items = Items::default();
-        let deadline = Instant::now() + self.subject.patience;
+        let more = self.kind.fault.map(delay_most).unwrap_or_default();
+        let deadline = Instant::now() + self.subject.patience + more;
         let mut has_ended = false;
         while (items.acknowledged() as u64) < acks && !has_ended {
             match writer.next(TICK) {
@@ -197,10 +269,11 @@ impl<'r> Rounds<'r> {
             self.expect_no_interrupt()?;
             if Instant::now() >= deadline {
                 let (seconds, count) = (self.subject.patience.as_secs(), items.acknowledged());
-                return Err(refused(format!(
+                let why = format!(
                     "it has acknowledged {count} items after {seconds} s; wait for longer with \
                      --timeout"
-                )));
+                );
+                return Ok(Written { items, end: End::Late(why) });
             }
         }
         let last_words = writer.last_words();
@@ -213,9 +286,9 @@ impl<'r> Rounds<'r> {
         let (status, rest) = ended.map_err(|e| refused(e.to_string()))?;
         rest.iter().try_for_each(|line| items.take(line)).map_err(refused)?;
         if has_ended && !status.success() {
-            return Ok(Err((items, ending(status, &last_words))));
+            return Ok(Written { items, end: End::Failed(ending(status, &last_words)) });
         }
-        Ok(Ok(items))
+        Ok(Written { items, end: End::Well })
     }
 
     /// Has the checker look at the directory.

@@ -2,11 +2,11 @@
 
 use std::cell::RefCell;
 use std::ffi::OsStr;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::panic::{self, AssertUnwindSafe};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use assay_core::counting;
@@ -179,6 +179,21 @@ fn carry_out(job: Job, replies: &mut Replies) -> Message {
                 Ok(()) => Message::CannotWrite("it ended by itself".into()),
             }
         }
+        Job::CrashEndure(job, log, then) => {
+            let mut say = |said| {
+                let waits = said == crash::Said::Over && then == crash::Then::Waits;
+                let _ = replies.send(&Message::Wrote(said));
+                if waits {
+                    loop {
+                        std::thread::park();
+                    }
+                }
+            };
+            match crash::endure(&job, driver(&job.engine).as_ref(), &log, then, &mut say) {
+                Err(error) => Message::CannotWrite(error.to_string()),
+                Ok(()) => Message::Wrote(crash::Said::Over),
+            }
+        }
         Job::CrashReopen(job) => {
             let mut say = |said| drop(replies.send(&Message::Wrote(said)));
             match crash::reopen(&job, driver(&job.engine).as_ref(), &mut say) {
@@ -186,8 +201,25 @@ fn carry_out(job: Job, replies: &mut Replies) -> Message {
                 Ok(()) => Message::Wrote(crash::Said::Closed),
             }
         }
-        Job::CrashCheck(job, log) => {
+        Job::CrashCheck(job, log, settles) => {
+            if settles {
+                settle(&job.dir);
+            }
             Message::Found(crash::check(&job, driver(&job.engine).as_ref(), &log))
+        }
+    }
+}
+
+/// Synchronises all files of a folder. An error of writing a page back is told to the next that
+/// synchronises its file, even if the page's writer has ended and the disk is healed.
+fn settle(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() => settle(&entry.path()),
+            Ok(kind) if kind.is_file() => {
+                let _ = File::open(entry.path()).and_then(|file| file.sync_all());
+            }
+            _ => {}
         }
     }
 }

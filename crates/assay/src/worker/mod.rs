@@ -83,10 +83,13 @@ pub(crate) enum Job {
     Describe(PathBuf),
     /// Commit a history, and wait to be ended.
     CrashWrite(crash::Job),
+    /// Commit a history from where the log ends, on a disk that may fail.
+    CrashEndure(crash::Job, crash::Log, crash::Then),
     /// Open the store that a writer left, and close it.
     CrashReopen(crash::Job),
-    /// Check what is left of the histories, of which these commits were acknowledged.
-    CrashCheck(crash::Job, crash::Log),
+    /// Check what is left of the histories, of which these commits were acknowledged; if told so,
+    /// synchronise the files before, so that nobody hears of errors of a disk that is healed.
+    CrashCheck(crash::Job, crash::Log, bool),
 }
 
 impl Job {
@@ -99,9 +102,10 @@ impl Job {
             | Self::Look(cell, _) => Some(&cell.engine.id),
             Self::Verify(job) => Some(&job.engine),
             Self::Isolate(job) => Some(&job.engine),
-            Self::CrashWrite(job) | Self::CrashReopen(job) | Self::CrashCheck(job, _) => {
-                Some(&job.engine)
-            }
+            Self::CrashWrite(job)
+            | Self::CrashEndure(job, ..)
+            | Self::CrashReopen(job)
+            | Self::CrashCheck(job, ..) => Some(&job.engine),
             Self::Introduce | Self::Describe(_) => None,
         }
     }
@@ -128,9 +132,10 @@ impl Job {
     /// Returns the process whose mount namespace the job needs, unless it is the parent's.
     fn namespace(&self) -> Option<u32> {
         match self {
-            Self::CrashWrite(job) | Self::CrashReopen(job) | Self::CrashCheck(job, _) => {
-                job.namespace
-            }
+            Self::CrashWrite(job)
+            | Self::CrashEndure(job, ..)
+            | Self::CrashReopen(job)
+            | Self::CrashCheck(job, ..) => job.namespace,
             _ => None,
         }
     }

@@ -238,6 +238,54 @@ fn an_image_has_the_files_as_the_power_cut_left_them() {
     assert!(with_files > 0, "a cut spares something now and then");
 }
 
+/// Each fault is met, and after each the store is whole and takes commits.
+#[test]
+fn a_failing_disk_makes_careful_engines_lose_nothing() {
+    if !has_power_cuts() {
+        return;
+    }
+    let bench = Bench::new();
+    let line = "crash -e lode,sqlite --durability commit --fault all --rounds 3 --commits 60";
+    let ended = bench.succeeds(&format!("{line} {DIR}"));
+    let verdicts = verdicts(&bench);
+    assert_eq!(verdicts.len(), 2 * 6 * 2, "engines, faults, and kinds of crash: {ended:?}");
+    let mut refused = 0;
+    for verdict in &verdicts {
+        let faults = &verdict["faults"];
+        assert!(number(faults, "met_rounds") > 0, "{verdict}");
+        assert!(faults["lasts"].is_null(), "rounds take turns: {verdict}");
+        refused += number(faults, "refused_commits");
+    }
+    assert!(refused > 10, "{refused} commits were refused");
+    assert!(ended.stdout.contains(" at commit, power with eio-sync: broken in none of 3"));
+    nothing_is_mounted();
+    bench.has_no_stores();
+    let before = verdicts;
+    let again = bench.succeeds(&format!("{line} {DIR} --missing"));
+    assert!(again.stdout.contains("durability.json has all these verdicts"), "{again:?}");
+    let line = "crash -e sqlite --durability commit --crash power --fault full --round 1 --at 12";
+    let one = bench.succeeds(&format!("{line} --fault-lasts healed --loss nothing {DIR}"));
+    assert!(one.stdout.contains(" at commit, power with full healed: "), "{one:?}");
+    assert_eq!(crate::crash::verdicts(&bench), before, "one round is no verdict");
+}
+
+/// libmdbx takes what it did not sync for lost if it finds itself in another boot; and it hears of
+/// an error of writing a page back when it opens a store, unless another has heard of it before.
+#[test]
+fn after_a_fault_a_killed_process_leaves_its_boot_and_a_healed_disk() {
+    if !has_power_cuts() {
+        return;
+    }
+    let bench = Bench::new();
+    for (level, fault) in [("process", "slow"), ("commit", "eio-write")] {
+        let line = format!("crash -e mdbx --durability {level} --crash process --fault {fault}");
+        let ended = bench.succeeds(&format!("{line} --rounds 6 --commits 60 {DIR}"));
+        let kept = format!("process with {fault}: broken in none of 6");
+        assert!(ended.stdout.contains(&kept), "{ended:?}");
+    }
+    bench.has_no_stores();
+}
+
 #[test]
 fn only_what_is_missing_is_tested() {
     let bench = Bench::new();
@@ -358,6 +406,13 @@ fn bad_input_is_refused() {
     let bench = Bench::new();
     bench.refuses("crash -e sqlite --at 5", 2, &["--round"]);
     bench.refuses("crash -e sqlite --rounds 0", 2, &["--rounds"]);
+    bench.refuses("crash -e sqlite --fault some", 2, &["there is no fault some", "eio-sync"]);
+    bench.refuses("crash -e sqlite --fault-lasts once", 2, &["--fault"]);
+    let ever = "crash -e sqlite --fault full --fault-lasts ever";
+    bench.refuses(ever, 2, &["no fault lasts ever", "healed"]);
+    bench.refuses("crash -e sqlite --fault full --threads 2", 2, &["--fault", "--threads"]);
+    bench.refuses("crash --open images --fault full", 2, &["--open", "--fault"]);
+    bench.refuses("crash -e sqlite --fault full --copy", 2, &["--fault", "--copy"]);
     bench.refuses("crash -e sqlite --copy --crash process", 2, &["--copy", "--crash"]);
     bench.refuses("crash -e sqlite --crashes 17", 2, &["--crashes", "16"]);
     let moments = "crash -e sqlite --round 1 --at 5 --crashes 2";

@@ -27,6 +27,20 @@ printf '%s\\n' $all > items";
 /// Prints the items of lines that are whole.
 const CHECKER: &str = "test ! -e items || grep -x '[0-9]*' items || true";
 
+/// Prints the items that have files of their own.
+const FILES: &str = "cat item.* 2>/dev/null | grep -x '[0-9]*' || true";
+
+/// Returns a writer of 30 items in files of their own. `sync` is how it synchronises the file
+/// `$item`.
+fn files_by(sync: &str) -> String {
+    format!(
+        "for n in $(seq 30); do
+           echo try $n; item=item.$n; echo $n > $item || exit 1; {sync}; sync . || exit 1
+           echo ack $n
+         done"
+    )
+}
+
 fn has_power_cuts() -> bool {
     match assay_powercut::mount::obstacle() {
         None => true,
@@ -106,6 +120,78 @@ fn a_checker_that_fails_or_finds_too_much_is_a_finding() {
         assert_eq!(ended.code, Some(1), "{ended:?}");
         assert!(ended.stdout.contains(what), "{ended:?}");
     }
+    is_clean(&bench);
+}
+
+#[test]
+fn a_program_that_ends_when_its_disk_fails_loses_nothing() {
+    if !has_power_cuts() {
+        return;
+    }
+    let bench = Bench::new();
+    let writer = files_by("sync $item || exit 1");
+    let ended = torture(&bench, &writer, FILES, "--fault all --rounds 6");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    // What it writes is never read, and a shell's short writes are those of single bytes.
+    assert!(ended.stderr.contains("nothing that eio-read concerns"), "{ended:?}");
+    for fault in ["eio-write", "eio-sync", "full"] {
+        let of_fault: Vec<_> =
+            ended.stdout.lines().filter(|line| line.contains(fault)).map(words).collect();
+        assert_eq!(of_fault.len(), 2, "{fault}: {ended:?}");
+        let has_ended = of_fault.iter().filter(|words| words[3] != "0").count();
+        assert_eq!(has_ended, 2, "{fault}: {ended:?}");
+    }
+    is_clean(&bench);
+}
+
+fn words(line: &str) -> Vec<&str> {
+    line.split_whitespace().collect()
+}
+
+#[test]
+fn a_program_that_does_not_heed_a_failed_sync_is_found() {
+    if !has_power_cuts() {
+        return;
+    }
+    let bench = Bench::new();
+    for careless in ["sync $item", "sync $item || sync $item"] {
+        let writer = files_by(careless);
+        let line = "--fault eio-sync --fault-lasts once --rounds 12";
+        // What the kernel's cache has is there as long as the power is.
+        let kill = torture(&bench, &writer, FILES, &format!("{line} --crash process"));
+        assert_eq!(kill.code, Some(0), "{careless}: {kill:?}");
+        let cut = torture(&bench, &writer, FILES, &format!("{line} --crash power"));
+        assert_eq!(cut.code, Some(1), "{careless}: {cut:?}");
+        assert!(cut.stdout.contains(" items are lost, "), "{cut:?}");
+        let at = |line: &str| line.split("--round ").nth(1).map(str::to_string);
+        let again = cut.stdout.lines().find_map(at).expect("a command that repeats it");
+        assert!(again.contains("--fault eio-sync --fault-lasts once"), "{again}");
+        let line = format!("--crash power --round {again}");
+        let again = torture(&bench, &writer, FILES, &line);
+        assert_eq!(again.code, Some(1), "{again:?}");
+    }
+    is_clean(&bench);
+}
+
+#[test]
+fn a_program_that_hangs_or_reads_wrong_when_its_disk_fails_is_found() {
+    if !has_power_cuts() {
+        return;
+    }
+    let bench = Bench::new();
+    let writer = files_by("sync $item || sleep 98764");
+    let line = "--fault eio-sync --crash process --rounds 1 --timeout 10";
+    let ended = torture(&bench, &writer, FILES, line);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.stdout.contains("the writer hung: "), "{ended:?}");
+    // It takes an item that it cannot read for none.
+    let writer = "for n in $(seq 30); do
+           echo try $n; { cat items 2>/dev/null; echo $n; } > new; sync new || exit 1
+           mv new items && sync . || exit 1; echo ack $n
+         done";
+    let line = "--fault eio-read --crash process --rounds 3";
+    let ended = torture(&bench, writer, CHECKER, line);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
     is_clean(&bench);
 }
 

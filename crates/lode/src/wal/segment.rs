@@ -4,8 +4,8 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::FrameWriting;
 use super::front::Header;
+use super::{FrameWriting, PAGE_BYTES};
 use crate::error::{Error, Result};
 use crate::io::{Disk, File, Mapped};
 
@@ -151,7 +151,16 @@ impl Segment {
             Some(mapped) => {
                 mapped.write(at as usize, bytes).map_err(|error| self.not_written(&error))
             }
-            None => self.write_by_call(at, bytes),
+            None => {
+                // A write may fail after some of its pages. Without its end a frame would be whole
+                // if that has zeros, so the page with its start comes last.
+                let first = (PAGE_BYTES - at % PAGE_BYTES).min(bytes.len() as u64);
+                let (start, rest) = bytes.split_at(first as usize);
+                if !rest.is_empty() {
+                    self.write_by_call(at + first, rest)?;
+                }
+                self.write_by_call(at, start)
+            }
         }
     }
 
@@ -194,7 +203,7 @@ mod tests {
     use super::*;
     use crate::io::Access;
     use crate::io::os::Directory;
-    use crate::io::simulated::{Mapping, Simulated};
+    use crate::io::simulated::{Fault, FaultKind, Mapping, Simulated};
 
     /// Returns true if frames are written through a mapping, and true if zeros are written before.
     fn is_written(disk: &dyn Disk, writing: FrameWriting) -> (bool, bool) {
@@ -207,6 +216,23 @@ mod tests {
         assert_eq!(&bytes, b"a frame");
         disk.remove(&number.file_name()).unwrap();
         (segment.mapped().is_some(), segment.gains_from_zeros())
+    }
+
+    #[test]
+    fn a_write_that_fails_within_a_frame_leaves_no_start_of_it() {
+        let disk = Simulated::new(0);
+        disk.set_mapping(Mapping::None);
+        let (number, size_bytes) = (SegmentNumber::FIRST, 1 << 14);
+        let segment = Segment::create(&disk, number, size_bytes, FrameWriting::Called).unwrap();
+        // The second write of the frame fails, as that of its last pages would.
+        let at = disk.operations() + 1;
+        disk.fail(Fault::Error { at, kind: FaultKind::WriteFails });
+        segment.write(4_000, &[7; 5_000]).unwrap_err();
+        let bytes = disk.file_bytes(&number.file_name()).unwrap();
+        assert!(bytes[4_000..4_096].iter().all(|byte| *byte == 0), "its start is not there");
+        segment.write(4_000, &[7; 5_000]).unwrap();
+        let bytes = disk.file_bytes(&number.file_name()).unwrap();
+        assert!(bytes[4_000..9_000].iter().all(|byte| *byte == 7), "all of it is there");
     }
 
     #[test]

@@ -24,6 +24,7 @@ fn verdict(found: &Found) -> Verdict {
         refused_rounds: 0,
         unusable_rounds: 0,
         copy_rule: None,
+        faults: None,
         failures: Vec::new(),
         tested: Timestamp::UNIX_EPOCH,
     };
@@ -33,6 +34,7 @@ fn verdict(found: &Found) -> Verdict {
         verdict.failures.push(Failure {
             found,
             age: None,
+            lasts: None,
             recoveries: Vec::new(),
             command,
             image: None,
@@ -148,4 +150,41 @@ fn a_foreign_file_is_refused_and_a_missing_one_is_empty() {
     assert!(Verdicts::load(&path).expect("none yet").verdicts.is_empty());
     std::fs::write(&path, "{\"format\": \"something\"}").expect("write");
     assert!(Verdicts::load(&path).expect_err("foreign").contains("not a file of verdicts"));
+}
+
+#[test]
+fn verdicts_of_faults_stand_by_themselves_and_mark_no_level() {
+    let of = |fault, lasts, found: &Found| {
+        let mut verdict = Verdict { faults: Some(Tally::new(fault, lasts)), ..verdict(found) };
+        verdict.add(10, found, None);
+        verdict
+    };
+    let lost = of(Fault::EioSync, None, &Found::Lost { commits: 3 });
+    assert!(lost.is_refuted());
+    assert_eq!(lost.beyond(), " with eio-sync");
+    let mut verdicts = Verdicts::default();
+    verdicts.add(lost);
+    assert_eq!(refutation(&verdicts, "1"), None, "the level is for disks that do not fail");
+    verdicts.add(verdict(&Found::Everything));
+    verdicts.add(of(Fault::Full, None, &Found::Everything));
+    verdicts.add(of(Fault::Full, Some(Lasts::Once), &Found::Everything));
+    assert_eq!(verdicts.verdicts.len(), 4, "each is another test");
+    let holding = verdicts.holding(&level("1", &BTreeMap::new())).expect("one is of the level");
+    assert!(holding.words.ends_with("none of 1 power cuts (at most 95 % do)"), "{holding:?}");
+}
+
+#[test]
+fn wrong_answers_and_hangs_break_even_what_promises_nothing() {
+    let why = String::new;
+    for (found, is_kept) in
+        [(Found::Wrong(why()), false), (Found::Hung(why()), false), (Found::Returned(why()), true)]
+    {
+        assert_eq!(Promise::Nothing.is_kept(&found), is_kept, "{found}");
+        assert!(!Promise::Prefix.is_kept(&found) && !Promise::Everything.is_kept(&found));
+        let faults = Some(Tally::new(Fault::Slow, None));
+        let mut verdict = Verdict { faults, ..verdict(&Found::Everything) };
+        verdict.add(1, &found, None);
+        let tally = verdict.faults.expect("it has faults");
+        assert_eq!(tally.wrong_rounds + tally.hung_rounds + tally.returned_rounds, 1, "{found}");
+    }
 }

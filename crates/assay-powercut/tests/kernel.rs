@@ -1,0 +1,122 @@
+//! Faults as the kernel passes them on to a process. This program is the server and that process
+//! too, so it has no harness.
+
+use std::env;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::process::Command;
+
+use assay_core::durability::{Fault, Lasts};
+use assay_powercut::client::Server;
+use assay_powercut::fault::Injection;
+use assay_powercut::{Directories, Loss, mount, server};
+use nix::errno::Errno;
+use nix::fcntl::{FallocateFlags, fallocate};
+
+fn main() {
+    let arguments: Vec<_> = env::args().skip(1).collect();
+    let words: Vec<_> = arguments.iter().map(String::as_str).collect();
+    match words[..] {
+        ["serve", at] => server::serve(Path::new(at), &|at| this(&["unmount"], at)).expect("serve"),
+        ["unmount", at] => mount::unmount(Path::new(at)).expect("unmount"),
+        ["work", process, scenario, at] => {
+            mount::enter(process.parse().expect("a number")).expect("enter");
+            let said = work(scenario, Path::new(at)).expect("a disk");
+            println!("{}", said.join(" "));
+        }
+        _ => match mount::obstacle() {
+            Some(why) => println!("skipped: {why}"),
+            None => check_all(),
+        },
+    }
+}
+
+/// Returns the command of this program with these words and a path.
+fn this(words: &[&str], at: &Path) -> Command {
+    let mut command = Command::new(env::current_exe().expect("this program"));
+    command.args(words).arg(at);
+    command
+}
+
+/// A scenario, the fault that it meets, what its calls return, and the file after a power cut that
+/// takes nothing.
+type Case = (&'static str, Fault, &'static str, &'static str);
+
+const CASES: [Case; 5] = [
+    ("write", Fault::EioWrite, "EIO read:old ok sync:ok", "new"),
+    ("sync", Fault::EioSync, "ok sync:EIO read:new sync:ok", "old"),
+    ("read", Fault::EioRead, "read:EIO read:EIO", "old"),
+    ("short", Fault::ShortWrite, "1 2 sync:ok", "new"),
+    ("full", Fault::Full, "ENOSPC ok allocate:ok sync:ok", "new"),
+];
+
+fn check_all() {
+    for (scenario, fault, said, left) in CASES {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = folder.path();
+        let mut server = Server::start(this(&["serve"], at), Directories::Journal).expect("serve");
+        let process = server.process().to_string();
+        let run = |scenario: &str| {
+            let output = this(&["work", &process, scenario], at).output().expect("a process");
+            assert!(output.status.success(), "{scenario}: {output:?}");
+            String::from_utf8(output.stdout).expect("text").trim().to_string()
+        };
+        assert_eq!(run("begin"), "sync:ok");
+        // The kernel tries a read that it made ahead once more.
+        let lasts = if fault == Fault::EioRead { Lasts::Always } else { Lasts::Once };
+        server.inject(Injection::new(fault, lasts, 1, 0), u32::MAX >> 1).expect("a fault");
+        assert_eq!(run(scenario), said, "{scenario}");
+        assert!(server.state().expect("its state").met > 0, "{scenario}");
+        server.cut(Loss::Nothing, 0).expect("a cut");
+        assert_eq!(run("end"), format!("read:{left}"), "{scenario}");
+        println!("{scenario} ... ok");
+    }
+}
+
+/// Makes calls and returns what came of each.
+fn work(scenario: &str, at: &Path) -> io::Result<Vec<String>> {
+    let path = at.join("file");
+    if scenario == "begin" {
+        fs::write(&path, "old")?;
+    }
+    let file = OpenOptions::new().read(true).write(true).open(&path)?;
+    let write = |bytes: &[u8], offset| word(file.write_at(bytes, offset).map(|_| "ok".into()));
+    let sync = || format!("sync:{}", word(file.sync_all().map(|()| "ok".into())));
+    Ok(match scenario {
+        "begin" => vec![sync()],
+        "end" => vec![read(&file)],
+        "write" => vec![write(b"new", 0), read(&file), write(b"new", 0), sync()],
+        "sync" => vec![write(b"new", 0), sync(), read(&file), sync()],
+        "read" => vec![read(&file), read(&file)],
+        "short" => {
+            let written = (&file).write(b"new")?;
+            let rest = (&file).write(&b"new"[written..])?;
+            vec![written.to_string(), rest.to_string(), sync()]
+        }
+        "full" => {
+            let refused = write(b"far", 1 << 20);
+            // What is in place needs no space.
+            let in_place = write(b"new", 0);
+            let allocated = fallocate(&file, FallocateFlags::empty(), 0, 1 << 20);
+            let allocated = word(allocated.map(|()| "ok".into()).map_err(io::Error::from));
+            vec![refused, in_place, format!("allocate:{allocated}"), sync()]
+        }
+        other => panic!("there is no scenario {other}"),
+    })
+}
+
+fn read(file: &File) -> String {
+    let mut bytes = [0; 3];
+    let read = file.read_at(&mut bytes, 0);
+    format!("read:{}", word(read.map(|len| String::from_utf8_lossy(&bytes[..len]).into_owned())))
+}
+
+/// Returns the result of a call as a word: the name of its error, if it failed.
+fn word(result: io::Result<String>) -> String {
+    result.unwrap_or_else(|error| match error.raw_os_error().map(Errno::from_raw) {
+        Some(error) => format!("{error:?}"),
+        None => error.to_string(),
+    })
+}
