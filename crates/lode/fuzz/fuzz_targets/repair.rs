@@ -6,6 +6,7 @@
 use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
+use lode::Error;
 use lode::simulation::{self, Simulated};
 use lode_fuzz::{Damage, options, read, small};
 
@@ -19,8 +20,12 @@ fuzz_target!(|damage: Damage| {
         assert!(!loss.to_string().is_empty());
         losses += 1;
     });
-    // Of a file whose head is lost, nothing is left.
-    let Ok(repaired) = repaired else { return };
+    let repaired = match repaired {
+        Ok(repaired) => repaired,
+        // Of a file whose head is lost, nothing is left.
+        Err(Error::Corrupt { .. } | Error::Version { .. } | Error::UnfinishedBackup) => return,
+        Err(error) => panic!("{error}"),
+    };
     assert_eq!(repaired.losses, losses);
     let db = simulation::open(&options(), &target, 4).expect("it is whole");
     let report = db.check().expect("it is open");
