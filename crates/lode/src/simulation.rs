@@ -6,7 +6,7 @@ use std::sync::{Arc, MutexGuard};
 
 pub use crate::io::simulated::{Fault, FaultKind, Mapping, Simulated};
 
-use crate::api::{Database, Options};
+use crate::api::{Database, Loss, Options, Repaired};
 use crate::data::Superblock;
 use crate::engine::{BackupProgress, Sparse};
 use crate::error::Result;
@@ -22,6 +22,26 @@ pub fn open(options: &Options, disk: &Simulated, random: u64) -> Result<Database
 /// Opens the database on a disk to read it only, as another process would: also while it is open.
 pub fn open_read_only(options: &Options, disk: &Simulated, random: u64) -> Result<Database> {
     options.open_to_read_on(Arc::new(disk.clone()), random, Path::new("a simulated disk"))
+}
+
+/// Copies what is left on a disk to an empty one, which has a closed database then.
+///
+/// # Errors
+/// As [`Options::repair`].
+pub fn repair(
+    options: &Options,
+    damaged: &Simulated,
+    to: &Simulated,
+    random: u64,
+    report: &mut dyn FnMut(&Loss),
+) -> Result<Repaired> {
+    let directory = Path::new("a simulated disk");
+    let create_new = |options: &Options| {
+        let expected = Expected::Nothing { directory };
+        let engine = options.open_unattended(Arc::new(to.clone()), random, expected)?;
+        Ok(Database::new(engine))
+    };
+    options.repair_on(damaged, directory, create_new, report)
 }
 
 /// Backs a database up to a disk; keeps what is copied of a first backup after `stage_pages` pages.

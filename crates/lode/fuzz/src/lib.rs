@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use arbitrary::Arbitrary;
 use lode::simulation::{self, Simulated};
 use lode::{Database, Durability, Error, KeyKind, Options, ReadTable, Schema, Type, Value};
 
@@ -129,6 +130,44 @@ pub fn small() -> Simulated {
     let copy = disk.fork();
     drop(db);
     copy
+}
+
+/// Bytes written over those of a data file.
+#[derive(Arbitrary, Debug)]
+pub struct Damage {
+    /// Says which checksums are made right again: none, those of the superblocks, or all.
+    mode: u8,
+    patches: Vec<Patch>,
+}
+
+#[derive(Arbitrary, Debug)]
+struct Patch {
+    slot: u8,
+    /// In words, or in the front of a page where most is.
+    word: u16,
+    front: bool,
+    bytes: [u8; 8],
+    size: u8,
+}
+
+impl Damage {
+    /// Damages the data file of a disk.
+    pub fn apply(&self, disk: &Simulated) {
+        let mut data = disk.file_bytes("data").expect("it is there");
+        let slots = data.len() / SLOT_BYTES;
+        for Patch { slot, word, front, bytes, size } in self.patches.iter().take(16) {
+            let words = if *front { 40 } else { SLOT_BYTES / 8 };
+            let at = *slot as usize % slots * SLOT_BYTES + *word as usize % words * 8;
+            let size = *size as usize % 8 + 1;
+            data[at..at + size].copy_from_slice(&bytes[..size]);
+        }
+        match self.mode % 4 {
+            0 => {}
+            1 => fix_superblocks(&mut data),
+            _ => fix_pages(&mut data),
+        }
+        disk.put_file("data", data);
+    }
 }
 
 /// Opens what is on a disk, reads all of it, writes some and closes it, as far as that is possible.

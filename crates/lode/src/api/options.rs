@@ -247,8 +247,9 @@ impl Options {
     /// processes may have it open in this way at the same time, and one that writes.
     ///
     /// It shows one moment: all that was done before the call, as far as the log has it, which may
-    /// not be synced yet. [`Database::refresh`] shows a later one. If the log has several lanes and
-    /// many writers, it may show the last checkpoint. At level [`Durability::None`] it always does.
+    /// not be synced yet. [`Database::refresh`] shows a later one. It may show the last checkpoint
+    /// alone if the log has several lanes and many writers, or if each of four attempts to read the
+    /// log took longer than the next checkpoint. At level [`Durability::None`] it always does.
     ///
     /// Nothing is written, so the directory may be on a medium or belong to another user that does
     /// not allow it. The log is replayed in memory. The writer keeps the pages of the moment, up to

@@ -186,23 +186,29 @@ impl Superblock {
     ///
     /// # Errors
     /// `Version` if two copies are of another format, or one, and none of this format is whole. A
-    /// single one may be damaged.
+    /// single one may be damaged. `Io` if one cannot be read, and its other copy is not whole.
     pub(crate) fn read(file: &dyn File) -> Result<Self> {
         let mut newest = None::<Self>;
         let mut wrong = None;
         let mut other_formats = 0;
-        for copy in Self::read_copies(file) {
-            match copy {
-                Ok(found) if newest.is_none_or(|other| found.generation > other.generation) => {
-                    newest = Some(found);
+        for generation in 0..2 {
+            let copies = Self::copies_of(generation).map(|at| Self::read_copy(file, at));
+            let copies: Vec<_> = copies.collect();
+            let has_whole = copies.iter().any(Result::is_ok);
+            for copy in copies {
+                match copy {
+                    Ok(found) if newest.is_none_or(|other| found.generation > other.generation) => {
+                        newest = Some(found);
+                    }
+                    Ok(_) => {}
+                    Err(Error::Io { .. }) if has_whole => {}
+                    Err(error @ Error::Io { .. }) => return Err(error),
+                    Err(error @ Error::Version { .. }) => {
+                        other_formats += 1;
+                        wrong = Some(error);
+                    }
+                    Err(error) => wrong = wrong.filter(|_| other_formats > 0).or(Some(error)),
                 }
-                Ok(_) => {}
-                Err(error @ Error::Io { .. }) => return Err(error),
-                Err(error @ Error::Version { .. }) => {
-                    other_formats += 1;
-                    wrong = Some(error);
-                }
-                Err(error) => wrong = wrong.filter(|_| other_formats > 0).or(Some(error)),
             }
         }
         match (newest, wrong) {
@@ -238,10 +244,6 @@ impl Superblock {
             Some(error) if found.is_empty() => Err(error),
             _ => Ok((found, is_one_lost)),
         }
-    }
-
-    fn read_copies(file: &dyn File) -> impl Iterator<Item = Result<Self>> {
-        (0..2).flat_map(Self::copies_of).map(|at| Self::read_copy(file, at))
     }
 
     fn read_copy(file: &dyn File, at: u64) -> Result<Self> {

@@ -166,15 +166,22 @@ fn is_begun(bytes: &[u8]) -> bool {
     bytes.len() as u64 == FRAMES_AT && bytes[HEADER_BYTES..].iter().all(|byte| *byte == 0)
 }
 
-/// Reads the front of a file with the name of a segment.
+/// Reads the front of a file with the name of a segment. A disk may be unable to read one of its
+/// blocks; that counts as lost.
 ///
 /// # Errors
-/// `Version` if it is of another format; `Io`.
+/// `Version` if it is of another format; `Io` if no copy of the header can be read.
 pub(super) fn read(file: &dyn File, number: SegmentNumber) -> Result<Found> {
     let failed = |error| Error::io(format!("read {number}"), &error);
     let size = file.size_bytes().map_err(failed)?.min(FRAMES_AT);
     let mut bytes = vec![0; size as usize];
-    file.read_at(0, &mut bytes).map_err(failed)?;
+    let mut unreadable = None;
+    for (block, at) in bytes.chunks_mut(BLOCK_BYTES as usize).zip(HEADERS_AT) {
+        if let Err(error) = file.read_at(at, block) {
+            block.fill(0);
+            unreadable = Some(error);
+        }
+    }
     let part = |at: u64| bytes.get(at as usize..).unwrap_or_default();
     let mut whole = None;
     let mut other_format = None;
@@ -187,6 +194,9 @@ pub(super) fn read(file: &dyn File, number: SegmentNumber) -> Result<Found> {
             Copy::OfFormat(format) if format != FORMAT => other_format = Some(format),
             Copy::Whole(..) | Copy::OfFormat(_) | Copy::Nothing => {}
         }
+    }
+    if let (None, Some(error)) = (whole, unreadable) {
+        return Err(failed(error));
     }
     Ok(match (whole, other_format) {
         (Some((header, sum)), _) => {

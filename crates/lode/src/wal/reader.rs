@@ -2,7 +2,7 @@
 //! memory: a frame longer than a piece is read into memory only when its checksum fits.
 
 use super::frame::{self, Frame, HEAD_BYTES};
-use super::front::Front;
+use super::front::{BLOCK_BYTES, Front};
 use super::{LogPosition, SegmentNumber};
 use crate::error::{Error, Result};
 use crate::io::{Disk, File};
@@ -21,6 +21,8 @@ pub(super) struct Reader {
     /// A part of the file, and its offset.
     piece: Vec<u8>,
     from: u64,
+    /// True after a read has failed: then no block is read that is not wanted.
+    is_careful: bool,
     /// The last frame, if it was longer than a piece.
     long: Vec<u8>,
 }
@@ -34,7 +36,8 @@ impl Reader {
     pub(super) fn open(disk: &dyn Disk, number: SegmentNumber, front: Front) -> Result<Self> {
         let file = disk.open(&number.file_name()).map_err(failed(number))?;
         let size_bytes = file.size_bytes().map_err(failed(number))?;
-        Ok(Self { front, file, size_bytes, piece: Vec::new(), from: 0, long: Vec::new() })
+        let (piece, long) = (Vec::new(), Vec::new());
+        Ok(Self { front, file, size_bytes, piece, from: 0, is_careful: false, long })
     }
 
     /// Returns the number of the segment.
@@ -52,14 +55,23 @@ impl Reader {
         let wanted = self.size_bytes.saturating_sub(at).min(wanted as u64);
         let end = self.from + self.piece.len() as u64;
         if wanted > 0 && (at < self.from || at + wanted > end) {
-            let size = (self.size_bytes - at).min(PIECE_BYTES as u64);
-            self.piece.resize(size as usize, 0);
-            self.from = at;
-            let read = self.file.read_at(at, &mut self.piece);
-            read.inspect_err(|_| self.piece.clear()).map_err(failed(self.number()))?;
+            self.is_careful = self.is_careful || self.read(at, PIECE_BYTES as u64).is_err();
+            if self.is_careful {
+                self.read(at, (at + wanted).next_multiple_of(BLOCK_BYTES) - at)?;
+            }
         }
         let start = at.checked_sub(self.from).filter(|_| wanted > 0).unwrap_or(0) as usize;
         Ok(if wanted > 0 { &self.piece[start..] } else { &[] })
+    }
+
+    /// Reads the piece from `at` on: that many bytes, if the file has them.
+    fn read(&mut self, at: u64, bytes: u64) -> Result<()> {
+        let bytes = bytes.min(self.size_bytes - at);
+        self.piece.resize(bytes as usize, 0);
+        self.from = at;
+        let read = self.file.read_at(at, &mut self.piece);
+        read.inspect_err(|_| self.piece.clear())
+            .map_err(|error| Error::io(format!("read {} from byte {at} on", self.number()), &error))
     }
 
     /// Returns the whole frame at a place, if there is one.

@@ -424,6 +424,15 @@ fn a_target_that_is_in_use_is_left_alone() {
     fs::remove_dir(at("new.unfinished")).expect("it is empty");
     let no_name = Options::new().repair(at("open"), at("open").join(".."), |_| {});
     assert!(no_name.is_err(), "{no_name:?}");
+    let files = || fs::read_dir(at("open")).expect("it is there").count();
+    let before = files();
+    std::os::unix::fs::symlink(at("open"), at("by link")).expect("room");
+    for (source, inside) in [("open", "open/new"), ("by link", "open/new"), ("open", "by link/a/b")]
+    {
+        let refused = repair(source, inside).to_string();
+        assert!(refused.contains("it is inside the damaged database; name another"), "{refused}");
+    }
+    assert_eq!(files(), before);
     assert!(!at("new").exists());
     fs::create_dir(at("new")).expect("room");
     Options::new().repair(at("open"), at("new"), |_| {}).expect("an empty directory will do");

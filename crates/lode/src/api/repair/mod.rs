@@ -14,7 +14,7 @@ use rescue::Rescue;
 use super::options::{directory, random};
 use super::{Database, Options};
 use crate::error::{Error, Result};
-use crate::io::Access;
+use crate::io::{Access, Disk};
 use crate::store::{Durability, Remnant};
 
 /// The result of a [repair](Options::repair).
@@ -78,9 +78,9 @@ impl Options {
     /// # Errors
     /// `NoDatabase` when `source` has none, `Corrupt` when its data file is missing, or no list of
     /// tables in it can be read, `Version`, `TableVersion`; `Locked` when it is open.
-    /// `DatabaseExists` when `target` has a database, or `Io` when it has other files, or when
-    /// there is an unfinished repair beside it. `Full` when the memory is too little; `DiskFull`,
-    /// `Io` of writing. There is no `target` then, and nothing beside it.
+    /// `DatabaseExists` when `target` has a database, or `Io` when it has other files or is inside
+    /// `source`, or when there is an unfinished repair beside it. `Full` when the memory is too
+    /// little; `DiskFull`, `Io` of writing. There is no `target` then, and nothing beside it.
     pub fn repair(
         &self,
         source: impl AsRef<Path>,
@@ -89,33 +89,58 @@ impl Options {
     ) -> Result<Repaired> {
         let (source, target) = (source.as_ref(), target.as_ref());
         let unfinished = unfinished(target)?;
-        let half = self.clone().memory_bytes(self.memory_bytes / 2);
         let disk = directory(source, Access::Read)?;
-        let mut checkpoint_losses = Vec::new();
-        let remnant = Remnant::open(&disk, &half.settings(random()), source, &mut |why| {
-            checkpoint_losses.push(Loss::Checkpoint { why });
-        })?;
-        let write = |db: &Database| {
-            let mut rescue = Rescue::new(db, &mut report);
-            checkpoint_losses.into_iter().for_each(|loss| rescue.lose(loss));
-            rescue.take_all(&remnant, &disk)
+        expect_outside(source, target)?;
+        let mut is_created = false;
+        let create_new = |options: &Self| {
+            create(&unfinished)?;
+            is_created = true;
+            options.create_new(&unfinished)
         };
-        create(&unfinished)?;
-        let new = half.durability(Durability::None).create_new(&unfinished);
-        let written = new.and_then(|db| {
-            let written = write(&db);
-            let closed = db.close();
-            written.and_then(|written| closed.map(|()| written))
-        });
-        match written {
-            Ok(written) => finish(&unfinished, target).map(|()| written),
+        match self.repair_on(&disk, source, create_new, &mut report) {
+            Ok(repaired) => finish(&unfinished, target).map(|()| repaired),
             Err(error) => {
-                // It is of no use, and this call has made it.
-                let _ = fs::remove_dir_all(&unfinished);
+                if is_created {
+                    // It is of no use, and this call has made it.
+                    let _ = fs::remove_dir_all(&unfinished);
+                }
                 Err(error)
             }
         }
     }
+
+    /// Copies what is left on a disk of any kind to the database that `create_new` creates.
+    pub(crate) fn repair_on(
+        &self,
+        disk: &dyn Disk,
+        directory: &Path,
+        create_new: impl FnOnce(&Self) -> Result<Database>,
+        report: &mut dyn FnMut(&Loss),
+    ) -> Result<Repaired> {
+        let half = self.clone().memory_bytes(self.memory_bytes / 2);
+        let mut checkpoint_losses = Vec::new();
+        let remnant = Remnant::open(disk, &half.settings(random()), directory, &mut |why| {
+            checkpoint_losses.push(Loss::Checkpoint { why });
+        })?;
+        let db = create_new(&half.durability(Durability::None))?;
+        let mut rescue = Rescue::new(&db, report);
+        checkpoint_losses.into_iter().for_each(|loss| rescue.lose(loss));
+        let repaired = rescue.take_all(&remnant, disk);
+        let closed = db.close();
+        repaired.and_then(|repaired| closed.map(|()| repaired))
+    }
+}
+
+/// Refuses a target inside the directory of the damaged database.
+fn expect_outside(source: &Path, target: &Path) -> Result<()> {
+    let failed = |error: std::io::Error| Error::io(format!("find {}", target.display()), &error);
+    let in_folder = Path::new(".").join(target);
+    let found = in_folder.ancestors().find(|at| at.exists()).unwrap_or(Path::new("."));
+    let found = found.canonicalize().map_err(failed)?;
+    if source.canonicalize().is_ok_and(|source| found.starts_with(source)) {
+        return Err(taken(target, "it is inside the damaged database; name another directory"));
+    }
+    Ok(())
 }
 
 fn taken(path: &Path, why: &str) -> Error {

@@ -116,13 +116,16 @@ impl Faults {
             Fault::Error { kind: FaultKind::NoSpace, .. } => {
                 Err(Refusal::Fails(ErrorKind::StorageFull.into()))
             }
-            _ => Err(Refusal::Fails(Error::from_raw_os_error(EIO))),
+            _ => Err(Refusal::Fails(of_device())),
         }
     }
 }
 
-/// The system's number for an error of a device, the same everywhere.
-const EIO: i32 = 5;
+/// Returns the error of a device, whose number is the same in all systems.
+pub(super) fn of_device() -> Error {
+    const EIO: i32 = 5;
+    Error::from_raw_os_error(EIO)
+}
 
 impl FaultKind {
     /// Returns true if such an operation can fail so.

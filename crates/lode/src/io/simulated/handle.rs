@@ -93,6 +93,7 @@ impl File for Handle {
             return Ok(());
         }
         let end = at.checked_add(bytes.len() as u64).ok_or(ErrorKind::InvalidInput)?;
+        busy.state.expect_readable(self.inode, &(at..end))?;
         let all = busy.content().bytes();
         let found = all.get(at as usize..end as usize).ok_or(ErrorKind::UnexpectedEof)?;
         bytes.copy_from_slice(found);

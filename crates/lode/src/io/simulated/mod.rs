@@ -18,6 +18,7 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{ErrorKind, Result};
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{Disk, File, Lock};
@@ -52,6 +53,8 @@ struct State {
     has_pins: bool,
     capacity_bytes: Option<u64>,
     mapping: Mapping,
+    /// The parts of files that cannot be read.
+    unreadable: Vec<(Inode, Range<u64>)>,
 }
 
 /// The ways in which files of a disk can be mapped.
@@ -97,6 +100,7 @@ impl Simulated {
             has_pins: true,
             capacity_bytes: None,
             mapping: Mapping::InMemory,
+            unreadable: Vec::new(),
         })
     }
 
@@ -113,6 +117,7 @@ impl Simulated {
             crashes: 0,
             locked: false,
             pins: BTreeMap::new(),
+            unreadable: Vec::new(),
             ..*state
         };
         for (name, inode) in state.names.iter() {
@@ -180,6 +185,16 @@ impl Simulated {
     /// Puts a file there, durable at once, in place of any of that name; not an operation.
     pub fn put_file(&self, name: &str, bytes: Vec<u8>) {
         self.state().put(name, bytes);
+    }
+
+    /// Has each read of a part of a file fail with `EIO` from now on, as of a medium with damage.
+    ///
+    /// # Panics
+    /// If the file does not exist.
+    pub fn make_unreadable(&self, name: &str, bytes: Range<u64>) {
+        let mut state = self.state();
+        let inode = state.names.get(name).expect("there is a file of that name");
+        state.unreadable.push((inode, bytes));
     }
 
     /// Flips a bit of a file, durably; bits count from the lowest of the first byte.
@@ -254,6 +269,14 @@ impl State {
             return Err(ErrorKind::StorageFull.into());
         }
         Ok(())
+    }
+
+    /// Fails if a part of a file cannot be read.
+    fn expect_readable(&self, inode: Inode, bytes: &Range<u64>) -> Result<()> {
+        let is_in_way = |(of, part): &(Inode, Range<u64>)| {
+            *of == inode && part.start < bytes.end && bytes.start < part.end
+        };
+        if self.unreadable.iter().any(is_in_way) { Err(faults::of_device()) } else { Ok(()) }
     }
 
     /// Forgets files that have no name, can get none, and are not open.

@@ -14,6 +14,7 @@ mod lanes;
 mod mixed;
 mod pages;
 mod superblocks;
+mod unreadable;
 
 use lode::simulation::{self, Simulated};
 use lode::{Database, Durability, Error};

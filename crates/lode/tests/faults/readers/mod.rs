@@ -3,6 +3,7 @@
 
 mod beside;
 mod copies;
+mod expired;
 mod expiry;
 mod processes;
 mod work;

@@ -1,5 +1,7 @@
 //! Faults between a table and its indexes, made behind the table's back.
 
+mod walks;
+
 use crate::api::Table;
 use crate::index::Upsert;
 use crate::table::{Secondary, Walk};
