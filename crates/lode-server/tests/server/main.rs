@@ -1,0 +1,7 @@
+//! The server as its clients see it.
+
+mod ends;
+mod hostile;
+mod passwords;
+mod sessions;
+mod support;
