@@ -30,12 +30,16 @@
 //! |---|---|
 //! | `server/` | listening, limits, passwords, the end |
 //! | `session/` | a client's statements, portals and transaction |
+//! | `copy/` | the lines of `COPY` |
+//! | `catalogue/` | tables and functions that tools ask for tables with |
 //! | `sql/` | the text of statements: notation, types of parameters and results, settings |
 //! | `types/` | values of SQLite as values of PostgreSQL's types, and back |
 //! | `protocol/`, `refusal.rs`, `error.rs` | messages on a socket; errors |
 
 #![warn(unreachable_pub)]
 
+mod catalogue;
+mod copy;
 mod error;
 mod protocol;
 mod refusal;

@@ -77,6 +77,11 @@ impl Input {
         self.startup_until = None;
     }
 
+    /// Returns the most bytes of a message.
+    pub(crate) fn most_bytes(&self) -> usize {
+        self.most_bytes
+    }
+
     /// Returns true if more than the messages that were returned has come.
     pub(crate) fn has_more(&self) -> bool {
         !self.buffer.is_empty()

@@ -9,6 +9,7 @@ use pgwire::messages::startup::{
     Authentication, BackendKeyData, NegotiateProtocolVersion, ParameterStatus, SecretKey, Startup,
 };
 
+use crate::catalogue::Catalogue;
 use crate::protocol::input::{First, Input, Lost};
 use crate::protocol::output::{Closed, Output};
 use crate::protocol::socket::Socket;
@@ -63,6 +64,8 @@ fn ending() -> Refusal {
 
 /// The version of the protocol that is spoken: 3.0.
 const VERSION: i32 = 3 << 16;
+/// The statements that SQLite keeps prepared for a client.
+const STATEMENTS: usize = 256;
 /// The most wishes to encrypt before a client says who it is: one for each way.
 const MOST_WISHES: usize = 2;
 
@@ -87,6 +90,7 @@ pub(crate) fn welcome(front: &Front, place: &Place, socket: Socket) {
 struct Client {
     switches: Arc<Switches>,
     settings: Settings,
+    user: String,
     number: i32,
     secret: i32,
 }
@@ -137,7 +141,8 @@ fn enter(
         return Err(ending().into());
     }
     input.started();
-    Ok(Some(Client { switches, settings, number: place.number, secret }))
+    let user = user.to_string();
+    Ok(Some(Client { switches, settings, user, number: place.number, secret }))
 }
 
 /// Tells a client that wants a newer protocol which one is spoken.
@@ -194,8 +199,8 @@ impl Client {
     /// Opens a session and carries it on.
     fn serve(self, front: &Front, input: Input, mut output: Output) {
         let is_ending = || front.common.is_ending();
-        let console = match self.console(front) {
-            Ok(console) => console,
+        let (console, catalogue) = match self.console(front) {
+            Ok(made) => made,
             Err(refusal) => {
                 // The client may have gone away.
                 if output.put(&refusal.message(true)).is_ok() {
@@ -208,11 +213,12 @@ impl Client {
             return;
         }
         let Self { switches, settings, .. } = self;
-        Session::new(&console, &front.common, switches, settings, input, output).run();
+        let common = &front.common;
+        Session::new(&console, common, switches, settings, catalogue, input, output).run();
     }
 
-    /// Makes the client's connection of SQLite.
-    fn console(&self, front: &Front) -> Result<Console, Refusal> {
+    /// Makes the client's connection of SQLite, and the catalogue on it.
+    fn console(&self, front: &Front) -> Result<(Console, Catalogue), Refusal> {
         let failed = |error: lode::Error| Refusal::new(refusal::INTERNAL, error.to_string());
         let database = {
             let mut database = front.database.lock().unwrap_or_else(PoisonError::into_inner);
@@ -224,7 +230,11 @@ impl Client {
         let mut console = Console::new(&database)?;
         let switches = Arc::clone(&self.switches);
         console.on_progress(STEPS, move || switches.is_off())?;
-        Ok(console)
+        let made = console.unguarded(|connection| {
+            connection.set_prepared_statement_cache_capacity(STATEMENTS);
+            Catalogue::new(connection, &self.user)
+        });
+        Ok((console, made?))
     }
 
     fn greet(&self, output: &mut Output) -> Result<(), Closed> {

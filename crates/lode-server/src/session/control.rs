@@ -60,7 +60,9 @@ impl Session<'_> {
                 closed.ok_or_else(|| no_statement(name))?;
                 "DEALLOCATE"
             }
-            Command::Empty | Command::Show { .. } | Command::Other { .. } => return Ok(None),
+            Command::Empty | Command::Show { .. } | Command::Copy(_) | Command::Other { .. } => {
+                return Ok(None);
+            }
         }))
     }
 
@@ -84,7 +86,7 @@ impl Session<'_> {
     }
 
     /// Has SQLite carry out a statement without parameters and rows.
-    fn carry_out(&self, text: &str) -> Result<(), Refusal> {
+    pub(super) fn carry_out(&self, text: &str) -> Result<(), Refusal> {
         if let Some(mut statement) = self.console.prepare(text)? {
             statement.execute([])?;
         }

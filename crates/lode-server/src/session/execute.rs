@@ -72,6 +72,11 @@ impl<'c> Portal<'c> {
         (!fields.is_empty()).then(|| RowDescription::new(fields))
     }
 
+    /// Returns the types of the columns.
+    pub(super) fn kinds(&self) -> &[Option<Kind>] {
+        &self.kinds
+    }
+
     fn has_unknown(&self) -> bool {
         self.kinds.iter().any(Option::is_none)
     }
@@ -130,7 +135,7 @@ impl<'c> Session<'c> {
     }
 
     /// Returns an error with what only the session knows of it.
-    fn explained(&self, error: rusqlite::Error) -> Refusal {
+    pub(super) fn explained(&self, error: rusqlite::Error) -> Refusal {
         if error.sqlite_error_code() == Some(rusqlite::ErrorCode::OperationInterrupted) {
             return self.switches.refusal();
         }
@@ -157,6 +162,16 @@ impl<'c> Session<'c> {
         }
         portal.running = Some(Running { statement, first: None, is_done: false, rows: 0 });
         Ok(())
+    }
+
+    /// Starts the statement of a portal, for all of its rows.
+    pub(super) fn start_copy(
+        &mut self,
+        portal: &mut Portal<'c>,
+    ) -> Result<CachedStatement<'c>, Refusal> {
+        self.start(portal)?;
+        let gone = || Refusal::new(crate::refusal::INTERNAL, "the statement has not started");
+        portal.running.take().map(|running| running.statement).ok_or_else(gone)
     }
 
     /// Looks at the first row before it is wanted, for the types of its values.
@@ -191,6 +206,7 @@ impl<'c> Session<'c> {
             Command::Show { name } => return self.show(name),
             Command::Other { tag, .. } if prepared.is_own => return self.own(&prepared, tag),
             Command::Other { .. } => {}
+            Command::Copy(copy) => return self.copy(copy),
             _ => {
                 if let Some(tag) = self.control(&prepared)? {
                     self.output.put(&CommandComplete::new(tag.into()))?;

@@ -1,6 +1,7 @@
 //! A client's session: its statements and portals, its transaction, and the messages between them.
 
 mod control;
+mod copy;
 mod execute;
 mod extended;
 mod prepare;
@@ -16,6 +17,7 @@ use lode_sqlite::Console;
 use pgwire::messages::PgWireFrontendMessage;
 use pgwire::messages::response::{ReadyForQuery, TransactionStatus};
 
+use crate::catalogue::Catalogue;
 use crate::protocol::input::{Incoming, Input, Lost};
 use crate::protocol::output::{Closed, Output};
 use crate::refusal::{self, Refusal};
@@ -83,6 +85,7 @@ pub(crate) struct Session<'c> {
     input: Input,
     output: Output,
     settings: Settings,
+    catalogue: Catalogue,
     state: State,
     /// True if the transaction only reads.
     reads_only: bool,
@@ -100,6 +103,7 @@ impl<'c> Session<'c> {
         common: &'c Common,
         switches: Arc<Switches>,
         settings: Settings,
+        catalogue: Catalogue,
         input: Input,
         output: Output,
     ) -> Self {
@@ -110,6 +114,7 @@ impl<'c> Session<'c> {
             input,
             output,
             settings,
+            catalogue,
             state: State::Idle,
             reads_only: false,
             statements: HashMap::new(),
@@ -211,6 +216,15 @@ impl<'c> Session<'c> {
             self.definitions = definitions;
         }
         Ok(())
+    }
+
+    /// Makes the catalogue show the tables that there are.
+    fn fill_catalogue(&mut self) -> Result<(), Refusal> {
+        let definitions = self.common.definitions.load(Ordering::SeqCst);
+        let db = self.console.database();
+        let catalogue = &mut self.catalogue;
+        let fill = |connection: &_| catalogue.fill(connection, db, definitions);
+        Ok(self.console.unguarded(fill)?)
     }
 
     /// Notes that this session has created or dropped something, which its console knows.

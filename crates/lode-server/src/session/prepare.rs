@@ -5,13 +5,17 @@ use std::cell::Cell;
 use lode::Database;
 use lode_sqlite::Script;
 
-use crate::refusal::{NOT_SUPPORTED, Refusal, SYNTAX};
+use crate::catalogue::{Catalogue, empty_result};
+use crate::refusal::{NOT_SUPPORTED, Refusal, SYNTAX, TOO_LARGE};
 use crate::session::Session;
 use crate::sql::command::Command;
 use crate::sql::infer::{Columns, Known};
-use crate::sql::rewrite::rewrite;
+use crate::sql::rewrite::{Rewritten, rewrite};
 use crate::sql::tokens::{Token, tokens};
 use crate::types::Kind;
+
+/// The most bytes of a statement's text.
+const MOST_STATEMENT_BYTES: usize = 4 << 20;
 
 /// A column of a result.
 #[derive(Debug, Clone)]
@@ -54,7 +58,7 @@ pub(crate) fn split(text: &str) -> Vec<String> {
 }
 
 /// Returns the columns of a table.
-fn columns_of(db: &Database, name: &str) -> Option<Columns> {
+pub(super) fn columns_of(db: &Database, name: &str) -> Option<Columns> {
     let names = db.table_names();
     let name = names.iter().find(|known| known.eq_ignore_ascii_case(name))?;
     let table = db.table(name).ok()?;
@@ -66,6 +70,13 @@ impl Session<'_> {
     /// Prepares a statement. `oids` are the types of parameters that the client says, 0 where it
     /// says none.
     pub(super) fn prepare(&mut self, source: &str, oids: &[u32]) -> Result<Prepared, Refusal> {
+        if source.len() > MOST_STATEMENT_BYTES {
+            let line = format!(
+                "a statement can have {MOST_STATEMENT_BYTES} bytes; send values as parameters, or \
+                 rows by COPY"
+            );
+            return Err(Refusal::new(TOO_LARGE, line));
+        }
         let found = tokens(source);
         let command = Command::of(&found)?;
         self.expect_usable(&command)?;
@@ -86,6 +97,7 @@ impl Session<'_> {
                 prepared.columns = vec![column];
             }
             Command::Other { .. } => self.look_at(&mut prepared, &found, oids)?,
+            Command::Copy(copy) => self.check_copy(copy)?,
             Command::Empty
             | Command::Begin { .. }
             | Command::Commit
@@ -107,7 +119,14 @@ impl Session<'_> {
         oids: &[u32],
     ) -> Result<(), Refusal> {
         self.refresh()?;
-        let rewritten = rewrite(&prepared.text, found)?;
+        let looked_up = Catalogue::is_meant(found).then(|| empty_result(found));
+        if looked_up.is_some() {
+            self.fill_catalogue()?;
+        }
+        let rewritten = match looked_up.flatten() {
+            Some(text) => Rewritten { text, ..Rewritten::default() },
+            None => rewrite(&prepared.text, found)?,
+        };
         prepared.text = rewritten.text;
         let Some(statement) = self.console.prepare(&prepared.text)? else {
             prepared.is_own = true;

@@ -1,6 +1,7 @@
 //! The kind of a statement: what the server does itself, and the tag of what SQLite does.
 
 use crate::refusal::{NOT_SUPPORTED, Refusal, SYNTAX};
+use crate::sql::copy::Copy;
 use crate::sql::tokens::{Form, Token};
 
 /// The treatment of a statement.
@@ -38,6 +39,8 @@ pub(crate) enum Command {
     Deallocate {
         name: Option<String>,
     },
+    /// `COPY`.
+    Copy(Copy),
     /// A statement for SQLite or the console, with the first word of its tag.
     Other {
         tag: &'static str,
@@ -162,6 +165,9 @@ impl Command {
             rest.takes("PREPARE");
             let name = if rest.takes("ALL") { None } else { Some(rest.name()?) };
             return rest.end(Self::Deallocate { name });
+        }
+        if rest.takes("COPY") {
+            return Copy::parse(rest.0).map(Self::Copy);
         }
         Ok(Self::other(tokens))
     }

@@ -2,6 +2,7 @@
 //! language and what drivers of PostgreSQL send, and the types of parameters and results.
 
 pub(crate) mod command;
+pub(crate) mod copy;
 pub(crate) mod infer;
 pub(crate) mod rewrite;
 pub(crate) mod settings;

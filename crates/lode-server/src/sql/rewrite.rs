@@ -3,8 +3,8 @@
 
 use std::collections::HashMap;
 
-use crate::refusal::{NO_SETTING, Refusal};
-use crate::sql::tokens::{Form, Token, opening};
+use crate::refusal::{NO_SETTING, Refusal, TOO_LARGE};
+use crate::sql::tokens::{Form, Token, closing};
 use crate::types::{Kind, decode};
 
 /// A statement for SQLite.
@@ -14,6 +14,9 @@ pub(crate) struct Rewritten {
     /// The types that parameters are cast to.
     pub casts: HashMap<usize, Kind>,
 }
+
+/// The most casts of a statement: each moves what comes after it.
+const MOST_CASTS: usize = 5_000;
 
 /// Words that are functions without brackets in PostgreSQL, and not in SQLite.
 const CALLS: [&str; 5] =
@@ -30,12 +33,18 @@ pub(crate) fn rewrite(source: &str, tokens: &[Token<'_>]) -> Result<Rewritten, R
     let mut result = Rewritten::default();
     let mut placed: Vec<Placed<'_>> = Vec::new();
     let mut copied = 0;
+    let mut casts = 0;
     let mut at = 0;
     while let Some(token) = tokens.get(at) {
         let rest = &tokens[at..];
         result.text += &source[copied..token.start];
         let start = result.text.len();
         let used = if token.form == Form::Cast {
+            casts += 1;
+            if casts > MOST_CASTS {
+                let line = format!("a statement can have {MOST_CASTS} casts");
+                return Err(Refusal::new(TOO_LARGE, line));
+            }
             let (name, used) = type_after(rest);
             cast(&mut result, &mut placed, &name)?;
             used
@@ -87,6 +96,18 @@ fn replace(out: &mut String, rest: &[Token<'_>], last: Option<Token<'_>>) -> usi
         };
         return close + 1;
     }
+    if token.form == Form::Text && token.text.starts_with(['e', 'E']) {
+        *out += &format!("'{}'", token.content().replace('\'', "''"));
+        return 1;
+    }
+    // There are no arrays.
+    if is(0, "ARRAY") && has(1, "(") && is(2, "SELECT") {
+        *out += "NULL";
+        return closing(rest, 1).min(rest.len() - 1) + 1;
+    }
+    if let Some(used) = matches(out, rest, last) {
+        return used;
+    }
     if is(0, "ILIKE") {
         *out += "LIKE";
         return 1;
@@ -97,6 +118,22 @@ fn replace(out: &mut String, rest: &[Token<'_>], last: Option<Token<'_>>) -> usi
         *out += "()";
     }
     1
+}
+
+/// Appends what stands for an operator of regular expressions between two operands, and returns
+/// how many tokens that is.
+fn matches(out: &mut String, rest: &[Token<'_>], last: Option<Token<'_>>) -> Option<usize> {
+    let has = |at: usize, sign: &str| rest.get(at).is_some_and(|token| token.is_sign(sign));
+    let last = last.filter(|last| last.form != Form::Sign || last.is_sign(")"))?;
+    if last.form == Form::Word && is_keyword(&last) {
+        return None;
+    }
+    let not = usize::from(has(0, "!"));
+    if !has(not, "~") {
+        return None;
+    }
+    *out += if not == 1 { " NOT REGEXP " } else { " REGEXP " };
+    Some(not + 1 + usize::from(has(not + 1, "*")))
 }
 
 /// Returns the name of the type after `::`, and how many tokens both are.
@@ -123,21 +160,29 @@ fn type_after(rest: &[Token<'_>]) -> (String, usize) {
     (name, at)
 }
 
-/// Types that name things of the catalogue, whose names and numbers pass for each other here.
-const NAMES: [&str; 8] =
-    ["regclass", "regtype", "regproc", "regprocedure", "regnamespace", "regrole", "regoper", "oid"];
+/// Types that name things of the catalogue, whose names and numbers pass for each other.
+const NAMES: [&str; 6] =
+    ["regproc", "regprocedure", "regnamespace", "regrole", "regoper", "regoperator"];
+/// Those of which functions of the server find the other form.
+const FOUND: [&str; 2] = ["regclass", "regtype"];
 
 /// Casts what was written last.
 fn cast(result: &mut Rewritten, placed: &mut Vec<Placed<'_>>, name: &str) -> Result<(), Refusal> {
     let Some(last) = placed.last() else { return Ok(()) };
     let kind = Kind::of_name(name);
-    if let Some(number) = last.token.parameter() {
+    if let Some(number) = last.token.parameter()
+        && !FOUND.iter().any(|known| name.eq_ignore_ascii_case(known))
+    {
         if let Some(kind) = kind {
             result.casts.entry(number).or_insert(kind);
         }
         return Ok(());
     }
     if NAMES.iter().any(|known| name.eq_ignore_ascii_case(known)) {
+        return Ok(());
+    }
+    if let Some(function) = FOUND.iter().find(|known| name.eq_ignore_ascii_case(known)) {
+        wrap(result, placed, &format!("{function}("), ")");
         return Ok(());
     }
     let words = match kind {
@@ -149,14 +194,18 @@ fn cast(result: &mut Rewritten, placed: &mut Vec<Placed<'_>>, name: &str) -> Res
         Some(Kind::Time) => return moment(result, placed),
         None => return Err(Refusal::new(NO_SETTING, format!("there is no type {name}"))),
     };
+    wrap(result, placed, "CAST(", &format!(" AS {words})"));
+    Ok(())
+}
+
+/// Puts text before and after the operand that was written last.
+fn wrap(result: &mut Rewritten, placed: &mut Vec<Placed<'_>>, before: &str, after: &str) {
     let first = primary(placed);
-    let start = placed[first].start;
-    result.text.insert_str(start, "CAST(");
-    result.text += &format!(" AS {words})");
+    result.text.insert_str(placed[first].start, before);
+    result.text += after;
     placed.truncate(first + 1);
     // From here on one operand, whatever it was.
     placed[first].token.form = Form::Number;
-    Ok(())
 }
 
 /// Makes a number of a text that is cast to a moment; anything else is a number already.
@@ -175,15 +224,20 @@ fn moment(result: &mut Rewritten, placed: &mut [Placed<'_>]) -> Result<(), Refus
 
 /// Returns the place of the first token of the operand that ends with the last one.
 fn primary(placed: &[Placed<'_>]) -> usize {
-    let tokens: Vec<_> = placed.iter().map(|placed| placed.token).collect();
-    let mut first = tokens.len() - 1;
-    if tokens[first].is_sign(")") {
-        first = opening(&tokens, first);
-        if first > 0 && tokens[first - 1].is_name() && !is_keyword(&tokens[first - 1]) {
+    let mut first = placed.len() - 1;
+    if placed[first].token.is_sign(")") {
+        let mut depth = 1_usize;
+        while first > 0 && depth > 0 {
+            first -= 1;
+            depth += usize::from(placed[first].token.is_sign(")"));
+            depth -= usize::from(placed[first].token.is_sign("("));
+        }
+        let before = first.checked_sub(1).map(|at| placed[at].token);
+        if before.is_some_and(|before| before.is_name() && !is_keyword(&before)) {
             first -= 1;
         }
     }
-    while first >= 2 && tokens[first].is_name() && tokens[first - 1].is_sign(".") {
+    while first >= 2 && placed[first].token.is_name() && placed[first - 1].token.is_sign(".") {
         first -= 2;
     }
     first
@@ -216,8 +270,13 @@ mod tests {
             ("SELECT pg_catalog.version()", "SELECT version()"),
             ("FROM pg_catalog.pg_class c", "FROM pg_catalog.pg_class c"),
             ("a OPERATOR(pg_catalog.~) '^(t)$' COLLATE pg_catalog.default", "a REGEXP '^(t)$' "),
-            ("SELECT 't'::pg_catalog.regclass", "SELECT 't'"),
+            ("SELECT 't'::pg_catalog.regclass", "SELECT regclass('t')"),
+            (
+                "WHERE n.name !~ '^a' AND ~1 = x~* 'b'",
+                "WHERE n.name  NOT REGEXP  '^a' AND ~1 = x REGEXP  'b'",
+            ),
             ("'1970-01-01 00:00:01'::timestamp with time zone", "1000000"),
+            ("SELECT E'a\\n''b', ARRAY(SELECT 1), f(2)", "SELECT 'a\n''b', NULL, f(2)"),
             ("SELECT current_user, t.current_user", "SELECT current_user(), t.current_user"),
             ("SELECT 'x::int $1' -- $2::int", "SELECT 'x::int $1' -- $2::int"),
         ] {

@@ -177,8 +177,8 @@ fn switch(value: &str) -> Option<bool> {
     }
 }
 
-/// Returns the time that a text means, as the setting `statement_timeout` takes it: milliseconds, or
-/// a number with `ms`, `s`, `min` or `h`.
+/// Returns the time that a text means, as the setting `statement_timeout` takes it: milliseconds,
+/// or a number with `ms`, `s`, `min` or `h`.
 ///
 /// # Errors
 /// A line that says what to write.

@@ -42,6 +42,9 @@ impl Token<'_> {
 
     /// Returns the name, or the content of quotes.
     pub(crate) fn content(&self) -> String {
+        if self.form == Form::Text && self.text.starts_with(['e', 'E']) {
+            return without_escapes(&self.text[2..self.text.len().max(3) - 1]);
+        }
         let quote = match self.form {
             Form::Quoted | Form::Text => self.text.chars().next(),
             _ => None,
@@ -97,7 +100,7 @@ fn token(rest: &str, first: char) -> (Option<Form>, usize) {
         '\'' => (Some(Form::Text), quoted(rest, '\'')),
         '"' | '`' => (Some(Form::Quoted), quoted(rest, first)),
         '[' => (Some(Form::Quoted), rest.find(']').map_or(rest.len(), |end| end + 1)),
-        'x' | 'X' if rest[1..].starts_with('\'') => {
+        'e' | 'E' | 'x' | 'X' if rest[1..].starts_with('\'') => {
             (Some(Form::Text), 1 + quoted(&rest[1..], '\''))
         }
         '$' if rest[1..].starts_with(|next: char| next.is_ascii_digit()) => {
@@ -123,6 +126,26 @@ fn quoted(rest: &str, quote: char) -> usize {
         at += 1;
     }
     rest.len()
+}
+
+/// Returns the text that `E'…'` means.
+fn without_escapes(text: &str) -> String {
+    let text = text.replace("''", "'");
+    let mut found = String::with_capacity(text.len());
+    let mut letters = text.chars();
+    while let Some(letter) = letters.next() {
+        found.push(match (letter, letter == '\\') {
+            (_, true) => match letters.next() {
+                Some('n') => '\n',
+                Some('r') => '\r',
+                Some('t') => '\t',
+                Some(other) => other,
+                None => break,
+            },
+            (letter, false) => letter,
+        });
+    }
+    found
 }
 
 /// Returns the place of the bracket that closes the one at `open`, or the end.
@@ -163,7 +186,7 @@ mod tests {
 
     #[test]
     fn tokens_are_found_between_comments() {
-        let text = "SELECT 'a''b'::text, \"c\"\"d\", $12 -- e\n FROM/* f */t WHERE é=x'00' ; 'open";
+        let text = "SELECT 'a''b'::text, \"c\"\"d\", $12 -- e\n FROM/* f */t WHERE é=x'00';'open";
         let found = tokens(text);
         let texts: Vec<_> = found.iter().map(|token| token.text).collect();
         let expected = [

@@ -160,6 +160,32 @@ async fn statements_at_random_have_answers() {
 }
 
 #[tokio::test]
+async fn deep_and_long_statements_are_refused_or_answered() {
+    let bench = Bench::new();
+    let mut stream = known(&bench);
+    let deep = |open: &str, count: usize, close: &str| {
+        format!("SELECT {}1{}", open.repeat(count), close.repeat(count))
+    };
+    for text in [
+        deep("(", 100_000, ")"),
+        deep("(SELECT ", 20_000, ")"),
+        deep("1 + ", 100_000, ""),
+        deep("-", 100_000, ""),
+        deep("f(", 50_000, ")"),
+        deep("CASE WHEN 1 THEN ", 50_000, " END"),
+        deep("", 6_000, "::int"),
+        deep("(", 1_000_000, ""),
+        "COPY (".repeat(300_000),
+        deep("1, ", 2_000_000, ""),
+    ] {
+        stream.write_all(&message(b'Q', format!("{text}\0").as_bytes())).expect("it is sent");
+        let start = text.get(..30).unwrap_or(&text);
+        read_until(&mut stream, b'Z').unwrap_or_else(|| panic!("no answer to {start}"));
+    }
+    answers(&bench).await;
+}
+
+#[tokio::test]
 async fn a_length_beyond_the_limit_is_refused_before_memory_is_taken() {
     let bench = Bench::with(Limits { message_bytes: 1_000, ..Limits::default() });
     for length in [1_001_u32, 0x7fff_ffff, 0xffff_ffff, 3, 0] {

@@ -87,10 +87,7 @@ async fn errors_have_the_states_that_drivers_look_for() {
         ("SAVEPOINT a", "25P01"),
         ("SET nothing = 1", "42704"),
         ("SELECT 1::nothing", "42704"),
-        (
-            "SELECT 9223372036854775807 + sum(id) FROM (SELECT 9223372036854775807 AS id UNION ALL SELECT 1)",
-            "22003",
-        ),
+        ("SELECT sum(id) FROM (SELECT 9223372036854775807 AS id UNION ALL SELECT 1)", "22003"),
     ] {
         let error = client.batch_execute(statement).await.expect_err(statement);
         assert_eq!(code(&error), state, "{statement}: {error:?}");

@@ -4,8 +4,11 @@
 //! column's type. A result that is no column has the type of its expression as far as functions,
 //! casts and operators tell. What stays unknown is text.
 
+mod results;
+
 use std::collections::HashMap;
 
+use crate::sql::infer::results::items;
 use crate::sql::tokens::{Form, Token, closing, opening};
 use crate::types::Kind;
 
@@ -24,82 +27,6 @@ pub(crate) struct Known {
 /// Words that precede a number of rows.
 const COUNTS: [&str; 2] = ["LIMIT", "OFFSET"];
 const COMPARISONS: [&str; 6] = ["LIKE", "GLOB", "IS", "IN", "BETWEEN", "REGEXP"];
-const LOGIC: [&str; 4] = ["AND", "OR", "NOT", "EXISTS"];
-
-/// Functions whose result has the type of the first argument.
-const OF_ARGUMENT: [&str; 13] = [
-    "min",
-    "max",
-    "abs",
-    "coalesce",
-    "ifnull",
-    "nullif",
-    "first_value",
-    "last_value",
-    "lag",
-    "lead",
-    "nth_value",
-    "likely",
-    "iif",
-];
-const INTS: [&str; 17] = [
-    "count",
-    "length",
-    "octet_length",
-    "unixepoch",
-    "instr",
-    "unicode",
-    "changes",
-    "random",
-    "row_number",
-    "rank",
-    "dense_rank",
-    "ntile",
-    "sign",
-    "total_changes",
-    "json_array_length",
-    "last_insert_rowid",
-    "pg_backend_pid",
-];
-const FLOATS: [&str; 13] = [
-    "avg",
-    "total",
-    "round",
-    "julianday",
-    "sqrt",
-    "pow",
-    "power",
-    "exp",
-    "ln",
-    "log",
-    "percent_rank",
-    "cume_dist",
-    "pi",
-];
-const TEXTS: [&str; 20] = [
-    "upper",
-    "lower",
-    "trim",
-    "ltrim",
-    "rtrim",
-    "substr",
-    "substring",
-    "replace",
-    "printf",
-    "format",
-    "hex",
-    "quote",
-    "typeof",
-    "group_concat",
-    "string_agg",
-    "char",
-    "date",
-    "datetime",
-    "strftime",
-    "version",
-];
-const DECIMALS: [&str; 4] = ["decimal_add", "decimal_sub", "decimal_mul", "decimal_sum"];
-
 impl Known {
     /// Looks up the tables that a statement names.
     pub(crate) fn of(tokens: &[Token<'_>], find: &dyn Fn(&str) -> Option<Columns>) -> Self {
@@ -119,6 +46,7 @@ impl Known {
     /// Finds the types of parameters that are not known yet.
     pub(crate) fn find_parameters(&mut self, tokens: &[Token<'_>]) {
         self.find_inserted(tokens);
+        self.find_listed(tokens);
         for at in 0..tokens.len() {
             let Some(number) = tokens[at].parameter() else { continue };
             if !self.parameters.contains_key(&number)
@@ -166,6 +94,20 @@ impl Known {
         }
     }
 
+    /// Finds those in `column IN (…)`.
+    fn find_listed(&mut self, tokens: &[Token<'_>]) {
+        for at in 1..tokens.len() {
+            let is_list = tokens[at].is_sign("(") && tokens[at - 1].is_word("IN");
+            let Some(kind) = is_list.then(|| self.left_of(&tokens[..at])).flatten() else {
+                continue;
+            };
+            let inner = tokens.get(at + 1..closing(tokens, at)).unwrap_or_default();
+            for number in inner.iter().filter_map(Token::parameter) {
+                self.parameters.entry(number).or_insert(kind);
+            }
+        }
+    }
+
     /// Returns the type of a parameter by what is before or after it.
     fn beside(&self, tokens: &[Token<'_>], at: usize) -> Option<Kind> {
         let before = &tokens[..at];
@@ -196,15 +138,8 @@ impl Known {
         let is = |at: usize, word: &str| before[at].is_word(word);
         if end >= 2 && is(end - 1, "AND") {
             // col BETWEEN a AND $1
-            let between = (0..end).rev().find(|at| is(*at, "BETWEEN"))?;
-            end = if end - between <= 4 { between + 1 } else { return None };
-        }
-        let list = before[..end].iter().rposition(|token| {
-            !(token.is_sign(",")
-                || matches!(token.form, Form::Parameter | Form::Number | Form::Text))
-        })?;
-        if before[list].is_sign("(") && list > 0 && is(list - 1, "IN") {
-            end = list;
+            let between = (end.saturating_sub(4)..end).rev().find(|at| is(*at, "BETWEEN"))?;
+            end = between + 1;
         }
         let sign = |token: &Token<'_>| token.form == Form::Sign && "=<>!+-*/%".contains(token.text);
         let signs = before[..end].iter().rev().take_while(|token| sign(token)).count();
@@ -240,200 +175,6 @@ impl Known {
     fn column(&self, name: &str) -> Option<Kind> {
         let mut columns = self.tables.values().flatten();
         columns.find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, kind)| *kind)
-    }
-
-    /// Returns the types of the results, as far as they are known; `count` is how many there are.
-    pub(crate) fn results(&self, tokens: &[Token<'_>], count: usize) -> Vec<Option<Kind>> {
-        let mut kinds = vec![None; count];
-        let list = list(tokens);
-        let found = items(list);
-        if found.len() == count {
-            kinds = found.iter().map(|item| self.kind(item)).collect();
-        } else if found.len() < count {
-            // A star stands for several columns, which are known otherwise.
-            let starts = found.iter().rev().take_while(|item| !item.iter().any(|t| t.is_sign("*")));
-            for (place, item) in kinds.iter_mut().rev().zip(starts) {
-                *place = self.kind(item);
-            }
-        }
-        kinds
-    }
-
-    /// Returns the type of an expression.
-    fn kind(&self, item: &[Token<'_>]) -> Option<Kind> {
-        let item = without_name(item);
-        match item {
-            [only] => return self.single(only),
-            [_, dot, name] if dot.is_sign(".") && name.is_name() => {
-                return self.column(&name.content());
-            }
-            [minus, number] if minus.is_sign("-") => return self.single(number),
-            [] => return None,
-            _ => {}
-        }
-        if let [.., cast, name] = item
-            && cast.form == Form::Cast
-        {
-            return Kind::of_name(&name.content());
-        }
-        if item[0].is_sign("(") && closing(item, 0) == item.len() - 1 {
-            let inner = &item[1..item.len() - 1];
-            return match inner.first() {
-                Some(first) if first.is_word("SELECT") => self.kind(items(list(inner)).first()?),
-                _ => self.kind(inner),
-            };
-        }
-        if item[0].is_word("CASE") {
-            let then = item.iter().position(|token| token.is_word("THEN"))? + 1;
-            let ends = ["WHEN", "ELSE", "END"];
-            let end = item[then..].iter().position(|t| ends.iter().any(|word| t.is_word(word)))?;
-            return self.kind(&item[then..then + end]);
-        }
-        self.operation(item).or_else(|| self.call(item))
-    }
-
-    fn single(&self, token: &Token<'_>) -> Option<Kind> {
-        match token.form {
-            Form::Number if token.text.contains(['.', 'e', 'E']) && !token.text.contains('x') => {
-                Some(Kind::Float)
-            }
-            Form::Number => Some(Kind::Int),
-            Form::Text if token.text.starts_with(['x', 'X']) => Some(Kind::Bytes),
-            Form::Text => Some(Kind::Text),
-            Form::Parameter => self.parameters.get(&token.parameter()?).copied(),
-            _ if token.is_word("true") || token.is_word("false") => Some(Kind::Bool),
-            Form::Word | Form::Quoted => self.column(&token.content()),
-            Form::Cast | Form::Sign => None,
-        }
-    }
-
-    /// Returns the type of an expression with an operator outside of brackets.
-    fn operation(&self, item: &[Token<'_>]) -> Option<Kind> {
-        let mut depth = 0_usize;
-        let mut operators = Vec::new();
-        for (at, token) in item.iter().enumerate() {
-            match token.text {
-                "(" if token.form == Form::Sign => depth += 1,
-                ")" if token.form == Form::Sign => depth = depth.saturating_sub(1),
-                _ if depth > 0 => {}
-                _ if token.form == Form::Sign && "=<>!|+-*/%".contains(token.text) => {
-                    operators.push(at);
-                }
-                _ if LOGIC.iter().chain(&COMPARISONS).any(|word| token.is_word(word)) => {
-                    return Some(Kind::Bool);
-                }
-                _ => {}
-            }
-        }
-        let is = |signs: &str| operators.iter().any(|at| signs.contains(item[*at].text));
-        if is("=<>!") {
-            return Some(Kind::Bool);
-        }
-        if is("|") {
-            return Some(Kind::Text);
-        }
-        let first = *operators.first()?;
-        let kinds = [self.kind(&item[..first]), self.kind(&item[first + 1..])];
-        let has = |kind: Kind| kinds.contains(&Some(kind));
-        if has(Kind::Float) {
-            Some(Kind::Float)
-        } else if has(Kind::Numeric) {
-            Some(Kind::Numeric)
-        } else if has(Kind::Int) || has(Kind::Time) {
-            Some(Kind::Int)
-        } else {
-            None
-        }
-    }
-
-    /// Returns the type of a call of a function.
-    fn call(&self, item: &[Token<'_>]) -> Option<Kind> {
-        let open = item.iter().position(|token| token.is_sign("("))?;
-        let name = item[open.checked_sub(1)?].content();
-        let inside = &item[open + 1..closing(item, open).max(open + 1)];
-        let arguments = items(inside);
-        let is = |names: &[&str]| names.iter().any(|known| name.eq_ignore_ascii_case(known));
-        if is(&["cast"]) {
-            let at = inside.iter().rposition(|token| token.is_word("AS"))?;
-            let kind = inside.get(at + 1)?.content();
-            return Kind::of_name(&kind).or_else(|| Kind::of_declared(&kind));
-        }
-        if is(&["sum"]) {
-            return match self.kind(arguments.first()?) {
-                Some(Kind::Bool) => Some(Kind::Int),
-                other => other,
-            };
-        }
-        if is(&OF_ARGUMENT) {
-            let first = usize::from(is(&["iif"]));
-            return arguments.iter().skip(first).find_map(|argument| self.kind(argument));
-        }
-        let lists: [(&[&str], Kind); 4] = [
-            (&INTS, Kind::Int),
-            (&FLOATS, Kind::Float),
-            (&TEXTS, Kind::Text),
-            (&DECIMALS, Kind::Numeric),
-        ];
-        lists.iter().find(|(names, _)| is(names)).map(|(_, kind)| *kind)
-    }
-}
-
-/// Returns the items between commas that are outside of brackets.
-fn items<'l, 't>(list: &'l [Token<'t>]) -> Vec<&'l [Token<'t>]> {
-    let mut found = Vec::new();
-    let (mut depth, mut start) = (0_usize, 0);
-    for (at, token) in list.iter().enumerate() {
-        if token.is_sign("(") {
-            depth += 1;
-        } else if token.is_sign(")") {
-            depth = depth.saturating_sub(1);
-        } else if token.is_sign(",") && depth == 0 {
-            found.push(&list[start..at]);
-            start = at + 1;
-        }
-    }
-    if start < list.len() {
-        found.push(&list[start..]);
-    }
-    found
-}
-
-/// Returns the list of results: after `SELECT` up to `FROM`, or after `RETURNING`.
-fn list<'l, 't>(tokens: &'l [Token<'t>]) -> &'l [Token<'t>] {
-    let mut depth = 0_usize;
-    let mut start = None;
-    let ends = ["FROM", "WHERE", "GROUP", "ORDER", "LIMIT", "UNION", "EXCEPT", "INTERSECT"];
-    for (at, token) in tokens.iter().enumerate() {
-        if token.is_sign("(") {
-            depth += 1;
-        } else if token.is_sign(")") {
-            depth = depth.saturating_sub(1);
-        } else if depth == 0 && (token.is_word("SELECT") || token.is_word("RETURNING")) {
-            let distinct = tokens.get(at + 1).is_some_and(|next| next.is_word("DISTINCT"));
-            start = Some(at + 1 + usize::from(distinct));
-        } else if depth == 0
-            && (token.is_sign(";") || ends.iter().any(|word| token.is_word(word)))
-            && let Some(start) = start
-        {
-            return &tokens[start..at];
-        }
-    }
-    start.map_or(&[], |start| &tokens[start..])
-}
-
-/// Returns an item without the name that it is given.
-fn without_name<'l, 't>(item: &'l [Token<'t>]) -> &'l [Token<'t>] {
-    match item {
-        [rest @ .., word, name] if word.is_word("AS") && name.is_name() => rest,
-        [rest @ .., last, name]
-            if name.is_name()
-                && (last.is_name() || last.is_sign(")") || last.form == Form::Number)
-                && !name.is_word("END")
-                && !LOGIC.iter().chain(&COMPARISONS).any(|word| last.is_word(word)) =>
-        {
-            &item[..rest.len() + 1]
-        }
-        _ => item,
     }
 }
 
@@ -502,7 +243,7 @@ mod tests {
             ),
             ("INSERT INTO t VALUES (1) RETURNING id, length(name)", vec![Int, Int]),
             (
-                "SELECT CASE WHEN id = 1 THEN 'a' ELSE 'b' END, row_number() OVER (ORDER BY id) FROM t",
+                "SELECT CASE WHEN id = 1 THEN 'a' END, row_number() OVER (ORDER BY id) FROM t",
                 vec![Text, Int],
             ),
         ] {
