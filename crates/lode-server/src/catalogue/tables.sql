@@ -45,12 +45,13 @@ CREATE TABLE pg_catalog.pg_inherits (inhrelid INTEGER, inhparent INTEGER, inhseq
 CREATE TABLE pg_catalog.pg_tablespace (oid INTEGER, spcname TEXT);
 CREATE TABLE pg_catalog.pg_roles (
     oid INTEGER, rolname TEXT, rolsuper BOOLEAN, rolinherit BOOLEAN, rolcreaterole BOOLEAN, rolcreatedb BOOLEAN,
-    rolcanlogin BOOLEAN);
-INSERT INTO pg_catalog.pg_roles VALUES (10, current_user(), 0, 1, 0, 0, 1);
+    rolcanlogin BOOLEAN, rolreplication BOOLEAN, rolbypassrls BOOLEAN, rolconnlimit INTEGER, rolvaliduntil TIMESTAMP);
+INSERT INTO pg_catalog.pg_roles VALUES (10, current_user(), 0, 1, 0, 0, 1, 0, 0, -1, NULL);
 CREATE TABLE pg_catalog.pg_database (
     oid INTEGER, datname TEXT, datdba INTEGER, encoding INTEGER, datcollate TEXT, datctype TEXT,
-    datistemplate BOOLEAN, datallowconn BOOLEAN, datacl TEXT);
-INSERT INTO pg_catalog.pg_database VALUES (1, 'lode', 10, 6, 'C', 'C', 0, 1, NULL);
+    datistemplate BOOLEAN, datallowconn BOOLEAN, datacl TEXT, datlocprovider TEXT, daticulocale TEXT,
+    dattablespace INTEGER, datconnlimit INTEGER);
+INSERT INTO pg_catalog.pg_database VALUES (1, 'lode', 10, 6, 'C', 'C', 0, 1, NULL, 'c', NULL, 0, -1);
 CREATE TABLE information_schema.schema_tables (name TEXT);
 CREATE TABLE information_schema.schema_columns (
     table_name TEXT, column_name TEXT, ordinal_position INTEGER, is_nullable TEXT, data_type TEXT, udt_name TEXT);

@@ -179,6 +179,8 @@ fn settings(front: &Front, startup: &Startup) -> Result<Settings, Refusal> {
                 return Err(Refusal::new(refusal::NOT_SUPPORTED, line));
             }
             name if name.starts_with("_pq_.") => {}
+            // asyncpg quotes it, as in a statement.
+            "client_encoding" => drop(settings.set(name, Some(value.trim_matches('\'')))?),
             name => drop(settings.set(name, Some(value))?),
         }
     }
