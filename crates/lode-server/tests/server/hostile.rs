@@ -204,11 +204,11 @@ async fn a_length_beyond_the_limit_is_refused_before_memory_is_taken() {
 
 #[tokio::test]
 async fn ten_thousand_connections_without_a_word_stop_nobody() {
-    let bench = Bench::new();
+    let bench = Bench::with(Limits { connections: 4, ..Limits::default() });
     let mut open = Vec::new();
     for _ in 0..10_000 {
         // Of those that are open, the server keeps the youngest.
-        if open.len() == 200 {
+        if open.len() == 400 {
             open.remove(0);
         }
         match UnixStream::connect(bench.socket()) {
