@@ -148,7 +148,7 @@ impl<'c> Session<'c> {
         }
         let (text, kinds) = self.copy_target(copy)?;
         let console = self.console;
-        let gone = || Refusal::new(NO_TABLE, "the table was dropped meanwhile");
+        let gone = || Refusal::new(NO_TABLE, "the table has been dropped");
         let statement = console.prepare(&text)?.ok_or_else(gone)?;
         let target = Target { statement, kinds, skips: copy.format.has_header, rows: 0 };
         // All rows or none, also outside of a transaction.

@@ -150,7 +150,7 @@ impl<'c> Session<'c> {
         }
         self.refresh()?;
         let prepared = self.console.prepare(&portal.prepared.text)?;
-        let gone = || Refusal::new(crate::refusal::NO_TABLE, "the table was dropped meanwhile");
+        let gone = || Refusal::new(crate::refusal::NO_TABLE, "the table has been dropped");
         let mut statement = prepared.ok_or_else(gone)?;
         for (at, value) in portal.values.iter().enumerate() {
             statement.raw_bind_parameter(at + 1, value)?;
