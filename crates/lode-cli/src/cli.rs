@@ -3,6 +3,8 @@
 #[cfg(feature = "columns")]
 pub(crate) mod columns;
 pub(crate) mod index;
+#[cfg(feature = "serve")]
+pub(crate) mod serve;
 #[cfg(feature = "sql")]
 pub(crate) mod sql;
 pub(crate) mod volume;
@@ -83,6 +85,9 @@ pub(crate) enum Command {
     /// Query and change tables by SQL, statement by statement or in a shell
     #[cfg(feature = "sql")]
     Sql(sql::SqlArgs),
+    /// Serve a database to programs with a driver for PostgreSQL
+    #[cfg(feature = "serve")]
+    Serve(serve::ServeArgs),
     /// Read and change volumes: trees of entries with typed properties
     Volume(volume::VolumeArgs),
 }

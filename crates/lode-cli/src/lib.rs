@@ -44,6 +44,8 @@ fn carry_out(line: &CommandLine) -> Outcome {
         Command::Index(args) => commands::index::index(args, &options),
         #[cfg(feature = "sql")]
         Command::Sql(args) => commands::sql::sql(args, &options),
+        #[cfg(feature = "serve")]
+        Command::Serve(args) => commands::serve::serve(args, &options),
         Command::Volume(args) => commands::volume::volume(args, &options),
     }
 }

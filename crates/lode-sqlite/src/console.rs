@@ -5,14 +5,15 @@ use std::sync::Arc;
 use lode::{Compacted, Database};
 use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::{
-    Batch, Connection, Error, ErrorCode, InterruptHandle, OpenFlags, Result, Statement, ffi,
+    Batch, CachedStatement, Connection, Error, ErrorCode, InterruptHandle, OpenFlags, Result,
+    Statement, ffi,
 };
 
 use crate::attach::add_module;
 use crate::attach::attached::{Attached, HiddenTable};
 use crate::attach::functions::{
-    Current, add_definitions, alter, clear_table, create, drop_index, drop_table, lock, only_table,
-    set_current,
+    Current, add_definitions, alter, clear_table, create, drop_index, drop_table, has_index, lock,
+    only_table, set_current,
 };
 use crate::attach::guard::Guard;
 use crate::error::{error, of_engine};
@@ -22,8 +23,8 @@ use crate::language::statement::Kind;
 use crate::values::math::add_functions;
 
 /// A connection of SQLite on a database of Lode. `CREATE TABLE`, `ALTER TABLE` and `DROP TABLE`
-/// make, alter and drop tables of the database. `CREATE TEMP TABLE` makes temporary tables; any other write that SQLite
-/// would only keep in its own memory is refused.
+/// make, alter and drop tables of the database. `CREATE TEMP TABLE` makes temporary tables; any
+/// other write that SQLite would only keep in its own memory is refused.
 ///
 /// ```
 /// use lode_sqlite::{Console, Step};
@@ -83,6 +84,11 @@ impl Console {
         Ok(Self { db: database.clone(), connection, current, guard })
     }
 
+    /// Returns the database.
+    pub fn database(&self) -> &Database {
+        &self.db
+    }
+
     /// Returns the tables that SQLite cannot show, with why.
     pub fn hidden(&self) -> Vec<HiddenTable> {
         lock(&self.current).iter().flat_map(|attached| attached.hidden.clone()).collect()
@@ -96,6 +102,59 @@ impl Console {
     /// Returns a handle that ends the running statement from another thread.
     pub fn interrupt_handle(&self) -> InterruptHandle {
         self.connection.get_interrupt_handle()
+    }
+
+    /// Makes SQLite call `handler` every `steps` steps of a statement; true interrupts the
+    /// statement.
+    ///
+    /// # Errors
+    /// The errors of SQLite.
+    pub fn on_progress(
+        &mut self,
+        steps: i32,
+        handler: impl FnMut() -> bool + Send + 'static,
+    ) -> Result<()> {
+        self.connection.progress_handler(steps, Some(handler))
+    }
+
+    /// Lets `work` use the connection without the console's limits on what may be written: to add
+    /// functions, or tables that are thrown away with the console.
+    pub fn unguarded<T>(&self, work: impl FnOnce(&Connection) -> T) -> T {
+        self.guard.own(|| work(&self.connection))
+    }
+
+    /// Shows the tables as they are now, after other connections have created or dropped some.
+    ///
+    /// # Errors
+    /// The errors of SQLite, also while a statement is running.
+    pub fn refresh(&self) -> Result<()> {
+        self.define(|connection, attached| attached.renew(connection))
+    }
+
+    /// Prepares one statement for SQLite, or takes it from those that were prepared before. Returns
+    /// `None` for a statement that the console carries out itself: [`run`](Self::run) takes that.
+    ///
+    /// # Errors
+    /// The errors of SQLite, and those of a statement that a console refuses.
+    pub fn prepare(&self, text: &str) -> Result<Option<CachedStatement<'_>>> {
+        if text.contains('\0') {
+            return Err(error(ffi::SQLITE_ERROR, "the statement has a zero byte"));
+        }
+        let is_own = match Kind::of(text) {
+            Kind::Create | Kind::Compact | Kind::Clear { .. } => true,
+            Kind::CreateIndex { table: name }
+            | Kind::Alter { table: name }
+            | Kind::Drop { name } => {
+                self.table_name(&name).is_some()
+            }
+            Kind::DropIndex { name } => has_index(&self.db, &name),
+            Kind::Refused(why) => return Err(error(ffi::SQLITE_AUTH, why)),
+            Kind::Other { .. } => false,
+        };
+        if is_own {
+            return Ok(None);
+        }
+        self.connection.prepare_cached(text).map(Some).map_err(|error| self.explain(error))
     }
 
     /// Runs statements, one after another, up to the first that fails. `show` is called with what
@@ -220,8 +279,9 @@ impl Console {
         Ok(())
     }
 
-    /// Says what SQLite does not know of: what was refused, and tables that it does not see.
-    fn explain(&self, failed: Error) -> Error {
+    /// Says of an error what SQLite does not know: what was refused, and tables that it does not
+    /// see.
+    pub fn explain(&self, failed: Error) -> Error {
         if let Some(why) = self.guard.take_refusal() {
             return error(ffi::SQLITE_AUTH, why);
         }

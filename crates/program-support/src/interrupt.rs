@@ -86,6 +86,32 @@ pub fn on_keyboard(action: impl Fn() + Send + 'static) -> Outcome {
     Ok(())
 }
 
+/// Makes the first signal call `end`, and the second one end this program at once, from now on: for
+/// servers, which take their time to end.
+///
+/// # Errors
+/// [`Failure::Refused`] if the system does not allow to watch for signals.
+pub fn in_two_steps(program: &'static str, end: impl Fn() + Send + 'static) -> Outcome {
+    let mut watched = vec![SIGINT, SIGTERM];
+    if !is_ignored(SIGHUP) {
+        watched.push(SIGHUP);
+    }
+    let signals = Signals::new(&watched);
+    let mut signals =
+        signals.map_err(|e| Failure::Refused(format!("cannot watch for interrupts: {e}")))?;
+    thread::spawn(move || {
+        let mut came = signals.forever();
+        if came.next().is_some() {
+            end();
+        }
+        if let Some(signal) = came.next() {
+            say(&format!("{program}: interrupted"));
+            process::exit(128 + signal);
+        }
+    });
+    Ok(())
+}
+
 impl Interrupt {
     /// Notes signals until this is dropped, for a command that looks for them.
     pub fn noted() -> Self {

@@ -12,6 +12,8 @@ pub(crate) mod index;
 pub(crate) mod load;
 pub(crate) mod repair;
 pub(crate) mod schema;
+#[cfg(feature = "serve")]
+pub(crate) mod serve;
 #[cfg(feature = "sql")]
 pub(crate) mod sql;
 pub(crate) mod stat;

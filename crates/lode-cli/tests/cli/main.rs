@@ -20,6 +20,8 @@ mod killed_imports;
 mod loading;
 mod repair;
 mod round_trip;
+#[cfg(feature = "serve")]
+mod serve;
 #[cfg(feature = "sql")]
 mod shell;
 #[cfg(feature = "sql")]

@@ -95,6 +95,20 @@ impl Attached {
         Ok(())
     }
 
+    /// Makes all tables visible as they are now, in the place of those that were visible.
+    pub(crate) fn renew(&mut self, connection: &Connection) -> Result<()> {
+        let mut query = connection.prepare("SELECT name, sql FROM temp.sqlite_schema")?;
+        let known = query.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let known = known.collect::<Result<Vec<(String, Option<String>)>>>()?;
+        drop(query);
+        for (name, sql) in known {
+            if sql.is_some_and(|sql| sql == self.statement(&name).replacen(" temp.", " ", 1)) {
+                self.hide(connection, &name)?;
+            }
+        }
+        self.all(connection)
+    }
+
     /// Makes a table visible, or returns why it cannot be.
     pub(crate) fn show(&self, connection: &Connection, name: &str) -> Result<(), String> {
         connection.execute_batch(&self.statement(name)).map_err(|error| match error {

@@ -250,6 +250,11 @@ pub(crate) fn drop_index(
     }
 }
 
+/// Returns true if a table has an index of a name.
+pub(crate) fn has_index(db: &Database, name: &str) -> bool {
+    !tables_with_index(db, name).is_empty()
+}
+
 /// Returns the tables that have an index of a name. Tables that cannot be read have none.
 fn tables_with_index(db: &Database, name: &str) -> Vec<String> {
     let has_it = |table: &String| {

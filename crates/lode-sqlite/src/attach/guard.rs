@@ -52,7 +52,7 @@ pub(crate) struct Guard {
     handle: AtomicPtr<ffi::sqlite3>,
     /// The module of the tables of Lode.
     module: String,
-    /// True if this crate takes a virtual table away, and not a statement of the user.
+    /// True while the program itself works on the connection, and not a statement of the user.
     is_own: AtomicBool,
     /// The reason why the last action was refused.
     refusal: Mutex<Option<String>>,
@@ -83,7 +83,7 @@ impl Guard {
         Ok(guard)
     }
 
-    /// Does work of this crate itself, which may take virtual tables away.
+    /// Does work of the program itself, of which nothing is refused.
     pub(crate) fn own<T>(&self, work: impl FnOnce() -> T) -> T {
         let before = self.is_own.swap(true, Ordering::Relaxed);
         let done = work();
@@ -116,6 +116,9 @@ impl Guard {
     /// Returns why an action is refused, if it is.
     fn refuses(&self, context: &AuthContext<'_>) -> Option<String> {
         use AuthAction as Action;
+        if self.is_own.load(Ordering::Relaxed) {
+            return None;
+        }
         let schema = match context.action {
             Action::AlterTable { database_name, .. } => database_name,
             _ => context.database_name.unwrap_or("main"),
@@ -123,9 +126,7 @@ impl Guard {
         if let Action::DropVtable { table_name, module_name } = context.action
             && module_name == self.module
         {
-            let is_own = self.is_own.load(Ordering::Relaxed);
-            let why = format!("drop table {table_name} of Lode in a statement by itself");
-            return (!is_own).then_some(why);
+            return Some(format!("drop table {table_name} of Lode in a statement by itself"));
         }
         let (what, instead) = match context.action {
             Action::Pragma { pragma_name, pragma_value } => {

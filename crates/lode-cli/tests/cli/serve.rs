@@ -1,0 +1,139 @@
+//! `lode serve`: how it starts, what it refuses, and how signals end it. What clients see is tested
+//! in the server's crate.
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::process::{Child, Stdio};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::support::{Bench, end, expect_refusal, start};
+
+/// A server that is killed when this is dropped.
+struct Serving(Option<Child>);
+
+impl Serving {
+    /// Starts a server, and waits until it listens.
+    fn start(bench: &Bench, args: &[&str]) -> (Self, String) {
+        let mut child = start(bench.command(args).stdin(Stdio::null()));
+        let mut line = String::new();
+        let stdout = child.stdout.take().expect("it is piped");
+        BufReader::new(stdout).read_line(&mut line).expect("a line");
+        (Self(Some(child)), line)
+    }
+
+    fn signal(&self, signal: Signal) {
+        let child = self.0.as_ref().expect("it runs");
+        let number = i32::try_from(child.id()).expect("a number of a process");
+        kill(Pid::from_raw(number), signal).expect("a signal");
+    }
+
+    fn end(mut self) -> (Option<i32>, String) {
+        let ended = end(self.0.take().expect("it runs"));
+        (ended.code, ended.stderr)
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+#[test]
+fn a_server_listens_in_its_directory_until_a_signal_ends_it() {
+    let bench = Bench::with_animals();
+    let (serving, line) = Serving::start(&bench, &["serve", "zoo"]);
+    let socket = bench.path("zoo").canonicalize().expect("the database").join(".s.PGSQL.5432");
+    assert_eq!(line, format!("listening at unix:{}\n", socket.display()));
+    let mode = std::fs::metadata(&socket).expect("the socket").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let _idle = UnixStream::connect(&socket).expect("it listens");
+    let in_use = "zoo: the database is in use by another process, or is open in this one already; \
+                  it can be open once for writing, and several times for reading only";
+    bench.refuses(&["serve", "zoo"], 3, in_use);
+    let line = format!(
+        "{}: another server listens there; end it, or choose another path",
+        socket.display()
+    );
+    bench.refuses(&["serve", "zoo", "--read-only"], 3, &line);
+    serving.signal(Signal::SIGTERM);
+    assert_eq!(serving.end(), (Some(0), String::new()));
+    assert!(!socket.exists());
+    assert_eq!(bench.succeeds(&["dump", "zoo", "animal"]).lines().count(), 3);
+}
+
+#[test]
+fn a_read_only_server_runs_beside_a_writer() {
+    let bench = Bench::with_animals();
+    let (_writer, _) = Serving::start(&bench, &["serve", "zoo"]);
+    let args = ["serve", "zoo", "--read-only", "--listen", "unix:reader"];
+    let (reader, line) = Serving::start(&bench, &args);
+    assert_eq!(line, "listening at unix:reader\n");
+    reader.signal(Signal::SIGINT);
+    assert_eq!(reader.end(), (Some(0), String::new()));
+}
+
+#[test]
+fn what_would_let_others_in_is_refused() {
+    let bench = Bench::with_animals();
+    let tcp = ["serve", "zoo", "--listen", "127.0.0.1:0"];
+    let line =
+        "127.0.0.1:0: whoever reaches this address could read and write; add a password file";
+    bench.refuses(&tcp, 2, line);
+    bench.write("passwords", "ada:secret\n");
+    let path = bench.path("passwords");
+    let set = |mode| std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode));
+    set(0o644).expect("a mode");
+    let args = [&tcp[..], &["--password-file", "passwords"]].concat();
+    bench.refuses(&args, 2, "passwords: others can read or write this file; chmod 600 it");
+    set(0o600).expect("a mode");
+    let (serving, line) = Serving::start(&bench, &args);
+    assert!(line.starts_with("listening at 127.0.0.1:"), "{line}");
+    serving.signal(Signal::SIGTERM);
+    assert_eq!(serving.end(), (Some(0), String::new()));
+    let missing = bench.lode(&[&tcp[..], &["--password-file", "nowhere"]].concat());
+    let line = "nowhere: No such file or directory (os error 2)";
+    expect_refusal(&["serve"], &missing, 3, line);
+}
+
+#[test]
+fn options_that_make_no_sense_are_one_line() {
+    let bench = Bench::with_animals();
+    for (option, value, line) in [
+        (
+            "--listen",
+            "5432",
+            "invalid value '5432' for '--listen <ADDRESS>': 5432: this is no address; write \
+             unix:PATH, or 127.0.0.1:5432; see --help",
+        ),
+        (
+            "--statement-timeout",
+            "soon",
+            "invalid value 'soon' for '--statement-timeout <TIME>': write milliseconds, or a \
+             number with s, min or h; see --help",
+        ),
+        (
+            "--message-bytes",
+            "1K",
+            "invalid value '1K' for '--message-bytes <BYTES>': it can be 10000 to 1073741824 \
+             bytes; see --help",
+        ),
+        (
+            "--connections",
+            "0",
+            "invalid value '0' for '--connections <N>': 0 is not in 1..=10000; see --help",
+        ),
+    ] {
+        bench.refuses(&["serve", "zoo", option, value], 2, line);
+    }
+    bench.write("file", "text");
+    let line = "file: this is no socket, so it stays; choose another path";
+    bench.refuses(&["serve", "zoo", "--listen", "unix:file"], 2, line);
+    assert_eq!(bench.read("file"), "text");
+}

@@ -1,0 +1,177 @@
+//! Functions of PostgreSQL that tools call.
+
+use std::sync::PoisonError;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use regex_lite::RegexBuilder;
+use rusqlite::functions::{Context, FunctionFlags};
+use rusqlite::types::{Value, ValueRef};
+use rusqlite::{Connection, Result};
+
+use crate::catalogue::fill::TYPES;
+use crate::catalogue::{Lookup, SharedLookup};
+use crate::sql::settings::VERSION;
+
+const FLAGS: FunctionFlags = FunctionFlags::SQLITE_UTF8;
+
+/// The largest compiled regular expression, in bytes.
+const MOST_PATTERN_BYTES: usize = 1 << 20;
+
+/// Functions that have one value, whatever their arguments are: with how many they take, from and
+/// to.
+const CONSTANT: [(&str, i32, i32, Option<i64>); 27] = [
+    ("array_to_string", 2, 3, None),
+    ("pg_table_is_visible", 1, 1, Some(1)),
+    ("pg_type_is_visible", 1, 1, Some(1)),
+    ("pg_function_is_visible", 1, 1, Some(1)),
+    ("pg_is_in_recovery", 0, 0, Some(0)),
+    ("pg_is_other_temp_schema", 1, 1, Some(0)),
+    ("pg_my_temp_schema", 0, 0, Some(0)),
+    ("pg_relation_is_publishable", 1, 1, Some(0)),
+    ("has_table_privilege", 2, 3, Some(1)),
+    ("has_schema_privilege", 2, 3, Some(1)),
+    ("has_database_privilege", 2, 3, Some(1)),
+    ("has_column_privilege", 3, 4, Some(1)),
+    ("pg_try_advisory_lock", 1, 2, Some(1)),
+    ("pg_get_expr", 2, 3, None),
+    ("pg_get_viewdef", 1, 2, None),
+    ("pg_get_serial_sequence", 2, 2, None),
+    ("obj_description", 1, 2, None),
+    ("col_description", 2, 2, None),
+    ("shobj_description", 2, 2, None),
+    ("pg_get_statisticsobjdef_columns", 1, 1, None),
+    ("pg_get_partkeydef", 1, 1, None),
+    ("pg_get_ruledef", 1, 2, None),
+    ("pg_get_triggerdef", 1, 2, None),
+    ("pg_get_function_result", 1, 1, None),
+    ("pg_tablespace_location", 1, 1, None),
+    ("pg_relation_size", 1, 2, None),
+    ("pg_total_relation_size", 1, 1, None),
+];
+
+/// Adds the functions to a connection, for a user of this name.
+pub(crate) fn add_functions(
+    connection: &Connection,
+    user: &str,
+    lookup: &SharedLookup,
+) -> Result<()> {
+    for (name, least, most, value) in CONSTANT {
+        for count in least..=most {
+            connection.create_scalar_function(name, count, FLAGS, move |_| Ok(value))?;
+        }
+    }
+    let version = format!("PostgreSQL {VERSION} (Lode {})", env!("CARGO_PKG_VERSION"));
+    let texts = [
+        ("version", version),
+        ("current_user", user.into()),
+        ("session_user", user.into()),
+        ("current_role", user.into()),
+        ("current_schema", "public".into()),
+        ("current_catalog", "lode".into()),
+        ("current_database", "lode".into()),
+    ];
+    for (name, text) in texts {
+        connection.create_scalar_function(name, 0, FLAGS, move |_| Ok(text.clone()))?;
+    }
+    let owner = user.to_string();
+    connection.create_scalar_function("pg_get_userbyid", 1, FLAGS, move |_| Ok(owner.clone()))?;
+    connection.create_scalar_function("pg_encoding_to_char", 1, FLAGS, |_| Ok("UTF8"))?;
+    connection.create_scalar_function("quote_ident", 1, FLAGS, |context| {
+        let name = context.get::<String>(0)?;
+        let is_plain = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+        Ok(if is_plain { name } else { format!("\"{}\"", name.replace('"', "\"\"")) })
+    })?;
+    connection.create_scalar_function("now", 0, FLAGS, |_| {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Ok(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
+    })?;
+    add_types(connection)?;
+    add_classes(connection, lookup)?;
+    connection.create_scalar_function("regexp", 2, FLAGS, |context| matches(context))
+}
+
+/// Returns true if the second argument matches the pattern in the first.
+fn matches(context: &Context<'_>) -> Result<Option<bool>> {
+    let (pattern, text) = (context.get::<Option<String>>(0)?, context.get::<Value>(1)?);
+    let text = match text {
+        Value::Null => return Ok(None),
+        Value::Text(text) => text,
+        Value::Integer(number) => number.to_string(),
+        Value::Real(number) => number.to_string(),
+        Value::Blob(_) => return Ok(Some(false)),
+    };
+    let Some(pattern) = pattern else { return Ok(None) };
+    let compiled = RegexBuilder::new(&pattern).size_limit(MOST_PATTERN_BYTES).build();
+    let failed = |error: regex_lite::Error| rusqlite::Error::UserFunctionError(Box::new(error));
+    let compiled = compiled.map_err(failed)?;
+    Ok(Some(compiled.is_match(&text)))
+}
+
+/// Adds what gives names of types for their numbers, and numbers for names.
+fn add_types(connection: &Connection) -> Result<()> {
+    let name = |oid: i64| {
+        let found = TYPES.iter().find(|known| i64::from(known.oid) == oid);
+        found.map_or("???", |known| known.words)
+    };
+    connection.create_scalar_function("format_type", 2, FLAGS, move |context| {
+        Ok(context.get::<Option<i64>>(0)?.map(name))
+    })?;
+    for function in ["regtype", "to_regtype"] {
+        connection.create_scalar_function(function, 1, FLAGS, move |context| {
+            let text = match context.get_raw(0) {
+                ValueRef::Integer(oid) => return Ok(Value::Text(name(oid).into())),
+                other => other.as_str_or_null()?.unwrap_or_default().to_string(),
+            };
+            let is_it = |known: &&crate::catalogue::fill::TypeRow| {
+                known.name.eq_ignore_ascii_case(&text) || known.words.eq_ignore_ascii_case(&text)
+            };
+            let found = TYPES.iter().find(is_it);
+            Ok(found.map_or(Value::Null, |known| Value::Integer(known.oid.into())))
+        })?;
+    }
+    Ok(())
+}
+
+/// A function that finds the definition of a number.
+type Find = fn(&Lookup, &i64) -> Option<String>;
+
+/// Adds what gives names of tables for their numbers, and numbers for names.
+fn add_classes(connection: &Connection, lookup: &SharedLookup) -> Result<()> {
+    for function in ["regclass", "to_regclass"] {
+        let lookup = lookup.clone();
+        connection.create_scalar_function(function, 1, FLAGS, move |context| {
+            let numbers = &lookup.lock().unwrap_or_else(PoisonError::into_inner).numbers;
+            let text = match context.get_raw(0) {
+                ValueRef::Integer(number) => {
+                    let found = numbers.iter().find(|(_, known)| **known == number);
+                    let name = found.map_or_else(|| number.to_string(), |(name, _)| name.clone());
+                    return Ok(Value::Text(name));
+                }
+                other => other.as_str_or_null()?.unwrap_or_default(),
+            };
+            if let Ok(number) = text.parse() {
+                return Ok(Value::Integer(number));
+            }
+            let name = text.rsplit('.').next().unwrap_or_default().trim_matches('"');
+            let found = numbers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+            Ok(found.map_or(Value::Null, |(_, number)| Value::Integer(*number)))
+        })?;
+    }
+    let index = |lookup: &Lookup, number: &i64| lookup.indexes.get(number).cloned();
+    let constraint = |lookup: &Lookup, number: &i64| lookup.constraints.get(number).cloned();
+    let functions: [(&str, i32, Find); 4] = [
+        ("pg_get_indexdef", 1, index),
+        ("pg_get_indexdef", 3, index),
+        ("pg_get_constraintdef", 1, constraint),
+        ("pg_get_constraintdef", 2, constraint),
+    ];
+    for (name, arguments, find) in functions {
+        let lookup = lookup.clone();
+        connection.create_scalar_function(name, arguments, FLAGS, move |context| {
+            let number = context.get::<Option<i64>>(0)?;
+            let lookup = lookup.lock().unwrap_or_else(PoisonError::into_inner);
+            Ok(number.and_then(|number| find(&lookup, &number)))
+        })?;
+    }
+    Ok(())
+}

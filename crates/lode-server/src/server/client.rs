@@ -1,0 +1,250 @@
+//! The start of a connection: who the client is, and what it is told.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use lode::Database;
+use lode_sqlite::Console;
+use pgwire::messages::response::{ReadyForQuery, TransactionStatus};
+use pgwire::messages::startup::{
+    Authentication, BackendKeyData, NegotiateProtocolVersion, ParameterStatus, SecretKey, Startup,
+};
+
+use crate::catalogue::Catalogue;
+use crate::protocol::input::{First, Input, Lost};
+use crate::protocol::output::{Closed, Output};
+use crate::protocol::socket::Socket;
+use crate::refusal::{self, Refusal};
+use crate::server::Limits;
+use crate::server::clients::{Clients, Place};
+use crate::server::passwords::Passwords;
+use crate::session::switches::{STEPS, Switches};
+use crate::session::{Common, Session};
+use crate::sql::settings::Settings;
+
+/// The state that clients meet.
+pub(crate) struct Front {
+    pub database: Mutex<Database>,
+    pub passwords: Option<Passwords>,
+    pub limits: Limits,
+    pub clients: Arc<Clients>,
+    pub common: Common,
+}
+
+/// The reason why a client is not let in.
+enum Rejected {
+    Gone,
+    Refused(Refusal),
+}
+
+impl From<Refusal> for Rejected {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl From<Closed> for Rejected {
+    fn from(_: Closed) -> Self {
+        Self::Gone
+    }
+}
+
+impl From<Lost> for Rejected {
+    fn from(lost: Lost) -> Self {
+        match lost {
+            Lost::Protocol(why) => Self::Refused(Refusal::new(refusal::PROTOCOL, why)),
+            Lost::Gone => Self::Gone,
+            Lost::Ending => Self::Refused(ending()),
+        }
+    }
+}
+
+fn ending() -> Refusal {
+    Refusal::new(refusal::ENDING, "the server is ending")
+}
+
+/// The version of the protocol that is spoken: 3.0.
+const VERSION: i32 = 3 << 16;
+/// The statements that SQLite keeps prepared for a client.
+const STATEMENTS: usize = 256;
+/// The most wishes to encrypt before a client says who it is: one for each way.
+const MOST_WISHES: usize = 2;
+
+/// Serves a connection from its first message to its end.
+pub(crate) fn welcome(front: &Front, place: &Place, socket: Socket) {
+    let limits = front.limits;
+    let mut input = Input::new(socket.clone(), limits.message_bytes, limits.startup);
+    let mut output = Output::new(socket);
+    match enter(front, place, &mut input, &mut output) {
+        Ok(Some(client)) => client.serve(front, input, output),
+        Ok(None) | Err(Rejected::Gone) => {}
+        Err(Rejected::Refused(refusal)) => {
+            // The client may have gone away.
+            if output.put(&refusal.message(true)).is_ok() {
+                let _ = output.send(&|| front.common.is_ending());
+            }
+        }
+    }
+}
+
+/// A client that is let in.
+struct Client {
+    switches: Arc<Switches>,
+    settings: Settings,
+    user: String,
+    number: i32,
+    secret: i32,
+}
+
+/// Finds out who a client is. Returns `None` for a request to cancel, which was passed on.
+fn enter(
+    front: &Front,
+    place: &Place,
+    input: &mut Input,
+    output: &mut Output,
+) -> Result<Option<Client>, Rejected> {
+    let is_ending = || front.common.is_ending();
+    let mut wishes = 0;
+    let startup = loop {
+        match input.first(&is_ending)? {
+            First::Encryption if wishes < MOST_WISHES && !input.has_more() => {
+                wishes += 1;
+                output.put_byte(b'N');
+                output.send(&is_ending)?;
+            }
+            First::Encryption => return Err(Rejected::Gone),
+            First::Cancel(request) => {
+                if let Some(secret) = request.secret_key.as_i32() {
+                    front.clients.cancel(request.pid, secret);
+                }
+                return Ok(None);
+            }
+            First::Startup(startup) => break startup,
+        }
+    };
+    negotiate(&startup, output)?;
+    let settings = settings(front, &startup)?;
+    let user = startup.parameters.get("user").map_or("", String::as_str);
+    if let Some(passwords) = &front.passwords {
+        let checked = passwords.check(user, input, output, &is_ending);
+        checked.map_err(|refusal| refusal.map_or(Rejected::Gone, Rejected::Refused))?;
+    }
+    let failed = |_| Refusal::new(refusal::INTERNAL, "the system has no random numbers");
+    let secret = getrandom::u32().map_err(failed)?.cast_signed();
+    let switches = Arc::new(Switches::default());
+    if !place.admit(secret, &switches) {
+        let most = front.limits.connections;
+        let line = format!("there are {most} clients already, which is the most; try again later");
+        return Err(Refusal::new(refusal::TOO_MANY, line).into());
+    }
+    // One that came in while the server was asked to end was not woken.
+    if is_ending() {
+        return Err(ending().into());
+    }
+    input.started();
+    let user = user.to_string();
+    Ok(Some(Client { switches, settings, user, number: place.number, secret }))
+}
+
+/// Tells a client that wants a newer protocol which one is spoken.
+fn negotiate(startup: &Startup, output: &mut Output) -> Result<(), Closed> {
+    let unknown = startup.parameters.keys().filter(|name| name.starts_with("_pq_."));
+    let unknown: Vec<_> = unknown.cloned().collect();
+    if startup.protocol_number_minor > 0 || !unknown.is_empty() {
+        output.put(&NegotiateProtocolVersion::new(VERSION, unknown))?;
+    }
+    Ok(())
+}
+
+/// Returns the settings that a client asks for at the start.
+fn settings(front: &Front, startup: &Startup) -> Result<Settings, Refusal> {
+    let mut settings = Settings::default();
+    if let Some(most) = front.limits.statement_timeout {
+        settings.set("statement_timeout", Some(&most.as_millis().to_string()))?;
+    }
+    if front.limits.reads_only {
+        settings.set("default_transaction_read_only", Some("on"))?;
+    }
+    for (name, value) in &startup.parameters {
+        match &name[..] {
+            // There is one database. The client is told that times are in UTC.
+            "user" | "database" | "TimeZone" | "timezone" => {}
+            "options" => {
+                for (name, value) in options(value) {
+                    settings.set(&name, Some(&value))?;
+                }
+            }
+            "replication" if matches!(&value[..], "false" | "off" | "no" | "0") => {}
+            "replication" => {
+                let line = "replication is not supported; lode backup copies a database";
+                return Err(Refusal::new(refusal::NOT_SUPPORTED, line));
+            }
+            name if name.starts_with("_pq_.") => {}
+            // asyncpg quotes it, as in a statement.
+            "client_encoding" => drop(settings.set(name, Some(value.trim_matches('\'')))?),
+            name => drop(settings.set(name, Some(value))?),
+        }
+    }
+    Ok(settings)
+}
+
+/// Returns the settings of `-c name=value` and `--name=value`.
+fn options(text: &str) -> Vec<(String, String)> {
+    let words = text.split_ascii_whitespace().filter(|word| *word != "-c");
+    let pairs = words.filter_map(|word| {
+        let word = word.trim_start_matches("--").trim_start_matches("-c");
+        word.split_once('=')
+    });
+    pairs.map(|(name, value)| (name.replace('-', "_"), value.into())).collect()
+}
+
+impl Client {
+    /// Opens a session and carries it on.
+    fn serve(self, front: &Front, input: Input, mut output: Output) {
+        let is_ending = || front.common.is_ending();
+        let (console, catalogue) = match self.console(front) {
+            Ok(made) => made,
+            Err(refusal) => {
+                // The client may have gone away.
+                if output.put(&refusal.message(true)).is_ok() {
+                    let _ = output.send(&is_ending);
+                }
+                return;
+            }
+        };
+        if self.greet(&mut output).and_then(|()| output.send(&is_ending)).is_err() {
+            return;
+        }
+        let Self { switches, settings, .. } = self;
+        let common = &front.common;
+        Session::new(&console, common, switches, settings, catalogue, input, output).run();
+    }
+
+    /// Makes the client's connection of SQLite, and the catalogue on it.
+    fn console(&self, front: &Front) -> Result<(Console, Catalogue), Refusal> {
+        let failed = |error: lode::Error| Refusal::new(refusal::INTERNAL, error.to_string());
+        let database = {
+            let mut database = front.database.lock().unwrap_or_else(PoisonError::into_inner);
+            if front.limits.reads_only {
+                database.refresh().map_err(failed)?;
+            }
+            database.clone()
+        };
+        let mut console = Console::new(&database)?;
+        let switches = Arc::clone(&self.switches);
+        console.on_progress(STEPS, move || switches.is_off())?;
+        let made = console.unguarded(|connection| {
+            connection.set_prepared_statement_cache_capacity(STATEMENTS);
+            Catalogue::new(connection, &self.user)
+        });
+        Ok((console, made?))
+    }
+
+    fn greet(&self, output: &mut Output) -> Result<(), Closed> {
+        output.put(&Authentication::Ok)?;
+        for (name, value) in self.settings.reported() {
+            output.put(&ParameterStatus::new(name.into(), value.into()))?;
+        }
+        output.put(&BackendKeyData::new(self.number, SecretKey::I32(self.secret)))?;
+        output.put(&ReadyForQuery::new(TransactionStatus::Idle))
+    }
+}

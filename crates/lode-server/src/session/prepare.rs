@@ -1,0 +1,175 @@
+//! Prepared statements: their parameters and results.
+
+use std::cell::Cell;
+
+use lode::Database;
+use lode_sqlite::Script;
+
+use crate::catalogue::{Catalogue, empty_result};
+use crate::refusal::{NOT_SUPPORTED, Refusal, SYNTAX, TOO_LARGE};
+use crate::session::Session;
+use crate::sql::command::Command;
+use crate::sql::infer::{Columns, Known};
+use crate::sql::rewrite::{Rewritten, rewrite};
+use crate::sql::tokens::{Token, tokens};
+use crate::types::Kind;
+
+/// The most bytes of a statement's text.
+const MOST_STATEMENT_BYTES: usize = 4 << 20;
+
+/// A column of a result.
+#[derive(Debug, Clone)]
+pub(crate) struct Column {
+    pub name: String,
+    /// The type, if it is known without a value.
+    pub kind: Option<Kind>,
+}
+
+/// A statement that can be carried out with parameters.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    pub command: Command,
+    /// The statement in SQLite's language.
+    pub text: String,
+    /// PostgreSQL's numbers of the parameters' types.
+    pub oids: Vec<u32>,
+    pub kinds: Vec<Kind>,
+    pub columns: Vec<Column>,
+    /// True if the console carries it out, and not SQLite.
+    pub is_own: bool,
+    /// True if SQLite says that it changes nothing.
+    pub only_reads: bool,
+    /// True if the client was told the types of the columns: then they stay.
+    pub is_described: Cell<bool>,
+}
+
+/// Returns the statements of a text, each by itself.
+pub(crate) fn split(text: &str) -> Vec<String> {
+    let mut script = Script::default();
+    script.push(text);
+    let mut found = Vec::new();
+    while let Some(statement) = script.next_statement() {
+        found.push(statement);
+    }
+    if !script.is_blank() {
+        found.push(script.take_rest());
+    }
+    found
+}
+
+/// Returns the columns of a table.
+pub(super) fn columns_of(db: &Database, name: &str) -> Option<Columns> {
+    let names = db.table_names();
+    let name = names.iter().find(|known| known.eq_ignore_ascii_case(name))?;
+    let table = db.table(name).ok()?;
+    let columns = table.schema().columns().iter();
+    Some(columns.map(|column| (column.name.clone(), Kind::of_column(column.kind))).collect())
+}
+
+impl Session<'_> {
+    /// Prepares a statement. `oids` are the types of parameters that the client says, 0 where it
+    /// says none.
+    pub(super) fn prepare(&mut self, source: &str, oids: &[u32]) -> Result<Prepared, Refusal> {
+        if source.len() > MOST_STATEMENT_BYTES {
+            let line = format!(
+                "a statement can have {MOST_STATEMENT_BYTES} bytes; send values as parameters, or \
+                 rows by COPY"
+            );
+            return Err(Refusal::new(TOO_LARGE, line));
+        }
+        let found = tokens(source);
+        let command = Command::of(&found)?;
+        self.expect_usable(&command)?;
+        let mut prepared = Prepared {
+            command,
+            text: source.into(),
+            oids: Vec::new(),
+            kinds: Vec::new(),
+            columns: Vec::new(),
+            is_own: false,
+            only_reads: true,
+            is_described: Cell::new(false),
+        };
+        match &prepared.command {
+            Command::Show { name } => {
+                self.settings.get(name)?;
+                let column = Column { name: name.clone(), kind: Some(Kind::Text) };
+                prepared.columns = vec![column];
+            }
+            Command::Other { .. } => self.look_at(&mut prepared, &found, oids)?,
+            Command::Copy(copy) => self.check_copy(copy)?,
+            Command::Empty
+            | Command::Begin { .. }
+            | Command::Commit
+            | Command::Rollback
+            | Command::Savepoint { .. }
+            | Command::Set { .. }
+            | Command::SetTransaction { .. }
+            | Command::Reset { .. }
+            | Command::Deallocate { .. } => {}
+        }
+        Ok(prepared)
+    }
+
+    /// Has SQLite prepare a statement, and finds the types of its parameters and results.
+    fn look_at(
+        &mut self,
+        prepared: &mut Prepared,
+        found: &[Token<'_>],
+        oids: &[u32],
+    ) -> Result<(), Refusal> {
+        self.refresh()?;
+        let looked_up = Catalogue::is_meant(found).then(|| empty_result(found));
+        if looked_up.is_some() {
+            self.fill_catalogue()?;
+        }
+        let rewritten = match looked_up.flatten() {
+            Some(text) => Rewritten { text, ..Rewritten::default() },
+            None => rewrite(&prepared.text, found)?,
+        };
+        prepared.text = rewritten.text;
+        let Some(statement) = self.console.prepare(&prepared.text)? else {
+            prepared.is_own = true;
+            prepared.only_reads = false;
+            return Ok(());
+        };
+        prepared.only_reads = statement.readonly();
+        let count = statement.parameter_count();
+        let declared = statement.columns();
+        prepared.columns = declared
+            .map(|column| Column {
+                name: column.name().into(),
+                kind: column.decl_type().and_then(Kind::of_declared),
+            })
+            .collect();
+        let is_unknown = prepared.columns.iter().any(|column| column.kind.is_none());
+        if count == 0 && !is_unknown {
+            return Ok(());
+        }
+        if oids.len() > count || count > usize::from(u16::MAX) {
+            let line = format!("the statement has {count} parameters; the client sends others");
+            return Err(Refusal::new(SYNTAX, line));
+        }
+        let db = self.console.database();
+        let mut known = Known::of(found, &|name| columns_of(db, name));
+        known.parameters = rewritten.casts;
+        for (at, oid) in oids.iter().enumerate().filter(|(_, oid)| !matches!(oid, 0 | 705)) {
+            let kind = Kind::of_oid(*oid).ok_or_else(|| {
+                Refusal::new(NOT_SUPPORTED, format!("no parameter has type {oid} here"))
+            })?;
+            known.parameters.insert(at + 1, kind);
+        }
+        known.find_parameters(found);
+        for at in 1..=count {
+            let kind = known.parameters.get(&at).copied().unwrap_or(Kind::Text);
+            let said = oids.get(at - 1).copied().filter(|oid| !matches!(oid, 0 | 705));
+            prepared.kinds.push(kind);
+            prepared.oids.push(said.unwrap_or(kind.oid()));
+        }
+        let guessed = known.results(found, prepared.columns.len());
+        for (column, guess) in prepared.columns.iter_mut().zip(guessed) {
+            column.kind = column.kind.or(guess);
+        }
+        Ok(())
+    }
+}

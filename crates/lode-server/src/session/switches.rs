@@ -1,0 +1,73 @@
+//! What ends a running statement from outside: a request of its client, and its time.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::refusal::{CANCELED, Refusal};
+
+/// The steps of SQLite between two looks at the switches.
+pub(crate) const STEPS: i32 = 1_000;
+
+/// The switches of a session.
+#[derive(Debug)]
+pub(crate) struct Switches {
+    start: Instant,
+    is_running: AtomicBool,
+    is_canceled: AtomicBool,
+    /// Nanoseconds from the start to the end of the statement's time; 0 for no limit.
+    until_ns: AtomicU64,
+}
+
+impl Default for Switches {
+    fn default() -> Self {
+        Self {
+            start: Instant::now(),
+            is_running: AtomicBool::default(),
+            is_canceled: AtomicBool::default(),
+            until_ns: AtomicU64::default(),
+        }
+    }
+}
+
+impl Switches {
+    /// Notes that a statement starts.
+    pub(crate) fn start(&self, most: Option<Duration>) {
+        let until = most.map(|most| self.start.elapsed().saturating_add(most).as_nanos());
+        let until_ns = until.map_or(0, |until| u64::try_from(until).unwrap_or(u64::MAX));
+        self.until_ns.store(until_ns, Ordering::SeqCst);
+        self.is_canceled.store(false, Ordering::SeqCst);
+        self.is_running.store(true, Ordering::SeqCst);
+    }
+
+    /// Notes that it has ended.
+    pub(crate) fn end(&self) {
+        self.is_running.store(false, Ordering::SeqCst);
+    }
+
+    /// Asks the running statement to end, if there is one.
+    pub(crate) fn cancel(&self) {
+        if self.is_running.load(Ordering::SeqCst) {
+            self.is_canceled.store(true, Ordering::SeqCst);
+        }
+    }
+
+    /// Returns true if the running statement is to end.
+    pub(crate) fn is_off(&self) -> bool {
+        self.is_canceled.load(Ordering::SeqCst) || self.is_late()
+    }
+
+    fn is_late(&self) -> bool {
+        let until_ns = self.until_ns.load(Ordering::SeqCst);
+        until_ns != 0 && self.start.elapsed().as_nanos() > u128::from(until_ns)
+    }
+
+    /// Returns the error of a statement that was ended.
+    pub(crate) fn refusal(&self) -> Refusal {
+        let why = if self.is_canceled.load(Ordering::SeqCst) || !self.is_late() {
+            "canceling statement due to user request"
+        } else {
+            "canceling statement due to statement timeout"
+        };
+        Refusal::new(CANCELED, why)
+    }
+}

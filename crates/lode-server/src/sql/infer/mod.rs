@@ -1,0 +1,268 @@
+//! The types of parameters and results that SQLite does not know, by the text of a statement.
+//!
+//! A parameter that is compared with a column, assigned to it or inserted in its place has the
+//! column's type. A result that is no column has the type of its expression as far as functions,
+//! casts and operators tell. What stays unknown is text.
+
+mod results;
+
+use std::collections::HashMap;
+
+use crate::sql::infer::results::items;
+use crate::sql::tokens::{Form, Token, closing, opening};
+use crate::types::Kind;
+
+/// The columns of a table, in their order.
+pub(crate) type Columns = Vec<(String, Kind)>;
+
+/// The knowledge that types are found by.
+#[derive(Default)]
+pub(crate) struct Known {
+    /// The tables that the statement names, by their names in lower case.
+    tables: HashMap<String, Columns>,
+    /// The types of parameters by their numbers.
+    pub parameters: HashMap<usize, Kind>,
+}
+
+/// Words that precede a number of rows.
+const COUNTS: [&str; 2] = ["LIMIT", "OFFSET"];
+const COMPARISONS: [&str; 6] = ["LIKE", "GLOB", "IS", "IN", "BETWEEN", "REGEXP"];
+impl Known {
+    /// Looks up the tables that a statement names.
+    pub(crate) fn of(tokens: &[Token<'_>], find: &dyn Fn(&str) -> Option<Columns>) -> Self {
+        let mut tables = HashMap::new();
+        for token in tokens.iter().filter(|token| token.is_name()) {
+            let name = token.content();
+            let key = name.to_ascii_lowercase();
+            if !tables.contains_key(&key)
+                && let Some(columns) = find(&name)
+            {
+                tables.insert(key, columns);
+            }
+        }
+        Self { tables, parameters: HashMap::new() }
+    }
+
+    /// Finds the types of parameters that are not known yet.
+    pub(crate) fn find_parameters(&mut self, tokens: &[Token<'_>]) {
+        self.find_inserted(tokens);
+        self.find_listed(tokens);
+        for at in 0..tokens.len() {
+            let Some(number) = tokens[at].parameter() else { continue };
+            if !self.parameters.contains_key(&number)
+                && let Some(kind) = self.beside(tokens, at)
+            {
+                self.parameters.insert(number, kind);
+            }
+        }
+    }
+
+    /// Finds those that `INSERT INTO t (…) VALUES (…)` puts into columns.
+    fn find_inserted(&mut self, tokens: &[Token<'_>]) {
+        let Some(into) = tokens.iter().position(|token| token.is_word("INTO")) else { return };
+        let mut at = into + 1;
+        if tokens.get(at + 1).is_some_and(|token| token.is_sign(".")) {
+            at += 2;
+        }
+        let Some(table) = tokens.get(at) else { return };
+        let Some(columns) = self.tables.get(&table.content().to_ascii_lowercase()) else { return };
+        let mut kinds: Vec<Option<Kind>> = columns.iter().map(|(_, kind)| Some(*kind)).collect();
+        at += 1;
+        if tokens.get(at).is_some_and(|token| token.is_sign("(")) {
+            let close = closing(tokens, at);
+            let names = tokens[at + 1..close].iter().filter(|token| token.is_name());
+            kinds = names.map(|name| self.column(&name.content())).collect();
+            at = close + 1;
+        }
+        if !tokens.get(at).is_some_and(|token| token.is_word("VALUES")) {
+            return;
+        }
+        at += 1;
+        while tokens.get(at).is_some_and(|token| token.is_sign("(")) {
+            let close = closing(tokens, at);
+            for (item, kind) in items(&tokens[at + 1..close]).iter().zip(&kinds) {
+                if let ([only], Some(kind)) = (item, kind)
+                    && let Some(number) = only.parameter()
+                {
+                    self.parameters.entry(number).or_insert(*kind);
+                }
+            }
+            at = close + 1;
+            if tokens.get(at).is_some_and(|token| token.is_sign(",")) {
+                at += 1;
+            }
+        }
+    }
+
+    /// Finds those in `column IN (…)`.
+    fn find_listed(&mut self, tokens: &[Token<'_>]) {
+        for at in 1..tokens.len() {
+            let is_list = tokens[at].is_sign("(") && tokens[at - 1].is_word("IN");
+            let Some(kind) = is_list.then(|| self.left_of(&tokens[..at])).flatten() else {
+                continue;
+            };
+            let inner = tokens.get(at + 1..closing(tokens, at)).unwrap_or_default();
+            for number in inner.iter().filter_map(Token::parameter) {
+                self.parameters.entry(number).or_insert(kind);
+            }
+        }
+    }
+
+    /// Returns the type of a parameter by what is before or after it.
+    fn beside(&self, tokens: &[Token<'_>], at: usize) -> Option<Kind> {
+        let before = &tokens[..at];
+        let last = before.last()?;
+        if COUNTS.iter().any(|word| last.is_word(word)) {
+            return Some(Kind::Int);
+        }
+        if ["LIKE", "GLOB", "REGEXP", "ILIKE"].iter().any(|word| last.is_word(word)) {
+            return Some(Kind::Text);
+        }
+        if last.is_word("AS") {
+            return None;
+        }
+        // CAST($1 AS type)
+        if let [open, ..] = &before[before.len() - 1..]
+            && open.is_sign("(")
+            && tokens.get(at + 1).is_some_and(|token| token.is_word("AS"))
+        {
+            let name = tokens.get(at + 2)?.content();
+            return Kind::of_name(&name).or_else(|| Kind::of_declared(&name));
+        }
+        self.left_of(before).or_else(|| self.right_of(&tokens[at + 1..]))
+    }
+
+    /// Returns the type of the operand that a parameter after these tokens is compared with.
+    fn left_of(&self, before: &[Token<'_>]) -> Option<Kind> {
+        let mut end = before.len();
+        let is = |at: usize, word: &str| before[at].is_word(word);
+        if end >= 2 && is(end - 1, "AND") {
+            // col BETWEEN a AND $1
+            let between = (end.saturating_sub(4)..end).rev().find(|at| is(*at, "BETWEEN"))?;
+            end = between + 1;
+        }
+        let sign = |token: &Token<'_>| token.form == Form::Sign && "=<>!+-*/%".contains(token.text);
+        let signs = before[..end].iter().rev().take_while(|token| sign(token)).count();
+        let words = before[..end - signs].iter().rev().take_while(|token| {
+            COMPARISONS.iter().any(|word| token.is_word(word)) || token.is_word("NOT")
+        });
+        let words = words.count();
+        if signs + words == 0 {
+            return None;
+        }
+        let operand = &before[..end - signs - words];
+        let last = operand.last()?;
+        let start = if last.is_sign(")") {
+            opening(operand, operand.len() - 1).saturating_sub(1)
+        } else {
+            operand.len() - 1
+        };
+        self.kind(&operand[start..])
+    }
+
+    /// Returns the type of the operand that a parameter before these tokens is compared with.
+    fn right_of(&self, after: &[Token<'_>]) -> Option<Kind> {
+        let sign =
+            |token: &&Token<'_>| token.form == Form::Sign && "=<>!+-*/%".contains(token.text);
+        let signs = after.iter().take_while(sign).count();
+        let first = after.get(signs).filter(|token| signs > 0 && token.is_name())?;
+        let is_qualified = after.get(signs + 1).is_some_and(|token| token.is_sign("."));
+        let name = if is_qualified { after.get(signs + 2)? } else { first };
+        self.column(&name.content())
+    }
+
+    /// Returns the type of a column of that name in any of the tables.
+    fn column(&self, name: &str) -> Option<Kind> {
+        let mut columns = self.tables.values().flatten();
+        columns.find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, kind)| *kind)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sql::tokens::tokens;
+
+    fn columns(name: &str) -> Option<Columns> {
+        let column = |name: &str, kind| (name.to_string(), kind);
+        (name == "t").then(|| {
+            vec![
+                column("id", Kind::Int),
+                column("at", Kind::Time),
+                column("x", Kind::Float),
+                column("name", Kind::Text),
+                column("price", Kind::Numeric),
+            ]
+        })
+    }
+
+    #[test]
+    fn parameters_have_the_types_of_their_columns() {
+        use Kind::{Float, Int, Numeric, Text, Time};
+        for (source, expected) in [
+            ("INSERT INTO t VALUES ($1, $2, $3, $4, $5)", vec![Int, Time, Float, Text, Numeric]),
+            ("INSERT INTO t (x, id) VALUES ($1, $2), ($3, $4)", vec![Float, Int, Float, Int]),
+            ("SELECT * FROM t WHERE id = $1 AND t.at >= $2", vec![Int, Time]),
+            ("SELECT * FROM t WHERE $1 < x OR name LIKE $2 LIMIT $3", vec![Float, Text, Int]),
+            (
+                "SELECT * FROM t WHERE id IN ($1, $2) AND at BETWEEN $3 AND $4",
+                vec![Int, Int, Time, Time],
+            ),
+            ("UPDATE t SET x = x + $1, name = $2 WHERE id = $3", vec![Float, Text, Int]),
+            ("SELECT id FROM t GROUP BY id HAVING count(*) > $1 AND sum(x) < $2", vec![Int, Float]),
+            ("SELECT CAST($1 AS REAL) FROM t", vec![Float]),
+        ] {
+            let tokens = tokens(source);
+            let mut known = Known::of(&tokens, &columns);
+            known.find_parameters(&tokens);
+            let found: Vec<_> =
+                (1..=expected.len()).map(|at| known.parameters.get(&at).copied()).collect();
+            assert_eq!(found, expected.into_iter().map(Some).collect::<Vec<_>>(), "{source}");
+        }
+    }
+
+    #[test]
+    fn results_have_the_types_of_their_expressions() {
+        use Kind::{Bool, Float, Int, Numeric, Text, Time};
+        for (source, expected) in [
+            (
+                "SELECT count(*), sum(x) AS s, max(at), min(name) least FROM t",
+                vec![Int, Float, Time, Text],
+            ),
+            (
+                "SELECT id + 1, x * 2, name || 'x', id > 7, NOT id FROM t",
+                vec![Int, Float, Text, Bool, Bool],
+            ),
+            (
+                "SELECT 1, 1.5, 'a', true, -1, avg(id), sum(price)",
+                vec![Int, Float, Text, Bool, Int, Float, Numeric],
+            ),
+            (
+                "WITH a AS (SELECT 'x') SELECT coalesce(NULL, id), (SELECT max(x) FROM t) FROM t",
+                vec![Int, Float],
+            ),
+            ("INSERT INTO t VALUES (1) RETURNING id, length(name)", vec![Int, Int]),
+            (
+                "SELECT CASE WHEN id = 1 THEN 'a' END, row_number() OVER (ORDER BY id) FROM t",
+                vec![Text, Int],
+            ),
+        ] {
+            let tokens = tokens(source);
+            let known = Known::of(&[&tokens[..], &super::tests::table()].concat(), &columns);
+            let found = known.results(&tokens, expected.len());
+            assert_eq!(found, expected.into_iter().map(Some).collect::<Vec<_>>(), "{source}");
+        }
+        for odd in
+            ["SELECT", "SELECT (", "SELECT f(", "INSERT INTO", "SELECT CASE", "$1", "VALUES ($1"]
+        {
+            let tokens = tokens(odd);
+            let mut known = Known::of(&tokens, &columns);
+            known.find_parameters(&tokens);
+            known.results(&tokens, 3);
+        }
+    }
+
+    fn table() -> Vec<Token<'static>> {
+        tokens("t")
+    }
+}

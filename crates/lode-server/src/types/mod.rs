@@ -1,0 +1,152 @@
+//! Values of SQLite as values of PostgreSQL's types, in text and in binary, and back.
+
+pub(crate) mod decode;
+pub(crate) mod encode;
+mod numeric;
+mod time;
+
+use lode::Type;
+use rusqlite::types::ValueRef;
+
+/// A type of PostgreSQL that columns have here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Bool,
+    /// `int8`: all whole numbers of SQLite.
+    Int,
+    Float,
+    Text,
+    Bytes,
+    /// `timestamptz`: microseconds since 1970 in SQLite.
+    Time,
+    Numeric,
+}
+
+/// The types that parameters may have, by their numbers.
+const OIDS: [(u32, Kind); 24] = [
+    (16, Kind::Bool),
+    (17, Kind::Bytes),
+    (18, Kind::Text),
+    (19, Kind::Text),
+    (20, Kind::Int),
+    (21, Kind::Int),
+    (23, Kind::Int),
+    (25, Kind::Text),
+    (26, Kind::Int),
+    (114, Kind::Text),
+    (142, Kind::Text),
+    (650, Kind::Text),
+    (700, Kind::Float),
+    (701, Kind::Float),
+    (869, Kind::Text),
+    (1042, Kind::Text),
+    (1043, Kind::Text),
+    (1082, Kind::Time),
+    (1114, Kind::Time),
+    (1184, Kind::Time),
+    (1700, Kind::Numeric),
+    (2205, Kind::Text),
+    (2206, Kind::Text),
+    (2950, Kind::Text),
+];
+
+impl Kind {
+    /// Returns the type of a column of a table.
+    pub(crate) fn of_column(kind: Type) -> Self {
+        match kind {
+            Type::F32 | Type::F64 => Self::Float,
+            Type::Bool => Self::Bool,
+            Type::Timestamp => Self::Time,
+            Type::Text(_) | Type::VarText(_) => Self::Text,
+            Type::Bytes(_) | Type::VarBytes(_) => Self::Bytes,
+            Type::Decimal { .. } => Self::Numeric,
+            _ => Self::Int,
+        }
+    }
+
+    /// Returns the type for the words that a column of SQLite is declared with. (Datatypes In
+    /// SQLite, 3.1.)
+    pub(crate) fn of_declared(words: &str) -> Option<Self> {
+        let words = words.to_ascii_uppercase();
+        let has = |part: &str| words.contains(part);
+        Some(match &words[..] {
+            "BOOLEAN" | "BOOL" => Self::Bool,
+            "TIMESTAMP" => Self::Time,
+            _ if has("DECIMAL") || has("NUMERIC") => Self::Numeric,
+            _ if has("INT") => Self::Int,
+            _ if has("CHAR") || has("CLOB") || has("TEXT") => Self::Text,
+            _ if has("BLOB") => Self::Bytes,
+            _ if has("REAL") || has("FLOA") || has("DOUB") => Self::Float,
+            _ => return None,
+        })
+    }
+
+    /// Returns the type that a value has by itself; none for NULL.
+    pub(crate) fn of_value(value: ValueRef<'_>) -> Option<Self> {
+        match value {
+            ValueRef::Null => None,
+            ValueRef::Integer(_) => Some(Self::Int),
+            ValueRef::Real(_) => Some(Self::Float),
+            ValueRef::Text(_) => Some(Self::Text),
+            ValueRef::Blob(_) => Some(Self::Bytes),
+        }
+    }
+
+    /// Returns the type that values of a type of PostgreSQL become.
+    pub(crate) fn of_oid(oid: u32) -> Option<Self> {
+        OIDS.iter().find(|(known, _)| *known == oid).map(|(_, kind)| *kind)
+    }
+
+    /// Returns the type with a name that a cast to it may have.
+    pub(crate) fn of_name(name: &str) -> Option<Self> {
+        Some(match &name.to_ascii_lowercase()[..] {
+            "bool" | "boolean" => Self::Bool,
+            "int2" | "int4" | "int8" | "int" | "integer" | "smallint" | "bigint" | "oid" => {
+                Self::Int
+            }
+            "float4" | "float8" | "real" | "double" | "float" => Self::Float,
+            "numeric" | "decimal" => Self::Numeric,
+            "text" | "varchar" | "char" | "bpchar" | "name" | "character" | "json" | "uuid" => {
+                Self::Text
+            }
+            "bytea" => Self::Bytes,
+            "timestamp" | "timestamptz" | "date" => Self::Time,
+            _ => return None,
+        })
+    }
+
+    /// Returns PostgreSQL's number of the type.
+    pub(crate) fn oid(self) -> u32 {
+        match self {
+            Self::Bool => 16,
+            Self::Bytes => 17,
+            Self::Int => 20,
+            Self::Text => 25,
+            Self::Float => 701,
+            Self::Time => 1184,
+            Self::Numeric => 1700,
+        }
+    }
+
+    /// Returns the bytes of a value, or −1 if they vary.
+    pub(crate) fn size(self) -> i16 {
+        match self {
+            Self::Bool => 1,
+            Self::Int | Self::Float | Self::Time => 8,
+            Self::Bytes | Self::Text | Self::Numeric => -1,
+        }
+    }
+
+    /// Returns PostgreSQL's name of the type.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Bool => "boolean",
+            Self::Bytes => "bytea",
+            Self::Int => "bigint",
+            Self::Text => "text",
+            Self::Float => "double precision",
+            Self::Time => "timestamp with time zone",
+            Self::Numeric => "numeric",
+        }
+    }
+}

@@ -1,0 +1,191 @@
+"""Drives `lode serve` with programs that nobody here wrote: psql, pgbench, psycopg, asyncpg, SQLAlchemy.
+
+    python clients.py path/of/lode
+
+Prints a line for each, and ends with status 1 at the first that does not see what it should.
+"""
+
+import asyncio
+import datetime
+import decimal
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import asyncpg
+import psycopg
+import sqlalchemy as sa
+from psycopg.rows import dict_row
+
+UTC = datetime.timezone.utc
+MOMENT = datetime.datetime(2026, 1, 2, 3, 4, 5, 600000, UTC)
+TABLE = """CREATE TABLE reading (id U32 PRIMARY KEY, at TIMESTAMP, celsius F64, note VARTEXT(40) NOT NULL,
+           raw VARBYTES(20), ok BOOLEAN, price DECIMAL(20, 2))"""
+ROW = (1, MOMENT, 1.5, "é'\"\\", b"\x00\xff", True, decimal.Decimal("12345678901234567.25"))
+
+
+def equal(found, expected):
+    if found != expected:
+        raise AssertionError(f"{found!r}, where {expected!r} was expected")
+
+
+def psql(host, *args, text=None):
+    command = ["psql", "-X", "-h", str(host), "-U", "ada", "-d", "any", "-v", "ON_ERROR_STOP=1", "-At", *args]
+    done = subprocess.run(command, input=text, text=True, capture_output=True, timeout=120)
+    if done.returncode:
+        raise AssertionError(f"{args}: {done.stderr}")
+    return done.stdout
+
+
+def with_psql(host):
+    equal(psql(host, "-c", TABLE), "CREATE TABLE\n")
+    equal(psql(host, "-c", r"\dt"), "public|reading|table|ada\n")
+    described = psql(host, "-c", r"\d reading")
+    assert "at|timestamp with time zone|||" in described, described
+    for command in (r"\d+ reading", r"\di", r"\dn", r"\l", r"\du", r"\df", r"\dv", r"\dp", r"\dx", r"\dT"):
+        psql(host, "-c", command)
+    lines = "7\t\\N\t\\N\ta\\tb\t\\N\t\\N\t\\N\n"
+    psql(host, "-c", "COPY reading FROM STDIN", text=lines)
+    equal(psql(host, "-c", "COPY reading TO STDOUT"), lines)
+    equal(psql(host, "-c", r"\copy (SELECT id, note FROM reading) TO STDOUT CSV HEADER"), "id,note\n7,a\tb\n")
+    equal(psql(host, "-c", "DELETE FROM reading"), "DELETE 1\n")
+    script = "BEGIN;\nINSERT INTO reading (id, note) VALUES (8, 'x');\nROLLBACK;\nSELECT count(*) FROM reading;\n"
+    equal(psql(host, "-q", text=script), "0\n")
+
+
+def with_psycopg(host):
+    with psycopg.connect(host=str(host), user="ada", dbname="any", row_factory=dict_row) as db:
+        values = ", ".join(["%s"] * len(ROW))
+        db.execute(f"INSERT INTO reading VALUES ({values})", ROW)
+        db.commit()
+        for binary in (False, True):
+            row = db.cursor(binary=binary).execute("SELECT * FROM reading WHERE id = %s", (1,)).fetchone()
+            equal(tuple(row.values()), ROW)
+        counted = db.execute("SELECT count(*) AS n, max(celsius) AS most FROM reading").fetchone()
+        equal(counted, {"n": 1, "most": 1.5})
+        try:
+            db.execute("INSERT INTO reading (id, note) VALUES (1, 'again')")
+            raise AssertionError("a key twice")
+        except psycopg.errors.UniqueViolation:
+            db.rollback()
+        try:
+            db.execute("SELECT * FROM nowhere")
+            raise AssertionError("no table")
+        except psycopg.errors.UndefinedTable:
+            db.rollback()
+        with db.cursor() as cursor:
+            cursor.executemany("INSERT INTO reading (id, note) VALUES (%s, %s)", [(i, str(i)) for i in range(10, 110)])
+            with cursor.copy("COPY reading (id, note) FROM STDIN") as copy:
+                for i in range(200, 300):
+                    copy.write_row((i, "copied"))
+        db.commit()
+        with db.cursor("named") as cursor:
+            try:
+                cursor.execute("SELECT id FROM reading")
+                raise AssertionError("cursors of the server are not there")
+            except psycopg.errors.SyntaxError:
+                db.rollback()
+        equal(db.execute("SELECT count(*) AS n FROM reading").fetchone(), {"n": 201})
+        for _ in range(20):
+            # Often enough for psycopg to prepare the statement.
+            equal(db.execute("SELECT note FROM reading WHERE id = %s", (10,)).fetchone(), {"note": "10"})
+
+
+async def with_asyncpg(host):
+    db = await asyncpg.connect(host=str(host), user="ada", database="any")
+    try:
+        row = await db.fetchrow("SELECT * FROM reading WHERE id = $1", 1)
+        equal(tuple(row.values()), ROW)
+        await db.execute(
+            "UPDATE reading SET at = $1, celsius = celsius + $2, price = $3 WHERE id = $4",
+            MOMENT + datetime.timedelta(seconds=1), 0.25, decimal.Decimal("-0.50"), 1,
+        )
+        row = await db.fetchrow("SELECT at, celsius, price FROM reading WHERE id = 1")
+        equal(tuple(row.values()), (MOMENT + datetime.timedelta(seconds=1), 1.75, decimal.Decimal("-0.50")))
+        try:
+            async with db.transaction():
+                await db.execute("INSERT INTO reading (id, note) VALUES ($1, $2)", 2, "x")
+                raise KeyError
+        except KeyError:
+            pass
+        equal(await db.fetchval("SELECT count(*) FROM reading WHERE id = 2"), 0)
+        async with db.transaction():
+            ids = [row["id"] async for row in db.cursor("SELECT id FROM reading ORDER BY id", prefetch=7)]
+        equal(len(ids), 201)
+        try:
+            await db.execute("INSERT INTO reading (id, note) VALUES ($1, $2)", 1, "x")
+            raise AssertionError("a key twice")
+        except asyncpg.UniqueViolationError:
+            pass
+    finally:
+        await db.close()
+
+
+def with_sqlalchemy(host, driver):
+    url = sa.URL.create(f"postgresql+{driver}", username="ada", database="any", query={"host": str(host)})
+    engine = sa.create_engine(url)
+    metadata = sa.MetaData()
+    table = sa.Table("reading", metadata, sa.Column("id", sa.BigInteger, primary_key=True),
+                     sa.Column("note", sa.Text), sa.Column("celsius", sa.Double))
+    with engine.begin() as db:
+        db.execute(sa.insert(table), [{"id": i, "note": f"n{i}", "celsius": i / 2} for i in range(1000, 1010)])
+    with engine.connect() as db:
+        query = sa.select(table.c.note, table.c.celsius).where(table.c.id >= 1008).order_by(table.c.id)
+        equal([tuple(row) for row in db.execute(query)], [("n1008", 504.0), ("n1009", 504.5)])
+        equal(db.execute(sa.select(sa.func.count()).select_from(table)).scalar(), 211)
+    with engine.begin() as db:
+        db.execute(sa.update(table).where(table.c.id == 1000).values(note="changed"))
+        db.execute(sa.delete(table).where(table.c.id.in_([1001, 1002])))
+    with engine.connect() as db:
+        equal(db.execute(sa.select(table.c.note).where(table.c.id == 1000)).scalar(), "changed")
+    with engine.begin() as db:
+        db.execute(sa.delete(table).where(table.c.id >= 1000))
+    engine.dispose()
+
+
+def with_pgbench(host):
+    psql(host, "-c", "CREATE TABLE account (id I64 PRIMARY KEY, money I64 NOT NULL)")
+    fill = "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 1000) "
+    psql(host, "-c", fill + "INSERT INTO account SELECT i, 0 FROM n")
+    with tempfile.TemporaryDirectory() as folder:
+        script = Path(folder) / "script"
+        script.write_text("\\set id random(1, 1000)\nUPDATE account SET money = money + 1 WHERE id = :id;\n"
+                          "SELECT money FROM account WHERE id = :id;\n")
+        for mode in ("simple", "extended", "prepared"):
+            command = ["pgbench", "-n", "-f", str(script), "-M", mode, "-c", "4", "-t", "50", "-h", str(host),
+                       "-U", "ada", "any"]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+            assert done.returncode == 0 and "200/200" in done.stdout, done.stdout + done.stderr
+    equal(psql(host, "-c", "SELECT sum(money) FROM account"), "600\n")
+
+
+def main(lode):
+    with tempfile.TemporaryDirectory() as folder:
+        host = Path(folder) / "db"
+        server = subprocess.Popen([lode, "serve", str(host), "--create"], stdout=subprocess.PIPE, text=True)
+        try:
+            equal(server.stdout.readline(), f"listening at unix:{host.resolve()}/.s.PGSQL.5432\n")
+            os.environ["PGCONNECT_TIMEOUT"] = "60"
+            with_psql(host)
+            print("psql agrees", flush=True)
+            with_psycopg(host)
+            print("psycopg agrees", flush=True)
+            asyncio.run(with_asyncpg(host))
+            print("asyncpg agrees", flush=True)
+            with_sqlalchemy(host, "psycopg")
+            print("SQLAlchemy agrees", flush=True)
+            if shutil.which("pgbench"):
+                with_pgbench(host)
+                print("pgbench agrees", flush=True)
+            server.terminate()
+            equal(server.wait(60), 0)
+        finally:
+            server.kill()
+            server.wait()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,245 @@
+//! Clients that do not keep to the protocol: the server stays, and answers others.
+
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use lode_server::Limits;
+
+use crate::support::{Bench, code, connect};
+
+/// The first message of a client.
+const STARTUP: &[u8] = b"\0\0\0\x12\0\x03\0\0user\0ada\0\0";
+
+/// A generator of numbers from a seed (splitmix64).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        (self.next() % end as u64) as usize
+    }
+
+    fn bytes(&mut self, most: usize) -> Vec<u8> {
+        (0..self.below(most)).map(|_| self.next() as u8).collect()
+    }
+}
+
+/// A connection whose reading ends after a while.
+fn raw(bench: &Bench) -> UnixStream {
+    let stream = UnixStream::connect(bench.socket()).expect("it connects");
+    stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a limit");
+    stream
+}
+
+/// Reads up to a message of a type.
+fn read_until(stream: &mut UnixStream, kind: u8) -> Option<Vec<u8>> {
+    loop {
+        let mut front = [0; 5];
+        stream.read_exact(&mut front).ok()?;
+        let length = u32::from_be_bytes([front[1], front[2], front[3], front[4]]);
+        let mut body = vec![0; length as usize - 4];
+        stream.read_exact(&mut body).ok()?;
+        if front[0] == kind {
+            return Some(body);
+        }
+    }
+}
+
+/// A connection that has said who it is.
+fn known(bench: &Bench) -> UnixStream {
+    let mut stream = raw(bench);
+    stream.write_all(STARTUP).expect("it is sent");
+    read_until(&mut stream, b'Z').expect("it is let in");
+    stream
+}
+
+fn message(kind: u8, body: &[u8]) -> Vec<u8> {
+    let length = (body.len() + 4) as u32;
+    [&[kind][..], &length.to_be_bytes(), body].concat()
+}
+
+async fn answers(bench: &Bench) {
+    let client = bench.client().await;
+    let row = client.query_one("SELECT 7", &[]).await.expect("a row");
+    assert_eq!(row.get::<_, i64>(0), 7);
+}
+
+#[tokio::test]
+async fn bytes_at_random_end_only_their_own_connection() {
+    let bench = Bench::new();
+    let mut random = Random(7);
+    for _ in 0..300 {
+        let mut stream = raw(&bench);
+        // The server may close it while it is written to.
+        let _ = stream.write_all(&random.bytes(200));
+        let mut stream = known(&bench);
+        for _ in 0..random.below(6) {
+            let kind = b"QPBDECHSdcfpX!\0"[random.below(15)];
+            let body = match random.below(3) {
+                0 => random.bytes(60),
+                1 => b"s\0SELECT $1\0\0\x01\0\0\0\x14".to_vec(),
+                _ => [b"\0s\0\0\0".to_vec(), random.bytes(20)].concat(),
+            };
+            let mut bytes = message(kind, &body);
+            if random.below(4) == 0 {
+                let at = random.below(bytes.len());
+                bytes[at] = random.next() as u8;
+            }
+            let _ = stream.write_all(&bytes);
+        }
+    }
+    answers(&bench).await;
+}
+
+#[tokio::test]
+async fn statements_at_random_have_answers() {
+    let bench = Bench::new();
+    let mut stream = known(&bench);
+    let mut random = Random(11);
+    let words = [
+        "SELECT",
+        "$1",
+        "::",
+        "int",
+        "(",
+        ")",
+        ",",
+        "FROM",
+        "t",
+        "'a'",
+        "COLLATE",
+        "pg_catalog",
+        ".",
+        "OPERATOR",
+        "BEGIN",
+        "COMMIT",
+        "SET",
+        "=",
+        "INSERT",
+        "INTO",
+        "VALUES",
+        "WITH",
+        "AS",
+        "CASE",
+        "\"",
+        "'",
+        "--",
+        "/*",
+        "é",
+        ";",
+        "CAST",
+        "IN",
+        "BETWEEN",
+        "AND",
+        "RETURNING",
+        "*",
+        "COPY",
+        "STDIN",
+        "TO",
+        "-",
+        "1.5",
+        "$",
+        "CREATE",
+        "TABLE",
+        "timestamp",
+        "[",
+    ];
+    for _ in 0..3_000 {
+        let text: Vec<_> = (0..random.below(9)).map(|_| words[random.below(words.len())]).collect();
+        let text = text.join(" ");
+        stream.write_all(&message(b'Q', format!("{text}\0").as_bytes())).expect("it is sent");
+        read_until(&mut stream, b'Z').unwrap_or_else(|| panic!("no answer to {text}"));
+    }
+}
+
+#[tokio::test]
+async fn deep_and_long_statements_are_refused_or_answered() {
+    let bench = Bench::new();
+    let mut stream = known(&bench);
+    let deep = |open: &str, count: usize, close: &str| {
+        format!("SELECT {}1{}", open.repeat(count), close.repeat(count))
+    };
+    for text in [
+        deep("(", 100_000, ")"),
+        deep("(SELECT ", 20_000, ")"),
+        deep("1 + ", 100_000, ""),
+        deep("-", 100_000, ""),
+        deep("f(", 50_000, ")"),
+        deep("CASE WHEN 1 THEN ", 50_000, " END"),
+        deep("", 6_000, "::int"),
+        deep("(", 1_000_000, ""),
+        format!("{}1{}", "COPY (".repeat(20_000), ") TO STDOUT".repeat(20_000)),
+        deep("1, ", 2_000_000, ""),
+    ] {
+        stream.write_all(&message(b'Q', format!("{text}\0").as_bytes())).expect("it is sent");
+        let start = text.get(..30).unwrap_or(&text);
+        read_until(&mut stream, b'Z').unwrap_or_else(|| panic!("no answer to {start}"));
+    }
+    answers(&bench).await;
+}
+
+#[tokio::test]
+async fn a_length_beyond_the_limit_is_refused_before_memory_is_taken() {
+    let bench = Bench::with(Limits { message_bytes: 1_000, ..Limits::default() });
+    for length in [1_001_u32, 0x7fff_ffff, 0xffff_ffff, 3, 0] {
+        let mut stream = known(&bench);
+        let _ = stream.write_all(&[&b"Q"[..], &length.to_be_bytes()].concat());
+        let body = read_until(&mut stream, b'E').expect("an error");
+        let text = String::from_utf8_lossy(&body).into_owned();
+        assert!(text.contains("08P01"), "{length}: {text}");
+        assert!(read_until(&mut stream, b'Z').is_none(), "it is closed");
+    }
+    let mut stream = raw(&bench);
+    let _ = stream.write_all(&[0x7f, 0xff, 0xff, 0xff, 0, 3, 0, 0]);
+    assert!(read_until(&mut stream, b'E').is_some(), "an error");
+    answers(&bench).await;
+}
+
+#[tokio::test]
+async fn ten_thousand_connections_without_a_word_stop_nobody() {
+    let bench = Bench::with(Limits { connections: 4, ..Limits::default() });
+    let mut open = Vec::new();
+    for _ in 0..10_000 {
+        // Of those that are open, the server keeps the youngest.
+        if open.len() == 400 {
+            open.remove(0);
+        }
+        match UnixStream::connect(bench.socket()) {
+            Ok(stream) => open.push(stream),
+            Err(error) => panic!("{error}"),
+        }
+    }
+    // Until the system's queue of connections has room.
+    while connect(&bench.config()).await.is_err_and(|error| code(&error) == "none") {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    answers(&bench).await;
+    let threads = std::fs::read_dir("/proc/self/task").expect("threads").count();
+    assert!(threads < 300, "{threads} threads");
+}
+
+#[tokio::test]
+async fn a_client_that_reads_nothing_stops_nobody() {
+    let mut bench = Bench::new();
+    let client = bench.client().await;
+    client.batch_execute("CREATE TABLE t (id I64 PRIMARY KEY)").await.expect("a table");
+    let endless = "WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n)
+                   SELECT i, 'some text' FROM n\0";
+    let mut deaf = known(&bench);
+    deaf.write_all(&message(b'Q', endless.as_bytes())).expect("it is sent");
+    let mut half = known(&bench);
+    half.write_all(&[b'Q', 0, 0, 1]).expect("half a message");
+    for id in 0..100_i64 {
+        client.execute("INSERT INTO t VALUES ($1)", &[&id]).await.expect("a row");
+    }
+    // Neither does it keep the server from ending.
+    bench.stopper().stop();
+    bench.end();
+}

@@ -1,0 +1,10 @@
+//! The server as its clients see it.
+
+mod catalogue;
+mod copying;
+mod ends;
+mod hostile;
+mod kills;
+mod passwords;
+mod sessions;
+mod support;

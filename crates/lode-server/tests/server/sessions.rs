@@ -1,0 +1,246 @@
+//! What clients see: queries, parameters, transactions, errors.
+
+use crate::support::{Bench, code};
+use tokio_postgres::SimpleQueryMessage;
+use tokio_postgres::types::Type;
+
+const TABLE: &str = "CREATE TABLE reading (id U32 PRIMARY KEY, at TIMESTAMP, celsius F32,
+                     note VARTEXT(20) NOT NULL, raw VARBYTES(9), ok BOOLEAN)";
+
+#[tokio::test]
+async fn values_of_all_types_come_back_in_text_and_in_binary() {
+    let bench = Bench::new();
+    let client = bench.client().await;
+    client.batch_execute(TABLE).await.expect("a table");
+    let insert = "INSERT INTO reading VALUES ($1, $2, $3, $4, $5, $6)";
+    let statement = client.prepare(insert).await.expect("it is prepared");
+    let expected =
+        [Type::INT8, Type::TIMESTAMPTZ, Type::FLOAT8, Type::TEXT, Type::BYTEA, Type::BOOL];
+    assert_eq!(statement.params(), expected);
+    let at = std::time::UNIX_EPOCH + std::time::Duration::from_micros(1_767_225_600_500_000);
+    let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 6] =
+        [&7_i64, &at, &1.5_f64, &"é", &vec![0_u8, 255], &true];
+    assert_eq!(client.execute(&statement, &parameters).await.expect("it is inserted"), 1);
+    let row = client.query_one("SELECT * FROM reading WHERE id = $1", &[&7_i64]).await;
+    let row = row.expect("a row");
+    assert_eq!(row.get::<_, i64>("id"), 7);
+    assert_eq!(row.get::<_, std::time::SystemTime>("at"), at);
+    assert_eq!(row.get::<_, f64>("celsius"), 1.5);
+    assert_eq!(row.get::<_, &str>("note"), "é");
+    assert_eq!(row.get::<_, Vec<u8>>("raw"), [0, 255]);
+    assert!(row.get::<_, bool>("ok"));
+    let messages = client.simple_query("SELECT * FROM reading").await.expect("rows");
+    let SimpleQueryMessage::Row(row) = &messages[1] else { panic!("{messages:?}") };
+    let texts: Vec<_> = (0..row.len()).map(|at| row.get(at).expect("a value")).collect();
+    assert_eq!(texts, ["7", "2026-01-01 00:00:00.5+00", "1.5", "é", "\\x00ff", "t"]);
+    let empty: Option<i64> = None;
+    client
+        .execute("UPDATE reading SET at = $1", &[&None::<std::time::SystemTime>])
+        .await
+        .expect("NULL");
+    let row = client.query_one("SELECT at IS NULL, $1::int8 FROM reading", &[&empty]).await;
+    let row = row.expect("a row");
+    assert!(row.get::<_, bool>(0));
+    assert_eq!(row.get::<_, Option<i64>>(1), None);
+}
+
+#[tokio::test]
+async fn results_of_expressions_have_types() {
+    let bench = Bench::new();
+    let client = bench.client().await;
+    client.batch_execute(TABLE).await.expect("a table");
+    client
+        .batch_execute(
+            "INSERT INTO reading (id, celsius, note) VALUES (1, 2.5, 'a'), (2, 3.5, 'b')",
+        )
+        .await
+        .expect("rows");
+    let query = "SELECT count(*), sum(celsius), max(note), avg(id) FROM reading WHERE id > $1";
+    let row = client.query_one(query, &[&0_i64]).await.expect("a row");
+    assert_eq!(row.get::<_, i64>(0), 2);
+    assert_eq!(row.get::<_, f64>(1), 6.0);
+    assert_eq!(row.get::<_, &str>(2), "b");
+    assert_eq!(row.get::<_, f64>(3), 1.5);
+}
+
+#[tokio::test]
+async fn errors_have_the_states_that_drivers_look_for() {
+    let bench = Bench::new();
+    let client = bench.client().await;
+    client.batch_execute(TABLE).await.expect("a table");
+    client
+        .batch_execute("CREATE TABLE price (id I64 PRIMARY KEY, amount DECIMAL(30, 2))")
+        .await
+        .expect("a table");
+    client.batch_execute("INSERT INTO reading (id, note) VALUES (1, 'a')").await.expect("a row");
+    for (statement, state) in [
+        ("INSERT INTO reading (id, note) VALUES (1, 'b')", "23505"),
+        ("INSERT INTO reading (id) VALUES (2)", "23502"),
+        ("INSERT INTO reading (id, note) VALUES (-1, 'b')", "22003"),
+        ("INSERT INTO reading (id, note) VALUES (2, '123456789012345678901')", "22001"),
+        ("SELEKT 1", "42601"),
+        ("SELECT 1 FROM nowhere", "42P01"),
+        ("SELECT nonsense FROM reading", "42703"),
+        ("SELECT nonsense(1)", "42883"),
+        ("CREATE VIEW v AS SELECT 1", "0A000"),
+        (TABLE, "42P07"),
+        ("SAVEPOINT a", "25P01"),
+        ("SET nothing = 1", "42704"),
+        ("SELECT 1::nothing", "42704"),
+        ("SELECT sum(id) FROM (SELECT 9223372036854775807 AS id UNION ALL SELECT 1)", "22003"),
+    ] {
+        let error = client.batch_execute(statement).await.expect_err(statement);
+        assert_eq!(code(&error), state, "{statement}: {error:?}");
+    }
+    // The session goes on.
+    let wrong = client.query("SELECT $1::int8", &[&"text"]).await.expect_err("another type");
+    assert_eq!(code(&wrong), "none", "the driver refuses: {wrong}");
+    let row = client.query_one("SELECT note FROM reading", &[]).await.expect("a row");
+    assert_eq!(row.get::<_, &str>(0), "a");
+    let precise = "INSERT INTO price VALUES (1, '1234567890123456789012345678.25')";
+    client.batch_execute(precise).await.expect("a decimal");
+    let messages = client.simple_query("SELECT amount FROM price").await.expect("rows");
+    let SimpleQueryMessage::Row(row) = &messages[1] else { panic!("{messages:?}") };
+    assert_eq!(row.get(0), Some("1234567890123456789012345678.25"));
+}
+
+#[tokio::test]
+async fn a_failed_transaction_takes_only_its_end() {
+    let bench = Bench::new();
+    let mut client = bench.client().await;
+    client.batch_execute("CREATE TABLE t (id I64 PRIMARY KEY)").await.expect("a table");
+    client.batch_execute("BEGIN; INSERT INTO t VALUES (1)").await.expect("open");
+    client.batch_execute("INSERT INTO t VALUES (1)").await.expect_err("a key twice");
+    let error = client.batch_execute("SELECT 1").await.expect_err("it has failed");
+    assert_eq!(code(&error), "25P02");
+    let error = client.query("SELECT 1", &[]).await.expect_err("it has failed");
+    assert_eq!(code(&error), "25P02");
+    // As PostgreSQL does, the end of a failed transaction undoes it.
+    client.batch_execute("COMMIT").await.expect("its end");
+    let count = |rows: Vec<tokio_postgres::Row>| rows[0].get::<_, i64>(0);
+    let query = "SELECT count(*) FROM t";
+    assert_eq!(count(client.query(query, &[]).await.expect("rows")), 0);
+    let transaction = client.transaction().await.expect("open");
+    transaction.execute("INSERT INTO t VALUES ($1)", &[&1_i64]).await.expect("a row");
+    transaction.batch_execute("SAVEPOINT a").await.expect("a savepoint");
+    transaction.execute("INSERT INTO t VALUES ($1)", &[&1_i64]).await.expect_err("a key twice");
+    transaction.batch_execute("ROLLBACK TO a").await.expect("back to it");
+    transaction.execute("INSERT INTO t VALUES ($1)", &[&2_i64]).await.expect("a row");
+    transaction.commit().await.expect("a commit");
+    assert_eq!(count(client.query(query, &[]).await.expect("rows")), 2);
+    client.batch_execute("BEGIN READ ONLY").await.expect("open");
+    let error = client.batch_execute("DELETE FROM t").await.expect_err("it only reads");
+    assert_eq!(code(&error), "25006");
+    client.batch_execute("ROLLBACK").await.expect("its end");
+    assert_eq!(count(client.query(query, &[]).await.expect("rows")), 2);
+}
+
+#[tokio::test]
+async fn of_two_transactions_that_meet_one_is_told_to_run_again() {
+    let bench = Bench::new();
+    let (one, other) = (bench.client().await, bench.client().await);
+    one.batch_execute("CREATE TABLE t (id I64 PRIMARY KEY, x I64)").await.expect("a table");
+    one.batch_execute("INSERT INTO t VALUES (1, 0)").await.expect("a row");
+    for client in [&one, &other] {
+        client.batch_execute("BEGIN").await.expect("open");
+        client.query("SELECT x FROM t WHERE id = 1", &[]).await.expect("rows");
+    }
+    for client in [&one, &other] {
+        client.batch_execute("UPDATE t SET x = x + 1 WHERE id = 1").await.expect("a row");
+    }
+    one.batch_execute("COMMIT").await.expect("the first");
+    let error = other.batch_execute("COMMIT").await.expect_err("the second");
+    assert_eq!(code(&error), "40001");
+    // The transaction has ended.
+    other.batch_execute("UPDATE t SET x = x + 1 WHERE id = 1").await.expect("again");
+    let row = one.query_one("SELECT x FROM t", &[]).await.expect("a row");
+    assert_eq!(row.get::<_, i64>(0), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn statements_by_themselves_are_carried_out_anew_after_a_conflict() {
+    let bench = Bench::new();
+    let client = bench.client().await;
+    client.batch_execute("CREATE TABLE t (id I64 PRIMARY KEY, x I64)").await.expect("a table");
+    client.batch_execute("INSERT INTO t VALUES (1, 0)").await.expect("a row");
+    let mut tasks = Vec::new();
+    for _ in 0..4 {
+        let client = bench.client().await;
+        tasks.push(tokio::spawn(async move {
+            for _ in 0..50 {
+                let update = "UPDATE t SET x = x + 1 WHERE id = $1";
+                assert_eq!(client.execute(update, &[&1_i64]).await.expect("a row"), 1);
+            }
+        }));
+    }
+    for task in tasks {
+        task.await.expect("no panic");
+    }
+    let row = client.query_one("SELECT x FROM t", &[]).await.expect("a row");
+    assert_eq!(row.get::<_, i64>(0), 200);
+}
+
+#[tokio::test]
+async fn rows_come_in_portions_that_a_portal_remembers() {
+    let bench = Bench::new();
+    let mut client = bench.client().await;
+    client.batch_execute("CREATE TABLE t (id I64 PRIMARY KEY)").await.expect("a table");
+    let fill = "WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < 9999)
+                INSERT INTO t SELECT i FROM n";
+    assert_eq!(client.execute(fill, &[]).await.expect("rows"), 10_000);
+    let transaction = client.transaction().await.expect("open");
+    let portal = transaction.bind("SELECT id FROM t WHERE id >= $1", &[&5_i64]).await;
+    let portal = portal.expect("a portal");
+    let mut ids = Vec::new();
+    loop {
+        let rows = transaction.query_portal(&portal, 1_000).await.expect("rows");
+        ids.extend(rows.iter().map(|row| row.get::<_, i64>(0)));
+        if rows.len() < 1_000 {
+            break;
+        }
+    }
+    assert_eq!(ids, (5..10_000).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn tables_that_one_client_creates_are_seen_by_the_others() {
+    let bench = Bench::new();
+    let (one, other) = (bench.client().await, bench.client().await);
+    other.batch_execute("SELECT 1").await.expect("a session");
+    one.batch_execute("CREATE TABLE t (id I64 PRIMARY KEY)").await.expect("a table");
+    other.execute("INSERT INTO t VALUES ($1)", &[&1_i64]).await.expect("a row");
+    one.batch_execute("DROP TABLE t").await.expect("dropped");
+    let error = other.query("SELECT * FROM t", &[]).await.expect_err("it is gone");
+    assert_eq!(code(&error), "42P01");
+    one.batch_execute("CREATE TABLE t (name VARTEXT(9) PRIMARY KEY)").await.expect("a table");
+    other.execute("INSERT INTO t VALUES ($1)", &[&"a"]).await.expect("a row");
+    other.batch_execute("CREATE UNIQUE INDEX i ON t (name)").await.expect("an index");
+    one.batch_execute("DROP INDEX i").await.expect("dropped");
+}
+
+#[tokio::test]
+async fn settings_are_those_that_the_server_has() {
+    let bench = Bench::new();
+    let client = bench.client().await;
+    client
+        .batch_execute("SET application_name = 'test'; SET statement_timeout = '2s'")
+        .await
+        .expect("set");
+    let shown = |messages: Vec<SimpleQueryMessage>| match &messages[1] {
+        SimpleQueryMessage::Row(row) => row.get(0).expect("a value").to_string(),
+        other => panic!("{other:?}"),
+    };
+    for (name, value) in [
+        ("application_name", "test"),
+        ("statement_timeout", "2000"),
+        ("server_version", "15.0"),
+        ("TRANSACTION ISOLATION LEVEL", "serializable"),
+        ("TimeZone", "UTC"),
+    ] {
+        let messages = client.simple_query(&format!("SHOW {name}")).await.expect(name);
+        assert_eq!(shown(messages), value, "{name}");
+    }
+    let error =
+        client.batch_execute("SET client_encoding = 'LATIN1'").await.expect_err("UTF-8 only");
+    assert_eq!(code(&error), "22023");
+}

@@ -1,0 +1,116 @@
+//! A server in this process, and clients of it.
+
+use std::path::PathBuf;
+use std::thread::JoinHandle;
+
+use lode::{Database, Durability, Options};
+use lode_server::{Address, Limits, Passwords, ServeError, Server, Stopper};
+use tokio_postgres::{Client, Config, NoTls};
+
+/// A database in a directory of its own, with a server. Dropped, the server ends.
+pub struct Bench {
+    folder: tempfile::TempDir,
+    db: Option<Database>,
+    address: Option<Address>,
+    stopper: Stopper,
+    running: Option<JoinHandle<Result<(), ServeError>>>,
+}
+
+/// The name that clients of PostgreSQL look for.
+pub const SOCKET: &str = ".s.PGSQL.5432";
+
+impl Bench {
+    pub fn new() -> Self {
+        Self::with(Limits::default())
+    }
+
+    pub fn with(limits: Limits) -> Self {
+        let folder = tempfile::tempdir().expect("a directory");
+        let options = Options::new().durability(Durability::Process).memory_bytes(64 << 20);
+        let db = options.open(folder.path().join("db")).expect("a database");
+        let address = Address::Unix(folder.path().join(SOCKET));
+        Self::on(folder, db, &address, None, limits)
+    }
+
+    /// One that listens at TCP, for users with passwords.
+    pub fn with_passwords(text: &str) -> Self {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().expect("a directory");
+        let path = folder.path().join("passwords");
+        std::fs::write(&path, text).expect("a file");
+        let mode = std::fs::Permissions::from_mode(0o600);
+        std::fs::set_permissions(&path, mode).expect("a mode");
+        let passwords = Passwords::read(&path).expect("passwords");
+        let db = Options::new().memory_bytes(64 << 20).in_memory().expect("a database");
+        let address = Address::Tcp(([127, 0, 0, 1], 0).into());
+        Self::on(folder, db, &address, Some(passwords), Limits::default())
+    }
+
+    fn on(
+        folder: tempfile::TempDir,
+        db: Database,
+        address: &Address,
+        passwords: Option<Passwords>,
+        limits: Limits,
+    ) -> Self {
+        let server = Server::listen(&db, address, passwords, limits).expect("it listens");
+        let address = Some(server.address().expect("an address"));
+        let stopper = server.stopper();
+        let running = Some(std::thread::spawn(|| server.run()));
+        Self { folder, db: Some(db), address, stopper, running }
+    }
+
+    pub fn db(&self) -> &Database {
+        self.db.as_ref().expect("it is open")
+    }
+
+    pub fn socket(&self) -> PathBuf {
+        self.folder.path().join(SOCKET)
+    }
+
+    /// The settings of a client.
+    pub fn config(&self) -> Config {
+        let mut config = Config::new();
+        match self.address.as_ref().expect("an address") {
+            Address::Unix(_) => config.host_path(self.folder.path()),
+            Address::Tcp(address) => config.host(address.ip().to_string()).port(address.port()),
+        };
+        config.user("ada");
+        config
+    }
+
+    pub async fn client(&self) -> Client {
+        connect(&self.config()).await.expect("it connects")
+    }
+
+    pub fn stopper(&self) -> &Stopper {
+        &self.stopper
+    }
+
+    /// Waits until the server has ended, which is asked to.
+    pub fn end(&mut self) {
+        if let Some(running) = self.running.take() {
+            running.join().expect("no panic").expect("it ends well");
+        }
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        self.stopper.stop();
+        if let Some(running) = self.running.take() {
+            let _ = running.join();
+        }
+    }
+}
+
+pub async fn connect(config: &Config) -> Result<Client, tokio_postgres::Error> {
+    let (client, connection) = config.connect(NoTls).await?;
+    tokio::spawn(async move { drop(connection.await) });
+    Ok(client)
+}
+
+/// The SQLSTATE of an error.
+pub fn code(error: &tokio_postgres::Error) -> &str {
+    error.code().map_or("none", |code| code.code())
+}
