@@ -299,6 +299,14 @@ enum lode_status
      */
     LODE_UNIQUE_VIOLATION = 72,
     /**
+     * A column cannot be dropped: an index has it.
+     */
+    LODE_COLUMN_IN_USE = 73,
+    /**
+     * A table cannot be altered: a record does not fit.
+     */
+    LODE_RECORD_MISFIT = 74,
+    /**
      * A file does not have the content that was written to it.
      */
     LODE_CORRUPT = 80,

@@ -144,9 +144,7 @@ impl Console {
             Kind::Create | Kind::Compact | Kind::Clear { .. } => true,
             Kind::CreateIndex { table: name }
             | Kind::Alter { table: name }
-            | Kind::Drop { name } => {
-                self.table_name(&name).is_some()
-            }
+            | Kind::Drop { name } => self.table_name(&name).is_some(),
             Kind::DropIndex { name } => has_index(&self.db, &name),
             Kind::Refused(why) => return Err(error(ffi::SQLITE_AUTH, why)),
             Kind::Other { .. } => false,

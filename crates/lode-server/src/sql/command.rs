@@ -197,6 +197,7 @@ impl Command {
             (_, true) if has("INDEX") => ("DROP INDEX", true),
             (_, true) if has("VIEW") => ("DROP VIEW", false),
             (_, true) => ("DROP TABLE", true),
+            _ if first.is_word("ALTER") => ("ALTER TABLE", true),
             _ if first.is_word("EXPLAIN") => ("EXPLAIN", false),
             _ if first.is_word("VACUUM") => ("VACUUM", false),
             _ => ("OK", false),

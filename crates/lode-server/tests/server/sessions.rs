@@ -216,6 +216,9 @@ async fn tables_that_one_client_creates_are_seen_by_the_others() {
     other.execute("INSERT INTO t VALUES ($1)", &[&"a"]).await.expect("a row");
     other.batch_execute("CREATE UNIQUE INDEX i ON t (name)").await.expect("an index");
     one.batch_execute("DROP INDEX i").await.expect("dropped");
+    one.batch_execute("ALTER TABLE t ADD n I64 NOT NULL DEFAULT 7").await.expect("altered");
+    let row = other.query_one("SELECT n FROM t", &[]).await.expect("a row");
+    assert_eq!(row.get::<_, i64>(0), 7);
 }
 
 #[tokio::test]

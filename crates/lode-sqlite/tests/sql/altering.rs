@@ -67,13 +67,14 @@ fn statements_alter_tables() {
             "ALTER TABLE people ALTER age TYPE U8",
             "table People: -1 of record (2) does not fit column age: U8",
         ),
+        ("ALTER TABLE people ADD x U8 DEFAULT 256", "table People: 256 does not fit column x: U8"),
         (
-            "ALTER TABLE people ADD x U8 DEFAULT 256",
-            "256 is no value of column x; give another DEFAULT",
+            "ALTER TABLE people ADD x U8 DEFAULT 'abc'",
+            "'abc' is no value of column x; give another DEFAULT",
         ),
         (
             "ALTER TABLE people ADD x TEXT(2) DEFAULT 'abc'",
-            "table People: column x can have at most 2 bytes, not 3",
+            "table People: \"abc\" does not fit column x: Text(2)",
         ),
         ("ALTER TABLE people ADD mail U8", "table People: there are two columns mail"),
         ("ALTER TABLE none ADD x U8", "no such table: none"),

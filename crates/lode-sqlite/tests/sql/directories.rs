@@ -96,7 +96,8 @@ fn what_is_wrong_with_a_directory_or_a_table_is_said() {
     let (_, why) = said(&format!("CREATE VIRTUAL TABLE t USING lode('{path}/other', 't')"));
     assert_eq!(why, "there is no table t; create it");
     assert_eq!(said("SELECT lode_drop('t')").1, "there is no table t; create it");
-    let why = "tables of Lode are created and dropped outside of transactions; commit it first";
+    let why =
+        "tables of Lode are created, altered and dropped outside of transactions; commit it first";
     assert_eq!(said(&format!("BEGIN; {CREATE}")).1, why);
     connection.execute_batch("ROLLBACK").expect("a transaction");
     let (_, why) = said("SELECT lode_create('CREATE TABLE sqlite_t (a U8 PRIMARY KEY)')");
