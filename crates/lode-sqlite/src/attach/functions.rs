@@ -30,7 +30,8 @@ pub(crate) fn set_current(current: &Current, attached: Attached) {
     *lock(current) = Some(attached);
 }
 
-/// Makes `lode_create`, `lode_alter`, `lode_drop`, `lode_drop_index` and `lode_hidden` for a database.
+/// Makes `lode_create`, `lode_alter`, `lode_drop`, `lode_drop_index` and `lode_hidden` for a
+/// database.
 pub(crate) fn add_definitions(connection: &Connection, current: &Current) -> Result<()> {
     let at = Arc::clone(current);
     connection.create_scalar_function("lode_create", 1, FLAGS, move |context| {

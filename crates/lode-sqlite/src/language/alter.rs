@@ -284,8 +284,8 @@ mod tests {
         assert_eq!(why(""), at(15, "ADD, DROP, RENAME, ALTER or USING should be here"));
         assert_eq!(why("RENAME a b"), at(24, "TO should be here"));
         assert!(why("ADD c U9").starts_with(&at(21, "there is no type \"U9\"")));
-        let no_default = "records that exist need a value in a column that is NOT NULL; add DEFAULT \
-                          value";
+        let no_default = "records that exist need a value in a column that is NOT NULL; add \
+                          DEFAULT value";
         assert_eq!(why("ADD c U8 NOT NULL"), at(32, no_default));
         assert_eq!(
             why("ADD c U8 UNIQUE"),

@@ -1,5 +1,5 @@
-//! Successors of tables: beginning one, and having it take its place. The steps between, in which it
-//! gets the records, are in `api`.
+//! Successors of tables: beginning one, and having it take its place. The steps between, in which
+//! it gets the records, are in `api`.
 
 use std::iter::once;
 use std::sync::Arc;

@@ -201,7 +201,7 @@ impl<'v> Plan<'v, '_> {
                 self.columns[at].name.clone_from(to);
                 self.rename_in_indexes(from, to);
             }
-            Change::ChangeType { name, kind } => {
+            Change::Retype { name, kind } => {
                 let at = self.column(name)?;
                 let before = self.columns[at].kind;
                 if at < self.before.key_columns() && !can_be_key_of(before, *kind) {
@@ -209,12 +209,12 @@ impl<'v> Plan<'v, '_> {
                 }
                 self.columns[at].kind = *kind;
             }
-            Change::ChangeNullable { name, nullable } => {
+            Change::SetNullable { name, nullable } => {
                 let at = self.column_after_key(name)?;
                 self.columns[at].nullable = *nullable;
             }
             Change::RenameTable { name } => self.name.clone_from(name),
-            Change::ChangeKind { kind } => self.kind = *kind,
+            Change::FindBy { kind } => self.kind = *kind,
         }
         Ok(())
     }

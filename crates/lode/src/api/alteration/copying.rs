@@ -1,9 +1,9 @@
 //! Giving a successor the records of its table, next to readers and writers.
 //!
-//! Writers of the table note the keys of what they write. Each commit here first removes the records
-//! under these keys from the successor, and then adds records as they are at that moment. So after
-//! each commit, each record of the successor is as it is in the table. That keeps its unique indexes
-//! without violations, too.
+//! Writers of the table note the keys of what they write. Each commit here first removes the
+//! records under these keys from the successor, and then adds records as they are at that moment.
+//! So after each commit, each record of the successor is as it is in the table. That keeps its
+//! unique indexes without violations, too.
 
 use std::borrow::Cow;
 use std::time::{Duration, Instant};

@@ -18,10 +18,10 @@ enum Change<'v> {
     AddColumn { name: String, kind: Type, nullable: bool, value: Value<'v> },
     DropColumn { name: String },
     RenameColumn { from: String, to: String },
-    ChangeType { name: String, kind: Type },
-    ChangeNullable { name: String, nullable: bool },
+    Retype { name: String, kind: Type },
+    SetNullable { name: String, nullable: bool },
     RenameTable { name: String },
-    ChangeKind { kind: KeyKind },
+    FindBy { kind: KeyKind },
 }
 
 /// Changes of a table, for [`Database::alter_table`]: each refers to the table as the ones before
@@ -95,13 +95,13 @@ impl<'v> Alteration<'v> {
     /// texts. A column of the key becomes another whole number, or a longer or shorter text.
     #[must_use]
     pub fn change_type(self, name: &str, kind: Type) -> Self {
-        self.with(Change::ChangeType { name: name.into(), kind })
+        self.with(Change::Retype { name: name.into(), kind })
     }
 
     /// Changes if a column can be null. If it cannot any more, no record may have null in it.
     #[must_use]
     pub fn change_nullable(self, name: &str, nullable: bool) -> Self {
-        self.with(Change::ChangeNullable { name: name.into(), nullable })
+        self.with(Change::SetNullable { name: name.into(), nullable })
     }
 
     /// Renames the table.
@@ -113,14 +113,14 @@ impl<'v> Alteration<'v> {
     /// Changes how the table finds its records.
     #[must_use]
     pub fn change_kind(self, kind: KeyKind) -> Self {
-        self.with(Change::ChangeKind { kind })
+        self.with(Change::FindBy { kind })
     }
 }
 
 impl Database {
-    /// Changes a table: all of the [`Alteration`], or nothing, also after a crash. Returns the table
-    /// as it is then. Handles of the table before find none from then on; snapshots that were taken
-    /// before still see it as it was.
+    /// Changes a table: all of the [`Alteration`], or nothing, also after a crash. Returns the
+    /// table as it is then. Handles of the table before find none from then on; snapshots that were
+    /// taken before still see it as it was.
     ///
     /// Others read and write the table in the meantime. Its records are written anew in small
     /// commits, and records that others write are written again. Then the new table takes the place
@@ -132,8 +132,8 @@ impl Database {
     /// `NoTable`, `TableExists`, `NoColumn`; `KeyColumn` for a change that columns of a key cannot
     /// have; `ColumnInUse`; `InvalidSchema`, `SchemaTooLong`; `ValueMisfit` and `ValueTooLong` of
     /// the value of a new column; `RecordMisfit` for the first record that does not fit; `Conflict`
-    /// when an index was dropped in the meantime; `UniqueViolation` when values that differed are equal as floats;
-    /// `CatalogueFull`; and those of [writing](Table#errors). The table stays as it was then.
+    /// when an index was dropped in the meantime; `CatalogueFull`; and those of
+    /// [writing](Table#errors). The table stays as it was then.
     pub fn alter_table(&self, name: &str, alteration: &Alteration<'_>) -> Result<Table> {
         loop {
             let table = self.table(name)?;
