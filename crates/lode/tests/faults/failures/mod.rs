@@ -1,6 +1,7 @@
 //! Disks that refuse to work: what was acknowledged is there, what was not is not there, and a
 //! database that cannot know says so.
 
+mod altering;
 mod building;
 mod effects;
 mod full;

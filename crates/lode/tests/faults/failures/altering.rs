@@ -1,0 +1,126 @@
+//! The alteration of a table, in which the power goes or a call of the disk fails at each step: the
+//! table is as before then, or as it was to be, with all records and its index.
+
+use lode::simulation::{self, Fault, FaultKind, Mapping, Simulated};
+use lode::{
+    Alteration, Database, Durability, Effect, Error, IndexSchema, KeyKind, Options, ReadTable,
+    Schema, Type, Value,
+};
+
+const RECORDS: u64 = 400;
+
+fn options(level: Durability) -> Options {
+    Options::new().memory_bytes(1 << 20).log_bytes(1 << 18).segment_bytes(1 << 16).durability(level)
+}
+
+/// A disk with records that have long texts at times, and an index.
+fn prepared(level: Durability, kind: KeyKind) -> Simulated {
+    let disk = Simulated::new(1);
+    let db = simulation::open(&options(level), &disk, 1).expect("an empty disk");
+    let schema = Schema::build("t").key("id", Type::U32).column("group", Type::U16);
+    let schema = schema.column("text", Type::VarText(2_000)).finish().expect("a schema");
+    let by_group = IndexSchema::new("by_group", ["group"]);
+    let table = db.create_indexed_table(&schema, kind, &[by_group]).expect("room");
+    let record = |id: u64| {
+        let text = "ab".repeat(if id.is_multiple_of(50) { 900 } else { 9 });
+        let values = [Value::Unsigned(id), Value::Unsigned(id % 7), Value::Text(&text)];
+        schema.pack(&values).expect("they fit")
+    };
+    for id in 0..RECORDS {
+        table.insert(&record(id)).expect("room");
+    }
+    db.close().expect("nothing is wrong with the disk");
+    disk
+}
+
+fn alteration() -> Alteration<'static> {
+    let changes = Alteration::new().rename_table("u").drop_column("text");
+    changes.change_type("group", Type::I64).add_column("new", Type::U8, Value::Unsigned(5))
+}
+
+/// Checks that the table is as before or as it was to be; returns true if it was altered.
+fn is_altered(db: &Database, case: &str) -> bool {
+    let report = db.check().expect("it is open");
+    assert!(report.is_sound(), "{case}: {report}");
+    let names = db.table_names();
+    assert!(names == ["t"] || names == ["u"], "{case}: {names:?}");
+    let table = db.table(&names[0]).expect("it is there");
+    let is_altered = names == ["u"];
+    assert_eq!(table.len(), Ok(RECORDS), "{case}");
+    let group = if is_altered { Value::Signed(3) } else { Value::Unsigned(3) };
+    let by_group = table.by("by_group").expect("it is there");
+    let rows = by_group.range([group]..=[group]).map(|row| row.expect("whole"));
+    let ids: Vec<_> = rows.map(|row| row.get("id").expect("a column").to_string()).collect();
+    let wanted: Vec<_> = (0..RECORDS).filter(|id| id % 7 == 3).map(|id| id.to_string()).collect();
+    assert_eq!(ids, wanted, "{case}");
+    let row = table.get(50).expect("whole").expect("it is there");
+    let (new, text) = (row.get("new"), row.get("text").is_some());
+    assert_eq!((new, text), (is_altered.then_some(Value::Unsigned(5)), !is_altered), "{case}");
+    is_altered
+}
+
+/// Alters the table while the disk fails at the call of this number. Returns true if that call
+/// came.
+fn with_fault(disk: &Simulated, level: Durability, fault: (u64, Option<FaultKind>)) -> bool {
+    let (number, kind) = fault;
+    let case = format!("at {level:?}, {fault:?}");
+    let disk = disk.fork();
+    disk.set_mapping(if number % 2 == 0 { Mapping::None } else { Mapping::ALL[1] });
+    let db = simulation::open(&options(level), &disk, 2).expect("nothing is wrong with the disk");
+    let at = disk.operations() + number;
+    disk.fail(match kind {
+        None => Fault::Crash { at },
+        Some(kind) => Fault::Error { at, kind },
+    });
+    let done = db.alter_table("t", &alteration()).map(drop);
+    let has_come = disk.operations() > at;
+    if kind.is_some() {
+        disk.heal();
+        match &done {
+            Ok(()) => assert!(is_altered(&db, &case), "{case}"),
+            Err(error) if error.effect() == Effect::None && db.flush().is_ok() => {
+                assert!(!is_altered(&db, &case), "{case}: {error}");
+            }
+            Err(error) => assert!(matches!(error, Error::Poisoned { .. }), "{case}: {error}"),
+        }
+    }
+    let is_durable = done.is_ok() && level != Durability::None;
+    disk.fail(Fault::Crash { at: disk.operations() });
+    drop(db);
+    disk.crash(number);
+    let db = simulation::open(&options(level), &disk, 3);
+    let db = db.unwrap_or_else(|why| panic!("{case}: {why}"));
+    let found = is_altered(&db, &case);
+    assert!(!is_durable || found, "{case}: it was promised");
+    if !found {
+        db.alter_table("t", &alteration()).unwrap_or_else(|why| panic!("{case}: {why}"));
+        assert!(is_altered(&db, &case));
+    }
+    has_come
+}
+
+#[test]
+fn a_table_is_altered_or_as_before_whatever_fails() {
+    let mut steps = 0;
+    for (level, kind) in [
+        (Durability::Process, KeyKind::Hash),
+        (Durability::Commit, KeyKind::Tree),
+        (Durability::None, KeyKind::Tree),
+    ] {
+        let disk = prepared(level, kind);
+        let faults = [
+            None,
+            Some(FaultKind::WriteFails),
+            Some(FaultKind::SyncFails),
+            Some(FaultKind::NoSpace),
+        ];
+        for fault in faults {
+            let mut number = 0;
+            while with_fault(&disk, level, (number, fault)) {
+                number += 1;
+                steps += 1;
+            }
+        }
+    }
+    assert!(steps > 100, "{steps} steps failed");
+}
