@@ -11,6 +11,9 @@ use lode::{
 use crate::random::mix;
 use crate::reading::check;
 
+/// The most alterations beside writers: these may have ended with a fault.
+const MOST_ROUNDS: u32 = 10_000;
+
 /// Ends the work of threads, also if a test fails.
 struct End<'e>(&'e AtomicBool);
 
@@ -336,8 +339,8 @@ fn unique_values_that_records_exchange_are_no_violation() {
         }
         let _end = End(&is_over);
         let again = Alteration::new().rename_column("number", "n").rename_column("n", "number");
-        let mut rounds = 0;
-        while rounds < 20 || exchanged.load(Ordering::Relaxed) < 500 {
+        let mut rounds = 0_u32;
+        while rounds < 20 || exchanged.load(Ordering::Relaxed) < 500 && rounds < MOST_ROUNDS {
             db.alter_table("t", &again).expect("room");
             rounds += 1;
         }
@@ -431,8 +434,8 @@ fn write_while_altering(db: &Database, kind: KeyKind, indexed: bool, ids: u64) {
             })
             .collect();
         let end = End(&is_over);
-        let mut rounds = 0;
-        while rounds < 6 || written.load(Ordering::Relaxed) < 4 * ids {
+        let mut rounds = 0_u32;
+        while rounds < 6 || written.load(Ordering::Relaxed) < 4 * ids && rounds < MOST_ROUNDS {
             let changes = match rounds % 2 {
                 0 => Alteration::new().add_nullable("more", Type::VarText(50)),
                 _ => Alteration::new().drop_column("more"),
