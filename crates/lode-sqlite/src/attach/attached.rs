@@ -25,6 +25,18 @@ pub(crate) struct Attached {
 /// The most columns that SQLite takes, unless it was compiled otherwise.
 const MOST_COLUMNS: usize = 2_000;
 
+/// Returns why SQLite has no table of a name.
+pub(super) fn cannot_name(name: &str) -> Option<String> {
+    let is_own = name.len() >= 7 && name.as_bytes()[..7].eq_ignore_ascii_case(b"sqlite_");
+    is_own.then(|| "SQLite keeps names that start with sqlite_ for itself".into())
+}
+
+/// Returns why SQLite has no table with so many columns.
+pub(super) fn cannot_have(columns: usize) -> Option<String> {
+    let is_more = columns > MOST_COLUMNS;
+    is_more.then(|| format!("it has {columns} columns, and SQLite takes {MOST_COLUMNS}"))
+}
+
 /// A table that SQL cannot show, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HiddenTable {
@@ -123,8 +135,8 @@ impl Attached {
         if let Some(twin) = twin {
             return Some(format!("table {twin:?} has the same name to SQLite, but for the case"));
         }
-        if name.len() >= 7 && name.as_bytes()[..7].eq_ignore_ascii_case(b"sqlite_") {
-            return Some("SQLite keeps names that start with sqlite_ for itself".into());
+        if let Some(why) = cannot_name(name) {
+            return Some(why);
         }
         let has_zero = |name: &str| name.contains('\0');
         let table = match self.session.db().table(name) {
@@ -135,9 +147,8 @@ impl Attached {
         if has_zero(name) || columns.iter().any(|column| has_zero(&column.name)) {
             return Some("a name in it has a zero byte".into());
         }
-        if columns.len() > MOST_COLUMNS {
-            let count = columns.len();
-            return Some(format!("it has {count} columns, and SQLite takes {MOST_COLUMNS}"));
+        if let Some(why) = cannot_have(columns.len()) {
+            return Some(why);
         }
         let mut seen = HashMap::new();
         for column in columns {

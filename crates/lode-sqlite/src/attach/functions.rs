@@ -8,6 +8,7 @@ use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::{Connection, Result, ffi};
 
 use crate::attach::attached::Attached;
+use crate::attach::attached::{cannot_have, cannot_name};
 use crate::error::{error, of_engine};
 use crate::language::alter::Alter;
 use crate::language::ddl::{self, same_name};
@@ -217,9 +218,16 @@ pub(crate) fn alter(
     }
     let table = db.table(&name).map_err(|cause| of_engine(&cause))?;
     let alteration = alter.alteration(table.schema()).map_err(refused)?;
-    let altered = db.alter_table(&name, &alteration).map_err(|cause| of_engine(&cause))?;
+    let count = table.schema().columns().len() + usize::from(alter.adds_column());
+    cannot_name(alter.new_name().unwrap_or(&name))
+        .or_else(|| cannot_have(count))
+        .map_or(Ok(()), |why| Err(refused(why)))?;
+    // Before anything has happened: a statement that reads the table keeps it from that.
     attached.hide(connection, &name)?;
-    attached.all(connection)?;
+    let altered = db.alter_table(&name, &alteration).map_err(|cause| of_engine(&cause));
+    let shown = attached.all(connection);
+    let altered = altered?;
+    shown?;
     Ok(altered.schema().name().into())
 }
 

@@ -66,6 +66,11 @@ impl Alter {
         Ok(Self { table, change })
     }
 
+    /// Returns true if the table gets one column more.
+    pub(crate) fn adds_column(&self) -> bool {
+        matches!(self.change, Change::Add { .. })
+    }
+
     /// Returns the name that the table gets.
     pub(crate) fn new_name(&self) -> Option<&str> {
         match &self.change {
@@ -78,12 +83,31 @@ impl Alter {
     /// names in any case.
     ///
     /// # Errors
-    /// The value of a new column is none of its type.
+    /// The value of a new column is none of its type; a name is that of another column, or of
+    /// several.
     pub(crate) fn alteration<'v>(&'v self, schema: &'v Schema) -> Result<Alteration<'v>, String> {
         let known = |name: &'v String| {
-            let found = schema.columns().iter().find(|column| same_name(&column.name, name));
-            found.map_or(&name[..], |column| &column.name)
+            let exact = schema.columns().iter().find(|column| column.name == *name);
+            let same = || schema.columns().iter().filter(|column| same_name(&column.name, name));
+            match (exact.or_else(|| same().next()), exact.map_or_else(|| same().count(), |_| 1)) {
+                (Some(column), 1) => Ok(&column.name[..]),
+                (Some(_), _) => Err(format!("there are several columns {name}; name one exactly")),
+                (None, _) => Ok(&name[..]),
+            }
         };
+        let expect_new = |name: &String, instead_of: Option<&str>| {
+            let others = schema.columns().iter().map(|column| &column.name[..]);
+            let mut others = others.filter(|other| Some(*other) != instead_of);
+            match others.find(|other| same_name(other, name)) {
+                Some(other) => Err(format!("there is a column {other} already")),
+                None => Ok(()),
+            }
+        };
+        match &self.change {
+            Change::Add { name, .. } => expect_new(name, None)?,
+            Change::Rename { from, to } => expect_new(to, Some(known(from)?))?,
+            _ => {}
+        }
         let changes = Alteration::new();
         Ok(match &self.change {
             Change::Add { name, kind, is_nullable: true, value: Literal::Null } => {
@@ -95,13 +119,13 @@ impl Alter {
                 })?;
                 changes.add_column(name, *kind, value).change_nullable(name, *is_nullable)
             }
-            Change::Drop { name } => changes.drop_column(known(name)),
-            Change::Rename { from, to } => changes.rename_column(known(from), to),
+            Change::Drop { name } => changes.drop_column(known(name)?),
+            Change::Rename { from, to } => changes.rename_column(known(from)?, to),
             Change::RenameTable { name } => changes.rename_table(name),
             Change::SetNullable { name, nullable } => {
-                changes.change_nullable(known(name), *nullable)
+                changes.change_nullable(known(name)?, *nullable)
             }
-            Change::SetType { name, kind } => changes.change_type(known(name), *kind),
+            Change::SetType { name, kind } => changes.change_type(known(name)?, *kind),
             Change::Using { kind } => changes.change_kind(*kind),
         })
     }

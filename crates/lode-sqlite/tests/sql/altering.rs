@@ -76,7 +76,9 @@ fn statements_alter_tables() {
             "ALTER TABLE people ADD x TEXT(2) DEFAULT 'abc'",
             "table People: \"abc\" does not fit column x: Text(2)",
         ),
-        ("ALTER TABLE people ADD mail U8", "table People: there are two columns mail"),
+        ("ALTER TABLE people ADD Mail U8", "there is a column mail already"),
+        ("ALTER TABLE people RENAME age TO MAIL", "there is a column mail already"),
+        ("ALTER TABLE people RENAME TO SQLite_x", "SQLite keeps names that start with sqlite_"),
         ("ALTER TABLE none ADD x U8", "no such table: none"),
         ("BEGIN; ALTER TABLE people ADD x U8", "outside of transactions; commit it first"),
         (
@@ -103,4 +105,19 @@ fn other_connections_alter_tables_by_a_function() {
     assert_eq!(rows(&connection, "SELECT * FROM t"), ["1|-7"]);
     assert_eq!(rows(&connection, "SELECT lode_alter('ALTER TABLE t RENAME TO u')"), ["u"]);
     assert_eq!(rows(&connection, "SELECT n FROM u"), ["-7"]);
+}
+
+#[test]
+fn of_columns_that_differ_in_case_the_exact_one_is_altered() {
+    let db = Database::in_memory().expect("memory");
+    let console = Console::new(&db).expect("a console");
+    let schema = lode::Schema::build("t").key("id", lode::Type::U8);
+    let schema = schema.column("aa", lode::Type::U8).column("AA", lode::Type::U16);
+    let schema = schema.finish().expect("a schema");
+    db.create_table(&schema, KeyKind::Tree).expect("room");
+    let said = run(&console, "ALTER TABLE t DROP Aa").expect_err("it may be either");
+    assert!(said.contains("there are several columns Aa; name one exactly"), "{said}");
+    assert_eq!(run(&console, "ALTER TABLE t DROP AA; SELECT aa FROM t"), Ok(vec![]));
+    let table = db.table("t").expect("it is there");
+    assert_eq!(table.schema().columns()[1].kind, lode::Type::U8);
 }

@@ -95,7 +95,10 @@ impl Engine {
         let Opened { store, pager, catalogue } = crate::store::open(disk, &settings, expected)?;
         catalogue.list_all_indexes();
         let engine = Self::of(pager, RwLock::new(catalogue), Some(store), settings);
-        engine.drop_unfinished()?;
+        // Records that could not be replayed have to stay in the log.
+        if engine.expect_healthy().is_ok() {
+            engine.drop_unfinished()?;
+        }
         Ok(engine)
     }
 

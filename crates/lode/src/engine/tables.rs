@@ -34,7 +34,11 @@ impl Engine {
         self.expect_here()?;
         let catalogue = self.catalogue();
         self.expect_open()?;
-        for (definition, _, why) in catalogue.damaged() {
+        let is_left = |definition: &Definition| {
+            definition.predecessor().is_some() && definition.is_given_up()
+        };
+        let damaged = catalogue.damaged().filter(|(definition, ..)| !is_left(definition));
+        for (definition, _, why) in damaged {
             faults.add(Some(definition.schema.name()), why.to_string());
         }
         for index in catalogue.tables().filter(|core| !core.definition().is_given_up()) {
@@ -48,7 +52,8 @@ impl Engine {
                 faults.add(Some(index.schema().name()), why.to_string());
             }
         }
-        Ok(catalogue.tables().map(Arc::clone).collect())
+        let checked = catalogue.tables().filter(|core| !is_left(core.definition()));
+        Ok(checked.map(Arc::clone).collect())
     }
 
     /// Returns all tables and indexes that are not damaged.

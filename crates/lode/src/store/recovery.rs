@@ -48,6 +48,9 @@ pub(super) struct Recovery<'r> {
     by_id: HashMap<TableId, Arc<TableCore>>,
     /// Indexes that records could not be replayed into. They are given up: opening drops them.
     lost_indexes: HashSet<TableId>,
+    /// Successors that records could not be replayed into, with the error: opening drops them,
+    /// unless they take their places.
+    lost_successors: HashMap<TableId, Error>,
     pub superblock: Superblock,
     /// The places up to which the log was replayed.
     pub done: Places,
@@ -72,7 +75,7 @@ impl<'r> Recovery<'r> {
         let by_id = tables.map(|core| (core.id(), Arc::clone(core))).collect();
         let Start { places: done, synced, .. } = log_of(superblock);
         let superblock = *superblock;
-        let lost_indexes = HashSet::new();
+        let (lost_indexes, lost_successors) = Default::default();
         Self {
             pager,
             data,
@@ -80,6 +83,7 @@ impl<'r> Recovery<'r> {
             catalogue,
             by_id,
             lost_indexes,
+            lost_successors,
             superblock,
             done,
             synced,
@@ -163,6 +167,9 @@ impl<'r> Recovery<'r> {
                 Ok(())
             }
             LogRecord::TakePlace { successor } => {
+                if let Some(error) = self.lost_successors.remove(&successor) {
+                    return Err(error);
+                }
                 let definition = self.definition(successor)?;
                 if !self.catalogue.has_place_for(&definition) {
                     let why = format!("table {} takes a place that is not free", successor.0);
@@ -174,13 +181,17 @@ impl<'r> Recovery<'r> {
             LogRecord::Put { table, .. }
             | LogRecord::Patch { table, .. }
             | LogRecord::Delete { table, .. } => {
-                if self.lost_indexes.contains(&table) {
+                if self.lost_indexes.contains(&table) || self.lost_successors.contains_key(&table) {
                     return Ok(());
                 }
                 if let Some((definition, _, error)) = self.damaged(table) {
+                    let error = error.clone();
                     match definition.index.clone() {
                         Some(of) => self.lose_index(table, &of),
-                        None => self.skipped = Some(error.clone()),
+                        None if definition.predecessor().is_some() => {
+                            self.lost_successors.insert(table, error);
+                        }
+                        None => self.skipped = Some(error),
                     }
                     return Ok(());
                 }
@@ -188,6 +199,12 @@ impl<'r> Recovery<'r> {
                 match (core.apply(self.pager, record), &core.definition().index) {
                     (Err(Error::Corrupt { .. }), Some(of)) => {
                         self.lose_index(table, of);
+                        Ok(())
+                    }
+                    (Err(error @ Error::Corrupt { .. }), None)
+                        if core.definition().predecessor().is_some() =>
+                    {
+                        self.lost_successors.insert(table, error);
                         Ok(())
                     }
                     (applied, _) => applied,

@@ -25,6 +25,7 @@ pub(crate) use rows::{Needs, Rows};
 pub(crate) use salvage::{Left, salvage};
 pub(crate) use secondary::{EntryChange, IndexOf, Secondaries, Secondary};
 pub(crate) use successor::SuccessorOf;
+pub(crate) use watch::Watch;
 
 /// The way in which a table finds its records.
 ///

@@ -24,17 +24,23 @@ struct Noted {
     /// Bytes of the keys that were forgotten here, and whose records are to be copied again.
     left_bytes: usize,
     most_bytes: usize,
+    /// True from when the keys take more until they take a quarter.
+    is_crowded: bool,
     /// True if the successor waits for the gate.
     is_wanted: bool,
 }
 
 impl Noted {
-    fn is_crowded(&self) -> bool {
-        self.bytes + self.left_bytes > self.most_bytes
+    fn has_to_wait(&self) -> bool {
+        self.is_wanted || self.is_crowded
     }
 
-    fn has_to_wait(&self) -> bool {
-        self.is_wanted || self.is_crowded()
+    /// Notes if writers are far ahead. Once they are, they wait until little is left to be copied:
+    /// otherwise the copy could make no headway.
+    fn look(&mut self) {
+        let bytes = self.bytes + self.left_bytes;
+        self.is_crowded =
+            bytes > if self.is_crowded { self.most_bytes / 4 } else { self.most_bytes };
     }
 }
 
@@ -60,7 +66,7 @@ impl Watch {
         self.is_on.store(false, Ordering::Relaxed);
         let mut noted = self.noted();
         *noted = Noted::default();
-        self.note_room(&noted);
+        self.note_room(&mut noted);
     }
 
     pub(super) fn is_on(&self) -> bool {
@@ -84,7 +90,7 @@ impl Watch {
         }
         noted.bytes += bytes_of(key);
         noted.keys.insert(key.into());
-        self.note_room(&noted);
+        self.note_room(&mut noted);
     }
 
     /// Waits until the keys of further records have room, and while the successor waits for the
@@ -104,7 +110,8 @@ impl Watch {
         drop(waited.unwrap_or_else(PoisonError::into_inner));
     }
 
-    fn note_room(&self, noted: &Noted) {
+    fn note_room(&self, noted: &mut Noted) {
+        noted.look();
         let has_to_wait = noted.has_to_wait();
         if self.has_to_wait.swap(has_to_wait, Ordering::Relaxed) && !has_to_wait {
             self.has_room.notify_all();
@@ -113,20 +120,25 @@ impl Watch {
 
     /// Returns true if writers wait until there are fewer keys.
     pub(crate) fn is_crowded(&self) -> bool {
-        self.noted().is_crowded()
+        self.noted().is_crowded
     }
 
     /// Notes if the successor waits for the gate: writers that come now are to wait.
     pub(crate) fn want_gate(&self, is_wanted: bool) {
         let mut noted = self.noted();
         noted.is_wanted = is_wanted;
-        self.note_room(&noted);
+        self.note_room(&mut noted);
     }
 
     /// Returns up to `most` noted keys, and true if they are all.
     pub(crate) fn some(&self, most: usize) -> (Vec<Box<[u8]>>, bool) {
         let noted = self.noted();
         (noted.keys.iter().take(most).cloned().collect(), noted.keys.len() <= most)
+    }
+
+    /// Returns true if no key is noted.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.noted().keys.is_empty()
     }
 
     /// Forgets keys whose records were removed from the successor.
@@ -137,14 +149,14 @@ impl Watch {
                 noted.bytes -= bytes_of(key);
             }
         }
-        self.note_room(&noted);
+        self.note_room(&mut noted);
     }
 
     /// Notes the keys whose records are to be copied.
     pub(crate) fn note_left(&self, left: &[Box<[u8]>]) {
         let mut noted = self.noted();
         noted.left_bytes = left.iter().map(|key| bytes_of(key)).sum();
-        self.note_room(&noted);
+        self.note_room(&mut noted);
     }
 }
 

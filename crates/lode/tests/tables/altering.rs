@@ -270,6 +270,15 @@ fn what_cannot_be_is_refused_and_changes_nothing() -> Result<()> {
     }
     for (changes, fault) in [
         (new().rename_column("count", "rest"), SchemaFault::SameName { column: "rest".into() }),
+        (
+            // A column in between that has the name of another one.
+            new().rename_column("count", "rest").rename_column("rest", "other"),
+            SchemaFault::SameName { column: "rest".into() },
+        ),
+        (
+            new().add_column("note", Type::U8, Value::Unsigned(1)).drop_column("note"),
+            SchemaFault::SameName { column: "note".into() },
+        ),
         (new().rename_table(""), SchemaFault::NoName),
     ] {
         let refused = db.alter_table("t", &changes).map(drop);
@@ -514,5 +523,47 @@ fn a_table_that_is_gone_in_the_meantime_is_an_error() {
             let again = Alteration::new().add_nullable("last", Type::U8);
             db.alter_table("t", &again).expect("room");
         }
+    }
+}
+
+/// Writes at times, each time one record: never so many that writers wait, and never none for long.
+/// Some of the keys are those of no record, and of no record that there can be later.
+#[test]
+fn an_alteration_ends_beside_a_writer_that_rests_at_times() {
+    for rest in [0, 20, 200] {
+        let db = Database::in_memory().expect("memory");
+        let schema = Schema::build("t").key("id", Type::U64).column("count", Type::U64).finish();
+        let table = db.create_table(&schema.expect("a schema"), KeyKind::Hash).expect("room");
+        let record = |id: u64| [id.to_le_bytes(), id.to_le_bytes()].concat();
+        table.insert_all((0..20_000).map(record)).expect("room");
+        let (is_over, written) = (AtomicBool::new(false), AtomicU64::new(0));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let count = table.schema().column("count").expect("a column");
+                for at in 0_u64.. {
+                    if is_over.load(Ordering::Acquire) {
+                        return;
+                    }
+                    let id = if at.is_multiple_of(3) { at << 33 | 1 } else { mix(at) % 20_000 };
+                    match table.update(id, count, &id.to_le_bytes()) {
+                        Ok(is_there) => assert_eq!(is_there, id < 20_000),
+                        Err(Error::NoTable { .. }) => return,
+                        Err(error) => panic!("{error}"),
+                    }
+                    written.fetch_add(1, Ordering::Relaxed);
+                    if rest > 0 {
+                        std::thread::sleep(std::time::Duration::from_micros(rest));
+                    }
+                }
+            });
+            let _end = End(&is_over);
+            while written.load(Ordering::Relaxed) < 100 {
+                std::thread::yield_now();
+            }
+            let narrower = Alteration::new().change_type("id", Type::U32);
+            let altered = db.alter_table("t", &narrower).expect("room");
+            assert_eq!(altered.len(), Ok(20_000));
+        });
+        check(&db).expect("whole");
     }
 }

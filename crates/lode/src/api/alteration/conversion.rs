@@ -2,7 +2,7 @@
 
 use super::Change;
 use crate::decimal::Decimal;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, SchemaFault};
 use crate::schema::{Column, ColumnId, IndexSchema, Packer, RowRef, Schema, Type, Value};
 use crate::table::KeyKind;
 
@@ -187,6 +187,7 @@ impl<'v> Plan<'v, '_> {
     fn take(&mut self, change: &Change<'v>) -> Result<()> {
         match change {
             Change::AddColumn { name, kind, nullable, value } => {
+                self.expect_new(name)?;
                 self.expect_value(name, *kind, *nullable, *value)?;
                 let (name, source) = (name.clone(), Source::Value(*value));
                 self.columns.push(Planned { name, kind: *kind, nullable: *nullable, source });
@@ -198,6 +199,9 @@ impl<'v> Plan<'v, '_> {
             }
             Change::RenameColumn { from, to } => {
                 let at = self.column(from)?;
+                if from != to {
+                    self.expect_new(to)?;
+                }
                 self.columns[at].name.clone_from(to);
                 self.rename_in_indexes(from, to);
             }
@@ -217,6 +221,17 @@ impl<'v> Plan<'v, '_> {
             Change::FindBy { kind } => self.kind = *kind,
         }
         Ok(())
+    }
+
+    /// Refuses the name of another column.
+    fn expect_new(&self, name: &str) -> Result<()> {
+        match self.column(name) {
+            Err(_) => Ok(()),
+            Ok(_) => Err(Error::InvalidSchema {
+                table: self.table(),
+                fault: SchemaFault::SameName { column: name.into() },
+            }),
+        }
     }
 
     /// Returns the place of a column.

@@ -13,7 +13,7 @@ use crate::api::Table;
 use crate::api::steps::{Step, Steps};
 use crate::engine::CommitSize;
 use crate::error::{Error, Result};
-use crate::table::{EntryChange, Secondaries};
+use crate::table::{EntryChange, Secondaries, Watch};
 
 /// The most records that one commit removes.
 const MOST_RECORDS: usize = 2048;
@@ -24,8 +24,11 @@ const COPIED_PART: usize = 8;
 /// The bytes of records after which a commit takes no further one.
 const ENOUGH_BYTES: usize = 1 << 17;
 
-/// The most records that are left for the commit in which the successor takes its place.
-const MOST_AT_LAST: usize = 4096;
+/// The most records that are left to be copied when the walk goes on.
+const MOST_LEFT: usize = 512;
+
+/// The most commits with which a successor is completed in one go.
+const MOST_AT_LAST: usize = 4;
 
 /// The longest rest after a commit, if there are writers.
 const MOST_REST: Duration = Duration::from_millis(5);
@@ -42,6 +45,8 @@ pub(super) struct Copying<'c> {
     left: Vec<Key>,
     /// The most records that the next commit removes.
     most_records: usize,
+    /// True if all records were met: then writers wait until the successor is in its place.
+    is_last: bool,
 }
 
 impl<'c> Copying<'c> {
@@ -50,7 +55,12 @@ impl<'c> Copying<'c> {
         successor: &'c Table,
         conversion: &'c Conversion<'c>,
     ) -> Self {
-        Self { table, successor, conversion, left: Vec::new(), most_records: MOST_RECORDS }
+        let (left, most_records) = (Vec::new(), MOST_RECORDS);
+        Self { table, successor, conversion, left, most_records, is_last: false }
+    }
+
+    fn watch(&self) -> &'c Watch {
+        self.table.core().watch()
     }
 
     /// Copies all records, and has the successor take its place.
@@ -59,28 +69,24 @@ impl<'c> Copying<'c> {
         let mut walk = core.index.walk();
         while let Some(keys) = self.table.next_keys(&mut walk)? {
             self.left.extend(keys.into_iter().rev().map(Vec::into_boxed_slice));
-            self.copy_left()?;
+            while self.left.len() > MOST_LEFT {
+                self.copy_some()?;
+            }
         }
+        self.is_last = true;
+        self.watch().want_gate(true);
+        let (db, successor) = (self.table.database(), self.successor.core());
         loop {
+            // What is left now are these, and what threads write that have passed.
+            while !self.left.is_empty() {
+                self.copy_some()?;
+            }
             let complete = &mut || self.complete();
-            core.watch().want_gate(true);
-            let is_in_place =
-                self.table.database().end_successor(core, self.successor.core(), complete);
-            core.watch().want_gate(false);
-            if is_in_place? {
+            if db.end_successor(core, successor, complete)? {
                 return Ok(());
             }
-            // At least once: it takes the keys of what others have written.
-            self.copy_some()?;
-            self.copy_left()?;
-        }
-    }
-
-    fn copy_left(&mut self) -> Result<()> {
-        while !self.left.is_empty() {
             self.copy_some()?;
         }
-        Ok(())
     }
 
     /// Copies some of the records that are left, in a commit. What was written since the last one
@@ -88,22 +94,19 @@ impl<'c> Copying<'c> {
     /// takes its place does.
     fn copy_some(&mut self) -> Result<()> {
         let size = CommitSize { records: self.most_records, bytes: 0 };
-        let (watch, started) = (self.table.core().watch(), Instant::now());
+        let (watch, started) = (self.watch(), Instant::now());
         watch.want_gate(true);
-        let copied = self.table.database().admitted_alone(size, &mut || {
-            watch.want_gate(false);
-            self.commit(&self.left, self.most_records, self.most_records.div_ceil(COPIED_PART))
+        let committed = self.table.database().admitted_alone(size, &mut || {
+            watch.want_gate(self.is_last);
+            self.commit()
         });
-        watch.want_gate(false);
-        match copied {
-            Ok(Committed { copied, removed }) => {
-                if !removed.is_empty() && !watch.is_crowded() {
+        watch.want_gate(self.is_last);
+        match committed {
+            Ok(removed) => {
+                if removed > 0 && !self.is_last && !watch.is_crowded() {
                     // Writers have half of the time.
                     std::thread::sleep(started.elapsed().min(MOST_REST));
                 }
-                self.left.truncate(self.left.len() - copied);
-                self.left.extend(removed);
-                watch.note_left(&self.left);
                 self.most_records = (self.most_records * 2).min(MOST_RECORDS);
                 Ok(())
             }
@@ -117,76 +120,84 @@ impl<'c> Copying<'c> {
 
     /// Copies what was written since the last commit, if that is little; with the gate closed.
     /// Returns true if the successor has all records then.
-    fn complete(&self) -> Result<bool> {
-        debug_assert!(self.left.is_empty(), "it has all others");
-        let watch = self.table.core().watch();
-        let (keys, is_all) = watch.some(MOST_AT_LAST);
-        if !is_all {
-            return Ok(false);
-        }
-        match self.commit(&keys, MOST_AT_LAST, usize::MAX) {
-            Ok(Committed { copied, .. }) if copied < keys.len() => {
-                // Some were removed, and nobody would copy them.
-                keys.iter().for_each(|key| watch.note(key));
-                Ok(false)
+    fn complete(&mut self) -> Result<bool> {
+        for _ in 0..MOST_AT_LAST {
+            match self.commit() {
+                Ok(_) if self.left.is_empty() && self.watch().is_empty() => return Ok(true),
+                Ok(_) => {}
+                Err(Error::Full { .. }) => return Ok(false),
+                Err(error) => return Err(error),
             }
-            Ok(_) => Ok(true),
-            Err(Error::Full { .. }) => Ok(false),
-            Err(error) => Err(error),
         }
+        Ok(false)
     }
 
-    /// Removes up to `most_removed` records that were written since the last commit. If these are
-    /// all, copies up to `most_copied` records under the last of these keys. The gate is closed.
-    fn commit(&self, keys: &[Key], most_removed: usize, most_copied: usize) -> Result<Committed> {
+    /// Removes records that were written since the last commit. If these are all, copies some of
+    /// the records that are left. The gate is closed. Returns the number of removed ones.
+    fn commit(&mut self) -> Result<usize> {
         self.table.core().ensure_open()?;
         self.successor.core().ensure_open()?;
-        let watch = self.table.core().watch();
-        let (removed, is_all) = watch.some(most_removed);
+        let (mut noted, is_all) = self.watch().some(self.most_records);
+        let most_copied = if is_all { self.most_records.div_ceil(COPIED_PART) } else { 0 };
+        let copied = &self.left[self.left.len().saturating_sub(most_copied)..];
         let secondaries = self.successor.core().secondaries();
-        let mut steps = Steps::new(self.table.database(), 2 * most_removed.min(keys.len()));
-        let keys = &keys[keys.len() - keys.len().min(if is_all { most_copied } else { 0 })..];
-        let all = self.take(&removed, keys, &secondaries, &mut steps);
-        let (copied, _) = steps.end(all)?;
-        watch.forget(&removed);
-        Ok(Committed { copied, removed })
+        let mut steps = Steps::new(self.table.database(), noted.len() + copied.len());
+        let all = self.take(&noted, copied, &secondaries, &mut steps);
+        let (Taken { removed, copied }, _) = steps.end(all)?;
+        noted.truncate(removed);
+        self.watch().forget(&noted);
+        self.left.truncate(self.left.len() - copied);
+        self.left.extend(noted);
+        self.watch().note_left(&self.left);
+        Ok(removed)
     }
 
-    /// Takes the steps of a commit. Returns the number of the keys at the end of `copied` that were
-    /// copied, or have no record.
+    /// Takes the steps of a commit, until there are enough bytes of them: removes records, and then
+    /// copies those under the last of the keys `copied`.
     fn take<'s>(
         &'s self,
         removed: &[Key],
         copied: &[Key],
         secondaries: &'s Secondaries,
         steps: &mut Steps<'s>,
-    ) -> Result<usize> {
-        let mut buffers = Buffers::default();
+    ) -> Result<Taken> {
+        let (mut buffers, mut bytes) = (Buffers::default(), 0);
+        let mut taken = Taken::default();
         for key in removed {
-            self.remove(key, secondaries, steps, &mut buffers)?;
-        }
-        let mut bytes = 0;
-        for (number, key) in copied.iter().rev().enumerate() {
             if bytes > ENOUGH_BYTES {
-                return Ok(number);
+                return Ok(taken);
+            }
+            bytes += self.remove(key, secondaries, steps, &mut buffers)?;
+            taken.removed += 1;
+        }
+        for key in copied.iter().rev() {
+            if bytes > ENOUGH_BYTES {
+                break;
             }
             bytes += self.copy(key, secondaries, steps, &mut buffers)?;
+            taken.copied += 1;
         }
-        Ok(copied.len())
+        Ok(taken)
     }
 
-    /// Removes the record under a key of the table from the successor.
+    /// Removes the record under a key of the table from the successor. Returns its bytes.
     fn remove<'s>(
         &'s self,
         key: &[u8],
         secondaries: &'s Secondaries,
         steps: &mut Steps<'s>,
         Buffers { unpacked, converted }: &mut Buffers,
-    ) -> Result<()> {
+    ) -> Result<usize> {
         let core = self.table.core();
         let packed = core.packed_key(key, unpacked)?;
-        self.conversion.key(core.schema(), packed, converted)?;
-        self.write(converted, None, secondaries, steps)
+        match self.conversion.key(core.schema(), packed, converted) {
+            // The successor has no such record. If the table has, copying it says so.
+            Err(Error::RecordMisfit { .. }) => Ok(0),
+            converted_key => {
+                converted_key?;
+                self.write(converted, None, secondaries, steps)
+            }
+        }
     }
 
     /// Copies the record under a key of the table as it is now. Returns its bytes.
@@ -210,19 +221,20 @@ impl<'c> Copying<'c> {
     }
 
     /// Gives the record of the successor under a packed key a payload, or deletes it, together with
-    /// its entries.
+    /// its entries. Returns the bytes of the payload before.
     fn write<'s>(
         &'s self,
         key: &[u8],
         wanted: Option<&[u8]>,
         secondaries: &'s Secondaries,
         steps: &mut Steps<'s>,
-    ) -> Result<()> {
+    ) -> Result<usize> {
         let core = &**self.successor.core();
         let key = core.in_order(key, <[u8]>::to_vec);
         let seen = core.payload_of(self.table.database().pager(), &key)?;
+        let bytes = seen.as_ref().map_or(0, Vec::len);
         if seen.as_deref() == wanted {
-            return Ok(());
+            return Ok(bytes);
         }
         let changes = secondaries.changes(core, &key, seen.as_deref(), wanted)?;
         let (seen, wanted) = (seen.map(Cow::Owned), wanted.map(|payload| payload.to_vec().into()));
@@ -232,16 +244,16 @@ impl<'c> Copying<'c> {
             old.map_or(Ok(()), |entry| steps.remove_entry(secondary, entry))?;
             new.map_or(Ok(()), |entry| steps.add_entry(core.schema(), secondary, entry))?;
         }
-        Ok(())
+        Ok(bytes)
     }
 }
 
-/// The work of a commit.
-struct Committed {
-    /// The number of keys that are done.
+/// The numbers of records of a commit.
+#[derive(Default)]
+struct Taken {
+    removed: usize,
+    /// Also keys without a record.
     copied: usize,
-    /// The keys of records that were removed.
-    removed: Vec<Key>,
 }
 
 /// Buffers of conversions, which are used again.

@@ -6,7 +6,7 @@ mod copying;
 use std::sync::Arc;
 
 use super::{Database, Table};
-use crate::error::{Effect, Error, Result};
+use crate::error::{Error, Result};
 use crate::schema::{Type, Value};
 use crate::table::KeyKind;
 use conversion::Conversion;
@@ -158,25 +158,22 @@ impl Database {
         let Conversion { schema, kind, indexes, .. } = &conversion;
         let successor = db.begin_successor(&core, schema, *kind, indexes)?;
         let successor = Table::new(db.clone(), successor);
-        let mut making = Making { table: &table, successor: &successor, is_over: false };
+        let making = Making { table: &table, successor: &successor };
         let made = Copying::new(&table, &successor, &conversion).run();
-        // It takes its place in one step, after which only the sync can have failed.
-        making.is_over = made.as_ref().err().is_none_or(|error| error.effect() != Effect::None);
         drop(making);
         made.map(|()| successor)
     }
 }
 
-/// The making of a successor, which is given up if it is not over.
+/// The making of a successor, which is given up unless it takes its place.
 struct Making<'m> {
     table: &'m Table,
     successor: &'m Table,
-    is_over: bool,
 }
 
 impl Drop for Making<'_> {
     fn drop(&mut self) {
-        if !self.is_over {
+        if self.successor.core().definition().predecessor().is_some() {
             self.table.database().give_up_successor(self.table.core(), self.successor.core());
         }
     }

@@ -132,14 +132,19 @@ impl<'r> Rescue<'r> {
     fn take_place(&mut self, id: TableId) -> Result<()> {
         let Some(table) = self.tables.get(&id) else { return Ok(()) };
         let Some(name) = self.successors.remove(&id) else { return Ok(()) };
-        let renamed = Alteration::new().rename_table(&name);
-        match self.db.alter_table(table.schema().name(), &renamed) {
-            Ok(table) => drop(self.tables.insert(id, table)),
+        let hidden = table.schema().name().to_string();
+        let rename = |to: &str| self.db.alter_table(&hidden, &Alteration::new().rename_table(to));
+        let renamed = match rename(&name) {
             Err(error @ Error::TableExists { .. }) => {
-                self.lose(Loss::Changes { why: fault(&error) });
+                let other = format!("{name} (altered {})", id.0);
+                let renamed = rename(&other)?;
+                let why = format!("{}; the later one is table {other}", fault(&error));
+                self.lose(Loss::Changes { why });
+                renamed
             }
-            Err(error) => return Err(error),
-        }
+            renamed => renamed?,
+        };
+        self.tables.insert(id, renamed);
         Ok(())
     }
 
