@@ -65,7 +65,7 @@ fn statements_alter_tables() {
         ("ALTER TABLE people DROP none", "table People: there is no column none"),
         (
             "ALTER TABLE people ALTER age TYPE U8",
-            "table People: -1 of record (2) does not fit column age: U8",
+            "table People: -1 does not fit column age: U8, in record (2); change the record first",
         ),
         ("ALTER TABLE people ADD x U8 DEFAULT 256", "table People: 256 does not fit column x: U8"),
         (

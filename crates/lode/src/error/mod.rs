@@ -334,22 +334,12 @@ pub enum Error {
         index: Box<str>,
     },
     /// A table cannot be altered: a record does not fit.
-    #[error(
-        "table {table}: {value} of record ({key}) does not fit column {column}: {kind:?}{}; change \
-         the record first",
-        if &**value == "null" { ", which cannot be null" } else { "" }
-    )]
+    #[error("{source}, in record ({key}); change the record first")]
     RecordMisfit {
-        /// The table.
-        table: String,
         /// The values of the record's key; of long ones the start.
         key: Box<str>,
-        /// The column.
-        column: Box<str>,
-        /// The type that the column was to have.
-        kind: Type,
-        /// The value, or the start of it.
-        value: Box<str>,
+        /// The error of the value: `ValueMisfit`.
+        source: Box<Error>,
     },
     /// A change of a record has changed its key.
     #[error("table {table}: a change cannot change the key; delete the record and insert another")]

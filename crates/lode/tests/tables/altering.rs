@@ -213,7 +213,8 @@ fn keys_and_values_change_their_types_if_each_fits() -> Result<()> {
                 assert_eq!(row.get("value"), Some(wanted), "{from:?} {value} {to:?}");
                 assert_eq!(null.get("value"), Some(Value::Null));
             }
-            (Err(Error::RecordMisfit { key, column, kind, .. }), None) => {
+            (Err(Error::RecordMisfit { key, source }), None) => {
+                let Error::ValueMisfit { column, kind, .. } = *source else { panic!("{source}") };
                 assert_eq!((&key[..], &column[..], kind), ("7", "value", to));
                 assert_eq!(table.len(), Ok(2), "it is as before");
                 assert_eq!(db.table_names(), ["t"]);
@@ -260,8 +261,8 @@ fn what_cannot_be_is_refused_and_changes_nothing() -> Result<()> {
         (new().add_column("a", Type::U8, Value::Null), "table t: null does not fit column a: U8"),
         (
             new().change_nullable("note", false),
-            "table t: null of record (0) does not fit column note: VarText(30), which cannot be \
-             null; change the record first",
+            "table t: null does not fit column note: VarText(30), in record (0); change the record \
+             first",
         ),
         (new().rename_table("u"), "there is a table u already; open it, or choose another name"),
     ];

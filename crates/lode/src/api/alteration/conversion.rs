@@ -138,13 +138,13 @@ impl<'v> Conversion<'v> {
     #[cold]
     fn misfit(&self, row: &RowRef<'_>, column: &Column, value: Value<'_>) -> Error {
         let before = row.schema();
-        Error::RecordMisfit {
+        let source = Error::ValueMisfit {
             table: before.name().into(),
-            key: before.shown_key(row.bytes()).into(),
             column: column.name.as_str().into(),
             kind: column.kind,
             value: value.shown().into(),
-        }
+        };
+        Error::RecordMisfit { key: before.shown_key(row.bytes()).into(), source: source.into() }
     }
 }
 
