@@ -14,7 +14,7 @@ fn options(level: Durability) -> Options {
 }
 
 /// A disk with records that have long texts at times, and an index.
-fn prepared(level: Durability, kind: KeyKind) -> Simulated {
+fn prepared(level: Durability, kind: KeyKind, records: u64) -> Simulated {
     let disk = Simulated::new(1);
     let db = simulation::open(&options(level), &disk, 1).expect("an empty disk");
     let schema = Schema::build("t").key("id", Type::U32).column("group", Type::U16);
@@ -26,7 +26,7 @@ fn prepared(level: Durability, kind: KeyKind) -> Simulated {
         let values = [Value::Unsigned(id), Value::Unsigned(id % 7), Value::Text(&text)];
         schema.pack(&values).expect("they fit")
     };
-    for id in 0..RECORDS {
+    for id in 0..records {
         table.insert(&record(id)).expect("room");
     }
     db.close().expect("nothing is wrong with the disk");
@@ -107,7 +107,7 @@ fn a_table_is_altered_or_as_before_whatever_fails() {
         (Durability::Commit, KeyKind::Tree),
         (Durability::None, KeyKind::Tree),
     ] {
-        let disk = prepared(level, kind);
+        let disk = prepared(level, kind, RECORDS);
         let faults = [
             None,
             Some(FaultKind::WriteFails),
@@ -123,4 +123,48 @@ fn a_table_is_altered_or_as_before_whatever_fails() {
         }
     }
     assert!(steps > 100, "{steps} steps failed");
+}
+
+/// Loses pages of a table that was being made of another one when the power went: nobody needs
+/// them.
+#[test]
+fn damage_of_what_was_being_made_keeps_no_database_from_opening() {
+    const SLOT_BYTES: usize = 16 << 10;
+    const MANY: u64 = 4_000;
+    const MARK: &[u8] = b"of the successor";
+    let level = Durability::Commit;
+    let disk = prepared(level, KeyKind::Hash, MANY);
+    let mark = Type::Bytes(MARK.len() as u32);
+    let changes = Alteration::new().add_column("mark", mark, Value::Bytes(MARK));
+    let (mut damaged, mut number) = (0, 0);
+    loop {
+        number += 29;
+        let disk = disk.fork();
+        let db = simulation::open(&options(level), &disk, 2).expect("nothing is wrong");
+        let at = disk.operations() + number;
+        disk.fail(Fault::Crash { at });
+        if db.alter_table("t", &changes).is_ok() {
+            break;
+        }
+        drop(db);
+        disk.crash(number);
+        let bytes = disk.file_bytes("data").expect("it is there");
+        for (slot, page) in bytes.chunks(SLOT_BYTES).enumerate() {
+            let Some(place) = page.windows(MARK.len()).position(|bytes| bytes == MARK) else {
+                continue;
+            };
+            let disk = disk.fork();
+            disk.flip_bit("data", ((slot * SLOT_BYTES + place) * 8) as u64);
+            let db = simulation::open(&options(level), &disk, 3);
+            let db = db.unwrap_or_else(|why| panic!("crash at {number}, slot {slot}: {why}"));
+            let table = db.table("t").expect("it is there");
+            if table.schema().column("mark").is_err() {
+                assert_eq!(table.len(), Ok(MANY), "crash at {number}, slot {slot}");
+                let report = db.check().expect("it is open");
+                assert!(report.is_sound(), "crash at {number}, slot {slot}: {report}");
+                damaged += 1;
+            }
+        }
+    }
+    assert!(damaged > 0, "no page of it was on the disk");
 }
