@@ -99,8 +99,15 @@ fn definitions_are_kept_wherever_they_stand() {
     let both = "SELECT 1 AS x; CREATE TABLE v(id INT PRIMARY KEY); DROP TABLE t; SELECT * FROM u";
     assert_eq!(bench.succeeds(&["sql", "a", both]), " x\n 1\n id\n 2\n");
     assert_eq!(bench.feeds(&["sql", "a"], ".tables\n"), "u\nv\n");
+    let altered = "ALTER TABLE u ADD n U8 DEFAULT 7;\nALTER TABLE u RENAME TO x; SELECT * FROM x;\n\
+                   ALTER TABLE x RENAME TO u;\n";
+    assert_eq!(bench.feeds(&["sql", "a"], altered), " id  n\n  2  7\n");
     for (statement, why) in [
-        ("ALTER TABLE u RENAME TO w", "tables of Lode cannot be renamed"),
+        (
+            "ALTER TABLE v ADD n U8 NOT NULL",
+            "at character 32 of ALTER TABLE: records that exist need a value in a column that is \
+             NOT NULL; add DEFAULT value",
+        ),
         (
             "SELECT 1; CREATE VIEW w AS SELECT 1",
             "CREATE VIEW w would be kept nowhere; CREATE TEMP VIEW makes one for this session",
