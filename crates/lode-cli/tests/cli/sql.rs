@@ -101,7 +101,7 @@ fn definitions_are_kept_wherever_they_stand() {
     assert_eq!(bench.feeds(&["sql", "a"], ".tables\n"), "u\nv\n");
     let altered = "ALTER TABLE u ADD n U8 DEFAULT 7;\nALTER TABLE u RENAME TO x; SELECT * FROM x;\n\
                    ALTER TABLE x RENAME TO u;\n";
-    assert_eq!(bench.feeds(&["sql", "a"], altered), " id  n\n  2  7\n");
+    assert_eq!(bench.feeds(&["sql", "a"], altered), " id  n\n 2   7\n");
     for (statement, why) in [
         (
             "ALTER TABLE v ADD n U8 NOT NULL",
