@@ -105,7 +105,7 @@ fn definitions_are_kept_wherever_they_stand() {
     for (statement, why) in [
         (
             "ALTER TABLE v ADD n U8 NOT NULL",
-            "at character 32 of ALTER TABLE: records that exist need a value in a column that is \
+            "at character 33 of ALTER TABLE: records that exist need a value in a column that is \
              NOT NULL; add DEFAULT value",
         ),
         (
