@@ -14,8 +14,9 @@ use std::borrow::Cow;
 
 use lode::{Alteration, Decimal, KeyKind, Schema, Type, Value};
 
-use crate::language::ddl::{Reader, same_name};
+use crate::language::ddl::same_name;
 use crate::language::lexer::after_blank;
+use crate::language::reader::Reader;
 
 /// A change as it is written.
 #[derive(Debug, PartialEq)]

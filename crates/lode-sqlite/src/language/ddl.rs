@@ -10,10 +10,11 @@
 //! Types are those of Lode by their names, and SQL's usual ones. Words may be in upper or lower
 //! case, and names in quotes.
 
-use lode::{IndexSchema, KeyKind, MOST_VARIABLE_BYTES, Schema, Table, Type};
+use lode::{IndexSchema, KeyKind, Schema, Table, Type};
 use rusqlite::vtab::escape_double_quote;
 
-use crate::language::lexer::after_blank;
+use crate::language::reader::Reader;
+use crate::language::types::type_words;
 
 /// A column as it is written.
 struct Column {
@@ -30,46 +31,6 @@ pub(crate) struct Definition {
     /// True if a table of the name may be there already, and stays as it is then.
     pub if_missing: bool,
 }
-
-/// The types without a size, by their words; the first word of a type is that which is printed.
-const PLAIN: [(&str, Type); 20] = [
-    ("U8", Type::U8),
-    ("U16", Type::U16),
-    ("U32", Type::U32),
-    ("U64", Type::U64),
-    ("I8", Type::I8),
-    ("I16", Type::I16),
-    ("I32", Type::I32),
-    ("I64", Type::I64),
-    ("F32", Type::F32),
-    ("F64", Type::F64),
-    ("BOOLEAN", Type::Bool),
-    ("TIMESTAMP", Type::Timestamp),
-    ("BOOL", Type::Bool),
-    ("SMALLINT", Type::I16),
-    ("INT", Type::I64),
-    ("INTEGER", Type::I64),
-    ("BIGINT", Type::I64),
-    ("FLOAT", Type::F64),
-    ("DOUBLE", Type::F64),
-    ("REAL", Type::F64),
-];
-
-/// The types with a size, and the size that they have if none is written.
-type Sized = (&'static str, fn(u32) -> Type, Option<u32>);
-const MOST: Option<u32> = Some(MOST_VARIABLE_BYTES as u32);
-const SIZED: [Sized; 6] = [
-    ("VARTEXT", Type::VarText, MOST),
-    ("VARBYTES", Type::VarBytes, MOST),
-    ("BYTES", Type::Bytes, None),
-    ("VARCHAR", Type::VarText, MOST),
-    ("BLOB", Type::VarBytes, MOST),
-    // With a size it has that many bytes in every record.
-    ("TEXT", Type::Text, None),
-];
-
-/// The words for decimals.
-const DECIMAL: [&str; 3] = ["DECIMAL", "NUMERIC", "DEC"];
 
 /// Quotes a name for SQL.
 pub(crate) fn quoted(name: &str) -> String {
@@ -105,20 +66,6 @@ pub(crate) fn print(table: &Table) -> String {
     };
     let name = quoted(schema.name());
     format!("CREATE TABLE {name} ({columns}, PRIMARY KEY ({keys})) USING {kind}")
-}
-
-fn type_words(kind: Type) -> String {
-    match kind {
-        Type::Text(size) => format!("TEXT({size})"),
-        Type::Bytes(size) => format!("BYTES({size})"),
-        Type::VarText(most) => format!("VARTEXT({most})"),
-        Type::VarBytes(most) => format!("VARBYTES({most})"),
-        Type::Decimal { precision, scale } => format!("DECIMAL({precision}, {scale})"),
-        plain => {
-            let found = PLAIN.iter().find(|(_, kind)| *kind == plain);
-            found.map_or_else(|| format!("{plain:?}"), |(word, _)| (*word).into())
-        }
-    }
 }
 
 /// Reads a `CREATE TABLE`.
@@ -158,8 +105,7 @@ pub(crate) fn parse(text: &str) -> Result<Definition, String> {
     reader.expect(')')?;
     let has_kind = reader.takes_word("USING");
     let kind = if has_kind { reader.key_kind()? } else { KeyKind::Tree };
-    reader.takes(';');
-    if !reader.rest.is_empty() {
+    if !reader.is_at_end() {
         return Err(reader.wrong("the statement should end here"));
     }
     Ok(Definition { schema: schema(&name, columns, &keys)?, kind, if_missing })
@@ -213,8 +159,7 @@ pub(crate) fn parse_index(text: &str) -> Result<IndexDefinition, String> {
              here",
         ));
     }
-    reader.takes(';');
-    if !reader.rest.is_empty() {
+    if !reader.is_at_end() {
         return Err(reader.wrong("the statement should end here; an index of Lode has no WHERE"));
     }
     let index = IndexSchema::new(&name, columns);
@@ -241,137 +186,11 @@ fn schema(name: &str, mut columns: Vec<Column>, keys: &[String]) -> Result<Schem
     builder.finish().map_err(|error| error.to_string())
 }
 
-/// The rest of a statement.
-pub(crate) struct Reader<'t> {
-    text: &'t str,
-    rest: &'t str,
-    /// The words for the statement, for errors.
-    what: &'static str,
-}
-
-impl<'t> Reader<'t> {
-    pub(crate) fn of(text: &'t str) -> Self {
-        Self::of_statement("CREATE TABLE", text)
-    }
-
-    /// Reads a statement of this kind.
-    pub(super) fn of_statement(what: &'static str, text: &'t str) -> Self {
-        Self { text, rest: text, what }
-    }
-
-    pub(super) fn rest(&self) -> &'t str {
-        self.rest
-    }
-
-    /// Takes `HASH` or `TREE`.
-    pub(super) fn key_kind(&mut self) -> Result<KeyKind, String> {
-        if self.takes_word("HASH") {
-            return Ok(KeyKind::Hash);
-        }
-        if self.takes_word("TREE") {
-            return Ok(KeyKind::Tree);
-        }
-        Err(self.wrong("HASH or TREE should be here"))
-    }
-
-    /// Returns true if nothing is left but a semicolon.
-    pub(crate) fn is_at_end(&self) -> bool {
-        let rest = after_blank(self.rest);
-        after_blank(rest.strip_prefix(';').unwrap_or(rest)).is_empty()
-    }
-
-    pub(super) fn wrong(&self, why: &str) -> String {
-        let before = &self.text[..self.text.len() - after_blank(self.rest).len()];
-        let what = self.what;
-        format!("at character {} of {what}: {why}", before.chars().count() + 1)
-    }
-
-    pub(crate) fn takes(&mut self, character: char) -> bool {
-        let after = after_blank(self.rest).strip_prefix(character);
-        self.rest = after.unwrap_or(self.rest);
-        if after.is_some() && after_blank(self.rest).is_empty() {
-            self.rest = "";
-        }
-        after.is_some()
-    }
-
-    fn expect(&mut self, character: char) -> Result<(), String> {
-        if self.takes(character) {
-            Ok(())
-        } else {
-            Err(self.wrong(&format!("{character:?} should be here")))
-        }
-    }
-
-    /// Returns the next word, and does not take it.
-    fn word(&self) -> &'t str {
-        let rest = after_blank(self.rest);
-        let is_plain = |character: char| character.is_alphanumeric() || character == '_';
-        &rest[..rest.find(|character| !is_plain(character)).unwrap_or(rest.len())]
-    }
-
-    pub(super) fn pass(&mut self, word: &str) {
-        let rest = after_blank(self.rest);
-        self.rest = &rest[word.len()..];
-        if after_blank(self.rest).is_empty() {
-            self.rest = "";
-        }
-    }
-
-    pub(crate) fn takes_word(&mut self, wanted: &str) -> bool {
-        let word = self.word();
-        let is_it = word.eq_ignore_ascii_case(wanted);
-        if is_it {
-            self.pass(word);
-        }
-        is_it
-    }
-
-    pub(super) fn expect_word(&mut self, wanted: &str) -> Result<(), String> {
-        if self.takes_word(wanted) {
-            Ok(())
-        } else {
-            Err(self.wrong(&format!("{wanted} should be here")))
-        }
-    }
-
+impl Reader<'_> {
     fn expect_no_key(&self, keys: &[String]) -> Result<(), String> {
         match keys {
             [] => Ok(()),
             [..] => Err(self.wrong("there is a primary key already")),
-        }
-    }
-
-    /// Takes a name, in quotes or not.
-    pub(crate) fn name(&mut self, what: &str) -> Result<String, String> {
-        let rest = after_blank(self.rest);
-        let (open, close) = match rest.chars().next() {
-            Some('[') => ('[', ']'),
-            Some(quote @ ('"' | '`' | '\'')) => (quote, quote),
-            _ => {
-                let word = self.word();
-                if word.is_empty() {
-                    return Err(self.wrong(&format!("{what} should be here")));
-                }
-                self.pass(word);
-                return Ok(word.into());
-            }
-        };
-        let mut name = String::new();
-        let mut inside = &rest[open.len_utf8()..];
-        loop {
-            let Some((part, after)) = inside.split_once(close) else {
-                return Err(self.wrong("this name has no end"));
-            };
-            name += part;
-            // Two quotes stand for one.
-            match after.strip_prefix(close).filter(|_| open == close) {
-                Some(after) => (name, inside) = (name + &String::from(close), after),
-                None => {
-                    self.rest = after;
-                    return Ok(name);
-                }
-            }
         }
     }
 
@@ -398,60 +217,6 @@ impl<'t> Reader<'t> {
             ))),
         }
     }
-
-    /// Reads the digits of a decimal: `(12, 2)`, or `(12)` without any after the point.
-    fn decimal(&mut self) -> Result<Type, String> {
-        if !self.takes('(') {
-            return Err(self.wrong("the digits of a decimal should be here, such as (12, 2)"));
-        }
-        let precision = self.digits()?;
-        let scale = if self.takes(',') { self.digits()? } else { 0 };
-        self.expect(')')?;
-        Ok(Type::Decimal { precision, scale })
-    }
-
-    fn digits(&mut self) -> Result<u8, String> {
-        let digits = self.word();
-        let number = digits.parse();
-        let number = number.map_err(|_| self.wrong("a number of digits should be here"))?;
-        self.pass(digits);
-        Ok(number)
-    }
-
-    pub(super) fn kind(&mut self) -> Result<Type, String> {
-        let word = self.word();
-        if let Some((_, kind)) = PLAIN.iter().find(|(plain, _)| word.eq_ignore_ascii_case(plain)) {
-            self.pass(word);
-            return Ok(*kind);
-        }
-        if DECIMAL.iter().any(|decimal| word.eq_ignore_ascii_case(decimal)) {
-            self.pass(word);
-            return self.decimal();
-        }
-        let sized = SIZED.iter().find(|(sized, ..)| word.eq_ignore_ascii_case(sized));
-        let Some((found, kind, default)) = sized else {
-            let words = PLAIN.iter().map(|(word, _)| (*word).to_string());
-            let sized = SIZED.iter().map(|(word, ..)| format!("{word}(BYTES)"));
-            let words = words.chain(sized).chain(["DECIMAL(DIGITS, DIGITS)".into()]);
-            let words = words.collect::<Vec<_>>().join(", ");
-            return Err(self.wrong(&format!("there is no type {word:?}; types are {words}")));
-        };
-        self.pass(word);
-        if !self.takes('(') {
-            return match (*found, default) {
-                ("TEXT", _) => Ok(Type::VarText(MOST_VARIABLE_BYTES as u32)),
-                (_, Some(most)) => Ok(kind(*most)),
-                (_, None) => Err(self.wrong("the number of bytes should be here, such as (16)")),
-            };
-        }
-        let digits = self.word();
-        let Ok(size) = digits.parse() else {
-            return Err(self.wrong("a number of bytes should be here"));
-        };
-        self.pass(digits);
-        self.expect(')')?;
-        Ok(kind(size))
-    }
 }
 
 #[cfg(test)]
@@ -459,6 +224,7 @@ mod tests {
     use lode::Database;
 
     use super::*;
+    use crate::language::types::{PLAIN, SIZED};
 
     #[test]
     fn what_is_printed_makes_the_same_table() {

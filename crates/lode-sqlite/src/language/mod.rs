@@ -3,4 +3,6 @@
 pub(crate) mod alter;
 pub(crate) mod ddl;
 pub(crate) mod lexer;
+pub(crate) mod reader;
 pub(crate) mod statement;
+mod types;

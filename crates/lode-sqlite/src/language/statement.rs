@@ -1,6 +1,6 @@
 //! The destination of a statement: the database itself, or SQLite.
 
-use crate::language::ddl::Reader;
+use crate::language::reader::Reader;
 
 /// The treatment of a statement.
 #[derive(Debug, PartialEq, Eq)]
