@@ -2,10 +2,9 @@
 
 use std::path::PathBuf;
 
-use assay_core::durability::Lasts;
 use clap::Args;
 
-use super::{CrashArg, DirectoriesArg, FaultArg, LevelsArg, count};
+use super::{EndingArgs, LevelsArg, count};
 
 /// The default folder of what crash tests found broken.
 const IMAGES_FOLDER: &str = "assay-runs/broken-stores";
@@ -34,23 +33,14 @@ pub(crate) struct CrashArgs {
     /// Durability level, or all
     #[arg(long, value_name = "LEVEL", default_value = "all")]
     pub durability: Option<LevelsArg>,
-    /// Kinds of crash: process kills the writer, power cuts the power of its filesystem
-    #[arg(long, value_name = "KIND", value_delimiter = ',', default_value = "process,power")]
-    pub crash: Vec<CrashArg>,
+    #[command(flatten)]
+    pub ending: EndingArgs,
     /// Copy the files of the store while it is written, as cp -r does, and check the copy, in place
     /// of a crash; every other copy goes over an older store. A copy that went wrong is shown, and
     /// is no fault of an engine
-    #[arg(long, conflicts_with_all = ["crash", "loss", "directories", "crashes", "further"])]
+    #[arg(long, conflicts_with_all = ["crash", "fault", "loss", "directories", "crashes",
+          "further"])]
     pub copy: bool,
-    /// Faults of the disk before the crash, separated by commas: eio-read, eio-write, eio-sync,
-    /// full, short-write, slow, or all. The writer continues after errors
-    #[arg(long, value_name = "FAULT", value_delimiter = ',',
-          conflicts_with_all = ["copy", "threads", "crashes"])]
-    pub fault: Vec<FaultArg>,
-    /// Time that a fault lasts: once, for one operation; healed, for some; always, as long as the
-    /// writer lives [default: rounds take turns]
-    #[arg(long, value_name = "TIME", requires = "fault")]
-    pub fault_lasts: Option<Lasts>,
     /// Crashes for each engine, level and kind
     #[arg(long, value_name = "COUNT", default_value = "24",
           value_parser = count::between::<u32>(1, 1_000_000))]
@@ -67,15 +57,16 @@ pub(crate) struct CrashArgs {
           value_parser = count::between::<u32>(1, 1_000_000))]
     pub commits: u32,
     /// Threads that write, each to rows of its own and all to some that they share
-    #[arg(short, long, default_value = "1", value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(short, long, default_value = "1", conflicts_with = "fault",
+          value_parser = clap::value_parser!(u32).range(1..=64))]
     pub threads: u32,
-    /// Run this round only, and leave the verdicts as they are
+    /// Run this round only. With this option, and with --loss, the verdicts stay as they are
     #[arg(long, value_name = "NUMBER", conflicts_with = "rounds",
           value_parser = count::between::<u32>(0, 999_999))]
     pub round: Option<u32>,
     /// Crashes of a round: of the writer, then of each process but the last that opens the store,
     /// while it does so
-    #[arg(long, value_name = "COUNT", default_value = "1",
+    #[arg(long, value_name = "COUNT", default_value = "1", conflicts_with = "fault",
           value_parser = count::between::<u32>(1, 16))]
     pub crashes: u32,
     /// Moments of the crashes, instead of random ones, separated by commas: the number of the
@@ -85,14 +76,6 @@ pub(crate) struct CrashArgs {
     #[arg(long, value_name = "NUMBER", value_delimiter = ',', requires = "round",
           value_parser = count::parse_positive)]
     pub at: Vec<u64>,
-    /// Unsynchronised data that a power cut takes: everything, nothing, prefix, files, sectors-512
-    /// or sectors-4096; writes no verdicts [default: rounds take turns]
-    #[arg(long, value_name = "LOSS")]
-    pub loss: Option<assay_powercut::Loss>,
-    /// File names that survive a power cut: journal, those before any later sync, as on ext4;
-    /// strict, those whose directory was synchronised
-    #[arg(long, value_name = "RULE", default_value = "journal")]
-    pub directories: DirectoriesArg,
     /// Folder for images of stores: the files of each round that broke a promise, as the crash
     /// left them
     #[arg(long, value_name = "DIR", default_value = IMAGES_FOLDER)]
@@ -104,15 +87,6 @@ pub(crate) struct CrashArgs {
     /// Set a parameter of an engine; `assay list` shows them
     #[arg(long = "set", value_name = "ENGINE.NAME=VALUE")]
     pub set: Vec<String>,
-    /// Directory for the stores [default: _benchmarkdb here]
-    #[arg(long, value_name = "DIR")]
-    pub dir: Option<PathBuf>,
-    /// Seed of the histories and of the moments of the crashes
-    #[arg(long, default_value = "1", value_parser = count::parse_seed)]
-    pub seed: u64,
-    /// Seconds that a writer or a checker may take
-    #[arg(long, value_name = "SECONDS", value_parser = count::parse_seconds, default_value = "60")]
-    pub timeout: u64,
     /// File of verdicts, by which later runs mark engines [default: assay-runs/durability.json]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,

@@ -5,6 +5,7 @@
 mod advise;
 pub(crate) mod count;
 mod crash;
+mod endings;
 pub(crate) mod gate;
 mod help;
 mod internal;
@@ -31,6 +32,7 @@ use help::{OUTPUT, PLUGINS};
 
 pub(crate) use advise::{AdviseArgs, RankArg, SurvivesArg};
 pub(crate) use crash::CrashArgs;
+pub(crate) use endings::EndingArgs;
 pub(crate) use gate::{GateArgs, GateFormat};
 pub(crate) use internal::Internal;
 pub(crate) use isolate::{IsolateArgs, IsolateFormat};

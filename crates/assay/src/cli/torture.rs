@@ -2,10 +2,9 @@
 
 use std::path::PathBuf;
 
-use assay_core::durability::Lasts;
 use clap::{Args, ValueEnum};
 
-use super::{CrashArg, DirectoriesArg, FaultArg, count};
+use super::{EndingArgs, count};
 
 /// The default folder of the directories that broke a promise.
 const IMAGES_FOLDER: &str = "assay-runs/tortured";
@@ -32,17 +31,8 @@ pub(crate) struct TortureArgs {
     /// Shell command that prints the items that are there after the crash
     #[arg(long, value_name = "COMMAND")]
     pub checker: String,
-    /// Kinds of crash: process kills the writer, power cuts the power of its filesystem
-    #[arg(long, value_name = "KIND", value_delimiter = ',', default_value = "process,power")]
-    pub crash: Vec<CrashArg>,
-    /// Faults of the disk before the crash, separated by commas: eio-read, eio-write, eio-sync,
-    /// full, short-write, slow, or all. The writer may continue or end
-    #[arg(long, value_name = "FAULT", value_delimiter = ',')]
-    pub fault: Vec<FaultArg>,
-    /// Time that a fault lasts: once, for one operation; healed, for some; always, as long as the
-    /// writer lives [default: rounds take turns]
-    #[arg(long, value_name = "TIME", requires = "fault")]
-    pub fault_lasts: Option<Lasts>,
+    #[command(flatten)]
+    pub ending: EndingArgs,
     /// Promise to check: all, each acknowledged item is there; prefix, an item that is there was
     /// tried before all that are not
     #[arg(long, value_name = "PROMISE", default_value = "all")]
@@ -64,26 +54,9 @@ pub(crate) struct TortureArgs {
     /// those that it concerns
     #[arg(long, value_name = "NUMBER", requires = "round", value_parser = count::parse_positive)]
     pub at: Option<u64>,
-    /// Unsynchronised data that a power cut takes: everything, nothing, prefix, files, sectors-512
-    /// or sectors-4096 [default: rounds take turns]
-    #[arg(long, value_name = "LOSS")]
-    pub loss: Option<assay_powercut::Loss>,
-    /// File names that survive a power cut: journal, those before any later sync, as on ext4;
-    /// strict, those whose directory was synchronised
-    #[arg(long, value_name = "RULE", default_value = "journal")]
-    pub directories: DirectoriesArg,
     /// Folder for directories that broke the promise, as the crash left them
     #[arg(long, value_name = "DIR", default_value = IMAGES_FOLDER)]
     pub images: PathBuf,
-    /// Directory for the writer's directory [default: _benchmarkdb here]
-    #[arg(long, value_name = "DIR")]
-    pub dir: Option<PathBuf>,
-    /// Seed of the moments of the crashes
-    #[arg(long, default_value = "1", value_parser = count::parse_seed)]
-    pub seed: u64,
-    /// Seconds that a writer or a checker may take
-    #[arg(long, value_name = "SECONDS", value_parser = count::parse_seconds, default_value = "60")]
-    pub timeout: u64,
 }
 
 /// A promise of a program.

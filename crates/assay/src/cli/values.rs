@@ -1,11 +1,7 @@
 //! The words that options take, and what they stand for.
 
-use std::str::FromStr;
-
-use assay_core::durability::{Crash, Fault};
 use assay_core::plan::PageCache;
 use assay_driver::{Durability, KeyKind, Storage};
-use assay_powercut::Directories;
 use clap::ValueEnum;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -148,65 +144,6 @@ impl ShippedPlan {
         match self {
             Self::CrossbenchLadder => include_str!("../../plans/crossbench-ladder.toml"),
         }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum CrashArg {
-    Process,
-    Power,
-}
-
-impl CrashArg {
-    /// Whether a kind was chosen.
-    pub(crate) fn has(chosen: &[Self], crash: Crash) -> bool {
-        chosen.iter().any(|arg| match arg {
-            Self::Process => crash == Crash::Process,
-            Self::Power => crash == Crash::Power,
-        })
-    }
-}
-
-/// Faults of a disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FaultArg {
-    One(Fault),
-    All,
-}
-
-impl FaultArg {
-    /// Returns the faults that were chosen, each once.
-    pub(crate) fn faults(chosen: &[Self]) -> Vec<Fault> {
-        let is_chosen =
-            |fault: &Fault| chosen.iter().any(|arg| *arg == Self::All || *arg == Self::One(*fault));
-        Fault::ALL.into_iter().filter(is_chosen).collect()
-    }
-}
-
-impl FromStr for FaultArg {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if text == "all" { Ok(Self::All) } else { text.parse().map(Self::One) }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum DirectoriesArg {
-    Journal,
-    Strict,
-}
-
-impl DirectoriesArg {
-    pub(crate) fn rule(self) -> Directories {
-        match self {
-            Self::Journal => Directories::Journal,
-            Self::Strict => Directories::Strict,
-        }
-    }
-
-    pub(crate) fn is_strict(self) -> bool {
-        self == Self::Strict
     }
 }
 

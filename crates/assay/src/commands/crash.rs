@@ -1,7 +1,6 @@
 //! `assay crash`
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use assay_core::durability::Crash;
 use assay_driver::Storage;
@@ -25,10 +24,10 @@ pub(crate) fn crash(args: &CrashArgs) -> Outcome {
     }
     let ordered = Ordered::of(args)?;
     let interrupt = Interrupt::noted();
-    let store_dirs = StoreDirs::prepare(&[Storage::Disk], args.dir.as_deref())?;
+    let store_dirs = StoreDirs::prepare(&[Storage::Disk], args.ending.dir.as_deref())?;
     let path = args.output.clone().unwrap_or_else(|| PathBuf::from(VERDICTS_FILE));
     // One round, or losses of one kind, are no verdict on a level.
-    let keeps = args.round.is_none() && args.loss.is_none();
+    let keeps = args.round.is_none() && args.ending.loss.is_none();
     if keeps {
         match args.output {
             Some(_) => files::check_writable(&path, "--output")?,
@@ -48,12 +47,12 @@ pub(crate) fn crash(args: &CrashArgs) -> Outcome {
 fn open(folder: &Path, args: &CrashArgs) -> Outcome {
     let image = Image::load(folder)?;
     let interrupt = Interrupt::noted();
-    let store_dirs = StoreDirs::prepare(&[Storage::Disk], args.dir.as_deref())?;
+    let store_dirs = StoreDirs::prepare(&[Storage::Disk], args.ending.dir.as_deref())?;
     let dir = store_dirs
         .store(&format!("crash-{}", image.job.engine), Storage::Disk)
         .expect("store_dirs were prepared for the disk");
     let copy = Folder::make(&dir)?;
-    let found = image.look(&copy.store(), Duration::from_secs(args.timeout), &interrupt)?;
+    let found = image.look(&copy.store(), args.ending.patience(), &interrupt)?;
     let engine = &image.job.engine;
     let level = image.job.durability;
     print(&format!(

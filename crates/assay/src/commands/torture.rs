@@ -3,28 +3,29 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use assay_core::durability::Crash;
 use assay_driver::Storage;
 use program_support::exit::{Failure, Outcome};
 use program_support::interrupt::Interrupt;
 use program_support::output::{print, say};
 
-use crate::cli::{CrashArg, FaultArg, PromiseArg, TortureArgs};
+use crate::cli::{PromiseArg, TortureArgs};
+use crate::crash::Faulted;
 use crate::crash::folder::{Folder, removed};
 use crate::planning::store_dirs::StoreDirs;
 use crate::torture::rounds::Rounds;
 use crate::torture::show::{Broken, Tortured, shown};
-use crate::torture::{Faulted, Found, Kind, Promise, Round, Subject};
+use crate::torture::{Found, Kind, Promise, Round, Subject};
 
 /// The file that marks the folder of a directory that broke a promise.
 const SIGNATURE: &str = "assay-torture";
 
 /// Crashes a program in the kinds asked for, and prints what survived.
 pub(crate) fn torture(args: &TortureArgs) -> Outcome {
+    let ending = &args.ending;
+    ending.check()?;
     let interrupt = Interrupt::noted();
-    let store_dirs = StoreDirs::prepare(&[Storage::Disk], args.dir.as_deref())?;
+    let store_dirs = StoreDirs::prepare(&[Storage::Disk], ending.dir.as_deref())?;
     let dir = store_dirs.store("torture", Storage::Disk).expect("it was prepared for the disk");
     let folder = Folder::make(&dir)?;
     let subject = Subject {
@@ -35,30 +36,24 @@ pub(crate) fn torture(args: &TortureArgs) -> Outcome {
             PromiseArg::Prefix => Promise::Prefix,
         },
         acks: args.acks,
-        seed: args.seed,
-        patience: Duration::from_secs(args.timeout),
+        seed: ending.seed,
+        patience: ending.patience(),
         interrupt: &interrupt,
         at: args.at,
-        loss: args.loss,
-        lasts: args.fault_lasts,
-    };
-    let faults = match FaultArg::faults(&args.fault) {
-        faults if faults.is_empty() => vec![None],
-        faults => faults.into_iter().map(Some).collect(),
+        loss: ending.loss,
+        lasts: ending.fault_lasts,
     };
     let mut all = Vec::new();
     let mut notes = Vec::new();
-    for fault in faults {
-        let crashes = [Crash::Process, Crash::Power].into_iter();
-        for crash in crashes.filter(|crash| CrashArg::has(&args.crash, *crash)) {
-            say(&match fault {
-                None => format!("torturing with {crash} crashes"),
-                Some(fault) => format!("torturing with {fault}, then {crash} crashes"),
-            });
-            match carry_out(args, &subject, &folder, Kind { crash, fault })? {
-                Ok(tortured) => all.push(tortured),
-                Err(why) => notes.push(why),
-            }
+    for (crash, fault) in ending.kinds() {
+        let kind = Kind { crash, fault };
+        say(&match fault {
+            None => format!("torturing with {crash} crashes"),
+            Some(fault) => format!("torturing with {fault}, then {crash} crashes"),
+        });
+        match carry_out(args, &subject, &folder, kind)? {
+            Ok(tortured) => all.push(tortured),
+            Err(why) => notes.push(why),
         }
     }
     notes.dedup();
@@ -81,7 +76,7 @@ fn carry_out(
     folder: &Folder,
     kind: Kind,
 ) -> Outcome<Result<Tortured, String>> {
-    let mut rounds = match Rounds::prepare(subject, folder, kind, args.directories.rule())? {
+    let mut rounds = match Rounds::prepare(subject, folder, kind, args.ending.directories.rule())? {
         Ok(rounds) => rounds,
         Err(why) => return Ok(Err(why)),
     };
@@ -100,9 +95,9 @@ fn carry_out(
         }
         tortured.acknowledged += acknowledged as u64;
         if found != Found::Everything {
-            let strict = if args.directories.is_strict() { "-strict" } else { "" };
+            let strict = if args.ending.directories.is_strict() { "-strict" } else { "" };
             let fault = kind.fault.map(|fault| format!("-{fault}")).unwrap_or_default();
-            let name = format!("{}{fault}{strict}-{}-{number}", kind.crash, args.seed);
+            let name = format!("{}{fault}{strict}-{}-{number}", kind.crash, args.ending.seed);
             let image = args.images.join(name);
             keep(&image, &mut |to| rounds.keep(to))?;
             let command = replay(args, kind, number, at, faulted);
@@ -151,15 +146,11 @@ fn replay(
     let (writer, checker) = (quoted(&args.writer), quoted(&args.checker));
     let mut words = vec![
         format!("assay torture --writer {writer} --checker {checker} --crash {crash}"),
-        format!("--seed {} --round {number} --at {at}", args.seed),
+        format!("--seed {} --round {number} --at {at}", args.ending.seed),
     ];
-    if let (Some(fault), Some(Faulted { lasts, .. })) = (fault, faulted) {
-        words.push(format!("--fault {fault} --fault-lasts {lasts}"));
-    }
     let promise = args.promise;
     words.extend((promise != PromiseArg::All).then(|| format!("--promise {}", promise.name())));
-    words.extend(args.loss.map(|loss| format!("--loss {loss}")));
-    words.extend(args.directories.is_strict().then(|| "--directories strict".to_string()));
+    words.extend(args.ending.replay(crash, fault.zip(faulted.map(|faulted| faulted.lasts))));
     words.extend((args.acks != 300).then(|| format!("--acks {}", args.acks)));
     words.join(" ")
 }

@@ -10,7 +10,7 @@ use program_support::interrupt::Interrupt;
 use program_support::output::{print, say};
 use program_support::whole_file;
 
-use crate::cli::{CrashArg, CrashArgs};
+use crate::cli::CrashArgs;
 use crate::files;
 use crate::planning::engines::{self, Settings};
 use crate::planning::store_dirs::StoreDirs;
@@ -57,9 +57,8 @@ impl Ordered {
                 args.crashes
             )));
         }
-        let has_faults = !args.fault.is_empty();
-        let kills = CrashArg::has(&args.crash, Crash::Process);
-        let is_counted_in_commits = args.copy || kills && !has_faults;
+        let has_faults = !args.ending.fault.is_empty();
+        let is_counted_in_commits = args.copy || args.ending.kills() && !has_faults;
         if let Some(&at) = args.at.first()
             && is_counted_in_commits
             && at > u64::from(args.commits)
@@ -78,12 +77,7 @@ impl Ordered {
             )));
         }
         let settings = Settings::parse(&args.set, false)?;
-        if !CrashArg::has(&args.crash, Crash::Power)
-            && (args.loss.is_some() || args.directories.is_strict())
-        {
-            let why = "--loss and --directories are for --crash power";
-            return Err(Failure::Usage(why.into()));
-        }
+        args.ending.check()?;
         Ok(Self { chosen, settings })
     }
 
@@ -149,8 +143,8 @@ impl Ordered {
         if tests.is_empty() && drivers.iter().all(|driver| driver.version().is_err()) {
             return Err(Failure::Refused(notes.join("; ")));
         }
-        let cuts_power = !args.copy && CrashArg::has(&args.crash, Crash::Power);
-        let has_faults = !args.fault.is_empty();
+        let cuts_power = !args.copy && args.ending.cuts_power();
+        let has_faults = !args.ending.fault.is_empty();
         if let (true, Some(why)) = (cuts_power || has_faults, obstacle()) {
             let line = if has_faults {
                 format!("no faults of the disk here: {why}")

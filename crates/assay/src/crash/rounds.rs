@@ -1,7 +1,6 @@
 //! The rounds of one engine at one level, and their verdict.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use assay_core::durability::{Crash, Failure as BrokenRound, Fault, Promise, Tally, Verdict};
 use assay_core::random::derive;
@@ -12,7 +11,7 @@ use program_support::exit::Outcome;
 use program_support::interrupt::Interrupt;
 use program_support::output::say;
 
-use crate::cli::{CrashArg, CrashArgs, FaultArg, LevelsArg};
+use crate::cli::{CrashArgs, LevelsArg};
 use crate::planning::engines::Settings;
 use crate::planning::store_dirs::StoreDirs;
 
@@ -42,15 +41,8 @@ pub(super) fn tests_of<'t>(driver: &'t dyn Driver, args: &CrashArgs) -> Vec<Test
             tests.push(Test { driver, durability, crash: Crash::Copy, fault: None });
             continue;
         }
-        let faults = match FaultArg::faults(&args.fault) {
-            faults if faults.is_empty() => vec![None],
-            faults => faults.into_iter().map(Some).collect(),
-        };
-        for fault in faults {
-            let kinds = [Crash::Process, Crash::Power].into_iter();
-            let wanted = kinds.filter(|crash| CrashArg::has(&args.crash, *crash));
-            tests.extend(wanted.map(|crash| Test { driver, durability, crash, fault }));
-        }
+        let kinds = args.ending.kinds().into_iter();
+        tests.extend(kinds.map(|(crash, fault)| Test { driver, durability, crash, fault }));
     }
     tests
 }
@@ -94,14 +86,14 @@ impl Workbench<'_> {
                 pace_us: pace_us(&verdict),
                 namespace: None,
             },
-            seed: derive(self.args.seed, id),
-            patience: Duration::from_secs(self.args.timeout),
+            seed: derive(self.args.ending.seed, id),
+            patience: self.args.ending.patience(),
             interrupt: self.interrupt,
             crashes: self.args.crashes,
             chosen: Chosen {
                 at: self.args.at.clone(),
-                loss: self.args.loss,
-                lasts: self.args.fault_lasts,
+                loss: self.args.ending.loss,
+                lasts: self.args.ending.fault_lasts,
             },
         };
         let rounds = match self.args.round {
@@ -111,7 +103,8 @@ impl Workbench<'_> {
         let folder = Folder::make(&dir)?;
         let mut way: Box<dyn Rounds> = match (test.crash, test.fault) {
             (crash, Some(fault)) => {
-                let mut bench = Bench::set_up(&folder.store(), self.args.directories.rule())?;
+                let mut bench =
+                    Bench::set_up(&folder.store(), self.args.ending.directories.rule())?;
                 if crash == Crash::Process {
                     bench.stay_in_boot()?;
                 }
@@ -126,7 +119,8 @@ impl Workbench<'_> {
             (Crash::Process, None) => Box::new(Kills { subject: &subject, folder: &folder }),
             (Crash::Copy, None) => Box::new(Copies { subject: &subject, folder: &folder }),
             (Crash::Power, None) => {
-                let mut bench = Bench::set_up(&folder.store(), self.args.directories.rule())?;
+                let mut bench =
+                    Bench::set_up(&folder.store(), self.args.ending.directories.rule())?;
                 let span = if self.args.at.is_empty() {
                     match bench.span(&subject)? {
                         Ok(span) => Some(span),
@@ -182,7 +176,8 @@ impl Workbench<'_> {
             settings: Vec::new(),
             durability: test.durability,
             crash: test.crash,
-            strict_directories: test.crash == Crash::Power && self.args.directories.is_strict(),
+            strict_directories: test.crash == Crash::Power
+                && self.args.ending.directories.is_strict(),
             promise: Promise::of(profile, test.durability, test.crash),
             threads: self.args.threads,
             crashes: self.args.crashes,
@@ -201,7 +196,7 @@ impl Workbench<'_> {
                 Crash::Copy => test.driver.copy_rule().map(str::to_string),
                 Crash::Process | Crash::Power => None,
             },
-            faults: test.fault.map(|fault| Tally::new(fault, self.args.fault_lasts)),
+            faults: test.fault.map(|fault| Tally::new(fault, self.args.ending.fault_lasts)),
             failures: Vec::new(),
             tested: Timestamp::now(),
         }
@@ -234,7 +229,7 @@ impl Workbench<'_> {
             let engine = &verdict.engine;
             let level = test.durability;
             let crash = test.crash;
-            let seed = self.args.seed;
+            let seed = self.args.ending.seed;
             let name = format!("{engine}-{level}-{crash}{strict}{beyond}-{seed}-{number}");
             let folder = self.args.images.join(name);
             let job = round.job.clone();
@@ -262,19 +257,17 @@ impl Workbench<'_> {
                 Crash::Copy => format!("--durability {} --copy", test.durability),
                 crash => format!("--durability {} --crash {crash}", test.durability),
             },
-            format!("--seed {} --commits {} --round {number} --at {at}", args.seed, args.commits),
+            format!(
+                "--seed {} --commits {} --round {number} --at {at}",
+                args.ending.seed, args.commits
+            ),
         ];
         let crashes = 1 + round.recoveries.len();
         words.extend((crashes > 1).then(|| format!("--crashes {crashes}")));
         words.extend((args.threads > 1).then(|| format!("--threads {}", args.threads)));
         words.extend(args.set.iter().map(|set| format!("--set {set}")));
-        if let (Some(fault), Some(faulted)) = (test.fault, round.faulted) {
-            words.push(format!("--fault {fault} --fault-lasts {}", faulted.lasts));
-        }
-        if test.crash == Crash::Power {
-            words.extend(args.loss.map(|loss| format!("--loss {loss}")));
-            words.extend(args.directories.is_strict().then(|| "--directories strict".to_string()));
-        }
+        let fault = test.fault.zip(round.faulted.map(|faulted| faulted.lasts));
+        words.extend(args.ending.replay(test.crash, fault));
         words.join(" ")
     }
 }

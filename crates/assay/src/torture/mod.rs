@@ -14,6 +14,8 @@ use assay_core::durability::{Crash, Fault, Lasts};
 use assay_powercut::Loss;
 use program_support::interrupt::Interrupt;
 
+use crate::crash::Faulted;
+
 pub(crate) use items::Promise;
 
 /// The common settings of all rounds.
@@ -87,14 +89,4 @@ pub(crate) struct Round {
     pub found: Found,
     /// The fault of the disk, if it had one.
     pub faulted: Option<Faulted>,
-}
-
-/// What a fault of the disk did to a writer.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Faulted {
-    pub lasts: Lasts,
-    /// True if an operation met the fault.
-    pub is_met: bool,
-    /// True if the writer ended with an error.
-    pub has_ended: bool,
 }

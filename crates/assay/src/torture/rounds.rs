@@ -15,7 +15,8 @@ use program_support::exit::{Failure, Outcome};
 
 use super::items::Items;
 use super::program::{Place, Program, ending};
-use super::{Faulted, Found, Kind, Round, Subject};
+use super::{Found, Kind, Round, Subject};
+use crate::crash::Faulted;
 use crate::crash::folder::Folder;
 use crate::crash::image::copy_tree;
 use crate::crash::power::{refused, served};

@@ -7,21 +7,10 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-use crate::support::{Bench, Ended, children, wait_for};
+use crate::support::{Bench, Ended, children, has_power_cuts, wait_for};
 
 const DIR: &str = "--dir stores -o durability.json";
 const IMAGES: &str = "--images images";
-
-/// Whether the power can be cut here; says so visibly where not.
-fn has_power_cuts() -> bool {
-    match assay_powercut::mount::obstacle() {
-        None => true,
-        Some(why) => {
-            println!("skipped: {why}");
-            false
-        }
-    }
-}
 
 fn verdicts(bench: &Bench) -> Vec<Value> {
     let file = bench.run_file("durability.json");

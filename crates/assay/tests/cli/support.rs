@@ -221,3 +221,14 @@ pub fn children(parent: u32) -> Vec<i32> {
         })
         .collect()
 }
+
+/// Returns true if the power can be cut here, and otherwise prints what is missing.
+pub fn has_power_cuts() -> bool {
+    match assay_powercut::mount::obstacle() {
+        None => true,
+        Some(why) => {
+            println!("skipped: {why}");
+            false
+        }
+    }
+}

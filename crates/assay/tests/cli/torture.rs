@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 
-use crate::support::{Bench, Ended};
+use crate::support::{Bench, Ended, has_power_cuts};
 
 /// Appends each item to a file, syncs it, and acknowledges it then.
 const SYNCED: &str = "\
@@ -39,16 +39,6 @@ fn files_by(sync: &str) -> String {
            echo ack $n
          done"
     )
-}
-
-fn has_power_cuts() -> bool {
-    match assay_powercut::mount::obstacle() {
-        None => true,
-        Some(why) => {
-            println!("skipped: {why}");
-            false
-        }
-    }
 }
 
 fn torture(bench: &Bench, writer: &str, checker: &str, line: &str) -> Ended {

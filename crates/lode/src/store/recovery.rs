@@ -1,6 +1,6 @@
 //! Recovery: replays the changes since the last checkpoint.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::catalogue::{Catalogue, Damaged};
@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::heap;
 use crate::io::Access;
 use crate::pager::Pager;
-use crate::table::{Definition, IndexOf, TableCore};
+use crate::table::{Definition, TableCore};
 use crate::wal::{
     Applied, Ending, LanePlace, LogPosition, LogRecord, Place, Places, SegmentNumber, Start,
     TableId,
@@ -46,11 +46,9 @@ pub(super) struct Recovery<'r> {
     access: Access,
     pub catalogue: Catalogue,
     by_id: HashMap<TableId, Arc<TableCore>>,
-    /// Indexes that records could not be replayed into. They are given up: opening drops them.
-    lost_indexes: HashSet<TableId>,
-    /// Successors that records could not be replayed into, with the error: opening drops them,
-    /// unless they take their places.
-    lost_successors: HashMap<TableId, Error>,
+    /// Indexes and successors that records could not be replayed into, with the error. Opening
+    /// drops them: their tables have all that they had.
+    lost: HashMap<TableId, Error>,
     pub superblock: Superblock,
     /// The places up to which the log was replayed.
     pub done: Places,
@@ -75,15 +73,14 @@ impl<'r> Recovery<'r> {
         let by_id = tables.map(|core| (core.id(), Arc::clone(core))).collect();
         let Start { places: done, synced, .. } = log_of(superblock);
         let superblock = *superblock;
-        let (lost_indexes, lost_successors) = Default::default();
+        let lost = HashMap::new();
         Self {
             pager,
             data,
             access,
             catalogue,
             by_id,
-            lost_indexes,
-            lost_successors,
+            lost,
             superblock,
             done,
             synced,
@@ -159,7 +156,7 @@ impl<'r> Recovery<'r> {
             LogRecord::DropTable { table } => self.drop_table(table),
             LogRecord::IndexReady { index } => {
                 match &self.definition(index)?.index {
-                    Some(of) if !self.lost_indexes.contains(&index) => {
+                    Some(of) if !self.lost.contains_key(&index) => {
                         of.make_ready(self.pager.epoch());
                     }
                     _ => {}
@@ -167,7 +164,7 @@ impl<'r> Recovery<'r> {
                 Ok(())
             }
             LogRecord::TakePlace { successor } => {
-                if let Some(error) = self.lost_successors.remove(&successor) {
+                if let Some(error) = self.lost.remove(&successor) {
                     return Err(error);
                 }
                 let definition = self.definition(successor)?;
@@ -181,42 +178,35 @@ impl<'r> Recovery<'r> {
             LogRecord::Put { table, .. }
             | LogRecord::Patch { table, .. }
             | LogRecord::Delete { table, .. } => {
-                if self.lost_indexes.contains(&table) || self.lost_successors.contains_key(&table) {
+                if self.lost.contains_key(&table) {
                     return Ok(());
                 }
                 if let Some((definition, _, error)) = self.damaged(table) {
-                    let error = error.clone();
-                    match definition.index.clone() {
-                        Some(of) => self.lose_index(table, &of),
-                        None if definition.predecessor().is_some() => {
-                            self.lost_successors.insert(table, error);
-                        }
-                        None => self.skipped = Some(error),
-                    }
+                    let (definition, error) = (definition.clone(), error.clone());
+                    self.skipped = self.lose(&definition, error).err().or(self.skipped.take());
                     return Ok(());
                 }
                 let core = self.table(table)?;
-                match (core.apply(self.pager, record), &core.definition().index) {
-                    (Err(Error::Corrupt { .. }), Some(of)) => {
-                        self.lose_index(table, of);
-                        Ok(())
-                    }
-                    (Err(error @ Error::Corrupt { .. }), None)
-                        if core.definition().predecessor().is_some() =>
-                    {
-                        self.lost_successors.insert(table, error);
-                        Ok(())
-                    }
-                    (applied, _) => applied,
+                match core.apply(self.pager, record) {
+                    Err(error @ Error::Corrupt { .. }) => self.lose(core.definition(), error),
+                    applied => applied,
                 }
             }
         }
     }
 
-    /// Gives up an index that a record could not be replayed into: its table has all that it had.
-    fn lose_index(&mut self, index: TableId, of: &IndexOf) {
-        of.give_up();
-        self.lost_indexes.insert(index);
+    /// Notes that a record could not be replayed into an index or a successor.
+    ///
+    /// # Errors
+    /// The error of the record, if it is of a table that is needed.
+    fn lose(&mut self, definition: &Definition, error: Error) -> Result<()> {
+        match &definition.index {
+            Some(of) => of.give_up(),
+            None if definition.predecessor().is_some() => {}
+            None => return Err(error),
+        }
+        self.lost.insert(definition.id, error);
+        Ok(())
     }
 
     fn create_table(&mut self, definition: &[u8]) -> Result<()> {

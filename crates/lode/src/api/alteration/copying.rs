@@ -24,7 +24,7 @@ const COPIED_PART: usize = 8;
 /// The bytes of records after which a commit takes no further one.
 const ENOUGH_BYTES: usize = 1 << 17;
 
-/// The most records that are left to be copied when the walk goes on.
+/// The most records that are left to be copied when the walk continues.
 const MOST_LEFT: usize = 512;
 
 /// The most commits with which a successor is completed in one go.
@@ -140,10 +140,12 @@ impl<'c> Copying<'c> {
         let (mut noted, is_all) = self.watch().some(self.most_records);
         let most_copied = if is_all { self.most_records.div_ceil(COPIED_PART) } else { 0 };
         let copied = &self.left[self.left.len().saturating_sub(most_copied)..];
-        let secondaries = self.successor.core().secondaries();
-        let mut steps = Steps::new(self.table.database(), noted.len() + copied.len());
-        let all = self.take(&noted, copied, &secondaries, &mut steps);
-        let (Taken { removed, copied }, _) = steps.end(all)?;
+        let secondaries = &self.successor.core().secondaries();
+        let steps = Steps::new(self.table.database(), noted.len() + copied.len());
+        let mut writing =
+            Writing { copying: self, secondaries, steps, buffers: Buffers::default() };
+        let all = writing.take(&noted, copied);
+        let (Taken { removed, copied }, _) = writing.steps.end(all)?;
         noted.truncate(removed);
         self.watch().forget(&noted);
         self.left.truncate(self.left.len() - copied);
@@ -151,98 +153,85 @@ impl<'c> Copying<'c> {
         self.watch().note_left(&self.left);
         Ok(removed)
     }
+}
 
-    /// Takes the steps of a commit, until there are enough bytes of them: removes records, and then
-    /// copies those under the last of the keys `copied`.
-    fn take<'s>(
-        &'s self,
-        removed: &[Key],
-        copied: &[Key],
-        secondaries: &'s Secondaries,
-        steps: &mut Steps<'s>,
-    ) -> Result<Taken> {
-        let (mut buffers, mut bytes) = (Buffers::default(), 0);
-        let mut taken = Taken::default();
+/// The writing of one commit, with the gate closed.
+struct Writing<'s> {
+    copying: &'s Copying<'s>,
+    secondaries: &'s Secondaries,
+    steps: Steps<'s>,
+    buffers: Buffers,
+}
+
+impl Writing<'_> {
+    /// Takes steps until there are enough bytes of them: removes records, and then copies those
+    /// under the last of the keys `copied`.
+    fn take(&mut self, removed: &[Key], copied: &[Key]) -> Result<Taken> {
+        let (mut taken, mut bytes) = (Taken::default(), 0);
         for key in removed {
             if bytes > ENOUGH_BYTES {
                 return Ok(taken);
             }
-            bytes += self.remove(key, secondaries, steps, &mut buffers)?;
+            bytes += self.remove(key)?;
             taken.removed += 1;
         }
         for key in copied.iter().rev() {
             if bytes > ENOUGH_BYTES {
                 break;
             }
-            bytes += self.copy(key, secondaries, steps, &mut buffers)?;
+            bytes += self.copy(key)?;
             taken.copied += 1;
         }
         Ok(taken)
     }
 
     /// Removes the record under a key of the table from the successor. Returns its bytes.
-    fn remove<'s>(
-        &'s self,
-        key: &[u8],
-        secondaries: &'s Secondaries,
-        steps: &mut Steps<'s>,
-        Buffers { unpacked, converted }: &mut Buffers,
-    ) -> Result<usize> {
-        let core = self.table.core();
+    fn remove(&mut self, key: &[u8]) -> Result<usize> {
+        let core = self.copying.table.core();
+        let Buffers { unpacked, converted } = &mut self.buffers;
         let packed = core.packed_key(key, unpacked)?;
-        match self.conversion.key(core.schema(), packed, converted) {
+        match self.copying.conversion.key(core.schema(), packed, converted) {
             // The successor has no such record. If the table has, copying it says so.
             Err(Error::RecordMisfit { .. }) => Ok(0),
             converted_key => {
                 converted_key?;
-                self.write(converted, None, secondaries, steps)
+                self.write(self.buffers.converted.len(), false)
             }
         }
     }
 
     /// Copies the record under a key of the table as it is now. Returns its bytes.
-    fn copy<'s>(
-        &'s self,
-        key: &[u8],
-        secondaries: &'s Secondaries,
-        steps: &mut Steps<'s>,
-        Buffers { unpacked, converted }: &mut Buffers,
-    ) -> Result<usize> {
-        let core = self.table.core();
-        let Some(payload) = core.payload_of(self.table.database().pager(), key)? else {
-            return Ok(0);
-        };
+    fn copy(&mut self, key: &[u8]) -> Result<usize> {
+        let Copying { table, conversion, .. } = self.copying;
+        let core = table.core();
+        let Some(payload) = core.payload_of(table.database().pager(), key)? else { return Ok(0) };
         core.expect_stored(&payload)?;
+        let Buffers { unpacked, converted } = &mut self.buffers;
         core.pack(key, &payload, unpacked)?;
-        let key_bytes = self.conversion.record(core.schema(), unpacked, converted)?;
-        let (key, payload) = converted.split_at(key_bytes);
-        self.write(key, Some(payload), secondaries, steps)?;
-        Ok(converted.len())
+        let key_bytes = conversion.record(core.schema(), unpacked, converted)?;
+        self.write(key_bytes, true)?;
+        Ok(self.buffers.converted.len())
     }
 
-    /// Gives the record of the successor under a packed key a payload, or deletes it, together with
-    /// its entries. Returns the bytes of the payload before.
-    fn write<'s>(
-        &'s self,
-        key: &[u8],
-        wanted: Option<&[u8]>,
-        secondaries: &'s Secondaries,
-        steps: &mut Steps<'s>,
-    ) -> Result<usize> {
-        let core = &**self.successor.core();
+    /// Writes the converted record, whose key has `key_bytes`, to the successor together with its
+    /// entries; or deletes the record of that key. Returns the bytes of the payload before.
+    fn write(&mut self, key_bytes: usize, is_there: bool) -> Result<usize> {
+        let core = &**self.copying.successor.core();
+        let (key, payload) = self.buffers.converted.split_at(key_bytes);
+        let wanted = is_there.then_some(payload);
         let key = core.in_order(key, <[u8]>::to_vec);
-        let seen = core.payload_of(self.table.database().pager(), &key)?;
+        let seen = core.payload_of(self.copying.table.database().pager(), &key)?;
         let bytes = seen.as_ref().map_or(0, Vec::len);
         if seen.as_deref() == wanted {
             return Ok(bytes);
         }
-        let changes = secondaries.changes(core, &key, seen.as_deref(), wanted)?;
+        let changes = self.secondaries.changes(core, &key, seen.as_deref(), wanted)?;
         let (seen, wanted) = (seen.map(Cow::Owned), wanted.map(|payload| payload.to_vec().into()));
-        let taken = steps.take(Step { core, key: key.into(), seen, wanted })?;
-        debug_assert!(taken, "nobody else writes to the successor");
+        let taken = self.steps.take(Step { core, key: key.into(), seen, wanted })?;
+        debug_assert!(taken, "no other thread writes to the successor");
         for EntryChange { secondary, old, new } in changes {
-            old.map_or(Ok(()), |entry| steps.remove_entry(secondary, entry))?;
-            new.map_or(Ok(()), |entry| steps.add_entry(core.schema(), secondary, entry))?;
+            old.map_or(Ok(()), |entry| self.steps.remove_entry(secondary, entry))?;
+            new.map_or(Ok(()), |entry| self.steps.add_entry(core.schema(), secondary, entry))?;
         }
         Ok(bytes)
     }
