@@ -31,7 +31,7 @@ pub(super) fn cannot_name(name: &str) -> Option<String> {
     is_own.then(|| "SQLite keeps names that start with sqlite_ for itself".into())
 }
 
-/// Returns why SQLite has no table with so many columns.
+/// Returns why SQLite has no table with this number of columns.
 pub(super) fn cannot_have(columns: usize) -> Option<String> {
     let is_more = columns > MOST_COLUMNS;
     is_more.then(|| format!("it has {columns} columns, and SQLite takes {MOST_COLUMNS}"))

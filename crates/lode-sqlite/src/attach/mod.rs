@@ -24,7 +24,8 @@ use crate::values::decimal::add_decimals;
 static MODULES: AtomicU64 = AtomicU64::new(0);
 
 /// Makes all tables of a database visible on a connection, as temporary virtual tables of the same
-/// names; and the functions `lode_create` and `lode_drop`, which create and drop tables in it.
+/// names; and the functions `lode_create`, `lode_alter` and `lode_drop`, which create, alter and
+/// drop tables in it.
 ///
 /// Returns the tables that SQLite cannot show, with why; all others are visible. A table that is
 /// created otherwise later is not among them. What the database was opened for reading only, the
@@ -52,8 +53,9 @@ pub(crate) fn add_module(connection: &Connection, database: &Database) -> Result
     Ok(Attached::new(session, &module, Vec::new()))
 }
 
-/// Makes the module `lode` and the functions `lode_attach`, `lode_create` and `lode_drop` on a
-/// connection, for programs that name directories by SQL. (The loadable extension calls it.)
+/// Makes the module `lode` and the functions `lode_attach`, `lode_create`, `lode_alter` and
+/// `lode_drop` on a connection, for programs that name directories by SQL. (The loadable extension
+/// calls it.)
 ///
 /// ```
 /// # let directory = tempfile::tempdir()?;

@@ -181,8 +181,8 @@ impl TableCore {
         self.note_way_of_writing();
     }
 
-    /// Has writers note the keys of the records that they write from now on, and wait while these
-    /// take more than so many bytes; while the gate is closed.
+    /// Has writers note the keys of the records that they write from now on, and wait when these
+    /// take more than `most_bytes`; while the gate is closed.
     pub(crate) fn begin_watch(&self, most_bytes: usize) {
         self.watch.begin(most_bytes);
         self.note_way_of_writing();

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::wal::TableId;
 
 const BEING_MADE: u8 = 0;
-/// The state of a successor that nobody makes any more: opening drops it.
+/// The state of a successor that is not made any more: opening drops it.
 const GIVEN_UP: u8 = 1;
 const IN_PLACE: u8 = 2;
 
@@ -52,7 +52,7 @@ impl SuccessorOf {
         writer.u32(self.predecessor.0);
     }
 
-    /// Reads one that was stored. Nobody has made it since then.
+    /// Reads one that was stored. It is given up: the thread that made it has ended.
     pub(super) fn restore(reader: &mut Reader<'_>) -> Result<Self> {
         let of = Self::new(TableId::read(reader)?);
         of.give_up();

@@ -54,7 +54,7 @@ impl Watch {
         self.noted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts to note keys. Writers wait while these take more than so many bytes.
+    /// Starts to note keys. Writers wait from when these take more than `most_bytes`.
     pub(super) fn begin(&self, most_bytes: usize) {
         debug_assert!(!self.is_on(), "a table has one successor at a time");
         *self.noted() = Noted { most_bytes, ..Noted::default() };

@@ -7,6 +7,8 @@ use lode::{
     Table, Type,
 };
 
+use super::calls::{self, LEVELS};
+
 const RECORDS: u32 = 600;
 
 fn options(level: Durability) -> Options {
@@ -107,26 +109,10 @@ fn with_fault(
 #[test]
 fn an_index_is_whole_or_not_there_whatever_fails() {
     let mut steps = 0;
-    for (level, kind) in [
-        (Durability::Process, KeyKind::Hash),
-        (Durability::Commit, KeyKind::Tree),
-        (Durability::None, KeyKind::Tree),
-    ] {
+    for (level, kind) in LEVELS {
         for creates in [true, false] {
             let disk = prepared(level, kind, !creates);
-            let faults = [
-                None,
-                Some(FaultKind::WriteFails),
-                Some(FaultKind::SyncFails),
-                Some(FaultKind::NoSpace),
-            ];
-            for fault in faults {
-                let mut number = 0;
-                while with_fault(&disk, level, creates, (number, fault)) {
-                    number += 1;
-                    steps += 1;
-                }
-            }
+            steps += calls::each(&mut |fault| with_fault(&disk, level, creates, fault));
         }
     }
     assert!(steps > 200, "{steps} steps failed");

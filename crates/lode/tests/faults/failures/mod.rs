@@ -3,6 +3,7 @@
 
 mod altering;
 mod building;
+mod calls;
 mod effects;
 mod full;
 mod once;
