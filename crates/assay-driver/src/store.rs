@@ -177,6 +177,12 @@ pub trait Driver: Sync {
         &[]
     }
 
+    /// Returns true if its stores keep the secondary indexes that the schema asks for, and
+    /// [`Connection::find_by`] looks records up by them.
+    fn has_indexes(&self) -> bool {
+        false
+    }
+
     /// Returns the kind of the volumes' keys, if one store mounts several volumes at one point by
     /// itself, as [`OpenSpec::volumes`] says. Its [`Connection::volume`] is all of them then.
     fn volume_keys(&self) -> Option<KeyKind> {
@@ -331,6 +337,13 @@ pub trait Connection {
     /// Returns the engine's own volumes and properties, if it has them.
     fn volume(&mut self) -> Option<&mut dyn Volume> {
         None
+    }
+
+    /// Calls `row` for each record whose column, one with an index, has a packed value, in any
+    /// order, and returns their number. A row is a packed record.
+    fn find_by(&mut self, column: usize, value: &[u8], row: &mut dyn FnMut(&[u8])) -> Result<u64> {
+        _ = (column, value, row);
+        Err(Error::unsupported("secondary indexes"))
     }
 
     /// Calls `row` for each record of a range in ascending order of keys and returns their number.

@@ -40,7 +40,7 @@ use assay_driver::{
 use duckdb::types::{ToSqlOutput, ValueRef};
 use duckdb::{Config, Row, Statement};
 
-use crate::sql::{Dialect, Statements, Turns, changed, each_row, scan_statement};
+use crate::sql::{Dialect, Statements, Turns, changed, each_row, scan_statement, scanned_columns};
 
 pub(crate) struct DuckDb;
 
@@ -81,10 +81,16 @@ impl Driver for DuckDb {
             .map_err(|error| error.to_string())
     }
 
+    fn has_indexes(&self) -> bool {
+        true
+    }
+
     fn open(&self, spec: &OpenSpec) -> Result<Box<dyn Store>> {
         let first = open(spec).map_err(said("open"))?;
         let statements = Statements::new(&spec.schema, &DIALECT);
         first.execute_batch(&statements.create).map_err(said("create the table"))?;
+        let indexes = statements.create_indexes.join(";");
+        first.execute_batch(&indexes).map_err(said("create the indexes"))?;
         let mut settings = settings(&first, spec.storage)?;
         if spec.schema.key_columns().len() > 1 {
             settings.push("composite key: the index checks uniqueness, lookups scan".into());
@@ -198,6 +204,7 @@ impl Store for DuckDbStore {
         let connection = first.try_clone().map_err(said("connect"))?;
         drop(first);
         let prepare = |sql: &str| connection.prepare(sql).map_err(said("prepare"));
+        let find = |(at, sql): &(usize, String)| Ok((*at, prepare(sql)?));
         let updates = self.statements.updates.iter();
         work(&mut DuckDbConnection {
             connection: &connection,
@@ -209,6 +216,7 @@ impl Store for DuckDbStore {
             insert_or_ignore: prepare(&self.insert_or_ignore)?,
             upsert: prepare(&self.statements.upsert)?,
             select: prepare(&self.statements.select)?,
+            finds: self.statements.finds.iter().map(find).collect::<Result<_>>()?,
             updates: updates.map(|sql| prepare(sql)).collect::<Result<_>>()?,
             delete: prepare(&self.statements.delete)?,
             turns: Turns::new(self.writing.as_ref()),
@@ -232,6 +240,7 @@ struct DuckDbConnection<'c> {
     insert_or_ignore: Statement<'c>,
     upsert: Statement<'c>,
     select: Statement<'c>,
+    finds: Vec<(usize, Statement<'c>)>,
     updates: Vec<Statement<'c>>,
     delete: Statement<'c>,
     turns: Turns<'c>,
@@ -349,8 +358,27 @@ impl Connection for DuckDbConnection<'_> {
         }
         statement.raw_execute().map_err(said("scan"))?;
         let mut rows = statement.raw_query();
-        each_row(self.schema, scan, row, |columns, record| {
-            match rows.next().map_err(said("scan"))? {
+        each_row(
+            self.schema,
+            &scanned_columns(self.schema, scan),
+            row,
+            |columns, record| match rows.next().map_err(said("scan"))? {
+                Some(found) => read(found, columns, 0, record).map(|()| true),
+                None => Ok(false),
+            },
+        )
+    }
+    fn find_by(&mut self, column: usize, value: &[u8], row: &mut dyn FnMut(&[u8])) -> Result<u64> {
+        let find = self.finds.iter_mut().find(|(at, _)| *at == column);
+        let Some((_, statement)) = find else {
+            return Err(Error::unsupported("finding by a column without an index"));
+        };
+        let kind = self.schema.columns()[column].kind;
+        bind_value(statement, 1, kind, Value::read(kind, value))?;
+        statement.raw_execute().map_err(said("find"))?;
+        let mut rows = statement.raw_query();
+        each_row(self.schema, self.schema.columns(), row, |columns, record| {
+            match rows.next().map_err(said("find"))? {
                 Some(found) => read(found, columns, 0, record).map(|()| true),
                 None => Ok(false),
             }

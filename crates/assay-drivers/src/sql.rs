@@ -29,6 +29,10 @@ pub(crate) struct Dialect {
 /// the new value and the key columns (update), for the key columns (select, delete).
 pub(crate) struct Statements {
     pub(crate) create: String,
+    /// Creates each secondary index, in the schema's order.
+    pub(crate) create_indexes: Vec<String>,
+    /// Selects all columns by the value of each column with an index.
+    pub(crate) finds: Vec<(usize, String)>,
     pub(crate) insert: String,
     /// Inserts, or sets all columns of the existing row.
     pub(crate) upsert: String,
@@ -59,7 +63,19 @@ impl Statements {
             let type_name = if is_key { dialect.key_type_name } else { dialect.type_name };
             format!("{} {}{}", column.name, type_name(column.kind), dialect.column_suffix)
         });
+        let indexed = || schema.indexed().iter().map(|at| (*at, all[*at].name));
+        let create_indexes = indexed()
+            .map(|(_, name)| {
+                format!("CREATE INDEX IF NOT EXISTS {table}_by_{name} ON {table} ({name})")
+            })
+            .collect();
+        let columns = list(all, ", ", &name);
+        let finds = indexed()
+            .map(|(at, name)| (at, format!("SELECT {columns} FROM {table} WHERE {name} = ?")))
+            .collect();
         Self {
+            create_indexes,
+            finds,
             create: format!(
                 "CREATE TABLE IF NOT EXISTS {table} ({}, PRIMARY KEY ({})){}",
                 declared.collect::<Vec<_>>().join(", "),
@@ -123,23 +139,28 @@ impl<'t> Turns<'t> {
     }
 }
 
-/// Passes the rows of a scan to `row` as packed records. `next` copies the columns of the next row
-/// to their places in a record; false ends the scan. Returns the number of rows.
+/// Passes rows of some columns to `row` as packed records, and returns their number. `next` copies
+/// the columns of the next row to their places in a record; false ends the rows.
 #[cfg(any(feature = "duckdb", feature = "sqlite"))]
 pub(crate) fn each_row(
     schema: &Schema,
-    scan: &Scan<'_>,
+    columns: &[Column],
     row: &mut dyn FnMut(&[u8]),
     mut next: impl FnMut(&[Column], &mut [u8]) -> Result<bool>,
 ) -> Result<u64> {
-    let columns: Vec<_> = scan.columns.iter().map(|&at| schema.columns()[at].clone()).collect();
     let mut record = vec![0; schema.record_size()];
     let mut count = 0;
-    while next(&columns, &mut record)? {
+    while next(columns, &mut record)? {
         row(&record);
         count += 1;
     }
     Ok(count)
+}
+
+/// Returns the columns that a scan asks for.
+#[cfg(any(feature = "duckdb", feature = "sqlite"))]
+pub(crate) fn scanned_columns(schema: &Schema, scan: &Scan<'_>) -> Vec<Column> {
+    scan.columns.iter().map(|&at| schema.columns()[at].clone()).collect()
 }
 
 /// The comparison of a key with the parameters from a number on, in a dialect: the key columns, one
@@ -192,7 +213,8 @@ mod tests {
             "t",
             &[("a", ColumnType::U32), ("b", ColumnType::U8), ("c", ColumnType::Text(4))],
             2,
-        );
+        )
+        .with_index(2);
         let dialect = Dialect {
             type_name: |kind| format!("{kind:?}").to_uppercase(),
             key_type_name: |kind| format!("KEY_{kind:?}").to_uppercase(),
@@ -214,5 +236,7 @@ mod tests {
         assert_eq!(statements.select, "SELECT c FROM t WHERE a = ? AND b = ?");
         assert_eq!(statements.updates, ["UPDATE t SET c = ? WHERE a = ? AND b = ?"]);
         assert_eq!(statements.delete, "DELETE FROM t WHERE a = ? AND b = ?");
+        assert_eq!(statements.create_indexes, ["CREATE INDEX IF NOT EXISTS t_by_c ON t (c)"]);
+        assert_eq!(statements.finds, [(2, "SELECT a, b, c FROM t WHERE c = ?".to_string())]);
     }
 }

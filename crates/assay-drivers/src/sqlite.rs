@@ -31,7 +31,7 @@ use assay_driver::{
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{ErrorCode, Row, Statement};
 
-use crate::sql::{Dialect, Statements, Turns, changed, each_row, scan_statement};
+use crate::sql::{Dialect, Statements, Turns, changed, each_row, scan_statement, scanned_columns};
 
 pub(crate) struct Sqlite;
 
@@ -103,6 +103,10 @@ impl Driver for Sqlite {
         Ok(rusqlite::version().into())
     }
 
+    fn has_indexes(&self) -> bool {
+        true
+    }
+
     fn open(&self, spec: &OpenSpec) -> Result<Box<dyn Store>> {
         if spec.storage == Storage::Memory && spec.threads > 1 {
             return Err(Error::unsupported("several connections to a database in memory"));
@@ -134,6 +138,7 @@ impl Driver for Sqlite {
         let first = store.new_connection()?;
         first
             .execute_batch(&store.statements.create)
+            .and_then(|()| first.execute_batch(&store.statements.create_indexes.join(";")))
             .and_then(|()| first.execute_batch("PRAGMA optimize"))
             .map_err(said("create the table"))?;
         store.settings = settings(&first, dialect.table_suffix, &store.set)?;
@@ -259,6 +264,7 @@ impl SqliteStore {
 
     fn session(&self, connection: &rusqlite::Connection, work: &mut Work<'_>) -> Result<()> {
         let prepare = |sql: &str| connection.prepare(sql).map_err(said("prepare"));
+        let find = |(at, sql): &(usize, String)| Ok((*at, prepare(sql)?));
         work(&mut SqliteConnection {
             connection,
             schema: &self.schema,
@@ -268,6 +274,7 @@ impl SqliteStore {
             insert: prepare(&self.statements.insert)?,
             upsert: prepare(&self.statements.upsert)?,
             select: prepare(&self.statements.select)?,
+            finds: self.statements.finds.iter().map(find).collect::<Result<_>>()?,
             updates: self
                 .statements
                 .updates
@@ -317,6 +324,7 @@ struct SqliteConnection<'c> {
     insert: Statement<'c>,
     upsert: Statement<'c>,
     select: Statement<'c>,
+    finds: Vec<(usize, Statement<'c>)>,
     updates: Vec<Statement<'c>>,
     delete: Statement<'c>,
     journaled: bool,
@@ -401,8 +409,26 @@ impl Connection for SqliteConnection<'_> {
             bind(&mut statement, first, key_columns, bound)?;
         }
         let mut rows = statement.raw_query();
-        each_row(self.schema, scan, row, |columns, record| {
-            match rows.next().map_err(said("scan"))? {
+        each_row(
+            self.schema,
+            &scanned_columns(self.schema, scan),
+            row,
+            |columns, record| match rows.next().map_err(said("scan"))? {
+                Some(found) => read(found, columns, 0, record).map(|()| true),
+                None => Ok(false),
+            },
+        )
+    }
+    fn find_by(&mut self, column: usize, value: &[u8], row: &mut dyn FnMut(&[u8])) -> Result<u64> {
+        let find = self.finds.iter_mut().find(|(at, _)| *at == column);
+        let Some((_, statement)) = find else {
+            return Err(Error::unsupported("finding by a column without an index"));
+        };
+        let kind = self.schema.columns()[column].kind;
+        bind_value(statement, 1, Value::read(kind, value))?;
+        let mut rows = statement.raw_query();
+        each_row(self.schema, self.schema.columns(), row, |columns, record| {
+            match rows.next().map_err(said("find"))? {
                 Some(found) => read(found, columns, 0, record).map(|()| true),
                 None => Ok(false),
             }

@@ -32,6 +32,8 @@ pub(crate) enum Call {
     Increment,
     /// Reads up to this many records in the order of keys.
     Scan(u64),
+    /// Reads all records with a value of the column at this position.
+    Find(usize),
 }
 
 impl Call {
@@ -40,16 +42,22 @@ impl Call {
         matches!(self, Self::Insert | Self::Upsert)
     }
 
-    /// Returns true if it writes a value.
+    /// Returns true if it takes a value, to write it or to look for it.
     fn has_value(self) -> bool {
-        self.is_whole() || matches!(self, Self::Update | Self::ReadModifyWrite | Self::Increment)
+        let writes = matches!(self, Self::Update | Self::ReadModifyWrite | Self::Increment);
+        self.is_whole() || writes || matches!(self, Self::Find(_))
     }
 }
 
-/// Records of two columns, of which the second is the value.
+/// Records of a key, perhaps columns that never change, and at the end the value.
 pub(crate) trait Values {
     /// Returns the shape of the records.
     fn schema(&self) -> &Schema;
+
+    /// Returns the part of a payload area before the value.
+    fn columns_in<'p>(&self, _: &'p [u8]) -> &'p [u8] {
+        &[]
+    }
 
     /// Returns the value in a payload area.
     fn value_in<'p>(&self, payload: &'p [u8]) -> &'p [u8];
@@ -63,18 +71,23 @@ pub(crate) trait AsCall<R> {
     /// Writes the key area.
     fn write_key(&self, records: &R, area: &mut [u8]);
 
-    /// Returns the bytes of the value to write, in its packed form.
+    /// Writes the columns of the record before its value into an area of zeros.
+    fn write_columns(&self, _: &R, _: &mut [u8]) {}
+
+    /// Returns the bytes of the value to write or to look for, in its packed form.
     fn packed_bytes(&self, records: &R) -> usize;
 
     /// Writes that packed form.
     fn write_packed(&self, records: &R, packed: &mut [u8]);
 }
 
-/// A record that a scan found.
+/// A record that a scan found, or a look by an index.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scanned {
-    /// The place of the scan in the batch.
+    /// The place of the operation in the batch.
     pub(crate) at: usize,
+    /// A digest of the columns before the value; 0 if there are none.
+    pub(crate) columns: u64,
     /// The front of the value; none if the value is shorter.
     pub(crate) stamp: Option<[u8; STAMP_SIZE]>,
     /// A digest of the value.
@@ -187,7 +200,7 @@ impl<O> Batch<O> {
         self.value_at.push(self.values_used);
         let call = operation.call();
         if call.has_value() {
-            let front = if call.is_whole() { self.key_size } else { 0 };
+            let front = if call.is_whole() { records.schema().last_offset() } else { 0 };
             let size = front + operation.packed_bytes(records);
             // The last record can be looked at in its full length too.
             let room = self.values_used + size + records.schema().record_size();
@@ -195,7 +208,12 @@ impl<O> Batch<O> {
                 self.values.resize(room, 0);
             }
             let (area, value) = self.values[self.values_used..][..size].split_at_mut(front);
-            area.copy_from_slice(&self.keys[key_at..][..front]);
+            if call.is_whole() {
+                let (key, columns) = area.split_at_mut(self.key_size);
+                key.copy_from_slice(&self.keys[key_at..]);
+                columns.fill(0);
+                operation.write_columns(records, columns);
+            }
             operation.write_packed(records, value);
             self.values_used += size.next_multiple_of(ALIGN);
         }
@@ -300,29 +318,31 @@ impl<O> Batch<O> {
         let schema = records.schema();
         let key = &self.keys[at * self.key_size..][..self.key_size];
         let value = &self.values[self.value_at[at]..];
-        let value_size = schema.columns()[1].kind.size_bytes();
+        let last = schema.columns().len() - 1;
+        let value_size = schema.columns()[last].kind.size_bytes();
         self.answer_at.push(self.answers_used);
         let call = self.operations[at].call();
         Ok(match call {
             Call::Insert => connection.insert(&value[..schema.record_size()])?,
             Call::Upsert => upsert(&value[..schema.record_size()], connection, manner)?,
-            Call::Update => connection.update(key, 1, &value[..value_size])?,
+            Call::Update => connection.update(key, last, &value[..value_size])?,
             Call::Delete => connection.delete(key)?,
             Call::Scan(limit) => {
                 let scan = Scan {
                     lower: Bound::Included(key),
                     upper: Bound::Unbounded,
-                    columns: &[0, 1],
+                    columns: schema.positions(),
                     limit,
                 };
                 let (scanned, keys) = (&mut self.scanned, &mut self.scanned_keys);
-                connection.scan(&scan, &mut |record| {
-                    let (key, payload) = record.split_at(self.key_size);
-                    let value = records.value_in(payload);
-                    let stamp = value.first_chunk().copied();
-                    keys.extend_from_slice(key);
-                    scanned.push(Scanned { at, stamp, digest: xxh3_64(value) });
-                })?;
+                connection.scan(&scan, &mut |record| note(records, at, record, scanned, keys))?;
+                Outcome::Done
+            }
+            Call::Find(column) => {
+                let value = &value[..schema.columns()[column].kind.size_bytes()];
+                let (scanned, keys) = (&mut self.scanned, &mut self.scanned_keys);
+                let mut row = |record: &[u8]| note(records, at, record, scanned, keys);
+                connection.find_by(column, value, &mut row)?;
                 Outcome::Done
             }
             Call::Read | Call::ReadModifyWrite | Call::Increment => {
@@ -335,11 +355,12 @@ impl<O> Batch<O> {
                 self.answers_used += schema.used_payload(answer).next_multiple_of(ALIGN);
                 match (call, found) {
                     (Call::ReadModifyWrite, Outcome::Done) => {
-                        connection.update(key, 1, &value[..value_size])?
+                        connection.update(key, last, &value[..value_size])?
                     }
                     (Call::Increment, Outcome::Done) => {
-                        let number = u64::from_le_bytes(*answer.first_chunk().expect("8 bytes"));
-                        connection.update(key, 1, &number.wrapping_add(1).to_le_bytes())?
+                        let number = records.value_in(answer).first_chunk().expect("8 bytes");
+                        let next = u64::from_le_bytes(*number).wrapping_add(1);
+                        connection.update(key, last, &next.to_le_bytes())?
                     }
                     _ => found,
                 }
@@ -384,6 +405,29 @@ impl<O> Batch<O> {
         let last = self.commits.last().or(self.ends.last());
         manner.base + last.map_or(Duration::ZERO, |last| last.duration_since(self.started))
     }
+}
+
+/// Notes a record that operation `at` of a batch found.
+fn note(
+    records: &impl Values,
+    at: usize,
+    record: &[u8],
+    scanned: &mut Vec<Scanned>,
+    keys: &mut Vec<u8>,
+) {
+    let (key, payload) = record.split_at(records.schema().key_size());
+    let columns = match records.columns_in(payload) {
+        [] => 0,
+        columns => xxh3_64(columns),
+    };
+    let value = records.value_in(payload);
+    keys.extend_from_slice(key);
+    scanned.push(Scanned {
+        at,
+        columns,
+        stamp: value.first_chunk().copied(),
+        digest: xxh3_64(value),
+    });
 }
 
 /// Writes a record, whether or not it is there; by an insert, if that replaces and the engine has

@@ -54,6 +54,8 @@ pub struct Schema {
     key_size: usize,
     record_size: usize,
     varied_texts: bool,
+    positions: Vec<usize>,
+    indexed: Vec<usize>,
 }
 
 impl Schema {
@@ -79,7 +81,16 @@ impl Schema {
             offset += kind.size_bytes();
         }
         let record_size = offset.next_multiple_of(8);
-        Self { name, columns: laid_out, key_len, key_size, record_size, varied_texts: false }
+        Self {
+            name,
+            positions: (0..laid_out.len()).collect(),
+            columns: laid_out,
+            key_len,
+            key_size,
+            record_size,
+            varied_texts: false,
+            indexed: Vec::new(),
+        }
     }
 
     /// Marks the schema's texts outside of the key as of very different lengths. Packed records
@@ -95,6 +106,25 @@ impl Schema {
         assert!(self.payload_columns().iter().all(is_short), "a text has at most 65,535 bytes");
         self.varied_texts = true;
         self
+    }
+
+    /// Asks engines that have secondary indexes to keep one of a column, which is not unique.
+    ///
+    /// # Panics
+    /// If the column, a position among all, is a part of the primary key, is of variable length or
+    /// has an index already.
+    pub fn with_index(mut self, column: usize) -> Self {
+        let kind = self.columns[column].kind;
+        let is_fixed = !matches!(kind, ColumnType::VarBytes(_));
+        assert!(column >= self.key_len && is_fixed, "a column after the key, of a fixed size");
+        assert!(!self.indexed.contains(&column), "one index of a column");
+        self.indexed.push(column);
+        self
+    }
+
+    /// Returns the positions of the columns with a secondary index.
+    pub fn indexed(&self) -> &[usize] {
+        &self.indexed
     }
 
     /// Returns true if engines that can should keep each text by its own length.
@@ -122,6 +152,11 @@ impl Schema {
         &self.columns[self.key_len..]
     }
 
+    /// Returns the positions of all columns, ascending.
+    pub fn positions(&self) -> &[usize] {
+        &self.positions
+    }
+
     /// Returns the position of a column among all.
     pub fn position(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.name == name)
@@ -135,6 +170,11 @@ impl Schema {
     /// Returns the bytes of the payload area.
     pub fn payload_size(&self) -> usize {
         self.record_size - self.key_size
+    }
+
+    /// Returns the offset of the last column in a packed record.
+    pub fn last_offset(&self) -> usize {
+        self.columns.last().map_or(0, |column| column.offset)
     }
 
     /// Returns the column whose values vary in length, if there is one: the last.
@@ -178,7 +218,9 @@ impl Schema {
         let columns: Vec<_> =
             self.columns.iter().map(|column| format!("{} {}", column.name, column.kind)).collect();
         let varied = if self.varied_texts { ", texts of their own lengths" } else { "" };
-        format!("{} ({}) key {}{varied}", self.name, columns.join(", "), self.key_len)
+        let indexes = self.indexed.iter().map(|at| format!(", index {}", self.columns[*at].name));
+        let indexes: String = indexes.collect();
+        format!("{} ({}) key {}{varied}{indexes}", self.name, columns.join(", "), self.key_len)
     }
 
     /// Names the first column in which two payload areas differ, with both values.

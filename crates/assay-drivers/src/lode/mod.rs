@@ -18,12 +18,12 @@ mod volumes;
 use std::time::Duration;
 
 use assay_driver::error::{Error, ErrorKind, Result};
-use assay_driver::schema::{ColumnType, Schema, var_bytes};
+use assay_driver::schema::{ColumnType, Schema, Value, var_bytes};
 use assay_driver::{
     Cache, Concurrency, Connection, DeleteRule, Driver, Durability, InsertRule, KeyKind,
     MOST_BYTES, OpenSpec, Outcome, Parameter, Profile, Scan, Storage, Store, Transactions, Work,
 };
-use lode::{Database, Options, ReadTable, Table, Transaction};
+use lode::{Database, IndexSchema, Options, ReadTable, Table, Transaction};
 use packing::{Packing, ScannedRows, own_bytes};
 
 pub(crate) struct LodeDriver;
@@ -102,6 +102,10 @@ impl Driver for LodeDriver {
         Ok(lode::VERSION.into())
     }
 
+    fn has_indexes(&self) -> bool {
+        true
+    }
+
     fn volume_keys(&self) -> Option<KeyKind> {
         Some(KeyKind::Tree)
     }
@@ -123,8 +127,10 @@ impl Driver for LodeDriver {
         // What does not fit a table of this kind is nothing that the engine does.
         let unsupported = |error: lode::Error| Error::unsupported(error.to_string());
         let (schema, packing) = Packing::new(&spec.schema).map_err(unsupported)?;
+        let indexes: Vec<_> =
+            spec.schema.indexed().iter().map(|at| index_of(&spec.schema, *at)).collect();
         let table = if spec.create || spec.storage == Storage::Memory {
-            database.create_table(&schema, kind)
+            database.create_indexed_table(&schema, kind, &indexes)
         } else {
             database.table(schema.name())
         };
@@ -142,11 +148,18 @@ impl Driver for LodeDriver {
             database,
             table,
             schema: spec.schema.clone(),
+            indexes,
             packing,
             settings,
             cache: cache_of(spec),
         }))
     }
+}
+
+/// Returns the secondary index of a column.
+fn index_of(schema: &Schema, column: usize) -> IndexSchema {
+    let name = schema.columns()[column].name;
+    IndexSchema::new(&format!("by_{name}"), [name])
 }
 
 fn level_of(level: Durability) -> lode::Durability {
@@ -199,6 +212,8 @@ struct LodeStore {
     database: Database,
     table: Table,
     schema: Schema,
+    /// The secondary indexes, in the order of [`Schema::indexed`].
+    indexes: Vec<IndexSchema>,
     packing: Packing,
     settings: Vec<String>,
     cache: Cache,
@@ -218,6 +233,7 @@ impl Store for LodeStore {
             database: &self.database,
             table: &self.table,
             schema: &self.schema,
+            indexes: &self.indexes,
             packing: &self.packing,
             key: vec![0; self.table.schema().key_size()],
             record: Vec::new(),
@@ -236,6 +252,7 @@ struct LodeConnection<'s> {
     database: &'s Database,
     table: &'s Table,
     schema: &'s Schema,
+    indexes: &'s [IndexSchema],
     packing: &'s Packing,
     /// The packed key. Every operation uses this and the next buffers again.
     key: Vec<u8>,
@@ -259,6 +276,20 @@ impl LodeConnection<'_> {
         }
         Ok(found(there))
     }
+}
+
+/// Returns Lode's value.
+fn value_of(value: Value<'_>) -> Result<lode::Value<'_>> {
+    Ok(match value {
+        Value::Unsigned(number) => lode::Value::Unsigned(number),
+        Value::Signed(number) => lode::Value::Signed(number),
+        Value::Float(number) => lode::Value::Float(number),
+        Value::Bytes(bytes) => lode::Value::Bytes(bytes),
+        Value::Text(bytes) => {
+            let text = str::from_utf8(bytes).map_err(|error| Error::engine("find", error))?;
+            lode::Value::Text(text)
+        }
+    })
 }
 
 fn found(there: bool) -> Outcome {
@@ -379,6 +410,32 @@ impl Connection for LodeConnection<'_> {
             Some(transaction) => transaction.delete(self.table, key),
         };
         there.map(found).map_err(said("delete"))
+    }
+
+    fn find_by(&mut self, column: usize, value: &[u8], row: &mut dyn FnMut(&[u8])) -> Result<u64> {
+        let indexed = self.schema.indexed().iter().position(|at| *at == column);
+        let Some(index) = indexed.map(|at| &self.indexes[at]) else {
+            return Err(Error::unsupported("finding by a column without an index"));
+        };
+        let within;
+        let by = match &self.transaction {
+            None => self.table.by(index.name()),
+            Some(transaction) => {
+                within = self.table.within(transaction);
+                within.by(index.name())
+            }
+        };
+        let value = value_of(Value::read(self.schema.columns()[column].kind, value))?;
+        let wanted = self.schema.positions();
+        let columns: Vec<_> = wanted.iter().map(|&at| self.packing.column(at)).collect();
+        let mut cursor = by.map_err(said("find"))?.prefix(&[value]).columns(columns);
+        let mut rows = ScannedRows::new(self.schema, wanted);
+        let mut count = 0;
+        while let Some(found) = cursor.next_row().map_err(said("find"))? {
+            row(rows.record(found.bytes()));
+            count += 1;
+        }
+        Ok(count)
     }
 
     fn scan(&mut self, scan: &Scan<'_>, row: &mut dyn FnMut(&[u8])) -> Result<u64> {

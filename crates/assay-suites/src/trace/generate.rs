@@ -36,7 +36,10 @@ pub fn generate(
     let key_size = (key_bytes as usize).clamp(KEY_DIGITS, KEY_MOST);
     workload::listed(spec, seed, operations, &mut |listed| {
         write_digits(listed.key, &mut key[..key_size]);
-        let act = act_of(listed.kind);
+        let act = act_of(listed.kind).ok_or_else(|| {
+            let what = format!("traces have no word for {}", listed.kind.name());
+            io::Error::new(io::ErrorKind::Unsupported, what)
+        })?;
         let line = Line {
             time_ns: Some(listed.time_ns),
             act,
@@ -76,9 +79,9 @@ pub fn packed(
     }
 }
 
-/// Returns the operation of a trace that is of a kind.
-fn act_of(kind: Kind) -> Act {
-    match kind {
+/// Returns the operation of a trace that is of a kind; none if traces have none.
+fn act_of(kind: Kind) -> Option<Act> {
+    Some(match kind {
         Kind::Read | Kind::Missing => Act::Read,
         Kind::Update => Act::Update,
         Kind::Insert => Act::Insert,
@@ -86,7 +89,8 @@ fn act_of(kind: Kind) -> Act {
         Kind::Upsert => Act::Upsert,
         Kind::ReadModifyWrite | Kind::Increment => Act::ReadModifyWrite,
         Kind::Scan => Act::Scan,
-    }
+        Kind::Find => return None,
+    })
 }
 
 fn size_of(listed: &Listed, act: Act) -> u64 {

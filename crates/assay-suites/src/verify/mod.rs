@@ -70,6 +70,13 @@ const RANDOM_OPERATIONS: u64 = 10_000;
 pub fn run(job: &Job, driver: &dyn Driver) -> Vec<Check> {
     let mut checks = Checks(Vec::new());
     for shape in Shape::ALL {
+        if shape == Shape::Indexed && !driver.has_indexes() {
+            let name = format!("lookups by secondary indexes ({})", shape.name());
+            match checks.note(name, Err(Error::unsupported("secondary indexes"))) {
+                Ok(()) => continue,
+                Err(Ended) => break,
+            }
+        }
         let records = shape.records(job.seed);
         let subject = Subject {
             job,

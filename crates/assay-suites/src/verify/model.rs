@@ -1,12 +1,12 @@
 //! The model that drivers are compared with: a `BTreeMap` from encoded keys to payloads.
 
-use std::collections::BTreeMap;
-use std::ops::Bound;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::{Bound, Range};
 
 use assay_core::random::mix;
 use assay_core::tape::Records;
 use assay_driver::error::{Error, ErrorKind, Result};
-use assay_driver::schema::KeyOrder;
+use assay_driver::schema::{Column, KeyOrder};
 use assay_driver::{
     Change, Connection, DeleteRule, InsertRule, KeyKind, Outcome, Profile, Scan, Transactions,
 };
@@ -37,6 +37,7 @@ enum Operation {
     Update,
     Delete,
     Scan,
+    Find,
     Transaction,
 }
 
@@ -48,7 +49,8 @@ impl Operation {
             35..60 => Self::Get,
             60..75 => Self::Update,
             75..93 => Self::Delete,
-            93..96 => Self::Scan,
+            93..95 => Self::Scan,
+            95..97 => Self::Find,
             _ => Self::Transaction,
         }
     }
@@ -108,6 +110,7 @@ impl<'m> Model<'m> {
         match operation {
             Operation::Scan if !self.ordered => Ok(()),
             Operation::Scan => self.scan_from(connection, number % ROWS),
+            Operation::Find => self.find_alike(connection, number),
             Operation::Transaction if self.profile.transactions == Transactions::None => Ok(()),
             Operation::Transaction => self.transaction(connection, number),
             single => self.single(connection, single, number),
@@ -120,12 +123,17 @@ impl<'m> Model<'m> {
         let full = self.profile.transactions == Transactions::Full;
         connection.begin()?;
         for at in 0..number % 8 {
-            let operation = match mix(number, at * 2) % 4 {
+            let operation = match mix(number, at * 2) % 5 {
                 0 | 1 => Operation::Insert,
                 2 if full => Operation::Update,
+                3 if full => Operation::Find,
                 _ => Operation::Delete,
             };
-            self.single(connection, operation, mix(number, at * 2 + 1))?;
+            let number = mix(number, at * 2 + 1);
+            match operation {
+                Operation::Find => self.find_alike(connection, number)?,
+                other => self.single(connection, other, number)?,
+            }
         }
         if !number.is_multiple_of(3) {
             return connection.commit();
@@ -216,7 +224,70 @@ impl<'m> Model<'m> {
     /// Compares every row.
     pub(super) fn compare(&self, connection: &mut dyn Connection) -> Result<()> {
         (0..ROWS).try_for_each(|row| self.compare_row(connection, row))?;
+        self.compare_finds(connection)?;
         if self.ordered { self.compare_scans(connection) } else { Ok(()) }
+    }
+
+    /// Compares the lookups of all values of columns with an index.
+    fn compare_finds(&self, connection: &mut dyn Connection) -> Result<()> {
+        let schema = self.records.schema();
+        for &at in schema.indexed() {
+            let column = &schema.columns()[at];
+            let range = self.payload_range(column);
+            let values = self.content.values().map(|payload| &payload[range.clone()]);
+            let values: BTreeSet<_> = values.collect();
+            for value in values {
+                self.compare_find(connection, at, value)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares the lookup of the value that a record would have, whether or not it is there.
+    fn find_alike(&self, connection: &mut dyn Connection, number: u64) -> Result<()> {
+        let schema = self.records.schema();
+        let indexed = schema.indexed();
+        let Some(nth) = (number >> 40).checked_rem(indexed.len() as u64) else { return Ok(()) };
+        let at = indexed[nth as usize];
+        let record = self.records.record(number % ROWS, (number >> 32) as u32 % 8);
+        self.compare_find(connection, at, schema.columns()[at].slice(&record))
+    }
+
+    fn compare_find(&self, connection: &mut dyn Connection, at: usize, value: &[u8]) -> Result<()> {
+        let schema = self.records.schema();
+        let column = &schema.columns()[at];
+        let mut found = Content::new();
+        let mut rows = 0_u64;
+        let count = connection.find_by(at, value, &mut |record| {
+            let (key, payload) = record.split_at(schema.key_size());
+            found.insert(self.encoded(key), payload.to_vec());
+            rows += 1;
+        })?;
+        let range = self.payload_range(column);
+        let expected = self.content.iter().filter(|(_, payload)| payload[range.clone()] == *value);
+        let expected: Vec<_> = expected.collect();
+        let name = column.name;
+        if (count, rows) != (expected.len() as u64, expected.len() as u64) {
+            let expected = expected.len();
+            return Err(wrong(format!(
+                "find by {name}: it says {count} records and gave {rows}, expected {expected}"
+            )));
+        }
+        for (key, expected) in expected {
+            let difference = match found.get(key) {
+                None => Some("a record is missing".into()),
+                Some(payload) => schema.first_difference(expected, payload),
+            };
+            if let Some(difference) = difference {
+                return Err(wrong(format!("find by {name}: {difference}")));
+            }
+        }
+        Ok(())
+    }
+
+    fn payload_range(&self, column: &Column) -> Range<usize> {
+        let from = column.offset - self.records.schema().key_size();
+        from..from + column.kind.size_bytes()
     }
 
     fn compare_row(&self, connection: &mut dyn Connection, row: u64) -> Result<()> {

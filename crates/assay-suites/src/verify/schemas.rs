@@ -17,11 +17,13 @@ pub(super) enum Shape {
     Varied,
     /// Texts that are stored with their own lengths, with numbers between them.
     Texts,
+    /// Two columns with secondary indexes, of a few and of many values.
+    Indexed,
 }
 
 impl Shape {
-    pub(super) const ALL: [Self; 5] =
-        [Self::Route, Self::Mixed, Self::Wide, Self::Varied, Self::Texts];
+    pub(super) const ALL: [Self; 6] =
+        [Self::Route, Self::Mixed, Self::Wide, Self::Varied, Self::Texts, Self::Indexed];
 
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -30,6 +32,7 @@ impl Shape {
             Self::Wide => "wide",
             Self::Varied => "varied",
             Self::Texts => "texts",
+            Self::Indexed => "indexed",
         }
     }
 
@@ -76,6 +79,11 @@ impl Shape {
                     ("comment", Text(38)),
                 ];
                 Schema::new("texts", &columns, 1).with_varied_texts()
+            }
+            Self::Indexed => {
+                let columns =
+                    [("id", U64), ("city", Text(2)), ("shade", U8), ("body", VarBytes(300))];
+                Schema::new("indexed", &columns, 1).with_index(1).with_index(2)
             }
             Self::Varied => {
                 Schema::new("varied", &[("id", U64), ("stamp", U32), ("body", VarBytes(700))], 1)

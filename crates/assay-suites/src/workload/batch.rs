@@ -16,6 +16,10 @@ impl Values for Records {
         tape::Records::schema(self)
     }
 
+    fn columns_in<'p>(&self, payload: &'p [u8]) -> &'p [u8] {
+        self.columns_in(payload)
+    }
+
     fn value_in<'p>(&self, payload: &'p [u8]) -> &'p [u8] {
         self.value_in(payload)
     }
@@ -39,6 +43,8 @@ impl AsCall<Records> for Operation {
             Kind::ReadModifyWrite => Call::ReadModifyWrite,
             Kind::Increment => Call::Increment,
             Kind::Scan => Call::Scan(self.wanted),
+            // Behind the key.
+            Kind::Find => Call::Find(1 + self.by),
         }
     }
 
@@ -49,11 +55,21 @@ impl AsCall<Records> for Operation {
         }
     }
 
+    fn write_columns(&self, records: &Records, area: &mut [u8]) {
+        records.columns().write(self.row, area);
+    }
+
     fn packed_bytes(&self, records: &Records) -> usize {
-        records.packed_bytes(self.row, self.version())
+        match self.kind {
+            Kind::Find => records.columns().packed_bytes(self.by),
+            _ => records.packed_bytes(self.row, self.version()),
+        }
     }
 
     fn write_packed(&self, records: &Records, packed: &mut [u8]) {
-        records.write_packed(self.row, self.version(), packed);
+        match self.kind {
+            Kind::Find => records.columns().write_packed(self.by, self.row, packed),
+            _ => records.write_packed(self.row, self.version(), packed),
+        }
     }
 }

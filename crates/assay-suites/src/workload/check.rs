@@ -10,6 +10,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::batch::Batch;
 use super::client::Client;
 use super::clients::read;
+use super::finding::look_by_columns;
 use super::history::{Moment, Possible};
 use super::model::{Model, State};
 use super::records::Records;
@@ -18,7 +19,10 @@ use super::tape::Operation;
 use crate::batch::Scanned;
 
 /// The records between two calls for progress, while all of them are looked at.
-const TOLD_EVERY: u64 = 4096;
+pub(super) const TOLD_EVERY: u64 = 4096;
+
+/// What is wrong with a record whose columns are not its own.
+const OTHER_COLUMNS: &str = "its columns are not those that were written";
 
 pub(super) fn wrong(row: u64, what: &str) -> Error {
     Error::new(ErrorKind::WrongAnswer, format!("record {row}: {what}"))
@@ -31,11 +35,14 @@ impl Client<'_> {
         for (at, operation) in batch.operations.iter().enumerate() {
             let outcome = batch.outcomes[at];
             match operation.kind {
-                Kind::Scan => {
+                Kind::Scan | Kind::Find => {
                     let own = batch.scanned[scanned..].iter().take_while(|found| found.at == at);
-                    let count = own.count();
-                    self.check_scan(batch, at, scanned..scanned + count)?;
-                    scanned += count;
+                    let found = scanned..scanned + own.count();
+                    scanned = found.end;
+                    match operation.kind {
+                        Kind::Scan => self.check_scan(batch, at, found)?,
+                        _ => self.check_find(batch, at, found)?,
+                    }
                 }
                 Kind::Read | Kind::ReadModifyWrite | Kind::Increment => {
                     self.check_read(batch, at)?;
@@ -65,7 +72,7 @@ impl Client<'_> {
         }
     }
 
-    fn moment(&self, batch: &Batch, at: usize) -> Moment {
+    pub(super) fn moment(&self, batch: &Batch, at: usize) -> Moment {
         let (begin_ns, end_ns) = self.times(batch, at, false);
         Moment { thread: self.thread, at, begin_ns, end_ns }
     }
@@ -81,8 +88,8 @@ impl Client<'_> {
         };
         match outcome {
             Outcome::Done => {
-                let value = clients.records.value_in(batch.answer(at));
-                check_value(clients.records, row, value, possible, &mut self.expected)
+                let payload = batch.answer(at);
+                check_record(clients.records, row, payload, possible, &mut self.expected)
             }
             Outcome::Missing if possible.may_be_absent() => Ok(()),
             other => {
@@ -120,9 +127,8 @@ impl Client<'_> {
             let is_it =
                 next < found.end && records.row_of_key(batch.scanned_key(next)) == Some(row);
             if is_it {
-                let Scanned { stamp, digest, .. } = batch.scanned[next];
-                let stamp = stamp.unwrap_or_default();
-                check_digest(records, row, &stamp, digest, possible, &mut self.expected)?;
+                let what = &batch.scanned[next];
+                check_found(records, row, what, possible, &mut self.expected)?;
                 next += 1;
                 count += 1;
             } else if !possible.may_be_absent() {
@@ -158,13 +164,18 @@ fn write_expected(records: &Records, row: u64, version: u32, expected: &mut Vec<
     records.write_value(row, version, expected);
 }
 
-fn check_value(
+/// Checks a record's columns and value.
+pub(super) fn check_record(
     records: &Records,
     row: u64,
-    value: &[u8],
+    payload: &[u8],
     possible: Possible<'_>,
     expected: &mut Vec<u8>,
 ) -> Result<()> {
+    if !records.columns().are_in(row, payload) {
+        return Err(wrong(row, OTHER_COLUMNS));
+    }
+    let value = records.value_in(payload);
     let version = check_version(records, row, value, possible)?;
     write_expected(records, row, version, expected);
     if value == expected {
@@ -174,20 +185,29 @@ fn check_value(
     }
 }
 
-fn check_digest(
+/// Checks a record that a scan or a find returned, by its digests.
+pub(super) fn check_found(
     records: &Records,
     row: u64,
-    stamp: &[u8],
-    digest: u64,
+    found: &Scanned,
     possible: Possible<'_>,
     expected: &mut Vec<u8>,
 ) -> Result<()> {
-    let version = check_version(records, row, stamp, possible)?;
+    let size = records.columns_size();
+    if size > 0 {
+        expected.clear();
+        expected.resize(size, 0);
+        records.columns().write(row, expected);
+        if found.columns != xxh3_64(expected) {
+            return Err(wrong(row, OTHER_COLUMNS));
+        }
+    }
+    let version = check_version(records, row, &found.stamp.unwrap_or_default(), possible)?;
     write_expected(records, row, version, expected);
-    if digest == xxh3_64(expected) {
+    if found.digest == xxh3_64(expected) {
         Ok(())
     } else {
-        Err(wrong(row, &format!("its value in a scan is not that of version {version}")))
+        Err(wrong(row, &format!("its value is not that of version {version}")))
     }
 }
 
@@ -204,7 +224,7 @@ pub(super) fn first_answer(
     match connection.get(&key, &mut payload)? {
         Outcome::Done => {
             let possible = Possible::only(model.state(row));
-            check_value(records, row, records.value_in(&payload), possible, &mut Vec::new())
+            check_record(records, row, &payload, possible, &mut Vec::new())
         }
         _ => Err(wrong(row, "is missing after the store was opened again")),
     }
@@ -223,8 +243,7 @@ pub(super) fn plausible_answer(
     records.write_key(row, &mut key);
     match connection.get(&key, &mut payload)? {
         Outcome::Done => {
-            let value = records.value_in(&payload);
-            plausible_version(records, row, value, newest, &mut Vec::new()).map(Some)
+            plausible_version(records, row, &payload, newest, &mut Vec::new()).map(Some)
         }
         _ => Ok(None),
     }
@@ -234,14 +253,16 @@ pub(super) fn plausible_answer(
 fn plausible_version(
     records: &Records,
     row: u64,
-    value: &[u8],
+    payload: &[u8],
     newest: State,
     expected: &mut Vec<u8>,
 ) -> Result<u32> {
-    let version = records.version_of(row, value).filter(|version| *version <= newest.version());
+    let version = records
+        .version_of(row, records.value_in(payload))
+        .filter(|version| *version <= newest.version());
     let version = version.ok_or_else(|| wrong(row, "its value is none that was written to it"))?;
     let state = State::new(version, true);
-    check_value(records, row, value, Possible::only(state), expected)?;
+    check_record(records, row, payload, Possible::only(state), expected)?;
     Ok(version)
 }
 
@@ -256,7 +277,8 @@ pub(super) fn found_versions(
     let mut found = vec![None; newest.rows() as usize];
     let (mut fault, mut last, mut expected) = (None, None, Vec::new());
     let all = Bound::Unbounded;
-    let scan = Scan { lower: all, upper: all, columns: &[0, 1], limit: u64::MAX };
+    let columns = records.schema().positions();
+    let scan = Scan { lower: all, upper: all, columns, limit: u64::MAX };
     let mut note = |record: &[u8]| {
         let (key, payload) = record.split_at(records.schema().key_size());
         let row = records.row_of_key(key).filter(|row| *row < newest.rows());
@@ -265,9 +287,8 @@ pub(super) fn found_versions(
         if std::mem::replace(&mut last, rank) >= rank {
             return Err(wrong(row, "a scan of all records found it twice or out of order"));
         }
-        let value = records.value_in(payload);
         let state = newest.state(row);
-        found[row as usize] = Some(plausible_version(records, row, value, state, &mut expected)?);
+        found[row as usize] = Some(plausible_version(records, row, payload, state, &mut expected)?);
         Ok(())
     };
     let scanned = match key_kind {
@@ -300,30 +321,42 @@ fn get_versions(
         if connection.get(&key, &mut payload)? != Outcome::Done {
             return Ok(None);
         }
-        let value = records.value_in(&payload);
-        plausible_version(records, row, value, newest.state(row), &mut expected).map(Some)
+        plausible_version(records, row, &payload, newest.state(row), &mut expected).map(Some)
     };
     (0..newest.rows()).map(version).collect()
 }
 
-/// Compares the whole store with the model. Returns the number of answers that were compared.
+/// The ways in which all records of a store can be read.
+#[derive(Clone, Copy)]
+pub(super) struct Ways {
+    pub(super) key_kind: KeyKind,
+    /// True if the engine keeps the secondary indexes that the workload asks for.
+    pub(super) has_indexes: bool,
+}
+
+/// Compares the whole store with the model, its indexes too. Returns the number of answers that
+/// were compared.
 pub(super) fn look_at_all(
     connection: &mut dyn Connection,
     records: &Records,
     model: &Model,
-    key_kind: KeyKind,
+    ways: Ways,
     progress: &mut dyn FnMut(u64),
 ) -> Result<u64> {
-    let found = match key_kind {
+    let found = match ways.key_kind {
         KeyKind::Tree => scan_all(connection, records, model, progress),
         KeyKind::Hash => Err(Error::unsupported("ordered scans")),
     };
-    match found {
+    let compared = match found {
         Err(error) if error.kind() == ErrorKind::Unsupported => {
-            get_all(connection, records, model, progress)
+            get_all(connection, records, model, progress)?
         }
-        other => other,
+        other => other?,
+    };
+    if !ways.has_indexes {
+        return Ok(compared);
     }
+    Ok(compared + look_by_columns(connection, records, model, progress)?)
 }
 
 /// Reads the store in the order of keys: each record found is one that is there, no key comes
@@ -335,7 +368,8 @@ fn scan_all(
     progress: &mut dyn FnMut(u64),
 ) -> Result<u64> {
     let (lower, upper) = (Bound::Unbounded, Bound::Unbounded);
-    let scan = Scan { lower, upper, columns: &[0, 1], limit: u64::MAX };
+    let columns = records.schema().positions();
+    let scan = Scan { lower, upper, columns, limit: u64::MAX };
     let (mut count, mut fault, mut last, mut expected) = (0, None, None, Vec::new());
     connection.scan(&scan, &mut |record| {
         if fault.is_some() {
@@ -350,7 +384,7 @@ fn scan_all(
             Some(row) => {
                 last = Some(records.rank(row));
                 let possible = Possible::only(model.state(row));
-                check_value(records, row, records.value_in(payload), possible, &mut expected)
+                check_record(records, row, payload, possible, &mut expected)
             }
         };
         fault = checked.err();
@@ -384,8 +418,7 @@ fn get_all(
         let state = model.state(row);
         match connection.get(&key, &mut payload)? {
             Outcome::Done => {
-                let value = records.value_in(&payload);
-                check_value(records, row, value, Possible::only(state), &mut expected)?;
+                check_record(records, row, &payload, Possible::only(state), &mut expected)?;
             }
             _ if state.is_there() => return Err(wrong(row, "is missing after the phase")),
             _ => {}

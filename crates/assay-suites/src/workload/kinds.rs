@@ -7,6 +7,8 @@ use crate::options::words;
 pub enum Sample {
     /// Documents of a web application.
     Documents,
+    /// Documents that are also found by a secondary index.
+    Indexed,
     /// A cache in front of a service.
     Cache,
     /// A queue, first in, first out.
@@ -39,6 +41,7 @@ pub enum Sample {
 
 words!(Sample {
     Documents = "documents",
+    Indexed = "indexed",
     Cache = "cache",
     Queue = "queue",
     Timeseries = "timeseries",
@@ -78,6 +81,7 @@ impl Sample {
     pub fn text(self) -> &'static str {
         match self {
             Self::Documents => include_str!("kinds/documents.toml"),
+            Self::Indexed => include_str!("kinds/indexed.toml"),
             Self::Cache => include_str!("kinds/cache.toml"),
             Self::Queue => include_str!("kinds/queue.toml"),
             Self::Timeseries => include_str!("kinds/timeseries.toml"),

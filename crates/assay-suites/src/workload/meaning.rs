@@ -11,7 +11,7 @@ use assay_driver::Durability;
 use super::course::Course;
 use super::model::{Model, Start};
 use super::sizes::Sizes;
-use super::spec::{Key, KeyType, Kind, Made, Phase, Spec, Task, Until};
+use super::spec::{ColumnKind, Key, KeyType, Kind, Made, Phase, Spec, Task, Until};
 use super::tape::Tape;
 
 /// The most operations of a phase that are computed, and the most records among which they choose.
@@ -48,6 +48,21 @@ pub fn text(spec: &Spec) -> Result<String, fmt::Error> {
     if records.compressible > 0.0 {
         writeln!(out, "               {:.0} % of them repeat", 100.0 * records.compressible)?;
     }
+    for column in &records.columns {
+        let kind = match column.kind {
+            ColumnKind::U32 => "u32".to_string(),
+            ColumnKind::U64 => "u64".to_string(),
+            ColumnKind::Text(size) => format!("text of {size} bytes"),
+        };
+        writeln!(
+            out,
+            "  column       {}: {kind}, {} records of each of {} values{}",
+            column.name,
+            records.alike(column),
+            column.distinct,
+            if column.is_indexed { ", indexed" } else { "" }
+        )?;
+    }
     let mut model = Model::loaded(records.count.min(RECORDS));
     for phase in &spec.phases {
         let end = match phase.until {
@@ -76,6 +91,9 @@ pub fn text(spec: &Spec) -> Result<String, fmt::Error> {
         writeln!(out, "  mix          {}", shares(phase))?;
         if phase.has(Kind::Scan) {
             writeln!(out, "  scan rows    {}", sizes(&phase.scanned))?;
+        }
+        if let Some(column) = spec.found_by(phase) {
+            writeln!(out, "  finds by     {}", column.name)?;
         }
         if phase.together > 1 {
             writeln!(out, "  transaction  {} operations", phase.together)?;

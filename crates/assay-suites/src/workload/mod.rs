@@ -12,10 +12,12 @@ mod check;
 pub(crate) mod choice;
 mod client;
 mod clients;
+mod columns;
 mod course;
 #[cfg(test)]
 mod distributions;
 pub mod file;
+mod finding;
 mod history;
 mod kinds;
 mod listing;
@@ -31,6 +33,7 @@ mod running;
 pub(crate) mod sizes;
 pub mod spec;
 mod tape;
+mod texts;
 mod zipf;
 
 use std::fmt;
@@ -52,7 +55,7 @@ use crate::phases::NthRound;
 use crate::reopened::Reopened;
 use crate::session::{Needs, Session};
 use crate::suite::{CellLook, CellRun, Paced, Suite};
-use check::look_at_all;
+use check::{Ways, look_at_all};
 use clients::replayed;
 pub use kinds::Sample;
 pub use listing::{Listed, listed};
@@ -231,9 +234,10 @@ impl Suite for Workload {
         let spec = spec_of(options)?;
         let records = Records::new(spec, cell.seed);
         let model = left.model(spec, cell.seed)?;
+        let ways = Ways { key_kind: cell.key_kind, has_indexes: driver.has_indexes() };
         let stores = Reopened::open(cell, driver, &needs(cell, spec, &records, driver))?;
         let compared = stores.look(&|connections: Connections<'_, '_>| {
-            look_at_all(&mut *connections[0], &records, &model, cell.key_kind, &mut |_| ())
+            look_at_all(&mut *connections[0], &records, &model, ways, &mut |_| ())
         })?;
         stores.close(false)?;
         Ok((compared, None))
@@ -242,7 +246,12 @@ impl Suite for Workload {
     fn operations(_: &Cell, options: &Options) -> Option<u64> {
         let spec = options.spec()?;
         let phases = spec.phases.iter().filter_map(|phase| match phase.until {
-            Until::Operations(count) => Some(count + phase.expected(Kind::Scan) * SCAN_WEIGHT),
+            Until::Operations(count) => {
+                let found = spec.found_by(phase).map_or(0, |by| spec.records.alike(by));
+                let found = phase.expected(Kind::Find).saturating_mul(found);
+                let scanned = phase.expected(Kind::Scan) * SCAN_WEIGHT;
+                Some((count + scanned).saturating_add(found))
+            }
             Until::Half { .. } => Some(spec.expected_rows() / 2),
             Until::Seconds(_) | Until::Steady { .. } => None,
         });

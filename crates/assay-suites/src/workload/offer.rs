@@ -44,6 +44,7 @@ pub fn refusal(
             phase.together > 1 && transactions == Transactions::Batches && phase.any(reads),
             "its transactions do not read",
         ),
+        (phase.has(Kind::Find) && !driver.has_indexes(), "it has no secondary indexes"),
         (phase.has(Kind::Scan) && key_kind == KeyKind::Hash, "its keys have no order"),
     ];
     why.into_iter().find_map(|(is_so, why)| is_so.then_some(why))
@@ -82,7 +83,7 @@ pub(super) fn offer(
         let mut record = vec![0; records.schema().record_size()];
         let (key, payload) = record.split_at_mut(records.schema().key_size());
         records.write_key(row, key);
-        records.write_packed(row, model.state(row).version(), payload);
+        records.write_payload(row, model.state(row).version(), payload);
         match connection.upsert(&record) {
             Err(error) if error.kind() == ErrorKind::Unsupported => {
                 if profile.insert_rule != InsertRule::Replaces {

@@ -4,15 +4,11 @@ use assay_core::random::{Bijection, Words, derive, draw, mix};
 use assay_core::tape;
 use assay_driver::schema::{ColumnType, LENGTH_SIZE, Schema, var_bytes};
 
+use super::columns::{Columns, declared};
 use super::sizes::Sizes;
 use super::spec::{Key, KeyType, Made, Spec};
+use super::texts;
 use crate::batch::STAMP_SIZE;
-
-/// Bytes of the hexadecimal digits of a key that is a text.
-const DIGITS: usize = 16;
-
-/// The text that keys start with, as often as it takes.
-const PREFIX: &[u8] = b"assay:";
 
 /// The numbers of hashed keys if none of them is scanned, so that there is room for any number of
 /// records.
@@ -35,6 +31,9 @@ const REPEATED: &[u8; 32] = b"the quick brown fox jumps again ";
 pub(super) struct Records {
     schema: Schema,
     key: Key,
+    columns: Columns,
+    /// Bytes of the payload area before the value.
+    value_at: usize,
     value: Sizes,
     compressible: f64,
     /// The keys' numbers: the first one, and the width of each record's part of the range.
@@ -70,8 +69,17 @@ impl Records {
         };
         let spread = (spec.records.key.made == Made::Hashed)
             .then(|| Bijection::new(derive(seed, "keys"), capacity));
+        let beside = &spec.records.columns;
+        let mut columns = vec![("id", key_type)];
+        columns.extend(declared(beside));
+        columns.push(("value", value_type));
+        let indexed = (1..).zip(beside).filter(|(_, column)| column.is_indexed);
+        let schema = Schema::new("records", &columns, 1);
+        let schema = indexed.fold(schema, |schema, (at, _)| schema.with_index(at));
         Self {
-            schema: Schema::new("records", &[("id", key_type), ("value", value_type)], 1),
+            columns: Columns::new(beside, &schema, derive(seed, "columns")),
+            value_at: schema.last_offset() - schema.key_size(),
+            schema,
             key: spec.records.key,
             value,
             compressible: spec.records.compressible,
@@ -127,14 +135,7 @@ impl Records {
             }
             KeyType::Text(size) => {
                 area.fill(0);
-                let (prefix, digits) = area[..size as usize].split_at_mut(size as usize - DIGITS);
-                for (byte, letter) in prefix.iter_mut().zip(PREFIX.iter().cycle()) {
-                    *byte = *letter;
-                }
-                for (at, digit) in digits.iter_mut().enumerate() {
-                    let nibble = number >> (4 * (DIGITS - 1 - at)) & 15;
-                    *digit = b"0123456789abcdef"[nibble as usize];
-                }
+                texts::write(number, &mut area[..size as usize]);
             }
         }
     }
@@ -144,10 +145,7 @@ impl Records {
         let number = match self.key.kind {
             KeyType::U64 => u64::from_le_bytes(*area.first_chunk()?),
             KeyType::Bytes(_) => u64::from_be_bytes(*area.first_chunk()?),
-            KeyType::Text(size) => {
-                let digits = area.get(size as usize - DIGITS..size as usize)?;
-                u64::from_str_radix(str::from_utf8(digits).ok()?, 16).ok()?
-            }
+            KeyType::Text(size) => texts::read(area.get(..size as usize)?)?,
         };
         let row = self.row_of_rank(number.checked_sub(self.first)? / self.part, u64::MAX)?;
         let mut expected = vec![0; area.len()];
@@ -165,9 +163,24 @@ impl Records {
         self.key.kind.bytes()
     }
 
-    /// Returns the bytes of key and value.
+    /// Returns the bytes of key, columns and value.
     pub(super) fn record_bytes(&self, row: u64, version: u32) -> u64 {
-        self.key_bytes() + self.value_bytes(row, version) as u64
+        self.key_bytes() + self.columns.bytes() + self.value_bytes(row, version) as u64
+    }
+
+    /// Returns the columns beside key and value.
+    pub(super) fn columns(&self) -> &Columns {
+        &self.columns
+    }
+
+    /// Returns the bytes of a payload area before the value.
+    pub(super) fn columns_size(&self) -> usize {
+        self.value_at
+    }
+
+    /// Returns the part of a payload area that has the columns.
+    pub(super) fn columns_in<'p>(&self, payload: &'p [u8]) -> &'p [u8] {
+        &payload[..self.value_at]
     }
 
     /// Returns the bytes of a value in its packed form.
@@ -178,7 +191,15 @@ impl Records {
 
     /// Returns the value in a payload area.
     pub(super) fn value_in<'p>(&self, payload: &'p [u8]) -> &'p [u8] {
-        if self.is_fixed { &payload[..self.value.most() as usize] } else { var_bytes(payload) }
+        let value = &payload[self.value_at..];
+        if self.is_fixed { &value[..self.value.most() as usize] } else { var_bytes(value) }
+    }
+
+    /// Writes the columns and the value of a record into a payload area of zeros.
+    pub(super) fn write_payload(&self, row: u64, version: u32, payload: &mut [u8]) {
+        let (columns, value) = payload.split_at_mut(self.value_at);
+        self.columns.write(row, columns);
+        self.write_packed(row, version, value);
     }
 
     /// Writes the packed form of a value; `packed` has its [`Self::packed_bytes`] at least.
@@ -236,7 +257,7 @@ impl tape::Records for Records {
 
     fn payload(&self, row: u64, _: u32, payload: &mut [u8]) {
         // A record is loaded as its first version; version 0 is that of one that is absent.
-        self.write_packed(row, LOADED, payload);
+        self.write_payload(row, LOADED, payload);
     }
 }
 

@@ -10,9 +10,9 @@ use assay_core::resources::{memory_bytes, written_bytes};
 use assay_core::run_file::{Latency, Phase as Measured};
 use assay_core::tape::{Order, Records as _};
 use assay_driver::error::{Error, Result};
-use assay_driver::{Driver, KeyKind, Storage};
+use assay_driver::{Driver, Storage};
 
-use super::check::{first_answer, look_at_all};
+use super::check::{Ways, first_answer, look_at_all};
 use super::clients::{Clients, Done, Resumed, hash_of_timed, timed_kinds};
 use super::course::Course;
 use super::model::Model;
@@ -51,6 +51,11 @@ impl Running<'_, '_> {
     /// Inserts the first records.
     pub(super) fn load(&mut self, report: &mut Report<'_>) -> Result<()> {
         let (records, first) = (self.records, &self.spec.records);
+        let is_kept = self.driver.has_indexes();
+        for column in first.columns.iter().filter(|column| column.is_indexed && !is_kept) {
+            let name = &column.name;
+            self.session.note(format!("its writes keep no index of {name}: it has none"));
+        }
         if first.count == 0 {
             return Ok(());
         }
@@ -321,9 +326,9 @@ impl Running<'_, '_> {
             return Ok(0);
         }
         let mut told = telling(report, name, nth, self.model.rows(), 1);
-        let key_kind: KeyKind = self.cell.key_kind;
+        let ways = Ways { key_kind: self.cell.key_kind, has_indexes: self.driver.has_indexes() };
         let looks = self.session.crew(1, &mut told, &|_, _, connections, told| {
-            look_at_all(&mut *connections[0], self.records, &self.model, key_kind, told)
+            look_at_all(&mut *connections[0], self.records, &self.model, ways, told)
         })?;
         Ok(looks.iter().sum())
     }

@@ -52,6 +52,39 @@ pub struct Records {
     pub value: Sizes,
     /// The share of a value's bytes that repeat.
     pub compressible: f64,
+    /// The columns beside key and value.
+    pub columns: Vec<Column>,
+}
+
+/// A column beside key and value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// The name that the file gives it.
+    pub name: String,
+    /// The type.
+    pub kind: ColumnKind,
+    /// The number of values, each of which about as many records have.
+    pub distinct: u64,
+    /// True if engines are asked for a secondary index of it.
+    pub is_indexed: bool,
+}
+
+/// The type of a column beside key and value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColumnKind {
+    /// A number of 32 bits.
+    U32,
+    /// A number of 64 bits.
+    U64,
+    /// A text of this many bytes.
+    Text(u32),
+}
+
+impl Records {
+    /// Returns the records that have a value of a column, about.
+    pub(super) fn alike(&self, column: &Column) -> u64 {
+        self.count.div_ceil(column.distinct)
+    }
 }
 
 /// The keys of a workload.
@@ -114,6 +147,8 @@ pub struct Phase {
     pub choose: Choice,
     /// The number of records that a scan asks for.
     pub scanned: Sizes,
+    /// The column that records are found by; none if none are.
+    pub found_by: Option<usize>,
     /// The number of operations in a transaction.
     pub together: u64,
     /// Operations that arrive a second; none: an operation follows another.
@@ -186,11 +221,13 @@ pub enum Kind {
     Increment,
     /// Reads a number of records in the order of keys.
     Scan,
+    /// Reads all records that have a column in common with one, by a secondary index.
+    Find,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Read,
         Self::Missing,
         Self::Update,
@@ -200,6 +237,7 @@ impl Kind {
         Self::ReadModifyWrite,
         Self::Increment,
         Self::Scan,
+        Self::Find,
     ];
 
     /// Returns the name that files give the kind.
@@ -214,12 +252,13 @@ impl Kind {
             Self::ReadModifyWrite => "read_modify_write",
             Self::Increment => "increment",
             Self::Scan => "scan",
+            Self::Find => "find",
         }
     }
 
     /// Returns true if it writes.
     pub fn writes(self) -> bool {
-        !matches!(self, Self::Read | Self::Missing | Self::Scan)
+        !matches!(self, Self::Read | Self::Missing | Self::Scan | Self::Find)
     }
 
     /// Returns true if it may add a record.
@@ -268,6 +307,7 @@ impl Phase {
             mix,
             choose: Choice::Uniform,
             scanned: Sizes::Constant(1),
+            found_by: None,
             together: 1,
             rates: Some(Rates::constant(rate)),
             background: None,
@@ -335,6 +375,11 @@ impl Spec {
     /// Returns the most threads at once in the cell whose lists have `threads`.
     pub(super) fn most_threads(&self, threads: u32) -> u32 {
         self.phases.iter().map(|phase| phase.threads_in(threads)).max().unwrap_or(1)
+    }
+
+    /// Returns the column that a phase finds records by.
+    pub(super) fn found_by(&self, phase: &Phase) -> Option<&Column> {
+        phase.found_by.and_then(|place| self.records.columns.get(place))
     }
 
     /// Returns true if a phase reads ranges.

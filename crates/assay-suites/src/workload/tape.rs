@@ -28,6 +28,8 @@ pub(super) struct Operation {
     pub(super) after: Option<State>,
     /// The number of records that a scan wants.
     pub(super) wanted: u64,
+    /// The place of the column that a find looks for.
+    pub(super) by: usize,
 }
 
 /// The operations of one thread in a phase.
@@ -37,6 +39,7 @@ pub(super) struct Tape {
     shares: Vec<(f64, Kind)>,
     chooser: Chooser,
     scanned: Sizes,
+    found_by: usize,
     seed: u64,
     /// The number of operations in the windows before.
     before: u64,
@@ -69,6 +72,7 @@ impl Tape {
             shares,
             chooser: Chooser::new(phase.choose, spans, seeds, from),
             scanned: phase.scanned.clone(),
+            found_by: phase.found_by.unwrap_or(0),
             seed: own,
             before,
             thread,
@@ -93,7 +97,7 @@ impl Tape {
         let row = match kind {
             Kind::Missing => Some(draw(mix(self.seed, 3), position, start.rows.max(1))),
             Kind::Insert => None,
-            Kind::Read | Kind::Scan => self.any(position, lane, start),
+            Kind::Read | Kind::Scan | Kind::Find => self.any(position, lane, start),
             Kind::Upsert => self.own(position, lane, start),
             _ => self.own_live(position, lane, start),
         };
@@ -112,7 +116,7 @@ impl Tape {
             Kind::Scan => self.scanned.of(mix(mix(self.seed, 4), position)),
             _ => 0,
         };
-        Operation { kind, row, before, after, wanted }
+        Operation { kind, row, before, after, wanted, by: self.found_by }
     }
 
     /// Returns the places that a thread chooses among: the records at the start of the phase, then

@@ -21,6 +21,9 @@ pub enum Lie {
     ReturnsAnOldVersion,
     SkipsARow,
     RepeatsARow,
+    FindsAnother,
+    IndexMissesARecord,
+    ChangesAColumn,
     CountsTwice,
     FindsWhatIsAbsent,
     KeepsWhatWasDeleted,
@@ -142,6 +145,10 @@ impl Driver for Liar {
 
     fn most_payload_bytes(&self) -> Option<u64> {
         self.most_payload_bytes
+    }
+
+    fn has_indexes(&self) -> bool {
+        true
     }
 
     fn version(&self) -> std::result::Result<String, String> {
@@ -376,6 +383,9 @@ impl Connection for LiarConnection<'_> {
         let from = schema.columns()[column].offset - schema.key_size();
         let used = schema.columns()[column].kind.used_bytes(value);
         payload[from..from + used].copy_from_slice(&value[..used]);
+        if self.lies(Lie::ChangesAColumn) {
+            payload[0] ^= 1;
+        }
         if self.lies(Lie::CountsTwice) {
             payload[from] = payload[from].wrapping_add(1);
         }
@@ -395,6 +405,36 @@ impl Connection for LiarConnection<'_> {
         self.undo.push((key, gone.clone()));
         let gone = gone.is_some() || self.store.is_silent;
         Ok(if gone { Outcome::Done } else { Outcome::Missing })
+    }
+
+    fn find_by(&mut self, column: usize, value: &[u8], row: &mut dyn FnMut(&[u8])) -> Result<u64> {
+        let schema = &self.store.schema;
+        assert!(schema.indexed().contains(&column), "a column with an index");
+        let from = schema.columns()[column].offset - schema.key_size();
+        let content = lock(&self.store.content);
+        let has = |payload: &[u8]| payload[from..].starts_with(value);
+        let mut found: Vec<_> = content.iter().filter(|(_, (now, _))| has(now)).collect();
+        if self.store.lie == Lie::IndexMissesARecord {
+            let first = content.first_key_value().map(|(key, _)| key);
+            found.retain(|(key, _)| Some(*key) != first);
+        }
+        if found.len() > 2 && self.lies(Lie::SkipsARow) {
+            found.remove(1);
+        }
+        if found.len() > 2 && self.lies(Lie::RepeatsARow) {
+            found.push(found[0]);
+        }
+        if self.lies(Lie::FindsAnother) {
+            found.extend(content.iter().find(|(_, (now, _))| !has(now)));
+        }
+        let is_old = self.lies(Lie::ReturnsAnOldVersion);
+        for (key, (now, before)) in &found {
+            let mut record = vec![0; schema.key_size()];
+            self.order.decode(key, &mut record);
+            record.extend(if is_old { before } else { now });
+            row(&record);
+        }
+        Ok(found.len() as u64)
     }
 
     fn scan(&mut self, scan: &Scan<'_>, row: &mut dyn FnMut(&[u8])) -> Result<u64> {

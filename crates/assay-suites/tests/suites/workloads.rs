@@ -73,6 +73,33 @@ fn sized(mix: &str, more: &str, value: &str) -> String {
 
 const SCAN: &str = "scan = { rows = { uniform = [3, 30] } }";
 
+/// Returns a workload of one phase that finds records by one of two columns.
+fn finding(mix: &str, more: &str) -> String {
+    let columns = "columns = { kind = { type = \"text\", bytes = 17, distinct = 7 }, \
+                   owner = { type = \"u32\", distinct = 100, index = true } }\n[[phase]]";
+    phase(mix, &format!("find = {{ by = \"owner\" }}\n{more}")).replace("[[phase]]", columns)
+}
+
+#[test]
+fn records_are_found_by_a_column() {
+    let all = "{ find = 30, read = 10, update = 15, insert = 10, delete = 10, upsert = 10, \
+               read_modify_write = 5, scan = 10 }";
+    for (more, value) in [("", "{ uniform = [8, 90] }"), ("transaction = 7", "{ constant = 8 }")] {
+        let text = finding(all, &format!("{SCAN}\n{more}")) + REOPEN + HALF;
+        let text = text.replace("{ uniform = [8, 90] }", value);
+        for threads in [1, 3] {
+            let engine = Liar::with(Lie::None);
+            let (status, measurement) = ended(&cell(&text, threads), &engine);
+            assert_eq!(status, Status::Measured, "{text} {threads}");
+            let phase = measurement.phase("serve").expect("the phase");
+            let finds = phase.latencies.iter().find(|of| of.operation == "serve find");
+            assert!(finds.expect("the latency of finds").count > 1_000);
+            let count = phase.rounds[0].operations;
+            assert!(phase.checked > count + 100, "each value of the column is looked up too");
+        }
+    }
+}
+
 #[test]
 fn an_honest_engine_is_measured_in_every_kind_of_phase() {
     let all = "{ read = 20, missing = 5, update = 15, insert = 10, delete = 10, upsert = 10, \
@@ -114,6 +141,13 @@ fn a_lie_is_found_out_in_each_kind_of_phase() {
         (Lie::ReturnsAnOldVersion, counts.clone()),
         (Lie::SkipsARow, phase("{ scan = 1, insert = 1 }", SCAN)),
         (Lie::RepeatsARow, phase("{ scan = 1, update = 1 }", SCAN)),
+        (Lie::SkipsARow, finding("{ find = 1, insert = 1 }", "")),
+        (Lie::RepeatsARow, finding("{ find = 1, update = 1 }", "")),
+        (Lie::FindsAnother, finding("{ find = 1, delete = 1 }", "")),
+        (Lie::ReturnsAnOldVersion, finding("{ find = 1, update = 1 }", "")),
+        (Lie::DropsAWrite, finding("{ find = 1, insert = 1 }", "")),
+        (Lie::IndexMissesARecord, finding("{ find = 1, update = 999 }", "")),
+        (Lie::ChangesAColumn, finding("{ find = 1, update = 9 }", "")),
         (Lie::CountsTwice, counts),
         (Lie::FindsWhatIsAbsent, phase("{ missing = 1 }", "")),
         (Lie::FindsWhatIsAbsent, phase("{ read = 1, delete = 3 }", "")),
@@ -467,7 +501,7 @@ const TAPES: [(&str, &str); 4] = [
 ];
 
 fn any_mix() -> impl Strategy<Value = String> {
-    proptest::collection::vec(0..4_u32, 8).prop_filter_map("some operation", |shares| {
+    proptest::collection::vec(0..4_u32, 9).prop_filter_map("some operation", |shares| {
         let names = [
             "read",
             "missing",
@@ -477,6 +511,7 @@ fn any_mix() -> impl Strategy<Value = String> {
             "upsert",
             "read_modify_write",
             "scan",
+            "find",
         ];
         let pairs: Vec<_> =
             names.iter().zip(&shares).map(|(name, share)| format!("{name} = {share}")).collect();
@@ -502,7 +537,8 @@ proptest! {
     ) {
         let mut text = format!(
             "title = \"Any\"\n[records]\ncount = {count}\nkey = {{ type = \"text\", bytes = 20, \
-             made = \"{made}\" }}\nvalue = {{ uniform = [8, 40] }}\n"
+             made = \"{made}\" }}\nvalue = {{ uniform = [8, 40] }}\n\
+             columns = {{ by = {{ type = \"u64\", distinct = 9, index = true }} }}\n"
         );
         for (number, mix) in mixes.iter().enumerate() {
             text += &format!(
@@ -512,6 +548,9 @@ proptest! {
             );
             if !mix.contains("scan = 0") {
                 text += &format!("{SCAN}\n");
+            }
+            if !mix.contains("find = 0") {
+                text += "find = { by = \"by\" }\n";
             }
         }
         text += more;

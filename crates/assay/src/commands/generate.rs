@@ -37,6 +37,13 @@ pub(crate) fn trace(args: &GenerateTraceArgs) -> Outcome {
                 .into(),
         ));
     }
+    if text.spec().phases.iter().any(|phase| phase.has(Kind::Find)) {
+        return Err(Failure::Usage(
+            "the workload finds records by a column, and traces have no word for it; leave find \
+             out of its mixes"
+                .into(),
+        ));
+    }
     let (format, operations, seed) = (args.trace_format, args.operations, args.seed);
     let output = args.output.as_deref();
     written(output, &mut |out| {

@@ -125,6 +125,51 @@ fn what_is_wrong_with_a_file_is_said_with_its_place() {
             "do = \"reopen\"\nbackground = { mix = { read = 1 }, rate = 5 }",
             "a phase with do has no operations of its own; leave this out",
         ),
+        (
+            "{ upsert = 1, scan = 1 }",
+            "{ scan = 1, find = 1 }",
+            "line 15, column 7: a mix with find needs",
+        ),
+        (
+            "transaction = 10",
+            "find = { by = \"owner\" }",
+            "line 20, column 8: the mix has no find; leave it out",
+        ),
+        (
+            "{ upsert = 1, scan = 1 }",
+            "{ upsert = 1, scan = 1, find = 1 }\nfind = { by = \"owner\" }",
+            "line 16, column 8: [records] has no column \"owner\" with index = true; add one",
+        ),
+        (
+            "transaction = 10",
+            "background = { mix = { find = 1 }, rate = 5 }",
+            "line 20, column 22: a background has no find; leave it out",
+        ),
+        (
+            "[[phase]]",
+            "columns = { Owner = { type = \"u32\", distinct = 9 } }\n[[phase]]",
+            "line 7, column 13: a column's name is 1 to 32 lower-case letters, digits and _",
+        ),
+        (
+            "[[phase]]",
+            "columns = { owner = { type = \"u32\", distinct = 0 } }\n[[phase]]",
+            "line 7, column 49: distinct must be between 1 and",
+        ),
+        (
+            "[[phase]]",
+            "columns = { owner = { type = \"u32\", bytes = 9, distinct = 9 } }\n[[phase]]",
+            "line 7, column 45: only a text has bytes of its own; leave this out",
+        ),
+        (
+            "[[phase]]",
+            "columns = { owner = { type = \"text\", distinct = 9 } }\n[[phase]]",
+            "line 7, column 30: a text needs its bytes",
+        ),
+        (
+            "count = 300",
+            "count = \"1m\"\ncolumns = { owner = { type = \"u64\", distinct = 9, index = true } }",
+            "line 5, column 49: each value would have 111112 records, and a find returns at most",
+        ),
         ("title = \"All kinds\"", "title = \"\"", "line 2, column 9: title must be a line of 1"),
         ("[records]", "[records", "line 3, column 9: unclosed table, expected `]`"),
     ] {
@@ -144,6 +189,7 @@ fn the_file_of_every_kind_means_something_and_is_carried_out() {
     let bench = Bench::new();
     for kind in [
         "documents",
+        "indexed",
         "cache",
         "queue",
         "timeseries",
@@ -159,14 +205,15 @@ fn the_file_of_every_kind_means_something_and_is_carried_out() {
         let printed = bench.succeeds(&format!("workload new {kind}")).stdout;
         assert_eq!(file.expect("the file"), printed);
         let meaning = bench.succeeds(&format!("workload check {kind}.toml")).stdout;
-        for words in ["  survives     ", "  records      ", "  touches      ", "all of it: lode, "]
-        {
+        let words = ["  survives     ", "  records      ", "  touches      ", "all of it: lode, "];
+        for words in words {
             assert!(meaning.contains(words), "{kind}: {words}: {meaning}");
         }
+        let (engine, threads) = if kind == "indexed" { ("sqlite", 1) } else { ("btreemap", 4) };
         let line =
-            format!("run workload {kind}.toml -e btreemap -s m --durability none -t 4 -Q -y");
-        let table = bench.succeeds(&format!("{line} -o {kind}.json")).stdout;
-        assert!(table.contains("btreemap"), "{table}");
+            format!("run workload {kind}.toml -e {engine} -s m --durability none -t {threads}");
+        let table = bench.succeeds(&format!("{line} -Q -y -o {kind}.json")).stdout;
+        assert!(table.contains(engine), "{table}");
     }
     bench.succeeds("workload new age -o age.toml");
     let meaning = bench.succeeds("workload check age.toml").stdout;
@@ -179,9 +226,43 @@ fn the_file_of_every_kind_means_something_and_is_carried_out() {
     }
     let once = "is there already; choose another file with --output";
     bench.refuses("workload new queue -o queue.toml", 3, &["queue.toml: ", once]);
-    bench.refuses("workload new nothing", 2, &["nothing", "documents, cache, queue"]);
+    bench.refuses("workload new nothing", 2, &["nothing", "documents, indexed, cache, queue"]);
     bench.refuses("workload check none.toml", 3, &["none.toml: No such file"]);
     bench.refuses("workload check queue.json", 2, &["queue.json, line 1, column "]);
+}
+
+#[test]
+fn records_are_found_by_engines_with_indexes() {
+    let bench = Bench::new();
+    bench.succeeds("workload new indexed -o indexed.toml");
+    let meaning = bench.succeeds("workload check indexed.toml").stdout;
+    for words in [
+        "  column       owner: u32, 20 records of each of 5000 values, indexed",
+        "  finds by     owner",
+        "redb: serve – it has no secondary indexes",
+    ] {
+        assert!(meaning.contains(words), "{words}: {meaning}");
+    }
+    bench.succeeds("workload new indexed -o load.toml");
+    let text = std::fs::read_to_string(bench.path().join("load.toml")).expect("the file");
+    let phase = "[[phase]]\nname = \"writes\"\noperations = 300\nmix = { update = 1 }\n";
+    let text = text.replace("\"100k\"", "2000").replace("[[phase]]", &format!("{phase}[[phase]]"));
+    std::fs::write(bench.path().join("load.toml"), text).expect("a file");
+    let line = "run workload load.toml -e lode,sqlite,redb -s r -t 1,4 --dir stores -y -o run.json";
+    let table = bench.succeeds(line).told();
+    for words in [
+        "serve find",
+        "it has no secondary indexes",
+        "its writes keep no index of owner: it has none",
+    ] {
+        assert!(table.contains(words), "{words}: {table}");
+    }
+    let run = bench.run_file("run.json");
+    for cell in run["cells"].as_array().expect("cells") {
+        assert_eq!(cell["status"]["outcome"], "measured", "{cell}");
+    }
+    let refused = "finds records by a column, and traces have no word for it";
+    bench.refuses("generate trace indexed.toml --trace-format csv", 2, &[refused]);
 }
 
 #[test]

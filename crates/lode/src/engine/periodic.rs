@@ -78,7 +78,7 @@ impl Run {
     }
 
     /// Holds an operation up, writes until a thread has come to it, and calls `work` then.
-    fn while_held(&self, (name, kind): (&'static str, Kind), bytes: usize, work: impl FnOnce()) {
+    fn while_held(&self, name: &'static str, kind: Kind, bytes: usize, work: impl FnOnce()) {
         self.disk.control.hold(name, kind);
         std::thread::scope(|scope| {
             scope.spawn(|| {
@@ -103,7 +103,7 @@ fn no_record_waits_for_a_checkpoint() {
         for kind in [Kind::Write, Kind::Sync] {
             for mapping in Mapping::ALL {
                 let run = Run::new(mapping);
-                run.while_held(("data", kind), 1_000, || {
+                run.while_held("data", kind, 1_000, || {
                     for _ in 0..100 {
                         run.write(10);
                         run.expect_synced();
@@ -134,7 +134,7 @@ fn no_record_waits_for_a_writer_that_waits() {
             for mapping in Mapping::ALL {
                 let run = Run::new(mapping);
                 (0..10).for_each(|_| run.write(10));
-                run.while_held((name, kind), bytes, || run.expect_synced());
+                run.while_held(name, kind, bytes, || run.expect_synced());
                 run.db.close().expect("nothing is wrong with the disk");
             }
         }

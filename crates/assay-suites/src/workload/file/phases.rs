@@ -7,7 +7,9 @@ use assay_core::latency::Rates;
 use toml::Spanned;
 
 use super::reader::{Read, Reader};
-use super::tables::{BackgroundTable, ChoiceTable, HotspotTable, Mix, PhaseTable, TaskWord};
+use super::tables::{
+    BackgroundTable, ChoiceTable, FindTable, HotspotTable, Mix, PhaseTable, TaskWord,
+};
 use super::words::{RateWord, Real};
 use crate::workload::choice::Choice;
 use crate::workload::sizes::Sizes;
@@ -73,6 +75,7 @@ impl Reader<'_> {
             }
             None => Sizes::Constant(1),
         };
+        let found_by = self.found_by(table.find.as_ref(), mix_table.span(), &mix, records)?;
         let together = match &table.transaction {
             None => 1,
             Some(count) => self.between(count, "transaction", 1, MOST_TOGETHER)?,
@@ -104,10 +107,38 @@ impl Reader<'_> {
             mix,
             choose,
             scanned,
+            found_by,
             together,
             rates,
             background,
         })
+    }
+
+    /// Reads the column that a phase finds records by; `span` is that of its mix.
+    fn found_by(
+        &self,
+        table: Option<&Spanned<FindTable>>,
+        span: Range<usize>,
+        mix: &[f64],
+        records: &Records,
+    ) -> Read<Option<usize>> {
+        let finds = mix[Kind::Find as usize] > 0.0;
+        let Some(table) = table else {
+            let what = "a mix with find needs find = { by = \"…\" }, a column with an index";
+            return if finds { Err(self.fault(span, what)) } else { Ok(None) };
+        };
+        if !finds {
+            return Err(self.fault(table.span(), "the mix has no find; leave it out"));
+        }
+        let by = &table.get_ref().by;
+        let place = records.columns.iter().position(|column| column.name == *by);
+        match place.filter(|place| records.columns[*place].is_indexed) {
+            Some(place) => Ok(Some(place)),
+            None => {
+                let what = format!("[records] has no column {by:?} with index = true; add one");
+                Err(self.fault(table.span(), what))
+            }
+        }
     }
 
     /// Reads what another thread does during a phase.
@@ -116,6 +147,9 @@ impl Reader<'_> {
         let mix = self.mix(&table.mix, records)?;
         if mix[Kind::Scan as usize] > 0.0 {
             return Err(self.fault(table.mix.span(), "a background has no scan; leave it out"));
+        }
+        if mix[Kind::Find as usize] > 0.0 {
+            return Err(self.fault(table.mix.span(), "a background has no find; leave it out"));
         }
         Ok(Background { mix, rate: self.between(&table.rate, "rate", 1, MOST_COUNT)? })
     }
@@ -132,6 +166,7 @@ impl Reader<'_> {
             table.mix.as_ref().map(Spanned::span),
             table.choose.as_ref().map(Spanned::span),
             table.scan.as_ref().map(Spanned::span),
+            table.find.as_ref().map(Spanned::span),
             table.transaction.as_ref().map(Spanned::span),
             table.rate.as_ref().map(Spanned::span),
             table.background.as_ref().map(Spanned::span),
@@ -176,6 +211,7 @@ impl Reader<'_> {
             mix,
             choose: Choice::Uniform,
             scanned: Sizes::Constant(1),
+            found_by: None,
             together: 1,
             rates: None,
             background: None,
@@ -244,6 +280,7 @@ impl Reader<'_> {
             Kind::ReadModifyWrite => mix.read_modify_write.0,
             Kind::Increment => mix.increment.0,
             Kind::Scan => mix.scan.0,
+            Kind::Find => mix.find.0,
         });
         let all: f64 = shares.iter().sum();
         let is_share = |share: &f64| share.is_finite() && *share >= 0.0;

@@ -1,5 +1,6 @@
 //! Checking what a file says of the workload and its records.
 
+use std::collections::BTreeMap;
 use std::ops::{Range, RangeInclusive};
 
 use assay_driver::Durability;
@@ -7,13 +8,15 @@ use toml::Spanned;
 
 use super::Fault;
 use super::tables::{
-    File, KeyWord, LognormalTable, MadeWord, Order, RecordsTable, SizesTable, Survives, ZipfTable,
+    ColumnTable, ColumnWord, File, KeyWord, LognormalTable, MadeWord, Order, RecordsTable,
+    SizesTable, Survives, ZipfTable,
 };
 use super::words::{Number, Real};
+use crate::workload::columns::MOST_COLUMNS;
 use crate::workload::sizes::Sizes;
 use crate::workload::spec::{
-    BYTES_KEY_BYTES, Key, KeyType, LEAST_VALUE_BYTES, MOST_COUNT, MOST_VALUE_BYTES, Made, Phase,
-    Records, Spec, TEXT_KEY_BYTES,
+    BYTES_KEY_BYTES, Column, ColumnKind, Key, KeyType, LEAST_VALUE_BYTES, MOST_COUNT, MOST_SCANNED,
+    MOST_VALUE_BYTES, Made, Phase, Records, Spec, TEXT_KEY_BYTES,
 };
 
 /// The text of a file that is being read.
@@ -135,7 +138,9 @@ impl Reader<'_> {
                 value
             }
         };
+        let columns = self.columns(&table.columns, count)?;
         Ok(Records {
+            columns,
             count,
             in_order: matches!(table.order, Order::Sequential),
             bulk: table.bulk,
@@ -143,6 +148,53 @@ impl Reader<'_> {
             value,
             compressible,
         })
+    }
+
+    /// Reads the columns beside key and value of `count` records.
+    fn columns(
+        &self,
+        tables: &BTreeMap<Spanned<String>, ColumnTable>,
+        count: u64,
+    ) -> Read<Vec<Column>> {
+        if let Some((name, _)) = tables.iter().nth(MOST_COLUMNS) {
+            let what = format!("there are at most {MOST_COLUMNS} columns; leave this out");
+            return Err(self.fault(name.span(), what));
+        }
+        let column = |(name, table): (&Spanned<String>, &ColumnTable)| {
+            let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+            let text = name.get_ref();
+            if text.is_empty() || text.len() > 32 || !text.chars().all(is_plain) {
+                let what = "a column's name is 1 to 32 lower-case letters, digits and _";
+                return Err(self.fault(name.span(), what));
+            }
+            let kind = match (table.kind.get_ref(), &table.bytes) {
+                (ColumnWord::U32, None) => ColumnKind::U32,
+                (ColumnWord::U64, None) => ColumnKind::U64,
+                (ColumnWord::Text, Some(bytes)) => {
+                    let (least, most) = TEXT_KEY_BYTES;
+                    let bytes = self.between(bytes, "bytes of a text", least, most)?;
+                    ColumnKind::Text(bytes as u32)
+                }
+                (ColumnWord::Text, None) => {
+                    return Err(self.fault(table.kind.span(), "a text needs its bytes"));
+                }
+                (_, Some(bytes)) => {
+                    let what = "only a text has bytes of its own; leave this out";
+                    return Err(self.fault(bytes.span(), what));
+                }
+            };
+            let distinct = self.between(&table.distinct, "distinct", 1, MOST_COUNT)?;
+            let column = Column { name: text.clone(), kind, distinct, is_indexed: table.index };
+            if table.index && count.div_ceil(distinct) > MOST_SCANNED {
+                let what = format!(
+                    "each value would have {} records, and a find returns at most {MOST_SCANNED}",
+                    count.div_ceil(distinct)
+                );
+                return Err(self.fault(table.distinct.span(), what));
+            }
+            Ok(column)
+        };
+        tables.iter().map(column).collect()
     }
 
     pub(super) fn sizes(

@@ -1,5 +1,7 @@
 //! The tables of a file as they are written, before they are checked.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -39,6 +41,27 @@ pub(super) struct RecordsTable {
     pub(super) key: KeyTable,
     pub(super) value: Spanned<SizesTable>,
     pub(super) compressible: Option<Spanned<Real>>,
+    #[serde(default)]
+    pub(super) columns: BTreeMap<Spanned<String>, ColumnTable>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ColumnTable {
+    #[serde(rename = "type")]
+    pub(super) kind: Spanned<ColumnWord>,
+    pub(super) bytes: Option<Spanned<Number>>,
+    pub(super) distinct: Spanned<Number>,
+    #[serde(default)]
+    pub(super) index: bool,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum ColumnWord {
+    U32,
+    U64,
+    Text,
 }
 
 #[derive(Clone, Copy, Default, Deserialize)]
@@ -118,6 +141,7 @@ pub(super) struct PhaseTable {
     pub(super) mix: Option<Spanned<Mix>>,
     pub(super) choose: Option<Spanned<ChoiceTable>>,
     pub(super) scan: Option<Spanned<ScanTable>>,
+    pub(super) find: Option<Spanned<FindTable>>,
     pub(super) transaction: Option<Spanned<Number>>,
     pub(super) rate: Option<Spanned<RateWord>>,
     pub(super) background: Option<Spanned<BackgroundTable>>,
@@ -152,6 +176,12 @@ pub(super) struct ScanTable {
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FindTable {
+    pub(super) by: String,
+}
+
+#[derive(Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[derive(Default)]
 pub(super) struct Mix {
@@ -164,6 +194,7 @@ pub(super) struct Mix {
     pub(super) read_modify_write: Real,
     pub(super) increment: Real,
     pub(super) scan: Real,
+    pub(super) find: Real,
 }
 
 #[derive(Deserialize)]
