@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::{Crash, Promise, Verdict};
 
 /// The version of the file's format.
-const SCHEMA_VERSION: u32 = 2;
+const SCHEMA_VERSION: u32 = 3;
 
 const FORMAT: &str = "assay-durability";
 
