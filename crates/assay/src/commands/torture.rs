@@ -104,12 +104,18 @@ fn carry_out(
             tortured.broken.push(Broken { number, found, command, image });
         }
     }
-    // A program that meets a fault at once may rightly acknowledge nothing.
-    if tortured.acknowledged == 0 && tortured.met == 0 {
-        let why = "no round acknowledged an item, so nothing was tested; allow more with --rounds";
-        return Err(Failure::Refused(why.into()));
+    match kind.fault {
+        Some(fault) if tortured.met == 0 && tortured.broken.is_empty() => {
+            Ok(Err(format!("no operation met {fault} before {} crashes", kind.crash)))
+        }
+        None if tortured.acknowledged == 0 => {
+            let why =
+                "no round acknowledged an item, so nothing was tested; allow more with --rounds";
+            Err(Failure::Refused(why.into()))
+        }
+        // A program that meets a fault at once may rightly acknowledge nothing.
+        _ => Ok(Ok(tortured)),
     }
-    Ok(Ok(tortured))
 }
 
 /// Keeps what a crash left in a folder, in place of what an earlier one left.

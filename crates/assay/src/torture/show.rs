@@ -45,6 +45,10 @@ pub(crate) fn shown(all: &[Tortured]) -> String {
     head.extend(["rounds", "acknowledged", "broken", "share (95 %)"].map(str::to_string));
     table.set_header(head);
     for Tortured { kind, rounds, met, ended, acknowledged, broken } in all {
+        // A round without a fault only counts if it broke the promise all the same.
+        let judged =
+            kind.fault.map_or(u64::from(*rounds), |_| u64::from(*met).max(broken.len() as u64));
+        let share = ShareBounds::of(broken.len() as u64, judged);
         let fault = kind.fault.map(|fault| fault.to_string()).unwrap_or_default();
         let mut row = vec![kind.crash.to_string()];
         row.extend(of_faults([fault, met.to_string(), ended.to_string()]));
@@ -52,7 +56,7 @@ pub(crate) fn shown(all: &[Tortured]) -> String {
             rounds.to_string(),
             acknowledged.to_string(),
             broken.len().to_string(),
-            ShareBounds::of(broken.len() as u64, u64::from(*rounds)).to_string(),
+            share.to_string(),
         ]);
         table.add_row(row);
     }

@@ -258,6 +258,23 @@ fn a_failing_disk_makes_careful_engines_lose_nothing() {
     assert_eq!(crate::crash::verdicts(&bench), before, "one round is no verdict");
 }
 
+#[test]
+fn rounds_that_meet_no_fault_are_no_verdict() {
+    if !has_power_cuts() {
+        return;
+    }
+    let bench = Bench::new();
+    let line = "crash -e lmdb --durability process --crash process --rounds 2 --commits 20";
+    let words = ["lmdb at process, process with eio-sync: the writer does nothing that eio-sync"];
+    bench.refuses(&format!("{line} --fault eio-sync {DIR}"), 3, &words);
+    let both = bench.succeeds(&format!("{line} --fault eio-sync,full {DIR}"));
+    assert!(both.stderr.contains(&format!("note: not tested: {}", words[0])), "{both:?}");
+    assert_eq!(verdicts(&bench).len(), 1, "{both:?}");
+    let late = "crash -e lmdb --crash process --commits 20 --fault full --round 0 --at 99999";
+    let words = ["in 1 rounds no operation met full"];
+    bench.refuses(&format!("{late} --durability commit {DIR}"), 3, &words);
+}
+
 /// libmdbx takes what it did not sync for lost if it finds itself in another boot; and it hears of
 /// an error of writing a page back when it opens a store, unless another has heard of it before.
 #[test]
