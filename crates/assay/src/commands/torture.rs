@@ -80,15 +80,23 @@ fn carry_out(
         Ok(rounds) => rounds,
         Err(why) => return Ok(Err(why)),
     };
-    let mut tortured =
-        Tortured { kind, rounds: 0, met: 0, ended: 0, acknowledged: 0, broken: Vec::new() };
+    let mut tortured = Tortured {
+        kind,
+        rounds: 0,
+        met: 0,
+        ended: 0,
+        uncrashed: 0,
+        acknowledged: 0,
+        broken: Vec::new(),
+    };
     let numbers = match args.round {
         Some(round) => round..round + 1,
         None => 0..args.rounds,
     };
     for number in numbers {
-        let Round { at, acknowledged, found, faulted } = rounds.round(number)?;
+        let Round { at, acknowledged, found, faulted, is_uncrashed } = rounds.round(number)?;
         tortured.rounds += 1;
+        tortured.uncrashed += u32::from(is_uncrashed);
         if let Some(Faulted { is_met, has_ended, .. }) = faulted {
             tortured.met += u32::from(is_met);
             tortured.ended += u32::from(has_ended);
