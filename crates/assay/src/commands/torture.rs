@@ -94,22 +94,22 @@ fn carry_out(
         None => 0..args.rounds,
     };
     for number in numbers {
-        let Round { at, acknowledged, found, faulted, is_uncrashed } = rounds.round(number)?;
+        let round = rounds.round(number)?;
         tortured.rounds += 1;
-        tortured.uncrashed += u32::from(is_uncrashed);
-        if let Some(Faulted { is_met, has_ended, .. }) = faulted {
+        tortured.uncrashed += u32::from(round.is_uncrashed);
+        if let Some(Faulted { is_met, has_ended, .. }) = round.faulted {
             tortured.met += u32::from(is_met);
             tortured.ended += u32::from(has_ended);
         }
-        tortured.acknowledged += acknowledged as u64;
-        if found != Found::Everything {
+        tortured.acknowledged += round.acknowledged as u64;
+        if round.found != Found::Everything {
             let strict = if args.ending.directories.is_strict() { "-strict" } else { "" };
             let fault = kind.fault.map(|fault| format!("-{fault}")).unwrap_or_default();
             let name = format!("{}{fault}{strict}-{}-{number}", kind.crash, args.ending.seed);
             let image = args.images.join(name);
             keep(&image, &mut |to| rounds.keep(to))?;
-            let command = replay(args, kind, number, at, faulted);
-            tortured.broken.push(Broken { number, found, command, image });
+            let command = replay(args, kind, number, &round);
+            tortured.broken.push(Broken { number, found: round.found, command, image });
         }
     }
     match kind.fault {
@@ -150,21 +150,17 @@ fn keep(image: &Path, fill: &mut dyn FnMut(&Path) -> io::Result<()>) -> Outcome 
 }
 
 /// Returns the command line that repeats a round.
-fn replay(
-    args: &TortureArgs,
-    Kind { crash, fault }: Kind,
-    number: u32,
-    at: u64,
-    faulted: Option<Faulted>,
-) -> String {
+fn replay(args: &TortureArgs, Kind { crash, fault }: Kind, number: u32, round: &Round) -> String {
     let (writer, checker) = (quoted(&args.writer), quoted(&args.checker));
     let mut words = vec![
         format!("assay torture --writer {writer} --checker {checker} --crash {crash}"),
-        format!("--seed {} --round {number} --at {at}", args.ending.seed),
+        format!("--seed {} --round {number} --at {}", args.ending.seed, round.at),
     ];
     let promise = args.promise;
     words.extend((promise != PromiseArg::All).then(|| format!("--promise {}", promise.name())));
-    words.extend(args.ending.replay(crash, fault.zip(faulted.map(|faulted| faulted.lasts))));
+    let fault = fault.zip(round.faulted.map(|faulted| faulted.lasts));
+    let hung = matches!(round.found, Found::Hung(_));
+    words.extend(args.ending.replay(crash, fault, hung));
     words.extend((args.acks != 300).then(|| format!("--acks {}", args.acks)));
     words.join(" ")
 }

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use assay_core::durability::{Crash, Failure as BrokenRound, Fault, Promise, Tally, Verdict};
+use assay_core::durability::{
+    Crash, Failure as BrokenRound, Fault, Found, Promise, Tally, Verdict,
+};
 use assay_core::random::derive;
 use assay_driver::{Driver, Durability, Storage};
 use assay_suites::crash::Job;
@@ -280,7 +282,8 @@ impl Workbench<'_> {
         words.extend((args.threads > 1).then(|| format!("--threads {}", args.threads)));
         words.extend(args.set.iter().map(|set| format!("--set {set}")));
         let fault = test.fault.zip(round.faulted.map(|faulted| faulted.lasts));
-        words.extend(args.ending.replay(test.crash, fault));
+        let hung = matches!(round.found, Found::Hung(_));
+        words.extend(args.ending.replay(test.crash, fault, hung));
         words.join(" ")
     }
 }

@@ -225,6 +225,30 @@ fn an_image_has_the_files_as_the_power_cut_left_them() {
         assert!(now.is_some() && now == was, "{opened:?}");
     }
     assert!(with_files > 0, "a cut spares something now and then");
+    let failures = &verdicts(&bench)[0]["failures"];
+    let image = failures[0]["image"].as_str().expect("a folder");
+    let path = bench.path().join(image).join("round.json");
+    let mut round: Value =
+        serde_json::from_slice(&std::fs::read(&path).expect("a round")).expect("JSON");
+    round["found"] = serde_json::json!({ "hung": "nothing happened for 9 s" });
+    std::fs::write(&path, round.to_string()).expect("write");
+    let opened = bench.assay(&format!("crash --open {image} --dir stores"));
+    let command = failures[0]["command"].as_str().expect("a command");
+    let words = format!("no files show that; repeat the round with\n   {command}\n");
+    assert!(opened.stdout.contains(&words), "{opened:?}");
+}
+
+/// sled loses what it flushed, whatever the disk does before.
+#[test]
+fn what_broke_promises_on_a_failing_disk_is_counted() {
+    if !has_power_cuts() {
+        return;
+    }
+    let bench = Bench::new();
+    let line = "crash -e sled --durability commit --crash power --fault slow --rounds 3";
+    let ended = bench.assay(&format!("{line} --further 0 --commits 40 {DIR} {IMAGES}"));
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.stdout.contains("; broken by: lost "), "{ended:?}");
 }
 
 /// Each fault is met, and after each the store is whole and takes commits.

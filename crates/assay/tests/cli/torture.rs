@@ -177,6 +177,7 @@ fn a_program_that_hangs_or_reads_wrong_when_its_disk_fails_is_found() {
     let ended = torture(&bench, &writer, FILES, line);
     assert_eq!(ended.code, Some(1), "{ended:?}");
     assert!(ended.stdout.contains("the writer hung: it has said nothing for 20 s"), "{ended:?}");
+    assert!(ended.stdout.contains(" --fault-lasts once --timeout 20\n"), "{ended:?}");
     // It takes an item that it cannot read for none.
     let writer = "for n in $(seq 30); do
            echo try $n; { cat items 2>/dev/null; echo $n; } > new; sync new || exit 1
