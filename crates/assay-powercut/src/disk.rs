@@ -171,8 +171,8 @@ impl Disk {
                 rest.push(change);
                 continue;
             }
-            let lost_len = (lost.end - lost.start) as usize;
-            self.falsely_clean.extend(pages(lost.start, lost_len).map(|page| (ino, page)));
+            let lost_pages = pages(lost.start, lost.end - lost.start);
+            self.falsely_clean.extend(lost_pages.map(|page| (ino, page)));
             for kept in [offset..lost.start, lost.end..end] {
                 let bytes = &bytes[(kept.start - offset) as usize..(kept.end - offset) as usize];
                 let write = || Change::Write { ino, offset: kept.start, bytes: bytes.into() };
@@ -197,7 +197,7 @@ impl Disk {
         };
         let mut from = offset;
         let mut end = offset + bytes.len() as u64;
-        for page in pages(offset, bytes.len()) {
+        for page in pages(offset, bytes.len() as u64) {
             if self.falsely_clean.remove(&(ino, page)) {
                 from = from.min(page * PAGE_BYTES as u64);
                 end = end.max((page + 1) * PAGE_BYTES as u64).min(image.size_bytes());
@@ -258,9 +258,9 @@ fn clip(change: Change, file: Ino, size_bytes: u64) -> Option<Change> {
 }
 
 /// Returns the numbers of the pages of a range.
-fn pages(offset: u64, len: usize) -> Range<u64> {
+pub(crate) fn pages(offset: u64, len: u64) -> Range<u64> {
     let page = PAGE_BYTES as u64;
-    offset / page..(offset + len as u64).div_ceil(page)
+    offset / page..(offset + len).div_ceil(page)
 }
 
 fn data_bytes(change: &Change) -> u64 {

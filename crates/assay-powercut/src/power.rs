@@ -16,7 +16,7 @@ use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 
 use crate::descriptions::Descriptions;
-use crate::disk::{Disk, WHOLE_FILE};
+use crate::disk::{Disk, WHOLE_FILE, pages};
 use crate::fault::{self, Effect, Faults, Injection, Operation, Reserved};
 use crate::volume::{Attributes, Change, Ino, Kind, Name, Node};
 
@@ -72,15 +72,17 @@ impl Power {
 
     /// Describes a write for the fault of the disk.
     fn write_of(&self, ino: Ino, offset: u64, len: usize, from_cache: bool) -> Operation {
-        let has_space = || match self.disk.live().node(ino).map(|node| &node.kind) {
-            Ok(Kind::File(image)) => {
-                let range = offset..offset + len as u64;
-                image.holds(offset, len) || self.reserved.covers(ino, &range)
-            }
+        let needs_space = self.needs_space(ino, pages(offset, len as u64));
+        Operation::Write(fault::Write { len, from_cache, needs_space })
+    }
+
+    /// Returns true if a full disk has no space for pages of a file.
+    fn needs_space(&self, ino: Ino, mut pages: Range<u64>) -> bool {
+        let has = |page| match self.disk.live().node(ino).map(|node| &node.kind) {
+            Ok(Kind::File(image)) => image.has(page) || self.reserved.has(ino, page),
             _ => true,
         };
-        let needs_space = self.faults.is(Fault::Full) && !has_space();
-        Operation::Write(fault::Write { len, from_cache, needs_space })
+        self.faults.is(Fault::Full) && !pages.all(has)
     }
 
     /// Synchronises a file. Fails if its description has to hear of an earlier failure.
@@ -319,8 +321,10 @@ impl Shared {
             return Err(Errno::EOPNOTSUPP);
         }
         let end = offset.checked_add(len).ok_or(Errno::EFBIG)?;
+        let allocated = pages(offset, len);
         let punches = mode & libc::FALLOC_FL_PUNCH_HOLE != 0;
-        let operation = if punches { Operation::Other } else { Operation::Allocate };
+        let needs_space = !punches && self.lock().needs_space(ino.0, allocated.clone());
+        let operation = if needs_space { Operation::Allocate } else { Operation::Other };
         self.change(operation, |disk| {
             let Kind::File(image) = &disk.live().node(ino.0)?.kind else {
                 return Err(Errno::EISDIR);
@@ -334,8 +338,12 @@ impl Shared {
             }
             Ok(())
         })?;
-        if !punches {
-            self.lock().reserved.add(ino.0, offset..end);
+        let reserved = &mut self.lock().reserved;
+        if punches {
+            let page = u64::from(BLOCK_BYTES);
+            reserved.punch(ino.0, &(offset.div_ceil(page)..end / page));
+        } else {
+            reserved.add(ino.0, allocated);
         }
         Ok(())
     }
@@ -354,7 +362,8 @@ pub(crate) struct Wanted {
 impl Shared {
     pub(crate) fn set(&self, ino: INodeNo, wanted: &Wanted) -> Result<FileAttr, Errno> {
         if let Some(size_bytes) = wanted.size {
-            self.lock().reserved.cut_off(ino.0, size_bytes);
+            let first_gone = size_bytes.div_ceil(u64::from(BLOCK_BYTES));
+            self.lock().reserved.punch(ino.0, &(first_gone..u64::MAX));
         }
         self.change(Operation::Other, |disk| {
             if let Some(size_bytes) = wanted.size {

@@ -45,7 +45,7 @@ fn this(words: &[&str], at: &Path) -> Command {
 /// takes nothing.
 type Case = (&'static str, Fault, &'static str, &'static str);
 
-const CASES: [Case; 7] = [
+const CASES: [Case; 8] = [
     ("write", Fault::EioWrite, "EIO read:old ok sync:ok", "new"),
     ("sync", Fault::EioSync, "ok sync:EIO read:new sync:ok", "old"),
     // Each description that was open hears of it once.
@@ -55,6 +55,7 @@ const CASES: [Case; 7] = [
     ("read", Fault::EioRead, "read:EIO read:EIO", "old"),
     ("short", Fault::ShortWrite, "1 2 sync:ok", "new"),
     ("full", Fault::Full, "ENOSPC ok allocate:ok sync:ok", "new"),
+    ("held", Fault::Full, "allocate:ok ok punch:ok ENOSPC sync:ok", "\0\0\0"),
 ];
 
 fn check_all() {
@@ -127,12 +128,25 @@ fn work(scenario: &str, at: &Path) -> io::Result<Vec<String>> {
             let refused = write(b"far", 1 << 20);
             // What is in place needs no space.
             let in_place = write(b"new", 0);
-            let allocated = fallocate(&file, FallocateFlags::empty(), 0, 1 << 20);
-            let allocated = word(allocated.map(|()| "ok".into()).map_err(io::Error::from));
+            let allocated = allocate(&file, FallocateFlags::empty(), 1 << 20);
             vec![refused, in_place, format!("allocate:{allocated}"), sync()]
+        }
+        "held" => {
+            let allocated = allocate(&file, FallocateFlags::empty(), 4096);
+            let in_place = write(b"new", 0);
+            let hole = FallocateFlags::FALLOC_FL_PUNCH_HOLE | FallocateFlags::FALLOC_FL_KEEP_SIZE;
+            let punched = allocate(&file, hole, 4096);
+            let refused = write(b"new", 0);
+            let allocated = format!("allocate:{allocated}");
+            vec![allocated, in_place, format!("punch:{punched}"), refused, sync()]
         }
         other => panic!("there is no scenario {other}"),
     })
+}
+
+/// Allocates the first bytes of a file, or as the flags say.
+fn allocate(file: &File, flags: FallocateFlags, len: i64) -> String {
+    word(fallocate(file, flags, 0, len).map(|()| "ok".into()).map_err(io::Error::from))
 }
 
 fn read(file: &File) -> String {
