@@ -255,8 +255,7 @@ impl<'r> Rounds<'r> {
             // One after the fault, which is met at about the same place of the history.
             (Way::Cut(..), Crash::Process) => {
                 let before = at.min(self.moments) - 1;
-                let passed = (u128::from(self.acknowledged) * u128::from(before)
-                    / u128::from(self.moments)) as u64;
+                let passed = self.acknowledged * before / self.moments;
                 passed + 1 + draw(seed, 2, self.acknowledged - passed)
             }
             (Way::Cut(..), _) => return (most, 0),

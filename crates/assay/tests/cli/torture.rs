@@ -230,6 +230,22 @@ fn a_program_that_has_an_end_is_killed_after_a_fault() {
 }
 
 #[test]
+fn a_program_that_tries_for_ever_when_its_disk_fails_is_killed() {
+    if !has_power_cuts() {
+        return;
+    }
+    let bench = Bench::new();
+    let writer = "while true; do
+           n=$((n + 1)); item=item.$n; echo try $n
+           echo $n > $item && sync $item && sync . && echo ack $n
+         done";
+    let line = "--fault eio-sync --fault-lasts always --crash process --rounds 2 --acks 10";
+    let ended = torture(&bench, writer, FILES, line);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    is_clean(&bench);
+}
+
+#[test]
 fn commands_with_which_nothing_can_be_tested_are_refused() {
     let bench = Bench::new();
     for (writer, checker, why) in [
