@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
+use std::ops::Range;
 
 use nix::errno::Errno;
 use serde::{Deserialize, Serialize};
@@ -25,6 +26,9 @@ pub enum Directories {
     /// The names of a directory when it is synchronised, which is all that POSIX promises.
     Strict,
 }
+
+/// All bytes of a file.
+pub(crate) const WHOLE_FILE: Range<u64> = 0..u64::MAX;
 
 /// A disk with a volume on it.
 #[derive(Debug, Default)]
@@ -148,17 +152,31 @@ impl Disk {
         self.keep(rest);
     }
 
-    /// Fails to synchronise a file, as Linux does: the data that was to be written counts as clean.
-    /// It can be read until the power goes, and no later synchronisation writes it, unless its page
-    /// is changed again (Rebello et al., USENIX ATC 2020).
-    pub fn fail_to_synchronise(&mut self, subject: Ino) {
+    /// Fails to synchronise the pages of a range of a file, as Linux does: the data that was to be
+    /// written counts as clean. It can be read until the power goes, and no later synchronisation
+    /// writes it, unless its page is changed again (Rebello et al., USENIX ATC 2020).
+    pub fn fail_to_synchronise(&mut self, subject: Ino, range: Range<u64>) {
+        let page = PAGE_BYTES as u64;
+        let from = range.start / page * page;
+        let until = range.end.div_ceil(page).saturating_mul(page);
         let mut rest = Vec::new();
         for change in std::mem::take(&mut self.pending) {
-            match change {
-                Change::Write { ino, offset, bytes } if ino == subject => {
-                    self.falsely_clean.extend(pages(offset, bytes.len()).map(|page| (ino, page)));
-                }
-                other => rest.push(other),
+            let Change::Write { ino, offset, bytes } = &change else {
+                rest.push(change);
+                continue;
+            };
+            let (ino, offset, end) = (*ino, *offset, offset + bytes.len() as u64);
+            let lost = offset.max(from)..end.min(until);
+            if ino != subject || lost.is_empty() {
+                rest.push(change);
+                continue;
+            }
+            let lost_pages = pages(lost.start, lost.end - lost.start);
+            self.falsely_clean.extend(lost_pages.map(|page| (ino, page)));
+            for kept in [offset..lost.start, lost.end..end] {
+                let bytes = &bytes[(kept.start - offset) as usize..(kept.end - offset) as usize];
+                let write = || Change::Write { ino, offset: kept.start, bytes: bytes.into() };
+                rest.extend((!bytes.is_empty()).then(write));
             }
         }
         self.keep(rest);
@@ -179,7 +197,7 @@ impl Disk {
         };
         let mut from = offset;
         let mut end = offset + bytes.len() as u64;
-        for page in pages(offset, bytes.len()) {
+        for page in pages(offset, bytes.len() as u64) {
             if self.falsely_clean.remove(&(ino, page)) {
                 from = from.min(page * PAGE_BYTES as u64);
                 end = end.max((page + 1) * PAGE_BYTES as u64).min(image.size_bytes());
@@ -240,9 +258,9 @@ fn clip(change: Change, file: Ino, size_bytes: u64) -> Option<Change> {
 }
 
 /// Returns the numbers of the pages of a range.
-fn pages(offset: u64, len: usize) -> std::ops::Range<u64> {
+pub(crate) fn pages(offset: u64, len: u64) -> Range<u64> {
     let page = PAGE_BYTES as u64;
-    offset / page..(offset + len as u64).div_ceil(page)
+    offset / page..(offset + len).div_ceil(page)
 }
 
 fn data_bytes(change: &Change) -> u64 {

@@ -146,33 +146,31 @@ fn effect_on(fault: Fault, operation: Operation) -> Option<Effect> {
     }
 }
 
-/// Ranges of files that were allocated, so that writes to them need no space.
+/// Pages of files that were allocated, so that writes to them need no space.
 #[derive(Debug, Default)]
 pub(crate) struct Reserved(HashMap<Ino, Vec<Range<u64>>>);
 
 impl Reserved {
-    pub(crate) fn add(&mut self, file: Ino, range: Range<u64>) {
+    pub(crate) fn add(&mut self, file: Ino, pages: Range<u64>) {
         let ranges = self.0.entry(file).or_default();
         match ranges.last_mut() {
             // Files are allocated in their order, as a rule.
-            Some(last) if last.end == range.start => last.end = range.end,
-            _ => ranges.push(range),
+            Some(last) if last.end == pages.start => last.end = pages.end,
+            _ => ranges.push(pages),
         }
     }
 
-    /// Takes the rest of a file back that was cut off, or all of it with a size of 0.
-    pub(crate) fn cut_off(&mut self, file: Ino, size_bytes: u64) {
-        if let Some(ranges) = self.0.get_mut(&file) {
-            ranges.iter_mut().for_each(|range| range.end = range.end.min(size_bytes));
-            ranges.retain(|range| !range.is_empty());
-        }
+    /// Takes pages back that became a hole, or were cut off.
+    pub(crate) fn punch(&mut self, file: Ino, hole: &Range<u64>) {
+        let Some(ranges) = self.0.get_mut(&file).filter(|_| !hole.is_empty()) else { return };
+        let rest = ranges.iter().flat_map(|range| {
+            [range.start..range.end.min(hole.start), range.start.max(hole.end)..range.end]
+        });
+        *ranges = rest.filter(|range| !range.is_empty()).collect();
     }
 
-    pub(crate) fn covers(&self, file: Ino, range: &Range<u64>) -> bool {
-        let ranges = self.0.get(&file);
-        ranges.is_some_and(|ranges| {
-            ranges.iter().any(|some| some.start <= range.start && range.end <= some.end)
-        })
+    pub(crate) fn has(&self, file: Ino, page: u64) -> bool {
+        self.0.get(&file).is_some_and(|ranges| ranges.iter().any(|range| range.contains(&page)))
     }
 }
 
@@ -250,15 +248,18 @@ mod tests {
     }
 
     #[test]
-    fn what_was_allocated_is_reserved_until_it_is_cut_off() {
+    fn what_was_allocated_is_reserved_until_it_is_a_hole_or_cut_off() {
         let mut reserved = Reserved::default();
-        reserved.add(2, 0..100);
-        reserved.add(2, 100..200);
-        reserved.add(2, 300..400);
-        assert!(reserved.covers(2, &(50..150)) && reserved.covers(2, &(300..301)));
-        assert!(!reserved.covers(2, &(150..250)) && !reserved.covers(3, &(0..1)));
-        reserved.cut_off(2, 120);
-        assert!(reserved.covers(2, &(0..120)) && !reserved.covers(2, &(0..121)));
-        assert!(!reserved.covers(2, &(300..301)));
+        reserved.add(2, 0..10);
+        reserved.add(2, 10..20);
+        reserved.add(2, 30..40);
+        let of = |reserved: &Reserved| (0..50).filter(|&page| reserved.has(2, page)).count();
+        assert_eq!((of(&reserved), reserved.has(3, 0)), (30, false));
+        reserved.punch(2, &(12..14));
+        assert!(!reserved.has(2, 12) && !reserved.has(2, 13));
+        reserved.punch(2, &Range { start: 8, end: 7 });
+        assert_eq!(of(&reserved), 28);
+        reserved.punch(2, &(15..u64::MAX));
+        assert_eq!(of(&reserved), 13);
     }
 }

@@ -185,7 +185,7 @@ impl Filesystem for Shared {
             FopenFlags::FOPEN_KEEP_CACHE
         };
         answer!(reply, self.attributes(ino), |_, reply: ReplyOpen| {
-            reply.opened(FileHandle(0), flags);
+            reply.opened(FileHandle(self.lock().descriptions.open(ino.0)), flags);
         });
     }
 
@@ -208,7 +208,7 @@ impl Filesystem for Shared {
         &self,
         _: &Request,
         ino: INodeNo,
-        _: FileHandle,
+        description: FileHandle,
         offset: u64,
         bytes: &[u8],
         write_flags: WriteFlags,
@@ -218,17 +218,40 @@ impl Filesystem for Shared {
     ) {
         let from_cache = write_flags.contains(WriteFlags::FUSE_WRITE_CACHE);
         // The kernel adds the flag for a single write with RWF_DSYNC.
-        let synchronous = !from_cache && flags.0 & libc::O_DSYNC != 0;
+        let is_synchronous = !from_cache && flags.0 & libc::O_DSYNC != 0;
+        let synchronous = is_synchronous.then_some(description);
         let written = self.write(ino, offset, bytes, from_cache, synchronous);
         answer!(reply, written, |len: usize, reply: ReplyWrite| reply.written(len as u32));
     }
 
-    fn fsync(&self, _: &Request, ino: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
-        answer!(reply, self.synchronise(ino), |(), reply: ReplyEmpty| reply.ok());
+    fn fsync(
+        &self,
+        _: &Request,
+        ino: INodeNo,
+        description: FileHandle,
+        _: bool,
+        reply: ReplyEmpty,
+    ) {
+        let synchronised = self.synchronise(ino, Some(description));
+        answer!(reply, synchronised, |(), reply: ReplyEmpty| reply.ok());
+    }
+
+    fn release(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        description: FileHandle,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        _: bool,
+        reply: ReplyEmpty,
+    ) {
+        self.lock().descriptions.close(description.0);
+        reply.ok();
     }
 
     fn fsyncdir(&self, _: &Request, ino: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
-        answer!(reply, self.synchronise(ino), |(), reply: ReplyEmpty| reply.ok());
+        answer!(reply, self.synchronise(ino, None), |(), reply: ReplyEmpty| reply.ok());
     }
 
     fn opendir(&self, _: &Request, ino: INodeNo, _: OpenFlags, reply: ReplyOpen) {
@@ -290,7 +313,8 @@ impl Filesystem for Shared {
         let created = self.create(request, parent, name, Kind::File(Image::default()), mode);
         answer!(reply, created, |attributes: FileAttr, reply: ReplyCreate| {
             let flags = FopenFlags::FOPEN_KEEP_CACHE;
-            reply.created(&REMEMBERED, &attributes, Generation(0), FileHandle(0), flags);
+            let description = FileHandle(self.lock().descriptions.open(attributes.ino.0));
+            reply.created(&REMEMBERED, &attributes, Generation(0), description, flags);
         });
     }
 

@@ -28,9 +28,9 @@ impl Image {
         (self.pages.len() * PAGE_BYTES) as u64
     }
 
-    /// Returns true if pages hold all bytes of a range.
-    pub(crate) fn holds(&self, offset: u64, len: usize) -> bool {
-        pieces(offset, len).all(|(page, ..)| self.pages.contains_key(&page))
+    /// Returns true if the file has a page for its bytes, so that it is no hole.
+    pub(crate) fn has(&self, page: u64) -> bool {
+        self.pages.contains_key(&page)
     }
 
     /// Returns at most `len` bytes from `offset` on, not past the end.

@@ -16,6 +16,7 @@
 #![warn(unreachable_pub)]
 
 pub mod client;
+mod descriptions;
 mod disk;
 pub mod fault;
 mod filesystem;

@@ -3,18 +3,20 @@
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::SystemTime;
 
 use assay_core::durability::Fault;
-use fuser::{FileAttr, FileType, INodeNo, RenameFlags, Request, TimeOrNow};
+use fuser::{FileAttr, FileHandle, FileType, INodeNo, RenameFlags, Request, TimeOrNow};
 use nix::errno::Errno;
 use nix::libc;
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 
-use crate::disk::Disk;
+use crate::descriptions::Descriptions;
+use crate::disk::{Disk, WHOLE_FILE, pages};
 use crate::fault::{self, Effect, Faults, Injection, Operation, Reserved};
 use crate::volume::{Attributes, Change, Ino, Kind, Name, Node};
 
@@ -38,6 +40,7 @@ pub(crate) struct Power {
     pub(crate) faults: Faults,
     victim: Option<Pid>,
     reserved: Reserved,
+    pub(crate) descriptions: Descriptions,
     /// The entries of open directories, as they were when they were opened.
     pub(crate) listings: HashMap<u64, Vec<Entry>>,
     last_listing: u64,
@@ -69,15 +72,26 @@ impl Power {
 
     /// Describes a write for the fault of the disk.
     fn write_of(&self, ino: Ino, offset: u64, len: usize, from_cache: bool) -> Operation {
-        let has_space = || match self.disk.live().node(ino).map(|node| &node.kind) {
-            Ok(Kind::File(image)) => {
-                let range = offset..offset + len as u64;
-                image.holds(offset, len) || self.reserved.covers(ino, &range)
-            }
+        let needs_space = self.needs_space(ino, pages(offset, len as u64));
+        Operation::Write(fault::Write { len, from_cache, needs_space })
+    }
+
+    /// Returns true if a full disk has no space for pages of a file.
+    fn needs_space(&self, ino: Ino, mut pages: Range<u64>) -> bool {
+        let has = |page| match self.disk.live().node(ino).map(|node| &node.kind) {
+            Ok(Kind::File(image)) => image.has(page) || self.reserved.has(ino, page),
             _ => true,
         };
-        let needs_space = self.faults.is(Fault::Full) && !has_space();
-        Operation::Write(fault::Write { len, from_cache, needs_space })
+        self.faults.is(Fault::Full) && !pages.all(has)
+    }
+
+    /// Synchronises a file. Fails if its description has to hear of an earlier failure.
+    fn synchronise(&mut self, ino: Ino, description: Option<FileHandle>) -> Result<(), Errno> {
+        self.disk.synchronise(ino);
+        match description {
+            Some(description) if self.descriptions.hear(description.0) => Err(Errno::EIO),
+            _ => Ok(()),
+        }
     }
 
     /// Counts an operation; fails without power.
@@ -199,17 +213,34 @@ impl Shared {
         })
     }
 
-    pub(crate) fn synchronise(&self, ino: INodeNo) -> Result<(), Errno> {
+    /// Synchronises a file, or a directory, which has no description.
+    pub(crate) fn synchronise(
+        &self,
+        ino: INodeNo,
+        description: Option<FileHandle>,
+    ) -> Result<(), Errno> {
         let mut power = self.lock();
         power.step()?;
-        self.meet_sync(power, ino.0)
+        if description.is_some_and(|description| power.descriptions.ends_write(description.0)) {
+            return power.synchronise(ino.0, description);
+        }
+        self.meet_sync(power, ino.0, description, WHOLE_FILE)
     }
 
-    /// Synchronises a file, unless that meets a fault.
-    fn meet_sync<'s>(&'s self, mut power: MutexGuard<'s, Power>, ino: Ino) -> Result<(), Errno> {
+    /// Synchronises a file, unless that meets a fault, which all its descriptions hear of. If it
+    /// does, the data of the range is lost.
+    fn meet_sync<'s>(
+        &'s self,
+        mut power: MutexGuard<'s, Power>,
+        ino: Ino,
+        description: Option<FileHandle>,
+        range: Range<u64>,
+    ) -> Result<(), Errno> {
         match power.meet(Operation::Synchronise) {
             Some(Effect::Fails(error)) => {
-                power.disk.fail_to_synchronise(ino);
+                power.disk.fail_to_synchronise(ino, range);
+                power.descriptions.fail(ino);
+                description.map(|description| power.descriptions.hear(description.0));
                 return Err(error);
             }
             Some(Effect::Delayed(delay)) => {
@@ -219,19 +250,18 @@ impl Shared {
             }
             _ => {}
         }
-        power.disk.synchronise(ino);
-        Ok(())
+        power.synchronise(ino, description)
     }
 
-    /// Writes to a file. Returns the number of bytes that were written: fewer than there are, if
-    /// the write meets that fault.
+    /// Writes to a file, and synchronises it then if a description with `O_DSYNC` is given. Returns
+    /// the number of bytes that were written: fewer than there are, if the write meets that fault.
     pub(crate) fn write(
         &self,
         ino: INodeNo,
         offset: u64,
         mut bytes: &[u8],
         from_cache: bool,
-        synchronous: bool,
+        synchronous: Option<FileHandle>,
     ) -> Result<usize, Errno> {
         let mut power = self.lock();
         let mut effect = None;
@@ -253,8 +283,9 @@ impl Shared {
             None => {}
         }
         power.disk.change(Change::Write { ino: ino.0, offset, bytes: bytes.into() })?;
-        if synchronous && !power.frozen {
-            self.meet_sync(power, ino.0)?;
+        if let (Some(description), false) = (synchronous, power.frozen) {
+            self.meet_sync(power, ino.0, synchronous, offset..offset + bytes.len() as u64)?;
+            self.lock().descriptions.write(description.0);
         }
         Ok(bytes.len())
     }
@@ -290,8 +321,10 @@ impl Shared {
             return Err(Errno::EOPNOTSUPP);
         }
         let end = offset.checked_add(len).ok_or(Errno::EFBIG)?;
+        let allocated = pages(offset, len);
         let punches = mode & libc::FALLOC_FL_PUNCH_HOLE != 0;
-        let operation = if punches { Operation::Other } else { Operation::Allocate };
+        let needs_space = !punches && self.lock().needs_space(ino.0, allocated.clone());
+        let operation = if needs_space { Operation::Allocate } else { Operation::Other };
         self.change(operation, |disk| {
             let Kind::File(image) = &disk.live().node(ino.0)?.kind else {
                 return Err(Errno::EISDIR);
@@ -305,8 +338,12 @@ impl Shared {
             }
             Ok(())
         })?;
-        if !punches {
-            self.lock().reserved.add(ino.0, offset..end);
+        let reserved = &mut self.lock().reserved;
+        if punches {
+            let page = u64::from(BLOCK_BYTES);
+            reserved.punch(ino.0, &(offset.div_ceil(page)..end / page));
+        } else {
+            reserved.add(ino.0, allocated);
         }
         Ok(())
     }
@@ -325,7 +362,8 @@ pub(crate) struct Wanted {
 impl Shared {
     pub(crate) fn set(&self, ino: INodeNo, wanted: &Wanted) -> Result<FileAttr, Errno> {
         if let Some(size_bytes) = wanted.size {
-            self.lock().reserved.cut_off(ino.0, size_bytes);
+            let first_gone = size_bytes.div_ceil(u64::from(BLOCK_BYTES));
+            self.lock().reserved.punch(ino.0, &(first_gone..u64::MAX));
         }
         self.change(Operation::Other, |disk| {
             if let Some(size_bytes) = wanted.size {

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::{Crash, Promise, Verdict};
 
 /// The version of the file's format.
-const SCHEMA_VERSION: u32 = 2;
+const SCHEMA_VERSION: u32 = 3;
 
 const FORMAT: &str = "assay-durability";
 
@@ -71,7 +71,8 @@ impl Verdicts {
     /// with at least as many rounds and commits clears it. Returns true if the verdict was added.
     pub fn add(&mut self, verdict: Verdict) -> bool {
         let stronger = |old: &Verdict| {
-            old.is_refuted() && (old.rounds > verdict.rounds || old.commits > verdict.commits)
+            old.is_refuted()
+                && (old.judged_rounds() > verdict.judged_rounds() || old.commits > verdict.commits)
         };
         let same = |old: &Verdict| old.is_of_the_same(&verdict);
         if !verdict.is_refuted() && self.verdicts.iter().any(|old| same(old) && stronger(old)) {
@@ -86,7 +87,7 @@ impl Verdicts {
     pub fn has_as_much(&self, test: &Verdict, rounds: u32) -> bool {
         self.verdicts.iter().any(|verdict| {
             verdict.is_of_the_same(test)
-                && verdict.rounds >= rounds
+                && verdict.judged_rounds() >= rounds
                 && verdict.commits >= test.commits
         })
     }

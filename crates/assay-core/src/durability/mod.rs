@@ -384,18 +384,26 @@ impl Verdict {
     pub fn summary(&self) -> String {
         match (self.promise, self.failures.len()) {
             (Promise::Copy, _) => self.copied(),
-            (Promise::Nothing, _) => "promises nothing".into(),
+            (Promise::Nothing, 0) => "promises nothing".into(),
             (_, 0) if self.acknowledged == 0 => "nothing was acknowledged".into(),
-            (_, 0) => format!("broken in none of {}: {}", self.rounds, self.bounds()),
+            (_, 0) => format!("broken in none of {}: {}", self.judged_rounds(), self.bounds()),
             (_, failures) => {
-                format!("REFUTED in {failures} of {} rounds: {}", self.rounds, self.bounds())
+                let rounds = self.judged_rounds();
+                format!("REFUTED in {failures} of {rounds} rounds: {}", self.bounds())
             }
         }
     }
 
     /// Returns the bounds of the share of broken rounds, as far as these rounds say.
     pub fn bounds(&self) -> ShareBounds {
-        ShareBounds::of(self.failures.len() as u64, u64::from(self.rounds))
+        ShareBounds::of(self.failures.len() as u64, u64::from(self.judged_rounds()))
+    }
+
+    /// Returns the number of rounds that judge the promise: if the disk had faults, those in which
+    /// an operation met one, or which broke the promise all the same.
+    pub fn judged_rounds(&self) -> u32 {
+        let failures = u32::try_from(self.failures.len()).unwrap_or(u32::MAX);
+        self.faults.map_or(self.rounds, |faults| faults.met_rounds.max(failures))
     }
 
     fn is_of_the_same(&self, other: &Self) -> bool {

@@ -133,7 +133,7 @@ fn what_a_failed_synchronisation_lost_can_be_read_until_the_power_goes() {
     disk.synchronise(a);
     write(&mut disk, a, 0, b"TWO");
     write(&mut disk, b, 0, b"three");
-    disk.fail_to_synchronise(a);
+    disk.fail_to_synchronise(a, WHOLE_FILE);
     assert_eq!(disk.live().files()["/a"], b"TWO");
     // A later synchronisation has nothing to write, and succeeds.
     disk.synchronise(a);
@@ -147,7 +147,7 @@ fn a_page_that_is_changed_again_is_written_whole() {
     let mut disk = Disk::new(Directories::Journal);
     let a = file(&mut disk, "a");
     write(&mut disk, a, 0, &[1; 2 * PAGE_BYTES + 10]);
-    disk.fail_to_synchronise(a);
+    disk.fail_to_synchronise(a, WHOLE_FILE);
     write(&mut disk, a, PAGE_BYTES as u64 + 5, b"again");
     disk.synchronise(a);
     let left = &after(&mut disk, Loss::Everything)["/a"];
@@ -159,11 +159,27 @@ fn a_page_that_is_changed_again_is_written_whole() {
     let mut disk = Disk::new(Directories::Journal);
     let a = file(&mut disk, "a");
     write(&mut disk, a, 0, b"one and two");
-    disk.fail_to_synchronise(a);
+    disk.fail_to_synchronise(a, WHOLE_FILE);
     disk.resize(a, 0).expect("a size");
     write(&mut disk, a, 4, b"new");
     disk.synchronise(a);
     assert_eq!(after(&mut disk, Loss::Everything)["/a"], b"\0\0\0\0new");
+}
+
+#[test]
+fn a_failed_synchronisation_of_a_range_loses_only_its_pages() {
+    let page = PAGE_BYTES as u64;
+    let mut disk = Disk::new(Directories::Journal);
+    let a = file(&mut disk, "a");
+    write(&mut disk, a, 0, &[1; 4 * PAGE_BYTES]);
+    write(&mut disk, a, 2 * page, b"again");
+    disk.fail_to_synchronise(a, page + 7..page + 8);
+    disk.synchronise(a);
+    let mut expected = vec![1; 4 * PAGE_BYTES];
+    expected[PAGE_BYTES..2 * PAGE_BYTES].fill(0);
+    expected[2 * PAGE_BYTES..][..5].copy_from_slice(b"again");
+    let left = &after(&mut disk, Loss::Everything)["/a"];
+    assert!(*left == expected, "{} bytes", left.len());
 }
 
 #[derive(Clone, Debug)]

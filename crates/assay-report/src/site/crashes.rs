@@ -138,11 +138,11 @@ fn engines(all: &[Verdict]) -> Vec<String> {
 }
 
 fn cell(verdict: &Verdict) -> Cell {
-    let rounds = verdict.rounds;
+    let rounds = verdict.judged_rounds();
     let bounds = verdict.bounds();
     let broken = verdict.failures.len();
     match verdict.promise {
-        Promise::Nothing => Cell {
+        Promise::Nothing if broken == 0 => Cell {
             class: "open",
             html: format!("no promise<small>{} of {rounds}</small>", damaged(verdict)),
         },
@@ -167,7 +167,8 @@ fn cell(verdict: &Verdict) -> Cell {
 /// Returns the number of rounds after which something was missing, or the store was damaged.
 fn damaged(verdict: &Verdict) -> u32 {
     let Verdict { lost_rounds, torn_rounds, refused_rounds, unusable_rounds, .. } = verdict;
-    lost_rounds + torn_rounds + refused_rounds + unusable_rounds
+    let returned_rounds = verdict.faults.map_or(0, |faults| faults.returned_rounds);
+    lost_rounds + torn_rounds + refused_rounds + unusable_rounds + returned_rounds
 }
 
 fn anchor(verdict: &Verdict) -> String {
@@ -210,7 +211,7 @@ fn finding(verdict: &Verdict, file: &str) -> String {
         verdict.durability,
         Column::of(verdict).words(),
         verdict.failures.len(),
-        verdict.rounds,
+        verdict.judged_rounds(),
         verdict.bounds(),
         promise(verdict.promise)
     );
@@ -230,7 +231,7 @@ fn finding(verdict: &Verdict, file: &str) -> String {
 
 fn promise(promise: Promise) -> &'static str {
     match promise {
-        Promise::Nothing => "The level promises nothing",
+        Promise::Nothing => "The level promises nothing, but no level answers wrongly or hangs",
         Promise::Prefix => "The level promises a moment of the history, no older than it says",
         Promise::Everything => "The level promises every acknowledged commit",
         Promise::Copy => "Nothing is promised of copies",
@@ -264,7 +265,7 @@ fn figures(all: &[Verdict]) -> String {
             }
         };
         let broken = match verdict.promise {
-            Promise::Nothing => "no promise".into(),
+            Promise::Nothing if verdict.failures.is_empty() => "no promise".into(),
             _ => format!("{}<small>{}</small>", verdict.failures.len(), verdict.bounds()),
         };
         let words =

@@ -2,6 +2,7 @@
 
 mod advice;
 mod ageing;
+mod crashes;
 mod latencies;
 mod marks;
 mod speed_up;

@@ -79,12 +79,20 @@ struct Clerk<'c> {
     author: Author,
     /// Refused commits and connections.
     refused: u32,
-    /// The contents of rows before and after the commits that were refused.
-    aside: BTreeMap<u32, [Option<Contents>; 2]>,
+    /// The rows of the commits that were refused.
+    aside: BTreeMap<u32, Aside>,
     seed: u64,
     /// The pause before each commit.
     pace: Duration,
     say: &'c mut (dyn FnMut(Said) + Send),
+}
+
+/// A row of a refused commit.
+#[derive(Clone, Copy)]
+struct Aside {
+    commit: u32,
+    /// Its contents before and after the commit, as far as both are possible.
+    possible: [Option<Contents>; 2],
 }
 
 /// The reason why a commit was refused.
@@ -151,16 +159,31 @@ impl Clerk<'_> {
         if error.kind() == ErrorKind::WrongAnswer {
             (self.say)(Said::Wrong(error.to_string()));
         }
+        let is_without_effect = is_early || error.is_without_effect();
+        let commit = self.author.commits();
         for row in steps.iter().map(|step| step.row()) {
-            self.aside.insert(row, [before.row(row), self.author.row(row)]);
+            let (before, after) = (before.row(row), self.author.row(row));
+            let possible = [before, if is_without_effect { before } else { after }];
+            self.aside.insert(row, Aside { commit, possible });
         }
         self.author.set_aside(before, steps);
         self.refused += 1;
-        (self.say)(Said::Refused(Refused {
-            number: self.author.commits(),
-            is_without_effect: is_early || error.is_without_effect(),
-            why: error.to_string(),
-        }));
+        let why = error.to_string();
+        (self.say)(Said::Refused(Refused { number: commit, is_without_effect, why }));
+    }
+
+    /// Notes what a row has. If a refused commit changed it, all of that commit is there or not.
+    fn note(&mut self, row: u32, found: Option<Contents>) {
+        let Some(&Aside { commit, possible: [before, after] }) = self.aside.get(&row) else {
+            return;
+        };
+        if before == after {
+            return;
+        }
+        let seen = usize::from(found == after);
+        for aside in self.aside.values_mut().filter(|aside| aside.commit == commit) {
+            aside.possible = [aside.possible[seen]; 2];
+        }
     }
 
     /// Reads rows, and some more, and compares them with what they are known to have.
@@ -175,14 +198,15 @@ impl Clerk<'_> {
                 Outcome::Missing => Some(None),
                 _ => self.ledger.read(row, &payload).map(Some),
             };
-            let known = self.aside.get(&row).copied().unwrap_or([self.author.row(row); 2]);
+            let aside = self.aside.get(&row).map(|aside| aside.possible);
+            let possible = aside.unwrap_or([self.author.row(row); 2]);
             let commit = self.author.commits();
             match found {
-                Some(found) if known.contains(&found) => {}
+                Some(found) if possible.contains(&found) => self.note(row, found),
                 Some(found) => (self.say)(Said::Wrong(format!(
                     "after commit {commit} row {row} is {}, not {}",
                     words(found),
-                    words(known[0])
+                    words(possible[0])
                 ))),
                 None => (self.say)(Said::Wrong(format!(
                     "after commit {commit} the record of row {row} is none that was written"

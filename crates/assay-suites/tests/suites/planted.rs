@@ -118,12 +118,22 @@ fn a_failing_disk_finds_what_no_crash_does() {
         let found: Vec<_> =
             Operation::ALL.iter().flat_map(|&operation| failures(bug, 60, operation)).collect();
         let is_what_it_does = |found: &&Found| match bug {
-            Bug::KeepsRefused => matches!(found, Found::Returned(_)),
-            Bug::MissesUnread => matches!(found, Found::Wrong(_)),
+            Bug::LogsRefused => matches!(found, Found::Returned(_)),
+            Bug::KeepsRefused | Bug::KeepsPart | Bug::MissesUnread => {
+                matches!(found, Found::Wrong(_))
+            }
             _ => matches!(found, Found::Lost { .. } | Found::Torn(_) | Found::Wrong(_)),
         };
         assert!(found.iter().filter(is_what_it_does).count() > 2, "{bug:?}: {found:?}");
     }
+}
+
+/// It differs from the engine with that bug only in that it does not deny what is there.
+#[test]
+fn a_refused_commit_may_be_there_if_its_error_does_not_deny_it() {
+    let returned = failures(Bug::LogsRefused, 60, Operation::Sync);
+    assert!(returned.len() > 10, "{returned:?}");
+    assert_eq!(failures(Bug::LogsUnsure, 60, Operation::Sync), []);
 }
 
 #[test]

@@ -37,6 +37,12 @@ pub enum Bug {
     BelievesSecondSync,
     /// A commit that could not be written stays in memory, until a checkpoint writes it.
     KeepsRefused,
+    /// Of a commit that could not be written a part stays in memory. Its error denies nothing.
+    KeepsPart,
+    /// A commit whose synchronisation failed stays in the log.
+    LogsRefused,
+    /// As before, and its error does not deny it, which is right.
+    LogsUnsure,
     /// A checkpoint that fails empties the log.
     FreesEarly,
     /// A write that fails frees the place of the commit before it too.
@@ -51,10 +57,12 @@ impl Bug {
     /// The bugs that only a crash within recovery shows.
     pub const OF_RECOVERY: [Self; 2] = [Self::WritesBeforeItHasRead, Self::SecondRecoveryForgets];
     /// The bugs that only a failing disk shows.
-    pub const OF_FAULTS: [Self; 6] = [
+    pub const OF_FAULTS: [Self; 8] = [
         Self::IgnoresFailedSync,
         Self::BelievesSecondSync,
         Self::KeepsRefused,
+        Self::KeepsPart,
+        Self::LogsRefused,
         Self::FreesEarly,
         Self::FreesTwice,
         Self::MissesUnread,
@@ -140,19 +148,21 @@ impl Disk {
             return Err(error);
         }
         self.unsynchronised.push((connection, changes));
-        match (self.synchronise(), bug) {
+        match (self.synchronise(bug), bug) {
             (Err(_), Bug::IgnoresFailedSync) => Ok(()),
-            (Err(_), Bug::BelievesSecondSync) => self.synchronise(),
+            (Err(_), Bug::BelievesSecondSync) => self.synchronise(bug),
             (done, _) => done,
         }
     }
 
     /// Synchronises the log. If that fails, what was not synchronised is lost.
-    fn synchronise(&mut self) -> Result<()> {
+    fn synchronise(&mut self, bug: Bug) -> Result<()> {
         let written = std::mem::take(&mut self.unsynchronised);
-        self.meet(Operation::Sync)?;
-        self.log.extend(written);
-        Ok(())
+        let done = self.meet(Operation::Sync);
+        if done.is_ok() || matches!(bug, Bug::LogsRefused | Bug::LogsUnsure) {
+            self.log.extend(written);
+        }
+        done
     }
 
     /// Writes the pages, so that the log can be emptied.
@@ -305,8 +315,19 @@ impl TeachingStore {
 
     /// Takes changes back that could not be logged.
     fn take_back(&self, content: &mut Content, undo: Changes) {
-        if self.engine.bug != Bug::KeepsRefused {
-            undo.into_iter().rev().for_each(|change| apply(content, change));
+        let kept = match self.engine.bug {
+            Bug::KeepsRefused => undo.len(),
+            Bug::KeepsPart => undo.len() / 2,
+            _ => 0,
+        };
+        undo.into_iter().skip(kept).rev().for_each(|change| apply(content, change));
+    }
+
+    /// Refuses a commit that could not be logged.
+    fn refusal(&self, error: Error) -> Error {
+        match self.engine.bug {
+            Bug::KeepsPart | Bug::LogsUnsure => error,
+            _ => error.without_effect(),
         }
     }
 }
@@ -367,7 +388,7 @@ impl TeachingConnection<'_> {
         apply(&mut content, change.clone());
         if let Err(error) = self.store.log(&content, self.number, vec![change]) {
             self.store.take_back(&mut content, undo);
-            return Err(error.without_effect());
+            return Err(self.store.refusal(error));
         }
         Ok(Outcome::Done)
     }
@@ -394,7 +415,7 @@ impl Connection for TeachingConnection<'_> {
         };
         self.store.log(&content, self.number, changes).map_err(|error| {
             self.store.take_back(&mut content, undo);
-            error.without_effect()
+            self.store.refusal(error)
         })
     }
 

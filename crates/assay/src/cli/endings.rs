@@ -11,6 +11,9 @@ use program_support::exit::{Failure, Outcome};
 
 use super::count;
 
+/// The default time limit of a writer or a checker.
+const TIMEOUT_S: u64 = 60;
+
 /// The ways in which writers are ended.
 #[derive(Args)]
 pub(crate) struct EndingArgs {
@@ -39,8 +42,10 @@ pub(crate) struct EndingArgs {
     /// Seed of what is drawn: the histories of engines and the moments of the crashes
     #[arg(long, default_value = "1", value_parser = count::parse_seed)]
     pub seed: u64,
-    /// Seconds that a writer or a checker may take
-    #[arg(long, value_name = "SECONDS", value_parser = count::parse_seconds, default_value = "60")]
+    /// Seconds that a writer or a checker may take. With --fault, and of assay torture, a writer may
+    /// be silent for so long
+    #[arg(long, value_name = "SECONDS", value_parser = count::parse_seconds,
+          default_value_t = TIMEOUT_S)]
     pub timeout: u64,
 }
 
@@ -80,14 +85,22 @@ impl EndingArgs {
         Duration::from_secs(self.timeout)
     }
 
-    /// Returns the options that repeat a round of a crash, with the fault before it.
-    pub(crate) fn replay(&self, crash: Crash, fault: Option<(Fault, Lasts)>) -> Vec<String> {
+    /// Returns the options that repeat a round of a crash, with the fault before it. The writer
+    /// hung in the round or not.
+    pub(crate) fn replay(
+        &self,
+        crash: Crash,
+        fault: Option<(Fault, Lasts)>,
+        hung: bool,
+    ) -> Vec<String> {
         let fault = fault.map(|(fault, lasts)| format!("--fault {fault} --fault-lasts {lasts}"));
         let mut words: Vec<_> = fault.into_iter().collect();
         if crash == Crash::Power {
             words.extend(self.loss.map(|loss| format!("--loss {loss}")));
             words.extend(self.directories.is_strict().then(|| "--directories strict".to_string()));
         }
+        let is_told = hung && self.timeout != TIMEOUT_S;
+        words.extend(is_told.then(|| format!("--timeout {}", self.timeout)));
         words
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use assay_core::durability::Crash;
+use assay_core::durability::{Crash, Found};
 use assay_driver::Storage;
 use program_support::exit::{Failure, Outcome};
 use program_support::interrupt::Interrupt;
@@ -61,6 +61,10 @@ fn open(folder: &Path, args: &CrashArgs) -> Outcome {
         image.found,
         image.command
     ))?;
+    if matches!(image.found, Found::Wrong(_) | Found::Hung(_)) {
+        // The writer was at work then.
+        print(&format!(" no files show that; repeat the round with\n   {}\n", image.command))?;
+    }
     if image.promise.is_kept(&found) || image.crash == Crash::Copy {
         Ok(())
     } else {

@@ -80,36 +80,50 @@ fn carry_out(
         Ok(rounds) => rounds,
         Err(why) => return Ok(Err(why)),
     };
-    let mut tortured =
-        Tortured { kind, rounds: 0, met: 0, ended: 0, acknowledged: 0, broken: Vec::new() };
+    let mut tortured = Tortured {
+        kind,
+        rounds: 0,
+        met: 0,
+        ended: 0,
+        uncrashed: 0,
+        acknowledged: 0,
+        broken: Vec::new(),
+    };
     let numbers = match args.round {
         Some(round) => round..round + 1,
         None => 0..args.rounds,
     };
     for number in numbers {
-        let Round { at, acknowledged, found, faulted } = rounds.round(number)?;
+        let round = rounds.round(number)?;
         tortured.rounds += 1;
-        if let Some(Faulted { is_met, has_ended, .. }) = faulted {
+        tortured.uncrashed += u32::from(round.is_uncrashed);
+        if let Some(Faulted { is_met, has_ended, .. }) = round.faulted {
             tortured.met += u32::from(is_met);
             tortured.ended += u32::from(has_ended);
         }
-        tortured.acknowledged += acknowledged as u64;
-        if found != Found::Everything {
+        tortured.acknowledged += round.acknowledged as u64;
+        if round.found != Found::Everything {
             let strict = if args.ending.directories.is_strict() { "-strict" } else { "" };
             let fault = kind.fault.map(|fault| format!("-{fault}")).unwrap_or_default();
             let name = format!("{}{fault}{strict}-{}-{number}", kind.crash, args.ending.seed);
             let image = args.images.join(name);
             keep(&image, &mut |to| rounds.keep(to))?;
-            let command = replay(args, kind, number, at, faulted);
-            tortured.broken.push(Broken { number, found, command, image });
+            let command = replay(args, kind, number, &round);
+            tortured.broken.push(Broken { number, found: round.found, command, image });
         }
     }
-    // A program that meets a fault at once may rightly acknowledge nothing.
-    if tortured.acknowledged == 0 && tortured.met == 0 {
-        let why = "no round acknowledged an item, so nothing was tested; allow more with --rounds";
-        return Err(Failure::Refused(why.into()));
+    match kind.fault {
+        Some(fault) if tortured.met == 0 && tortured.broken.is_empty() => {
+            Ok(Err(format!("no operation met {fault} before {} crashes", kind.crash)))
+        }
+        None if tortured.acknowledged == 0 => {
+            let why =
+                "no round acknowledged an item, so nothing was tested; allow more with --rounds";
+            Err(Failure::Refused(why.into()))
+        }
+        // A program that meets a fault at once may rightly acknowledge nothing.
+        _ => Ok(Ok(tortured)),
     }
-    Ok(Ok(tortured))
 }
 
 /// Keeps what a crash left in a folder, in place of what an earlier one left.
@@ -136,21 +150,17 @@ fn keep(image: &Path, fill: &mut dyn FnMut(&Path) -> io::Result<()>) -> Outcome 
 }
 
 /// Returns the command line that repeats a round.
-fn replay(
-    args: &TortureArgs,
-    Kind { crash, fault }: Kind,
-    number: u32,
-    at: u64,
-    faulted: Option<Faulted>,
-) -> String {
+fn replay(args: &TortureArgs, Kind { crash, fault }: Kind, number: u32, round: &Round) -> String {
     let (writer, checker) = (quoted(&args.writer), quoted(&args.checker));
     let mut words = vec![
         format!("assay torture --writer {writer} --checker {checker} --crash {crash}"),
-        format!("--seed {} --round {number} --at {at}", args.ending.seed),
+        format!("--seed {} --round {number} --at {}", args.ending.seed, round.at),
     ];
     let promise = args.promise;
     words.extend((promise != PromiseArg::All).then(|| format!("--promise {}", promise.name())));
-    words.extend(args.ending.replay(crash, fault.zip(faulted.map(|faulted| faulted.lasts))));
+    let fault = fault.zip(round.faulted.map(|faulted| faulted.lasts));
+    let hung = matches!(round.found, Found::Hung(_));
+    words.extend(args.ending.replay(crash, fault, hung));
     words.extend((args.acks != 300).then(|| format!("--acks {}", args.acks)));
     words.join(" ")
 }

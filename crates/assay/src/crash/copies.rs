@@ -65,7 +65,19 @@ impl Rounds for Copies<'_> {
         let settings = heard.settings.unwrap_or_default();
         let job = copied;
         let faulted = None;
-        Ok(Ok(Round { job, log, at, recoveries, cut_openings, found, age, settings, faulted }))
+        let prepared = 0;
+        Ok(Ok(Round {
+            job,
+            log,
+            prepared,
+            at,
+            recoveries,
+            cut_openings,
+            found,
+            age,
+            settings,
+            faulted,
+        }))
     }
 
     fn keep(&mut self, folder: &Path) -> io::Result<()> {

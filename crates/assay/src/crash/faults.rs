@@ -12,6 +12,7 @@ use assay_suites::crash::{Job, Log, Then};
 use program_support::exit::Outcome;
 
 use super::power::{Bench, Span, refused};
+use super::rounds::Untested;
 use super::{Faulted, Heard, Pause, Round, Rounds, Subject, Writer, gave_up};
 
 /// Rounds in which the disk fails from an operation on.
@@ -39,9 +40,7 @@ impl Rounds for Faults<'_> {
         let subject = self.subject;
         let seed = derive(subject.round_seed(number), "fault");
         let lasts = subject.chosen.lasts.unwrap_or(turn(&Lasts::ALL, number));
-        let drawn = self.span.map(|span| {
-            1 + span.opened + draw(seed, 0, span.ended.saturating_sub(span.opened).max(1))
-        });
+        let drawn = self.span.map(|span| 1 + span.opened + draw(seed, 0, span.ended - span.opened));
         let at = subject.chosen.at.first().copied().or(drawn).unwrap_or(1);
         let mut injection = Injection::new(self.fault, lasts, at, seed);
         if self.crash == Crash::Power {
@@ -52,6 +51,7 @@ impl Rounds for Faults<'_> {
             Err(why) => return Ok(Err(why)),
         };
         let job = self.job(number);
+        let prepared = log.commits();
         let endured = self.endure(&job, log, Then::Waits, injection)?;
         let Endured { pause, heard, is_met, power_is_gone, .. } = endured;
         if !is_met && pause != Pause::Reached {
@@ -73,6 +73,7 @@ impl Rounds for Faults<'_> {
         Ok(Ok(Round {
             job,
             log,
+            prepared,
             at,
             recoveries: Vec::new(),
             cut_openings: 0,
@@ -90,8 +91,8 @@ impl Rounds for Faults<'_> {
 
 impl Faults<'_> {
     /// Counts the operations that the fault concerns, in undisturbed runs. The inner error says why
-    /// it cannot.
-    pub(super) fn calibrate(&mut self) -> Outcome<Result<(), String>> {
+    /// it cannot, or that there are none after the opening.
+    pub(super) fn calibrate(&mut self) -> Outcome<Result<(), Untested>> {
         let mut counts = [0; 2];
         for (count, commits) in counts.iter_mut().zip([0, self.subject.job.commits]) {
             if self.fault == Fault::EioRead && commits == 0 {
@@ -100,17 +101,21 @@ impl Faults<'_> {
             }
             let log = match self.before(0)? {
                 Ok(log) => log,
-                Err(why) => return Ok(Err(why)),
+                Err(why) => return Ok(Err(Untested::Failed(why))),
             };
             let job = Job { commits, ..self.job(0) };
             let never = Injection::never(self.fault);
             let endured = self.endure(&job, log, Then::Waits, never)?;
             if let Some(why) = trouble(&endured) {
-                return Ok(Err(why));
+                return Ok(Err(Untested::Failed(why)));
             }
             *count = endured.concerned;
         }
         let [opened, ended] = counts;
+        if ended <= opened {
+            let why = format!("the writer does nothing that {} concerns", self.fault);
+            return Ok(Err(Untested::Idle(why)));
+        }
         self.span = Some(Span { opened, ended });
         Ok(Ok(()))
     }

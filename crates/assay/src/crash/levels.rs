@@ -16,7 +16,7 @@ use crate::planning::engines::{self, Settings};
 use crate::planning::store_dirs::StoreDirs;
 use crate::running::time_budget::TimeBudget;
 
-use super::rounds::{Test, Workbench, tests_of};
+use super::rounds::{Test, Untested, Workbench, tests_of};
 use super::{VERDICTS_FILE, show};
 
 /// The directories and limits of crash tests.
@@ -100,6 +100,7 @@ impl Ordered {
         }
         let mut done = Vec::new();
         let mut failed = Vec::new();
+        let mut idle = Vec::new();
         for test in &tests {
             if !place.time_budget.begins_work_of(GUESS_ROUND * args.rounds) {
                 break;
@@ -111,15 +112,25 @@ impl Ordered {
                     }
                     done.push(verdict);
                 }
-                Err(why) => failed.push(format!(
-                    "{} at {}, {}{}: {why}",
-                    test.driver.profile().id,
-                    test.durability,
-                    test.crash,
-                    bench.no_rounds_yet(test).beyond()
-                )),
+                Err(untested) => {
+                    let (lines, why) = match untested {
+                        Untested::Idle(why) => (&mut idle, why),
+                        Untested::Failed(why) => (&mut failed, why),
+                    };
+                    lines.push(format!(
+                        "{} at {}, {}{}: {why}",
+                        test.driver.profile().id,
+                        test.durability,
+                        test.crash,
+                        bench.no_rounds_yet(test).beyond()
+                    ));
+                }
             }
         }
+        if done.is_empty() && failed.is_empty() && !idle.is_empty() {
+            return Err(Failure::Refused(idle.join("; ")));
+        }
+        idle.iter().for_each(|line| say(&format!("note: not tested: {line}")));
         show::table(&done)?;
         failed.iter().try_for_each(|line| print(&format!(" not tested: {line}\n")))?;
         if place.verdicts.is_some() && !done.is_empty() {

@@ -80,6 +80,8 @@ pub(crate) struct Round {
     pub job: Job,
     /// The commits that were acknowledged before the end.
     pub log: Log,
+    /// Those of them that were made before the round, on a disk without a fault.
+    pub prepared: u32,
     /// The moment of the end, as a number that repeats it.
     pub at: u64,
     /// The crashes of openings after it.

@@ -128,6 +128,7 @@ impl Bench {
         Ok(Ok(Round {
             job,
             log,
+            prepared: 0,
             at,
             recoveries,
             cut_openings,

@@ -99,6 +99,7 @@ impl Rounds for Kills<'_> {
         Ok(Ok(Round {
             job,
             log,
+            prepared: 0,
             at,
             recoveries,
             cut_openings,

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use assay_core::durability::{Crash, Failure as BrokenRound, Fault, Promise, Tally, Verdict};
+use assay_core::durability::{
+    Crash, Failure as BrokenRound, Fault, Found, Promise, Tally, Verdict,
+};
 use assay_core::random::derive;
 use assay_driver::{Driver, Durability, Storage};
 use assay_suites::crash::Job;
@@ -47,6 +49,14 @@ pub(super) fn tests_of<'t>(driver: &'t dyn Driver, args: &CrashArgs) -> Vec<Test
     tests
 }
 
+/// Why a test has no verdict.
+pub(super) enum Untested {
+    /// Nothing that the writer does meets the fault.
+    Idle(String),
+    /// The writer failed, or did nothing.
+    Failed(String),
+}
+
 /// The common tools of all tests of a command.
 pub(super) struct Workbench<'w> {
     pub(super) args: &'w CrashArgs,
@@ -57,7 +67,7 @@ pub(super) struct Workbench<'w> {
 
 impl Workbench<'_> {
     /// Runs the rounds of a test. The inner error says why there is no verdict.
-    pub(super) fn carry_out(&self, test: &Test<'_>) -> Outcome<Result<Verdict, String>> {
+    pub(super) fn carry_out(&self, test: &Test<'_>) -> Outcome<Result<Verdict, Untested>> {
         let profile = test.driver.profile();
         let id = profile.id;
         let level = test.durability;
@@ -96,10 +106,6 @@ impl Workbench<'_> {
                 lasts: self.args.ending.fault_lasts,
             },
         };
-        let rounds = match self.args.round {
-            Some(round) => round..round + 1,
-            None => 0..self.args.rounds,
-        };
         let folder = Folder::make(&dir)?;
         let mut way: Box<dyn Rounds> = match (test.crash, test.fault) {
             (crash, Some(fault)) => {
@@ -110,9 +116,9 @@ impl Workbench<'_> {
                 }
                 let mut faults = Faults { bench, subject: &subject, crash, fault, span: None };
                 if self.args.at.is_empty()
-                    && let Err(why) = faults.calibrate()?
+                    && let Err(untested) = faults.calibrate()?
                 {
-                    return Ok(Err(why));
+                    return Ok(Err(untested));
                 }
                 Box::new(faults)
             }
@@ -124,7 +130,7 @@ impl Workbench<'_> {
                 let span = if self.args.at.is_empty() {
                     match bench.span(&subject)? {
                         Ok(span) => Some(span),
-                        Err(why) => return Ok(Err(why)),
+                        Err(why) => return Ok(Err(Untested::Failed(why))),
                     }
                 } else {
                     None
@@ -132,36 +138,45 @@ impl Workbench<'_> {
                 Box::new(Cuts { bench, subject: &subject, span })
             }
         };
-        // A level that broke its promise gets further rounds, which show how often it does.
-        let further = rounds.end..rounds.end.saturating_add(self.further());
-        for number in rounds.chain(further) {
-            if number >= self.args.rounds && !verdict.is_refuted() && self.args.round.is_none() {
-                break;
-            }
+        let mut number = self.args.round.unwrap_or_default();
+        loop {
             match way.round(number)? {
                 Ok(round) => self.take(&mut verdict, test, number, &round, way.as_mut())?,
-                Err(why) => return Ok(Err(why)),
+                Err(why) => return Ok(Err(Untested::Failed(why))),
+            }
+            number += 1;
+            if self.args.round.is_some() || !self.wants_more_than(&verdict) {
+                break;
             }
         }
-        // An engine that meets a fault at once may rightly acknowledge nothing.
-        let is_met = verdict.faults.is_some_and(|faults| faults.met_rounds > 0);
-        if verdict.acknowledged == 0 && !is_met {
-            return Ok(Err(
-                "no round acknowledged a commit, so that nothing was tested; allow more \
-                           with --commits or --rounds"
-                    .into(),
-            ));
+        match test.fault {
+            Some(fault) if verdict.judged_rounds() == 0 => {
+                let why = format!("in {} rounds no operation met {fault}", verdict.rounds);
+                return Ok(Err(Untested::Idle(why)));
+            }
+            None if verdict.acknowledged == 0 => {
+                return Ok(Err(Untested::Failed(
+                    "no round acknowledged a commit, so that nothing was tested; allow more with \
+                     --commits or --rounds"
+                        .into(),
+                )));
+            }
+            // An engine that meets a fault at once may rightly acknowledge nothing.
+            _ => {}
         }
         verdict.tested = Timestamp::now();
         Ok(Ok(verdict))
     }
 
-    /// Returns the number of further rounds for a level that broke its promise in one of them.
-    fn further(&self) -> u32 {
-        match self.args.round {
-            Some(_) => 0,
-            None => self.args.further.unwrap_or(self.args.rounds.saturating_mul(FURTHER)),
-        }
+    /// Returns true if the rounds of a verdict are not all. A level that broke its promise gets
+    /// further rounds, which show how often it does. A round that met no fault is followed by
+    /// another in its place, but at most as many again.
+    fn wants_more_than(&self, verdict: &Verdict) -> bool {
+        let args = self.args;
+        let further = args.further.unwrap_or(args.rounds.saturating_mul(FURTHER));
+        let further = if verdict.is_refuted() { further } else { 0 };
+        let wanted = args.rounds.saturating_add(further);
+        verdict.judged_rounds() < wanted && verdict.rounds < wanted.saturating_mul(2)
     }
 
     /// Returns the verdict of a test before its first round.
@@ -210,7 +225,7 @@ impl Workbench<'_> {
         round: &Round,
         way: &mut dyn Rounds,
     ) -> Outcome {
-        verdict.add(round.log.commits(), &round.found, round.age);
+        verdict.add(round.log.commits() - round.prepared, &round.found, round.age);
         verdict.cut_openings += round.cut_openings;
         if let (Some(tally), Some(faulted)) = (&mut verdict.faults, round.faulted) {
             tally.met_rounds += u32::from(faulted.is_met);
@@ -267,7 +282,8 @@ impl Workbench<'_> {
         words.extend((args.threads > 1).then(|| format!("--threads {}", args.threads)));
         words.extend(args.set.iter().map(|set| format!("--set {set}")));
         let fault = test.fault.zip(round.faulted.map(|faulted| faulted.lasts));
-        words.extend(args.ending.replay(test.crash, fault));
+        let hung = matches!(round.found, Found::Hung(_));
+        words.extend(args.ending.replay(test.crash, fault, hung));
         words.join(" ")
     }
 }

@@ -1,6 +1,8 @@
 //! The table of verdicts.
 
-use assay_core::durability::Verdict;
+use std::collections::BTreeMap;
+
+use assay_core::durability::{Found, Verdict};
 use comfy_table::{CellAlignment, Table};
 use program_support::exit::Outcome;
 use program_support::output::print;
@@ -21,7 +23,7 @@ pub(super) fn table(verdicts: &[Verdict]) -> Outcome {
     };
     for verdict in verdicts {
         let Verdict { engine, engine_version, durability, crash, failures, .. } = verdict;
-        let promise = format!("{}{}{}", verdict.summary(), lost(verdict), met(verdict));
+        let promise = verdict.summary() + &lost(verdict) + met(verdict) + &broken_by(verdict);
         let beyond = verdict.beyond();
         let promise = match verdict.crashes {
             1 => promise,
@@ -57,7 +59,15 @@ fn folded_from(mut table: Table, first_number: usize) -> String {
 fn of_faults(verdicts: &[Verdict]) -> String {
     let mut table = Table::new();
     table.set_header([
-        "engine", "level", "fault", "then", "rounds", "met", "refused", "ended", "broken",
+        "engine",
+        "level",
+        "fault",
+        "then",
+        "rounds",
+        "met",
+        "refused\ncommits",
+        "ended",
+        "broken",
     ]);
     for verdict in verdicts {
         let Some(tally) = verdict.faults else { continue };
@@ -75,8 +85,8 @@ fn of_faults(verdicts: &[Verdict]) -> String {
         ]);
     }
     let mut text = folded_from(table, 4);
-    text += "\n met: rounds in which an operation met the fault; refused: commits; ended: rounds \
-             in which\n the writer's process ended itself, which breaks no promise\n\n";
+    text += "\n met: rounds in which an operation met the fault; ended: rounds in which the \
+             writer's\n process ended itself, which breaks no promise\n\n";
     text
 }
 
@@ -123,6 +133,25 @@ fn met(verdict: &Verdict) -> &'static str {
         Some(tally) if tally.met_rounds == 0 => "; no operation met the fault",
         _ => "",
     }
+}
+
+/// Returns how many rounds on a disk that failed broke the promise by what.
+fn broken_by(verdict: &Verdict) -> String {
+    let word = |found: &Found| match found {
+        Found::Everything | Found::Lost { .. } => "lost",
+        Found::Torn(_) => "torn",
+        Found::Refused(_) | Found::Died(_) => "refused",
+        Found::Unusable(_) => "unusable",
+        Found::Returned(_) => "refused but there",
+        Found::Wrong(_) => "wrong",
+        Found::Hung(_) => "hung",
+    };
+    let mut counts = BTreeMap::new();
+    for failure in verdict.failures.iter().filter(|_| verdict.faults.is_some()) {
+        *counts.entry(word(&failure.found)).or_insert(0) += 1;
+    }
+    let counts: Vec<_> = counts.iter().map(|(word, count)| format!("{word} {count}")).collect();
+    if counts.is_empty() { String::new() } else { format!("; broken by: {}", counts.join(", ")) }
 }
 
 /// Returns how many commits a round lost at most, and how long after the oldest of them it ended.

@@ -28,6 +28,11 @@ impl Items {
         self.acknowledged
     }
 
+    /// Returns the number of items that were tried.
+    pub(super) fn tried(&self) -> usize {
+        self.tried.len()
+    }
+
     /// Takes a line of the writer.
     ///
     /// # Errors

@@ -23,10 +23,10 @@ pub(crate) struct Subject<'s> {
     pub writer: &'s str,
     pub checker: &'s str,
     pub promise: Promise,
-    /// The acknowledgements after which a writer is ended.
+    /// The acknowledgements after which a writer is ended at the latest.
     pub acks: u32,
     pub seed: u64,
-    /// The time limit of a writer or a checker.
+    /// The time that a writer may be silent, or a checker may take.
     pub patience: Duration,
     pub interrupt: &'s Interrupt,
     /// The moment of the crash, if it is not drawn.
@@ -89,4 +89,6 @@ pub(crate) struct Round {
     pub found: Found,
     /// The fault of the disk, if it had one.
     pub faulted: Option<Faulted>,
+    /// True if the writer ended well before it was to be killed.
+    pub is_uncrashed: bool,
 }

@@ -27,6 +27,9 @@ const TICK: Duration = Duration::from_millis(50);
 /// The most microseconds that a writer lives after the acknowledgement for which it is killed.
 const DELAY_MOST_US: u64 = 2_000;
 
+/// The most items that a writer tries without a crash. It may try them for ever.
+const TRIED_MOST: u64 = 1_000_000;
+
 /// The most bytes of the lines of a checker.
 const LEFT_MOST_BYTES: usize = 256 << 20;
 
@@ -47,6 +50,10 @@ pub(crate) struct Rounds<'r> {
     /// The moments from which that of a crash is drawn: acknowledgements, file operations, or those
     /// of them that a fault concerns.
     moments: u64,
+    /// The items that a writer acknowledges without a crash.
+    acknowledged: u64,
+    /// The most items that a writer tries. On a disk that fails it may acknowledge none of them.
+    tried_most: u64,
 }
 
 /// What a writer did.
@@ -57,7 +64,9 @@ struct Written {
 
 /// The end of a writer.
 enum End {
-    /// It ended well, or was ended.
+    /// It was ended.
+    Killed,
+    /// It ended well.
     Well,
     /// It ended with an error.
     Failed(String),
@@ -96,16 +105,19 @@ impl<'r> Rounds<'r> {
         } else {
             Way::Kill
         };
-        let mut rounds = Self { subject, folder, kind, way, moments: 0 };
+        let (moments, acknowledged, tried_most) = (0, 0, TRIED_MOST);
+        let mut rounds = Self { subject, folder, kind, way, moments, acknowledged, tried_most };
         let items = rounds.write(None)?.items;
-        let acknowledged = items.acknowledged();
+        let acknowledged = items.acknowledged() as u64;
+        rounds.acknowledged = acknowledged;
+        rounds.tried_most = items.tried() as u64 + u64::from(subject.acks);
         let wrong = |why: String| Err(Failure::Refused(format!("without a crash {why}")));
         if acknowledged == 0 {
             return wrong("the writer acknowledged nothing, so nothing can be tested".into());
         }
         let mut changes = 0;
         rounds.moments = match &mut rounds.way {
-            Way::Kill => acknowledged as u64,
+            Way::Kill => acknowledged,
             Way::Cut(server, _) => {
                 let state = server.state().map_err(refused)?;
                 changes = state.operations;
@@ -160,11 +172,12 @@ impl<'r> Rounds<'r> {
         } else {
             self.copy()?;
         }
+        let is_uncrashed = self.kind.crash == Crash::Process && matches!(end, End::Well);
         let found = match end {
             End::Late(why) => Found::Hung(why),
-            End::Well | End::Failed(_) => self.check(&items)?,
+            End::Killed | End::Well | End::Failed(_) => self.check(&items)?,
         };
-        Ok(Round { at, acknowledged: items.acknowledged(), found, faulted })
+        Ok(Round { at, acknowledged: items.acknowledged(), found, faulted, is_uncrashed })
     }
 
     /// Writes the files that the last crash left, as they were before the checker, into a folder
@@ -194,17 +207,9 @@ impl<'r> Rounds<'r> {
     /// Runs a writer in an empty directory, until it is ended at a moment, or meets a fault then
     /// and is ended later. If it failed or took too long, a fault of the disk was the reason.
     fn write(&mut self, crash: Option<Moment>) -> Outcome<Written> {
-        let most = u64::from(self.subject.acks);
-        let mut acks = most;
-        let mut after_us = 0;
+        let (acks, after_us) = self.kill_at(crash);
         match &mut self.way {
-            Way::Kill => {
-                self.folder.empty()?;
-                if let Some(Moment { at, seed, .. }) = crash {
-                    acks = at.min(most);
-                    after_us = draw(seed, 1, DELAY_MOST_US);
-                }
-            }
+            Way::Kill => self.folder.empty()?,
             Way::Cut(server, directories) => server.clear(*directories).map_err(refused)?,
         }
         let place = self.place();
@@ -230,7 +235,7 @@ impl<'r> Rounds<'r> {
         let Written { items, end } = written;
         match end {
             // Its end is that of the power.
-            End::Failed(_) if is_gone => Ok(Written { items, end: End::Well }),
+            End::Failed(_) if is_gone => Ok(Written { items, end: End::Killed }),
             End::Failed(why) if !is_met => {
                 let after = items.acknowledged();
                 let line = format!("the writer failed after {after} acknowledgements: {why}");
@@ -239,6 +244,23 @@ impl<'r> Rounds<'r> {
             End::Late(why) if !is_met => Err(Failure::Refused(format!("the writer: {why}"))),
             end => Ok(Written { items, end }),
         }
+    }
+
+    /// Returns the acknowledgement after which a writer is killed, and after how many microseconds.
+    fn kill_at(&self, crash: Option<Moment>) -> (u64, u64) {
+        let most = u64::from(self.subject.acks);
+        let Some(Moment { at, seed, .. }) = crash else { return (most, 0) };
+        let acks = match (&self.way, self.kind.crash) {
+            (Way::Kill, _) => at,
+            // One after the fault, which is met at about the same place of the history.
+            (Way::Cut(..), Crash::Process) => {
+                let before = at.min(self.moments) - 1;
+                let passed = self.acknowledged * before / self.moments;
+                passed + 1 + draw(seed, 2, self.acknowledged - passed)
+            }
+            (Way::Cut(..), _) => return (most, 0),
+        };
+        (acks.min(most), draw(seed, 1, DELAY_MOST_US))
     }
 
     /// Returns the fault for a writer: none that it meets, if it is not to be ended.
@@ -251,18 +273,23 @@ impl<'r> Rounds<'r> {
         }
     }
 
-    /// Reads the lines of a writer until it has acknowledged so many items, or ended, or takes too
-    /// long; then kills it.
+    /// Reads the lines of a writer until it has acknowledged so many items, or ended, or says
+    /// nothing for too long; then kills it.
     fn listen(&self, writer: Program, acks: u64, after_us: u64) -> Outcome<Written> {
         let refused = |why: String| Failure::Refused(format!("the writer: {why}"));
         let mut items = Items::default();
         let more = self.kind.fault.map(delay_most).unwrap_or_default();
-        let deadline = Instant::now() + self.subject.patience + more;
+        let patience = self.subject.patience + more;
+        let mut deadline = Instant::now() + patience;
         let mut has_ended = false;
-        while (items.acknowledged() as u64) < acks && !has_ended {
+        let goes_on = |items: &Items| {
+            (items.acknowledged() as u64) < acks && (items.tried() as u64) < self.tried_most
+        };
+        while goes_on(&items) && !has_ended {
             match writer.next(TICK) {
                 Ok(line) => {
-                    items.take(&line.map_err(|e| refused(e.to_string()))?).map_err(refused)?
+                    items.take(&line.map_err(|e| refused(e.to_string()))?).map_err(refused)?;
+                    deadline = Instant::now() + patience;
                 }
                 Err(RecvTimeoutError::Disconnected) => has_ended = true,
                 Err(RecvTimeoutError::Timeout) => {}
@@ -271,8 +298,8 @@ impl<'r> Rounds<'r> {
             if Instant::now() >= deadline {
                 let (seconds, count) = (self.subject.patience.as_secs(), items.acknowledged());
                 let why = format!(
-                    "it has acknowledged {count} items after {seconds} s; wait for longer with \
-                     --timeout"
+                    "it has said nothing for {seconds} s, after {count} acknowledgements; wait \
+                     for longer with --timeout"
                 );
                 return Ok(Written { items, end: End::Late(why) });
             }
@@ -286,10 +313,12 @@ impl<'r> Rounds<'r> {
         };
         let (status, rest) = ended.map_err(|e| refused(e.to_string()))?;
         rest.iter().try_for_each(|line| items.take(line)).map_err(refused)?;
-        if has_ended && !status.success() {
-            return Ok(Written { items, end: End::Failed(ending(status, &last_words)) });
-        }
-        Ok(Written { items, end: End::Well })
+        let end = match (has_ended, status.success()) {
+            (false, _) => End::Killed,
+            (true, true) => End::Well,
+            (true, false) => End::Failed(ending(status, &last_words)),
+        };
+        Ok(Written { items, end })
     }
 
     /// Has the checker look at the directory.

@@ -20,6 +20,8 @@ pub(crate) struct Tortured {
     pub met: u32,
     /// Rounds in which the writer ended with an error, having met the fault.
     pub ended: u32,
+    /// Rounds in which the writer ended well before it was killed.
+    pub uncrashed: u32,
     /// The acknowledgements of all rounds.
     pub acknowledged: u64,
     pub broken: Vec<Broken>,
@@ -44,7 +46,11 @@ pub(crate) fn shown(all: &[Tortured]) -> String {
     head.extend(of_faults(["fault", "met", "ended"].map(str::to_string)));
     head.extend(["rounds", "acknowledged", "broken", "share (95 %)"].map(str::to_string));
     table.set_header(head);
-    for Tortured { kind, rounds, met, ended, acknowledged, broken } in all {
+    for Tortured { kind, rounds, met, ended, acknowledged, broken, .. } in all {
+        // A round without a fault only counts if it broke the promise all the same.
+        let judged =
+            kind.fault.map_or(u64::from(*rounds), |_| u64::from(*met).max(broken.len() as u64));
+        let share = ShareBounds::of(broken.len() as u64, judged);
         let fault = kind.fault.map(|fault| fault.to_string()).unwrap_or_default();
         let mut row = vec![kind.crash.to_string()];
         row.extend(of_faults([fault, met.to_string(), ended.to_string()]));
@@ -52,7 +58,7 @@ pub(crate) fn shown(all: &[Tortured]) -> String {
             rounds.to_string(),
             acknowledged.to_string(),
             broken.len().to_string(),
-            ShareBounds::of(broken.len() as u64, u64::from(*rounds)).to_string(),
+            share.to_string(),
         ]);
         table.add_row(row);
     }
@@ -64,6 +70,11 @@ pub(crate) fn shown(all: &[Tortured]) -> String {
     if has_faults {
         text += "\n met: rounds in which an operation met the fault; ended: in which the writer \
                  ended\n with an error, which breaks no promise\n";
+    }
+    for Tortured { kind, rounds, uncrashed, .. } in all.iter().filter(|kind| kind.uncrashed > 0) {
+        text += &format!(
+            "\n {kind}: in {uncrashed} of {rounds} rounds the writer ended before it was killed\n"
+        );
     }
     for Tortured { kind, broken, .. } in all {
         for Broken { number, found, command, image } in broken.iter().take(LISTED) {

@@ -225,6 +225,30 @@ fn an_image_has_the_files_as_the_power_cut_left_them() {
         assert!(now.is_some() && now == was, "{opened:?}");
     }
     assert!(with_files > 0, "a cut spares something now and then");
+    let failures = &verdicts(&bench)[0]["failures"];
+    let image = failures[0]["image"].as_str().expect("a folder");
+    let path = bench.path().join(image).join("round.json");
+    let mut round: Value =
+        serde_json::from_slice(&std::fs::read(&path).expect("a round")).expect("JSON");
+    round["found"] = serde_json::json!({ "hung": "nothing happened for 9 s" });
+    std::fs::write(&path, round.to_string()).expect("write");
+    let opened = bench.assay(&format!("crash --open {image} --dir stores"));
+    let command = failures[0]["command"].as_str().expect("a command");
+    let words = format!("no files show that; repeat the round with\n   {command}\n");
+    assert!(opened.stdout.contains(&words), "{opened:?}");
+}
+
+/// sled loses what it flushed, whatever the disk does before.
+#[test]
+fn what_broke_promises_on_a_failing_disk_is_counted() {
+    if !has_power_cuts() {
+        return;
+    }
+    let bench = Bench::new();
+    let line = "crash -e sled --durability commit --crash power --fault slow --rounds 3";
+    let ended = bench.assay(&format!("{line} --further 0 --commits 40 {DIR} {IMAGES}"));
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.stdout.contains("; broken by: lost "), "{ended:?}");
 }
 
 /// Each fault is met, and after each the store is whole and takes commits.
@@ -244,6 +268,9 @@ fn a_failing_disk_makes_careful_engines_lose_nothing() {
         assert!(number(faults, "met_rounds") > 0, "{verdict}");
         assert!(faults["lasts"].is_null(), "rounds take turns: {verdict}");
         refused += number(faults, "refused_commits");
+        let prepared = if faults["fault"] == "eio-read" { 30 } else { 0 };
+        let most = (60 - prepared) * number(verdict, "rounds");
+        assert!(number(verdict, "acknowledged") <= most, "on the failing disk: {verdict}");
     }
     assert!(refused > 10, "{refused} commits were refused");
     assert!(ended.stdout.contains(" at commit, power with eio-sync: broken in none of 3"));
@@ -256,6 +283,23 @@ fn a_failing_disk_makes_careful_engines_lose_nothing() {
     let one = bench.succeeds(&format!("{line} --fault-lasts healed --loss nothing {DIR}"));
     assert!(one.stdout.contains(" at commit, power with full healed: "), "{one:?}");
     assert_eq!(crate::crash::verdicts(&bench), before, "one round is no verdict");
+}
+
+#[test]
+fn rounds_that_meet_no_fault_are_no_verdict() {
+    if !has_power_cuts() {
+        return;
+    }
+    let bench = Bench::new();
+    let line = "crash -e lmdb --durability process --crash process --rounds 2 --commits 20";
+    let words = ["lmdb at process, process with eio-sync: the writer does nothing that eio-sync"];
+    bench.refuses(&format!("{line} --fault eio-sync {DIR}"), 3, &words);
+    let both = bench.succeeds(&format!("{line} --fault eio-sync,full {DIR}"));
+    assert!(both.stderr.contains(&format!("note: not tested: {}", words[0])), "{both:?}");
+    assert_eq!(verdicts(&bench).len(), 1, "{both:?}");
+    let late = "crash -e lmdb --crash process --commits 20 --fault full --round 0 --at 99999";
+    let words = ["in 1 rounds no operation met full"];
+    bench.refuses(&format!("{late} --durability commit {DIR}"), 3, &words);
 }
 
 /// libmdbx takes what it did not sync for lost if it finds itself in another boot; and it hears of

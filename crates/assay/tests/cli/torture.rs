@@ -30,11 +30,14 @@ const CHECKER: &str = "test ! -e items || grep -x '[0-9]*' items || true";
 /// Prints the items that have files of their own.
 const FILES: &str = "cat item.* 2>/dev/null | grep -x '[0-9]*' || true";
 
-/// Returns a writer of 30 items in files of their own. `sync` is how it synchronises the file
-/// `$item`.
+/// Returns a writer of items in files of their own. `sync` is how it synchronises the file `$item`.
 fn files_by(sync: &str) -> String {
+    some_files_by(30, sync)
+}
+
+fn some_files_by(items: u32, sync: &str) -> String {
     format!(
-        "for n in $(seq 30); do
+        "for n in $(seq {items}); do
            echo try $n; item=item.$n; echo $n > $item || exit 1; {sync}; sync . || exit 1
            echo ack $n
          done"
@@ -169,11 +172,12 @@ fn a_program_that_hangs_or_reads_wrong_when_its_disk_fails_is_found() {
         return;
     }
     let bench = Bench::new();
-    let writer = files_by("sync $item || sleep 98764");
-    let line = "--fault eio-sync --crash process --rounds 1 --timeout 10";
+    let writer = some_files_by(3, "sync $item || sleep 98764");
+    let line = "--fault eio-sync --crash process --rounds 1 --timeout 20";
     let ended = torture(&bench, &writer, FILES, line);
     assert_eq!(ended.code, Some(1), "{ended:?}");
-    assert!(ended.stdout.contains("the writer hung: "), "{ended:?}");
+    assert!(ended.stdout.contains("the writer hung: it has said nothing for 20 s"), "{ended:?}");
+    assert!(ended.stdout.contains(" --fault-lasts once --timeout 20\n"), "{ended:?}");
     // It takes an item that it cannot read for none.
     let writer = "for n in $(seq 30); do
            echo try $n; { cat items 2>/dev/null; echo $n; } > new; sync new || exit 1
@@ -185,12 +189,72 @@ fn a_program_that_hangs_or_reads_wrong_when_its_disk_fails_is_found() {
     is_clean(&bench);
 }
 
+/// It takes longer than the limit, which is that of its silence.
+#[test]
+fn a_slow_program_that_is_not_silent_is_waited_for() {
+    let bench = Bench::new();
+    let writer = "for n in $(seq 6); do
+           echo try $n; sleep 2; echo $n >> items; echo ack $n
+         done";
+    let line = "--crash process --round 0 --at 1 --timeout 10";
+    let ended = torture(&bench, writer, CHECKER, line);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    is_clean(&bench);
+}
+
+/// A fault that is met does not keep a program that comes to its end from being killed.
+#[test]
+fn a_program_that_has_an_end_is_killed_after_a_fault() {
+    if !has_power_cuts() {
+        return;
+    }
+    let bench = Bench::new();
+    let writer = "for n in $(seq 20); do
+           echo try $n; echo $n >> log; all=\"$all $n\"; echo ack $n
+         done; sleep 1; printf '%s\\n' $all > items";
+    let line = "--fault slow --fault-lasts once --crash process --rounds 4";
+    let ended = torture(&bench, writer, CHECKER, line);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let row = ended.stdout.lines().map(words).find(|words| words.contains(&"slow"));
+    assert_eq!(row.expect("a row")[2], "4", "each round meets the fault before: {ended:?}");
+    let writer = some_files_by(20, "sync $item || exit 0");
+    let line = "--fault eio-sync --fault-lasts once --crash process --rounds 4";
+    let ended = torture(&bench, &writer, FILES, line);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.stdout.contains("of 4 rounds the writer ended before it"), "{ended:?}");
+    let late = "--fault full --crash process --round 0 --at 99999";
+    let ended = torture(&bench, &writer, FILES, late);
+    assert_eq!(ended.code, Some(3), "{ended:?}");
+    assert!(ended.stderr.contains("no operation met full before process crashes"), "{ended:?}");
+    is_clean(&bench);
+}
+
+#[test]
+fn a_program_that_tries_for_ever_when_its_disk_fails_is_killed() {
+    if !has_power_cuts() {
+        return;
+    }
+    let bench = Bench::new();
+    let writer = "while true; do
+           n=$((n + 1)); item=item.$n; echo try $n
+           echo $n > $item && sync $item && sync . && echo ack $n
+         done";
+    let line = "--fault eio-sync --fault-lasts always --crash process --rounds 2 --acks 10";
+    let ended = torture(&bench, writer, FILES, line);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    is_clean(&bench);
+}
+
 #[test]
 fn commands_with_which_nothing_can_be_tested_are_refused() {
     let bench = Bench::new();
     for (writer, checker, why) in [
         ("true", CHECKER, "the writer acknowledged nothing"),
-        ("echo try 1; echo 1 > items; sleep 9", CHECKER, "has acknowledged 0 items after 1 s"),
+        (
+            "echo try 1; echo 1 > items; sleep 9",
+            CHECKER,
+            "said nothing for 1 s, after 0 acknowledgements",
+        ),
         ("exit 4", CHECKER, "the writer failed after 0 acknowledgements: status 4"),
         ("echo no room >&2; exit 1", CHECKER, "status 1: no room"),
         ("no-such-program", CHECKER, "status 127"),

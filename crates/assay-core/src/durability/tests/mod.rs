@@ -154,10 +154,9 @@ fn a_foreign_file_is_refused_and_a_missing_one_is_empty() {
 
 #[test]
 fn verdicts_of_faults_stand_by_themselves_and_mark_no_level() {
-    let of = |fault, lasts, found: &Found| {
-        let mut verdict = Verdict { faults: Some(Tally::new(fault, lasts)), ..verdict(found) };
-        verdict.add(10, found, None);
-        verdict
+    let of = |fault, lasts, found: &Found| Verdict {
+        faults: Some(Tally { met_rounds: 1, ..Tally::new(fault, lasts) }),
+        ..verdict(found)
     };
     let lost = of(Fault::EioSync, None, &Found::Lost { commits: 3 });
     assert!(lost.is_refuted());
@@ -187,4 +186,26 @@ fn wrong_answers_and_hangs_break_even_what_promises_nothing() {
         let tally = verdict.faults.expect("it has faults");
         assert_eq!(tally.wrong_rounds + tally.hung_rounds + tally.returned_rounds, 1, "{found}");
     }
+    let hung = Verdict { promise: Promise::Nothing, ..verdict(&Found::Hung(why())) };
+    assert_eq!(hung.summary(), "REFUTED in 1 of 1 rounds: at least 5.0 %");
+    let lost = Verdict { failures: Vec::new(), ..hung };
+    assert_eq!(lost.summary(), "promises nothing");
+}
+
+#[test]
+fn only_rounds_that_met_a_fault_judge_a_promise() {
+    let of = |rounds, met_rounds, found: &Found| {
+        let faults = Some(Tally { met_rounds, ..Tally::new(Fault::EioSync, None) });
+        Verdict { rounds, faults, ..verdict(found) }
+    };
+    let held = of(24, 2, &Found::Everything);
+    assert_eq!(held.summary(), "broken in none of 2: at most 78 %");
+    let mut verdicts = Verdicts::default();
+    verdicts.add(of(3, 3, &Found::Lost { commits: 1 }));
+    assert!(!verdicts.add(held), "2 rounds do not clear what 3 found");
+    assert!(!verdicts.has_as_much(&of(0, 0, &Found::Everything), 4));
+    assert!(verdicts.has_as_much(&of(0, 0, &Found::Everything), 3));
+    assert!(verdicts.add(of(3, 3, &Found::Everything)));
+    let broken = of(4, 0, &Found::Lost { commits: 1 });
+    assert_eq!(broken.judged_rounds(), 1, "a round may break a promise without a fault");
 }
