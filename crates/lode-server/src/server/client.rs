@@ -229,7 +229,7 @@ impl Client {
             }
             database.clone()
         };
-        let mut console = Console::new(&database)?;
+        let mut console = Console::confined(&database)?;
         let switches = Arc::clone(&self.switches);
         console.on_progress(STEPS, move || switches.is_off())?;
         let made = console.unguarded(|connection| {

@@ -1,6 +1,7 @@
 //! The server as its clients see it.
 
 mod catalogue;
+mod confines;
 mod copying;
 mod ends;
 mod hostile;
