@@ -17,6 +17,7 @@ pub(crate) struct Refusal {
 
 pub(crate) const SYNTAX: &str = "42601";
 pub(crate) const NO_TABLE: &str = "42P01";
+pub(crate) const NO_PARAMETER: &str = "42P02";
 pub(crate) const NO_SETTING: &str = "42704";
 pub(crate) const NOT_SUPPORTED: &str = "0A000";
 pub(crate) const INVALID_TEXT: &str = "22P02";
@@ -153,6 +154,8 @@ fn of_text(line: &str) -> &'static str {
         ACTIVE_TRANSACTION
     } else if has("integer overflow") {
         OUT_OF_RANGE
+    } else if has("not supported") {
+        NOT_SUPPORTED
     } else if has("malformed JSON") {
         INVALID_TEXT
     } else {

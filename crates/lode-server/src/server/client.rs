@@ -19,7 +19,7 @@ use crate::server::clients::{Clients, Place};
 use crate::server::passwords::Passwords;
 use crate::session::switches::{STEPS, Switches};
 use crate::session::{Common, Session};
-use crate::sql::settings::Settings;
+use crate::sql::settings::{Bounds, Settings};
 
 /// The state that clients meet.
 pub(crate) struct Front {
@@ -157,13 +157,11 @@ fn negotiate(startup: &Startup, output: &mut Output) -> Result<(), Closed> {
 
 /// Returns the settings that a client asks for at the start.
 fn settings(front: &Front, startup: &Startup) -> Result<Settings, Refusal> {
-    let mut settings = Settings::default();
-    if let Some(most) = front.limits.statement_timeout {
-        settings.set("statement_timeout", Some(&most.as_millis().to_string()))?;
-    }
-    if front.limits.reads_only {
-        settings.set("default_transaction_read_only", Some("on"))?;
-    }
+    let most = front.limits.statement_timeout;
+    // A limit of no time would be none.
+    let most_ms = most.map(|most| u64::try_from(most.as_millis()).unwrap_or(u64::MAX).max(1));
+    let bounds = Bounds { most_ms, reads_only: front.limits.reads_only };
+    let mut settings = Settings::within(bounds);
     for (name, value) in &startup.parameters {
         match &name[..] {
             // There is one database. The client is told that times are in UTC.
@@ -184,6 +182,7 @@ fn settings(front: &Front, startup: &Startup) -> Result<Settings, Refusal> {
             name => drop(settings.set(name, Some(value))?),
         }
     }
+    settings.start();
     Ok(settings)
 }
 

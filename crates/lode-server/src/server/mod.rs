@@ -29,7 +29,7 @@ pub struct Limits {
     pub connections: usize,
     /// The most bytes of a message, which a statement and its parameters have to fit into.
     pub message_bytes: usize,
-    /// The most time that a statement may take, unless its session sets another one.
+    /// The most time that a statement may take. A session can set less.
     pub statement_timeout: Option<Duration>,
     /// The time in which a client must have said who it is.
     pub startup: Duration,

@@ -16,6 +16,7 @@ use crate::session::execute::Portal;
 use crate::session::prepare::{Prepared, columns_of};
 use crate::session::{Fail, Session, State};
 use crate::sql::copy::{Copy, Rows};
+use crate::sql::quoted;
 use crate::types::{Kind, decode};
 
 /// The columns that rows are copied into, and how many rows were.
@@ -37,10 +38,6 @@ impl From<String> for LineFault {
     fn from(text: String) -> Self {
         Self::Text(text)
     }
-}
-
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 /// Returns the query whose rows a `COPY` sends.
@@ -142,10 +139,7 @@ impl<'c> Session<'c> {
     }
 
     fn copy_from(&mut self, copy: &Copy) -> Result<u64, Fail> {
-        if self.reads_only {
-            let line = "cannot write in a read-only transaction";
-            return Err(Refusal::new(refusal::READ_ONLY, line).into());
-        }
+        self.expect_writable()?;
         let (text, kinds) = self.copy_target(copy)?;
         let console = self.console;
         let gone = || Refusal::new(NO_TABLE, "the table has been dropped");

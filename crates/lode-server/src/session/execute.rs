@@ -13,10 +13,11 @@ use pgwire::messages::response::{CommandComplete, EmptyQueryResponse};
 use rusqlite::types::Value;
 use rusqlite::{CachedStatement, Row};
 
-use crate::refusal::{CONFLICT, READ_ONLY, Refusal};
+use crate::refusal::{CONFLICT, Refusal};
 use crate::session::prepare::Prepared;
 use crate::session::{Fail, Session, State};
 use crate::sql::command::Command;
+use crate::sql::settings::on_or_off;
 use crate::types::Kind;
 use crate::types::encode::{self, Form};
 
@@ -144,9 +145,8 @@ impl<'c> Session<'c> {
 
     /// Starts the statement of a portal: gives SQLite its values.
     fn start(&mut self, portal: &mut Portal<'c>) -> Result<(), Refusal> {
-        if self.reads_only && !portal.prepared.only_reads {
-            let line = "cannot write in a read-only transaction";
-            return Err(Refusal::new(READ_ONLY, line));
+        if !portal.prepared.only_reads {
+            self.expect_writable()?;
         }
         self.refresh()?;
         let prepared = self.console.prepare(&portal.prepared.text)?;
@@ -201,6 +201,9 @@ impl<'c> Session<'c> {
     pub(super) fn execute(&mut self, portal: &mut Portal<'c>, most: u64) -> Result<(), Fail> {
         let prepared = Rc::clone(&portal.prepared);
         self.expect_usable(&prepared.command)?;
+        if matches!(prepared.command, Command::Other { .. } | Command::Copy(_)) {
+            self.has_worked = true;
+        }
         match &prepared.command {
             Command::Empty => return Ok(self.output.put(&EmptyQueryResponse::new())?),
             Command::Show { name } => return self.show(name),
@@ -325,10 +328,7 @@ impl<'c> Session<'c> {
 
     /// Has the console carry out a statement.
     fn own(&mut self, prepared: &Prepared, tag: &str) -> Result<(), Fail> {
-        if self.reads_only {
-            let line = "cannot write in a read-only transaction";
-            return Err(Refusal::new(READ_ONLY, line).into());
-        }
+        self.expect_writable()?;
         self.refresh()?;
         let mut changed = 0;
         self.timed(|session| {
@@ -348,7 +348,10 @@ impl<'c> Session<'c> {
     }
 
     fn show(&mut self, name: &str) -> Result<(), Fail> {
-        let value = self.settings.get(name)?.to_string();
+        let value = match name {
+            "transaction_read_only" => on_or_off(self.only_reads()).into(),
+            name => self.settings.get(name)?.to_string(),
+        };
         self.output.put_with(b'D', |out| {
             out.put_u16(1);
             out.put_i32(value.len() as i32);

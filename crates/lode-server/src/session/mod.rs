@@ -89,6 +89,8 @@ pub(crate) struct Session<'c> {
     state: State,
     /// True if the transaction only reads.
     reads_only: bool,
+    /// True if the transaction has carried out a statement.
+    has_worked: bool,
     statements: HashMap<String, Rc<Prepared>>,
     portals: HashMap<String, Portal<'c>>,
     /// True after an error, up to the next `Sync`.
@@ -117,6 +119,7 @@ impl<'c> Session<'c> {
             catalogue,
             state: State::Idle,
             reads_only: false,
+            has_worked: false,
             statements: HashMap::new(),
             portals: HashMap::new(),
             skips: false,

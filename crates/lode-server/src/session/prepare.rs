@@ -106,6 +106,8 @@ impl Session<'_> {
             | Command::Set { .. }
             | Command::SetTransaction { .. }
             | Command::Reset { .. }
+            | Command::ClosePortals
+            | Command::Unlisten
             | Command::Deallocate { .. } => {}
         }
         Ok(prepared)

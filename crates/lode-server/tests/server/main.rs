@@ -8,4 +8,5 @@ mod hostile;
 mod kills;
 mod passwords;
 mod sessions;
+mod settings;
 mod support;
