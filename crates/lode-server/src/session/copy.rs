@@ -10,7 +10,7 @@ use rusqlite::types::Value;
 
 use crate::copy::read::{Field, Reader};
 use crate::copy::write::put_line;
-use crate::protocol::input::Incoming;
+use crate::protocol::input::{Incoming, Lost};
 use crate::refusal::{self, NO_TABLE, Refusal};
 use crate::session::execute::Portal;
 use crate::session::prepare::{Prepared, columns_of};
@@ -94,11 +94,7 @@ impl Target<'_> {
 impl<'c> Session<'c> {
     /// Carries a `COPY` out.
     pub(super) fn copy(&mut self, copy: &Copy) -> Result<(), Fail> {
-        let rows = if copy.is_from {
-            self.timed(|session| session.copy_from(copy))?
-        } else {
-            self.timed(|session| session.copy_to(copy))?
-        };
+        let rows = if copy.is_from { self.copy_from(copy)? } else { self.copy_to(copy)? };
         Ok(self.output.put(&CommandComplete::new(format!("COPY {rows}")))?)
     }
 
@@ -207,8 +203,11 @@ impl<'c> Session<'c> {
             if self.switches.is_off() {
                 return Err(self.switches.refusal().into());
             }
-            let common = self.common;
-            let message = self.input.next(&|| common.is_ending()).map_err(|_| Fail::Closed)?;
+            let switches = &self.switches;
+            let message = self.input.next(&|| switches.is_off()).map_err(|lost| match lost {
+                Lost::Ending => switches.refusal().into(),
+                Lost::Gone | Lost::Protocol(_) => Fail::Closed,
+            })?;
             let Incoming::Message(message) = message else {
                 let line = "a text of the message is not UTF-8";
                 return Err(Refusal::new(refusal::NOT_UTF8, line).into());

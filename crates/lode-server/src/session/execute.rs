@@ -13,7 +13,7 @@ use pgwire::messages::response::{CommandComplete, EmptyQueryResponse};
 use rusqlite::types::Value;
 use rusqlite::{CachedStatement, Row};
 
-use crate::refusal::{CONFLICT, Refusal};
+use crate::refusal::{CANCELED, CONFLICT, Refusal};
 use crate::session::prepare::Prepared;
 use crate::session::{Fail, Session, State};
 use crate::sql::command::Command;
@@ -115,7 +115,7 @@ impl<'c> Session<'c> {
     /// only reads, they are those of the first row.
     pub(super) fn describe(&mut self, portal: &mut Portal<'c>) -> Result<(), Fail> {
         if portal.has_unknown() && portal.prepared.only_reads && portal.running.is_none() {
-            self.timed(|session| session.look_ahead(portal))?;
+            self.look_ahead(portal)?;
         }
         match portal.description() {
             Some(description) => self.output.put(&description)?,
@@ -124,22 +124,29 @@ impl<'c> Session<'c> {
         Ok(())
     }
 
-    /// Does work that a request of the client, or the time of a statement, can end.
+    /// Does the work of a statement, which a request of the client, the statement's time and the
+    /// end of the server can end. Work inside of other work is a part of it.
     pub(super) fn timed<T>(
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<T, Fail>,
     ) -> Result<T, Fail> {
+        if self.switches.is_running() {
+            return work(self);
+        }
         self.switches.start(self.settings.statement_timeout());
         let done = work(self);
+        let done = done.map_err(|fail| match fail {
+            Fail::Refused(refusal) if refusal.code == CANCELED && self.switches.is_off() => {
+                self.switches.refusal().into()
+            }
+            fail => fail,
+        });
         self.switches.end();
         done
     }
 
-    /// Returns an error with what only the session knows of it.
+    /// Returns an error with what only the console knows of it.
     pub(super) fn explained(&self, error: rusqlite::Error) -> Refusal {
-        if error.sqlite_error_code() == Some(rusqlite::ErrorCode::OperationInterrupted) {
-            return self.switches.refusal();
-        }
         Refusal::of_sqlite(&self.console.explain(error))
     }
 
@@ -220,19 +227,17 @@ impl<'c> Session<'c> {
         if portal.is_done {
             return self.complete(&prepared, 0);
         }
-        self.timed(|session| {
-            let mut tries = 0;
-            loop {
-                let done = session.rows(portal, most);
-                let Err(Fail::Refused(refusal)) = &done else { return done };
-                if !session.may_repeat(refusal, portal, tries) {
-                    portal.running = None;
-                    return done;
-                }
+        let mut tries = 0;
+        loop {
+            let done = self.rows(portal, most);
+            let Err(Fail::Refused(refusal)) = &done else { return done };
+            if !self.may_repeat(refusal, portal, tries) {
                 portal.running = None;
-                tries += 1;
+                return done;
             }
-        })
+            portal.running = None;
+            tries += 1;
+        }
     }
 
     /// Returns true if a statement by itself can be carried out anew: another writer was quicker,
@@ -331,15 +336,13 @@ impl<'c> Session<'c> {
         self.expect_writable()?;
         self.refresh()?;
         let mut changed = 0;
-        self.timed(|session| {
-            let done = session.console.run(&prepared.text, &mut |step| {
-                if let Step::Changed(rows) = step {
-                    changed = rows;
-                }
-                Ok::<(), rusqlite::Error>(())
-            });
-            Ok(done.map_err(|error| session.explained(error))?)
-        })?;
+        let done = self.console.run(&prepared.text, &mut |step| {
+            if let Step::Changed(rows) = step {
+                changed = rows;
+            }
+            Ok::<(), rusqlite::Error>(())
+        });
+        done.map_err(|error| self.explained(error))?;
         let Command::Other { counts, .. } = prepared.command else { return Ok(()) };
         // Cleared at once, a table is another one for open sessions.
         self.note_definition();

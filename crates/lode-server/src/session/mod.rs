@@ -142,6 +142,9 @@ impl<'c> Session<'c> {
             match self.take(message) {
                 Ok(()) => {}
                 Err(Fail::Closed) => return,
+                Err(Fail::Refused(refusal)) if refusal.code == refusal::ENDING => {
+                    break Lost::Ending;
+                }
                 Err(Fail::Refused(refusal)) => {
                     if self.put_error(&refusal).is_err() {
                         return;
@@ -204,7 +207,7 @@ impl<'c> Session<'c> {
             Incoming::NotUtf8(_) => {
                 Err(Refusal::new(refusal::NOT_UTF8, "a text of the message is not UTF-8").into())
             }
-            Incoming::Message(message) => self.extended(message),
+            Incoming::Message(message) => self.timed(|session| session.extended(message)),
         };
         self.skips = done.is_err();
         done

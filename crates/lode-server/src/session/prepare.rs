@@ -110,7 +110,7 @@ impl Session<'_> {
             | Command::Unlisten
             | Command::Deallocate { .. } => {}
         }
-        Ok(prepared)
+        if self.switches.is_off() { Err(self.switches.refusal()) } else { Ok(prepared) }
     }
 
     /// Has SQLite prepare a statement, and finds the types of its parameters and results.

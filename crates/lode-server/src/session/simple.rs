@@ -20,13 +20,13 @@ impl<'c> Session<'c> {
             self.output.put(&EmptyQueryResponse::new())?;
         }
         for statement in statements {
-            match self.simple_one(&statement) {
+            match self.timed(|session| session.simple_one(&statement)) {
                 Ok(()) => {}
-                Err(Fail::Closed) => return Err(Fail::Closed),
-                Err(Fail::Refused(refusal)) => {
+                Err(Fail::Refused(refusal)) if refusal.code != refusal::ENDING => {
                     self.put_error(&refusal)?;
                     break;
                 }
+                Err(last) => return Err(last),
             }
         }
         Ok(self.put_ready()?)

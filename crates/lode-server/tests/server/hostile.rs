@@ -243,3 +243,18 @@ async fn a_client_that_reads_nothing_stops_nobody() {
     bench.stopper().stop();
     bench.end();
 }
+
+#[tokio::test]
+async fn a_copy_without_rows_ends_when_its_time_is_over() {
+    let bench = Bench::new();
+    let mut stream = known(&bench);
+    let mut ask = |text: &str, answer: u8| {
+        stream.write_all(&message(b'Q', format!("{text}\0").as_bytes())).expect("it is sent");
+        read_until(&mut stream, answer).unwrap_or_else(|| panic!("no answer to {text}"))
+    };
+    ask("CREATE TABLE t (id I64 PRIMARY KEY)", b'Z');
+    ask("SET statement_timeout = 50", b'Z');
+    let error = ask("COPY t FROM STDIN", b'E');
+    assert!(String::from_utf8_lossy(&error).contains("57014"));
+    ask("SELECT 1", b'Z');
+}
