@@ -40,6 +40,7 @@ pub(crate) const TOO_MANY: &str = "53300";
 pub(crate) const CANCELED: &str = "57014";
 pub(crate) const ENDING: &str = "57P01";
 pub(crate) const CONFLICT: &str = "40001";
+pub(crate) const TOO_MUCH_KEPT: &str = "53400";
 pub(crate) const TOO_LARGE: &str = "54000";
 pub(crate) const INTERNAL: &str = "XX000";
 

@@ -8,6 +8,7 @@ use pgwire::messages::response::{ReadyForQuery, TransactionStatus};
 use pgwire::messages::startup::{
     Authentication, BackendKeyData, NegotiateProtocolVersion, ParameterStatus, SecretKey, Startup,
 };
+use rusqlite::limits::Limit;
 
 use crate::catalogue::Catalogue;
 use crate::protocol::input::{First, Input, Lost};
@@ -66,6 +67,8 @@ fn ending() -> Refusal {
 const VERSION: i32 = 3 << 16;
 /// The statements that SQLite keeps prepared for a client.
 const STATEMENTS: usize = 256;
+/// Values can have as many bytes, also where messages are shorter.
+const LEAST_VALUE_BYTES: usize = 64 << 20;
 /// The most wishes to encrypt before a client says who it is: one for each way.
 const MOST_WISHES: usize = 2;
 
@@ -233,6 +236,9 @@ impl Client {
         console.on_progress(STEPS, move || switches.is_off())?;
         let made = console.unguarded(|connection| {
             connection.set_prepared_statement_cache_capacity(STATEMENTS);
+            let most = front.limits.message_bytes.max(LEAST_VALUE_BYTES);
+            let most = i32::try_from(most).unwrap_or(i32::MAX);
+            connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, most)?;
             Catalogue::new(connection, &self.user)
         });
         Ok((console, made?))

@@ -1,11 +1,12 @@
 //! Rows that are copied from and to a client.
 
-use std::convert::Infallible;
 use std::rc::Rc;
 
+use bytes::BytesMut;
 use pgwire::messages::PgWireFrontendMessage;
 use pgwire::messages::copy::{CopyDone, CopyInResponse, CopyOutResponse};
 use pgwire::messages::response::CommandComplete;
+use rusqlite::Row;
 use rusqlite::types::Value;
 
 use crate::copy::read::{Field, Reader};
@@ -108,7 +109,7 @@ impl<'c> Session<'c> {
         let forms = vec![0; count];
         self.output.put(&CopyOutResponse::new(0, count as i16, forms))?;
         if copy.format.has_header {
-            self.put_header(copy, &prepared);
+            self.put_header(copy, &prepared)?;
         }
         let format = &copy.format;
         let mut portal: Portal<'c> = Portal::new(prepared, Vec::new(), &[]);
@@ -117,21 +118,18 @@ impl<'c> Session<'c> {
                 let value = row.get_ref(at).unwrap_or(rusqlite::types::ValueRef::Null);
                 (kind.unwrap_or(Kind::Text), value)
             });
-            put_line(out, format, fields);
+            put_line(out, format, fields)
         })?;
         self.output.put(&CopyDone::new())?;
         Ok(rows)
     }
 
-    fn put_header(&mut self, copy: &Copy, prepared: &Prepared) {
+    fn put_header(&mut self, copy: &Copy, prepared: &Prepared) -> Result<(), Refusal> {
         let names = prepared
             .columns
             .iter()
             .map(|column| (Kind::Text, rusqlite::types::ValueRef::Text(column.name.as_bytes())));
-        let Ok(()) = self.output.put_with(b'd', |out| {
-            put_line(out, &copy.format, names);
-            Ok::<(), Infallible>(())
-        });
+        self.output.put_with(b'd', |out| put_line(out, &copy.format, names))
     }
 
     fn copy_from(&mut self, copy: &Copy) -> Result<u64, Fail> {
@@ -139,7 +137,7 @@ impl<'c> Session<'c> {
         let (text, kinds) = self.copy_target(copy)?;
         let console = self.console;
         let gone = || Refusal::new(NO_TABLE, "the table has been dropped");
-        let statement = console.prepare(&text)?.ok_or_else(gone)?;
+        let statement = self.prepare_cached(&text)?.ok_or_else(gone)?;
         let target = Target { statement, kinds, skips: copy.format.has_header, rows: 0 };
         // All rows or none, also outside of a transaction.
         let is_alone = self.state == State::Idle;
@@ -198,7 +196,7 @@ impl<'c> Session<'c> {
         let count = target.kinds.len();
         self.output.put(&CopyInResponse::new(0, count as i16, vec![0; count]))?;
         self.send()?;
-        let mut reader = Reader::new(copy.format.clone(), self.input.most_bytes());
+        let mut reader = Reader::new(copy.format.clone(), count, self.input.most_bytes());
         loop {
             if self.switches.is_off() {
                 return Err(self.switches.refusal().into());
@@ -239,16 +237,13 @@ impl<'c> Session<'c> {
     fn each_row(
         &mut self,
         portal: &mut Portal<'c>,
-        put: impl Fn(&mut bytes::BytesMut, &rusqlite::Row<'_>, &[Option<Kind>]),
+        put: impl Fn(&mut BytesMut, &Row<'_>, &[Option<Kind>]) -> Result<(), Refusal>,
     ) -> Result<u64, Fail> {
         let mut statement = self.start_copy(portal)?;
         let mut rows = statement.raw_query();
         let mut count = 0;
         while let Some(row) = rows.next().map_err(|error| self.explained(error))? {
-            self.output.put_with(b'd', |out| {
-                put(out, row, portal.kinds());
-                Ok::<(), Refusal>(())
-            })?;
+            self.output.put_with(b'd', |out| put(out, row, portal.kinds()))?;
             let common = self.common;
             self.output.send_if_much(&|| common.is_ending())?;
             count += 1;

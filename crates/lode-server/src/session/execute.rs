@@ -73,6 +73,19 @@ impl<'c> Portal<'c> {
         (!fields.is_empty()).then(|| RowDescription::new(fields))
     }
 
+    /// Returns how many bytes the values have, and the statement if nobody else keeps it.
+    pub(super) fn bytes(&self) -> usize {
+        let value_bytes = |value: &Value| match value {
+            Value::Text(text) => text.len(),
+            Value::Blob(bytes) => bytes.len(),
+            Value::Null | Value::Integer(_) | Value::Real(_) => 0,
+        };
+        let values = self.values.iter().map(|value| size_of::<Value>() + value_bytes(value));
+        let columns = self.kinds.len() * size_of::<Option<Kind>>();
+        let is_last = Rc::strong_count(&self.prepared) == 1;
+        values.sum::<usize>() + columns + if is_last { self.prepared.bytes() } else { 0 }
+    }
+
     /// Returns the types of the columns.
     pub(super) fn kinds(&self) -> &[Option<Kind>] {
         &self.kinds
@@ -103,9 +116,11 @@ fn put_row(
     kinds: &[Option<Kind>],
     forms: &[Form],
 ) -> Result<(), Refusal> {
+    let start = out.len();
     out.put_u16(kinds.len() as u16);
     for (at, (kind, form)) in kinds.iter().zip(forms).enumerate() {
         encode::put(out, kind.unwrap_or(Kind::Text), *form, row.get_ref(at)?)?;
+        encode::expect_sendable(out.len() - start)?;
     }
     Ok(())
 }
@@ -156,7 +171,7 @@ impl<'c> Session<'c> {
             self.expect_writable()?;
         }
         self.refresh()?;
-        let prepared = self.console.prepare(&portal.prepared.text)?;
+        let prepared = self.prepare_cached(&portal.prepared.text)?;
         let gone = || Refusal::new(crate::refusal::NO_TABLE, "the table has been dropped");
         let mut statement = prepared.ok_or_else(gone)?;
         for (at, value) in portal.values.iter().enumerate() {

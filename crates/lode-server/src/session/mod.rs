@@ -97,6 +97,8 @@ pub(crate) struct Session<'c> {
     skips: bool,
     /// The definitions that the console shows.
     definitions: u64,
+    /// Not less than the bytes of the texts of statements that SQLite keeps.
+    cached_bytes: usize,
 }
 
 impl<'c> Session<'c> {
@@ -124,6 +126,7 @@ impl<'c> Session<'c> {
             portals: HashMap::new(),
             skips: false,
             definitions: 0,
+            cached_bytes: 0,
         }
     }
 
@@ -140,7 +143,11 @@ impl<'c> Session<'c> {
                 Err(lost) => break lost,
             };
             match self.take(message) {
-                Ok(()) => {}
+                Ok(()) => {
+                    if self.send_if_much().is_err() {
+                        return;
+                    }
+                }
                 Err(Fail::Closed) => return,
                 Err(Fail::Refused(refusal)) if refusal.code == refusal::ENDING => {
                     break Lost::Ending;
@@ -165,6 +172,10 @@ impl<'c> Session<'c> {
 
     fn send(&mut self) -> Result<(), Closed> {
         self.output.send(&|| self.common.is_ending())
+    }
+
+    fn send_if_much(&mut self) -> Result<(), Closed> {
+        self.output.send_if_much(&|| self.common.is_ending())
     }
 
     /// Tells the client of an error, after which its transaction has failed.

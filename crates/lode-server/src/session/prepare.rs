@@ -4,6 +4,7 @@ use std::cell::Cell;
 
 use lode::Database;
 use lode_sqlite::Script;
+use rusqlite::CachedStatement;
 
 use crate::catalogue::{Catalogue, empty_result};
 use crate::refusal::{NOT_SUPPORTED, Refusal, SYNTAX, TOO_LARGE};
@@ -16,6 +17,9 @@ use crate::types::Kind;
 
 /// The most bytes of a statement's text.
 const MOST_STATEMENT_BYTES: usize = 4 << 20;
+
+/// The most bytes of the texts of statements that SQLite keeps.
+const MOST_CACHED_BYTES: usize = 8 << 20;
 
 /// A column of a result.
 #[derive(Debug, Clone)]
@@ -43,6 +47,17 @@ pub(crate) struct Prepared {
     pub is_described: Cell<bool>,
 }
 
+impl Prepared {
+    /// Returns how many bytes it has.
+    pub(super) fn bytes(&self) -> usize {
+        let columns = self.columns.iter();
+        let columns = columns.map(|column| size_of::<Column>() + column.name.len());
+        // The command has at most one more copy of the text.
+        let texts = 2 * self.text.len() + columns.sum::<usize>();
+        size_of::<Self>() + texts + self.kinds.len() * size_of::<(Kind, u32)>()
+    }
+}
+
 /// Returns the statements of a text, each by itself.
 pub(crate) fn split(text: &str) -> Vec<String> {
     let mut script = Script::default();
@@ -66,7 +81,7 @@ pub(super) fn columns_of(db: &Database, name: &str) -> Option<Columns> {
     Some(columns.map(|column| (column.name.clone(), Kind::of_column(column.kind))).collect())
 }
 
-impl Session<'_> {
+impl<'c> Session<'c> {
     /// Prepares a statement. `oids` are the types of parameters that the client says, 0 where it
     /// says none.
     pub(super) fn prepare(&mut self, source: &str, oids: &[u32]) -> Result<Prepared, Refusal> {
@@ -113,6 +128,20 @@ impl Session<'_> {
         if self.switches.is_off() { Err(self.switches.refusal()) } else { Ok(prepared) }
     }
 
+    /// Has SQLite prepare a statement, or takes it from those that it keeps: no more of them than
+    /// fit into a bound.
+    pub(super) fn prepare_cached(
+        &mut self,
+        text: &str,
+    ) -> Result<Option<CachedStatement<'c>>, Refusal> {
+        self.cached_bytes += text.len();
+        if self.cached_bytes > MOST_CACHED_BYTES {
+            self.console.unguarded(rusqlite::Connection::flush_prepared_statement_cache);
+            self.cached_bytes = text.len();
+        }
+        Ok(self.console.prepare(text)?)
+    }
+
     /// Has SQLite prepare a statement, and finds the types of its parameters and results.
     fn look_at(
         &mut self,
@@ -130,7 +159,7 @@ impl Session<'_> {
             None => rewrite(&prepared.text, found)?,
         };
         prepared.text = rewritten.text;
-        let Some(statement) = self.console.prepare(&prepared.text)? else {
+        let Some(statement) = self.prepare_cached(&prepared.text)? else {
             prepared.is_own = true;
             prepared.only_reads = false;
             return Ok(());

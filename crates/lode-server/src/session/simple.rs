@@ -21,7 +21,7 @@ impl<'c> Session<'c> {
         }
         for statement in statements {
             match self.timed(|session| session.simple_one(&statement)) {
-                Ok(()) => {}
+                Ok(()) => self.send_if_much()?,
                 Err(Fail::Refused(refusal)) if refusal.code != refusal::ENDING => {
                     self.put_error(&refusal)?;
                     break;
