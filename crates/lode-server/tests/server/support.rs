@@ -1,6 +1,7 @@
 //! A server in this process, and clients of it.
 
 use std::future::Future;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -72,6 +73,14 @@ impl Bench {
 
     pub fn db(&self) -> &Database {
         self.db.as_ref().expect("it is open")
+    }
+
+    /// The address of one that listens at TCP.
+    pub fn tcp(&self) -> SocketAddr {
+        match self.address.as_ref().expect("an address") {
+            Address::Tcp(address) => *address,
+            Address::Unix(path) => panic!("it listens at {}", path.display()),
+        }
     }
 
     pub fn socket(&self) -> PathBuf {
