@@ -14,7 +14,7 @@ use crate::copy::write::put_line;
 use crate::protocol::input::{Incoming, Lost};
 use crate::refusal::{self, NO_TABLE, Refusal};
 use crate::session::execute::Portal;
-use crate::session::prepare::{Prepared, columns_of};
+use crate::session::prepare::{Prepared, Tables};
 use crate::session::{Fail, Session, State};
 use crate::sql::copy::{Copy, Rows};
 use crate::sql::quoted;
@@ -174,7 +174,7 @@ impl<'c> Session<'c> {
         };
         self.refresh()?;
         let missing = || Refusal::new(NO_TABLE, format!("no such table: {name}"));
-        let known = columns_of(self.console.database(), name).ok_or_else(missing)?;
+        let known = Tables::of(self.console.database()).columns(name).ok_or_else(missing)?;
         let named = |name: &String| {
             let found = known.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
             let missing = || Refusal::new("42703", format!("no such column: {name}"));

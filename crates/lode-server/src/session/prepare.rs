@@ -1,6 +1,7 @@
 //! Prepared statements: their parameters and results.
 
 use std::cell::Cell;
+use std::collections::HashMap;
 
 use lode::Database;
 use lode_sqlite::Script;
@@ -72,13 +73,27 @@ pub(crate) fn split(text: &str) -> Vec<String> {
     found
 }
 
-/// Returns the columns of a table.
-pub(super) fn columns_of(db: &Database, name: &str) -> Option<Columns> {
-    let names = db.table_names();
-    let name = names.iter().find(|known| known.eq_ignore_ascii_case(name))?;
-    let table = db.table(name).ok()?;
-    let columns = table.schema().columns().iter();
-    Some(columns.map(|column| (column.name.clone(), Kind::of_column(column.kind))).collect())
+/// The tables of a database, by their names in lower case.
+pub(super) struct Tables<'d> {
+    db: &'d Database,
+    names: HashMap<String, String>,
+}
+
+impl<'d> Tables<'d> {
+    pub(super) fn of(db: &'d Database) -> Self {
+        let mut names = HashMap::new();
+        for name in db.table_names() {
+            names.entry(name.to_ascii_lowercase()).or_insert(name);
+        }
+        Self { db, names }
+    }
+
+    /// Returns the columns of a table.
+    pub(super) fn columns(&self, name: &str) -> Option<Columns> {
+        let table = self.db.table(self.names.get(&name.to_ascii_lowercase())?).ok()?;
+        let columns = table.schema().columns().iter();
+        Some(columns.map(|column| (column.name.clone(), Kind::of_column(column.kind))).collect())
+    }
 }
 
 impl<'c> Session<'c> {
@@ -181,8 +196,8 @@ impl<'c> Session<'c> {
             let line = format!("the statement has {count} parameters; the client sends others");
             return Err(Refusal::new(SYNTAX, line));
         }
-        let db = self.console.database();
-        let mut known = Known::of(found, &|name| columns_of(db, name));
+        let tables = Tables::of(self.console.database());
+        let mut known = Known::of(found, &|name| tables.columns(name));
         known.parameters = rewritten.casts;
         for (at, oid) in oids.iter().enumerate().filter(|(_, oid)| !matches!(oid, 0 | 705)) {
             let kind = Kind::of_oid(*oid).ok_or_else(|| {
