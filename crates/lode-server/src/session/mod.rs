@@ -188,6 +188,13 @@ impl<'c> Session<'c> {
 
     /// Tells the client that the next query can come.
     fn put_ready(&mut self) -> Result<(), Closed> {
+        let is_in_transaction = self.console.is_in_transaction();
+        // SQLite ends a transaction by itself after some errors, after which it has failed.
+        assert!(
+            self.state == State::Failed || is_in_transaction == (self.state == State::Open),
+            "the transaction is {:?} for the client",
+            self.state
+        );
         let status = match self.state {
             State::Idle => TransactionStatus::Idle,
             State::Open => TransactionStatus::Transaction,
@@ -210,11 +217,12 @@ impl<'c> Session<'c> {
                 }
                 return Ok(self.put_ready()?);
             }
-            _ if self.skips => return Ok(()),
             Incoming::NotUtf8(b'Q') => {
+                self.skips = false;
                 self.put_error(&Refusal::new(refusal::NOT_UTF8, "the query is not UTF-8"))?;
                 return Ok(self.put_ready()?);
             }
+            _ if self.skips => return Ok(()),
             Incoming::NotUtf8(_) => {
                 Err(Refusal::new(refusal::NOT_UTF8, "a text of the message is not UTF-8").into())
             }

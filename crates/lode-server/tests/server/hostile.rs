@@ -309,3 +309,15 @@ async fn values_are_no_longer_than_messages_can_be() {
     }
     client.query("SELECT length(zeroblob(60000000))", &[]).await.expect("a length");
 }
+
+#[tokio::test]
+async fn a_query_that_is_not_utf8_has_an_answer_after_a_failed_message() {
+    let bench = Bench::new();
+    let mut stream = known(&bench);
+    stream.write_all(&message(b'P', b"\0no statement\0\0\0")).expect("it is sent");
+    stream.write_all(&message(b'Q', b"\xff\0")).expect("it is sent");
+    read_until(&mut stream, b'Z').expect("the next query can come");
+    stream.write_all(&message(b'P', b"\0SELECT 1\0\0\0")).expect("it is sent");
+    stream.write_all(&message(b'H', b"")).expect("it is sent");
+    read_until(&mut stream, b'1').expect("it is not skipped");
+}
