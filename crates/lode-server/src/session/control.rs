@@ -162,6 +162,13 @@ impl Session<'_> {
         Ok(())
     }
 
+    /// Rolls back what is left of a transaction, whatever time it takes. SQLite ends it by itself
+    /// after some errors.
+    pub(super) fn undo(&self) -> Result<(), Refusal> {
+        self.switches.end();
+        if self.console.is_in_transaction() { self.carry_out("ROLLBACK") } else { Ok(()) }
+    }
+
     fn begin(&mut self, reads_only: Option<bool>) -> Result<&'static str, Fail> {
         if self.state == State::Open {
             let line = "there is already a transaction in progress";
@@ -190,9 +197,9 @@ impl Session<'_> {
         self.portals.clear();
         self.state = State::Idle;
         self.reads_only = false;
-        let done = self.carry_out("COMMIT");
-        if done.is_err() && self.console.is_in_transaction() {
-            self.carry_out("ROLLBACK")?;
+        let done = self.carry_out("COMMIT").map_err(|refusal| self.ended(refusal.into()));
+        if done.is_err() {
+            self.undo()?;
         }
         done?;
         Ok("COMMIT")
@@ -206,10 +213,7 @@ impl Session<'_> {
         self.portals.clear();
         self.state = State::Idle;
         self.reads_only = false;
-        // SQLite ends it by itself after some errors.
-        if self.console.is_in_transaction() {
-            self.carry_out("ROLLBACK")?;
-        }
+        self.undo()?;
         Ok("ROLLBACK")
     }
 

@@ -135,7 +135,6 @@ impl<'c> Session<'c> {
     fn copy_from(&mut self, copy: &Copy) -> Result<u64, Fail> {
         self.expect_writable()?;
         let (text, kinds) = self.copy_target(copy)?;
-        let console = self.console;
         let gone = || Refusal::new(NO_TABLE, "the table has been dropped");
         let statement = self.prepare_cached(&text)?.ok_or_else(gone)?;
         let target = Target { statement, kinds, skips: copy.format.has_header, rows: 0 };
@@ -144,16 +143,11 @@ impl<'c> Session<'c> {
         if is_alone {
             self.carry_out("BEGIN")?;
         }
-        let copied = self.receive(copy, target);
+        let mut copied = self.receive(copy, target);
         if is_alone {
-            let ended = match &copied {
-                Ok(_) => self.carry_out("COMMIT"),
-                Err(_) => Ok(()),
-            };
-            if console.is_in_transaction() {
-                self.carry_out("ROLLBACK")?;
-            }
-            ended?;
+            copied = copied.and_then(|rows| Ok(self.carry_out("COMMIT").map(|()| rows)?));
+            copied = copied.map_err(|fail| self.ended(fail));
+            self.undo()?;
         }
         copied
     }

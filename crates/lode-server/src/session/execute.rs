@@ -149,15 +149,19 @@ impl<'c> Session<'c> {
             return work(self);
         }
         self.switches.start(self.settings.statement_timeout());
-        let done = work(self);
-        let done = done.map_err(|fail| match fail {
+        let done = work(self).map_err(|fail| self.ended(fail));
+        self.switches.end();
+        done
+    }
+
+    /// Returns the error of a statement with the reason why it was ended, if it was.
+    pub(super) fn ended(&self, fail: Fail) -> Fail {
+        match fail {
             Fail::Refused(refusal) if refusal.code == CANCELED && self.switches.is_off() => {
                 self.switches.refusal().into()
             }
             fail => fail,
-        });
-        self.switches.end();
-        done
+        }
     }
 
     /// Returns an error with what only the console knows of it.
