@@ -17,6 +17,7 @@ pub(crate) struct Refusal {
 
 pub(crate) const SYNTAX: &str = "42601";
 pub(crate) const NO_TABLE: &str = "42P01";
+pub(crate) const NO_PARAMETER: &str = "42P02";
 pub(crate) const NO_SETTING: &str = "42704";
 pub(crate) const NOT_SUPPORTED: &str = "0A000";
 pub(crate) const INVALID_TEXT: &str = "22P02";
@@ -39,6 +40,7 @@ pub(crate) const TOO_MANY: &str = "53300";
 pub(crate) const CANCELED: &str = "57014";
 pub(crate) const ENDING: &str = "57P01";
 pub(crate) const CONFLICT: &str = "40001";
+pub(crate) const TOO_MUCH_KEPT: &str = "53400";
 pub(crate) const TOO_LARGE: &str = "54000";
 pub(crate) const INTERNAL: &str = "XX000";
 
@@ -153,6 +155,8 @@ fn of_text(line: &str) -> &'static str {
         ACTIVE_TRANSACTION
     } else if has("integer overflow") {
         OUT_OF_RANGE
+    } else if has("not supported") {
+        NOT_SUPPORTED
     } else if has("malformed JSON") {
         INVALID_TEXT
     } else {

@@ -12,8 +12,8 @@ use rusqlite::{
 use crate::attach::add_module;
 use crate::attach::attached::{Attached, HiddenTable};
 use crate::attach::functions::{
-    Current, add_definitions, alter, clear_table, create, drop_index, drop_table, has_index, lock,
-    only_table, set_current,
+    Current, add_definitions, add_hidden, alter, clear_table, create, drop_index, drop_table,
+    has_index, lock, only_table, set_current,
 };
 use crate::attach::guard::Guard;
 use crate::error::{error, of_engine};
@@ -70,17 +70,35 @@ impl Console {
     /// # Errors
     /// The errors of SQLite.
     pub fn new(database: &Database) -> Result<Self> {
+        Self::with(database, false)
+    }
+
+    /// Makes a console for statements of others than the user of the program, such as the clients
+    /// of a server. They attach no file and set no limit of the process, and there is no function
+    /// that creates, alters or drops tables: statements do.
+    ///
+    /// # Errors
+    /// The errors of SQLite.
+    pub fn confined(database: &Database) -> Result<Self> {
+        Self::with(database, true)
+    }
+
+    fn with(database: &Database, is_confined: bool) -> Result<Self> {
         // A name is a file's, whatever it looks like: not one of SQLite's addresses.
         let flags = OpenFlags::default() & !OpenFlags::SQLITE_OPEN_URI;
         let mut connection = Connection::open_in_memory_with_flags(flags)?;
         add_functions(&connection)?;
         let mut attached = add_module(&connection, database)?;
-        let guard = Guard::set(&mut connection, &attached.module)?;
+        let guard = Guard::set(&mut connection, &attached.module, is_confined)?;
         attached.guard = Some(Arc::clone(&guard));
         attached.all(&connection)?;
         let current = Current::default();
         set_current(&current, attached);
-        add_definitions(&connection, &current)?;
+        if is_confined {
+            add_hidden(&connection, &current)?;
+        } else {
+            add_definitions(&connection, &current)?;
+        }
         Ok(Self { db: database.clone(), connection, current, guard })
     }
 

@@ -5,23 +5,43 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::support::{Bench, end, expect_refusal, start};
+use crate::support::{Bench, Ended, end, expect_refusal, start};
+
+/// The time after which a server that does not answer or end is killed.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A server that is killed when this is dropped.
 struct Serving(Option<Child>);
 
 impl Serving {
+    /// Starts a server.
+    fn run(bench: &Bench, args: &[&str]) -> Self {
+        Self(Some(start(bench.command(args).stdin(Stdio::null()))))
+    }
+
     /// Starts a server, and waits until it listens.
     fn start(bench: &Bench, args: &[&str]) -> (Self, String) {
-        let mut child = start(bench.command(args).stdin(Stdio::null()));
-        let mut line = String::new();
-        let stdout = child.stdout.take().expect("it is piped");
-        BufReader::new(stdout).read_line(&mut line).expect("a line");
-        (Self(Some(child)), line)
+        let mut serving = Self::run(bench, args);
+        let stdout = serving.child().stdout.take().expect("it is piped");
+        let (sender, receiver) = mpsc::channel();
+        thread::spawn(move || {
+            let mut line = String::new();
+            let read = BufReader::new(stdout).read_line(&mut line);
+            let _ = sender.send(read.map(|_| line));
+        });
+        let line = receiver.recv_timeout(PATIENCE).expect("it says something").expect("a line");
+        (serving, line)
+    }
+
+    fn child(&mut self) -> &mut Child {
+        self.0.as_mut().expect("it runs")
     }
 
     fn signal(&self, signal: Signal) {
@@ -30,10 +50,25 @@ impl Serving {
         kill(Pid::from_raw(number), signal).expect("a signal");
     }
 
-    fn end(mut self) -> (Option<i32>, String) {
-        let ended = end(self.0.take().expect("it runs"));
+    /// Waits for the end. What a server prints is short: it does not wait for a reader.
+    fn ended(mut self) -> Ended {
+        let start = Instant::now();
+        while self.child().try_wait().expect("it can be asked").is_none() {
+            assert!(start.elapsed() < PATIENCE, "the server does not end");
+            thread::sleep(Duration::from_millis(5));
+        }
+        end(self.0.take().expect("it ran"))
+    }
+
+    fn end(self) -> (Option<i32>, String) {
+        let ended = self.ended();
         (ended.code, ended.stderr)
     }
+}
+
+/// A server must not start, but end with this status and say this one line.
+fn refuses(bench: &Bench, args: &[&str], code: i32, line: &str) {
+    expect_refusal(args, &Serving::run(bench, args).ended(), code, line);
 }
 
 impl Drop for Serving {
@@ -56,12 +91,12 @@ fn a_server_listens_in_its_directory_until_a_signal_ends_it() {
     let _idle = UnixStream::connect(&socket).expect("it listens");
     let in_use = "zoo: the database is in use by another process, or is open in this one already; \
                   it can be open once for writing, and several times for reading only";
-    bench.refuses(&["serve", "zoo"], 3, in_use);
+    refuses(&bench, &["serve", "zoo"], 3, in_use);
     let line = format!(
         "{}: another server listens there; end it, or choose another path",
         socket.display()
     );
-    bench.refuses(&["serve", "zoo", "--read-only"], 3, &line);
+    refuses(&bench, &["serve", "zoo", "--read-only"], 3, &line);
     serving.signal(Signal::SIGTERM);
     assert_eq!(serving.end(), (Some(0), String::new()));
     assert!(!socket.exists());
@@ -85,21 +120,20 @@ fn what_would_let_others_in_is_refused() {
     let tcp = ["serve", "zoo", "--listen", "127.0.0.1:0"];
     let line =
         "127.0.0.1:0: whoever reaches this address could read and write; add a password file";
-    bench.refuses(&tcp, 2, line);
+    refuses(&bench, &tcp, 2, line);
     bench.write("passwords", "ada:secret\n");
     let path = bench.path("passwords");
     let set = |mode| std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode));
     set(0o644).expect("a mode");
     let args = [&tcp[..], &["--password-file", "passwords"]].concat();
-    bench.refuses(&args, 2, "passwords: others can read or write this file; chmod 600 it");
+    refuses(&bench, &args, 2, "passwords: others can read or write this file; chmod 600 it");
     set(0o600).expect("a mode");
     let (serving, line) = Serving::start(&bench, &args);
     assert!(line.starts_with("listening at 127.0.0.1:"), "{line}");
     serving.signal(Signal::SIGTERM);
     assert_eq!(serving.end(), (Some(0), String::new()));
-    let missing = bench.lode(&[&tcp[..], &["--password-file", "nowhere"]].concat());
-    let line = "nowhere: No such file or directory (os error 2)";
-    expect_refusal(&["serve"], &missing, 3, line);
+    let missing = [&tcp[..], &["--password-file", "nowhere"]].concat();
+    refuses(&bench, &missing, 3, "nowhere: No such file or directory (os error 2)");
 }
 
 #[test]
@@ -130,10 +164,10 @@ fn options_that_make_no_sense_are_one_line() {
             "invalid value '0' for '--connections <N>': 0 is not in 1..=10000; see --help",
         ),
     ] {
-        bench.refuses(&["serve", "zoo", option, value], 2, line);
+        refuses(&bench, &["serve", "zoo", option, value], 2, line);
     }
     bench.write("file", "text");
     let line = "file: this is no socket, so it stays; choose another path";
-    bench.refuses(&["serve", "zoo", "--listen", "unix:file"], 2, line);
+    refuses(&bench, &["serve", "zoo", "--listen", "unix:file"], 2, line);
     assert_eq!(bench.read("file"), "text");
 }

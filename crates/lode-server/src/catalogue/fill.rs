@@ -4,6 +4,7 @@ use lode::{Database, KeyKind, Table};
 use rusqlite::{Connection, Result, params};
 
 use crate::catalogue::Lookup;
+use crate::sql::quoted_if_needed;
 use crate::types::Kind;
 
 /// A type that tools may ask for.
@@ -143,11 +144,6 @@ fn add_table(connection: &Connection, table: &Table, lookup: &mut Lookup) -> Res
     Ok(())
 }
 
-fn quoted(name: &str) -> String {
-    let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    if is_plain { name.into() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
-}
-
 /// An index, as the catalogue has it.
 struct Index<'i> {
     name: &'i str,
@@ -159,7 +155,7 @@ struct Index<'i> {
 
 impl Index<'_> {
     fn list(&self) -> String {
-        self.columns.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ")
+        self.columns.iter().map(|name| quoted_if_needed(name)).collect::<Vec<_>>().join(", ")
     }
 
     /// Returns the numbers of its columns in the table, from 1 on, with a text between them.
@@ -179,7 +175,7 @@ impl Index<'_> {
         let oid = number(&format!("{table}.{name}"));
         lookup.numbers.insert((*name).into(), oid);
         let unique = if *is_unique { "UNIQUE " } else { "" };
-        let (quoted_name, quoted_table) = (quoted(name), quoted(table));
+        let (quoted_name, quoted_table) = (quoted_if_needed(name), quoted_if_needed(table));
         let list = self.list();
         let statement = format!(
             "CREATE {unique}INDEX {quoted_name} ON public.{quoted_table} USING {method} ({list})"

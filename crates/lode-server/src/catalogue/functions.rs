@@ -6,10 +6,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use regex_lite::RegexBuilder;
 use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::types::{Value, ValueRef};
-use rusqlite::{Connection, Result};
+use rusqlite::{Connection, Error, Result};
 
 use crate::catalogue::fill::TYPES;
 use crate::catalogue::{Lookup, SharedLookup};
+use crate::sql::quoted_if_needed;
 use crate::sql::settings::VERSION;
 
 const FLAGS: FunctionFlags = FunctionFlags::SQLITE_UTF8;
@@ -32,7 +33,8 @@ const CONSTANT: [(&str, i32, i32, Option<i64>); 27] = [
     ("has_schema_privilege", 2, 3, Some(1)),
     ("has_database_privilege", 2, 3, Some(1)),
     ("has_column_privilege", 3, 4, Some(1)),
-    ("pg_try_advisory_lock", 1, 2, Some(1)),
+    // There are no locks that could be released.
+    ("pg_advisory_unlock_all", 0, 0, None),
     ("pg_get_expr", 2, 3, None),
     ("pg_get_viewdef", 1, 2, None),
     ("pg_get_serial_sequence", 2, 2, None),
@@ -49,6 +51,21 @@ const CONSTANT: [(&str, i32, i32, Option<i64>); 27] = [
     ("pg_total_relation_size", 1, 1, None),
 ];
 
+/// Functions that lock what programs agree on, or say that they do: refused, with how many arguments
+/// they take.
+const LOCKS: [&str; 10] = [
+    "pg_advisory_lock",
+    "pg_advisory_lock_shared",
+    "pg_advisory_unlock",
+    "pg_advisory_unlock_shared",
+    "pg_advisory_xact_lock",
+    "pg_advisory_xact_lock_shared",
+    "pg_try_advisory_lock",
+    "pg_try_advisory_lock_shared",
+    "pg_try_advisory_xact_lock",
+    "pg_try_advisory_xact_lock_shared",
+];
+
 /// Adds the functions to a connection, for a user of this name.
 pub(crate) fn add_functions(
     connection: &Connection,
@@ -58,6 +75,14 @@ pub(crate) fn add_functions(
     for (name, least, most, value) in CONSTANT {
         for count in least..=most {
             connection.create_scalar_function(name, count, FLAGS, move |_| Ok(value))?;
+        }
+    }
+    for name in LOCKS {
+        for count in 1..=2 {
+            connection.create_scalar_function(name, count, FLAGS, move |_| {
+                let line = format!("{name}: advisory locks are not supported");
+                Err::<Option<i64>, _>(Error::UserFunctionError(line.into()))
+            })?;
         }
     }
     let version = format!("PostgreSQL {VERSION} (Lode {})", env!("CARGO_PKG_VERSION"));
@@ -77,9 +102,7 @@ pub(crate) fn add_functions(
     connection.create_scalar_function("pg_get_userbyid", 1, FLAGS, move |_| Ok(owner.clone()))?;
     connection.create_scalar_function("pg_encoding_to_char", 1, FLAGS, |_| Ok("UTF8"))?;
     connection.create_scalar_function("quote_ident", 1, FLAGS, |context| {
-        let name = context.get::<String>(0)?;
-        let is_plain = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
-        Ok(if is_plain { name } else { format!("\"{}\"", name.replace('"', "\"\"")) })
+        Ok(context.get::<Option<String>>(0)?.map(|name| quoted_if_needed(&name)))
     })?;
     connection.create_scalar_function("now", 0, FLAGS, |_| {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -92,18 +115,22 @@ pub(crate) fn add_functions(
 
 /// Returns true if the second argument matches the pattern in the first.
 fn matches(context: &Context<'_>) -> Result<Option<bool>> {
-    let (pattern, text) = (context.get::<Option<String>>(0)?, context.get::<Value>(1)?);
+    let (pattern, text) = (context.get_raw(0), context.get_raw(1));
+    if pattern == ValueRef::Null || text == ValueRef::Null {
+        return Ok(None);
+    }
+    // SQLite keeps it from row to row if the pattern is a constant or a parameter.
+    let compiled = context.get_or_create_aux(0, |pattern| {
+        let pattern = pattern.as_str().map_err(|error| error.to_string())?;
+        let compiled = RegexBuilder::new(pattern).size_limit(MOST_PATTERN_BYTES).build();
+        compiled.map_err(|error| error.to_string())
+    })?;
     let text = match text {
-        Value::Null => return Ok(None),
-        Value::Text(text) => text,
-        Value::Integer(number) => number.to_string(),
-        Value::Real(number) => number.to_string(),
-        Value::Blob(_) => return Ok(Some(false)),
+        ValueRef::Text(text) => String::from_utf8_lossy(text),
+        ValueRef::Integer(number) => number.to_string().into(),
+        ValueRef::Real(number) => number.to_string().into(),
+        ValueRef::Blob(_) | ValueRef::Null => return Ok(Some(false)),
     };
-    let Some(pattern) = pattern else { return Ok(None) };
-    let compiled = RegexBuilder::new(&pattern).size_limit(MOST_PATTERN_BYTES).build();
-    let failed = |error: regex_lite::Error| rusqlite::Error::UserFunctionError(Box::new(error));
-    let compiled = compiled.map_err(failed)?;
     Ok(Some(compiled.is_match(&text)))
 }
 

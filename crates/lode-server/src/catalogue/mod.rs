@@ -77,7 +77,7 @@ impl Catalogue {
         }
         let is_made = connection.table_exists(Some("pg_catalog"), "pg_class")?;
         if !is_made {
-            connection.execute_batch(fill::TABLES)?;
+            make_tables(connection)?;
         }
         let lookup = fill::fill(connection, db)?;
         *self.lookup.lock().unwrap_or_else(PoisonError::into_inner) = lookup;
@@ -85,4 +85,15 @@ impl Catalogue {
         self.definitions = connection.is_autocommit().then_some(definitions);
         Ok(())
     }
+}
+
+/// Makes all tables or, if that is interrupted, none.
+fn make_tables(connection: &Connection) -> Result<()> {
+    let made = connection.execute_batch(&format!("SAVEPOINT made; {}", fill::TABLES));
+    if made.is_err() {
+        // SQLite may have rolled it back by itself.
+        let _ = connection.execute_batch("ROLLBACK TO made");
+    }
+    let _ = connection.execute_batch("RELEASE made");
+    made
 }

@@ -27,6 +27,7 @@ pub(crate) struct Reader {
     /// True if the field has been in quotes: then it is not NULL.
     is_quoted: bool,
     fields: Vec<Field>,
+    most_fields: usize,
     line_bytes: usize,
     most_bytes: usize,
     /// True after a carriage return, which is dropped before a line feed.
@@ -36,13 +37,15 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    pub(crate) fn new(format: Format, most_bytes: usize) -> Self {
+    /// Makes a reader of lines with at most so many fields and bytes.
+    pub(crate) fn new(format: Format, most_fields: usize, most_bytes: usize) -> Self {
         Self {
             format,
             inside: Inside::Plain,
             field: Vec::new(),
             is_quoted: false,
             fields: Vec::new(),
+            most_fields,
             line_bytes: 0,
             most_bytes,
             after_return: false,
@@ -53,7 +56,7 @@ impl Reader {
     /// Takes a piece, and calls `each` with the fields of each line that it ends.
     ///
     /// # Errors
-    /// Those of `each`, and a text for a line that is too long.
+    /// Those of `each`, and a text for a line with too many bytes or fields.
     pub(crate) fn take<E: From<String>>(
         &mut self,
         piece: &[u8],
@@ -69,6 +72,10 @@ impl Reader {
             }
             if self.take_byte(*byte) {
                 self.end_line(each)?;
+            }
+            // Fields may be empty: so there could be many in a line that is not long.
+            if self.fields.len() > self.most_fields {
+                return Err(format!("it has more than {} fields", self.most_fields).into());
             }
         }
         Ok(())
@@ -216,7 +223,7 @@ mod tests {
         piece: usize,
     ) -> Result<Vec<Vec<Option<String>>>, String> {
         let mut found = Vec::new();
-        let mut reader = Reader::new(format.clone(), 100);
+        let mut reader = Reader::new(format.clone(), 3, 100);
         let mut each = |fields: &[Field]| {
             let text = |field: &Field| {
                 field.as_ref().map(|bytes| String::from_utf8_lossy(bytes).into_owned())
@@ -247,6 +254,8 @@ mod tests {
         }
         assert!(lines(&Format::of(true), "\"open", 3).is_err());
         assert!(lines(&Format::of(true), &"a".repeat(101), 3).is_err());
+        let many = lines(&Format::of(true), "1,2,3\n1,2,3,4,", 3).expect_err("no end is needed");
+        assert_eq!(many, "it has more than 3 fields");
         assert_eq!(lines(&Format::of(true), "", 3), Ok(vec![]));
     }
 }

@@ -4,15 +4,17 @@ use bytes::{BufMut, BytesMut};
 use rusqlite::types::ValueRef;
 
 use crate::copy::Format;
+use crate::refusal::Refusal;
 use crate::types::Kind;
-use crate::types::encode::put_text;
+use crate::types::encode::{expect_sendable, put_text};
 
 /// Appends a line with fields.
 pub(crate) fn put_line<'v>(
     out: &mut BytesMut,
     format: &Format,
     fields: impl Iterator<Item = (Kind, ValueRef<'v>)>,
-) {
+) -> Result<(), Refusal> {
+    let start = out.len();
     let mut text = BytesMut::new();
     for (at, (kind, value)) in fields.enumerate() {
         if at > 0 {
@@ -29,8 +31,10 @@ pub(crate) fn put_line<'v>(
         } else {
             put_escaped(out, format, &text);
         }
+        expect_sendable(out.len() - start)?;
     }
     out.put_u8(b'\n');
+    Ok(())
 }
 
 fn put_csv(out: &mut BytesMut, format: &Format, text: &[u8]) {

@@ -10,8 +10,13 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
+use tempfile::TempDir;
+
 use crate::error::{ServeError, io_error};
 use crate::protocol::socket::Socket;
+
+/// The most times that a socket without a server is replaced before another server has the path.
+const MOST_TRIES: u32 = 8;
 
 /// An address that a server listens at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,16 +119,46 @@ impl Drop for Listener {
 fn unix(path: &Path) -> Result<Listener, ServeError> {
     let failed = || io_error(path.display());
     expect_free(path)?;
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let parent = parent.unwrap_or(Path::new("."));
-    let folder = tempfile::Builder::new().prefix(".l").tempdir_in(parent).map_err(failed())?;
+    let folder = hidden_folder(path).map_err(failed())?;
     let hidden = folder.path().join("s");
     let socket = UnixListener::bind(&hidden).map_err(failed())?;
     fs::set_permissions(&hidden, fs::Permissions::from_mode(0o600)).map_err(failed())?;
     socket.set_nonblocking(true).map_err(failed())?;
     let inode = fs::symlink_metadata(&hidden).map_err(failed())?.ino();
-    fs::rename(&hidden, path).map_err(failed())?;
+    publish(&hidden, path)?;
     Ok(Listener::Unix { socket, path: path.into(), inode })
+}
+
+/// Makes a folder beside a path, which only this user can enter.
+fn hidden_folder(path: &Path) -> io::Result<TempDir> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let mode = fs::Permissions::from_mode(0o700);
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".l").permissions(mode).tempdir_in(parent.unwrap_or(Path::new(".")))
+}
+
+/// Gives a hidden socket its path, if no other server has it. Of two that start together, one gets
+/// it.
+fn publish(hidden: &Path, path: &Path) -> Result<(), ServeError> {
+    let failed = || io_error(path.display());
+    for _ in 0..MOST_TRIES {
+        match fs::hard_link(hidden, path) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            linked => return linked.map_err(failed()),
+        }
+        expect_free(path)?;
+        let old = hidden.with_file_name("o");
+        match fs::rename(path, &old) {
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            moved => moved.map_err(failed())?,
+        }
+        if expect_free(&old).is_err() {
+            // Another server was quicker. It gets its path back.
+            fs::hard_link(&old, path).map_err(failed())?;
+            break;
+        }
+    }
+    Err(ServeError::InUse { path: path.into() })
 }
 
 /// Refuses a path where a server listens, or that is no socket's. A socket whose server has gone
@@ -175,5 +210,42 @@ mod tests {
         assert!(matches!(Listener::at(&address), Err(ServeError::NoSocket { .. })));
         assert_eq!(fs::read(&path).expect("it stays"), b"text");
         assert_eq!(fs::read_dir(folder.path()).expect("a directory").count(), 1);
+    }
+
+    #[test]
+    fn the_folder_of_a_new_socket_is_for_its_user_only() {
+        let folder = tempfile::tempdir().expect("a directory");
+        // One that lets others in: the mode of the folder above does not count.
+        let open = fs::Permissions::from_mode(0o777);
+        fs::set_permissions(folder.path(), open).expect("a mode");
+        let hidden = hidden_folder(&folder.path().join("socket")).expect("a folder");
+        let mode = fs::metadata(hidden.path()).expect("it is there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
+    }
+
+    #[test]
+    fn of_servers_that_start_together_one_listens() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let path = folder.path().join("socket");
+        let address = Address::Unix(path.clone());
+        for round in 0..200 {
+            if round % 2 == 0 {
+                drop(UnixListener::bind(&path).expect("a socket whose server goes"));
+            }
+            let start = std::sync::Barrier::new(2);
+            let listen = || {
+                start.wait();
+                Listener::at(&address)
+            };
+            let both = std::thread::scope(|scope| {
+                let [one, other] = [scope.spawn(listen), scope.spawn(listen)];
+                [one.join().expect("no panic"), other.join().expect("no panic")]
+            });
+            let listening: Vec<_> = both.iter().filter(|made| made.is_ok()).collect();
+            assert_eq!(listening.len(), 1, "round {round}: {both:?}");
+            UnixStream::connect(&path).expect("it listens at its path");
+            drop(both);
+            assert!(!path.exists());
+        }
     }
 }

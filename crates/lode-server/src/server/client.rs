@@ -8,6 +8,7 @@ use pgwire::messages::response::{ReadyForQuery, TransactionStatus};
 use pgwire::messages::startup::{
     Authentication, BackendKeyData, NegotiateProtocolVersion, ParameterStatus, SecretKey, Startup,
 };
+use rusqlite::limits::Limit;
 
 use crate::catalogue::Catalogue;
 use crate::protocol::input::{First, Input, Lost};
@@ -19,7 +20,7 @@ use crate::server::clients::{Clients, Place};
 use crate::server::passwords::Passwords;
 use crate::session::switches::{STEPS, Switches};
 use crate::session::{Common, Session};
-use crate::sql::settings::Settings;
+use crate::sql::settings::{Bounds, Settings};
 
 /// The state that clients meet.
 pub(crate) struct Front {
@@ -66,6 +67,8 @@ fn ending() -> Refusal {
 const VERSION: i32 = 3 << 16;
 /// The statements that SQLite keeps prepared for a client.
 const STATEMENTS: usize = 256;
+/// Values can have as many bytes, also where messages are shorter.
+const LEAST_VALUE_BYTES: usize = 64 << 20;
 /// The most wishes to encrypt before a client says who it is: one for each way.
 const MOST_WISHES: usize = 2;
 
@@ -157,13 +160,11 @@ fn negotiate(startup: &Startup, output: &mut Output) -> Result<(), Closed> {
 
 /// Returns the settings that a client asks for at the start.
 fn settings(front: &Front, startup: &Startup) -> Result<Settings, Refusal> {
-    let mut settings = Settings::default();
-    if let Some(most) = front.limits.statement_timeout {
-        settings.set("statement_timeout", Some(&most.as_millis().to_string()))?;
-    }
-    if front.limits.reads_only {
-        settings.set("default_transaction_read_only", Some("on"))?;
-    }
+    let most = front.limits.statement_timeout;
+    // A limit of no time would be none.
+    let most_ms = most.map(|most| u64::try_from(most.as_millis()).unwrap_or(u64::MAX).max(1));
+    let bounds = Bounds { most_ms, reads_only: front.limits.reads_only };
+    let mut settings = Settings::within(bounds);
     for (name, value) in &startup.parameters {
         match &name[..] {
             // There is one database. The client is told that times are in UTC.
@@ -184,6 +185,7 @@ fn settings(front: &Front, startup: &Startup) -> Result<Settings, Refusal> {
             name => drop(settings.set(name, Some(value))?),
         }
     }
+    settings.start();
     Ok(settings)
 }
 
@@ -229,11 +231,14 @@ impl Client {
             }
             database.clone()
         };
-        let mut console = Console::new(&database)?;
+        let mut console = Console::confined(&database)?;
         let switches = Arc::clone(&self.switches);
         console.on_progress(STEPS, move || switches.is_off())?;
         let made = console.unguarded(|connection| {
             connection.set_prepared_statement_cache_capacity(STATEMENTS);
+            let most = front.limits.message_bytes.max(LEAST_VALUE_BYTES);
+            let most = i32::try_from(most).unwrap_or(i32::MAX);
+            connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, most)?;
             Catalogue::new(connection, &self.user)
         });
         Ok((console, made?))

@@ -75,11 +75,14 @@ impl Clients {
         }
     }
 
-    /// Wakes all clients that wait for messages.
-    pub(crate) fn wake(&self) {
+    /// Ends the statements of all clients, and wakes those that wait for messages.
+    pub(crate) fn end_all(&self) {
         let inner = self.lock();
         inner.starting.iter().for_each(|(_, socket)| socket.shut(Shutdown::Read));
-        inner.known.values().for_each(|client| client.socket.shut(Shutdown::Read));
+        for client in inner.known.values() {
+            client.switches.end_all();
+            client.socket.shut(Shutdown::Read);
+        }
     }
 
     /// Waits until no client is left.

@@ -29,7 +29,7 @@ pub struct Limits {
     pub connections: usize,
     /// The most bytes of a message, which a statement and its parameters have to fit into.
     pub message_bytes: usize,
-    /// The most time that a statement may take, unless its session sets another one.
+    /// The most time that a statement may take. A session can set less.
     pub statement_timeout: Option<Duration>,
     /// The time in which a client must have said who it is.
     pub startup: Duration,
@@ -121,8 +121,8 @@ impl Server {
     }
 
     /// Serves clients, each in a thread of its own, until a [`Stopper`] ends it. Then running
-    /// statements end, open transactions are rolled back, and this returns when all clients have
-    /// gone.
+    /// statements are interrupted, open transactions are rolled back, and this returns when all
+    /// clients have gone.
     ///
     /// # Errors
     /// Those of the system on waiting for connections.
@@ -178,6 +178,6 @@ impl Stopper {
 impl Front {
     fn stop(&self) {
         self.common.is_ending.store(true, Ordering::SeqCst);
-        self.clients.wake();
+        self.clients.end_all();
     }
 }

@@ -2,8 +2,9 @@
 //! 5802 and 7677).
 
 use std::collections::HashMap;
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::fs::OpenOptions;
+use std::io::{self, Read};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use base64::Engine;
@@ -14,6 +15,7 @@ use pgwire::api::auth::sasl::scram::{
 use pgwire::error::PgWireResult;
 use pgwire::messages::Message;
 use pgwire::messages::startup::{Authentication, SASLInitialResponse};
+use rustix::fs::OFlags;
 
 use crate::error::{ServeError, io_error};
 use crate::protocol::input::{Input, Lost};
@@ -40,6 +42,8 @@ pub struct Passwords {
     users: HashMap<String, Verifier>,
     /// The verifier of a password that nobody has, for users that do not exist.
     nobody: Verifier,
+    /// The secret that their salts are made with: each has one of its own, as users have.
+    secret: String,
 }
 
 impl std::fmt::Debug for Passwords {
@@ -58,15 +62,7 @@ impl Passwords {
     /// [`ServeError::PasswordLine`]; those of reading.
     pub fn read(path: &Path) -> Result<Self, ServeError> {
         let failed = || io_error(path.display());
-        let found = fs::metadata(path).map_err(failed())?;
-        if !found.is_file() || found.len() > MOST_FILE_BYTES {
-            let why = std::io::Error::other("it is no file of passwords");
-            return Err(failed()(why));
-        }
-        if found.permissions().mode() & 0o077 != 0 {
-            return Err(ServeError::OpenToOthers { path: path.into() });
-        }
-        let text = fs::read_to_string(path).map_err(failed())?;
+        let text = read_own(path)?;
         let mut users = HashMap::new();
         for (at, line) in text.lines().enumerate() {
             if line.trim().is_empty() || line.starts_with('#') {
@@ -86,12 +82,22 @@ impl Passwords {
                     .ok_or_else(|| line_error("this verifier is damaged; write the password"))?,
                 None => of_password(secret).map_err(failed())?,
             };
-            users.insert(user.into(), verifier);
+            if users.insert(user.into(), verifier).is_some() {
+                return Err(line_error("this user has a line already; keep one of them"));
+            }
         }
-        let mut nobody = [0; KEY_BYTES];
-        random(&mut nobody).map_err(failed())?;
-        let nobody = of_password(&STANDARD.encode(nobody)).map_err(failed())?;
-        Ok(Self { users, nobody })
+        let nobody = of_password(&random_text().map_err(failed())?).map_err(failed())?;
+        Ok(Self { users, nobody, secret: random_text().map_err(failed())? })
+    }
+
+    /// Returns what is kept of the password of a user; for one that does not exist, what looks
+    /// like it.
+    fn verifier(&self, user: &str) -> Verifier {
+        self.users.get(user).cloned().unwrap_or_else(|| {
+            let mut salt = gen_salted_password(&self.secret, user.as_bytes(), 1);
+            salt.truncate(SALT_BYTES);
+            Verifier { salt, ..self.nobody.clone() }
+        })
     }
 
     /// Has a client prove that it knows the password of a user.
@@ -121,7 +127,7 @@ impl Passwords {
         let mut body = input.answer(true, is_ending).map_err(lost)?;
         let first = first_answer(&mut body).map_err(|_| wrong())?;
         let data = first.data.filter(|_| first.auth_method == METHOD).ok_or_else(wrong)?;
-        let kept = self.users.get(user).unwrap_or(&self.nobody).clone();
+        let kept = self.verifier(user);
         let secret = ScramSecret::Verifier {
             salt: kept.salt,
             iterations: kept.iterations,
@@ -144,12 +150,38 @@ fn first_answer(body: &mut bytes::BytesMut) -> PgWireResult<SASLInitialResponse>
     SASLInitialResponse::decode_body(body, length, &pgwire::messages::DecodeContext::default())
 }
 
-fn random(bytes: &mut [u8]) -> std::io::Result<()> {
-    getrandom::fill(bytes).map_err(std::io::Error::other)
+/// Reads a file that only its owner can read or write.
+fn read_own(path: &Path) -> Result<String, ServeError> {
+    let failed = || io_error(path.display());
+    let mut options = OpenOptions::new();
+    // A pipe without a writer would be waited for.
+    options.read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+    let file = options.open(path).map_err(failed())?;
+    let found = file.metadata().map_err(failed())?;
+    let wrong = || failed()(io::Error::other("it is no file of passwords"));
+    if !found.is_file() {
+        return Err(wrong());
+    }
+    if found.permissions().mode() & 0o077 != 0 {
+        return Err(ServeError::OpenToOthers { path: path.into() });
+    }
+    let mut text = String::new();
+    file.take(MOST_FILE_BYTES + 1).read_to_string(&mut text).map_err(failed())?;
+    if text.len() as u64 > MOST_FILE_BYTES { Err(wrong()) } else { Ok(text) }
+}
+
+fn random(bytes: &mut [u8]) -> io::Result<()> {
+    getrandom::fill(bytes).map_err(io::Error::other)
+}
+
+fn random_text() -> io::Result<String> {
+    let mut bytes = [0; KEY_BYTES];
+    random(&mut bytes)?;
+    Ok(STANDARD.encode(bytes))
 }
 
 /// Returns what is kept of a password.
-fn of_password(password: &str) -> std::io::Result<Verifier> {
+fn of_password(password: &str) -> io::Result<Verifier> {
     let mut salt = vec![0; SALT_BYTES];
     random(&mut salt)?;
     let salted = gen_salted_password(password, &salt, SCRAM_ITERATIONS);
@@ -158,7 +190,7 @@ fn of_password(password: &str) -> std::io::Result<Verifier> {
         ScramSecret::Verifier { salt, iterations, stored_key, server_key } => {
             Ok(Verifier { salt, iterations, stored_key, server_key })
         }
-        ScramSecret::SaltedPassword { .. } => Err(std::io::Error::other("no verifier was made")),
+        ScramSecret::SaltedPassword { .. } => Err(io::Error::other("no verifier was made")),
     }
 }
 
@@ -179,6 +211,8 @@ fn of_text(text: &str) -> Option<Verifier> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -199,6 +233,24 @@ mod tests {
             let refused = write(&line, 0o600);
             assert!(matches!(refused, Err(ServeError::PasswordLine { line: 2, .. })), "{wrong}");
         }
+        let refused = write("ada:one\nbo:two\nada:three\n", 0o600);
+        assert!(matches!(refused, Err(ServeError::PasswordLine { line: 3, .. })), "a user twice");
+        assert!(write(&"#".repeat((1 << 20) + 1), 0o600).is_err(), "it is too long");
         assert!(Passwords::read(folder.path()).is_err());
+    }
+
+    #[test]
+    fn whoever_does_not_exist_has_a_salt_that_stays() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let path = folder.path().join("passwords");
+        fs::write(&path, "ada:secret\n").expect("a file");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("a mode");
+        let passwords = Passwords::read(&path).expect("it is read");
+        let salt = |user: &str| passwords.verifier(user).salt;
+        assert_eq!(salt("bo"), salt("bo"));
+        assert_ne!(salt("bo"), salt("cy"));
+        assert_eq!((salt("bo").len(), salt("ada").len()), (SALT_BYTES, SALT_BYTES));
+        let other = Passwords::read(&path).expect("it is read");
+        assert_ne!(salt("bo"), other.verifier("bo").salt, "the secret is another one");
     }
 }

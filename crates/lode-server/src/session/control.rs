@@ -5,14 +5,19 @@ use pgwire::messages::startup::ParameterStatus;
 use crate::refusal::{self, Refusal};
 use crate::session::prepare::Prepared;
 use crate::session::{Fail, Session, State};
-use crate::sql::command::Command;
+use crate::sql::command::{Command, Verb};
+use crate::sql::quoted;
+use crate::sql::settings::{Settings, on_or_off, switch};
 
 impl Session<'_> {
     /// Refuses all but the end of a transaction that has failed.
     pub(super) fn expect_usable(&self, command: &Command) -> Result<(), Refusal> {
         let ends = matches!(
             command,
-            Command::Commit | Command::Rollback | Command::Savepoint { to: true } | Command::Empty
+            Command::Commit
+                | Command::Rollback
+                | Command::Savepoint { verb: Verb::GoBack, .. }
+                | Command::Empty
         );
         if self.state != State::Failed || ends {
             return Ok(());
@@ -30,7 +35,10 @@ impl Session<'_> {
             Command::Begin { reads_only } => self.begin(*reads_only)?,
             Command::Commit => self.commit()?,
             Command::Rollback => self.roll_back()?,
-            Command::Savepoint { to } => self.savepoint(&prepared.text, *to)?,
+            Command::Savepoint { verb, name } => self.savepoint(*verb, name)?,
+            Command::Set { name, value } if name == "transaction_read_only" => {
+                self.set_reading(value.as_deref())?
+            }
             Command::Set { name, value } => {
                 let told = self.settings.set(name, value.as_deref())?;
                 if let Some((name, value)) = told {
@@ -39,11 +47,13 @@ impl Session<'_> {
                 if value.is_none() { "RESET" } else { "SET" }
             }
             Command::SetTransaction { reads_only, is_lasting } => {
-                self.set_transaction(*reads_only, *is_lasting)?;
+                if let Some(reads_only) = *reads_only {
+                    self.set_transaction(reads_only, *is_lasting)?;
+                }
                 "SET"
             }
             Command::Reset { closes_statements } => {
-                self.settings.reset();
+                self.reset()?;
                 if *closes_statements {
                     self.statements.clear();
                     "DISCARD ALL"
@@ -51,6 +61,11 @@ impl Session<'_> {
                     "RESET"
                 }
             }
+            Command::ClosePortals => {
+                self.portals.clear();
+                "CLOSE CURSOR ALL"
+            }
+            Command::Unlisten => "UNLISTEN",
             Command::Deallocate { name: None } => {
                 self.statements.clear();
                 "DEALLOCATE ALL"
@@ -66,17 +81,71 @@ impl Session<'_> {
         }))
     }
 
-    fn set_transaction(
-        &mut self,
-        reads_only: Option<bool>,
-        is_lasting: bool,
-    ) -> Result<(), Refusal> {
-        let Some(reads_only) = reads_only else { return Ok(()) };
+    /// Returns true if a statement may not write now.
+    pub(super) fn only_reads(&self) -> bool {
+        match self.state {
+            State::Idle => self.settings.reads_only(),
+            State::Open | State::Failed => self.reads_only,
+        }
+    }
+
+    /// Refuses to write where a statement may not.
+    pub(super) fn expect_writable(&self) -> Result<(), Refusal> {
+        if self.only_reads() {
+            let line = "cannot write in a read-only transaction";
+            return Err(Refusal::new(refusal::READ_ONLY, line));
+        }
+        Ok(())
+    }
+
+    /// Sets `transaction_read_only`, and returns the tag.
+    fn set_reading(&mut self, value: Option<&str>) -> Result<&'static str, Fail> {
+        let Some(value) = value else {
+            self.set_transaction(self.settings.reads_only(), false)?;
+            return Ok("RESET");
+        };
+        let reads_only = switch(value).ok_or_else(|| {
+            let line = format!(
+                "invalid value for parameter \"transaction_read_only\": \"{value}\"; it takes on \
+                 or off"
+            );
+            Refusal::new(refusal::INVALID_SETTING, line)
+        })?;
+        self.set_transaction(reads_only, false)?;
+        Ok("SET")
+    }
+
+    fn set_transaction(&mut self, reads_only: bool, is_lasting: bool) -> Result<(), Fail> {
         if is_lasting {
-            let value = if reads_only { "on" } else { "off" };
-            self.settings.set("default_transaction_read_only", Some(value))?;
-        } else if self.state == State::Open {
-            self.reads_only = reads_only;
+            let name = "default_transaction_read_only";
+            self.settings.set(name, Some(on_or_off(reads_only)))?;
+            return Ok(());
+        }
+        self.settings.expect_writable(reads_only)?;
+        if self.state == State::Idle {
+            let line = "SET TRANSACTION can only be used in transaction blocks";
+            return self.warn(refusal::NO_TRANSACTION, line);
+        }
+        if self.reads_only && !reads_only && self.has_worked {
+            let line = "transaction read-write mode must be set before any query";
+            return Err(Refusal::new(refusal::ACTIVE_TRANSACTION, line).into());
+        }
+        self.reads_only = reads_only;
+        Ok(())
+    }
+
+    /// Sets all values of the start, and tells the client of those that it follows.
+    fn reset(&mut self) -> Result<(), Fail> {
+        let texts = |settings: &Settings| {
+            let reported = settings.reported();
+            reported.map(|(name, value)| (name, value.to_string())).collect::<Vec<_>>()
+        };
+        let before = texts(&self.settings);
+        self.settings.reset();
+        for (old, (name, value)) in before.into_iter().zip(texts(&self.settings)) {
+            if old.1 != value {
+                self.output.put(&ParameterStatus::new(name.into(), value))?;
+            }
         }
         Ok(())
     }
@@ -93,16 +162,25 @@ impl Session<'_> {
         Ok(())
     }
 
-    fn begin(&mut self, reads_only: bool) -> Result<&'static str, Fail> {
+    /// Rolls back what is left of a transaction, whatever time it takes. SQLite ends it by itself
+    /// after some errors.
+    pub(super) fn undo(&self) -> Result<(), Refusal> {
+        self.switches.end();
+        if self.console.is_in_transaction() { self.carry_out("ROLLBACK") } else { Ok(()) }
+    }
+
+    fn begin(&mut self, reads_only: Option<bool>) -> Result<&'static str, Fail> {
         if self.state == State::Open {
             let line = "there is already a transaction in progress";
             self.warn(refusal::ACTIVE_TRANSACTION, line)?;
             return Ok("BEGIN");
         }
+        let reads_only = reads_only.unwrap_or(self.settings.reads_only());
+        self.settings.expect_writable(reads_only)?;
         self.refresh()?;
         self.carry_out("BEGIN")?;
         self.state = State::Open;
-        self.reads_only = reads_only || self.settings.reads_only();
+        (self.reads_only, self.has_worked) = (reads_only, false);
         Ok("BEGIN")
     }
 
@@ -119,9 +197,9 @@ impl Session<'_> {
         self.portals.clear();
         self.state = State::Idle;
         self.reads_only = false;
-        let done = self.carry_out("COMMIT");
-        if done.is_err() && self.console.is_in_transaction() {
-            self.carry_out("ROLLBACK")?;
+        let done = self.carry_out("COMMIT").map_err(|refusal| self.ended(refusal.into()));
+        if done.is_err() {
+            self.undo()?;
         }
         done?;
         Ok("COMMIT")
@@ -135,14 +213,11 @@ impl Session<'_> {
         self.portals.clear();
         self.state = State::Idle;
         self.reads_only = false;
-        // SQLite ends it by itself after some errors.
-        if self.console.is_in_transaction() {
-            self.carry_out("ROLLBACK")?;
-        }
+        self.undo()?;
         Ok("ROLLBACK")
     }
 
-    fn savepoint(&mut self, text: &str, to: bool) -> Result<&'static str, Fail> {
+    fn savepoint(&mut self, verb: Verb, name: &str) -> Result<&'static str, Fail> {
         if self.state == State::Idle {
             let line = "savepoints can only be used in transaction blocks";
             return Err(Refusal::new(refusal::NO_TRANSACTION, line).into());
@@ -151,18 +226,17 @@ impl Session<'_> {
             let line = "the whole transaction was rolled back; end it with ROLLBACK";
             return Err(Refusal::new(refusal::FAILED_TRANSACTION, line).into());
         }
-        if to {
+        let (text, tag) = match verb {
+            Verb::Set => ("SAVEPOINT", "SAVEPOINT"),
+            Verb::Release => ("RELEASE", "RELEASE"),
+            Verb::GoBack => ("ROLLBACK TO", "ROLLBACK"),
+        };
+        if verb == Verb::GoBack {
             self.portals.clear();
         }
-        self.carry_out(text)?;
+        self.carry_out(&format!("{text} {}", quoted(name)))?;
         self.state = State::Open;
-        let is_release =
-            text.trim_start().get(..7).is_some_and(|word| word.eq_ignore_ascii_case("RELEASE"));
-        Ok(match (to, is_release) {
-            (true, _) => "ROLLBACK",
-            (false, true) => "RELEASE",
-            (false, false) => "SAVEPOINT",
-        })
+        Ok(tag)
     }
 }
 

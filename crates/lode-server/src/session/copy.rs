@@ -1,21 +1,23 @@
 //! Rows that are copied from and to a client.
 
-use std::convert::Infallible;
 use std::rc::Rc;
 
+use bytes::BytesMut;
 use pgwire::messages::PgWireFrontendMessage;
 use pgwire::messages::copy::{CopyDone, CopyInResponse, CopyOutResponse};
 use pgwire::messages::response::CommandComplete;
+use rusqlite::Row;
 use rusqlite::types::Value;
 
 use crate::copy::read::{Field, Reader};
 use crate::copy::write::put_line;
-use crate::protocol::input::Incoming;
+use crate::protocol::input::{Incoming, Lost};
 use crate::refusal::{self, NO_TABLE, Refusal};
 use crate::session::execute::Portal;
-use crate::session::prepare::{Prepared, columns_of};
+use crate::session::prepare::{Prepared, Tables};
 use crate::session::{Fail, Session, State};
 use crate::sql::copy::{Copy, Rows};
+use crate::sql::quoted;
 use crate::types::{Kind, decode};
 
 /// The columns that rows are copied into, and how many rows were.
@@ -37,10 +39,6 @@ impl From<String> for LineFault {
     fn from(text: String) -> Self {
         Self::Text(text)
     }
-}
-
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 /// Returns the query whose rows a `COPY` sends.
@@ -97,11 +95,7 @@ impl Target<'_> {
 impl<'c> Session<'c> {
     /// Carries a `COPY` out.
     pub(super) fn copy(&mut self, copy: &Copy) -> Result<(), Fail> {
-        let rows = if copy.is_from {
-            self.timed(|session| session.copy_from(copy))?
-        } else {
-            self.timed(|session| session.copy_to(copy))?
-        };
+        let rows = if copy.is_from { self.copy_from(copy)? } else { self.copy_to(copy)? };
         Ok(self.output.put(&CommandComplete::new(format!("COPY {rows}")))?)
     }
 
@@ -115,7 +109,7 @@ impl<'c> Session<'c> {
         let forms = vec![0; count];
         self.output.put(&CopyOutResponse::new(0, count as i16, forms))?;
         if copy.format.has_header {
-            self.put_header(copy, &prepared);
+            self.put_header(copy, &prepared)?;
         }
         let format = &copy.format;
         let mut portal: Portal<'c> = Portal::new(prepared, Vec::new(), &[]);
@@ -124,48 +118,36 @@ impl<'c> Session<'c> {
                 let value = row.get_ref(at).unwrap_or(rusqlite::types::ValueRef::Null);
                 (kind.unwrap_or(Kind::Text), value)
             });
-            put_line(out, format, fields);
+            put_line(out, format, fields)
         })?;
         self.output.put(&CopyDone::new())?;
         Ok(rows)
     }
 
-    fn put_header(&mut self, copy: &Copy, prepared: &Prepared) {
+    fn put_header(&mut self, copy: &Copy, prepared: &Prepared) -> Result<(), Refusal> {
         let names = prepared
             .columns
             .iter()
             .map(|column| (Kind::Text, rusqlite::types::ValueRef::Text(column.name.as_bytes())));
-        let Ok(()) = self.output.put_with(b'd', |out| {
-            put_line(out, &copy.format, names);
-            Ok::<(), Infallible>(())
-        });
+        self.output.put_with(b'd', |out| put_line(out, &copy.format, names))
     }
 
     fn copy_from(&mut self, copy: &Copy) -> Result<u64, Fail> {
-        if self.reads_only {
-            let line = "cannot write in a read-only transaction";
-            return Err(Refusal::new(refusal::READ_ONLY, line).into());
-        }
+        self.expect_writable()?;
         let (text, kinds) = self.copy_target(copy)?;
-        let console = self.console;
         let gone = || Refusal::new(NO_TABLE, "the table has been dropped");
-        let statement = console.prepare(&text)?.ok_or_else(gone)?;
+        let statement = self.prepare_cached(&text)?.ok_or_else(gone)?;
         let target = Target { statement, kinds, skips: copy.format.has_header, rows: 0 };
         // All rows or none, also outside of a transaction.
         let is_alone = self.state == State::Idle;
         if is_alone {
             self.carry_out("BEGIN")?;
         }
-        let copied = self.receive(copy, target);
+        let mut copied = self.receive(copy, target);
         if is_alone {
-            let ended = match &copied {
-                Ok(_) => self.carry_out("COMMIT"),
-                Err(_) => Ok(()),
-            };
-            if console.is_in_transaction() {
-                self.carry_out("ROLLBACK")?;
-            }
-            ended?;
+            copied = copied.and_then(|rows| Ok(self.carry_out("COMMIT").map(|()| rows)?));
+            copied = copied.map_err(|fail| self.ended(fail));
+            self.undo()?;
         }
         copied
     }
@@ -186,7 +168,7 @@ impl<'c> Session<'c> {
         };
         self.refresh()?;
         let missing = || Refusal::new(NO_TABLE, format!("no such table: {name}"));
-        let known = columns_of(self.console.database(), name).ok_or_else(missing)?;
+        let known = Tables::of(self.console.database()).columns(name).ok_or_else(missing)?;
         let named = |name: &String| {
             let found = known.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
             let missing = || Refusal::new("42703", format!("no such column: {name}"));
@@ -208,13 +190,16 @@ impl<'c> Session<'c> {
         let count = target.kinds.len();
         self.output.put(&CopyInResponse::new(0, count as i16, vec![0; count]))?;
         self.send()?;
-        let mut reader = Reader::new(copy.format.clone(), self.input.most_bytes());
+        let mut reader = Reader::new(copy.format.clone(), count, self.input.most_bytes());
         loop {
             if self.switches.is_off() {
                 return Err(self.switches.refusal().into());
             }
-            let common = self.common;
-            let message = self.input.next(&|| common.is_ending()).map_err(|_| Fail::Closed)?;
+            let switches = &self.switches;
+            let message = self.input.next(&|| switches.is_off()).map_err(|lost| match lost {
+                Lost::Ending => switches.refusal().into(),
+                Lost::Gone | Lost::Protocol(_) => Fail::Closed,
+            })?;
             let Incoming::Message(message) = message else {
                 let line = "a text of the message is not UTF-8";
                 return Err(Refusal::new(refusal::NOT_UTF8, line).into());
@@ -246,16 +231,13 @@ impl<'c> Session<'c> {
     fn each_row(
         &mut self,
         portal: &mut Portal<'c>,
-        put: impl Fn(&mut bytes::BytesMut, &rusqlite::Row<'_>, &[Option<Kind>]),
+        put: impl Fn(&mut BytesMut, &Row<'_>, &[Option<Kind>]) -> Result<(), Refusal>,
     ) -> Result<u64, Fail> {
         let mut statement = self.start_copy(portal)?;
         let mut rows = statement.raw_query();
         let mut count = 0;
         while let Some(row) = rows.next().map_err(|error| self.explained(error))? {
-            self.output.put_with(b'd', |out| {
-                put(out, row, portal.kinds());
-                Ok::<(), Refusal>(())
-            })?;
+            self.output.put_with(b'd', |out| put(out, row, portal.kinds()))?;
             let common = self.common;
             self.output.send_if_much(&|| common.is_ending())?;
             count += 1;

@@ -13,10 +13,11 @@ use pgwire::messages::response::{CommandComplete, EmptyQueryResponse};
 use rusqlite::types::Value;
 use rusqlite::{CachedStatement, Row};
 
-use crate::refusal::{CONFLICT, READ_ONLY, Refusal};
+use crate::refusal::{CANCELED, CONFLICT, Refusal};
 use crate::session::prepare::Prepared;
 use crate::session::{Fail, Session, State};
 use crate::sql::command::Command;
+use crate::sql::settings::on_or_off;
 use crate::types::Kind;
 use crate::types::encode::{self, Form};
 
@@ -72,6 +73,19 @@ impl<'c> Portal<'c> {
         (!fields.is_empty()).then(|| RowDescription::new(fields))
     }
 
+    /// Returns how many bytes the values have, and the statement if nobody else keeps it.
+    pub(super) fn bytes(&self) -> usize {
+        let value_bytes = |value: &Value| match value {
+            Value::Text(text) => text.len(),
+            Value::Blob(bytes) => bytes.len(),
+            Value::Null | Value::Integer(_) | Value::Real(_) => 0,
+        };
+        let values = self.values.iter().map(|value| size_of::<Value>() + value_bytes(value));
+        let columns = self.kinds.len() * size_of::<Option<Kind>>();
+        let is_last = Rc::strong_count(&self.prepared) == 1;
+        values.sum::<usize>() + columns + if is_last { self.prepared.bytes() } else { 0 }
+    }
+
     /// Returns the types of the columns.
     pub(super) fn kinds(&self) -> &[Option<Kind>] {
         &self.kinds
@@ -102,9 +116,11 @@ fn put_row(
     kinds: &[Option<Kind>],
     forms: &[Form],
 ) -> Result<(), Refusal> {
+    let start = out.len();
     out.put_u16(kinds.len() as u16);
     for (at, (kind, form)) in kinds.iter().zip(forms).enumerate() {
         encode::put(out, kind.unwrap_or(Kind::Text), *form, row.get_ref(at)?)?;
+        encode::expect_sendable(out.len() - start)?;
     }
     Ok(())
 }
@@ -114,7 +130,7 @@ impl<'c> Session<'c> {
     /// only reads, they are those of the first row.
     pub(super) fn describe(&mut self, portal: &mut Portal<'c>) -> Result<(), Fail> {
         if portal.has_unknown() && portal.prepared.only_reads && portal.running.is_none() {
-            self.timed(|session| session.look_ahead(portal))?;
+            self.look_ahead(portal)?;
         }
         match portal.description() {
             Some(description) => self.output.put(&description)?,
@@ -123,33 +139,43 @@ impl<'c> Session<'c> {
         Ok(())
     }
 
-    /// Does work that a request of the client, or the time of a statement, can end.
+    /// Does the work of a statement, which a request of the client, the statement's time and the
+    /// end of the server can end. Work inside of other work is a part of it.
     pub(super) fn timed<T>(
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<T, Fail>,
     ) -> Result<T, Fail> {
+        if self.switches.is_running() {
+            return work(self);
+        }
         self.switches.start(self.settings.statement_timeout());
-        let done = work(self);
+        let done = work(self).map_err(|fail| self.ended(fail));
         self.switches.end();
         done
     }
 
-    /// Returns an error with what only the session knows of it.
-    pub(super) fn explained(&self, error: rusqlite::Error) -> Refusal {
-        if error.sqlite_error_code() == Some(rusqlite::ErrorCode::OperationInterrupted) {
-            return self.switches.refusal();
+    /// Returns the error of a statement with the reason why it was ended, if it was.
+    pub(super) fn ended(&self, fail: Fail) -> Fail {
+        match fail {
+            Fail::Refused(refusal) if refusal.code == CANCELED && self.switches.is_off() => {
+                self.switches.refusal().into()
+            }
+            fail => fail,
         }
+    }
+
+    /// Returns an error with what only the console knows of it.
+    pub(super) fn explained(&self, error: rusqlite::Error) -> Refusal {
         Refusal::of_sqlite(&self.console.explain(error))
     }
 
     /// Starts the statement of a portal: gives SQLite its values.
     fn start(&mut self, portal: &mut Portal<'c>) -> Result<(), Refusal> {
-        if self.reads_only && !portal.prepared.only_reads {
-            let line = "cannot write in a read-only transaction";
-            return Err(Refusal::new(READ_ONLY, line));
+        if !portal.prepared.only_reads {
+            self.expect_writable()?;
         }
         self.refresh()?;
-        let prepared = self.console.prepare(&portal.prepared.text)?;
+        let prepared = self.prepare_cached(&portal.prepared.text)?;
         let gone = || Refusal::new(crate::refusal::NO_TABLE, "the table has been dropped");
         let mut statement = prepared.ok_or_else(gone)?;
         for (at, value) in portal.values.iter().enumerate() {
@@ -201,6 +227,9 @@ impl<'c> Session<'c> {
     pub(super) fn execute(&mut self, portal: &mut Portal<'c>, most: u64) -> Result<(), Fail> {
         let prepared = Rc::clone(&portal.prepared);
         self.expect_usable(&prepared.command)?;
+        if matches!(prepared.command, Command::Other { .. } | Command::Copy(_)) {
+            self.has_worked = true;
+        }
         match &prepared.command {
             Command::Empty => return Ok(self.output.put(&EmptyQueryResponse::new())?),
             Command::Show { name } => return self.show(name),
@@ -217,19 +246,17 @@ impl<'c> Session<'c> {
         if portal.is_done {
             return self.complete(&prepared, 0);
         }
-        self.timed(|session| {
-            let mut tries = 0;
-            loop {
-                let done = session.rows(portal, most);
-                let Err(Fail::Refused(refusal)) = &done else { return done };
-                if !session.may_repeat(refusal, portal, tries) {
-                    portal.running = None;
-                    return done;
-                }
+        let mut tries = 0;
+        loop {
+            let done = self.rows(portal, most);
+            let Err(Fail::Refused(refusal)) = &done else { return done };
+            if !self.may_repeat(refusal, portal, tries) {
                 portal.running = None;
-                tries += 1;
+                return done;
             }
-        })
+            portal.running = None;
+            tries += 1;
+        }
     }
 
     /// Returns true if a statement by itself can be carried out anew: another writer was quicker,
@@ -325,21 +352,16 @@ impl<'c> Session<'c> {
 
     /// Has the console carry out a statement.
     fn own(&mut self, prepared: &Prepared, tag: &str) -> Result<(), Fail> {
-        if self.reads_only {
-            let line = "cannot write in a read-only transaction";
-            return Err(Refusal::new(READ_ONLY, line).into());
-        }
+        self.expect_writable()?;
         self.refresh()?;
         let mut changed = 0;
-        self.timed(|session| {
-            let done = session.console.run(&prepared.text, &mut |step| {
-                if let Step::Changed(rows) = step {
-                    changed = rows;
-                }
-                Ok::<(), rusqlite::Error>(())
-            });
-            Ok(done.map_err(|error| session.explained(error))?)
-        })?;
+        let done = self.console.run(&prepared.text, &mut |step| {
+            if let Step::Changed(rows) = step {
+                changed = rows;
+            }
+            Ok::<(), rusqlite::Error>(())
+        });
+        done.map_err(|error| self.explained(error))?;
         let Command::Other { counts, .. } = prepared.command else { return Ok(()) };
         // Cleared at once, a table is another one for open sessions.
         self.note_definition();
@@ -348,7 +370,10 @@ impl<'c> Session<'c> {
     }
 
     fn show(&mut self, name: &str) -> Result<(), Fail> {
-        let value = self.settings.get(name)?.to_string();
+        let value = match name {
+            "transaction_read_only" => on_or_off(self.only_reads()).into(),
+            name => self.settings.get(name)?.to_string(),
+        };
         self.output.put_with(b'D', |out| {
             out.put_u16(1);
             out.put_i32(value.len() as i32);

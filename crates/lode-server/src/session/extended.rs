@@ -20,6 +20,8 @@ use crate::types::encode::Form;
 
 /// The most prepared statements, and the most portals, of a session.
 const MOST_NAMES: usize = 10_000;
+/// The bytes that they can have also where messages are short.
+const LEAST_ROOM_BYTES: usize = 16 << 20;
 
 impl Session<'_> {
     /// Carries out a message of the extended protocol.
@@ -65,9 +67,11 @@ impl Session<'_> {
         }
         if self.statements.len() >= MOST_NAMES {
             let line = format!("a session can have {MOST_NAMES} prepared statements; close some");
-            return Err(Refusal::new("53400", line).into());
+            return Err(Refusal::new(refusal::TOO_MUCH_KEPT, line).into());
         }
         self.statements.remove(&name);
+        let kept = self.statements.values().map(|prepared| prepared.bytes()).sum();
+        self.expect_room(kept, parse.query.len(), "prepared statements")?;
         let statements = split(&parse.query);
         if statements.len() > 1 {
             let line = "cannot insert multiple commands into a prepared statement";
@@ -77,6 +81,16 @@ impl Session<'_> {
         let prepared = self.prepare(text, &parse.type_oids)?;
         self.statements.insert(name, Rc::new(prepared));
         Ok(self.output.put(&ParseComplete::new())?)
+    }
+
+    /// Refuses to keep more than twice as many bytes as a message can have.
+    fn expect_room(&self, kept: usize, more: usize, what: &str) -> Result<(), Refusal> {
+        let most = (2 * self.input.most_bytes()).max(LEAST_ROOM_BYTES);
+        if kept.saturating_add(more) <= most {
+            return Ok(());
+        }
+        let line = format!("the {what} of a session can have {most} bytes; close some");
+        Err(Refusal::new(refusal::TOO_MUCH_KEPT, line))
     }
 
     fn describe_statement(&mut self, name: &str) -> Result<(), Fail> {
@@ -106,8 +120,12 @@ impl Session<'_> {
         }
         if self.portals.len() >= MOST_NAMES {
             let line = format!("a session can have {MOST_NAMES} portals; close some");
-            return Err(Refusal::new("53400", line).into());
+            return Err(Refusal::new(refusal::TOO_MUCH_KEPT, line).into());
         }
+        self.portals.remove(&portal);
+        let kept = self.portals.values().map(Portal::bytes).sum();
+        let more = bind.parameters.iter().flatten().map(bytes::Bytes::len).sum();
+        self.expect_room(kept, more, "portals")?;
         let count = prepared.kinds.len();
         if bind.parameters.len() != count {
             let line = format!(

@@ -89,12 +89,16 @@ pub(crate) struct Session<'c> {
     state: State,
     /// True if the transaction only reads.
     reads_only: bool,
+    /// True if the transaction has carried out a statement.
+    has_worked: bool,
     statements: HashMap<String, Rc<Prepared>>,
     portals: HashMap<String, Portal<'c>>,
     /// True after an error, up to the next `Sync`.
     skips: bool,
     /// The definitions that the console shows.
     definitions: u64,
+    /// Not less than the bytes of the texts of statements that SQLite keeps.
+    cached_bytes: usize,
 }
 
 impl<'c> Session<'c> {
@@ -117,10 +121,12 @@ impl<'c> Session<'c> {
             catalogue,
             state: State::Idle,
             reads_only: false,
+            has_worked: false,
             statements: HashMap::new(),
             portals: HashMap::new(),
             skips: false,
             definitions: 0,
+            cached_bytes: 0,
         }
     }
 
@@ -137,8 +143,15 @@ impl<'c> Session<'c> {
                 Err(lost) => break lost,
             };
             match self.take(message) {
-                Ok(()) => {}
+                Ok(()) => {
+                    if self.send_if_much().is_err() {
+                        return;
+                    }
+                }
                 Err(Fail::Closed) => return,
+                Err(Fail::Refused(refusal)) if refusal.code == refusal::ENDING => {
+                    break Lost::Ending;
+                }
                 Err(Fail::Refused(refusal)) => {
                     if self.put_error(&refusal).is_err() {
                         return;
@@ -161,6 +174,10 @@ impl<'c> Session<'c> {
         self.output.send(&|| self.common.is_ending())
     }
 
+    fn send_if_much(&mut self) -> Result<(), Closed> {
+        self.output.send_if_much(&|| self.common.is_ending())
+    }
+
     /// Tells the client of an error, after which its transaction has failed.
     fn put_error(&mut self, refusal: &Refusal) -> Result<(), Closed> {
         if self.state == State::Open {
@@ -171,6 +188,13 @@ impl<'c> Session<'c> {
 
     /// Tells the client that the next query can come.
     fn put_ready(&mut self) -> Result<(), Closed> {
+        let is_in_transaction = self.console.is_in_transaction();
+        // SQLite ends a transaction by itself after some errors, after which it has failed.
+        assert!(
+            self.state == State::Failed || is_in_transaction == (self.state == State::Open),
+            "the transaction is {:?} for the client",
+            self.state
+        );
         let status = match self.state {
             State::Idle => TransactionStatus::Idle,
             State::Open => TransactionStatus::Transaction,
@@ -193,15 +217,16 @@ impl<'c> Session<'c> {
                 }
                 return Ok(self.put_ready()?);
             }
-            _ if self.skips => return Ok(()),
             Incoming::NotUtf8(b'Q') => {
+                self.skips = false;
                 self.put_error(&Refusal::new(refusal::NOT_UTF8, "the query is not UTF-8"))?;
                 return Ok(self.put_ready()?);
             }
+            _ if self.skips => return Ok(()),
             Incoming::NotUtf8(_) => {
                 Err(Refusal::new(refusal::NOT_UTF8, "a text of the message is not UTF-8").into())
             }
-            Incoming::Message(message) => self.extended(message),
+            Incoming::Message(message) => self.timed(|session| session.extended(message)),
         };
         self.skips = done.is_err();
         done

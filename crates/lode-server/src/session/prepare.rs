@@ -1,9 +1,11 @@
 //! Prepared statements: their parameters and results.
 
 use std::cell::Cell;
+use std::collections::HashMap;
 
 use lode::Database;
 use lode_sqlite::Script;
+use rusqlite::CachedStatement;
 
 use crate::catalogue::{Catalogue, empty_result};
 use crate::refusal::{NOT_SUPPORTED, Refusal, SYNTAX, TOO_LARGE};
@@ -16,6 +18,9 @@ use crate::types::Kind;
 
 /// The most bytes of a statement's text.
 const MOST_STATEMENT_BYTES: usize = 4 << 20;
+
+/// The most bytes of the texts of statements that SQLite keeps.
+const MOST_CACHED_BYTES: usize = 8 << 20;
 
 /// A column of a result.
 #[derive(Debug, Clone)]
@@ -43,6 +48,17 @@ pub(crate) struct Prepared {
     pub is_described: Cell<bool>,
 }
 
+impl Prepared {
+    /// Returns how many bytes it has.
+    pub(super) fn bytes(&self) -> usize {
+        let columns = self.columns.iter();
+        let columns = columns.map(|column| size_of::<Column>() + column.name.len());
+        // The command has at most one more copy of the text.
+        let texts = 2 * self.text.len() + columns.sum::<usize>();
+        size_of::<Self>() + texts + self.kinds.len() * size_of::<(Kind, u32)>()
+    }
+}
+
 /// Returns the statements of a text, each by itself.
 pub(crate) fn split(text: &str) -> Vec<String> {
     let mut script = Script::default();
@@ -57,16 +73,30 @@ pub(crate) fn split(text: &str) -> Vec<String> {
     found
 }
 
-/// Returns the columns of a table.
-pub(super) fn columns_of(db: &Database, name: &str) -> Option<Columns> {
-    let names = db.table_names();
-    let name = names.iter().find(|known| known.eq_ignore_ascii_case(name))?;
-    let table = db.table(name).ok()?;
-    let columns = table.schema().columns().iter();
-    Some(columns.map(|column| (column.name.clone(), Kind::of_column(column.kind))).collect())
+/// The tables of a database, by their names in lower case.
+pub(super) struct Tables<'d> {
+    db: &'d Database,
+    names: HashMap<String, String>,
 }
 
-impl Session<'_> {
+impl<'d> Tables<'d> {
+    pub(super) fn of(db: &'d Database) -> Self {
+        let mut names = HashMap::new();
+        for name in db.table_names() {
+            names.entry(name.to_ascii_lowercase()).or_insert(name);
+        }
+        Self { db, names }
+    }
+
+    /// Returns the columns of a table.
+    pub(super) fn columns(&self, name: &str) -> Option<Columns> {
+        let table = self.db.table(self.names.get(&name.to_ascii_lowercase())?).ok()?;
+        let columns = table.schema().columns().iter();
+        Some(columns.map(|column| (column.name.clone(), Kind::of_column(column.kind))).collect())
+    }
+}
+
+impl<'c> Session<'c> {
     /// Prepares a statement. `oids` are the types of parameters that the client says, 0 where it
     /// says none.
     pub(super) fn prepare(&mut self, source: &str, oids: &[u32]) -> Result<Prepared, Refusal> {
@@ -106,9 +136,25 @@ impl Session<'_> {
             | Command::Set { .. }
             | Command::SetTransaction { .. }
             | Command::Reset { .. }
+            | Command::ClosePortals
+            | Command::Unlisten
             | Command::Deallocate { .. } => {}
         }
-        Ok(prepared)
+        if self.switches.is_off() { Err(self.switches.refusal()) } else { Ok(prepared) }
+    }
+
+    /// Has SQLite prepare a statement, or takes it from those that it keeps: no more of them than
+    /// fit into a bound.
+    pub(super) fn prepare_cached(
+        &mut self,
+        text: &str,
+    ) -> Result<Option<CachedStatement<'c>>, Refusal> {
+        self.cached_bytes += text.len();
+        if self.cached_bytes > MOST_CACHED_BYTES {
+            self.console.unguarded(rusqlite::Connection::flush_prepared_statement_cache);
+            self.cached_bytes = text.len();
+        }
+        Ok(self.console.prepare(text)?)
     }
 
     /// Has SQLite prepare a statement, and finds the types of its parameters and results.
@@ -128,7 +174,7 @@ impl Session<'_> {
             None => rewrite(&prepared.text, found)?,
         };
         prepared.text = rewritten.text;
-        let Some(statement) = self.console.prepare(&prepared.text)? else {
+        let Some(statement) = self.prepare_cached(&prepared.text)? else {
             prepared.is_own = true;
             prepared.only_reads = false;
             return Ok(());
@@ -150,8 +196,8 @@ impl Session<'_> {
             let line = format!("the statement has {count} parameters; the client sends others");
             return Err(Refusal::new(SYNTAX, line));
         }
-        let db = self.console.database();
-        let mut known = Known::of(found, &|name| columns_of(db, name));
+        let tables = Tables::of(self.console.database());
+        let mut known = Known::of(found, &|name| tables.columns(name));
         known.parameters = rewritten.casts;
         for (at, oid) in oids.iter().enumerate().filter(|(_, oid)| !matches!(oid, 0 | 705)) {
             let kind = Kind::of_oid(*oid).ok_or_else(|| {

@@ -4,9 +4,11 @@ use std::rc::Rc;
 
 use pgwire::messages::response::EmptyQueryResponse;
 
+use crate::refusal::{self, Refusal};
 use crate::session::execute::Portal;
 use crate::session::prepare::split;
 use crate::session::{Fail, Session};
+use crate::sql::tokens::{Token, tokens};
 
 impl<'c> Session<'c> {
     /// Carries out the statements of a text, up to the first that fails.
@@ -18,13 +20,13 @@ impl<'c> Session<'c> {
             self.output.put(&EmptyQueryResponse::new())?;
         }
         for statement in statements {
-            match self.simple_one(&statement) {
-                Ok(()) => {}
-                Err(Fail::Closed) => return Err(Fail::Closed),
-                Err(Fail::Refused(refusal)) => {
+            match self.timed(|session| session.simple_one(&statement)) {
+                Ok(()) => self.send_if_much()?,
+                Err(Fail::Refused(refusal)) if refusal.code != refusal::ENDING => {
                     self.put_error(&refusal)?;
                     break;
                 }
+                Err(last) => return Err(last),
             }
         }
         Ok(self.put_ready()?)
@@ -32,8 +34,12 @@ impl<'c> Session<'c> {
 
     fn simple_one(&mut self, text: &str) -> Result<(), Fail> {
         let prepared = Rc::new(self.prepare(text, &[])?);
-        let values = vec![rusqlite::types::Value::Null; prepared.kinds.len()];
-        let mut portal: Portal<'c> = Portal::new(prepared, values, &[]);
+        if !prepared.kinds.is_empty() {
+            let number = tokens(text).iter().find_map(Token::parameter).unwrap_or(1);
+            let line = format!("there is no parameter ${number}");
+            return Err(Refusal::new(refusal::NO_PARAMETER, line).into());
+        }
+        let mut portal: Portal<'c> = Portal::new(prepared, Vec::new(), &[]);
         if !portal.prepared.columns.is_empty() {
             self.describe(&mut portal)?;
         }

@@ -9,14 +9,16 @@ use crate::sql::tokens::{Form, Token};
 pub(crate) enum Command {
     /// Nothing but white space and comments.
     Empty,
+    /// None if the session's default holds.
     Begin {
-        reads_only: bool,
+        reads_only: Option<bool>,
     },
     Commit,
     Rollback,
-    /// A statement about savepoints. `to` is true for `ROLLBACK TO`.
+    /// A statement about a savepoint.
     Savepoint {
-        to: bool,
+        verb: Verb,
+        name: String,
     },
     /// `SET name = value` and the like.
     Set {
@@ -39,6 +41,10 @@ pub(crate) enum Command {
     Deallocate {
         name: Option<String>,
     },
+    /// `CLOSE ALL`.
+    ClosePortals,
+    /// `UNLISTEN`: nothing is listened to.
+    Unlisten,
     /// `COPY`.
     Copy(Copy),
     /// A statement for SQLite or the console, with the first word of its tag.
@@ -49,6 +55,15 @@ pub(crate) enum Command {
         /// True if tables or indexes are created or dropped.
         defines: bool,
     },
+}
+
+/// What is done with a savepoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verb {
+    Set,
+    Release,
+    /// `ROLLBACK TO`.
+    GoBack,
 }
 
 /// The tokens that are left of a statement.
@@ -113,12 +128,12 @@ impl Command {
         if rest.takes("BEGIN") {
             rest.takes_any(&["WORK", "TRANSACTION", "DEFERRED", "IMMEDIATE", "EXCLUSIVE"]);
             rest.takes("TRANSACTION");
-            let reads_only = modes(rest)?.unwrap_or(false);
+            let reads_only = modes(rest)?;
             return rest.end(Self::Begin { reads_only });
         }
         if rest.takes("START") {
             rest.takes("TRANSACTION");
-            let reads_only = modes(rest)?.unwrap_or(false);
+            let reads_only = modes(rest)?;
             return rest.end(Self::Begin { reads_only });
         }
         if rest.takes_any(&["COMMIT", "END"]) {
@@ -129,13 +144,17 @@ impl Command {
         if rest.takes_any(&["ROLLBACK", "ABORT"]) {
             rest.takes_any(&["WORK", "TRANSACTION"]);
             if rest.takes("TO") {
-                return Ok(Self::Savepoint { to: true });
+                return savepoint(Verb::GoBack, rest);
             }
             no_chain(rest)?;
             return rest.end(Self::Rollback);
         }
-        if rest.takes_any(&["SAVEPOINT", "RELEASE"]) {
-            return Ok(Self::Savepoint { to: false });
+        if rest.takes("SAVEPOINT") {
+            let name = rest.name()?;
+            return rest.end(Self::Savepoint { verb: Verb::Set, name });
+        }
+        if rest.takes("RELEASE") {
+            return savepoint(Verb::Release, rest);
         }
         if rest.takes("SET") {
             return set(rest);
@@ -158,8 +177,22 @@ impl Command {
             return rest.end(Self::Set { name, value: None });
         }
         if rest.takes("DISCARD") {
-            rest.takes_any(&["ALL", "PLANS", "TEMP", "TEMPORARY", "SEQUENCES"]);
+            if !rest.takes("ALL") {
+                return Err(Refusal::new(NOT_SUPPORTED, "only DISCARD ALL is supported"));
+            }
             return rest.end(Self::Reset { closes_statements: true });
+        }
+        if rest.takes("CLOSE") {
+            if !rest.takes("ALL") {
+                return Err(Refusal::new(NOT_SUPPORTED, "only CLOSE ALL is supported"));
+            }
+            return rest.end(Self::ClosePortals);
+        }
+        if rest.takes("UNLISTEN") {
+            if !rest.takes_sign("*") {
+                rest.name()?;
+            }
+            return rest.end(Self::Unlisten);
         }
         if rest.takes("DEALLOCATE") {
             rest.takes("PREPARE");
@@ -220,6 +253,15 @@ fn main_verb<'r, 't>(tokens: &'r [Token<'t>]) -> &'r Token<'t> {
         }
     }
     &tokens[0]
+}
+
+/// Takes the name of a savepoint, perhaps after the word.
+fn savepoint(verb: Verb, rest: &mut Rest<'_, '_>) -> Result<Command, Refusal> {
+    if rest.0.get(1).is_some_and(Token::is_name) {
+        rest.takes("SAVEPOINT");
+    }
+    let name = rest.name()?;
+    rest.end(Command::Savepoint { verb, name })
 }
 
 fn no_chain(rest: &mut Rest<'_, '_>) -> Result<(), Refusal> {
@@ -324,16 +366,22 @@ mod tests {
         let set =
             |name: &str, value: &str| Command::Set { name: name.into(), value: Some(value.into()) };
         let other = |tag| Command::Other { tag, counts: true, defines: false };
+        let savepoint = |verb, name: &str| Command::Savepoint { verb, name: name.into() };
         for (source, command) in [
             (" -- nothing\n ;", Command::Empty),
-            ("begin", Command::Begin { reads_only: false }),
+            ("begin", Command::Begin { reads_only: None }),
             (
                 "START TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY;",
-                Command::Begin { reads_only: true },
+                Command::Begin { reads_only: Some(true) },
             ),
             ("END", Command::Commit),
             ("ABORT", Command::Rollback),
-            ("ROLLBACK TO SAVEPOINT a", Command::Savepoint { to: true }),
+            ("ROLLBACK WORK TO SAVEPOINT a", savepoint(Verb::GoBack, "a")),
+            ("ROLLBACK TO savepoint", savepoint(Verb::GoBack, "savepoint")),
+            ("SAVEPOINT \"a\"\"b\";", savepoint(Verb::Set, "a\"b")),
+            ("release savepoint a", savepoint(Verb::Release, "a")),
+            ("\u{feff}UNLISTEN *", Command::Unlisten),
+            ("CLOSE ALL", Command::ClosePortals),
             ("set DateStyle = iso, mdy", set("datestyle", "iso, mdy")),
             ("SET TIME ZONE 'UTC'", set("timezone", "UTC")),
             ("SET statement_timeout TO -1", set("statement_timeout", "-1")),
@@ -353,6 +401,10 @@ mod tests {
             ("COMMIT x", SYNTAX),
             ("SET x", SYNTAX),
             ("SHOW", SYNTAX),
+            ("DISCARD TEMP", NOT_SUPPORTED),
+            ("CLOSE c", NOT_SUPPORTED),
+            ("ROLLBACK TO", SYNTAX),
+            ("SAVEPOINT a b", SYNTAX),
         ] {
             assert_eq!(Command::of(&tokens(wrong)).expect_err(wrong).code, code, "{wrong}");
         }

@@ -89,8 +89,10 @@ fn replace(out: &mut String, rest: &[Token<'_>], last: Option<Token<'_>>) -> usi
         let close = rest.iter().position(|token| token.is_sign(")")).unwrap_or(rest.len() - 1);
         let signs: String = rest[4.min(close)..close].iter().map(|token| token.text).collect();
         *out += match &signs[..] {
-            "~" | "~*" => "REGEXP",
-            "!~" | "!~*" => "NOT REGEXP",
+            "~" => "REGEXP",
+            "!~" => "NOT REGEXP",
+            "~*" => "REGEXP '(?i)' ||",
+            "!~*" => "NOT REGEXP '(?i)' ||",
             "~~" => "LIKE",
             other => other,
         };
@@ -133,7 +135,12 @@ fn matches(out: &mut String, rest: &[Token<'_>], last: Option<Token<'_>>) -> Opt
         return None;
     }
     *out += if not == 1 { " NOT REGEXP " } else { " REGEXP " };
-    Some(not + 1 + usize::from(has(not + 1, "*")))
+    let ignores_case = has(not + 1, "*");
+    if ignores_case {
+        // It binds more than any operator of comparison.
+        *out += "'(?i)' || ";
+    }
+    Some(not + 1 + usize::from(ignores_case))
 }
 
 /// Returns the name of the type after `::`, and how many tokens both are.
@@ -273,7 +280,7 @@ mod tests {
             ("SELECT 't'::pg_catalog.regclass", "SELECT regclass('t')"),
             (
                 "WHERE n.name !~ '^a' AND ~1 = x~* 'b'",
-                "WHERE n.name  NOT REGEXP  '^a' AND ~1 = x REGEXP  'b'",
+                "WHERE n.name  NOT REGEXP  '^a' AND ~1 = x REGEXP '(?i)' ||  'b'",
             ),
             ("'1970-01-01 00:00:01'::timestamp with time zone", "1000000"),
             ("SELECT E'a\\n''b', ARRAY(SELECT 1), f(2)", "SELECT 'a\n''b', NULL, f(2)"),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::refusal::{INVALID_SETTING, NO_SETTING, Refusal};
+use crate::refusal::{INVALID_SETTING, NO_SETTING, READ_ONLY, Refusal};
 
 /// The version of PostgreSQL that clients are told, for what they send to depend on it.
 pub(crate) const VERSION: &str = "15.0";
@@ -70,14 +70,29 @@ const SETTINGS: [Setting; 26] = [
     setting("synchronize_seqscans", "on", Takes::Any),
     reported("timezone", "UTC", Takes::Only(&["utc", "gmt", "etc/utc", "z", "0"])),
     setting("transaction_isolation", "serializable", Takes::Only(LEVELS)),
-    setting("transaction_read_only", "off", Takes::Switch),
+    setting("transaction_read_only", "off", Takes::Nothing),
 ];
 
 /// The settings of one session.
 #[derive(Default)]
 pub(crate) struct Settings {
     changed: BTreeMap<&'static str, String>,
+    /// Those with which the session has started.
+    initial: BTreeMap<&'static str, String>,
+    bounds: Bounds,
 }
+
+/// What the operator of the server allows.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Bounds {
+    /// The most milliseconds of a statement.
+    pub most_ms: Option<u64>,
+    /// True if nothing can be written.
+    pub reads_only: bool,
+}
+
+/// A setting whose value clients are to be told: its name and the value.
+type Told = Option<(&'static str, String)>;
 
 fn find(name: &str) -> Result<&'static Setting, Refusal> {
     SETTINGS.iter().find(|known| known.name.eq_ignore_ascii_case(name)).ok_or_else(|| {
@@ -86,16 +101,41 @@ fn find(name: &str) -> Result<&'static Setting, Refusal> {
 }
 
 impl Settings {
-    /// Sets a value, or the default. Returns the name and the value if clients are to be told.
-    pub(crate) fn set(
-        &mut self,
-        name: &str,
-        value: Option<&str>,
-    ) -> Result<Option<(&'static str, String)>, Refusal> {
+    /// Makes settings within bounds.
+    pub(crate) fn within(bounds: Bounds) -> Self {
+        let mut settings = Self { bounds, ..Self::default() };
+        if let Some(most_ms) = bounds.most_ms {
+            settings.changed.insert("statement_timeout", most_ms.to_string());
+        }
+        if bounds.reads_only {
+            settings.changed.insert("default_transaction_read_only", "on".into());
+        }
+        settings
+    }
+
+    /// Notes that the session starts with the values of now.
+    pub(crate) fn start(&mut self) {
+        self.initial = self.changed.clone();
+    }
+
+    /// Refuses to write where nothing can be written.
+    pub(crate) fn expect_writable(&self, reads_only: bool) -> Result<(), Refusal> {
+        if self.bounds.reads_only && !reads_only {
+            let line = "the server was started with --read-only: all transactions only read";
+            return Err(Refusal::new(READ_ONLY, line));
+        }
+        Ok(())
+    }
+
+    /// Sets a value, or that of the start. Returns what clients are to be told.
+    pub(crate) fn set(&mut self, name: &str, value: Option<&str>) -> Result<Told, Refusal> {
         let setting = find(name)?;
         let Some(value) = value else {
-            self.changed.remove(setting.name);
-            let told = (shown(setting.name), setting.default.into());
+            match self.initial.get(setting.name) {
+                Some(value) => self.changed.insert(setting.name, value.clone()),
+                None => self.changed.remove(setting.name),
+            };
+            let told = (shown(setting.name), self.value(setting).into());
             return Ok(setting.is_reported.then_some(told));
         };
         let wrong = |what: &str| {
@@ -110,12 +150,18 @@ impl Settings {
                     return wrong(&format!("it takes {}", known.join(" or ")));
                 }
             }
-            Takes::Time => match milliseconds(value) {
-                Some(time_ms) => kept = time_ms.to_string(),
-                None => return wrong("it takes milliseconds"),
+            Takes::Time => match (milliseconds(value), self.bounds.most_ms) {
+                (Some(time_ms), Some(most_ms)) if time_ms == 0 || time_ms > most_ms => {
+                    return wrong(&format!("the server allows 1 to {most_ms} ms"));
+                }
+                (Some(time_ms), _) => kept = time_ms.to_string(),
+                (None, _) => return wrong("it takes milliseconds"),
             },
             Takes::Switch => match switch(value) {
-                Some(is_on) => kept = if is_on { "on" } else { "off" }.into(),
+                Some(is_on) => {
+                    self.expect_writable(is_on)?;
+                    kept = on_or_off(is_on).into();
+                }
                 None => return wrong("it takes on or off"),
             },
             Takes::Nothing => {
@@ -129,22 +175,22 @@ impl Settings {
 
     /// Returns a value.
     pub(crate) fn get(&self, name: &str) -> Result<&str, Refusal> {
-        let setting = find(name)?;
-        Ok(self.changed.get(setting.name).map_or(setting.default, String::as_str))
+        Ok(self.value(find(name)?))
     }
 
-    /// Sets all defaults.
+    fn value(&self, setting: &Setting) -> &str {
+        self.changed.get(setting.name).map_or(setting.default, String::as_str)
+    }
+
+    /// Sets all values of the start.
     pub(crate) fn reset(&mut self) {
-        self.changed.clear();
+        self.changed.clone_from(&self.initial);
     }
 
     /// Returns the settings that clients are told at the start.
     pub(crate) fn reported(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let reported = SETTINGS.iter().filter(|setting| setting.is_reported);
-        reported.map(|setting| {
-            let value = self.changed.get(setting.name).map_or(setting.default, String::as_str);
-            (shown(setting.name), value)
-        })
+        reported.map(|setting| (shown(setting.name), self.value(setting)))
     }
 
     /// Returns the most time for a statement, if it is limited.
@@ -169,7 +215,13 @@ fn shown(name: &'static str) -> &'static str {
     }
 }
 
-fn switch(value: &str) -> Option<bool> {
+/// Returns the text of a switch.
+pub(crate) fn on_or_off(is_on: bool) -> &'static str {
+    if is_on { "on" } else { "off" }
+}
+
+/// Returns the switch that a text means.
+pub(crate) fn switch(value: &str) -> Option<bool> {
     match &value.to_ascii_lowercase()[..] {
         "on" | "true" | "yes" | "1" => Some(true),
         "off" | "false" | "no" | "0" => Some(false),
@@ -226,5 +278,26 @@ mod tests {
         assert_eq!(settings.statement_timeout(), Some(Duration::from_secs(2)));
         settings.reset();
         assert_eq!(settings.statement_timeout(), None);
+    }
+
+    #[test]
+    fn settings_come_back_to_those_of_the_start_within_bounds() {
+        let bounds = Bounds { most_ms: Some(2_000), reads_only: true };
+        let mut settings = Settings::within(bounds);
+        settings.set("application_name", Some("test")).expect("it is set");
+        settings.start();
+        settings.set("application_name", Some("other")).expect("it is set");
+        settings.set("statement_timeout", Some("1s")).expect("it is less");
+        for value in ["0", "2001", "3s"] {
+            let refused = settings.set("statement_timeout", Some(value)).expect_err(value);
+            assert_eq!(refused.code, INVALID_SETTING, "{value}");
+        }
+        let refused = settings.set("default_transaction_read_only", Some("off"));
+        assert_eq!(refused.expect_err("it only reads").code, READ_ONLY);
+        let told = settings.set("application_name", None);
+        assert_eq!(told, Ok(Some(("application_name", "test".into()))));
+        settings.reset();
+        assert_eq!(settings.get("statement_timeout"), Ok("2000"));
+        assert!(settings.reads_only());
     }
 }

@@ -92,6 +92,8 @@ fn token(rest: &str, first: char) -> (Option<Form>, usize) {
         _ if first.is_ascii_whitespace() => {
             (None, run(&|letter: char| letter.is_ascii_whitespace()))
         }
+        // SQLite skips it, too.
+        '\u{feff}' => (None, first.len_utf8()),
         _ if rest.starts_with("--") => (None, rest.find('\n').unwrap_or(rest.len())),
         _ if rest.starts_with("/*") => {
             (None, rest[2..].find("*/").map_or(rest.len(), |end| end + 4))

@@ -1,5 +1,6 @@
 //! Values of parameters.
 
+use lode::Decimal;
 use rusqlite::types::Value;
 
 use crate::refusal::{BAD_TIME, INVALID_BINARY, INVALID_TEXT, NOT_SUPPORTED, Refusal};
@@ -59,12 +60,13 @@ fn decimal(text: &str) -> Option<Value> {
         return Some(Value::Integer(whole));
     }
     let number: f64 = text.parse().ok().filter(|number: &f64| number.is_finite())?;
-    let digits = text.bytes().filter(u8::is_ascii_digit).count();
-    Some(if digits <= EXACT_DIGITS || text.contains(['e', 'E']) {
-        Value::Real(number)
-    } else {
-        Value::Text(text.into())
-    })
+    let front = text.split(['e', 'E']).next()?;
+    if front.bytes().filter(u8::is_ascii_digit).count() <= EXACT_DIGITS {
+        return Some(Value::Real(number));
+    }
+    // Without the exponent; a number with more digits than columns have stays as it is.
+    let plain = text.parse::<Decimal>().map(|number| number.to_string());
+    Some(Value::Text(plain.unwrap_or_else(|_| text.into())))
 }
 
 /// Returns the bytes that a text means: `\x` and hexadecimal digits, or characters and escapes as
@@ -145,6 +147,9 @@ mod tests {
         assert_eq!(of_text(Kind::Numeric, "12.30"), Ok(Value::Real(12.3)));
         let long = "1234567890123456.7";
         assert_eq!(of_text(Kind::Numeric, long), Ok(Value::Text(long.into())));
+        let scientific = of_text(Kind::Numeric, "-1.23456789012345678901e5");
+        assert_eq!(scientific, Ok(Value::Text("-123456.789012345678901".into())));
+        assert_eq!(of_text(Kind::Numeric, "1.5e300"), Ok(Value::Real(1.5e300)));
         let refused = of_text(Kind::Int, "1.5").expect_err("no whole number");
         assert_eq!(refused.code, INVALID_TEXT);
         assert_eq!(value(23, Kind::Int, Form::Binary, &[0, 0, 1, 0]), Ok(Value::Integer(256)));

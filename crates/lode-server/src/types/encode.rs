@@ -5,7 +5,7 @@ use std::io::Write;
 use bytes::{BufMut, BytesMut};
 use rusqlite::types::ValueRef;
 
-use crate::refusal::{OUT_OF_RANGE, Refusal};
+use crate::refusal::{OUT_OF_RANGE, Refusal, TOO_LARGE};
 use crate::types::{Kind, numeric, time};
 
 /// The form of values on the wire.
@@ -13,6 +13,18 @@ use crate::types::{Kind, numeric, time};
 pub(crate) enum Form {
     Text,
     Binary,
+}
+
+/// The most bytes of a row: a message says its length in 31 bits.
+const MOST_ROW_BYTES: usize = i32::MAX as usize - 4;
+
+/// Refuses a row that has become too long for a message.
+pub(crate) fn expect_sendable(row_bytes: usize) -> Result<(), Refusal> {
+    if row_bytes <= MOST_ROW_BYTES {
+        return Ok(());
+    }
+    let line = format!("a row can have {MOST_ROW_BYTES} bytes; ask for fewer columns at a time");
+    Err(Refusal::new(TOO_LARGE, line))
 }
 
 /// Appends a value with its length.
@@ -116,4 +128,16 @@ fn misfit(kind: Kind, text: &str) -> Refusal {
     let text: String = text.chars().take(80).collect();
     let name = kind.name();
     Refusal::new("42804", format!("a column of type {name} has {text}; cast it to another type"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_no_longer_than_a_message_can_say() {
+        assert_eq!(expect_sendable(i32::MAX as usize - 4), Ok(()));
+        let refused = expect_sendable(i32::MAX as usize - 3).expect_err("it is too long");
+        assert_eq!(refused.code, TOO_LARGE);
+    }
 }

@@ -122,6 +122,13 @@ async def with_asyncpg(host):
             pass
     finally:
         await db.close()
+    async with asyncpg.create_pool(host=str(host), user="ada", database="any", min_size=1, max_size=1) as pool:
+        async with pool.acquire() as db:
+            await db.execute("SET application_name = 'changed'")
+        # It is reset between its users.
+        async with pool.acquire() as db:
+            equal(await db.fetchval("SHOW application_name"), "")
+            equal(await db.fetchval("SELECT count(*) FROM reading"), 201)
 
 
 def with_sqlalchemy(host, driver):

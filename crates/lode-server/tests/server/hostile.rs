@@ -243,3 +243,81 @@ async fn a_client_that_reads_nothing_stops_nobody() {
     bench.stopper().stop();
     bench.end();
 }
+
+#[tokio::test]
+async fn a_copy_without_rows_ends_when_its_time_is_over() {
+    let bench = Bench::new();
+    let mut stream = known(&bench);
+    let mut ask = |text: &str, answer: u8| {
+        stream.write_all(&message(b'Q', format!("{text}\0").as_bytes())).expect("it is sent");
+        read_until(&mut stream, answer).unwrap_or_else(|| panic!("no answer to {text}"))
+    };
+    ask("CREATE TABLE t (id I64 PRIMARY KEY)", b'Z');
+    ask("SET statement_timeout = 50", b'Z');
+    let error = ask("COPY t FROM STDIN", b'E');
+    assert!(String::from_utf8_lossy(&error).contains("57014"));
+    ask("SELECT 1", b'Z');
+}
+
+#[tokio::test]
+async fn answers_are_sent_before_there_are_many() {
+    let bench = Bench::new();
+    let mut stream = known(&bench);
+    stream.write_all(&message(b'P', b"s\0SELECT 1\0\0\0")).expect("it is sent");
+    // No message asks for the answers.
+    stream.write_all(&message(b'D', b"Ss\0").repeat(2_000)).expect("they are sent");
+    assert!(read_until(&mut stream, b'T').is_some(), "an answer");
+}
+
+#[tokio::test]
+async fn a_session_keeps_statements_and_portals_up_to_a_bound() {
+    let bench = Bench::with(Limits { message_bytes: 1 << 20, ..Limits::default() });
+    let mut client = bench.client().await;
+    let text = "x".repeat(1_000_000);
+    let mut kept = Vec::new();
+    let error = loop {
+        match client.prepare(&format!("SELECT '{text}'")).await {
+            Ok(statement) => kept.push(statement),
+            Err(error) => break error,
+        }
+        assert!(kept.len() < 30, "16 MiB are the bound");
+    };
+    assert_eq!(code(&error), "53400", "{error:?}");
+    drop(kept);
+    client.batch_execute("DEALLOCATE ALL").await.expect("they are closed");
+    let transaction = client.transaction().await.expect("a transaction");
+    let mut kept = Vec::new();
+    let error = loop {
+        match transaction.bind("SELECT $1", &[&text]).await {
+            Ok(portal) => kept.push(portal),
+            Err(error) => break error,
+        }
+        assert!(kept.len() < 30, "16 MiB are the bound");
+    };
+    assert_eq!(code(&error), "53400", "{error:?}");
+    transaction.rollback().await.expect("its end");
+    client.query("SELECT $1", &[&text]).await.expect("there is room");
+}
+
+#[tokio::test]
+async fn values_are_no_longer_than_messages_can_be() {
+    let bench = Bench::new();
+    let client = bench.client().await;
+    for query in ["SELECT zeroblob(70000000)", "SELECT length(printf('%70000000s', ''))"] {
+        let error = client.query(query, &[]).await.expect_err(query);
+        assert_eq!(code(&error), "54000", "{query}: {error:?}");
+    }
+    client.query("SELECT length(zeroblob(60000000))", &[]).await.expect("a length");
+}
+
+#[tokio::test]
+async fn a_query_that_is_not_utf8_has_an_answer_after_a_failed_message() {
+    let bench = Bench::new();
+    let mut stream = known(&bench);
+    stream.write_all(&message(b'P', b"\0no statement\0\0\0")).expect("it is sent");
+    stream.write_all(&message(b'Q', b"\xff\0")).expect("it is sent");
+    read_until(&mut stream, b'Z').expect("the next query can come");
+    stream.write_all(&message(b'P', b"\0SELECT 1\0\0\0")).expect("it is sent");
+    stream.write_all(&message(b'H', b"")).expect("it is sent");
+    read_until(&mut stream, b'1').expect("it is not skipped");
+}

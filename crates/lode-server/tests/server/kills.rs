@@ -9,7 +9,7 @@ use lode::{Database, ReadTable, Value};
 use lode_server::{Address, Limits, Server};
 use tokio_postgres::{Client, Config};
 
-use crate::support::{SOCKET, connect};
+use crate::support::{SOCKET, connect, within};
 
 /// The variable that makes the test below a server.
 const DIRECTORY: &str = "LODE_SERVER_TEST_DIRECTORY";
@@ -80,38 +80,41 @@ async fn write(client: Client, first: i64, acknowledged: Arc<AtomicU64>) -> i64 
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn after_a_kill_all_that_was_acknowledged_is_there() {
-    let folder = tempfile::tempdir().expect("a directory");
-    let directory = folder.path();
-    let mut lasts: Vec<i64> = (0..CLIENTS as i64).map(|client| client * 1_000_000).collect();
-    for round in 0..ROUNDS {
-        let mut process = start(directory);
-        let first = client(directory).await;
-        if round == 0 {
-            for statement in [
-                "CREATE TABLE number (id I64 PRIMARY KEY)",
-                "CREATE TABLE account (id I64 PRIMARY KEY, money I64 NOT NULL)",
-                "WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < 9)
+    within(async {
+        let folder = tempfile::tempdir().expect("a directory");
+        let directory = folder.path();
+        let mut lasts: Vec<i64> = (0..CLIENTS as i64).map(|client| client * 1_000_000).collect();
+        for round in 0..ROUNDS {
+            let mut process = start(directory);
+            let first = client(directory).await;
+            if round == 0 {
+                for statement in [
+                    "CREATE TABLE number (id I64 PRIMARY KEY)",
+                    "CREATE TABLE account (id I64 PRIMARY KEY, money I64 NOT NULL)",
+                    "WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < 9)
                  INSERT INTO account SELECT i, 0 FROM n",
-            ] {
-                first.batch_execute(statement).await.expect(statement);
+                ] {
+                    first.batch_execute(statement).await.expect(statement);
+                }
             }
+            let acknowledged = Arc::new(AtomicU64::new(0));
+            let mut tasks = Vec::new();
+            for last in &lasts {
+                let client = client(directory).await;
+                tasks.push(tokio::spawn(write(client, *last, Arc::clone(&acknowledged))));
+            }
+            while acknowledged.load(Ordering::SeqCst) < 20 + 17 * round {
+                tokio::task::yield_now().await;
+            }
+            process.0.kill().expect("it is killed");
+            process.0.wait().expect("it ends");
+            for (last, task) in lasts.iter_mut().zip(tasks) {
+                *last = task.await.expect("no panic");
+            }
+            check(directory, &mut lasts);
         }
-        let acknowledged = Arc::new(AtomicU64::new(0));
-        let mut tasks = Vec::new();
-        for last in &lasts {
-            let client = client(directory).await;
-            tasks.push(tokio::spawn(write(client, *last, Arc::clone(&acknowledged))));
-        }
-        while acknowledged.load(Ordering::SeqCst) < 20 + 17 * round {
-            tokio::task::yield_now().await;
-        }
-        process.0.kill().expect("it is killed");
-        process.0.wait().expect("it ends");
-        for (last, task) in lasts.iter_mut().zip(tasks) {
-            *last = task.await.expect("no panic");
-        }
-        check(directory, &mut lasts);
-    }
+    })
+    .await;
 }
 
 /// Opens the database, and checks what clients were told. What was done and not acknowledged may

@@ -1,11 +1,22 @@
 //! A server in this process, and clients of it.
 
+use std::future::Future;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use lode::{Database, Durability, Options};
 use lode_server::{Address, Limits, Passwords, ServeError, Server, Stopper};
 use tokio_postgres::{Client, Config, NoTls};
+
+/// The time after which a test that waits has failed.
+pub const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Does the work of a test, which must end.
+pub async fn within<T>(work: impl Future<Output = T>) -> T {
+    tokio::time::timeout(PATIENCE, work).await.expect("it ends")
+}
 
 /// A database in a directory of its own, with a server. Dropped, the server ends.
 pub struct Bench {
@@ -64,6 +75,14 @@ impl Bench {
         self.db.as_ref().expect("it is open")
     }
 
+    /// The address of one that listens at TCP.
+    pub fn tcp(&self) -> SocketAddr {
+        match self.address.as_ref().expect("an address") {
+            Address::Tcp(address) => *address,
+            Address::Unix(path) => panic!("it listens at {}", path.display()),
+        }
+    }
+
     pub fn socket(&self) -> PathBuf {
         self.folder.path().join(SOCKET)
     }
@@ -89,18 +108,30 @@ impl Bench {
 
     /// Waits until the server has ended, which is asked to.
     pub fn end(&mut self) {
-        if let Some(running) = self.running.take() {
-            running.join().expect("no panic").expect("it ends well");
+        if let Some(ended) = self.wait() {
+            ended.expect("no panic").expect("it ends well");
         }
+    }
+
+    /// Waits for the end of the server; for a server that does not end, `PATIENCE`.
+    fn wait(&mut self) -> Option<std::thread::Result<Result<(), ServeError>>> {
+        let running = self.running.take()?;
+        let start = Instant::now();
+        while !running.is_finished() {
+            assert!(start.elapsed() < PATIENCE || std::thread::panicking(), "the server ends");
+            if start.elapsed() > PATIENCE {
+                return None;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        Some(running.join())
     }
 }
 
 impl Drop for Bench {
     fn drop(&mut self) {
         self.stopper.stop();
-        if let Some(running) = self.running.take() {
-            let _ = running.join();
-        }
+        let _ = self.wait();
     }
 }
 

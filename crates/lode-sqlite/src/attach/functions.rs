@@ -59,6 +59,11 @@ pub(crate) fn add_definitions(connection: &Connection, current: &Current) -> Res
             Err(error(ffi::SQLITE_ERROR, format!("there is no index {name}")))
         })
     })?;
+    add_hidden(connection, current)
+}
+
+/// Makes `lode_hidden` for a database.
+pub(crate) fn add_hidden(connection: &Connection, current: &Current) -> Result<()> {
     let at = Arc::clone(current);
     connection.create_scalar_function("lode_hidden", 0, FLAGS, move |_| {
         let current = lock(&at);

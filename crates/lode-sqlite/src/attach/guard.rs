@@ -46,12 +46,17 @@ const PRAGMAS: [&str; 32] = [
     "trusted_schema",
 ];
 
+/// Those that set a limit of the whole process, or where files of SQLite are.
+const OF_PROCESS: [&str; 4] = ["hard_heap_limit", "soft_heap_limit", "temp_store", "threads"];
+
 /// The permissions of a connection.
 pub(crate) struct Guard {
     /// The connection, while it is open.
     handle: AtomicPtr<ffi::sqlite3>,
     /// The module of the tables of Lode.
     module: String,
+    /// True if statements come from others than the user of the program: they reach no file.
+    is_confined: bool,
     /// True while the program itself works on the connection, and not a statement of the user.
     is_own: AtomicBool,
     /// The reason why the last action was refused.
@@ -60,13 +65,18 @@ pub(crate) struct Guard {
 
 impl Guard {
     /// Guards a connection whose tables of Lode are of this module.
-    pub(crate) fn set(connection: &mut Connection, module: &str) -> Result<Arc<Self>> {
+    pub(crate) fn set(
+        connection: &mut Connection,
+        module: &str,
+        is_confined: bool,
+    ) -> Result<Arc<Self>> {
         // SAFETY: the handle is used in the connection's own callbacks only.
         #[expect(unsafe_code)]
         let handle = unsafe { connection.handle() };
         let guard = Arc::new(Self {
             handle: AtomicPtr::new(handle),
             module: module.into(),
+            is_confined,
             is_own: AtomicBool::new(false),
             refusal: Mutex::default(),
         });
@@ -118,6 +128,11 @@ impl Guard {
         use AuthAction as Action;
         if self.is_own.load(Ordering::Relaxed) {
             return None;
+        }
+        if self.is_confined
+            && let Some(what) = beyond_confines(&context.action)
+        {
+            return Some(format!("{what} is not for clients of a server"));
         }
         let schema = match context.action {
             Action::AlterTable { database_name, .. } => database_name,
@@ -176,5 +191,21 @@ impl Guard {
         };
         let why = format!("{what} would be kept nowhere; {instead}");
         (!self.is_kept(schema)).then_some(why)
+    }
+}
+
+/// Returns what an action is called that reaches beyond the database.
+fn beyond_confines(action: &AuthAction<'_>) -> Option<String> {
+    match action {
+        // SQLite does not say of a computed name what it is.
+        AuthAction::Attach { .. } | AuthAction::Unknown { code: ffi::SQLITE_ATTACH, .. } => {
+            Some("ATTACH".into())
+        }
+        AuthAction::Detach { .. } => Some("DETACH".into()),
+        AuthAction::Pragma { pragma_name, .. } => {
+            let is_it = |known: &&str| pragma_name.eq_ignore_ascii_case(known);
+            OF_PROCESS.iter().any(is_it).then(|| format!("PRAGMA {pragma_name}"))
+        }
+        _ => None,
     }
 }

@@ -15,7 +15,9 @@ fn is_of_word(byte: u8) -> bool {
 pub(crate) fn after_blank(text: &str) -> &str {
     let mut rest = text;
     loop {
-        rest = rest.trim_start_matches(|letter: char| letter.is_ascii() && is_space(letter as u8));
+        rest = rest.trim_start_matches(|letter: char| {
+            letter == '\u{feff}' || letter.is_ascii() && is_space(letter as u8)
+        });
         rest = if rest.starts_with("--") {
             rest.split_once('\n').map_or("", |(_, after)| after)
         } else if let Some(comment) = rest.strip_prefix("/*") {

@@ -198,6 +198,7 @@ mod tests {
         for (statement, kind) in [
             ("-- a\n/* b */create /* c */ TABLE t (a INT)", Kind::Create),
             ("CREATE TABLE IF NOT EXISTS \"a b\" (a INT)", Kind::Create),
+            ("\u{feff} \u{feff}CREATE TABLE t (a INT)", Kind::Create),
             ("CREATE TEMP TABLE t (a)", OTHER),
             ("CREATE TABLE temp.t (a)", OTHER),
             ("CREATE TABLE file.t AS SELECT 1", OTHER),

@@ -7,6 +7,7 @@
 mod results;
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use crate::sql::infer::results::items;
 use crate::sql::tokens::{Form, Token, closing, opening};
@@ -28,19 +29,18 @@ pub(crate) struct Known {
 const COUNTS: [&str; 2] = ["LIMIT", "OFFSET"];
 const COMPARISONS: [&str; 6] = ["LIKE", "GLOB", "IS", "IN", "BETWEEN", "REGEXP"];
 impl Known {
-    /// Looks up the tables that a statement names.
+    /// Looks up the tables that a statement names. `find` gets names in lower case.
     pub(crate) fn of(tokens: &[Token<'_>], find: &dyn Fn(&str) -> Option<Columns>) -> Self {
-        let mut tables = HashMap::new();
+        // Each name is looked up once, also one that is no table's.
+        let mut found: HashMap<String, Option<Columns>> = HashMap::new();
         for token in tokens.iter().filter(|token| token.is_name()) {
-            let name = token.content();
-            let key = name.to_ascii_lowercase();
-            if !tables.contains_key(&key)
-                && let Some(columns) = find(&name)
-            {
-                tables.insert(key, columns);
+            if let Entry::Vacant(place) = found.entry(token.content().to_ascii_lowercase()) {
+                let columns = find(place.key());
+                place.insert(columns);
             }
         }
-        Self { tables, parameters: HashMap::new() }
+        let tables = found.into_iter().filter_map(|(key, columns)| Some((key, columns?)));
+        Self { tables: tables.collect(), parameters: HashMap::new() }
     }
 
     /// Finds the types of parameters that are not known yet.
@@ -219,6 +219,17 @@ mod tests {
                 (1..=expected.len()).map(|at| known.parameters.get(&at).copied()).collect();
             assert_eq!(found, expected.into_iter().map(Some).collect::<Vec<_>>(), "{source}");
         }
+    }
+
+    #[test]
+    fn a_name_is_looked_up_once() {
+        let asked = std::cell::RefCell::new(Vec::new());
+        let find = |name: &str| {
+            asked.borrow_mut().push(name.to_string());
+            columns(name)
+        };
+        Known::of(&tokens("x X, t. \"x\" + T, y y"), &find);
+        assert_eq!(asked.into_inner(), ["x", "t", "y"]);
     }
 
     #[test]
