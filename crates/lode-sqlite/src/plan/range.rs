@@ -71,7 +71,8 @@ impl<'v> Ends<'v> {
     /// Returns the ends between the bounds of a column that `values` has; `None` if nothing is.
     pub(super) fn between(
         column: &Column,
-        (lower, upper): (Option<plan::Bound>, Option<plan::Bound>),
+        lower: Option<plan::Bound>,
+        upper: Option<plan::Bound>,
         values: &[ValueRef<'v>],
     ) -> Option<Self> {
         let mut ends = Ends::ALL;
@@ -170,8 +171,8 @@ impl Plan {
         if prefix.len() == columns.len() {
             return Ok(Some(Target::Key(schema.pack_key(&prefix)?)));
         }
-        let bounds = (self.lower, self.upper);
-        let Some(ends) = Ends::between(&columns[self.equal], bounds, &values[self.equal..]) else {
+        let (column, values) = (&columns[self.equal], &values[self.equal..]);
+        let Some(ends) = Ends::between(column, self.lower, self.upper, values) else {
             return Ok(None);
         };
         among(schema, &prefix, &ends)

@@ -210,7 +210,7 @@ impl Secondary {
         };
         let column = &schema.columns()[*next];
         let has_bound = self.lower.or(self.upper).is_some();
-        let ends = Ends::between(column, (self.lower, self.upper), &values[self.equal..])?;
+        let ends = Ends::between(column, self.lower, self.upper, &values[self.equal..])?;
         around(prefix, &ends, has_bound && column.nullable)
     }
 }

@@ -241,8 +241,9 @@ impl Session {
         &self,
         table: &Table,
         secondary: &Secondary,
-        (lower, upper): &Values<'_>,
+        range: &Values<'_>,
     ) -> Result<IndexKeys> {
+        let (lower, upper) = range;
         let mut state = self.state();
         let bounds = (lower.as_ref().map(Vec::as_slice), upper.as_ref().map(Vec::as_slice));
         let keys = |by: lode::Result<ByIndex<'_>>| {

@@ -43,7 +43,8 @@ fn change(table: &Table, id: u64, wanted: Option<&[u8]>) {
 fn expect_all(
     db: &Database,
     table: &Table,
-    (count, value): (u64, u8),
+    count: u64,
+    value: u8,
     some: impl Iterator<Item = u64>,
 ) {
     let size = table.schema().record_size();
@@ -88,7 +89,7 @@ fn readers_see_what_was_there_before_a_long_commit_while_it_writes() {
             let kept = RefCell::new(Vec::<Snapshot>::new());
             let look = |at: u64| {
                 assert!(db.engine().pager().shown().is_some());
-                expect_all(&db, &table, (COUNT, 1), (at % 97..2 * COUNT).step_by(97));
+                expect_all(&db, &table, COUNT, 1, (at % 97..2 * COUNT).step_by(97));
                 kept.borrow_mut().push(db.snapshot());
             };
             db.engine()
@@ -106,7 +107,7 @@ fn readers_see_what_was_there_before_a_long_commit_while_it_writes() {
                 })
                 .expect("room");
             assert!(db.engine().pager().shown().is_none());
-            expect_all(&db, &table, (COUNT, 2), (0..2 * COUNT).step_by(97));
+            expect_all(&db, &table, COUNT, 2, (0..2 * COUNT).step_by(97));
             for snapshot in kept.take() {
                 let view = table.at(&snapshot);
                 assert_eq!(view.len().expect("a length"), COUNT);

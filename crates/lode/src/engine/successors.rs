@@ -38,6 +38,7 @@ impl Engine {
             catalogue.expect_room(&definitions, &given_up)?;
             let _alone = self.gate.close();
             let (mut cores, _) = self.create_in_place_of(&mut catalogue, &given_up, definitions)?;
+            debug_assert_eq!(cores.len(), 1 + indexes.len(), "a successor has its indexes");
             let successor = cores.swap_remove(0);
             catalogue.list_indexes(&successor);
             table.begin_watch(MOST_WATCHED_BYTES);
@@ -58,6 +59,7 @@ impl Engine {
         successor: &TableCore,
         complete: &mut dyn FnMut() -> Result<bool>,
     ) -> Result<bool> {
+        debug_assert_eq!(successor.definition().predecessor(), Some(table.id()));
         let end = self.admitted(0, &mut || {
             let mut catalogue = self.catalogue_mut();
             self.expect_open()?;

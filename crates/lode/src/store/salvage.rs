@@ -64,9 +64,10 @@ impl Remnant {
     /// Those of `visit`; `Full`.
     pub(crate) fn read(
         &self,
-        (definition, location): &(Definition, Location),
+        table: &(Definition, Location),
         visit: &mut dyn FnMut(Left<'_>) -> Result<()>,
     ) -> Result<()> {
+        let (definition, location) = table;
         salvage(&self.pager, &self.data, definition, location, visit)
     }
 

@@ -29,6 +29,7 @@ impl SuccessorOf {
 
     /// Notes that the successor is of no use.
     pub(crate) fn give_up(&self) {
+        debug_assert!(!self.is_in_place(), "a table in its place is in use");
         self.state.store(GIVEN_UP, Ordering::Release);
     }
 

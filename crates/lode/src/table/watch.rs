@@ -38,6 +38,7 @@ impl Noted {
     /// Notes if writers are far ahead. Once they are, they wait until little is left to be copied:
     /// otherwise the copy could make no headway.
     fn look(&mut self) {
+        debug_assert_eq!(self.keys.is_empty(), self.bytes == 0, "each key has bytes");
         let bytes = self.bytes + self.left_bytes;
         self.is_crowded =
             bytes > if self.is_crowded { self.most_bytes / 4 } else { self.most_bytes };
@@ -146,6 +147,7 @@ impl Watch {
         let mut noted = self.noted();
         for key in keys {
             if noted.keys.remove(key) {
+                debug_assert!(noted.bytes >= bytes_of(key), "a noted key was counted");
                 noted.bytes -= bytes_of(key);
             }
         }

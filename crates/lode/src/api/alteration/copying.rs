@@ -83,6 +83,7 @@ impl<'c> Copying<'c> {
             }
             let complete = &mut || self.complete();
             if db.end_successor(core, successor, complete)? {
+                debug_assert!(self.left.is_empty(), "the successor has all records");
                 return Ok(());
             }
             self.copy_some()?;
@@ -146,6 +147,8 @@ impl<'c> Copying<'c> {
             Writing { copying: self, secondaries, steps, buffers: Buffers::default() };
         let all = writing.take(&noted, copied);
         let (Taken { removed, copied }, _) = writing.steps.end(all)?;
+        debug_assert!(removed <= noted.len() && copied <= self.left.len());
+        debug_assert!(copied == 0 || removed == noted.len(), "removed before others are copied");
         noted.truncate(removed);
         self.watch().forget(&noted);
         self.left.truncate(self.left.len() - copied);
