@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::disk::{Cut, Directories};
 use crate::fault::Injection;
 use crate::loss::Loss;
-use crate::server::{Answer, Command, State};
+use crate::server::{Answer, Command, Found, State};
 
 /// The longest that a command may take. A server that takes longer is ended.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -85,6 +85,20 @@ impl Server {
             Answer::Cut(cut) => Ok(cut),
             other => Err(unexpected(&other)),
         }
+    }
+
+    /// Cuts the power and finds up to `most` states in which that can leave the disk; a seed draws
+    /// those that no rule names. [`Self::enter`] is next.
+    pub fn enumerate(&mut self, most: u32, seed: u64) -> io::Result<Found> {
+        match self.tell(Command::Enumerate { most, seed })? {
+            Answer::States(found) => Ok(found),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Restores the power with a state of those that were found last, by its place.
+    pub fn enter(&mut self, place: u32) -> io::Result<()> {
+        self.tell(Command::Enter(place)).map(drop)
     }
 
     /// Puts the disk back to how the last cut left it.

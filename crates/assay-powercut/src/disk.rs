@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::image::PAGE_BYTES;
 use crate::loss::Loss;
+use crate::states::States;
 use crate::volume::{Attributes, Change, Ino, Kind, Name, Node, ROOT, Volume};
 
 /// The most memory of changes that wait for their synchronisation. Beyond it their older half
@@ -221,6 +222,18 @@ impl Disk {
         self.falsely_clean.clear();
         self.keep(Vec::new());
         cut
+    }
+
+    /// Returns states in which a cut can leave the disk now, up to `most` different ones. A seed
+    /// draws those that no rule names.
+    pub(crate) fn states(&self, most: usize, seed: u64) -> States {
+        let after = |survivors: &[Change]| {
+            let mut volume = self.durable.clone();
+            survivors.iter().for_each(|change| harden(&mut volume, change));
+            volume.sweep();
+            volume
+        };
+        States::of(&self.pending, most, seed, &after)
     }
 
     fn keep(&mut self, pending: Vec<Change>) {

@@ -6,6 +6,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
+use xxhash_rust::xxh3::Xxh3;
+
 pub(crate) const PAGE_BYTES: usize = 4096;
 
 type Page = [u8; PAGE_BYTES];
@@ -44,6 +46,18 @@ impl Image {
             }
         }
         bytes
+    }
+
+    /// Adds size and content to a digest; a page of zeros is as a hole.
+    pub(crate) fn digest(&self, hasher: &mut Xxh3) {
+        hasher.update(&self.size_bytes.to_le_bytes());
+        for (page, content) in &self.pages {
+            if content.iter().any(|byte| *byte != 0) {
+                hasher.update(&page.to_le_bytes());
+                hasher.update(&content[..]);
+            }
+        }
+        hasher.update(&u64::MAX.to_le_bytes());
     }
 
     /// Writes the image to an empty file of a real disk, with its holes.

@@ -25,6 +25,7 @@ mod loss;
 pub mod mount;
 mod power;
 pub mod server;
+mod states;
 pub mod volume;
 
 pub use disk::{Directories, Disk};

@@ -66,40 +66,31 @@ impl Loss {
                 draw(derive(seed, "journal"), 0, journaled as u64 + 1)
             }
         };
-        let mut files = self.allowances(seed, changes);
-        let prefix = draw(derive(seed, "prefix"), 0, count + 1);
-        let mut sectors = match self {
-            Self::Sectors512 => Some(Sectors::new(seed, 512, changes)),
-            Self::Sectors4096 => Some(Sectors::new(seed, 4096, changes)),
+        let sector_bytes = match self {
+            Self::Sectors512 => Some(512),
+            Self::Sectors4096 => Some(4096),
             _ => None,
         };
-        let mut survivors = Vec::new();
-        // Data written to a file after it was cut off is in other blocks than the data before:
-        // without the one the other cannot be seen.
-        let mut as_before: HashSet<Ino> = HashSet::new();
-        for (at, change) in (0..).zip(changes) {
-            let hidden = change.subject().is_some_and(|ino| as_before.contains(&ino));
-            let spared = match (self, &mut sectors) {
-                (Self::Everything, _) => false,
-                (Self::Nothing, _) => true,
-                (Self::Prefix, _) => at < prefix,
+        if let Some(sector_bytes) = sector_bytes {
+            let sectors = Sectors::drawn(seed, sector_bytes, changes);
+            return Spared { journal, sectors }.survivors(changes);
+        }
+        let mut files = self.allowances(seed, changes);
+        let prefix = draw(derive(seed, "prefix"), 0, count + 1);
+        let mut at = 0;
+        survivors(changes, &mut |change, is_hidden, left| {
+            at += 1;
+            let is_spared = match self {
+                Self::Everything => false,
+                Self::Nothing => true,
+                Self::Prefix => at <= prefix,
                 _ if change.is_journaled() => take(&mut journal),
-                _ if hidden => false,
-                (_, Some(sectors)) => {
-                    sectors.spare(change, &mut survivors);
-                    false
-                }
+                _ if is_hidden => false,
                 _ => change.subject().and_then(|ino| files.get_mut(&ino)).is_some_and(take),
             };
-            match change {
-                Change::Size { ino, shrinks: true, .. } if !spared => {
-                    as_before.insert(*ino);
-                }
-                _ if spared => survivors.push(change.clone()),
-                _ => {}
-            }
-        }
-        survivors
+            left.extend(is_spared.then(|| change.clone()));
+            is_spared
+        })
     }
 
     /// Returns the number of each file's data changes that survive, if each has a prefix.
@@ -117,6 +108,51 @@ impl Loss {
     }
 }
 
+/// Returns the changes that survive, in order. `spare` adds a change to them, or a part of it, and
+/// returns true if that is all of it; it is told if the change is hidden: data written to a file
+/// after it was cut off is in other blocks than the data before, so that without the one the other
+/// cannot be seen.
+fn survivors(
+    changes: &[Change],
+    spare: &mut dyn FnMut(&Change, bool, &mut Vec<Change>) -> bool,
+) -> Vec<Change> {
+    let mut left = Vec::new();
+    let mut as_before: HashSet<Ino> = HashSet::new();
+    for change in changes {
+        let is_hidden = change.subject().is_some_and(|ino| as_before.contains(&ino));
+        let is_spared = spare(change, is_hidden, &mut left);
+        if let (Change::Size { ino, shrinks: true, .. }, false) = (change, is_spared) {
+            as_before.insert(*ino);
+        }
+    }
+    left
+}
+
+/// The changes that a cut spares: of the journal a prefix, and of the writes to each sector a
+/// prefix.
+pub(crate) struct Spared {
+    pub(crate) journal: u64,
+    pub(crate) sectors: Sectors,
+}
+
+impl Spared {
+    /// Returns the changes that survive, in order.
+    pub(crate) fn survivors(self, changes: &[Change]) -> Vec<Change> {
+        let Self { mut journal, mut sectors } = self;
+        survivors(changes, &mut |change, is_hidden, left| {
+            if change.is_journaled() {
+                let is_spared = take(&mut journal);
+                left.extend(is_spared.then(|| change.clone()));
+                return is_spared;
+            }
+            if !is_hidden {
+                sectors.spare(change, left);
+            }
+            false
+        })
+    }
+}
+
 /// Takes one from `left`. Returns true if one was left.
 fn take(left: &mut u64) -> bool {
     let some = *left > 0;
@@ -124,23 +160,33 @@ fn take(left: &mut u64) -> bool {
     some
 }
 
-/// A lottery of sectors. The kernel writes a sector back as it is at some time, with all that was
-/// written to it until then. So of the writes to each sector a prefix survives: with a probability
-/// that is drawn first, from 1/8 to 7/8, one of at least one write, else none.
-struct Sectors {
-    sector_bytes: u64,
-    /// The number of writes to each sector of each file that survive.
-    left: HashMap<(Ino, u64), u64>,
+/// The sector of a file, by its number.
+pub(crate) type Sector = (Ino, u64);
+
+/// The sectors of files. The kernel writes a sector back as it is at some time, with all that was
+/// written to it until then. So of the writes to each sector a prefix survives.
+pub(crate) struct Sectors {
+    pub(crate) sector_bytes: u64,
+    /// The number of writes to each sector that survive.
+    pub(crate) left: HashMap<Sector, u64>,
 }
 
 impl Sectors {
-    fn new(seed: u64, sector_bytes: u64, changes: &[Change]) -> Self {
-        let mut left: HashMap<(Ino, u64), u64> = HashMap::new();
+    /// Returns sectors of which all writes survive.
+    pub(crate) fn all(sector_bytes: u64, changes: &[Change]) -> Self {
+        let mut left: HashMap<Sector, u64> = HashMap::new();
         for change in changes {
             for (ino, sector, _) in pieces(change, sector_bytes) {
                 *left.entry((ino, sector)).or_default() += 1;
             }
         }
+        Self { sector_bytes, left }
+    }
+
+    /// Draws what survives: with a probability that is drawn first, from 1/8 to 7/8, a prefix of at
+    /// least one write to a sector, else none.
+    fn drawn(seed: u64, sector_bytes: u64, changes: &[Change]) -> Self {
+        let Self { mut left, .. } = Self::all(sector_bytes, changes);
         let seed = derive(seed, "sectors");
         let eighths = 1 + draw(seed, 0, 7);
         for ((ino, sector), count) in &mut left {

@@ -15,6 +15,7 @@ use crate::fault::{Faults, Injection};
 use crate::loss::Loss;
 use crate::mount;
 use crate::power::{Power, Shared};
+use crate::states::States;
 use crate::volume::Volume;
 
 /// A command to a server.
@@ -51,8 +52,19 @@ pub enum Command {
     },
     /// Put the disk back to how the last [`Self::Cut`] left it. No file may be open.
     Restore,
-    /// Write the disk after the last [`Self::Cut`] or [`Self::Heal`] into a new folder of a real
-    /// disk.
+    /// Cut the power now, if it has not gone yet, and find states in which that can leave the
+    /// disk. The next command is [`Self::Enter`].
+    Enumerate {
+        /// The most states.
+        most: u32,
+        /// The seed of those that are drawn.
+        seed: u64,
+    },
+    /// Restore the power with a state of those that the last [`Self::Enumerate`] found, by its
+    /// place. No file may be open.
+    Enter(u32),
+    /// Write the disk after the last [`Self::Cut`], [`Self::Enter`] or [`Self::Heal`] into a new
+    /// folder of a real disk.
     Save(PathBuf),
 }
 
@@ -71,6 +83,15 @@ pub struct State {
     pub met: u64,
 }
 
+/// The states in which a power cut can leave a disk.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Found {
+    /// A digest of each state that was found.
+    pub digests: Vec<u64>,
+    /// The ways in which whole pages can survive, some of which lead to equal states.
+    pub ways: u64,
+}
+
 /// The answer to a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Answer {
@@ -80,6 +101,8 @@ pub enum Answer {
     State(State),
     /// The power was gone and is back.
     Cut(Cut),
+    /// The power is gone, and can leave these states.
+    States(Found),
     /// The command failed.
     Failed(String),
 }
@@ -91,7 +114,8 @@ pub fn serve(at: &Path, unmount: &dyn Fn(&Path) -> process::Command) -> io::Resu
     let at = at.into();
     let shared = Shared::default();
     let left = Volume::default();
-    let mut server = Server { at, shared, left, session: None, unmount };
+    let states = Vec::new();
+    let mut server = Server { at, shared, left, states, session: None, unmount };
     let mut answers = io::stdout();
     for line in io::stdin().lock().lines() {
         let answer = match serde_json::from_str(&line?) {
@@ -114,6 +138,8 @@ struct Server<'s> {
     shared: Shared,
     /// The disk after the last cut.
     left: Volume,
+    /// The states that were enumerated.
+    states: Vec<Volume>,
     session: Option<fuser::BackgroundSession>,
     unmount: &'s dyn Fn(&Path) -> process::Command,
 }
@@ -170,21 +196,38 @@ impl Server<'_> {
                 self.mount()?;
                 Ok(Answer::Cut(cut))
             }
-            Command::Restore => {
+            Command::Restore => self.restore(),
+            Command::Enumerate { most, seed } => {
                 self.shared.lock().frozen = true;
                 self.unmount()?;
-                let mut power = self.shared.lock();
-                let directories = power.disk.directories();
-                *power = Power::new(Disk::holding(self.left.clone(), directories));
-                drop(power);
-                self.mount()?;
-                Ok(Answer::Done)
+                let States { found, ways } = self.shared.lock().disk.states(most as usize, seed);
+                let (digests, states) = found.into_iter().unzip();
+                self.states = states;
+                Ok(Answer::States(Found { digests, ways }))
+            }
+            Command::Enter(place) => {
+                let state = self.states.get(place as usize);
+                self.left =
+                    state.ok_or_else(|| io::Error::other("there is no such state"))?.clone();
+                self.restore()
             }
             Command::Save(folder) => {
                 self.left.write_to(&folder)?;
                 Ok(Answer::Done)
             }
         }
+    }
+
+    /// Starts again with the disk that was left.
+    fn restore(&mut self) -> io::Result<Answer> {
+        self.shared.lock().frozen = true;
+        self.unmount()?;
+        let mut power = self.shared.lock();
+        let directories = power.disk.directories();
+        *power = Power::new(Disk::holding(self.left.clone(), directories));
+        drop(power);
+        self.mount()?;
+        Ok(Answer::Done)
     }
 
     fn mount(&mut self) -> io::Result<()> {

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use nix::errno::Errno;
+use xxhash_rust::xxh3::Xxh3;
 
 use crate::image::Image;
 
@@ -368,6 +369,27 @@ impl Volume {
         for (ino, node) in &mut self.nodes {
             node.links = links.get(ino).copied().unwrap_or_default();
         }
+    }
+
+    /// Returns a digest of names, sizes and contents, in which two trees differ if a program can
+    /// tell them apart by these.
+    pub(crate) fn digest(&self) -> u64 {
+        let mut hasher = Xxh3::new();
+        let mut next = vec![ROOT];
+        while let Some(directory) = next.pop() {
+            let Ok(entries) = self.entries(directory) else { continue };
+            hasher.update(&entries.len().to_le_bytes());
+            for (name, ino) in entries {
+                hasher.update(name.as_encoded_bytes());
+                hasher.update(&[0]);
+                match self.nodes.get(ino).map(|node| &node.kind) {
+                    Some(Kind::File(image)) => image.digest(&mut hasher),
+                    Some(Kind::Symlink(target)) => hasher.update(target.as_encoded_bytes()),
+                    Some(Kind::Directory(_)) | None => next.push(*ino),
+                }
+            }
+        }
+        hasher.digest()
     }
 
     /// Writes the tree into a new folder of a real disk. Holes in files stay holes; owners and

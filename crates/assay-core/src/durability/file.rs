@@ -108,8 +108,10 @@ impl Verdicts {
     pub fn holding(&self, level: &Level<'_>) -> Option<Holding> {
         let could_refute =
             |verdict: &&Verdict| verdict.promise != Promise::Nothing && verdict.acknowledged > 0;
-        let verdicts: Vec<_> = self.of(level).filter(could_refute).collect();
-        if verdicts.is_empty() || verdicts.iter().any(|verdict| verdict.is_refuted()) {
+        // A share of the crashes by chance is what states of one history do not have.
+        let drawn = |verdict: &&Verdict| verdict.enumerated.is_none();
+        let verdicts: Vec<_> = self.of(level).filter(could_refute).filter(drawn).collect();
+        if verdicts.is_empty() || self.refutation(level).is_some() {
             return None;
         }
         let of_kind = |verdict: &&Verdict| {

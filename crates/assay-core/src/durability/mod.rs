@@ -221,10 +221,27 @@ pub struct Verdict {
     /// The faults of the disk; none if it had none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub faults: Option<Tally>,
+    /// What was enumerated, if rounds are states instead of crashes by chance.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub enumerated: Option<Enumerated>,
     /// Rounds that broke the promise, with the command that repeats each.
     pub failures: Vec<Failure>,
     /// The time at which the test ended.
     pub tested: Timestamp,
+}
+
+/// The size of an enumeration: the states that power cuts before each operation of one history may
+/// leave.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Enumerated {
+    /// The most states of a cut.
+    pub most: u32,
+    /// The operations before which the power was cut.
+    pub operations: u32,
+    /// Cuts that may leave more states than were tried.
+    pub bounded: u32,
+    /// States that earlier cuts after as many acknowledged commits had left.
+    pub equal: u64,
 }
 
 /// A crash of a process that opened the store after an earlier crash: the place in the opening,
@@ -343,6 +360,7 @@ impl Verdict {
             return format!(" with {fault}{}", lasts.unwrap_or_default());
         }
         match (self.threads, self.crashes) {
+            _ if self.enumerated.is_some() => " with every state".into(),
             (1, 1) => String::new(),
             (threads, 1) => format!(" with {threads} threads"),
             (1, crashes) => format!(" with {crashes} crashes"),
@@ -386,12 +404,28 @@ impl Verdict {
             (Promise::Copy, _) => self.copied(),
             (Promise::Nothing, 0) => "promises nothing".into(),
             (_, 0) if self.acknowledged == 0 => "nothing was acknowledged".into(),
+            (_, failures) if self.enumerated.is_some() => self.enumeration(failures),
             (_, 0) => format!("broken in none of {}: {}", self.judged_rounds(), self.bounds()),
             (_, failures) => {
                 let rounds = self.judged_rounds();
                 format!("REFUTED in {failures} of {rounds} rounds: {}", self.bounds())
             }
         }
+    }
+
+    /// Returns the verdict of an enumeration, some of whose states broke the promise.
+    fn enumeration(&self, failures: usize) -> String {
+        let Enumerated { most, operations, bounded, .. } = self.enumerated.unwrap_or_default();
+        let states = self.rounds;
+        let outcome = match failures {
+            0 => format!("broken in none of {states} states"),
+            failures => format!("REFUTED in {failures} of {states} states"),
+        };
+        let bound = match bounded {
+            0 => String::new(),
+            bounded => format!("; {bounded} of these cuts may leave more than the {most} that were tried"),
+        };
+        format!("{outcome} that cuts before {operations} operations may leave{bound}")
     }
 
     /// Returns the bounds of the share of broken rounds, as far as these rounds say.
@@ -418,6 +452,7 @@ impl Verdict {
                 verdict.threads,
                 verdict.crashes,
                 verdict.faults.map(|faults| (faults.fault, faults.lasts)),
+                verdict.enumerated.is_some(),
             )
         };
         subject(self) == subject(other)

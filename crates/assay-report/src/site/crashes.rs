@@ -139,7 +139,7 @@ fn engines(all: &[Verdict]) -> Vec<String> {
 
 fn cell(verdict: &Verdict) -> Cell {
     let rounds = verdict.judged_rounds();
-    let bounds = verdict.bounds();
+    let bounds = share(verdict);
     let broken = verdict.failures.len();
     match verdict.promise {
         Promise::Nothing if broken == 0 => Cell {
@@ -161,6 +161,14 @@ fn cell(verdict: &Verdict) -> Cell {
             ),
         },
         _ => Cell { class: "held", html: format!("0 of {rounds}<small>{bounds}</small>") },
+    }
+}
+
+/// Returns the bounds of the share of crashes that break a promise; of states, that they are some.
+fn share(verdict: &Verdict) -> String {
+    match verdict.enumerated {
+        Some(_) => "states".into(),
+        None => verdict.bounds().to_string(),
     }
 }
 
@@ -203,16 +211,21 @@ fn findings(all: &[Verdict], file: &str) -> String {
 }
 
 fn finding(verdict: &Verdict, file: &str) -> String {
+    let broken = match verdict.enumerated {
+        Some(_) => verdict.summary(),
+        None => format!(
+            "Broken in {} of {} rounds, which puts its share at {}",
+            verdict.failures.len(),
+            verdict.judged_rounds(),
+            verdict.bounds()
+        ),
+    };
     let mut out = format!(
-        "<h3 id=\"{}\">{} at {}: {}</h3>\n<p>Broken in {} of {} rounds, which puts its share \
-         at {}. {}.</p>\n<ul>\n",
+        "<h3 id=\"{}\">{} at {}: {}</h3>\n<p>{broken}. {}.</p>\n<ul>\n",
         anchor(verdict),
         name(&title(verdict)),
         verdict.durability,
         Column::of(verdict).words(),
-        verdict.failures.len(),
-        verdict.judged_rounds(),
-        verdict.bounds(),
         promise(verdict.promise)
     );
     for failure in verdict.failures.iter().take(LISTED) {
@@ -266,7 +279,7 @@ fn figures(all: &[Verdict]) -> String {
         };
         let broken = match verdict.promise {
             Promise::Nothing if verdict.failures.is_empty() => "no promise".into(),
-            _ => format!("{}<small>{}</small>", verdict.failures.len(), verdict.bounds()),
+            _ => format!("{}<small>{}</small>", verdict.failures.len(), share(verdict)),
         };
         let words =
             [name(&title(verdict)), verdict.durability.to_string(), Column::of(verdict).words()];

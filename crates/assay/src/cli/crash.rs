@@ -24,6 +24,7 @@ Examples:
   assay crash -e lode,fjall --threads 4 --crashes 3
   assay crash -e sqlite --copy --durability commit
   assay crash -e lode --fault eio-sync,full      the disk fails before each crash
+  assay crash -e lode,sqlite --enumerate         every state, of a short history
   assay crash --open assay-runs/broken-stores/sled-commit-power-1-0")]
 pub(crate) struct CrashArgs {
     /// Engines to test, separated by commas; all, or '!NAME' for all but that one [default: all
@@ -41,6 +42,16 @@ pub(crate) struct CrashArgs {
     #[arg(long, conflicts_with_all = ["crash", "fault", "loss", "directories", "crashes",
           "further"])]
     pub copy: bool,
+    /// Cut the power before each operation of one short history, and try each state in which that
+    /// may leave the disk: of the journal a prefix is there, of the writes to each page a prefix
+    #[arg(long, conflicts_with_all = ["copy", "fault", "loss", "threads", "crashes", "rounds",
+          "further", "missing"])]
+    pub enumerate: bool,
+    /// Most states of a cut that --enumerate tries; of more, those that programs are most often
+    /// wrong about, and others by chance
+    #[arg(long, value_name = "COUNT", default_value = "64", requires = "enumerate",
+          value_parser = count::between::<u32>(1, 10_000))]
+    pub states: u32,
     /// Crashes for each engine, level and kind
     #[arg(long, value_name = "COUNT", default_value = "24",
           value_parser = count::between::<u32>(1, 1_000_000))]
@@ -52,8 +63,9 @@ pub(crate) struct CrashArgs {
     /// Test only what the file of verdicts lacks with this number of crashes and commits
     #[arg(long, conflicts_with_all = ["round", "loss"])]
     pub missing: bool,
-    /// Commits in the history of a round, of all threads together
+    /// Commits in the history of a round, of all threads together; 8 with --enumerate
     #[arg(long, value_name = "COUNT", default_value = "300",
+          default_value_if("enumerate", "true", "8"),
           value_parser = count::between::<u32>(1, 1_000_000))]
     pub commits: u32,
     /// Threads that write, each to rows of its own and all to some that they share
@@ -71,7 +83,7 @@ pub(crate) struct CrashArgs {
     pub crashes: u32,
     /// Moments of the crashes, instead of random ones, separated by commas: the number of the
     /// commit to wait for, then microseconds of each opening; or numbers of the file operations to
-    /// cut the power before; or that of the first operation to meet the fault, among those that it
+    /// cut the power before; or, with --enumerate, such a number and that of a state; or that of the first operation to meet the fault, among those that it
     /// concerns
     #[arg(long, value_name = "NUMBER", value_delimiter = ',', requires = "round",
           value_parser = count::parse_positive)]
@@ -82,7 +94,7 @@ pub(crate) struct CrashArgs {
     pub images: PathBuf,
     /// Check a copy of such an image again, and test no engine
     #[arg(long, value_name = "DIR", conflicts_with_all = ["engine", "round", "loss", "missing",
-          "copy", "fault", "threads", "crashes", "at"])]
+          "copy", "fault", "threads", "crashes", "at", "enumerate"])]
     pub open: Option<PathBuf>,
     /// Set a parameter of an engine; `assay list` shows them
     #[arg(long = "set", value_name = "ENGINE.NAME=VALUE")]

@@ -77,6 +77,7 @@ impl Rounds for Copies<'_> {
             age,
             settings,
             faulted,
+            state: None,
         }))
     }
 

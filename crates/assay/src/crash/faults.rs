@@ -81,6 +81,7 @@ impl Rounds for Faults<'_> {
             age: None,
             settings,
             faulted,
+            state: None,
         }))
     }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use assay_core::durability::{Crash, Verdict, Verdicts};
+use assay_core::durability::{Crash, Promise, Verdict, Verdicts};
 use assay_driver::{Driver, Reach, Storage};
 use program_support::exit::{Failure, Outcome};
 use program_support::interrupt::Interrupt;
@@ -49,7 +49,15 @@ impl Ordered {
             let why = "--at is the moment of one round; name it with --round";
             return Err(Failure::Usage(why.into()));
         }
-        if !args.at.is_empty() && args.at.len() != args.crashes as usize {
+        if args.enumerate && !args.ending.cuts_power() {
+            let why = "--enumerate is for --crash power";
+            return Err(Failure::Usage(why.into()));
+        }
+        if args.enumerate && !args.at.is_empty() && args.at.len() != 2 {
+            let why = "--at names an operation and a state with --enumerate, as in --at 57,3";
+            return Err(Failure::Usage(why.into()));
+        }
+        if !args.enumerate && !args.at.is_empty() && args.at.len() != args.crashes as usize {
             return Err(Failure::Usage(format!(
                 "--at names {} of {} moments; name one of the writer, then one of each opening \
                  (--crashes)",
@@ -148,6 +156,19 @@ impl Ordered {
                 Ok(()) => tests.extend(tests_of(driver.as_ref(), args)),
                 Err(_) if !self.chosen.by_name && !driver.profile().keeps_data => {}
                 Err(why) => notes.push(format!("{}: not tested: {why}", driver.profile().id)),
+            }
+        }
+        if args.enumerate {
+            tests.retain(|test| test.crash == Crash::Power);
+            let promises = |test: &Test<'_>| {
+                Promise::of(test.driver.profile(), test.durability, test.crash) != Promise::Nothing
+            };
+            let had_tests = !tests.is_empty();
+            tests.retain(promises);
+            if had_tests && tests.is_empty() {
+                let why = "these levels promise nothing about a power cut, so that no state breaks \
+                           a promise; choose another --durability";
+                return Err(Failure::Usage(why.into()));
             }
         }
         let drivers = &self.chosen.drivers;

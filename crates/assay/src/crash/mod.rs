@@ -3,6 +3,7 @@
 //! `copies` copies its files instead, while it writes. `faults` lets its disk fail.
 
 pub(crate) mod copies;
+mod enumeration;
 mod faults;
 pub(crate) mod folder;
 pub(crate) mod image;
@@ -17,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
-use assay_core::durability::{Age, Found, Lasts, Recovery};
+use assay_core::durability::{Age, Enumerated, Found, Lasts, Recovery};
 use assay_core::random::mix;
 use assay_powercut::Loss;
 use assay_suites::crash::{Checked, Job, Log, Said, Then};
@@ -72,6 +73,12 @@ pub(crate) trait Rounds {
     /// Writes the files that the last round's crash left, as they were before a checker opened
     /// them, into a folder that does not exist yet.
     fn keep(&mut self, folder: &Path) -> io::Result<()>;
+
+    /// Returns what was enumerated, once all of it was tried; none if there is more, or rounds are
+    /// drawn.
+    fn enumerated(&mut self) -> Outcome<Option<Enumerated>> {
+        Ok(None)
+    }
 }
 
 /// A finished round.
@@ -96,6 +103,9 @@ pub(crate) struct Round {
     pub settings: Vec<String>,
     /// The fault of the disk, if the round was of one.
     pub faulted: Option<Faulted>,
+    /// The number of the state, counted from 1, of those that the crash may leave; none if one was
+    /// drawn.
+    pub state: Option<u32>,
 }
 
 /// What a fault of the disk did to a writer.

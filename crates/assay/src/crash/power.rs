@@ -24,9 +24,9 @@ pub(crate) struct Bench {
 }
 
 /// The outcome of a writer.
-struct Written {
-    pause: Pause,
-    heard: Heard,
+pub(super) struct Written {
+    pub(super) pause: Pause,
+    pub(super) heard: Heard,
     /// The time when the writer was killed, if it still ran: microseconds since 1970.
     killed_us: u64,
 }
@@ -136,6 +136,7 @@ impl Bench {
             age,
             settings,
             faulted: None,
+            state: None,
         }))
     }
 
@@ -174,7 +175,7 @@ impl Bench {
     }
 
     /// Runs a writer until the power is cut before operation `at`, or to the end.
-    fn write(
+    pub(super) fn write(
         &mut self,
         subject: &Subject<'_>,
         number: u32,

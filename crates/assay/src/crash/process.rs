@@ -107,6 +107,7 @@ impl Rounds for Kills<'_> {
             age,
             settings,
             faulted: None,
+            state: None,
         }))
     }
 

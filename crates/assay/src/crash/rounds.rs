@@ -18,10 +18,11 @@ use crate::planning::engines::Settings;
 use crate::planning::store_dirs::StoreDirs;
 
 use super::copies::Copies;
+use super::enumeration::Enumeration;
 use super::faults::Faults;
 use super::folder::Folder;
 use super::image::Image;
-use super::power::{Bench, Cuts};
+use super::power::{Bench, Cuts, Span};
 use super::process::Kills;
 use super::{Chosen, Round, Rounds, Subject};
 
@@ -127,6 +128,7 @@ impl Workbench<'_> {
             (Crash::Power, None) => {
                 let mut bench =
                     Bench::set_up(&folder.store(), self.args.ending.directories.rule())?;
+                let enumerates = self.args.enumerate;
                 let span = if self.args.at.is_empty() {
                     match bench.span(&subject)? {
                         Ok(span) => Some(span),
@@ -135,7 +137,14 @@ impl Workbench<'_> {
                 } else {
                     None
                 };
-                Box::new(Cuts { bench, subject: &subject, span })
+                if enumerates {
+                    let history = self.args.round.unwrap_or_default();
+                    let span = span.unwrap_or(Span { opened: 0, ended: 0 });
+                    let most = self.args.states;
+                    Box::new(Enumeration::new(bench, &subject, span, most, history))
+                } else {
+                    Box::new(Cuts { bench, subject: &subject, span })
+                }
             }
         };
         let mut number = self.args.round.unwrap_or_default();
@@ -145,7 +154,13 @@ impl Workbench<'_> {
                 Err(why) => return Ok(Err(Untested::Failed(why))),
             }
             number += 1;
-            if self.args.round.is_some() || !self.wants_more_than(&verdict) {
+            let is_over = if self.args.enumerate {
+                verdict.enumerated = way.enumerated()?;
+                verdict.enumerated.is_some()
+            } else {
+                self.args.round.is_some() || !self.wants_more_than(&verdict)
+            };
+            if is_over {
                 break;
             }
         }
@@ -211,6 +226,7 @@ impl Workbench<'_> {
                 Crash::Copy => test.driver.copy_rule().map(str::to_string),
                 Crash::Process | Crash::Power => None,
             },
+            enumerated: self.args.enumerate.then(Default::default),
             faults: test.fault.map(|fault| Tally::new(fault, self.args.ending.fault_lasts)),
             failures: Vec::new(),
             tested: Timestamp::now(),
@@ -245,15 +261,22 @@ impl Workbench<'_> {
             let level = test.durability;
             let crash = test.crash;
             let seed = self.args.ending.seed;
-            let name = format!("{engine}-{level}-{crash}{strict}{beyond}-{seed}-{number}");
+            let state = round.state.map(|state| format!("-{}-{state}", round.at));
+            let state = state.unwrap_or_else(|| format!("-{number}"));
+            let name = format!("{engine}-{level}-{crash}{strict}{beyond}-{seed}{state}");
             let folder = self.args.images.join(name);
             let job = round.job.clone();
             let promise = verdict.promise;
             let found_here = found.clone();
             let log = round.log.clone();
-            Image::of(job, crash, promise, log, found_here, command.clone())
-                .keep(&folder, &mut |to| way.keep(to))?;
-            let image = folder.to_str().map(str::to_string);
+            let is_kept = !self.args.enumerate || verdict.failures.len() < MOST_STATES_KEPT;
+            let image = if is_kept {
+                Image::of(job, crash, promise, log, found_here, command.clone())
+                    .keep(&folder, &mut |to| way.keep(to))?;
+                folder.to_str().map(str::to_string)
+            } else {
+                None
+            };
             let recoveries = round.recoveries.clone();
             let lasts = round.faulted.map(|faulted| faulted.lasts);
             verdict.failures.push(BrokenRound { found, age, lasts, recoveries, command, image });
@@ -265,7 +288,9 @@ impl Workbench<'_> {
     fn replay(&self, test: &Test<'_>, number: u32, round: &Round) -> String {
         let args = self.args;
         let openings = round.recoveries.iter().map(|recovery| format!(",{}", recovery.at()));
-        let at = round.at.to_string() + &openings.collect::<String>();
+        let state = round.state.map(|state| format!(",{state}")).unwrap_or_default();
+        let at = round.at.to_string() + &openings.collect::<String>() + &state;
+        let number = if round.state.is_some() { args.round.unwrap_or_default() } else { number };
         let mut words = vec![
             format!("assay crash -e {}", test.driver.profile().id),
             match test.crash {
@@ -277,6 +302,7 @@ impl Workbench<'_> {
                 args.ending.seed, args.commits
             ),
         ];
+        words.extend(args.enumerate.then(|| format!("--enumerate --states {}", args.states)));
         let crashes = 1 + round.recoveries.len();
         words.extend((crashes > 1).then(|| format!("--crashes {crashes}")));
         words.extend((args.threads > 1).then(|| format!("--threads {}", args.threads)));
@@ -287,6 +313,9 @@ impl Workbench<'_> {
         words.join(" ")
     }
 }
+
+/// The most images of broken states that an enumeration keeps: one cut may leave many alike.
+const MOST_STATES_KEPT: usize = 16;
 
 /// The factor by which a level that broke its promise gets further rounds.
 const FURTHER: u32 = 4;

@@ -204,6 +204,45 @@ fn a_broken_promise_is_named_and_can_be_repeated() {
     assert_eq!(verdicts(&bench), before, "nor is one kind of loss");
 }
 
+/// LMDB's file may vanish under the strict rule, in a state that each cut may leave.
+#[test]
+fn every_state_that_cuts_may_leave_is_tried() {
+    if !has_power_cuts() {
+        return;
+    }
+    let bench = Bench::new();
+    let line = "crash --durability commit --crash power --enumerate --states 8 --commits 3";
+    let ended = bench.succeeds(&format!("{line} -e lode,sqlite,lmdb {DIR}"));
+    assert!(ended.stdout.contains("may leave more than the 8 that were tried"), "{ended:?}");
+    let before = verdicts(&bench);
+    for verdict in &before {
+        let enumerated = &verdict["enumerated"];
+        let (states, cuts) = (number(verdict, "rounds"), number(enumerated, "operations"));
+        assert!(cuts > 3 && states >= cuts && states <= 8 * cuts, "{verdict}");
+        let held = format!("broken in none of {states} states that cuts before {cuts} operations");
+        assert!(ended.stdout.contains(&held), "{held}: {ended:?}");
+        assert_eq!(verdict["failures"].as_array().map(Vec::len), Some(0));
+    }
+    let strict = format!("{line} -e lmdb --directories strict {DIR} {IMAGES}");
+    let ended = bench.assay(&strict);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let all = verdicts(&bench);
+    assert_eq!(all.len(), before.len() + 1, "{all:?}");
+    let verdict = all.last().expect("the last one");
+    let (broken, states) = (verdict["failures"].as_array().expect("a list"), &verdict["rounds"]);
+    let said = format!("REFUTED in {} of {states} states", broken.len());
+    assert!(ended.stdout.contains(&said), "{said}: {ended:?}");
+    let command = broken[0]["command"].as_str().expect("a command").trim_start_matches("assay ");
+    let again = bench.assay(&format!("{command} {DIR} {IMAGES}"));
+    assert_eq!(again.code, Some(1), "{again:?}");
+    assert!(again.stdout.contains("REFUTED in 1 of 1 states"), "{again:?}");
+    assert_eq!(verdicts(&bench), all, "one state is no verdict");
+    let image = broken[0]["image"].as_str().expect("a folder");
+    assert_eq!(bench.assay(&format!("crash --open {image} --dir stores")).code, Some(1));
+    nothing_is_mounted();
+    bench.has_no_stores();
+}
+
 /// sled loses what it flushed, and leaves files with the rest.
 #[test]
 fn an_image_has_the_files_as_the_power_cut_left_them() {
@@ -450,6 +489,16 @@ fn bad_input_is_refused() {
     bench.refuses("crash -e sqlite --crashes 17", 2, &["--crashes", "16"]);
     let moments = "crash -e sqlite --round 1 --at 5 --crashes 2";
     bench.refuses(moments, 2, &["--at names 1 of 2 moments"]);
+    bench.refuses("crash -e sqlite --enumerate --rounds 9", 2, &["--enumerate", "--rounds"]);
+    bench.refuses("crash -e sqlite --states 9", 2, &["--enumerate"]);
+    let killed = "crash -e sqlite --enumerate --crash process";
+    bench.refuses(killed, 2, &["--enumerate is for --crash power"]);
+    let nothing = "crash -e sqlite --enumerate --durability process";
+    if has_power_cuts() {
+        bench.refuses(nothing, 2, &["these levels promise nothing about a power cut"]);
+    }
+    let half = "crash -e sqlite --enumerate --round 0 --at 7";
+    bench.refuses(half, 2, &["--at names an operation and a state", "--at 57,3"]);
     bench.refuses("crash -e sqlite --threads 65", 2, &["--threads", "1..=64"]);
     bench.refuses("crash -e sqlite --loss some", 2, &["there is no loss some", "sectors-512"]);
     bench.refuses("crash -e nosuch", 2, &["nosuch"]);

@@ -25,6 +25,7 @@ fn verdict(found: &Found) -> Verdict {
         unusable_rounds: 0,
         copy_rule: None,
         faults: None,
+        enumerated: None,
         failures: Vec::new(),
         tested: Timestamp::UNIX_EPOCH,
     };

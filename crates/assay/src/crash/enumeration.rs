@@ -1,0 +1,158 @@
+//! Power cuts before each operation of one short history, and every state that each may leave.
+
+use std::collections::{HashSet, VecDeque};
+use std::io;
+use std::path::Path;
+
+use assay_core::durability::{Enumerated, Found};
+use assay_core::random::{derive, mix};
+use assay_suites::crash::Checked;
+use program_support::exit::{Failure, Outcome};
+
+use super::power::{Bench, Span, Written, refused};
+use super::{Heard, Pause, Round, Rounds, Subject, gave_up};
+
+/// Every state of one history, one after another.
+pub(super) struct Enumeration<'e> {
+    pub(super) bench: Bench,
+    pub(super) subject: &'e Subject<'e>,
+    /// The operations before which the power is cut.
+    pub(super) span: Span,
+    /// The most states of a cut.
+    pub(super) most: u32,
+    /// The number of the history.
+    pub(super) history: u32,
+    /// The operation of the present cut; 0 before the first.
+    at: u64,
+    /// What the writer of the present cut said.
+    heard: Heard,
+    /// The places of the states of the present cut that are to be tried.
+    states: VecDeque<u32>,
+    /// Digests of the states that were tried, each with the commits acknowledged before it.
+    seen: HashSet<(u64, u32)>,
+    counted: Enumerated,
+}
+
+impl<'e> Enumeration<'e> {
+    pub(super) fn new(
+        bench: Bench,
+        subject: &'e Subject<'e>,
+        span: Span,
+        most: u32,
+        history: u32,
+    ) -> Self {
+        Self {
+            bench,
+            subject,
+            span,
+            most,
+            history,
+            at: 0,
+            heard: Heard::default(),
+            states: VecDeque::new(),
+            seen: HashSet::new(),
+            counted: Enumerated { most, ..Enumerated::default() },
+        }
+    }
+
+    /// Cuts the power before an operation, and finds the states that this may leave. The inner
+    /// error says why it cannot.
+    fn cut(&mut self, at: u64) -> Outcome<Result<(), String>> {
+        let subject = self.subject;
+        let written = self.bench.write(subject, self.history, subject.job.commits, at)?;
+        let Written { pause, heard, .. } = written;
+        let state = self.bench.server.state().map_err(refused)?;
+        if pause == Pause::Gone && !state.power_is_gone {
+            return Ok(Err(gave_up(&heard)));
+        }
+        let seed = mix(derive(subject.round_seed(self.history), "states"), at);
+        let found = self.bench.server.enumerate(self.most, seed).map_err(refused)?;
+        let acknowledged = heard.acknowledged().unwrap_or_default();
+        let mut is_new = |digest: &u64| self.seen.insert((*digest, acknowledged));
+        let new = (0..).zip(&found.digests).filter_map(|(n, digest)| is_new(digest).then_some(n));
+        self.states = new.collect();
+        self.counted.operations += 1;
+        self.counted.bounded += u32::from(found.ways > self.most.into());
+        self.counted.equal += found.digests.len() as u64 - self.states.len() as u64;
+        (self.at, self.heard) = (at, heard);
+        Ok(Ok(()))
+    }
+
+    /// Checks a state of the present cut.
+    fn check(&mut self, place: u32) -> Outcome<Round> {
+        self.bench.server.enter(place).map_err(refused)?;
+        let namespace = Some(self.bench.server.process());
+        let job = self.subject.job(self.history, self.bench.mount.clone(), namespace);
+        let log = self.heard.log.clone();
+        let checked = match &log {
+            Some(log) => self.subject.check(&job, log)?,
+            // Nothing is promised of a store that never was open.
+            None => Checked { found: Found::Everything, oldest_lost: None },
+        };
+        Ok(Round {
+            job,
+            log: log.unwrap_or_default(),
+            prepared: 0,
+            at: self.at,
+            recoveries: Vec::new(),
+            cut_openings: 0,
+            found: checked.found,
+            // States that no clock made have no age.
+            age: None,
+            settings: self.heard.settings.clone().unwrap_or_default(),
+            faulted: None,
+            state: Some(place + 1),
+        })
+    }
+
+    /// Returns the one state that was chosen, as operation and place.
+    fn chosen(&self) -> Outcome<Option<(u64, u32)>> {
+        match self.subject.chosen.at[..] {
+            [] => Ok(None),
+            [at, state, ..] => Ok(Some((at, u32::try_from(state - 1).unwrap_or(u32::MAX)))),
+            [_] => Err(Failure::Usage("--at names an operation and a state".into())),
+        }
+    }
+}
+
+impl Rounds for Enumeration<'_> {
+    fn round(&mut self, _: u32) -> Outcome<Result<Round, String>> {
+        if let Some((at, place)) = self.chosen()? {
+            return match self.cut(at)? {
+                Ok(()) => self.check(place).map(Ok),
+                Err(why) => Ok(Err(why)),
+            };
+        }
+        // The first cut is before the first operation of the open store, and the last one after
+        // all operations; it leaves a state that no other cut does, or none is left.
+        loop {
+            if let Some(place) = self.states.pop_front() {
+                return self.check(place).map(Ok);
+            }
+            let next = if self.at == 0 { self.span.opened + 1 } else { self.at + 1 };
+            if next > self.span.ended + 1 {
+                return Ok(Err("no cut leaves a state".into()));
+            }
+            if let Err(why) = self.cut(next)? {
+                return Ok(Err(why));
+            }
+        }
+    }
+
+    fn keep(&mut self, folder: &Path) -> io::Result<()> {
+        self.bench.save(folder)
+    }
+
+    fn enumerated(&mut self) -> Outcome<Option<Enumerated>> {
+        if !self.subject.chosen.at.is_empty() {
+            return Ok(Some(self.counted));
+        }
+        // Operations whose states were all tried before need no round.
+        while self.states.is_empty() && self.at <= self.span.ended {
+            if self.cut(self.at + 1)?.is_err() {
+                return Ok(None);
+            }
+        }
+        Ok(self.states.is_empty().then_some(self.counted))
+    }
+}
