@@ -102,6 +102,14 @@ async fn settings_come_back_to_those_of_the_start() {
         assert_eq!(shown(&client, "application_name").await, "first", "{reset}");
         assert_eq!(shown(&client, "statement_timeout").await, "300000", "{reset}");
     }
+    let temporary =
+        "CREATE TEMP TABLE \"a\"\"b\" (x UNIQUE); CREATE TEMP VIEW v AS SELECT * FROM \"a\"\"b\";
+                     INSERT INTO \"a\"\"b\" VALUES (1)";
+    client.batch_execute(temporary).await.expect("it is made");
+    refuses(&client, "BEGIN; DISCARD ALL", "25001").await;
+    client.batch_execute("ROLLBACK; SELECT * FROM v").await.expect("it is there");
+    client.batch_execute("DISCARD ALL").await.expect("it is dropped");
+    client.batch_execute(temporary).await.expect("it is made anew");
     for beyond in ["0", "'11min'"] {
         refuses(&client, &format!("SET statement_timeout = {beyond}"), "22023").await;
     }
