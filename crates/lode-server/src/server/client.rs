@@ -223,14 +223,14 @@ impl Client {
             database.clone()
         };
         let mut console = Console::confined(&database)?;
-        let switches = Arc::clone(&self.switches);
-        console.on_progress(STEPS, move || switches.is_off())?;
+        let [progress, functions] = [(); 2].map(|()| Arc::clone(&self.switches));
+        console.on_progress(STEPS, move || progress.is_off())?;
         let made = console.unguarded(|connection| {
             connection.set_prepared_statement_cache_capacity(STATEMENTS);
             let most = front.limits.message_bytes.max(LEAST_VALUE_BYTES);
             let most = i32::try_from(most).unwrap_or(i32::MAX);
             connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, most)?;
-            Catalogue::new(connection, &self.user)
+            Catalogue::new(connection, &self.user, move || functions.is_off())
         });
         Ok((console, made?))
     }

@@ -170,6 +170,11 @@ async fn expressions_ignore_case_where_they_should() {
     }
     let row = client.query_one("SELECT ('Ada' ~* $1)::bool", &[&"A$"]).await.expect("a row");
     assert!(row.get::<_, bool>(0));
+    for beyond in ["printf('%.*c', 1100000, 'a') ~ 'a'", "'a' ~ '((a{99}){99}){99}'"] {
+        let error = client.query(&format!("SELECT {beyond}"), &[]).await.expect_err(beyond);
+        let said = error.as_db_error().expect("an answer").message();
+        assert!(said.contains("at most") || said.contains("size limit"), "{said}");
+    }
     let each = "SELECT count(*) FROM (SELECT 'a' AS x UNION ALL SELECT 'B') WHERE 'ab' ~ x";
     let row = client.query_one(each, &[]).await.expect("a row");
     assert_eq!(row.get::<_, i64>(0), 1, "each row has its own pattern");
