@@ -54,8 +54,8 @@ const CONSTANT: [(&str, i32, i32, Option<i64>); 27] = [
     ("pg_total_relation_size", 1, 1, None),
 ];
 
-/// Functions that lock what programs agree on, or say that they do: refused, with how many arguments
-/// they take.
+/// Functions that lock what programs agree on, or say that they do: refused, with one argument or
+/// two.
 const LOCKS: [&str; 10] = [
     "pg_advisory_lock",
     "pg_advisory_lock_shared",
