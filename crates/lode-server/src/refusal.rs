@@ -44,6 +44,9 @@ pub(crate) const TOO_MUCH_KEPT: &str = "53400";
 pub(crate) const TOO_LARGE: &str = "54000";
 pub(crate) const INTERNAL: &str = "XX000";
 
+/// The line of SQLite, and of functions, for a statement that is to end.
+pub(crate) const INTERRUPTED: &str = "interrupted";
+
 impl Refusal {
     pub(crate) fn new(code: &'static str, line: impl Into<String>) -> Self {
         Self { code, line: line.into() }
@@ -137,7 +140,9 @@ fn of_constraint(extended: i32, line: &str) -> &'static str {
 /// Returns the SQLSTATE for SQLite's plain error, which only its text tells apart.
 fn of_text(line: &str) -> &'static str {
     let has = |part: &str| line.contains(part);
-    if has("no such table") || has("there is no table") {
+    if line == INTERRUPTED {
+        CANCELED
+    } else if has("no such table") || has("there is no table") {
         NO_TABLE
     } else if has("no such column") || has("has no column named") {
         "42703"

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use lode::{Compacted, Database};
 use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::{
-    Batch, CachedStatement, Connection, Error, ErrorCode, InterruptHandle, OpenFlags, Result,
-    Statement, ffi,
+    Batch, CachedStatement, Connection, Error, ErrorCode, InterruptHandle, OpenFlags,
+    OptionalExtension, Result, Statement, ffi,
 };
 
 use crate::attach::add_module;
@@ -147,6 +147,26 @@ impl Console {
     /// The errors of SQLite, also while a statement is running.
     pub fn refresh(&self) -> Result<()> {
         self.define(|connection, attached| attached.renew(connection))
+    }
+
+    /// Drops the temporary tables and views that statements have made.
+    ///
+    /// # Errors
+    /// The errors of SQLite, also while a statement is running.
+    pub fn drop_temporary(&self) -> Result<()> {
+        // Tables of Lode are there, too, and stay.
+        let next = "SELECT format('DROP %s temp.\"%w\"', type, name) FROM temp.sqlite_schema
+                    WHERE type IN ('view', 'table') AND name NOT LIKE 'sqlite@_%' ESCAPE '@'
+                    AND NOT (sql LIKE 'CREATE VIRTUAL%' AND instr(sql, ' USING ' || ?1 || '('))
+                    ORDER BY type DESC, rowid LIMIT 1";
+        let module = &self.guard.module;
+        self.guard.own(|| {
+            let drop = || self.connection.query_row(next, [module], |row| row.get::<_, String>(0));
+            while let Some(drop) = drop().optional()? {
+                self.connection.execute_batch(&drop)?;
+            }
+            Ok(())
+        })
     }
 
     /// Prepares one statement for SQLite, or takes it from those that were prepared before. Returns

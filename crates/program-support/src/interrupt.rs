@@ -1,11 +1,12 @@
 //! Signals that ask a program to end: SIGINT from the keyboard, SIGTERM, SIGHUP. Each ends a
-//! command with status 128 and the signal's number.
+//! command with status 128 and the signal's number; a server ends with 0 at the first.
 //!
 //! A command that holds an [`Interrupt::noted`] looks for the signal when it is safe to stop. Any
 //! other command ends at once, after the program's own last steps and the removal of its unfinished
 //! files.
 
 use std::fs;
+use std::io;
 use std::process;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -41,11 +42,7 @@ pub struct Interrupt {
 /// # Errors
 /// [`Failure::Refused`] if the system does not allow to watch for signals.
 pub fn watch(program: &'static str, last_steps: fn()) -> Outcome {
-    let mut watched = vec![SIGINT, SIGTERM];
-    if !is_ignored(SIGHUP) {
-        watched.push(SIGHUP);
-    }
-    let refused = |e| Failure::Refused(format!("cannot watch for interrupts: {e}"));
+    let watched = watched();
     for &signal in &watched {
         let number = usize::try_from(signal).unwrap_or_default();
         flag::register_usize(signal, Arc::clone(&LAST), number).map_err(refused)?;
@@ -65,6 +62,16 @@ pub fn watch(program: &'static str, last_steps: fn()) -> Outcome {
     Ok(())
 }
 
+/// Returns the signals that ask this program to end.
+fn watched() -> Vec<i32> {
+    let signals = [SIGINT, SIGTERM, SIGHUP].into_iter();
+    signals.filter(|signal| *signal != SIGHUP || !is_ignored(SIGHUP)).collect()
+}
+
+fn refused(error: io::Error) -> Failure {
+    Failure::Refused(format!("cannot watch for interrupts: {error}"))
+}
+
 /// Returns true if this process was started with a signal ignored.
 fn is_ignored(signal: i32) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -79,9 +86,7 @@ fn is_ignored(signal: i32) -> bool {
 /// # Errors
 /// [`Failure::Refused`] if the system does not allow to watch for signals.
 pub fn on_keyboard(action: impl Fn() + Send + 'static) -> Outcome {
-    let signals = Signals::new([SIGINT]);
-    let mut signals =
-        signals.map_err(|e| Failure::Refused(format!("cannot watch for interrupts: {e}")))?;
+    let mut signals = Signals::new([SIGINT]).map_err(refused)?;
     thread::spawn(move || signals.forever().for_each(|_| action()));
     Ok(())
 }
@@ -92,13 +97,7 @@ pub fn on_keyboard(action: impl Fn() + Send + 'static) -> Outcome {
 /// # Errors
 /// [`Failure::Refused`] if the system does not allow to watch for signals.
 pub fn in_two_steps(program: &'static str, end: impl Fn() + Send + 'static) -> Outcome {
-    let mut watched = vec![SIGINT, SIGTERM];
-    if !is_ignored(SIGHUP) {
-        watched.push(SIGHUP);
-    }
-    let signals = Signals::new(&watched);
-    let mut signals =
-        signals.map_err(|e| Failure::Refused(format!("cannot watch for interrupts: {e}")))?;
+    let mut signals = Signals::new(watched()).map_err(refused)?;
     thread::spawn(move || {
         let mut came = signals.forever();
         if came.next().is_some() {

@@ -18,8 +18,8 @@ user and database have any name. Over TCP each client must know a password of th
 for each, USER:PASSWORD or PostgreSQL's USER:SCRAM-SHA-256$…. Passwords are never sent, but \
 statements and rows are not encrypted.
 
-SIGINT, SIGTERM or SIGHUP ends the server: running statements end, open transactions are rolled \
-back, and the status is 0. A second signal ends it at once; what was committed is there.
+SIGINT, SIGTERM or SIGHUP ends the server: statements are interrupted, open transactions are \
+rolled back, and the status is 0. A second signal ends it at once; what was committed is there.
 
 Examples:
   lode serve zoo

@@ -16,9 +16,9 @@ const SOCKET: &str = ".s.PGSQL.5432";
 pub(crate) fn serve(args: &ServeArgs, options: &Options) -> Outcome {
     let passwords = args.password_file.as_deref().map(Passwords::read).transpose();
     let passwords = passwords.map_err(|error| failure(&error))?;
-    if let (Some(Address::Tcp(address)), None) = (&args.listen, &passwords) {
-        let address = address.to_string();
-        return Err(failure(&ServeError::NoPassword { address }));
+    if let Some(address) = &args.listen {
+        // Before a database is created.
+        address.expect_passwords(passwords.as_ref()).map_err(|error| failure(&error))?;
     }
     let options = options.clone().durability(args.durability.into());
     let opened = match (args.read_only, args.create) {

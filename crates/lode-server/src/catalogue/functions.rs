@@ -10,13 +10,16 @@ use rusqlite::{Connection, Error, Result};
 
 use crate::catalogue::fill::TYPES;
 use crate::catalogue::{Lookup, SharedLookup};
+use crate::refusal::INTERRUPTED;
 use crate::sql::quoted_if_needed;
 use crate::sql::settings::VERSION;
 
 const FLAGS: FunctionFlags = FunctionFlags::SQLITE_UTF8;
 
-/// The largest compiled regular expression, in bytes.
-const MOST_PATTERN_BYTES: usize = 1 << 20;
+/// The largest compiled regular expression, and the longest text for one, in bytes: nothing
+/// interrupts one match.
+const MOST_PATTERN_BYTES: usize = 16 << 10;
+const MOST_MATCHED_BYTES: usize = 1 << 20;
 
 /// Functions that have one value, whatever their arguments are: with how many they take, from and
 /// to.
@@ -51,8 +54,8 @@ const CONSTANT: [(&str, i32, i32, Option<i64>); 27] = [
     ("pg_total_relation_size", 1, 1, None),
 ];
 
-/// Functions that lock what programs agree on, or say that they do: refused, with how many arguments
-/// they take.
+/// Functions that lock what programs agree on, or say that they do: refused, with one argument or
+/// two.
 const LOCKS: [&str; 10] = [
     "pg_advisory_lock",
     "pg_advisory_lock_shared",
@@ -71,6 +74,7 @@ pub(crate) fn add_functions(
     connection: &Connection,
     user: &str,
     lookup: &SharedLookup,
+    is_off: impl Fn() -> bool + Send + 'static,
 ) -> Result<()> {
     for (name, least, most, value) in CONSTANT {
         for count in least..=most {
@@ -110,11 +114,16 @@ pub(crate) fn add_functions(
     })?;
     add_types(connection)?;
     add_classes(connection, lookup)?;
-    connection.create_scalar_function("regexp", 2, FLAGS, |context| matches(context))
+    connection.create_scalar_function("regexp", 2, FLAGS, move |context| matches(context, &is_off))
 }
 
-/// Returns true if the second argument matches the pattern in the first.
-fn matches(context: &Context<'_>) -> Result<Option<bool>> {
+/// Returns true if the second argument matches the pattern in the first. The statement ends if
+/// `is_off` says so.
+fn matches(context: &Context<'_>, is_off: &dyn Fn() -> bool) -> Result<Option<bool>> {
+    let refused = |why: String| Err(Error::UserFunctionError(why.into()));
+    if is_off() {
+        return refused(INTERRUPTED.into());
+    }
     let (pattern, text) = (context.get_raw(0), context.get_raw(1));
     if pattern == ValueRef::Null || text == ValueRef::Null {
         return Ok(None);
@@ -131,6 +140,9 @@ fn matches(context: &Context<'_>) -> Result<Option<bool>> {
         ValueRef::Real(number) => number.to_string().into(),
         ValueRef::Blob(_) | ValueRef::Null => return Ok(Some(false)),
     };
+    if text.len() > MOST_MATCHED_BYTES {
+        return refused(format!("~ takes texts of at most {MOST_MATCHED_BYTES} bytes"));
+    }
     Ok(Some(compiled.is_match(&text)))
 }
 
@@ -201,4 +213,28 @@ fn add_classes(connection: &Connection, lookup: &SharedLookup) -> Result<()> {
         })?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+    use crate::refusal::{CANCELED, Refusal};
+
+    #[test]
+    fn matching_ends_with_its_statement() {
+        let connection = Connection::open_in_memory().expect("memory");
+        let is_off = Arc::new(AtomicBool::new(false));
+        let asked = Arc::clone(&is_off);
+        let asked = move || asked.load(Ordering::SeqCst);
+        add_functions(&connection, "ada", &SharedLookup::default(), asked).expect("functions");
+        let ask =
+            || connection.query_row("SELECT 'b' REGEXP 'a|b'", [], |row| row.get::<_, bool>(0));
+        assert_eq!(ask(), Ok(true));
+        is_off.store(true, Ordering::SeqCst);
+        let refusal = Refusal::of_sqlite(&ask().expect_err("it is to end"));
+        assert_eq!(refusal.code, CANCELED, "{refusal:?}");
+    }
 }

@@ -44,11 +44,15 @@ pub(crate) struct Catalogue {
 const ATTACH: &str = "ATTACH ':memory:' AS pg_catalog; ATTACH ':memory:' AS information_schema;";
 
 impl Catalogue {
-    /// Makes an empty catalogue on a connection.
-    pub(crate) fn new(connection: &Connection, user: &str) -> Result<Self> {
+    /// Makes an empty catalogue on a connection. `is_off` says whether the statement is to end.
+    pub(crate) fn new(
+        connection: &Connection,
+        user: &str,
+        is_off: impl Fn() -> bool + Send + 'static,
+    ) -> Result<Self> {
         connection.execute_batch(ATTACH)?;
         let lookup = SharedLookup::default();
-        add_functions(connection, user, &lookup)?;
+        add_functions(connection, user, &lookup, is_off)?;
         Ok(Self { lookup, definitions: None })
     }
 

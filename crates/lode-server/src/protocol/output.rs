@@ -65,6 +65,11 @@ impl Output {
         if self.buffer.len() < PIECE_BYTES { Ok(()) } else { self.send(is_ending) }
     }
 
+    /// Sends the last message to a client, which may have gone away.
+    pub(crate) fn last(&mut self, message: &impl Message, is_ending: &dyn Fn() -> bool) {
+        let _ = self.put(message).and_then(|()| self.send(is_ending));
+    }
+
     /// Sends what was added.
     pub(crate) fn send(&mut self, is_ending: &dyn Fn() -> bool) -> Result<(), Closed> {
         let mut last = Instant::now();

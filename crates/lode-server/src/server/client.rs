@@ -81,10 +81,7 @@ pub(crate) fn welcome(front: &Front, place: &Place, socket: Socket) {
         Ok(Some(client)) => client.serve(front, input, output),
         Ok(None) | Err(Rejected::Gone) => {}
         Err(Rejected::Refused(refusal)) => {
-            // The client may have gone away.
-            if output.put(&refusal.message(true)).is_ok() {
-                let _ = output.send(&|| front.common.is_ending());
-            }
+            output.last(&refusal.message(true), &|| front.common.is_ending());
         }
     }
 }
@@ -205,13 +202,7 @@ impl Client {
         let is_ending = || front.common.is_ending();
         let (console, catalogue) = match self.console(front) {
             Ok(made) => made,
-            Err(refusal) => {
-                // The client may have gone away.
-                if output.put(&refusal.message(true)).is_ok() {
-                    let _ = output.send(&is_ending);
-                }
-                return;
-            }
+            Err(refusal) => return output.last(&refusal.message(true), &is_ending),
         };
         if self.greet(&mut output).and_then(|()| output.send(&is_ending)).is_err() {
             return;
@@ -232,14 +223,14 @@ impl Client {
             database.clone()
         };
         let mut console = Console::confined(&database)?;
-        let switches = Arc::clone(&self.switches);
-        console.on_progress(STEPS, move || switches.is_off())?;
+        let [progress, functions] = [(); 2].map(|()| Arc::clone(&self.switches));
+        console.on_progress(STEPS, move || progress.is_off())?;
         let made = console.unguarded(|connection| {
             connection.set_prepared_statement_cache_capacity(STATEMENTS);
             let most = front.limits.message_bytes.max(LEAST_VALUE_BYTES);
             let most = i32::try_from(most).unwrap_or(i32::MAX);
             connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, most)?;
-            Catalogue::new(connection, &self.user)
+            Catalogue::new(connection, &self.user, move || functions.is_off())
         });
         Ok((console, made?))
     }

@@ -93,9 +93,7 @@ impl Server {
         passwords: Option<Passwords>,
         limits: Limits,
     ) -> Result<Self, ServeError> {
-        if let (Address::Tcp(address), None) = (address, &passwords) {
-            return Err(ServeError::NoPassword { address: address.to_string() });
-        }
+        address.expect_passwords(passwords.as_ref())?;
         let listener = Listener::at(address)?;
         let front = Arc::new(Front {
             database: Mutex::new(database.clone()),

@@ -52,14 +52,13 @@ impl Session<'_> {
                 }
                 "SET"
             }
-            Command::Reset { closes_statements } => {
+            Command::Reset { discards: false } => {
                 self.reset()?;
-                if *closes_statements {
-                    self.statements.clear();
-                    "DISCARD ALL"
-                } else {
-                    "RESET"
-                }
+                "RESET"
+            }
+            Command::Reset { discards: true } => {
+                self.discard()?;
+                "DISCARD ALL"
             }
             Command::ClosePortals => {
                 self.portals.clear();
@@ -148,6 +147,18 @@ impl Session<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Makes the session what it was at its start.
+    fn discard(&mut self) -> Result<(), Fail> {
+        if self.state != State::Idle {
+            let line = "DISCARD ALL cannot run inside a transaction block";
+            return Err(Refusal::new(refusal::ACTIVE_TRANSACTION, line).into());
+        }
+        self.portals.clear();
+        self.statements.clear();
+        self.console.drop_temporary()?;
+        self.reset()
     }
 
     fn warn(&mut self, code: &'static str, line: &str) -> Result<(), Fail> {

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use bytes::{BufMut, BytesMut};
-use lode_sqlite::Step;
+use lode_sqlite::{Console, Step};
 use pgwire::messages::data::{FieldDescription, NoData, RowDescription};
 use pgwire::messages::extendedquery::PortalSuspended;
 use pgwire::messages::response::{CommandComplete, EmptyQueryResponse};
@@ -321,17 +321,23 @@ impl<'c> Session<'c> {
         while left > 0 {
             let next = rows.next().map_err(|error| self.explained(error))?;
             let Some(row) = next else { return Ok(true) };
-            self.output.put_with(b'D', |out| put_row(out, row, &portal.kinds, &portal.forms))?;
-            let common = self.common;
-            self.output.send_if_much(&|| common.is_ending())?;
+            if let Err(fail) = self.send_row(portal, row) {
+                if self.state == State::Idle && !portal.prepared.only_reads {
+                    undo_statement(self.console, rows);
+                }
+                return Err(fail);
+            }
             *count += 1;
             left -= 1;
-            if self.switches.is_off() {
-                return Err(self.switches.refusal().into());
-            }
         }
         keep_place(rows);
         Ok(false)
+    }
+
+    fn send_row(&mut self, portal: &Portal<'c>, row: &Row<'_>) -> Result<(), Fail> {
+        self.output.put_with(b'D', |out| put_row(out, row, &portal.kinds, &portal.forms))?;
+        self.send_if_much()?;
+        if self.switches.is_off() { Err(self.switches.refusal().into()) } else { Ok(()) }
     }
 
     /// Tells the client that a statement has ended.
@@ -382,6 +388,13 @@ impl<'c> Session<'c> {
         })?;
         Ok(self.output.put(&CommandComplete::new("SHOW".into()))?)
     }
+}
+
+/// Has SQLite undo a statement by itself that has changed rows. Dropped before its last row, it
+/// would be committed.
+fn undo_statement(console: &Console, mut rows: rusqlite::Rows<'_>) {
+    console.interrupt_handle().interrupt();
+    while let Ok(Some(_)) = rows.next() {}
 }
 
 /// Leaves a statement where it is: dropped, its rows would start anew.

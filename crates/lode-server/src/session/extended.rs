@@ -70,8 +70,9 @@ impl Session<'_> {
             return Err(Refusal::new(refusal::TOO_MUCH_KEPT, line).into());
         }
         self.statements.remove(&name);
-        let kept = self.statements.values().map(|prepared| prepared.bytes()).sum();
-        self.expect_room(kept, parse.query.len(), "prepared statements")?;
+        let kept = self.statements.iter().map(|(name, prepared)| name.len() + prepared.bytes());
+        let more = name.len() + parse.query.len();
+        self.expect_room(kept.sum(), more, "prepared statements")?;
         let statements = split(&parse.query);
         if statements.len() > 1 {
             let line = "cannot insert multiple commands into a prepared statement";
@@ -123,9 +124,9 @@ impl Session<'_> {
             return Err(Refusal::new(refusal::TOO_MUCH_KEPT, line).into());
         }
         self.portals.remove(&portal);
-        let kept = self.portals.values().map(Portal::bytes).sum();
-        let more = bind.parameters.iter().flatten().map(bytes::Bytes::len).sum();
-        self.expect_room(kept, more, "portals")?;
+        let kept = self.portals.iter().map(|(name, portal)| name.len() + portal.bytes());
+        let more: usize = bind.parameters.iter().flatten().map(bytes::Bytes::len).sum();
+        self.expect_room(kept.sum(), portal.len() + more, "portals")?;
         let count = prepared.kinds.len();
         if bind.parameters.len() != count {
             let line = format!(

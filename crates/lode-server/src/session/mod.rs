@@ -164,10 +164,7 @@ impl<'c> Session<'c> {
             Lost::Ending => Refusal::new(refusal::ENDING, "the server is ending"),
             Lost::Protocol(why) => Refusal::new(refusal::PROTOCOL, why),
         };
-        // The client may have gone away.
-        if self.output.put(&last.message(true)).is_ok() {
-            let _ = self.send();
-        }
+        self.output.last(&last.message(true), &|| self.common.is_ending());
     }
 
     fn send(&mut self) -> Result<(), Closed> {

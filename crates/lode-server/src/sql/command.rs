@@ -35,7 +35,7 @@ pub(crate) enum Command {
     },
     /// `DISCARD ALL` and `RESET ALL`.
     Reset {
-        closes_statements: bool,
+        discards: bool,
     },
     /// `DEALLOCATE name`, or all.
     Deallocate {
@@ -171,7 +171,7 @@ impl Command {
         }
         if rest.takes("RESET") {
             if rest.takes("ALL") {
-                return rest.end(Self::Reset { closes_statements: false });
+                return rest.end(Self::Reset { discards: false });
             }
             let name = rest.name()?.to_ascii_lowercase();
             return rest.end(Self::Set { name, value: None });
@@ -180,7 +180,7 @@ impl Command {
             if !rest.takes("ALL") {
                 return Err(Refusal::new(NOT_SUPPORTED, "only DISCARD ALL is supported"));
             }
-            return rest.end(Self::Reset { closes_statements: true });
+            return rest.end(Self::Reset { discards: true });
         }
         if rest.takes("CLOSE") {
             if !rest.takes("ALL") {

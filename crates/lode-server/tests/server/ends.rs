@@ -137,3 +137,20 @@ async fn beyond_the_limit_clients_are_told_so() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn a_statement_whose_rows_cannot_be_sent_changes_nothing() {
+    within(async {
+        let bench = Bench::new();
+        let client = bench.client().await;
+        client.batch_execute("CREATE TABLE t (id I64 PRIMARY KEY)").await.expect("a table");
+        let insert = "INSERT INTO t VALUES (1), (2) RETURNING CASE WHEN id = 1 THEN 1 ELSE 'a' END";
+        let error = client.query(insert, &[]).await.expect_err("a row has no such type");
+        assert_eq!(code(&error), "42804", "{error:?}");
+        let table = bench.db().table("t").expect("the table");
+        assert_eq!(table.len(), Ok(0));
+        client.query("INSERT INTO t VALUES (3) RETURNING id", &[]).await.expect("a row");
+        assert_eq!(table.len(), Ok(1));
+    })
+    .await;
+}

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lode_server::Limits;
 
-use crate::support::{Bench, code, connect};
+use crate::support::{Bench, code, connect, within};
 
 /// The first message of a client.
 const STARTUP: &[u8] = b"\0\0\0\x12\0\x03\0\0user\0ada\0\0";
@@ -216,11 +216,14 @@ async fn ten_thousand_connections_without_a_word_stop_nobody() {
             Err(error) => panic!("{error}"),
         }
     }
-    // Until the system's queue of connections has room.
-    while connect(&bench.config()).await.is_err_and(|error| code(&error) == "none") {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    answers(&bench).await;
+    within(async {
+        // Until the system's queue of connections has room.
+        while connect(&bench.config()).await.is_err_and(|error| code(&error) == "none") {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        answers(&bench).await;
+    })
+    .await;
     let threads = std::fs::read_dir("/proc/self/task").expect("threads").count();
     assert!(threads < 300, "{threads} threads");
 }
@@ -297,6 +300,19 @@ async fn a_session_keeps_statements_and_portals_up_to_a_bound() {
     assert_eq!(code(&error), "53400", "{error:?}");
     transaction.rollback().await.expect("its end");
     client.query("SELECT $1", &[&text]).await.expect("there is room");
+}
+
+#[tokio::test]
+async fn names_of_statements_count_as_what_is_kept() {
+    let bench = Bench::with(Limits { message_bytes: 1 << 20, ..Limits::default() });
+    let mut stream = known(&bench);
+    for number in 0..30 {
+        let parse = format!("{}{number}\0SELECT 1\0\0\0", "x".repeat(1_000_000));
+        stream.write_all(&message(b'P', parse.as_bytes())).expect("it is sent");
+    }
+    stream.write_all(&message(b'S', b"")).expect("it is sent");
+    let error = read_until(&mut stream, b'E').expect("an error");
+    assert!(String::from_utf8_lossy(&error).contains("53400"));
 }
 
 #[tokio::test]

@@ -102,6 +102,14 @@ async fn settings_come_back_to_those_of_the_start() {
         assert_eq!(shown(&client, "application_name").await, "first", "{reset}");
         assert_eq!(shown(&client, "statement_timeout").await, "300000", "{reset}");
     }
+    let temporary =
+        "CREATE TEMP TABLE \"a\"\"b\" (x UNIQUE); CREATE TEMP VIEW v AS SELECT * FROM \"a\"\"b\";
+                     INSERT INTO \"a\"\"b\" VALUES (1)";
+    client.batch_execute(temporary).await.expect("it is made");
+    refuses(&client, "BEGIN; DISCARD ALL", "25001").await;
+    client.batch_execute("ROLLBACK; SELECT * FROM v").await.expect("it is there");
+    client.batch_execute("DISCARD ALL").await.expect("it is dropped");
+    client.batch_execute(temporary).await.expect("it is made anew");
     for beyond in ["0", "'11min'"] {
         refuses(&client, &format!("SET statement_timeout = {beyond}"), "22023").await;
     }
@@ -162,6 +170,11 @@ async fn expressions_ignore_case_where_they_should() {
     }
     let row = client.query_one("SELECT ('Ada' ~* $1)::bool", &[&"A$"]).await.expect("a row");
     assert!(row.get::<_, bool>(0));
+    for beyond in ["printf('%.*c', 1100000, 'a') ~ 'a'", "'a' ~ '((a{99}){99}){99}'"] {
+        let error = client.query(&format!("SELECT {beyond}"), &[]).await.expect_err(beyond);
+        let said = error.as_db_error().expect("an answer").message();
+        assert!(said.contains("at most") || said.contains("size limit"), "{said}");
+    }
     let each = "SELECT count(*) FROM (SELECT 'a' AS x UNION ALL SELECT 'B') WHERE 'ab' ~ x";
     let row = client.query_one(each, &[]).await.expect("a row");
     assert_eq!(row.get::<_, i64>(0), 1, "each row has its own pattern");

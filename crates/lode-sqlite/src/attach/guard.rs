@@ -54,7 +54,7 @@ pub(crate) struct Guard {
     /// The connection, while it is open.
     handle: AtomicPtr<ffi::sqlite3>,
     /// The module of the tables of Lode.
-    module: String,
+    pub module: String,
     /// True if statements come from others than the user of the program: they reach no file.
     is_confined: bool,
     /// True while the program itself works on the connection, and not a statement of the user.

@@ -216,3 +216,20 @@ fn all_rows_are_deleted_also_where_they_cannot_be_deleted_one_by_one() {
     assert_eq!(db.table("wide").and_then(|table| table.len()), Ok(0));
     assert!(db.check().expect("it is open").faults.is_empty());
 }
+
+#[test]
+fn what_is_temporary_is_dropped_and_tables_of_lode_stay() {
+    let db = lode::Database::in_memory().expect("a database");
+    let console = Console::new(&db).expect("a console");
+    let make = "CREATE TEMP TABLE \"a\"\"b\" (x UNIQUE); INSERT INTO \"a\"\"b\" VALUES (1);
+                CREATE TEMP VIEW v AS SELECT * FROM \"a\"\"b\";
+                CREATE VIRTUAL TABLE temp.words USING fts5(word)";
+    run(&console, "CREATE TABLE t (id INT PRIMARY KEY); INSERT INTO t VALUES (7)")
+        .expect("a table");
+    run(&console, make).expect("they are made");
+    console.drop_temporary().expect("they are dropped");
+    let left = "SELECT name FROM temp.sqlite_schema WHERE name NOT LIKE 'sqlite%'";
+    assert_eq!(run(&console, left), Ok(vec!["t".into()]));
+    assert_eq!(run(&console, "SELECT id FROM t"), Ok(vec!["7".into()]));
+    run(&console, make).expect("they are made anew");
+}
