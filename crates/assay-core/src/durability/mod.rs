@@ -423,7 +423,9 @@ impl Verdict {
         };
         let bound = match bounded {
             0 => String::new(),
-            bounded => format!("; {bounded} of these cuts may leave more than the {most} that were tried"),
+            bounded => {
+                format!("; {bounded} of these cuts may leave more than the {most} that were tried")
+            }
         };
         format!("{outcome} that cuts before {operations} operations may leave{bound}")
     }
