@@ -36,6 +36,9 @@ pub enum Fault {
     ForgetsOnClose,
     ForgetsHalfOnClose,
     Fails,
+    FindMissesARecord,
+    FindRepeatsARecord,
+    FindsAnotherRecord,
 }
 
 /// The files that the engine writes into the directory of its store.
@@ -58,6 +61,10 @@ pub const LARGE_BYTES: u64 = 1 << 20;
 const A_WHILE: u64 = 3_000;
 
 impl Fault {
+    /// The faults of lookups by an index.
+    pub const OF_INDEXES: [Self; 3] =
+        [Self::FindMissesARecord, Self::FindRepeatsARecord, Self::FindsAnotherRecord];
+
     pub const ALL: [Self; 17] = [
         Self::LosesAnInsert,
         Self::AcceptsDuplicates,
@@ -204,6 +211,10 @@ impl Driver for Faulty {
 
     fn lacks(&self) -> &[Change] {
         self.lacks
+    }
+
+    fn has_indexes(&self) -> bool {
+        true
     }
 
     fn open(&self, spec: &OpenSpec) -> Result<Box<dyn Store>> {
@@ -451,6 +462,30 @@ impl Connection for FaultyConnection<'_> {
         let gone = self.content.remove(&key).is_some();
         self.remember();
         Ok(if gone { Outcome::Done } else { Outcome::Missing })
+    }
+
+    fn find_by(&mut self, column: usize, value: &[u8], row: &mut dyn FnMut(&[u8])) -> Result<u64> {
+        assert!(self.schema.indexed().contains(&column), "a column with an index");
+        let from = self.schema.columns()[column].offset - self.schema.key_size();
+        let has = |payload: &[u8]| payload[from..].starts_with(value);
+        let (mut found, others): (Vec<_>, Vec<_>) =
+            self.content.clone().into_iter().partition(|(_, payload)| has(payload));
+        if !found.is_empty() && self.strikes(Fault::FindMissesARecord) {
+            found.pop();
+        }
+        if !found.is_empty() && self.strikes(Fault::FindRepeatsARecord) {
+            found.push(found[0].clone());
+        }
+        if self.strikes(Fault::FindsAnotherRecord) {
+            found.extend(others.first().cloned());
+        }
+        for (key, payload) in &found {
+            let mut record = vec![0; self.schema.key_size()];
+            self.order.decode(key, &mut record);
+            record.extend(payload);
+            row(&record);
+        }
+        Ok(found.len() as u64)
     }
 
     fn scan(&mut self, scan: &Scan<'_>, row: &mut dyn FnMut(&[u8])) -> Result<u64> {

@@ -134,6 +134,16 @@ fn verify_names_every_fault() {
 }
 
 #[test]
+fn verify_names_the_faults_of_indexes() {
+    for fault in Fault::OF_INDEXES {
+        let failure = verified(fault).unwrap_or_else(|| panic!("{fault:?} was not found out"));
+        for words in ["10,000 random operations (indexed)", "find by "] {
+            assert!(failure.contains(words), "{fault:?}: {failure}");
+        }
+    }
+}
+
+#[test]
 fn a_cell_of_an_engine_without_faults_is_measured() {
     assert_eq!(measured(Fault::None, Fill::Insert), Status::Measured);
     assert_eq!(measured(Fault::None, Fill::Load), Status::Measured);

@@ -22,6 +22,9 @@ pub enum Lie {
     SkipsARow,
     RepeatsARow,
     FindsAnother,
+    FindMissesARecord,
+    FindRepeatsARecord,
+    FindChangesAColumn,
     IndexMissesARecord,
     ChangesAColumn,
     CountsTwice,
@@ -285,6 +288,11 @@ impl LiarConnection<'_> {
         self.store.lie == lie && self.store.turns.fetch_add(1, Ordering::SeqCst) % 97 == 96
     }
 
+    /// Returns true if it is time for the only lie, which comes before a phase has ended.
+    fn lies_once(&self, lie: Lie) -> bool {
+        self.store.lie == lie && self.store.turns.fetch_add(1, Ordering::SeqCst) == 96
+    }
+
     /// Returns true if the open transaction is one that is refused at this place of ten.
     fn refuses_at(&self, place: u64) -> bool {
         self.store.refuses && self.nth.is_some_and(|nth| nth % 10 == place)
@@ -418,20 +426,23 @@ impl Connection for LiarConnection<'_> {
             let first = content.first_key_value().map(|(key, _)| key);
             found.retain(|(key, _)| Some(*key) != first);
         }
-        if found.len() > 2 && self.lies(Lie::SkipsARow) {
-            found.remove(1);
+        if !found.is_empty() && self.lies_once(Lie::FindMissesARecord) {
+            found.pop();
         }
-        if found.len() > 2 && self.lies(Lie::RepeatsARow) {
+        if !found.is_empty() && self.lies_once(Lie::FindRepeatsARecord) {
             found.push(found[0]);
         }
-        if self.lies(Lie::FindsAnother) {
-            found.extend(content.iter().find(|(_, (now, _))| !has(now)));
+        if self.lies_once(Lie::FindsAnother) {
+            found.extend(content.iter().rev().find(|(_, (now, _))| !has(now)));
         }
         let is_old = self.lies(Lie::ReturnsAnOldVersion);
         for (key, (now, before)) in &found {
             let mut record = vec![0; schema.key_size()];
             self.order.decode(key, &mut record);
             record.extend(if is_old { before } else { now });
+            if self.lies_once(Lie::FindChangesAColumn) {
+                record[schema.key_size()] ^= 1;
+            }
             row(&record);
         }
         Ok(found.len() as u64)

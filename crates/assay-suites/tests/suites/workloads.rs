@@ -75,9 +75,14 @@ const SCAN: &str = "scan = { rows = { uniform = [3, 30] } }";
 
 /// Returns a workload of one phase that finds records by one of two columns.
 fn finding(mix: &str, more: &str) -> String {
+    indexed(mix, &format!("find = {{ by = \"owner\" }}\n{more}"))
+}
+
+/// Returns a workload of one phase on records with two columns, one with an index.
+fn indexed(mix: &str, more: &str) -> String {
     let columns = "columns = { kind = { type = \"text\", bytes = 17, distinct = 7 }, \
                    owner = { type = \"u32\", distinct = 100, index = true } }\n[[phase]]";
-    phase(mix, &format!("find = {{ by = \"owner\" }}\n{more}")).replace("[[phase]]", columns)
+    phase(mix, more).replace("[[phase]]", columns)
 }
 
 #[test]
@@ -141,12 +146,13 @@ fn a_lie_is_found_out_in_each_kind_of_phase() {
         (Lie::ReturnsAnOldVersion, counts.clone()),
         (Lie::SkipsARow, phase("{ scan = 1, insert = 1 }", SCAN)),
         (Lie::RepeatsARow, phase("{ scan = 1, update = 1 }", SCAN)),
-        (Lie::SkipsARow, finding("{ find = 1, insert = 1 }", "")),
-        (Lie::RepeatsARow, finding("{ find = 1, update = 1 }", "")),
+        (Lie::FindMissesARecord, finding("{ find = 1, insert = 1 }", "")),
+        (Lie::FindRepeatsARecord, finding("{ find = 1, update = 1 }", "")),
+        (Lie::FindChangesAColumn, finding("{ find = 1, update = 1 }", "")),
         (Lie::FindsAnother, finding("{ find = 1, delete = 1 }", "")),
         (Lie::ReturnsAnOldVersion, finding("{ find = 1, update = 1 }", "")),
         (Lie::DropsAWrite, finding("{ find = 1, insert = 1 }", "")),
-        (Lie::IndexMissesARecord, finding("{ find = 1, update = 999 }", "")),
+        (Lie::IndexMissesARecord, indexed("{ update = 1 }", "")),
         (Lie::ChangesAColumn, finding("{ find = 1, update = 9 }", "")),
         (Lie::CountsTwice, counts),
         (Lie::FindsWhatIsAbsent, phase("{ missing = 1 }", "")),
@@ -162,8 +168,17 @@ fn a_lie_is_found_out_in_each_kind_of_phase() {
                 }
                 let cell = Cell { key_kind, ..cell(&text, threads) };
                 let (status, _) = ended(&cell, &Liar::with(lie));
+                // A find that lies once does so during the phase.
+                let is_once = matches!(
+                    lie,
+                    Lie::FindMissesARecord
+                        | Lie::FindRepeatsARecord
+                        | Lie::FindChangesAColumn
+                        | Lie::FindsAnother
+                );
+                let is_in_time = |why: &str| !(is_once && why.contains("opened again"));
                 assert!(
-                    matches!(status, Status::Wrong(_)),
+                    matches!(&status, Status::Wrong(why) if is_in_time(why)),
                     "{lie:?}, {threads} threads, {key_kind}: {status:?} {text}"
                 );
             }

@@ -1,12 +1,12 @@
-//! Power cuts before each operation of one short history, and every state that each may leave.
+//! Power cuts before each operation of one short history, and every state that each may leave. The
+//! first is after the first acknowledged commit: before it there is nothing to keep.
 
 use std::collections::{HashSet, VecDeque};
 use std::io;
 use std::path::Path;
 
-use assay_core::durability::{Enumerated, Found};
+use assay_core::durability::Enumerated;
 use assay_core::random::{derive, mix};
-use assay_suites::crash::Checked;
 use program_support::exit::{Failure, Outcome};
 
 use super::power::{Bench, Span, Written, refused};
@@ -65,16 +65,20 @@ impl<'e> Enumeration<'e> {
         if pause == Pause::Gone && !state.power_is_gone {
             return Ok(Err(gave_up(&heard)));
         }
+        let acknowledged = heard.acknowledged().unwrap_or_default();
+        self.at = at;
+        if acknowledged == 0 {
+            return Ok(Ok(()));
+        }
         let seed = mix(derive(subject.round_seed(self.history), "states"), at);
         let found = self.bench.server.enumerate(self.most, seed).map_err(refused)?;
-        let acknowledged = heard.acknowledged().unwrap_or_default();
         let mut is_new = |digest: &u64| self.seen.insert((*digest, acknowledged));
         let new = (0..).zip(&found.digests).filter_map(|(n, digest)| is_new(digest).then_some(n));
         self.states = new.collect();
         self.counted.operations += 1;
         self.counted.bounded += u32::from(found.ways > self.most.into());
         self.counted.equal += found.digests.len() as u64 - self.states.len() as u64;
-        (self.at, self.heard) = (at, heard);
+        self.heard = heard;
         Ok(Ok(()))
     }
 
@@ -83,20 +87,16 @@ impl<'e> Enumeration<'e> {
         self.bench.server.enter(place).map_err(refused)?;
         let namespace = Some(self.bench.server.process());
         let job = self.subject.job(self.history, self.bench.mount.clone(), namespace);
-        let log = self.heard.log.clone();
-        let checked = match &log {
-            Some(log) => self.subject.check(&job, log)?,
-            // Nothing is promised of a store that never was open.
-            None => Checked { found: Found::Everything, oldest_lost: None },
-        };
+        let log = self.heard.log.clone().unwrap_or_default();
+        let found = self.subject.check(&job, &log)?.found;
         Ok(Round {
             job,
-            log: log.unwrap_or_default(),
+            log,
             prepared: 0,
             at: self.at,
             recoveries: Vec::new(),
             cut_openings: 0,
-            found: checked.found,
+            found,
             // States that no clock made have no age.
             age: None,
             settings: self.heard.settings.clone().unwrap_or_default(),
@@ -119,19 +119,24 @@ impl Rounds for Enumeration<'_> {
     fn round(&mut self, _: u32) -> Outcome<Result<Round, String>> {
         if let Some((at, place)) = self.chosen()? {
             return match self.cut(at)? {
-                Ok(()) => self.check(place).map(Ok),
+                Ok(()) if self.states.contains(&place) => self.check(place).map(Ok),
+                Ok(()) => Ok(Err(format!(
+                    "a cut before operation {at} leaves {} states here that can break a promise; \
+                     state {} is none of them",
+                    self.states.len(),
+                    place + 1
+                ))),
                 Err(why) => Ok(Err(why)),
             };
         }
-        // The first cut is before the first operation of the open store, and the last one after
-        // all operations; it leaves a state that no other cut does, or none is left.
+        // The last cut is after all operations.
         loop {
             if let Some(place) = self.states.pop_front() {
                 return self.check(place).map(Ok);
             }
             let next = if self.at == 0 { self.span.opened + 1 } else { self.at + 1 };
             if next > self.span.ended + 1 {
-                return Ok(Err("no cut leaves a state".into()));
+                return Ok(Err("no commit was acknowledged".into()));
             }
             if let Err(why) = self.cut(next)? {
                 return Ok(Err(why));

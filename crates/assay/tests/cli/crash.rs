@@ -237,6 +237,10 @@ fn every_state_that_cuts_may_leave_is_tried() {
     assert_eq!(again.code, Some(1), "{again:?}");
     assert!(again.stdout.contains("REFUTED in 1 of 1 states"), "{again:?}");
     assert_eq!(verdicts(&bench), all, "one state is no verdict");
+    let none = bench.assay(&format!("{line} -e lmdb --round 0 --at 1,1 {DIR}"));
+    assert_eq!(none.code, Some(1), "{none:?}");
+    let said = "a cut before operation 1 leaves 0 states here";
+    assert!(none.stdout.contains(said), "{none:?}");
     let image = broken[0]["image"].as_str().expect("a folder");
     assert_eq!(bench.assay(&format!("crash --open {image} --dir stores")).code, Some(1));
     nothing_is_mounted();
