@@ -4,8 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The id of the engine that the authors of this instrument wrote themselves.
-pub const OWN_ENGINE: &str = "lode";
+/// The ids of the engine that the authors of this instrument wrote themselves, one for each of its
+/// interfaces.
+pub const OWN_ENGINES: [&str; 2] = ["lode", "lode-c"];
 
 /// The ending of the text of an engine that the other build measured (`assay run --against`).
 const OTHER_BUILD: &str = "@other";
@@ -48,7 +49,7 @@ impl EngineRef {
 
     /// Returns true if the engine is by the authors of this instrument.
     pub fn is_own(&self) -> bool {
-        self.id == OWN_ENGINE
+        OWN_ENGINES.contains(&self.id.as_str())
     }
 }
 
@@ -94,6 +95,14 @@ impl From<EngineRef> for String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_interface_of_the_own_engine_is_own_in_either_build() {
+        for text in ["lode", "lode-c", "lode-c@other"] {
+            assert!(EngineRef::from(text).is_own(), "{text}");
+        }
+        assert!(!EngineRef::from("lmdb").is_own());
+    }
 
     #[test]
     fn an_engine_of_either_build_has_one_text() {

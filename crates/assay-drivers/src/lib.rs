@@ -35,6 +35,8 @@ mod linker;
 mod lmdb;
 #[cfg(feature = "lode")]
 mod lode;
+#[cfg(feature = "lode-c")]
+mod lode_c;
 #[cfg(feature = "maps")]
 mod maps;
 #[cfg(feature = "mdbx")]
@@ -100,6 +102,8 @@ fn compiled_in() -> Vec<Box<dyn Driver>> {
         Box::new(maps::papaya::driver()),
         #[cfg(feature = "lode")]
         Box::new(lode::LodeDriver),
+        #[cfg(feature = "lode-c")]
+        Box::new(lode_c::LodeByC),
         #[cfg(feature = "sqlite")]
         Box::new(sqlite::Sqlite),
         #[cfg(feature = "duckdb")]
@@ -143,9 +147,10 @@ pub struct LeftOut {
 }
 
 /// The engines that only builds with further features have, and their features.
-const OPTIONAL: [LeftOut; 7] = [
+const OPTIONAL: [LeftOut; 8] = [
     LeftOut { id: "canopydb", feature: "more" },
     LeftOut { id: "duckdb", feature: "duckdb" },
+    LeftOut { id: "lode-c", feature: "more" },
     LeftOut { id: "persy", feature: "more" },
     LeftOut { id: "rocksdb", feature: "rocksdb" },
     LeftOut { id: "surrealkv", feature: "more" },

@@ -1,7 +1,8 @@
 //! Lode for programs in C and C++: `include/lode.h`, which cbindgen makes of these sources, and
 //! `include/lode.hpp` on top of it. `docs/c.md` shows a session.
 //!
-//! A Rust program uses the crate `lodedb` itself; this one is compiled into `liblode`.
+//! A Rust program uses the crate `lodedb` itself; this one is compiled into `liblode`. Its modules
+//! are public for Assay, which calls the functions as C does, to measure what they cost.
 //!
 //! - Handles are numbers that are looked up (`handles/`). One that was freed is found out.
 //! - No panic crosses the border: each function runs in `failure::guarded`.
@@ -30,22 +31,24 @@
 #![allow(non_camel_case_types)]
 // Called by C, whose pointers nobody else can vouch for.
 #![allow(unsafe_code)]
+// Each function's text is that of the header, and says what its pointers have to be.
+#![allow(clippy::missing_safety_doc)]
 
 mod argument;
-mod column;
-mod cursor;
-mod database;
-mod failure;
+pub mod column;
+pub mod cursor;
+pub mod database;
+pub mod failure;
 mod handles;
-mod objects;
-mod options;
+pub mod objects;
+pub mod options;
 mod packing;
-mod read;
+pub mod read;
 mod scratch;
 mod snapshot;
-mod status;
-mod table;
-mod transaction;
-mod value;
-mod version;
-mod write;
+pub mod status;
+pub mod table;
+pub mod transaction;
+pub mod value;
+pub mod version;
+pub mod write;

@@ -12,7 +12,7 @@
 //! - Its columns have the layout of Assay's records; the gaps that align them there are extra
 //!   columns, as in an application that stores its structs as they are in memory.
 
-mod packing;
+pub(crate) mod packing;
 mod volumes;
 
 use std::time::Duration;
@@ -43,36 +43,39 @@ static PROFILE: Profile = Profile {
     insert_rule: InsertRule::Refuses,
     delete_rule: DeleteRule::Reports,
     concurrency: Concurrency::Concurrent,
-    parameters: &[
-        Parameter::CACHE_BYTES,
-        Parameter {
-            of_files: true,
-            ..Parameter::bytes(
-                "log_bytes",
-                (64 << 10, MOST_BYTES),
-                "1g",
-                "the log's length at which a checkpoint starts",
-            )
-        },
-        Parameter {
-            of_files: true,
-            ..Parameter::words(
-                "map_log",
-                &["yes", "no"],
-                "yes: the log is written through a map; no: by calls of the system",
-            )
-        },
-        Parameter {
-            of_files: true,
-            ..Parameter::words(
-                "compact_when_idle",
-                &["yes", "no"],
-                "yes: sparse pages are filled while nothing else is done",
-            )
-        },
-    ],
+    parameters: PARAMETERS,
     keeps_data: true,
 };
+
+/// What users may set, of this driver and of those of other interfaces of Lode.
+pub(crate) const PARAMETERS: &[Parameter] = &[
+    Parameter::CACHE_BYTES,
+    Parameter {
+        of_files: true,
+        ..Parameter::bytes(
+            "log_bytes",
+            (64 << 10, MOST_BYTES),
+            "1g",
+            "the log's length at which a checkpoint starts",
+        )
+    },
+    Parameter {
+        of_files: true,
+        ..Parameter::words(
+            "map_log",
+            &["yes", "no"],
+            "yes: the log is written through a map; no: by calls of the system",
+        )
+    },
+    Parameter {
+        of_files: true,
+        ..Parameter::words(
+            "compact_when_idle",
+            &["yes", "no"],
+            "yes: sparse pages are filled while nothing else is done",
+        )
+    },
+];
 
 fn said(what: &'static str) -> impl Fn(lode::Error) -> Error {
     move |error| {
@@ -188,7 +191,7 @@ fn options_of(spec: &OpenSpec) -> Result<Options> {
 }
 
 /// Returns the most bytes for the pages of all databases of a store.
-fn cache_of(spec: &OpenSpec) -> Cache {
+pub(crate) fn cache_of(spec: &OpenSpec) -> Cache {
     match (spec.storage, spec.cache_bytes) {
         (Storage::Memory, _) => Cache::InMemory,
         (_, None) => Cache::Default,
@@ -197,7 +200,7 @@ fn cache_of(spec: &OpenSpec) -> Cache {
 }
 
 /// Returns the settings, as Lode's users would write them.
-fn settings_of(spec: &OpenSpec) -> Vec<String> {
+pub(crate) fn settings_of(spec: &OpenSpec) -> Vec<String> {
     match spec.storage {
         Storage::Memory => Vec::new(),
         Storage::Ramdisk | Storage::Disk => {
@@ -292,11 +295,11 @@ fn value_of(value: Value<'_>) -> Result<lode::Value<'_>> {
     })
 }
 
-fn found(there: bool) -> Outcome {
+pub(crate) fn found(there: bool) -> Outcome {
     if there { Outcome::Done } else { Outcome::Missing }
 }
 
-fn inserted(new: bool) -> Outcome {
+pub(crate) fn inserted(new: bool) -> Outcome {
     if new { Outcome::Done } else { Outcome::Duplicate }
 }
 

@@ -46,7 +46,7 @@ fn push(stretches: &mut Vec<Stretch>, next: Stretch) {
 
 /// The conversion of a scan's rows, which have cells one after another, to Assay's records, which
 /// have each column at a fixed place.
-pub(super) struct ScannedRows<'s> {
+pub(crate) struct ScannedRows<'s> {
     columns: Vec<&'s Column>,
     /// The cells as stretches, if no column varies in length.
     stretches: Option<Vec<Stretch>>,
@@ -58,7 +58,7 @@ pub(super) struct ScannedRows<'s> {
 
 impl<'s> ScannedRows<'s> {
     /// Makes the conversion of rows with these of Assay's columns.
-    pub(super) fn new(schema: &'s Schema, columns: &[usize]) -> Self {
+    pub(crate) fn new(schema: &'s Schema, columns: &[usize]) -> Self {
         let columns: Vec<_> = columns.iter().map(|&at| &schema.columns()[at]).collect();
         let has_varied_texts = schema.has_varied_texts();
         let varies = |column: &&Column| match column.kind {
@@ -81,7 +81,7 @@ impl<'s> ScannedRows<'s> {
     }
 
     /// Returns Assay's record of a row: the row itself, if both are equal.
-    pub(super) fn record<'r>(&'r mut self, row: &'r [u8]) -> &'r [u8] {
+    pub(crate) fn record<'r>(&'r mut self, row: &'r [u8]) -> &'r [u8] {
         if let Some([Stretch { in_assay: 0, size, .. }]) = self.stretches.as_deref()
             && *size == self.record_size
         {
@@ -124,7 +124,7 @@ impl<'s> ScannedRows<'s> {
 /// The conversion of records to Lode's, which have no gaps before their columns: the gaps between
 /// Assay's columns after the key are columns too, so that a payload is one piece in both. Keys are
 /// as short as they can be. In both, a value of variable length comes last, after its length.
-pub(super) struct Packing {
+pub(crate) struct Packing {
     /// The stretches of the key, and if it is one piece.
     key: Vec<Stretch>,
     has_whole_key: bool,
@@ -166,7 +166,7 @@ fn varied_type_of(kind: ColumnType) -> lode::Type {
 }
 
 /// Returns the bytes of a value of variable length.
-pub(super) fn own_bytes(kind: ColumnType, slot: &[u8]) -> &[u8] {
+pub(crate) fn own_bytes(kind: ColumnType, slot: &[u8]) -> &[u8] {
     match Value::read(kind, slot) {
         Value::Text(bytes) | Value::Bytes(bytes) => bytes,
         _ => slot,
@@ -199,7 +199,7 @@ fn handles(schema: &lode::Schema, places: &[usize]) -> Vec<lode::ColumnId> {
 
 impl Packing {
     /// Makes the conversion for records of this schema, and Lode's schema.
-    pub(super) fn new(assay: &Schema) -> lode::Result<(lode::Schema, Self)> {
+    pub(crate) fn new(assay: &Schema) -> lode::Result<(lode::Schema, Self)> {
         let (keys, rest) = assay.columns().split_at(assay.key_columns().len());
         let mut build = lode::Schema::build(assay.name());
         let mut key = Vec::<Stretch>::new();
@@ -273,19 +273,19 @@ impl Packing {
     }
 
     /// Returns Lode's column for one of Assay's.
-    pub(super) fn column(&self, column: usize) -> lode::ColumnId {
+    pub(crate) fn column(&self, column: usize) -> lode::ColumnId {
         self.columns[column]
     }
 
     /// Returns the bytes of Assay's payload that are Lode's, if all of it has a fixed size.
     #[inline(always)]
-    pub(super) fn one_piece(&self) -> Option<usize> {
+    pub(crate) fn one_piece(&self) -> Option<usize> {
         self.one_piece
     }
 
     /// Returns Lode's key, copied to `packed` unless it is in one piece.
     #[inline(always)]
-    pub(super) fn key<'k>(&self, key: &'k [u8], packed: &'k mut [u8]) -> &'k [u8] {
+    pub(crate) fn key<'k>(&self, key: &'k [u8], packed: &'k mut [u8]) -> &'k [u8] {
         if self.has_whole_key {
             return &key[..self.lode_key_size];
         }
@@ -302,7 +302,7 @@ impl Packing {
 
     /// Packs Lode's record.
     #[inline(always)]
-    pub(super) fn record(&self, record: &[u8], packed: &mut Vec<u8>) {
+    pub(crate) fn record(&self, record: &[u8], packed: &mut Vec<u8>) {
         let size = self.lode_key_size + self.fixed_size;
         if packed.len() != size {
             packed.resize(size, 0);
@@ -355,7 +355,7 @@ impl Packing {
 
     /// Unpacks Assay's payload.
     #[inline(always)]
-    pub(super) fn payload(&self, packed: &[u8], payload: &mut [u8]) {
+    pub(crate) fn payload(&self, packed: &[u8], payload: &mut [u8]) {
         if let Some(cells) = &self.cells {
             return self.unpack_cells(cells, packed, payload);
         }

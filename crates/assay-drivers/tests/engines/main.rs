@@ -4,6 +4,8 @@
 mod caches;
 mod isolation;
 mod killed;
+#[cfg(feature = "lode-c")]
+mod lode_c;
 mod parameters;
 mod stores;
 mod threads;

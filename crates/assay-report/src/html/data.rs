@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use assay_core::chart::{Axes, LineChart};
-use assay_core::engine::{EngineRef, OWN_ENGINE};
+use assay_core::engine::{EngineRef, OWN_ENGINES};
 use assay_core::plan::Cell;
 use assay_core::run_file::RunFile;
 use assay_driver::KeyKind;
@@ -61,7 +61,7 @@ impl AdviceData {
         let mut others = run.clone();
         others.cells.retain(|result| !result.cell.engine.is_own());
         if let Some(advice) = &mut others.advice {
-            advice.left_out.retain(|left_out| left_out.engine != OWN_ENGINE);
+            advice.left_out.retain(|left_out| !OWN_ENGINES.contains(&left_out.engine.as_str()));
         }
         Some(Self { whole, without_own: Sheet::of(&others)? })
     }

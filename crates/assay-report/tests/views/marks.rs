@@ -2,7 +2,7 @@
 
 use assay_core::chart::{Axes, Line, LineChart};
 use assay_core::durability::{Holding, Verdicts};
-use assay_core::engine::OWN_ENGINE;
+use assay_core::engine::OWN_ENGINES;
 use assay_core::plan::Cell;
 use assay_core::run_file::{CellResult, NOTE_BLIND_WRITES, NOTE_STRONGER, RunFile, Status};
 use assay_core::usage::Usage;
@@ -23,7 +23,7 @@ fn with_mark(mark: Mark) -> RunFile {
     let mut subject = of("subject");
     let mut other = of("other");
     match mark {
-        Mark::OwnEngine => subject.cell.engine = OWN_ENGINE.into(),
+        Mark::OwnEngine => subject.cell.engine = OWN_ENGINES[0].into(),
         Mark::Stronger => subject.cell.durability = Durability::Commit,
         Mark::Weaker => subject.cell.durability = Durability::None,
         Mark::Refuted => subject.refuted = Some("subject at periodic: refuted".into()),
@@ -306,9 +306,9 @@ fn the_index_says_where_the_authors_own_engine_is_behind() {
     };
     let run = RunFile {
         cells: vec![
-            at(OWN_ENGINE, Storage::Memory, 1_990),
+            at(OWN_ENGINES[0], Storage::Memory, 1_990),
             at("rival", Storage::Memory, 990),
-            at(OWN_ENGINE, Storage::Disk, 990),
+            at(OWN_ENGINES[0], Storage::Disk, 990),
             at("rival", Storage::Disk, 9_990),
         ],
         planned_cells: 4,
@@ -322,7 +322,7 @@ fn the_index_says_where_the_authors_own_engine_is_behind() {
     let (with, without) = text.split_once("class=\"without-own\"").expect("a table without it");
     assert!(with.contains("id=\"hide-own\"") && with.contains(">10×<"), "{with}");
     let (table, _) = without.split_once("What was measured").expect("the section");
-    assert!(!table.contains(OWN_ENGINE) && table.matches(">1.0×<").count() == 2, "{table}");
+    assert!(!table.contains(OWN_ENGINES[0]) && table.matches(">1.0×<").count() == 2, "{table}");
     let alone = RunFile { cells: run.cells[..1].to_vec(), ..run };
     assert!(index(alone).contains("is first in every column"));
 }
