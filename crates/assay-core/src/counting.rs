@@ -267,8 +267,13 @@ mod tests {
         let in_spans = std::mem::take(&mut events.in_spans);
         // Huge pages are faults of 512 pages.
         assert!((4..1 << 12).contains(&in_spans), "{in_spans}");
-        events.count(|| ());
-        assert_eq!(events.in_spans, 0, "what is outside of spans is not counted");
+        // On a machine without free memory even an empty span may have a fault.
+        let is_without = (0..100).any(|_| {
+            touch(1 << 10);
+            events.count(|| ());
+            std::mem::take(&mut events.in_spans) == 0
+        });
+        assert!(is_without, "what is outside of spans is not counted");
         std::thread::spawn(move || touch(1 << 12)).join().expect("a thread");
         let of_others = events.of_other_threads().expect("it can be read");
         assert!((8..1 << 14).contains(&of_others), "{of_others}");

@@ -150,7 +150,7 @@ pub struct LeftOut {
 const OPTIONAL: [LeftOut; 8] = [
     LeftOut { id: "canopydb", feature: "more" },
     LeftOut { id: "duckdb", feature: "duckdb" },
-    LeftOut { id: "lode-c", feature: "more" },
+    LeftOut { id: "lode-c", feature: "lode-c" },
     LeftOut { id: "persy", feature: "more" },
     LeftOut { id: "rocksdb", feature: "rocksdb" },
     LeftOut { id: "surrealkv", feature: "more" },
