@@ -1,4 +1,4 @@
-//! Numbers as texts that have their order: a prefix that all of them share, then hexadecimal digits.
+//! Numbers as texts that have their order: a prefix that all share, then hexadecimal digits.
 
 /// Bytes of the digits.
 const DIGITS: usize = 16;

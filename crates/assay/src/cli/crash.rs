@@ -83,8 +83,8 @@ pub(crate) struct CrashArgs {
     pub crashes: u32,
     /// Moments of the crashes, instead of random ones, separated by commas: the number of the
     /// commit to wait for, then microseconds of each opening; or numbers of the file operations to
-    /// cut the power before; or, with --enumerate, such a number and that of a state; or that of the first operation to meet the fault, among those that it
-    /// concerns
+    /// cut the power before; or, with --enumerate, such a number and that of a state; or that of
+    /// the first operation to meet the fault, among those that it concerns
     #[arg(long, value_name = "NUMBER", value_delimiter = ',', requires = "round",
           value_parser = count::parse_positive)]
     pub at: Vec<u64>,

@@ -42,8 +42,8 @@ pub(crate) struct EndingArgs {
     /// Seed of what is drawn: the histories of engines and the moments of the crashes
     #[arg(long, default_value = "1", value_parser = count::parse_seed)]
     pub seed: u64,
-    /// Seconds that a writer or a checker may take. With --fault, and of assay torture, a writer may
-    /// be silent for so long
+    /// Seconds that a writer or a checker may take. With --fault, and of assay torture, a writer
+    /// may be silent for so long
     #[arg(long, value_name = "SECONDS", value_parser = count::parse_seconds,
           default_value_t = TIMEOUT_S)]
     pub timeout: u64,
