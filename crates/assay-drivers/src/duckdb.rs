@@ -40,7 +40,9 @@ use assay_driver::{
 use duckdb::types::{ToSqlOutput, ValueRef};
 use duckdb::{Config, Row, Statement};
 
-use crate::sql::{Dialect, Statements, Turns, changed, each_row, scan_statement, scanned_columns};
+use crate::sql::{
+    Dialect, Statements, Turns, changed, each_row, finding, scan_statement, scanned_columns,
+};
 
 pub(crate) struct DuckDb;
 
@@ -368,11 +370,9 @@ impl Connection for DuckDbConnection<'_> {
             },
         )
     }
+
     fn find_by(&mut self, column: usize, value: &[u8], row: &mut dyn FnMut(&[u8])) -> Result<u64> {
-        let find = self.finds.iter_mut().find(|(at, _)| *at == column);
-        let Some((_, statement)) = find else {
-            return Err(Error::unsupported("finding by a column without an index"));
-        };
+        let statement = finding(&mut self.finds, column)?;
         let kind = self.schema.columns()[column].kind;
         bind_value(statement, 1, kind, Value::read(kind, value))?;
         statement.raw_execute().map_err(said("find"))?;

@@ -10,7 +10,7 @@ use assay_driver::Outcome;
 #[cfg(any(feature = "duckdb", feature = "sqlite"))]
 use assay_driver::Scan;
 #[cfg(any(feature = "duckdb", feature = "sqlite"))]
-use assay_driver::error::Result;
+use assay_driver::error::{Error, Result};
 use assay_driver::schema::{Column, ColumnType, Schema};
 
 /// The differences between SQL dialects.
@@ -155,6 +155,13 @@ pub(crate) fn each_row(
         count += 1;
     }
     Ok(count)
+}
+
+/// Returns the statement that finds records by a column.
+#[cfg(any(feature = "duckdb", feature = "sqlite"))]
+pub(crate) fn finding<S>(finds: &mut [(usize, S)], column: usize) -> Result<&mut S> {
+    let find = finds.iter_mut().find(|(at, _)| *at == column).map(|(_, statement)| statement);
+    find.ok_or_else(|| Error::unsupported("finding by a column without an index"))
 }
 
 /// Returns the columns that a scan asks for.

@@ -31,7 +31,9 @@ use assay_driver::{
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{ErrorCode, Row, Statement};
 
-use crate::sql::{Dialect, Statements, Turns, changed, each_row, scan_statement, scanned_columns};
+use crate::sql::{
+    Dialect, Statements, Turns, changed, each_row, finding, scan_statement, scanned_columns,
+};
 
 pub(crate) struct Sqlite;
 
@@ -419,11 +421,9 @@ impl Connection for SqliteConnection<'_> {
             },
         )
     }
+
     fn find_by(&mut self, column: usize, value: &[u8], row: &mut dyn FnMut(&[u8])) -> Result<u64> {
-        let find = self.finds.iter_mut().find(|(at, _)| *at == column);
-        let Some((_, statement)) = find else {
-            return Err(Error::unsupported("finding by a column without an index"));
-        };
+        let statement = finding(&mut self.finds, column)?;
         let kind = self.schema.columns()[column].kind;
         bind_value(statement, 1, Value::read(kind, value))?;
         let mut rows = statement.raw_query();

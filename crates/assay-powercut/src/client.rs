@@ -88,7 +88,7 @@ impl Server {
     }
 
     /// Cuts the power and finds up to `most` states in which that can leave the disk; a seed draws
-    /// those that no rule names. [`Self::enter`] is next.
+    /// those that no rule names. [`Self::enter`] is for each of them; the disk is gone until then.
     pub fn enumerate(&mut self, most: u32, seed: u64) -> io::Result<Found> {
         match self.tell(Command::Enumerate { most, seed })? {
             Answer::States(found) => Ok(found),

@@ -53,7 +53,7 @@ pub enum Command {
     /// Put the disk back to how the last [`Self::Cut`] left it. No file may be open.
     Restore,
     /// Cut the power now, if it has not gone yet, and find states in which that can leave the
-    /// disk. The next command is [`Self::Enter`].
+    /// disk, each to be tried by [`Self::Enter`]. The disk is gone until then, or [`Self::Clear`].
     Enumerate {
         /// The most states.
         most: u32,

@@ -14,8 +14,8 @@ use crate::volume::{Change, Volume};
 const PAGE_BYTES: u64 = 4096;
 const TORN_BYTES: u64 = 512;
 
-/// For as many states, this many ways are drawn at most: several lead to one state.
-const DRAWS: u64 = 8;
+/// For as many states, this many ways are tried at most: several lead to one state.
+const TRIES: usize = 8;
 
 /// Different states.
 pub(crate) struct States {
@@ -49,36 +49,50 @@ impl States {
         seed: u64,
         after: &dyn Fn(&[Change]) -> Volume,
     ) -> Self {
-        let pages = Pending::new(changes, PAGE_BYTES);
-        let torn = Pending::new(changes, TORN_BYTES);
+        let pages = Pending::new(changes, PAGE_BYTES, seed);
+        let torn = Pending::new(changes, TORN_BYTES, seed);
         let mut states = Self { found: Vec::new(), ways: pages.ways() };
         let mut seen = HashSet::new();
+        let mut tries = TRIES * most;
         let mut add = |pending: &Pending<'_>, way: Way| {
-            if states.found.len() < most {
-                let volume = after(&pending.survivors(way));
-                let digest = volume.digest();
-                if seen.insert(digest) {
-                    states.found.push((digest, volume));
-                }
+            let volume = after(&pending.survivors(way));
+            let digest = volume.digest();
+            if seen.insert(digest) {
+                states.found.push((digest, volume));
             }
-            states.found.len() < most
+            tries -= 1;
+            tries > 0 && states.found.len() < most
         };
-        if pages.ways() <= most as u64 {
-            let _ = (0..pages.ways()).all(|number| add(&pages, pages.way(number)));
+        let has_room = if pages.ways() <= most as u64 {
+            (0..pages.ways()).all(|number| add(&pages, pages.way(number)))
         } else {
-            pages.named(&mut |way| add(&pages, way));
-            let draws = DRAWS * most as u64;
-            let _ = (0..draws).all(|nth| add(&pages, pages.drawn(mix(seed, nth))));
+            true
+        };
+        if !has_room {
+            return states;
         }
-        torn.named(&mut |way| add(&torn, way));
+        // What programs are most often wrong about, each kind in turn; then chance.
+        let mut kinds: [Box<dyn Iterator<Item = (&Pending<'_>, Way)>>; 3] = [
+            Box::new(pages.in_order().map(|way| (&pages, way))),
+            Box::new(pages.alone().map(|way| (&pages, way))),
+            Box::new(torn.alone().map(|way| (&torn, way))),
+        ];
+        for nth in 0.. {
+            let drawn = (&pages, pages.drawn(mix(seed, nth)));
+            let next = kinds.each_mut().map(Iterator::next).into_iter().flatten();
+            if !next.chain([drawn]).all(|(pending, way)| add(pending, way)) {
+                break;
+            }
+        }
         states
     }
 }
 
 impl<'c> Pending<'c> {
-    fn new(changes: &'c [Change], sector_bytes: u64) -> Self {
+    fn new(changes: &'c [Change], sector_bytes: u64, seed: u64) -> Self {
         let mut sectors: Vec<_> = Sectors::all(sector_bytes, changes).left.into_iter().collect();
-        sectors.sort_unstable();
+        // Any order is as good, and those of one file are not all that there is time for.
+        sectors.sort_unstable_by_key(|((ino, at), _)| (mix(mix(seed, *ino), *at), *ino, *at));
         let journal = changes.iter().filter(|change| change.is_journaled()).count() as u64;
         Self { changes, sector_bytes, journal, sectors }
     }
@@ -113,32 +127,39 @@ impl<'c> Pending<'c> {
         Way { journal: draw(seed, 0, self.journal + 1), left: left.collect() }
     }
 
-    /// Calls `add` until it returns false with the ways that programs are most often wrong about:
-    /// those of a device that writes in order; each prefix of the journal with all data and with
-    /// none; and of each sector all or nothing, unlike of all others.
-    fn named(&self, add: &mut dyn FnMut(Way) -> bool) {
-        let every = |kept: bool| -> HashMap<Sector, u64> {
-            self.sectors.iter().map(|(s, writes)| (*s, if kept { *writes } else { 0 })).collect()
-        };
-        let in_order = (0..=self.changes.len()).map(|count| {
+    /// Returns the ways of a device that writes in order, the newest first, and each prefix of the
+    /// journal with all data and with none.
+    fn in_order(&self) -> impl Iterator<Item = Way> {
+        let in_order = (0..=self.changes.len()).rev().map(|count| {
             let first = &self.changes[..count];
             let journal = first.iter().filter(|change| change.is_journaled()).count() as u64;
             Way { journal, left: Sectors::all(self.sector_bytes, first).left }
         });
         let journals = (0..=self.journal)
-            .flat_map(|journal| [true, false].map(|kept| Way { journal, left: every(kept) }));
-        let alone = self.sectors.iter().flat_map(|(sector, writes)| {
-            let lost = (0..*writes).map(|left| (true, left));
-            let kept = (1..=*writes).map(|left| (false, left));
+            .rev()
+            .flat_map(|journal| [true, false].map(|kept| Way { journal, left: self.every(kept) }));
+        in_order.chain(journals)
+    }
+
+    /// Returns the ways in which a sector is unlike all others: they are there and it is not, or
+    /// not in its newest form; or it alone is there.
+    fn alone(&self) -> impl Iterator<Item = Way> {
+        self.sectors.iter().flat_map(|(sector, writes)| {
+            let lost = (0..*writes).rev().map(|left| (true, left));
+            let kept = (1..=*writes).rev().map(|left| (false, left));
             lost.chain(kept).flat_map(|(others, left)| {
                 [self.journal, 0].map(|journal| {
-                    let mut of = every(others);
+                    let mut of = self.every(others);
                     of.insert(*sector, left);
                     Way { journal, left: of }
                 })
             })
-        });
-        let _ = in_order.chain(journals).chain(alone).all(add);
+        })
+    }
+
+    /// Returns all writes to each sector, or none.
+    fn every(&self, kept: bool) -> HashMap<Sector, u64> {
+        self.sectors.iter().map(|(s, writes)| (*s, if kept { *writes } else { 0 })).collect()
     }
 }
 
@@ -199,23 +220,41 @@ mod tests {
     }
 
     #[test]
-    fn of_too_many_the_named_ones_come_first() {
+    fn of_too_many_some_of_each_kind_are_tried() {
         let (mut disk, inos) = disk_with(&["a"]);
         (0..40).for_each(|page| write(&mut disk, inos[0], page * 4096, 1 + page as u8));
-        let States { found, ways } = disk.states(200, 1);
-        assert_eq!((found.len(), ways), (200, 1 << 40));
-        let pages = |volume: &Volume| -> Vec<bool> {
+        let States { found, ways } = disk.states(64, 1);
+        assert_eq!((found.len(), ways), (64, 1 << 40));
+        // Of each page if it is there, torn or not.
+        let pages = |volume: &Volume| -> Vec<(bool, bool)> {
             let bytes = volume.files()["/a"].clone();
-            (0..40).map(|page| bytes.get(page * 4096).is_some_and(|byte| *byte != 0)).collect()
+            let page = |page: usize| {
+                let end = bytes.len().min((page + 1) * 4096);
+                let bytes = bytes.get(page * 4096..end).unwrap_or_default();
+                let kept = bytes.iter().filter(|byte| **byte != 0).count();
+                (kept > 0, kept > 0 && kept < 4096)
+            };
+            (0..40).map(page).collect()
         };
-        let seen: HashSet<_> = found.iter().map(|(_, volume)| pages(volume)).collect();
-        for page in 0..40 {
-            let all_but = (0..40).map(|other| other != page).collect::<Vec<_>>();
-            let only = (0..40).map(|other| other == page).collect::<Vec<_>>();
-            let first = (0..40).map(|other| other < page).collect::<Vec<_>>();
-            assert!([all_but, only, first].iter().all(|way| seen.contains(way)), "{page}");
-        }
-        let again = disk.states(200, 1).found;
+        let seen: Vec<_> = found.iter().map(|(_, volume)| pages(volume)).collect();
+        let of = |is: &dyn Fn(&[(bool, bool)]) -> bool| seen.iter().filter(|way| is(way)).count();
+        let there = |way: &[(bool, bool)]| way.iter().filter(|page| page.0).count();
+        let is_torn = |way: &[(bool, bool)]| way.iter().any(|page| page.1);
+        let in_order =
+            |way: &[(bool, bool)]| !is_torn(way) && way.iter().take(there(way)).all(|page| page.0);
+        let kinds = [
+            of(&is_torn),
+            of(&in_order),
+            of(&|way| !is_torn(way) && !in_order(way) && [1, 39].contains(&there(way))),
+            of(&|way| !is_torn(way) && !in_order(way) && (2..39).contains(&there(way))),
+        ];
+        assert!(kinds.iter().all(|count| *count >= 10), "{kinds:?}");
+        let lone = |page: usize| {
+            seen.iter()
+                .any(|way| there(way) == 1 && way[page].0 || there(way) == 39 && !way[page].0)
+        };
+        assert!((20..40).any(lone) && (0..20).any(lone), "pages anywhere are alone");
+        let again = disk.states(64, 1).found;
         let digests = |found: &[(u64, Volume)]| -> Vec<u64> {
             found.iter().map(|(digest, _)| *digest).collect()
         };

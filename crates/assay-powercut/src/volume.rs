@@ -371,8 +371,7 @@ impl Volume {
         }
     }
 
-    /// Returns a digest of names, sizes and contents, in which two trees differ if a program can
-    /// tell them apart by these.
+    /// Returns a digest of names, kinds, sizes and contents.
     pub(crate) fn digest(&self) -> u64 {
         let mut hasher = Xxh3::new();
         let mut next = vec![ROOT];
@@ -383,9 +382,19 @@ impl Volume {
                 hasher.update(name.as_encoded_bytes());
                 hasher.update(&[0]);
                 match self.nodes.get(ino).map(|node| &node.kind) {
-                    Some(Kind::File(image)) => image.digest(&mut hasher),
-                    Some(Kind::Symlink(target)) => hasher.update(target.as_encoded_bytes()),
-                    Some(Kind::Directory(_)) | None => next.push(*ino),
+                    Some(Kind::File(image)) => {
+                        hasher.update(b"f");
+                        image.digest(&mut hasher);
+                    }
+                    Some(Kind::Symlink(target)) => {
+                        hasher.update(b"l");
+                        hasher.update(&target.len().to_le_bytes());
+                        hasher.update(target.as_encoded_bytes());
+                    }
+                    Some(Kind::Directory(_)) | None => {
+                        hasher.update(b"d");
+                        next.push(*ino);
+                    }
                 }
             }
         }

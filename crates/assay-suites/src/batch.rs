@@ -54,9 +54,9 @@ pub(crate) trait Values {
     /// Returns the shape of the records.
     fn schema(&self) -> &Schema;
 
-    /// Returns the part of a payload area before the value.
-    fn columns_in<'p>(&self, _: &'p [u8]) -> &'p [u8] {
-        &[]
+    /// Returns a digest of the columns before the value; 0 if there are none.
+    fn columns_digest(&self, _: &[u8]) -> u64 {
+        0
     }
 
     /// Returns the value in a payload area.
@@ -81,7 +81,7 @@ pub(crate) trait AsCall<R> {
     fn write_packed(&self, records: &R, packed: &mut [u8]);
 }
 
-/// A record that a scan found, or a look by an index.
+/// A record that a scan or a find returned.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scanned {
     /// The place of the operation in the batch.
@@ -407,7 +407,7 @@ impl<O> Batch<O> {
     }
 }
 
-/// Notes a record that operation `at` of a batch found.
+/// Notes a record that operation `at` of a batch returned.
 fn note(
     records: &impl Values,
     at: usize,
@@ -416,10 +416,7 @@ fn note(
     keys: &mut Vec<u8>,
 ) {
     let (key, payload) = record.split_at(records.schema().key_size());
-    let columns = match records.columns_in(payload) {
-        [] => 0,
-        columns => xxh3_64(columns),
-    };
+    let columns = records.columns_digest(payload);
     let value = records.value_in(payload);
     keys.extend_from_slice(key);
     scanned.push(Scanned {

@@ -360,7 +360,7 @@ impl Verdict {
             return format!(" with {fault}{}", lasts.unwrap_or_default());
         }
         match (self.threads, self.crashes) {
-            _ if self.enumerated.is_some() => " with every state".into(),
+            _ if self.enumerated.is_some() => " with enumerated states".into(),
             (1, 1) => String::new(),
             (threads, 1) => format!(" with {threads} threads"),
             (1, crashes) => format!(" with {crashes} crashes"),
@@ -370,6 +370,9 @@ impl Verdict {
 
     /// Returns the crashes in words.
     fn victims(&self) -> String {
+        if self.enumerated.is_some() {
+            return format!("states that {} may leave", self.crash.victims());
+        }
         format!("{}{}", self.crash.victims(), self.beyond())
     }
 

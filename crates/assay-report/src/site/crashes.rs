@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use assay_core::durability::{Crash, Failure, Promise, Verdict, Verdicts};
+use assay_core::durability::{Crash, Enumerated, Failure, Promise, Verdict, Verdicts};
 use assay_driver::Durability;
 
 use super::frame::{self, Cell, table};
@@ -56,7 +56,7 @@ pub(super) fn page(verdicts: &Verdicts, file: &str, links: &[Link]) -> SitePage 
          <section><h2>All rounds</h2>\n{}</section>\n\
          <section><h2>Settings</h2>\n{}</section>\n</main>\n",
         facts(all, file),
-        matrix("Engine by level", &good) + MATRIX_NOTE,
+        matrix("Engine by level", &good) + MATRIX_NOTE + &enumerated(&good),
         faults(&faulty),
         findings(all, file),
         figures(all),
@@ -86,6 +86,17 @@ loss prove nothing beyond that. Where a level promises nothing, it says after ho
 something was missing or the store was damaged. The file system of the power cuts is simulated: a \
 disk that lies about its cache can lose more. A store that is copied while open is copied file by \
 file; a copy may be of any moment, or refused. Mixtures are no fault of the engine.</p>\n";
+
+/// Returns what enumerated states are; nothing if there are none.
+fn enumerated(all: &[Verdict]) -> String {
+    if all.iter().all(|verdict| verdict.enumerated.is_none()) {
+        return String::new();
+    }
+    "<p class=\"note\">Enumerated states are those that cuts before each operation of one short \
+     history may leave. If a cut may leave more of whole pages than were tried, the cell says \
+     so; torn pages are some of all.</p>\n"
+        .into()
+}
 
 /// Returns a table with a row for each engine, and a column for each level and kind of crash.
 fn matrix(title_of_all: &str, all: &[Verdict]) -> String {
@@ -167,7 +178,10 @@ fn cell(verdict: &Verdict) -> Cell {
 /// Returns the bounds of the share of crashes that break a promise; of states, that they are some.
 fn share(verdict: &Verdict) -> String {
     match verdict.enumerated {
-        Some(_) => "states".into(),
+        Some(Enumerated { bounded: 0, .. }) => "states".into(),
+        Some(Enumerated { bounded, operations, .. }) => {
+            format!("states; more of {bounded} of {operations} cuts")
+        }
         None => verdict.bounds().to_string(),
     }
 }

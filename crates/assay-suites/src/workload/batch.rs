@@ -16,8 +16,8 @@ impl Values for Records {
         tape::Records::schema(self)
     }
 
-    fn columns_in<'p>(&self, payload: &'p [u8]) -> &'p [u8] {
-        self.columns_in(payload)
+    fn columns_digest(&self, payload: &[u8]) -> u64 {
+        self.columns().digest(payload)
     }
 
     fn value_in<'p>(&self, payload: &'p [u8]) -> &'p [u8] {

@@ -19,7 +19,7 @@ use super::tape::Operation;
 use crate::batch::Scanned;
 
 /// The records between two calls for progress, while all of them are looked at.
-pub(super) const TOLD_EVERY: u64 = 4096;
+const TOLD_EVERY: u64 = 4096;
 
 /// What is wrong with a record whose columns are not its own.
 const OTHER_COLUMNS: &str = "its columns are not those that were written";
@@ -193,14 +193,8 @@ pub(super) fn check_found(
     possible: Possible<'_>,
     expected: &mut Vec<u8>,
 ) -> Result<()> {
-    let size = records.columns_size();
-    if size > 0 {
-        expected.clear();
-        expected.resize(size, 0);
-        records.columns().write(row, expected);
-        if found.columns != xxh3_64(expected) {
-            return Err(wrong(row, OTHER_COLUMNS));
-        }
+    if found.columns != records.columns().digest_of(row) {
+        return Err(wrong(row, OTHER_COLUMNS));
     }
     let version = check_version(records, row, &found.stamp.unwrap_or_default(), possible)?;
     write_expected(records, row, version, expected);
@@ -356,7 +350,7 @@ pub(super) fn look_at_all(
     if !ways.has_indexes {
         return Ok(compared);
     }
-    Ok(compared + look_by_columns(connection, records, model, progress)?)
+    look_by_columns(connection, records, model, compared, progress)
 }
 
 /// Reads the store in the order of keys: each record found is one that is there, no key comes

@@ -4,6 +4,7 @@
 
 use assay_core::random::{Bijection, derive};
 use assay_driver::schema::{Column as Place, ColumnType, Schema};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::spec::{Column, ColumnKind};
 use super::texts;
@@ -17,7 +18,7 @@ const NAMES: [&str; MOST_COLUMNS] = ["column_1", "column_2", "column_3", "column
 /// The most bytes of a value.
 const MOST_BYTES: usize = 256;
 
-/// The columns, in the file's order.
+/// The columns, in the order of the workload.
 pub(super) struct Columns(Vec<Values>);
 
 /// The values of a column.
@@ -67,10 +68,10 @@ impl Columns {
 
     /// Returns the bytes of all columns of a record.
     pub(super) fn bytes(&self) -> u64 {
-        self.0.iter().map(|values| type_of(values.kind).size_bytes() as u64).sum()
+        self.0.iter().map(|values| values.kind.bytes()).sum()
     }
 
-    /// Writes the columns of a record into the payload area, whose gaps stay as they are.
+    /// Writes the columns of a record into the payload area, but for the gaps.
     pub(super) fn write(&self, row: u64, payload: &mut [u8]) {
         for values in &self.0 {
             values.write(row, &mut payload[values.at..][..values.bytes()]);
@@ -84,6 +85,23 @@ impl Columns {
             let expected = &mut expected[..values.bytes()];
             values.write(row, expected);
             payload[values.at..].starts_with(expected)
+        })
+    }
+
+    /// Returns a digest of the columns in a payload area, without the gaps; 0 if there are none.
+    pub(super) fn digest(&self, payload: &[u8]) -> u64 {
+        self.0.iter().fold(0, |digest, values| {
+            xxh3_64_with_seed(&payload[values.at..][..values.bytes()], digest)
+        })
+    }
+
+    /// Returns the digest of the columns of a record.
+    pub(super) fn digest_of(&self, row: u64) -> u64 {
+        let mut column = [0; MOST_BYTES];
+        self.0.iter().fold(0, |digest, values| {
+            let column = &mut column[..values.bytes()];
+            values.write(row, column);
+            xxh3_64_with_seed(column, digest)
         })
     }
 
@@ -102,6 +120,12 @@ impl Columns {
         self.0[column].distinct
     }
 
+    /// Returns true if two records have one value in a column.
+    pub(super) fn are_alike(&self, column: usize, row: u64, other: u64) -> bool {
+        let distinct = self.0[column].distinct;
+        row % distinct == other % distinct
+    }
+
     /// Returns the numbers below `rows` of the records that have a column in common with one.
     pub(super) fn alike(&self, column: usize, row: u64, rows: u64) -> impl Iterator<Item = u64> {
         let distinct = self.0[column].distinct;
@@ -111,7 +135,7 @@ impl Columns {
 
 impl Values {
     fn bytes(&self) -> usize {
-        type_of(self.kind).size_bytes()
+        self.kind.bytes() as usize
     }
 
     fn write(&self, row: u64, packed: &mut [u8]) {

@@ -7,12 +7,15 @@ use assay_driver::Connection;
 use assay_driver::error::Result;
 
 use super::batch::Batch;
-use super::check::{TOLD_EVERY, check_found, check_record, wrong};
+use super::check::{check_found, check_record, wrong};
 use super::client::Client;
 use super::clients::read;
 use super::history::Possible;
 use super::model::Model;
 use super::records::Records;
+
+/// What is wrong with a record that a find returned.
+const NOT_ITS_VALUE: &str = "a find of a value that it has not returned it";
 
 /// The most values of a column that are looked up when the whole store is compared.
 const VALUES_MOST: u64 = 1_000;
@@ -55,7 +58,7 @@ impl Client<'_> {
         }
         match found.next() {
             None => Ok(()),
-            Some((row, _)) => Err(wrong(row, "a find of a value that it has not returned it")),
+            Some((row, _)) => Err(wrong(row, NOT_ITS_VALUE)),
         }
     }
 }
@@ -67,73 +70,88 @@ fn sorted<'k, T>(
     of: u64,
     keys: impl Iterator<Item = (&'k [u8], T)>,
 ) -> Result<Vec<(u64, T)>> {
-    let row = |(key, what): (&[u8], T)| {
-        let row = records.row_of_key(key);
-        let row = row.ok_or_else(|| wrong(of, "a find of it returned a key that no record has"));
-        Ok((row?, what))
-    };
+    let row = |(key, what): (&[u8], T)| Ok((row_of(records, of, key)?, what));
     let mut found = keys.map(row).collect::<Result<Vec<_>>>()?;
     found.sort_unstable_by_key(|(row, _)| *row);
-    match found.windows(2).find(|two| two[0].0 == two[1].0) {
-        Some(two) => Err(wrong(two[0].0, "a find returned it twice")),
-        None => Ok(found),
+    expect_once(found.iter().map(|(row, _)| *row))?;
+    Ok(found)
+}
+
+fn row_of(records: &Records, of: u64, key: &[u8]) -> Result<u64> {
+    let row = records.row_of_key(key);
+    row.ok_or_else(|| wrong(of, "a find of it returned a key that no record has"))
+}
+
+/// Checks that no number of a record comes twice; they ascend.
+fn expect_once(rows: impl Iterator<Item = u64>) -> Result<()> {
+    let mut last = None;
+    for row in rows {
+        if last.replace(row) == Some(row) {
+            return Err(wrong(row, "a find returned it twice"));
+        }
     }
+    Ok(())
 }
 
 /// Compares what each index finds with the model, for up to [`VALUES_MOST`] values of a column.
-/// Returns the number of answers that were compared.
+/// Returns `compared`, the number of answers that were compared before, and those.
 pub(super) fn look_by_columns(
     connection: &mut dyn Connection,
     records: &Records,
     model: &Model,
+    mut compared: u64,
     progress: &mut dyn FnMut(u64),
 ) -> Result<u64> {
     let schema = records.schema();
-    let mut compared = 0;
     for position in schema.indexed() {
         let column = position - schema.key_columns().len();
         let distinct = records.columns().distinct(column).min(model.rows());
         let step = distinct.div_ceil(VALUES_MOST).max(1);
         for first in (0..distinct).step_by(step as usize) {
-            compared += look_by(connection, records, model, column, first)?;
-            if compared % TOLD_EVERY == 0 {
-                progress(compared);
-            }
+            look_by(connection, records, model, column, first)?;
+            compared += 1;
+            progress(compared);
         }
     }
     Ok(compared)
 }
 
-/// Compares what a look by the value of a record in a column finds with the model.
+/// Compares what a find by the value of a record in a column returns with the model.
 fn look_by(
     connection: &mut dyn Connection,
     records: &Records,
     model: &Model,
     column: usize,
     of: u64,
-) -> Result<u64> {
+) -> Result<()> {
     let schema = records.schema();
     let mut value = vec![0; records.columns().packed_bytes(column)];
     records.columns().write_packed(column, of, &mut value);
-    let mut found = Vec::new();
-    connection.find_by(schema.key_columns().len() + column, &value, &mut |record| {
-        found.push(record.to_vec());
-    })?;
-    let keys = found.iter().map(|record| record.split_at(schema.key_size()));
-    let mut found = sorted(records, of, keys)?.into_iter().peekable();
-    let mut expected = Vec::new();
-    for row in records.columns().alike(column, of, model.rows()) {
-        let state = model.state(row);
-        match found.next_if(|(other, _)| *other == row) {
-            Some((_, payload)) => {
-                check_record(records, row, payload, Possible::only(state), &mut expected)?;
-            }
-            None if state.is_there() => return Err(wrong(row, "a find misses it")),
-            None => {}
+    let (mut rows, mut fault, mut expected) = (Vec::new(), None, Vec::new());
+    let mut check = |record: &[u8]| {
+        let (key, payload) = record.split_at(schema.key_size());
+        let row = row_of(records, of, key)?;
+        if !records.columns().are_alike(column, row, of) {
+            return Err(wrong(row, NOT_ITS_VALUE));
         }
+        rows.push(row);
+        let possible = Possible::only(model.state(row));
+        check_record(records, row, payload, possible, &mut expected)
+    };
+    connection.find_by(schema.key_columns().len() + column, &value, &mut |record| {
+        if fault.is_none() {
+            fault = check(record).err();
+        }
+    })?;
+    if let Some(fault) = fault {
+        return Err(fault);
     }
-    match found.next() {
-        None => Ok(1),
-        Some((row, _)) => Err(wrong(row, "a find of a value that it has not returned it")),
+    rows.sort_unstable();
+    expect_once(rows.iter().copied())?;
+    let there = records.columns().alike(column, of, model.rows());
+    let mut there = there.filter(|row| model.state(*row).is_there());
+    match there.find(|row| rows.binary_search(row).is_err()) {
+        None => Ok(()),
+        Some(row) => Err(wrong(row, "a find misses it")),
     }
 }

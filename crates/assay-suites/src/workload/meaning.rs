@@ -54,12 +54,13 @@ pub fn text(spec: &Spec) -> Result<String, fmt::Error> {
             ColumnKind::U64 => "u64".to_string(),
             ColumnKind::Text(size) => format!("text of {size} bytes"),
         };
+        let values = column.distinct.min(records.count.max(1));
         writeln!(
             out,
-            "  column       {}: {kind}, {} records of each of {} values{}",
+            "  column       {}: {kind}, {}, {} of each{}",
             column.name,
-            records.alike(column),
-            column.distinct,
+            counted(values, "value"),
+            counted(records.count.div_ceil(column.distinct), "record"),
             if column.is_indexed { ", indexed" } else { "" }
         )?;
     }
@@ -156,6 +157,10 @@ fn shares(phase: &Phase) -> String {
         .map(|part| part.replace(".000 %", " %"))
         .collect();
     parts.join(", ")
+}
+
+fn counted(count: u64, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 fn bytes(count: f64) -> String {

@@ -247,7 +247,7 @@ impl Suite for Workload {
         let spec = options.spec()?;
         let phases = spec.phases.iter().filter_map(|phase| match phase.until {
             Until::Operations(count) => {
-                let found = spec.found_by(phase).map_or(0, |by| spec.records.alike(by));
+                let found = spec.found_by(phase).map_or(0, |by| spec.alike(by));
                 let found = phase.expected(Kind::Find).saturating_mul(found);
                 let scanned = phase.expected(Kind::Scan) * SCAN_WEIGHT;
                 Some((count + scanned).saturating_add(found))
@@ -255,8 +255,10 @@ impl Suite for Workload {
             Until::Half { .. } => Some(spec.expected_rows() / 2),
             Until::Seconds(_) | Until::Steady { .. } => None,
         });
-        // After each phase all records are read.
-        let looks = (1 + spec.phases.len() as u64).saturating_mul(spec.expected_rows());
+        // After each phase all records are read, and by each index at most.
+        let indexes = spec.records.columns.iter().filter(|column| column.is_indexed).count() as u64;
+        let looks = (1 + spec.phases.len() as u64).saturating_mul(1 + indexes);
+        let looks = looks.saturating_mul(spec.expected_rows());
         Some(phases.sum::<u64>().saturating_add(looks))
     }
 
@@ -286,7 +288,10 @@ impl Suite for Workload {
     }
 
     fn record_bytes(options: &Options) -> u64 {
-        options.spec().map_or(0, |spec| spec.records.value.mean() as u64)
+        let columns = |spec: &Spec| -> u64 {
+            spec.records.columns.iter().map(|column| column.kind.bytes()).sum()
+        };
+        options.spec().map_or(0, |spec| spec.records.value.mean() as u64 + columns(spec))
     }
 
     fn scans(options: &Options) -> bool {

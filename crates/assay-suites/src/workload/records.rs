@@ -173,16 +173,6 @@ impl Records {
         &self.columns
     }
 
-    /// Returns the bytes of a payload area before the value.
-    pub(super) fn columns_size(&self) -> usize {
-        self.value_at
-    }
-
-    /// Returns the part of a payload area that has the columns.
-    pub(super) fn columns_in<'p>(&self, payload: &'p [u8]) -> &'p [u8] {
-        &payload[..self.value_at]
-    }
-
     /// Returns the bytes of a value in its packed form.
     pub(super) fn packed_bytes(&self, row: u64, version: u32) -> usize {
         let bytes = self.value_bytes(row, version);

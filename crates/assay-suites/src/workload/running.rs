@@ -52,9 +52,11 @@ impl Running<'_, '_> {
     pub(super) fn load(&mut self, report: &mut Report<'_>) -> Result<()> {
         let (records, first) = (self.records, &self.spec.records);
         let is_kept = self.driver.has_indexes();
-        for column in first.columns.iter().filter(|column| column.is_indexed && !is_kept) {
-            let name = &column.name;
-            self.session.note(format!("its writes keep no index of {name}: it has none"));
+        let names = first.indexed();
+        if !names.is_empty() && !is_kept {
+            let names = names.join(", ");
+            self.session
+                .note(format!("it has no secondary indexes: its writes keep none of {names}"));
         }
         if first.count == 0 {
             return Ok(());

@@ -81,9 +81,21 @@ pub enum ColumnKind {
 }
 
 impl Records {
-    /// Returns the records that have a value of a column, about.
-    pub(super) fn alike(&self, column: &Column) -> u64 {
-        self.count.div_ceil(column.distinct)
+    /// Returns the names of columns that engines are asked for a secondary index of.
+    pub fn indexed(&self) -> Vec<&str> {
+        let indexed = self.columns.iter().filter(|column| column.is_indexed);
+        indexed.map(|column| &column.name[..]).collect()
+    }
+}
+
+impl ColumnKind {
+    /// Returns the bytes of a value.
+    pub(super) fn bytes(self) -> u64 {
+        match self {
+            Self::U32 => 4,
+            Self::U64 => 8,
+            Self::Text(size) => size.into(),
+        }
     }
 }
 
@@ -375,6 +387,11 @@ impl Spec {
     /// Returns the most threads at once in the cell whose lists have `threads`.
     pub(super) fn most_threads(&self, threads: u32) -> u32 {
         self.phases.iter().map(|phase| phase.threads_in(threads)).max().unwrap_or(1)
+    }
+
+    /// Returns about how many records have a value of a column, at the store's fullest.
+    pub(super) fn alike(&self, column: &Column) -> u64 {
+        self.expected_rows().div_ceil(column.distinct)
     }
 
     /// Returns the column that a phase finds records by.

@@ -42,15 +42,16 @@ pub(crate) struct CrashArgs {
     #[arg(long, conflicts_with_all = ["crash", "fault", "loss", "directories", "crashes",
           "further"])]
     pub copy: bool,
-    /// Cut the power before each operation of one short history, and try each state in which that
-    /// may leave the disk: of the journal a prefix is there, of the writes to each page a prefix
-    #[arg(long, conflicts_with_all = ["copy", "fault", "loss", "threads", "crashes", "rounds",
-          "further", "missing"])]
+    /// Cut the power before each operation of one short history, from the first acknowledged commit
+    /// on, and try each state in which that may leave the disk: of the journal a prefix is there,
+    /// of the writes to each page a prefix. --round chooses the history
+    #[arg(long, conflicts_with_all = ["copy", "fault", "fault_lasts", "loss", "threads", "crashes",
+          "rounds", "further", "missing"])]
     pub enumerate: bool,
-    /// Most states of a cut that --enumerate tries; of more, those that programs are most often
-    /// wrong about, and others by chance
+    /// Most states of a cut that --enumerate tries. Of more, some of each kind: of a device that
+    /// writes in order, of a page that is there, missing or torn unlike all others, and by chance
     #[arg(long, value_name = "COUNT", default_value = "64", requires = "enumerate",
-          value_parser = count::between::<u32>(1, 10_000))]
+          value_parser = count::between::<u32>(1, 1_000))]
     pub states: u32,
     /// Crashes for each engine, level and kind
     #[arg(long, value_name = "COUNT", default_value = "24",

@@ -82,5 +82,8 @@ fn lacks(driver: &dyn Driver, spec: &Spec) -> Vec<String> {
         let why = workload::refusal(driver, phase, key_kind, phase.threads[0])?;
         Some(format!("{} – {why}", phase.name))
     });
-    phases.collect()
+    let indexed = spec.records.indexed();
+    let lacks_indexes = !indexed.is_empty() && !driver.has_indexes();
+    let keeps_none = lacks_indexes.then(|| format!("it keeps no index of {}", indexed.join(", ")));
+    keeps_none.into_iter().chain(phases).collect()
 }

@@ -9,21 +9,21 @@ use assay_core::durability::Enumerated;
 use assay_core::random::{derive, mix};
 use program_support::exit::{Failure, Outcome};
 
-use super::power::{Bench, Span, Written, refused};
+use super::power::{Bench, Written, refused};
 use super::{Heard, Pause, Round, Rounds, Subject, gave_up};
 
 /// Every state of one history, one after another.
 pub(super) struct Enumeration<'e> {
     pub(super) bench: Bench,
     pub(super) subject: &'e Subject<'e>,
-    /// The operations before which the power is cut.
-    pub(super) span: Span,
     /// The most states of a cut.
     pub(super) most: u32,
     /// The number of the history.
     pub(super) history: u32,
-    /// The operation of the present cut; 0 before the first.
+    /// The operation of the present cut; before the first, the last one of the opening.
     at: u64,
+    /// True if the writer met no cut: it had done all before.
+    is_last: bool,
     /// What the writer of the present cut said.
     heard: Heard,
     /// The places of the states of the present cut that are to be tried.
@@ -37,17 +37,17 @@ impl<'e> Enumeration<'e> {
     pub(super) fn new(
         bench: Bench,
         subject: &'e Subject<'e>,
-        span: Span,
+        opened: u64,
         most: u32,
         history: u32,
     ) -> Self {
         Self {
             bench,
             subject,
-            span,
             most,
             history,
-            at: 0,
+            at: opened,
+            is_last: false,
             heard: Heard::default(),
             states: VecDeque::new(),
             seen: HashSet::new(),
@@ -66,7 +66,7 @@ impl<'e> Enumeration<'e> {
             return Ok(Err(gave_up(&heard)));
         }
         let acknowledged = heard.acknowledged().unwrap_or_default();
-        self.at = at;
+        (self.at, self.is_last) = (at, !state.power_is_gone);
         if acknowledged == 0 {
             return Ok(Ok(()));
         }
@@ -75,7 +75,7 @@ impl<'e> Enumeration<'e> {
         let mut is_new = |digest: &u64| self.seen.insert((*digest, acknowledged));
         let new = (0..).zip(&found.digests).filter_map(|(n, digest)| is_new(digest).then_some(n));
         self.states = new.collect();
-        self.counted.operations += 1;
+        self.counted.operations += u32::from(state.power_is_gone);
         self.counted.bounded += u32::from(found.ways > self.most.into());
         self.counted.equal += found.digests.len() as u64 - self.states.len() as u64;
         self.heard = heard;
@@ -129,16 +129,15 @@ impl Rounds for Enumeration<'_> {
                 Err(why) => Ok(Err(why)),
             };
         }
-        // The last cut is after all operations.
         loop {
             if let Some(place) = self.states.pop_front() {
                 return self.check(place).map(Ok);
             }
-            let next = if self.at == 0 { self.span.opened + 1 } else { self.at + 1 };
-            if next > self.span.ended + 1 {
+            // The last cut is after all operations.
+            if self.is_last {
                 return Ok(Err("no commit was acknowledged".into()));
             }
-            if let Err(why) = self.cut(next)? {
+            if let Err(why) = self.cut(self.at + 1)? {
                 return Ok(Err(why));
             }
         }
@@ -148,13 +147,13 @@ impl Rounds for Enumeration<'_> {
         self.bench.save(folder)
     }
 
-    fn enumerated(&mut self) -> Outcome<Option<Enumerated>> {
+    fn next_cut(&mut self) -> Outcome<Option<Enumerated>> {
         if !self.subject.chosen.at.is_empty() {
             return Ok(Some(self.counted));
         }
-        // Operations whose states were all tried before need no round.
-        while self.states.is_empty() && self.at <= self.span.ended {
+        while self.states.is_empty() && !self.is_last {
             if self.cut(self.at + 1)?.is_err() {
+                // The next round says why.
                 return Ok(None);
             }
         }

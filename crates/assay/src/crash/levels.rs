@@ -66,7 +66,8 @@ impl Ordered {
             )));
         }
         let has_faults = !args.ending.fault.is_empty();
-        let is_counted_in_commits = args.copy || args.ending.kills() && !has_faults;
+        let is_killed = args.ending.kills() && !has_faults && !args.enumerate;
+        let is_counted_in_commits = args.copy || is_killed;
         if let Some(&at) = args.at.first()
             && is_counted_in_commits
             && at > u64::from(args.commits)

@@ -74,9 +74,9 @@ pub(crate) trait Rounds {
     /// them, into a folder that does not exist yet.
     fn keep(&mut self, folder: &Path) -> io::Result<()>;
 
-    /// Returns what was enumerated, once all of it was tried; none if there is more, or rounds are
-    /// drawn.
-    fn enumerated(&mut self) -> Outcome<Option<Enumerated>> {
+    /// Cuts the power until there is a state to try, and returns what was enumerated if no cut
+    /// leaves another; none if there is one, or rounds are drawn.
+    fn next_cut(&mut self) -> Outcome<Option<Enumerated>> {
         Ok(None)
     }
 }

@@ -75,11 +75,15 @@ impl Bench {
         self.server.save(&folder)
     }
 
-    /// Counts a writer's operations in an undisturbed run. The inner error says why it cannot.
-    pub(crate) fn span(&mut self, subject: &Subject<'_>) -> Outcome<Result<Span, String>> {
+    /// Counts a writer's operations in an undisturbed run of a history. The inner error says why it cannot.
+    pub(crate) fn span(
+        &mut self,
+        subject: &Subject<'_>,
+        history: u32,
+    ) -> Outcome<Result<Span, String>> {
         let mut counts = [0; 2];
         for (count, commits) in counts.iter_mut().zip([0, subject.job.commits]) {
-            let Written { pause, heard, .. } = self.write(subject, 0, commits, u64::MAX)?;
+            let Written { pause, heard, .. } = self.write(subject, history, commits, u64::MAX)?;
             if pause == Pause::Gone || heard.log.is_none() {
                 return Ok(Err(gave_up(&heard)));
             }

@@ -22,7 +22,7 @@ use super::enumeration::Enumeration;
 use super::faults::Faults;
 use super::folder::Folder;
 use super::image::Image;
-use super::power::{Bench, Cuts, Span};
+use super::power::{Bench, Cuts};
 use super::process::Kills;
 use super::{Chosen, Round, Rounds, Subject};
 
@@ -129,8 +129,9 @@ impl Workbench<'_> {
                 let mut bench =
                     Bench::set_up(&folder.store(), self.args.ending.directories.rule())?;
                 let enumerates = self.args.enumerate;
+                let history = self.args.round.filter(|_| enumerates).unwrap_or_default();
                 let span = if self.args.at.is_empty() {
-                    match bench.span(&subject)? {
+                    match bench.span(&subject, history)? {
                         Ok(span) => Some(span),
                         Err(why) => return Ok(Err(Untested::Failed(why))),
                     }
@@ -138,10 +139,9 @@ impl Workbench<'_> {
                     None
                 };
                 if enumerates {
-                    let history = self.args.round.unwrap_or_default();
-                    let span = span.unwrap_or(Span { opened: 0, ended: 0 });
+                    let opened = span.map_or(0, |span| span.opened);
                     let most = self.args.states;
-                    Box::new(Enumeration::new(bench, &subject, span, most, history))
+                    Box::new(Enumeration::new(bench, &subject, opened, most, history))
                 } else {
                     Box::new(Cuts { bench, subject: &subject, span })
                 }
@@ -155,8 +155,9 @@ impl Workbench<'_> {
             }
             number += 1;
             let is_over = if self.args.enumerate {
-                verdict.enumerated = way.enumerated()?;
-                verdict.enumerated.is_some()
+                let enumerated = way.next_cut()?;
+                verdict.enumerated = enumerated.or(verdict.enumerated);
+                enumerated.is_some()
             } else {
                 self.args.round.is_some() || !self.wants_more_than(&verdict)
             };
@@ -261,9 +262,10 @@ impl Workbench<'_> {
             let level = test.durability;
             let crash = test.crash;
             let seed = self.args.ending.seed;
-            let state = round.state.map(|state| format!("-{}-{state}", round.at));
-            let state = state.unwrap_or_else(|| format!("-{number}"));
-            let name = format!("{engine}-{level}-{crash}{strict}{beyond}-{seed}{state}");
+            let history = self.args.round.unwrap_or_default();
+            let state = round.state.map(|state| format!("{history}-{}-{state}", round.at));
+            let state = state.unwrap_or_else(|| number.to_string());
+            let name = format!("{engine}-{level}-{crash}{strict}{beyond}-{seed}-{state}");
             let folder = self.args.images.join(name);
             let job = round.job.clone();
             let promise = verdict.promise;

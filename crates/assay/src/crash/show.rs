@@ -159,9 +159,12 @@ fn lost(verdict: &Verdict) -> String {
     if verdict.lost_rounds == 0 {
         return String::new();
     }
-    let most = verdict.lost_commits_most;
+    let most = match verdict.lost_commits_most {
+        1 => "1 commit".to_string(),
+        most => format!("{most} commits"),
+    };
     match verdict.lost_age_most_ms {
-        Some(age_ms) => format!(" (at most {most} commits lost, the oldest {age_ms} ms old)"),
-        None => format!(" (at most {most} commits lost)"),
+        Some(age_ms) => format!(" (at most {most} lost, the oldest {age_ms} ms old)"),
+        None => format!(" (at most {most} lost)"),
     }
 }

@@ -203,7 +203,7 @@ fn a_plugin_that_does_not_describe_itself_is_given_up() {
     }
     bench.helps("run ycsb", "[default: after 600 without progress]");
     bench.helps("verify", "this many seconds [default: 600]");
-    bench.helps("crash", "a writer or a checker may take [default: 60]");
+    bench.helps("crash", "may be silent for so long [default: 60]");
 }
 
 /// A library that was built for the interface of version 1.

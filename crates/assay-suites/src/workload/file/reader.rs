@@ -93,6 +93,18 @@ impl Reader<'_> {
             phases.push(phase);
         }
         let spec = Spec { title: title.into(), survives, records, phases };
+        for column in spec.records.columns.iter().filter(|column| column.is_indexed) {
+            let alike = spec.alike(column);
+            if let Some(table) = file.records.columns.get(column.name.as_str())
+                && alike > MOST_SCANNED
+            {
+                let what = format!(
+                    "each value would have {alike} records, and a find returns at most \
+                     {MOST_SCANNED}"
+                );
+                return Err(self.fault(table.distinct.span(), what));
+            }
+        }
         if spec.scans() && spec.records.key.made == Made::Hashed && spec.most_rows().is_none() {
             let timed = file.phase.iter().map(Spanned::get_ref).find_map(|table| {
                 let seconds = table.seconds.as_ref().map(Spanned::span);
@@ -138,7 +150,7 @@ impl Reader<'_> {
                 value
             }
         };
-        let columns = self.columns(&table.columns, count)?;
+        let columns = self.columns(&table.columns)?;
         Ok(Records {
             columns,
             count,
@@ -150,13 +162,11 @@ impl Reader<'_> {
         })
     }
 
-    /// Reads the columns beside key and value of `count` records.
-    fn columns(
-        &self,
-        tables: &BTreeMap<Spanned<String>, ColumnTable>,
-        count: u64,
-    ) -> Read<Vec<Column>> {
-        if let Some((name, _)) = tables.iter().nth(MOST_COLUMNS) {
+    /// Reads the columns beside key and value, in the order of the file.
+    fn columns(&self, tables: &BTreeMap<Spanned<String>, ColumnTable>) -> Read<Vec<Column>> {
+        let mut tables: Vec<_> = tables.iter().collect();
+        tables.sort_by_key(|(name, _)| name.span().start);
+        if let Some((name, _)) = tables.get(MOST_COLUMNS) {
             let what = format!("there are at most {MOST_COLUMNS} columns; leave this out");
             return Err(self.fault(name.span(), what));
         }
@@ -184,17 +194,9 @@ impl Reader<'_> {
                 }
             };
             let distinct = self.between(&table.distinct, "distinct", 1, MOST_COUNT)?;
-            let column = Column { name: text.clone(), kind, distinct, is_indexed: table.index };
-            if table.index && count.div_ceil(distinct) > MOST_SCANNED {
-                let what = format!(
-                    "each value would have {} records, and a find returns at most {MOST_SCANNED}",
-                    count.div_ceil(distinct)
-                );
-                return Err(self.fault(table.distinct.span(), what));
-            }
-            Ok(column)
+            Ok(Column { name: text.clone(), kind, distinct, is_indexed: table.index })
         };
-        tables.iter().map(column).collect()
+        tables.into_iter().map(column).collect()
     }
 
     pub(super) fn sizes(
