@@ -75,7 +75,8 @@ impl Bench {
         self.server.save(&folder)
     }
 
-    /// Counts a writer's operations in an undisturbed run of a history. The inner error says why it cannot.
+    /// Counts a writer's operations in an undisturbed run of a history. The inner error says why it
+    /// cannot.
     pub(crate) fn span(
         &mut self,
         subject: &Subject<'_>,
