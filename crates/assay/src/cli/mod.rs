@@ -362,8 +362,8 @@ pub(crate) enum WorkloadCommand {
     /// Write a commented file of a common kind, to be changed
     New {
         /// Kind of workload: documents, indexed, cache, queue, timeseries, blobs, sessions,
-        /// counters, bulk or age; ycsb-a to ycsb-f; or twitter:1 to twitter:54, caches at Twitter in
-        /// 2020
+        /// counters, bulk or age; ycsb-a to ycsb-f; or twitter:1 to twitter:54, caches at Twitter
+        /// in 2020
         kind: workload::Ready,
         /// File to write [default: standard output]
         #[arg(short, long, value_name = "FILE")]
