@@ -430,7 +430,9 @@ impl Verdict {
                 format!("; {bounded} of these cuts may leave more than the {most} that were tried")
             }
         };
-        format!("{outcome} that cuts before {operations} operations may leave{bound}")
+        format!(
+            "{outcome} that cuts before {operations} operations, or after all, may leave{bound}"
+        )
     }
 
     /// Returns the bounds of the share of broken rounds, as far as these rounds say.
