@@ -14,12 +14,12 @@ use super::{Heard, Pause, Round, Rounds, Subject, gave_up};
 
 /// Every state of one history, one after another.
 pub(super) struct Enumeration<'e> {
-    pub(super) bench: Bench,
-    pub(super) subject: &'e Subject<'e>,
+    bench: Bench,
+    subject: &'e Subject<'e>,
     /// The most states of a cut.
-    pub(super) most: u32,
+    most: u32,
     /// The number of the history.
-    pub(super) history: u32,
+    history: u32,
     /// The operation of the present cut; before the first, the last one of the opening.
     at: u64,
     /// True if the writer met no cut: it had done all before.
