@@ -219,6 +219,9 @@ mod tests {
         assert!(found.len() > 30, "{}", found.len());
     }
 
+    /// A kind of pages, each there or not, and torn or not.
+    type Is<'i> = dyn Fn(&[(bool, bool)]) -> bool + 'i;
+
     #[test]
     fn of_too_many_some_of_each_kind_are_tried() {
         let (mut disk, inos) = disk_with(&["a"]);
@@ -237,7 +240,7 @@ mod tests {
             (0..40).map(page).collect()
         };
         let seen: Vec<_> = found.iter().map(|(_, volume)| pages(volume)).collect();
-        let of = |is: &dyn Fn(&[(bool, bool)]) -> bool| seen.iter().filter(|way| is(way)).count();
+        let of = |is: &Is<'_>| seen.iter().filter(|way| is(way)).count();
         let there = |way: &[(bool, bool)]| way.iter().filter(|page| page.0).count();
         let is_torn = |way: &[(bool, bool)]| way.iter().any(|page| page.1);
         let in_order =
