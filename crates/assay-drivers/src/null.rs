@@ -40,6 +40,10 @@ impl Driver for Null {
         Ok(env!("CARGO_PKG_VERSION").into())
     }
 
+    fn has_indexes(&self) -> bool {
+        true
+    }
+
     fn open(&self, _: &OpenSpec) -> Result<Box<dyn Store>> {
         Ok(Box::new(Self))
     }
@@ -104,6 +108,11 @@ impl Connection for Null {
     #[inline(never)]
     fn delete(&mut self, _: &[u8]) -> Result<Outcome> {
         Ok(Outcome::Done)
+    }
+
+    #[inline(never)]
+    fn find_by(&mut self, _: usize, _: &[u8], _: &mut dyn FnMut(&[u8])) -> Result<u64> {
+        Ok(0)
     }
 
     #[inline(never)]
