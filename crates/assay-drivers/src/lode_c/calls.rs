@@ -202,7 +202,7 @@ impl Drop for Transaction {
     }
 }
 
-/// Returns the transaction of a write: `LODE_ALONE` if there is none.
+/// Returns the transaction of a write: `LODE_ALONE` outside of one.
 #[inline]
 fn writer(transaction: Option<&Transaction>) -> lode_transaction {
     transaction.map_or(lode_transaction { id: 0 }, |open| open.handle)

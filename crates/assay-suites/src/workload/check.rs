@@ -113,17 +113,14 @@ impl Client<'_> {
         let records = clients.records;
         let operation = batch.operations[at];
         let moment = self.moment(batch, at);
-        let lanes: Vec<_> = clients.lanes.iter().map(read).collect();
-        let logs: Vec<_> = clients.logs.iter().map(read).collect();
-        let longest = lanes.iter().map(|lane| lane.len()).max().unwrap_or(0);
-        let rows = (longest * lanes.len()) as u64;
+        let standing = clients.standing();
+        let rows = standing.rows();
         let mut rank = records.rank(operation.row);
         let (mut next, mut count) = (found.start, 0);
         while count < operation.wanted {
             let Some(row) = records.row_of_rank(rank, rows) else { break };
             rank += 1;
-            let owner = (row % lanes.len() as u64) as usize;
-            let possible = Possible::of(row, owner, &lanes[owner], &logs[owner], &moment);
+            let possible = standing.possible(row, &moment);
             let is_it =
                 next < found.end && records.row_of_key(batch.scanned_key(next)) == Some(row);
             if is_it {

@@ -16,7 +16,7 @@ use assay_driver::{DeleteRule, InsertRule, Profile};
 
 use super::client::{BATCH_TIME, Client};
 use super::course::Course;
-use super::history::Log;
+use super::history::{Log, Moment, Possible};
 use super::model::{Lane, Model, Start};
 use super::records::Records;
 use super::spec::{Kind, Phase, Spec, Until};
@@ -108,7 +108,33 @@ pub(super) fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
     lock.write().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The records of all threads and their writes in a batch, which stand still while it is compared.
+pub(super) struct Standing<'c> {
+    lanes: Vec<RwLockReadGuard<'c, Lane>>,
+    logs: Vec<RwLockReadGuard<'c, Log>>,
+}
+
+impl Standing<'_> {
+    /// Returns a number above those of all records.
+    pub(super) fn rows(&self) -> u64 {
+        let longest = self.lanes.iter().map(|lane| lane.len()).max().unwrap_or(0);
+        (longest * self.lanes.len()) as u64
+    }
+
+    /// Returns the states that a record can have had during a read.
+    pub(super) fn possible(&self, row: u64, read: &Moment) -> Possible<'_> {
+        let owner = (row % self.lanes.len() as u64) as usize;
+        Possible::of(row, owner, &self.lanes[owner], &self.logs[owner], read)
+    }
+}
+
 impl<'c> Clients<'c> {
+    /// Returns the records and writes of all threads.
+    pub(super) fn standing(&self) -> Standing<'_> {
+        let lanes = self.lanes.iter().map(read).collect();
+        Standing { lanes, logs: self.logs.iter().map(read).collect() }
+    }
+
     /// Returns the threads of a phase on records in the state of a model.
     pub(super) fn new(
         records: &'c Records,

@@ -1,4 +1,4 @@
-//! The columns of a workload beside key and value. Each is a function of the record's number and
+//! The columns of a workload between key and value. Each is a function of the record's number and
 //! never changes. Records whose numbers leave one remainder have one value, so all records with a
 //! value are known without a table of them.
 

@@ -9,7 +9,6 @@ use assay_driver::error::Result;
 use super::batch::Batch;
 use super::check::{check_found, check_record, wrong};
 use super::client::Client;
-use super::clients::read;
 use super::history::Possible;
 use super::model::Model;
 use super::records::Records;
@@ -34,16 +33,13 @@ impl Client<'_> {
         let records = clients.records;
         let operation = batch.operations[at];
         let moment = self.moment(batch, at);
-        let lanes: Vec<_> = clients.lanes.iter().map(read).collect();
-        let logs: Vec<_> = clients.logs.iter().map(read).collect();
-        let longest = lanes.iter().map(|lane| lane.len()).max().unwrap_or(0);
-        let rows = (longest * lanes.len()) as u64;
+        let standing = clients.standing();
+        let rows = standing.rows();
         let keys = found.map(|place| (batch.scanned_key(place), place));
         let found = sorted(records, operation.row, keys)?;
         let mut found = found.into_iter().peekable();
         for row in records.columns().alike(operation.by, operation.row, rows) {
-            let owner = (row % lanes.len() as u64) as usize;
-            let possible = Possible::of(row, owner, &lanes[owner], &logs[owner], &moment);
+            let possible = standing.possible(row, &moment);
             match found.next_if(|(other, _)| *other == row) {
                 Some((_, place)) => {
                     let what = &batch.scanned[place];

@@ -69,15 +69,15 @@ impl Records {
         };
         let spread = (spec.records.key.made == Made::Hashed)
             .then(|| Bijection::new(derive(seed, "keys"), capacity));
-        let beside = &spec.records.columns;
+        let between = &spec.records.columns;
         let mut columns = vec![("id", key_type)];
-        columns.extend(declared(beside));
+        columns.extend(declared(between));
         columns.push(("value", value_type));
-        let indexed = (1..).zip(beside).filter(|(_, column)| column.is_indexed);
+        let indexed = (1..).zip(between).filter(|(_, column)| column.is_indexed);
         let schema = Schema::new("records", &columns, 1);
         let schema = indexed.fold(schema, |schema, (at, _)| schema.with_index(at));
         Self {
-            columns: Columns::new(beside, &schema, derive(seed, "columns")),
+            columns: Columns::new(between, &schema, derive(seed, "columns")),
             value_at: schema.last_offset() - schema.key_size(),
             schema,
             key: spec.records.key,
@@ -168,7 +168,7 @@ impl Records {
         self.key_bytes() + self.columns.bytes() + self.value_bytes(row, version) as u64
     }
 
-    /// Returns the columns beside key and value.
+    /// Returns the columns between key and value.
     pub(super) fn columns(&self) -> &Columns {
         &self.columns
     }

@@ -52,11 +52,11 @@ pub struct Records {
     pub value: Sizes,
     /// The share of a value's bytes that repeat.
     pub compressible: f64,
-    /// The columns beside key and value.
+    /// The columns between key and value.
     pub columns: Vec<Column>,
 }
 
-/// A column beside key and value.
+/// A column between key and value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
     /// The name that the file gives it.
@@ -69,7 +69,7 @@ pub struct Column {
     pub is_indexed: bool,
 }
 
-/// The type of a column beside key and value.
+/// The type of a column between key and value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnKind {
     /// A number of 32 bits.

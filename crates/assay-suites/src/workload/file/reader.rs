@@ -162,7 +162,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Reads the columns beside key and value, in the order of the file.
+    /// Reads the columns between key and value, in the order of the file.
     fn columns(&self, tables: &BTreeMap<Spanned<String>, ColumnTable>) -> Read<Vec<Column>> {
         let mut tables: Vec<_> = tables.iter().collect();
         tables.sort_by_key(|(name, _)| name.span().start);
