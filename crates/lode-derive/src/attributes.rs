@@ -18,6 +18,7 @@ pub struct OnStruct {
 pub struct OnField {
     pub key: Option<Span>,
     pub timestamp: Option<Span>,
+    pub expires: Option<Span>,
     pub text: Option<Expr>,
     pub most: Option<Expr>,
     pub decimal: Option<Digits>,
@@ -116,6 +117,8 @@ impl OnField {
                 said.key = Some(meta.path.span());
             } else if meta.path.is_ident("timestamp") {
                 said.timestamp = Some(meta.path.span());
+            } else if meta.path.is_ident("expires") {
+                said.expires = Some(meta.path.span());
             } else if meta.path.is_ident("text") {
                 said.text = Some(meta.value()?.parse()?);
             } else if meta.path.is_ident("most") {
@@ -131,7 +134,7 @@ impl OnField {
             } else {
                 return Err(meta.error(
                     "unknown attribute; a field takes `key`, `text = …`, `most = …`, \
-                     `timestamp`, `decimal(…)`, `name = \"…\"`, `index`, and `unique`",
+                     `timestamp`, `expires`, `decimal(…)`, `name = \"…\"`, `index`, and `unique`",
                 ));
             }
             Ok(())

@@ -9,6 +9,7 @@ use crate::structure::{Column, Index, Structure};
 pub fn implementation(structure: &Structure) -> TokenStream {
     let Structure { name, table, columns, indexes } = structure;
     let described = columns.iter().map(describe);
+    let expires = columns.iter().filter(|column| column.expires).map(|column| &column.name);
     let values = columns.iter().map(value);
     let fields = columns.iter().enumerate().map(|(at, column)| read(at, column));
 
@@ -27,7 +28,7 @@ pub fn implementation(structure: &Structure) -> TokenStream {
             type Key<'k> = #types;
 
             fn schema() -> ::lode::Result<::lode::Schema> {
-                ::lode::Schema::build(#table) #(#described)* .finish()
+                ::lode::Schema::build(#table) #(#described)* #(.expires(#expires))* .finish()
             }
 
             fn indexes() -> ::std::vec::Vec<::lode::IndexSchema> {

@@ -47,6 +47,7 @@ use structure::Structure;
 /// - `most = 1000`: any other `String`, or a `Vec<u8>`, has at most 1,000 bytes. The default is a
 ///   mebibyte, and all such fields together have at most that. A field of the key has no default.
 /// - `timestamp`: an `i64` is a time.
+/// - `expires`: from this time on, no read finds the record; a `None` has it stay.
 /// - `decimal(12, 2)`: a `Decimal` has at most 12 digits, 2 of them after the point.
 /// - `name = "…"`: the column's name; by default the field's.
 /// - `index`: a secondary index over the field, named `by_` and the column's name; or as in

@@ -29,6 +29,8 @@ pub struct Column {
     pub kind: Kind,
     pub is_nullable: bool,
     pub is_key: bool,
+    /// True if the record expires at the time in it.
+    pub expires: bool,
     /// The secondary indexes over this column alone.
     indexes: Vec<FieldIndex>,
 }
@@ -113,7 +115,12 @@ impl Column {
         };
         let is_nullable = inside.is_some();
         let is_key = said.key.is_some();
-        Ok(Self { field: ident, name, kind, is_nullable, is_key, indexes: said.indexes })
+        if let (Some(span), true) = (said.expires, is_key || said.timestamp.is_none()) {
+            let why = "a record expires by a field with `timestamp` that is not of the key";
+            return Err(Error::new(span, why));
+        }
+        let expires = said.expires.is_some();
+        Ok(Self { field: ident, name, kind, is_nullable, is_key, expires, indexes: said.indexes })
     }
 }
 

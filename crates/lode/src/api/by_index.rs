@@ -134,7 +134,11 @@ impl<'v> ByIndex<'v> {
             }
             let key = self.secondary.key_in_payload(schema, &entry)?;
             let is_there = found(self.table, key, &mut payload)?;
-            Ok(if is_there { Found::Row(self.table.row(key, &payload)) } else { Found::NoRecord })
+            Ok(match is_there {
+                true => Found::Row(self.table.row(key, &payload)),
+                false if self.table.core().has_expiry() => Found::NoEntry,
+                false => Found::NoRecord,
+            })
         };
         match self.view {
             View::At(snapshot) => {

@@ -48,7 +48,6 @@ impl Database {
         Self { engine }
     }
 
-    #[cfg(any(test, feature = "simulation"))]
     pub(crate) fn engine(&self) -> &Handle {
         &self.engine
     }
@@ -349,14 +348,22 @@ impl Database {
         self.engine.checkpoint_and_give_back(&|| true)
     }
 
-    /// Gives space back. Sparse pages of all tables are filled from others, and those that become
-    /// empty are freed; then pages move to the front of the data file, and the free space after
-    /// them goes back to the file system. It works in small steps, next to readers and writers. In
-    /// memory, the freed pages serve other records.
+    /// Removes [expired records](crate::Builder::expires), and gives space back. Sparse
+    /// pages of all tables are filled from others, and those that become empty are freed; then
+    /// pages move to the front of the data file, and the free space after them goes back to the
+    /// file system. It works in small steps, next to readers and writers. In memory, the freed
+    /// pages serve other records.
     ///
     /// # Errors
     /// As [`flush`](Self::flush). `Corrupt` when a table is damaged; others are compacted anyway.
     pub fn compact(&self) -> Result<Compacted> {
+        for name in self.table_names() {
+            match self.table(&name).and_then(|table| table.remove_expired()) {
+                // It was dropped meanwhile; or its damage is returned at the end.
+                Ok(_) | Err(Error::NoTable { .. } | Error::Corrupt { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
         self.engine.compact()
     }
 

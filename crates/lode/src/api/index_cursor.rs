@@ -103,8 +103,10 @@ impl<'v> IndexCursor<'v> {
     #[must_use]
     pub fn limit(mut self, rows: u64) -> Self {
         self.entries = match (&self.source, self.entries) {
-            (Source::At(_), Entries::Read(cursor)) => Entries::Read(Box::new(cursor.limit(rows))),
-            // Of a transaction, some may have been changed.
+            (Source::At(_), Entries::Read(cursor)) if !self.table.core().has_expiry() => {
+                Entries::Read(Box::new(cursor.limit(rows)))
+            }
+            // Of a transaction, some may have been changed; others may have expired.
             (_, entries) => entries,
         };
         self.left = rows;
@@ -113,7 +115,7 @@ impl<'v> IndexCursor<'v> {
 
     /// Reads only these columns of each record, in this order, as a
     /// [`Cursor`](Cursor::columns) does. If all of them are indexed or of the key, no record is
-    /// read.
+    /// read, unless records expire.
     #[must_use]
     pub fn columns(self, columns: impl AsRef<[ColumnId]>) -> Self {
         let columns: Arc<[ColumnId]> = columns.as_ref().into();
@@ -125,7 +127,8 @@ impl<'v> IndexCursor<'v> {
     }
 
     /// Reads only the packed keys of the records, in the same order. Entries have them, so no
-    /// record is read, and nothing of a transaction is borrowed.
+    /// record is read, unless records expire: then all are read at once. Nothing of a transaction
+    /// is borrowed.
     ///
     /// ```
     /// use lode::{Database, IndexSchema, KeyKind, ReadTable, Schema, Type};
@@ -146,8 +149,28 @@ impl<'v> IndexCursor<'v> {
     /// # Ok::<(), lode::Error>(())
     /// ```
     pub fn keys(self) -> IndexKeys {
-        let Self { table, secondary, entries, left, key, .. } = self;
-        IndexKeys { table, secondary, entries, left, key }
+        let (table, secondary) = (self.table.clone(), Arc::clone(&self.secondary));
+        let left = self.left;
+        let keys = match table.core().has_expiry() {
+            true => Keys::Read(self.read_keys().into_iter()),
+            false => Keys::OfEntries(self.entries),
+        };
+        IndexKeys { table, secondary, keys, left, key: Vec::new() }
+    }
+
+    /// Reads all records to the end, since some of them may have expired, and returns their packed
+    /// keys. An error comes last.
+    fn read_keys(mut self) -> Vec<Result<Vec<u8>>> {
+        self.columns = None;
+        let mut keys = Vec::new();
+        while let Some(row) = self.next() {
+            let failed = row.is_err();
+            keys.push(row.map(|row| row.key().to_vec()));
+            if failed {
+                break;
+            }
+        }
+        keys
     }
 
     /// Reads the next row, lent until the next call; `None` at the end.
@@ -189,6 +212,7 @@ impl<'v> IndexCursor<'v> {
             };
             self.secondary.key_of_record(schema, entry, &mut self.key)?;
             if let Some(columns) = &self.columns
+                && !self.table.core().has_expiry()
                 && entries.have(schema, columns)
             {
                 entries.append_cells(schema, entry, columns, &mut self.row);
@@ -197,10 +221,10 @@ impl<'v> IndexCursor<'v> {
             }
             let is_there = match &self.source {
                 Source::At(snapshot) => {
-                    if !snapshot.read_into(&self.table, &self.key, &mut self.payload)? {
+                    if !snapshot.read_stored(&self.table, &self.key, &mut self.payload)? {
                         return Err(no_record(&self.secondary));
                     }
-                    true
+                    snapshot.is_found(self.table.core(), &self.payload)
                 }
                 Source::Within(transaction) => {
                     let found = transaction.read_into(&self.table, &self.key, &mut self.payload)?;
@@ -255,9 +279,17 @@ impl std::iter::FusedIterator for IndexCursor<'_> {}
 pub struct IndexKeys {
     table: Table,
     secondary: Arc<Secondary>,
-    entries: Entries,
+    keys: Keys,
     left: u64,
     key: Vec<u8>,
+}
+
+/// Where keys of records come from.
+#[derive(Debug)]
+enum Keys {
+    OfEntries(Entries),
+    /// They were read when this was made.
+    Read(std::vec::IntoIter<Result<Vec<u8>>>),
 }
 
 impl IndexKeys {
@@ -267,8 +299,16 @@ impl IndexKeys {
     /// Those of the [keys](Self#errors).
     pub fn next_key(&mut self) -> Result<Option<&[u8]>> {
         let Some(left) = self.left.checked_sub(1) else { return Ok(None) };
-        let entry = self.entries.next();
-        let entry = entry.map_err(|error| of_index(&self.table, &self.secondary, error))?;
+        let entries = match &mut self.keys {
+            Keys::OfEntries(entries) => entries,
+            Keys::Read(keys) => {
+                let Some(key) = keys.next().transpose()? else { return Ok(None) };
+                (self.key, self.left) = (key, left);
+                return Ok(Some(&self.key));
+            }
+        };
+        let entry =
+            entries.next().map_err(|error| of_index(&self.table, &self.secondary, error))?;
         let schema = self.table.schema();
         match entry {
             None => return Ok(None),

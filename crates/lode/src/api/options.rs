@@ -5,14 +5,14 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use super::Database;
 use crate::engine::{Engine, Handle, available_memory_bytes, most_address_bytes};
 use crate::error::{Error, Result};
 use crate::io::os::Directory;
 use crate::io::{Access, Disk};
-use crate::store::{DEFAULT_READER_BYTES, Durability, Expected, Settings};
+use crate::store::{Clock, DEFAULT_READER_BYTES, Durability, Expected, Settings};
 use crate::wal::{FrameWriting, LEAST_SEGMENT_BYTES, LogSettings, MOST_LANES};
 
 /// Options for opening a database.
@@ -39,6 +39,7 @@ pub struct Options {
     maps_log: bool,
     reader_bytes: u64,
     compacts_when_idle: bool,
+    clock: Clock,
 }
 
 /// The time between syncs of the log at [`Durability::Periodic`], unless [`Options`] say otherwise.
@@ -62,6 +63,7 @@ impl Options {
             maps_log: true,
             reader_bytes: DEFAULT_READER_BYTES,
             compacts_when_idle: true,
+            clock: Clock::default(),
         }
     }
 
@@ -162,6 +164,37 @@ impl Options {
     /// the space that neither it nor the writers since the one before have needed.
     pub fn compact_when_idle(mut self, compacts: bool) -> Self {
         self.compacts_when_idle = compacts;
+        self
+    }
+
+    /// Sets the clock that says which records [have expired](crate::Builder::expires): that
+    /// of the system by default.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicU64, Ordering};
+    /// use std::time::{Duration, UNIX_EPOCH};
+    ///
+    /// use lode::{KeyKind, Options, ReadTable, Schema, Type, Value};
+    ///
+    /// let seconds = Arc::new(AtomicU64::new(0));
+    /// let now = Arc::clone(&seconds);
+    /// let clock = move || UNIX_EPOCH + Duration::from_secs(now.load(Ordering::Relaxed));
+    /// let db = Options::new().clock(clock).in_memory()?;
+    /// let schema = Schema::build("session").key("id", Type::U64).column("until", Type::Timestamp);
+    /// let schema = schema.expires("until").finish()?;
+    /// let sessions = db.create_table(&schema, KeyKind::Hash)?;
+    /// sessions.insert(&schema.pack(&[Value::Unsigned(7), Value::Timestamp(60_000_000)])?)?;
+    ///
+    /// assert!(sessions.contains(7)?);
+    /// seconds.store(60, Ordering::Relaxed);
+    /// assert!(!sessions.contains(7)?);
+    /// seconds.store(0, Ordering::Relaxed);
+    /// assert!(!sessions.contains(7)?, "what has expired stays so");
+    /// # Ok::<(), lode::Error>(())
+    /// ```
+    pub fn clock(mut self, now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
+        self.clock = Clock::new(now);
         self
     }
 
@@ -324,6 +357,7 @@ impl Options {
             most_log_bytes: self.log_bytes,
             reader_bytes: self.reader_bytes,
             compacts_when_idle: self.compacts_when_idle,
+            clock: self.clock.clone(),
             random: AtomicU64::new(random),
         }
     }

@@ -107,7 +107,8 @@ pub trait ReadTable {
     /// Returns a cursor over a range of packed keys, in the order of keys.
     fn range_packed(&self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Cursor;
 
-    /// Returns the number of records. It reads pages of the index, and no record beyond them.
+    /// Returns the number of records. It reads pages of the index, and no record beyond them; all
+    /// records if they [expire](crate::Builder::expires).
     ///
     /// # Errors
     /// Those of [reading](Self#errors).
@@ -279,6 +280,7 @@ impl Table {
 
     /// Estimates the number of records from a few pages of the index: for planning, where
     /// [`len`](ReadTable::len) reads too much. Mostly it is less than twice too high or too low.
+    /// Expired records count until they are removed.
     ///
     /// # Errors
     /// Those of [reading](ReadTable#errors).
@@ -399,6 +401,9 @@ impl ReadTable for TableAt<'_> {
 
     fn len(&self) -> Result<u64> {
         let core = self.snapshot.core(self.table)?;
+        if core.has_expiry() {
+            return self.iter().count_rows();
+        }
         core.count_at(self.snapshot.pager(), self.snapshot.moment())
     }
 }
@@ -414,7 +419,9 @@ impl TableWithin<'_> {
             let snapshot = transaction.moment_in(self.table)?;
             let written = transaction.written(core, range.as_ref())?;
             let scan = transaction.note_scan(core)?;
-            let within = Within::new(written, scan, transaction.has_chosen_moment());
+            let lifetime = transaction.lifetime(core);
+            let is_at_snapshot = transaction.has_chosen_moment();
+            let within = Within::new(written, scan, is_at_snapshot, lifetime);
             Ok(Cursor::new(snapshot, self.table, range, Some(within)))
         });
         cursor.unwrap_or_else(Cursor::failed)

@@ -76,6 +76,10 @@ impl Snapshot {
         self.held.moment
     }
 
+    pub(super) fn database(&self) -> &Handle {
+        &self.held.db
+    }
+
     pub(super) fn pager(&self) -> &Pager {
         self.held.db.pager()
     }
@@ -98,8 +102,25 @@ impl Snapshot {
     }
 
     /// Copies a record's payload into the caller's buffer, in place of its content. Returns false
-    /// if there was no such record.
+    /// if there was no such record, or it has expired.
     pub(super) fn read_into(
+        &self,
+        table: &Table,
+        key: &[u8],
+        payload: &mut Vec<u8>,
+    ) -> Result<bool> {
+        let is_there = self.read_stored(table, key, payload)?;
+        Ok(is_there && self.is_found(table.core(), payload))
+    }
+
+    /// Returns true if a read finds the record with a payload: it has not expired.
+    pub(super) fn is_found(&self, core: &TableCore, payload: &[u8]) -> bool {
+        self.held.db.is_found(core, payload)
+    }
+
+    /// Copies a record's payload as [`read_into`](Self::read_into) does, whether it has expired or
+    /// not.
+    pub(super) fn read_stored(
         &self,
         table: &Table,
         key: &[u8],

@@ -7,8 +7,8 @@ use crate::engine::Handle;
 use crate::error::Result;
 use crate::heap::{Outcome, UndoRecord, pages_for};
 use crate::index::{Change, Decision, Keeps, Record, Swap, Write, WriteContext};
-use crate::schema::{Entry, Schema};
-use crate::table::{Secondary, TableCore};
+use crate::schema::Entry;
+use crate::table::{EntryChange, Secondaries, Secondary, TableCore};
 use crate::tree::Tree;
 use crate::wal::{LogPosition, LogRecord};
 
@@ -31,6 +31,13 @@ impl Step<'_> {
         };
         Some(change.log_record(self.core.id(), &self.key))
     }
+}
+
+/// A table and its secondary indexes.
+#[derive(Clone, Copy)]
+pub(super) struct Indexed<'c> {
+    pub table: &'c TableCore,
+    pub secondaries: &'c Secondaries,
 }
 
 /// Inserts an entry of an index. Answers if its key was new.
@@ -149,25 +156,29 @@ impl<'c> Steps<'c> {
         self.take(Step { core, key, seen: Some(entry.payload.into()), wanted: None }).map(drop)
     }
 
-    /// Adds an entry to an index, unless it has it.
+    /// Adds an entry to an index, unless it has it. A record in its way goes if it has expired, and
+    /// `may_go` accepts its key.
     ///
     /// # Errors
     /// As [`take`](Self::take); `UniqueViolation`, after which the steps have to be undone.
     pub(super) fn add_entry(
         &mut self,
-        table: &Schema,
+        of: Indexed<'c>,
         secondary: &'c Secondary,
         Entry { key, payload }: Entry,
+        may_go: &dyn Fn(&[u8]) -> bool,
     ) -> Result<()> {
         let core = &**secondary.core();
-        let in_order = core.in_order(&key, |key| Cow::Owned(key.to_vec()));
-        match self.put_entry(core, in_order, Cow::Owned(payload))? {
-            None => Ok(()),
-            Some(payload) => {
-                let payload = payload.into_owned();
-                Err(secondary.violation(table, &Entry { key, payload }))
+        let in_order = core.in_order(&key, |key| key.to_vec());
+        let mut payload = Cow::Owned(payload);
+        while let Some(refused) = self.put_entry(core, in_order.clone().into(), payload)? {
+            if !self.remove_holder(of, secondary, &in_order, may_go)? {
+                let payload = refused.into_owned();
+                return Err(secondary.violation(of.table.schema(), &Entry { key, payload }));
             }
+            payload = refused;
         }
+        Ok(())
     }
 
     /// Adds an entry, by its key in order, to an index, unless it has it. Returns the payload if it
@@ -189,6 +200,54 @@ impl<'c> Steps<'c> {
             return Ok(None);
         }
         Ok(is_other.get().then_some(payload))
+    }
+
+    /// Removes a record and its entries.
+    ///
+    /// # Errors
+    /// As [`take`](Self::take).
+    pub(super) fn remove_record(
+        &mut self,
+        of: Indexed<'c>,
+        key: Vec<u8>,
+        payload: Vec<u8>,
+    ) -> Result<()> {
+        let Indexed { table, secondaries } = of;
+        for change in secondaries.changes(table, &key, Some(&payload), None)? {
+            let EntryChange { secondary, old, .. } = change;
+            old.map_or(Ok(()), |entry| self.remove_entry(secondary, entry))?;
+        }
+        let seen = Some(payload.into());
+        let is_taken = self.take(Step { core: table, key: key.into(), seen, wanted: None })?;
+        debug_assert!(is_taken, "nobody has written in between");
+        Ok(())
+    }
+
+    /// Removes the record whose entry, under a key in order, is in the way of another in a unique
+    /// index, if that record has expired and `may_go` accepts its key. Returns true if it did.
+    ///
+    /// # Errors
+    /// As [`take`](Self::take).
+    pub(super) fn remove_holder(
+        &mut self,
+        of: Indexed<'c>,
+        secondary: &Secondary,
+        entry_key: &[u8],
+        may_go: &dyn Fn(&[u8]) -> bool,
+    ) -> Result<bool> {
+        let table = of.table;
+        if !table.has_expiry() {
+            return Ok(false);
+        }
+        let pager = self.db.pager();
+        let Some(entry) = secondary.core().payload_of(pager, entry_key)? else { return Ok(false) };
+        let packed = secondary.key_in_payload(table.schema(), &entry)?;
+        let key = table.in_order(packed, <[u8]>::to_vec);
+        let payload = table.payload_of(pager, &key)?.filter(|_| may_go(&key));
+        let expired = payload.filter(|payload| self.db.expired_us(table, payload).is_some());
+        let Some(payload) = expired else { return Ok(false) };
+        self.remove_record(of, key, payload)?;
+        Ok(true)
     }
 
     /// Ends the steps: logs all as one, or undoes them if one has failed, or the log does. Returns

@@ -10,6 +10,7 @@ mod cleaned;
 #[cfg(test)]
 mod closed;
 mod compact;
+mod expiry;
 mod faults;
 mod gate;
 #[cfg(test)]
@@ -38,7 +39,7 @@ use crate::error::{Error, Result};
 use crate::io::Disk;
 use crate::pager::{PAGE_BYTES, PageNumber, Pager, ReadEpoch};
 use crate::store::{Catalogue, Expected, Opened, Settings, Store};
-use crate::table::TableCore;
+use crate::table::{Horizon, TableCore};
 use crate::wal::{Body, Log, LogPosition, LogRecord, Together};
 
 pub use crate::store::BackupProgress;
@@ -69,6 +70,8 @@ pub(crate) struct Engine {
     source: Option<Source>,
     worker: Worker,
     settings: Settings,
+    /// The time up to which records have expired for good.
+    horizon: Arc<Horizon>,
     /// Held by an operation that changes many pages.
     turn_for_long: Mutex<()>,
     turn_to_compact: Mutex<()>,
@@ -108,6 +111,7 @@ impl Engine {
         store: Option<Store>,
         settings: Settings,
     ) -> Self {
+        let horizon = Arc::clone(&catalogue.read().unwrap_or_else(PoisonError::into_inner).horizon);
         Self {
             gate: Gate::default(),
             pager,
@@ -116,6 +120,7 @@ impl Engine {
             source: None,
             worker: Worker::default(),
             settings,
+            horizon,
             turn_for_long: Mutex::default(),
             turn_to_compact: Mutex::default(),
             turn_to_back_up: Mutex::default(),

@@ -54,6 +54,18 @@ pub enum SchemaFault {
         /// The name of both.
         column: String,
     },
+    /// Records are to expire by a column that is missing, of the key, or no timestamp.
+    #[error("records cannot expire by {column}; that takes a timestamp column after the key")]
+    ExpiresByNone {
+        /// The name of the column.
+        column: String,
+    },
+    /// Records are to expire by two columns.
+    #[error("records expire by one column; {column} is a second one")]
+    ExpiresTwice {
+        /// The name of the second column.
+        column: String,
+    },
     /// A text or bytes column has room for no byte.
     #[error("column {column} has no bytes")]
     Empty {

@@ -11,7 +11,8 @@ mod write_context;
 
 pub(crate) use salvage::{Remains, Salvaged, Visit, loss};
 pub(crate) use write::{
-    Change, Decision, Delete, Insert, Modify, Patch, Redo, Swap, Unlogged, Upsert, Write, WriteAt,
+    Change, Decision, Delete, Insert, Living, Modify, Patch, Redo, Swap, Unlogged, Upsert, Write,
+    WriteAt,
 };
 pub(crate) use write_context::{Keeps, WriteContext};
 

@@ -3,7 +3,7 @@
 //! A [`Write`] looks at the record under its key and *decides* on a [`Change`] of it. The change is
 //! logged and then applied at the record's entry, or in the heap.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
 use std::ops::Range;
 
@@ -237,6 +237,46 @@ impl Write for Swap<'_> {
         };
         let answer = found == self.seen;
         Decision { answer, change: change.filter(|_| answer) }
+    }
+}
+
+/// A write that takes a record which has expired for missing.
+#[derive(Clone, Copy)]
+pub(crate) struct Living<'w, W> {
+    pub write: W,
+    /// Returns the time at which the record with a payload expired, if it has.
+    pub expired_us: &'w dyn Fn(&[u8]) -> Option<i64>,
+    /// Set to that time if such a record stays.
+    pub left_us: &'w Cell<Option<i64>>,
+}
+
+impl<W: Write> Write for Living<'_, W> {
+    const EXPECTS_RECORD: bool = W::EXPECTS_RECORD;
+    const READS: bool = true;
+    const MAY_KEEP_RECORD: bool = W::MAY_KEEP_RECORD;
+
+    #[inline(always)]
+    fn patch<'c>(self) -> Option<Patch<'c>>
+    where
+        Self: 'c,
+    {
+        self.write.patch()
+    }
+
+    fn most_bytes(self) -> usize {
+        self.write.most_bytes()
+    }
+
+    fn decide<'c>(self, found: Option<&'c mut Vec<u8>>) -> Decision<'c>
+    where
+        Self: 'c,
+    {
+        let expired_us = found.as_deref().and_then(|payload| (self.expired_us)(payload));
+        let decision = self.write.decide(found.filter(|_| expired_us.is_none()));
+        let is_of_missing = matches!(decision.change, None | Some(Change::Put(_)));
+        debug_assert!(expired_us.is_none() || is_of_missing, "an expired record is missing");
+        self.left_us.set(expired_us.filter(|_| decision.change.is_none()));
+        decision
     }
 }
 

@@ -59,14 +59,16 @@ impl Type {
 
 impl Schema {
     /// Appends the schema: its name, the number of columns, and the number of those of the key.
-    /// Then come the name of each, its type, and a byte that says if it can be null.
+    /// Then come the name of each, its type, and a byte: its lowest bit says if it can be null, the
+    /// next one if records expire by it.
     pub(crate) fn store(&self, writer: &mut Writer) {
         writer.counted(self.name.as_bytes());
         writer.u32(self.columns.len() as u32).u32(self.key_columns as u32);
         for column in &self.columns {
             let (code, size) = column.kind.code();
             writer.counted(column.name.as_bytes()).u8(code).u32(size);
-            writer.u8(column.nullable.into());
+            let expires = self.expires == Some(column.id);
+            writer.u8(u8::from(column.nullable) | u8::from(expires) << 1);
         }
     }
 
@@ -87,7 +89,11 @@ impl Schema {
             let name = reader.text()?;
             let code = reader.u8()?;
             let size = reader.u32()?;
-            let nullable = reader.u8()? != 0;
+            let bits = reader.u8()?;
+            if bits > 3 {
+                return Err(Error::corrupt("a schema", format!("a column is of kind {bits}")));
+            }
+            let (nullable, expires) = (bits & 1 != 0, bits & 2 != 0);
             let Some(kind) = Type::of_code(code, size) else {
                 return Err(Error::corrupt("a schema", format!("there is no type {code}")));
             };
@@ -96,6 +102,9 @@ impl Schema {
                 (false, true) => builder.nullable(name, kind),
                 (false, false) => builder.column(name, kind),
             };
+            if expires {
+                builder = builder.expires(name);
+            }
         }
         builder.finish().map_err(|error| Error::corrupt("a schema", error.to_string()))
     }
@@ -112,7 +121,7 @@ mod tests {
             let kind = Type::of_code(code, 3).expect("a type");
             builder = builder.column(&format!("c{code}"), kind).nullable(&format!("n{code}"), kind);
         }
-        let schema = builder.finish().expect("a schema");
+        let schema = builder.expires("n12").finish().expect("a schema");
         let mut writer = Writer::default();
         schema.store(&mut writer);
         let mut reader = Reader::new(&writer.0, "a schema");

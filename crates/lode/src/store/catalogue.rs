@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::codec::{Reader, Writer};
 use crate::error::{Error, Result};
 use crate::pager::{Epoch, PageNumber, Pager};
-use crate::table::{Definition, Location, Secondaries, Secondary, SuccessorOf, TableCore};
+use crate::table::{Definition, Horizon, Location, Secondaries, Secondary, SuccessorOf, TableCore};
 use crate::wal::TableId;
 
 /// A table that cannot be read, and the error.
@@ -18,6 +18,13 @@ pub(super) type Damaged = (Definition, Location, Error);
 /// locations of tables, at most 32 MiB, and the bits of used slots, at most 512 MiB. So a catalogue
 /// with such definitions always fits. A checkpoint, which writes all of it, has a copy in memory.
 pub(crate) const MOST_DEFINITION_BYTES: usize = 64 << 20;
+
+/// A catalogue as it is stored.
+pub(super) struct Stored {
+    pub next_id: TableId,
+    pub found: Vec<(Definition, Location)>,
+    pub horizon: Horizon,
+}
 
 /// The name of a table; or the table of a secondary index and its name; or the predecessor of a
 /// successor and nothing: indexes have names.
@@ -40,6 +47,8 @@ pub(crate) struct Catalogue {
     definition_bytes: usize,
     /// The number of the next table.
     pub next_id: TableId,
+    /// The time up to which records have expired for good.
+    pub horizon: Arc<Horizon>,
 }
 
 impl Catalogue {
@@ -244,11 +253,15 @@ impl Catalogue {
         };
         self.tables.values().for_each(|core| store(core.definition(), &core.location()));
         self.damaged.values().for_each(|(definition, location, _)| store(definition, location));
+        if let Some(horizon_us) = self.horizon.get_us() {
+            writer.u64(horizon_us as u64);
+        }
         writer.0
     }
 
-    /// Reads a catalogue that was stored: the number of the next table, and where the tables are.
-    pub(super) fn read(bytes: &[u8]) -> Result<(TableId, Vec<(Definition, Location)>)> {
+    /// Reads a catalogue that was stored: the number of the next table, where the tables are, and
+    /// the time up to which records have expired.
+    pub(super) fn read(bytes: &[u8]) -> Result<Stored> {
         let mut reader = Reader::new(bytes, "the catalogue");
         let next_id = TableId::read(&mut reader)?;
         let count = reader.u32()?;
@@ -261,15 +274,20 @@ impl Catalogue {
                 if definition.has_heap() { restore_extents(&mut reader)? } else { Vec::new() };
             found.push((definition, Location { root, extents, heap }));
         }
-        Ok((next_id, found))
+        let horizon = Horizon::default();
+        if !reader.is_empty() {
+            horizon.raise(reader.u64()? as i64);
+        }
+        Ok(Stored { next_id, found, horizon })
     }
 
     /// Opens the tables of a catalogue that was stored.
     pub(crate) fn restore(bytes: &[u8], pager: &Pager) -> Result<Self> {
-        let (next_id, found) = Self::read(bytes)?;
+        let Stored { next_id, found, horizon } = Self::read(bytes)?;
         let extents = found.iter().flat_map(|(_, location)| location.all_extents());
         pager.restore_extents(&Vec::<PageNumber>::from_iter(extents))?;
-        let mut catalogue = Self { next_id, ..Self::default() };
+        let horizon = Arc::new(horizon);
+        let mut catalogue = Self { next_id, horizon, ..Self::default() };
         for (definition, location) in found {
             match TableCore::open(pager, definition.clone(), location.clone()) {
                 Ok(core) => catalogue.insert(Arc::new(core)),

@@ -175,6 +175,10 @@ impl<'r> Recovery<'r> {
                 self.catalogue.take_place(&definition, self.pager.epoch());
                 Ok(())
             }
+            LogRecord::Expired { until_us } => {
+                self.catalogue.horizon.raise(until_us);
+                Ok(())
+            }
             LogRecord::Put { table, .. }
             | LogRecord::Patch { table, .. }
             | LogRecord::Delete { table, .. } => {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Settings;
 use super::backup::expect_no_new_backup;
-use super::catalogue::Catalogue;
+use super::catalogue::{Catalogue, Stored};
 use super::open::{DATA, lock_data, no_data, not_locked};
 use super::recovery::log_of;
 use crate::data::{Damaged, DataFile, Superblock};
@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::index::loss;
 use crate::io::{Access, Disk, Lock};
 use crate::pager::Pager;
-use crate::table::{Definition, Left, Location, salvage};
+use crate::table::{Definition, Horizon, Left, Location, salvage};
 use crate::wal::{self, LogRecord, Stock};
 
 /// What is left of a database.
@@ -23,6 +23,8 @@ pub(crate) struct Remnant {
     superblock: Superblock,
     /// The tables and indexes that it had at its last checkpoint.
     pub tables: Vec<(Definition, Location)>,
+    /// The time up to which records had expired then.
+    pub horizon: Horizon,
     _lock: Lock,
 }
 
@@ -53,8 +55,8 @@ impl Remnant {
         faults.into_iter().for_each(lost);
         let data = Arc::new(data);
         let pager = Pager::new(settings.memory(), Some(Arc::clone(&data)))?;
-        let (_, tables) = Catalogue::read(&catalogue)?;
-        Ok(Self { pager, data, superblock, tables, _lock: lock })
+        let Stored { found: tables, horizon, .. } = Catalogue::read(&catalogue)?;
+        Ok(Self { pager, data, superblock, tables, horizon, _lock: lock })
     }
 
     /// Calls `visit` with every record of a table that can be read, as of the last checkpoint, and

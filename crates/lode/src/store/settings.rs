@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::clock::Clock;
 use crate::pager::MemoryLimits;
 use crate::wal::LogSettings;
 
@@ -52,6 +53,8 @@ pub(crate) struct Settings {
     pub reader_bytes: u64,
     pub compacts_when_idle: bool,
     pub random: AtomicU64,
+    /// The clock that says which records have expired.
+    pub clock: Clock,
 }
 
 impl Settings {
@@ -62,7 +65,7 @@ impl Settings {
 
     /// Returns the settings, to open the same database again.
     pub(crate) fn again(&self) -> Self {
-        Self { random: AtomicU64::new(self.random()), ..*self }
+        Self { random: AtomicU64::new(self.random()), clock: self.clock.clone(), ..*self }
     }
 
     /// Returns a number that can be guessed only by a program that knows the start of the sequence.

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use super::definition::{Definition, Location, free_all};
 use super::kinds::Kinds;
 use super::secondary::Secondaries;
+use super::sweep::Sweep;
 use super::watch::Watch;
 use crate::error::{Error, PackedPart, Result, none_if_too_long};
 use crate::heap::{Buffer, Heap, Outcome};
@@ -17,12 +18,14 @@ use crate::schema::{Column, ColumnId, Schema};
 use crate::tree::Tree;
 use crate::wal::{Log, LogRecord, TableId};
 
-/// The state of a table that can be used.
+/// The state of a table that can be used. Those below [`DROPPED`] are sums of the two that follow.
 const THERE: u8 = 0;
-/// The state of a table that can be used, and has secondary indexes or is watched.
+/// Added for a table that has secondary indexes or is watched.
 const INDEXED: u8 = 1;
-const DROPPED: u8 = 2;
-const CLOSED: u8 = 3;
+/// Added for a table whose records expire.
+const EXPIRES: u8 = 2;
+const DROPPED: u8 = 4;
+const CLOSED: u8 = 5;
 
 /// The state that all handles of a table share.
 pub(crate) struct TableCore {
@@ -36,6 +39,8 @@ pub(crate) struct TableCore {
     secondaries: RwLock<Arc<Secondaries>>,
     /// The keys of records that are written while a successor is made.
     watch: Watch,
+    /// How far expired records were removed.
+    pub(crate) sweep: Sweep,
     /// The turn to create an index or a successor: one is ready, or gone again, before the next
     /// one starts.
     turn_to_build: Mutex<()>,
@@ -88,7 +93,8 @@ impl TableCore {
 
     fn new(definition: Definition, index: Kinds, space: Space, heap: Space, home: Home) -> Self {
         let order = definition.order();
-        let state = AtomicU8::new(THERE);
+        let expires = definition.schema.expires().is_some() && definition.index.is_none();
+        let state = AtomicU8::new(if expires { EXPIRES } else { THERE });
         let dropped_in = AtomicU64::new(0);
         let heap = definition.index_keys().map(|index_keys| Heap::new(heap, index_keys));
         let created_in = AtomicU64::new(0);
@@ -103,6 +109,7 @@ impl TableCore {
             state,
             secondaries,
             watch: Watch::default(),
+            sweep: Sweep::default(),
             turn_to_build: Mutex::default(),
             home,
             created_in,
@@ -143,11 +150,24 @@ impl TableCore {
     /// Returns true if the table cannot be used; [`ensure_open`](Self::ensure_open) says why.
     #[inline(always)]
     pub(crate) fn is_gone(&self) -> bool {
-        self.state.load(Ordering::Acquire) > INDEXED || !self.home.is_here()
+        self.state.load(Ordering::Acquire) >= DROPPED || !self.home.is_here()
+    }
+
+    /// Returns true if the table can be used, and all records that it has are found by reads: they
+    /// do not expire.
+    #[inline(always)]
+    pub(crate) fn shows_all(&self) -> bool {
+        self.state.load(Ordering::Acquire) <= INDEXED && self.home.is_here()
+    }
+
+    /// Returns true if records of the table expire.
+    #[inline(always)]
+    pub(crate) fn has_expiry(&self) -> bool {
+        self.schema().expires().is_some()
     }
 
     /// Returns true if a write of a record is no write of anything else: the table can be used, and
-    /// has no secondary index.
+    /// has no secondary index; and its records do not expire.
     #[inline(always)]
     pub(crate) fn has_records_only(&self) -> bool {
         self.state.load(Ordering::Acquire) == THERE && self.home.is_here()
@@ -156,7 +176,7 @@ impl TableCore {
     /// Returns true if the table can be used, and has secondary indexes or is watched.
     #[inline(always)]
     pub(crate) fn is_indexed(&self) -> bool {
-        self.state.load(Ordering::Acquire) == INDEXED
+        self.state.load(Ordering::Acquire) & !EXPIRES == INDEXED
     }
 
     /// Returns the secondary indexes.
@@ -203,9 +223,14 @@ impl TableCore {
     /// Notes if a write of a record is one of something else, too.
     fn note_way_of_writing(&self) {
         let is_longer = self.has_secondaries() || self.watch.is_on();
-        let (from, to) = if is_longer { (THERE, INDEXED) } else { (INDEXED, THERE) };
-        // A table that is gone stays so.
-        let _ = self.state.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire);
+        debug_assert!(INDEXED + EXPIRES < DROPPED, "the states of a table in use are below");
+        let changed = |state: u8| match (state < DROPPED, is_longer) {
+            (true, true) => Some(state | INDEXED),
+            (true, false) => Some(state & !INDEXED),
+            // A table that is gone stays so.
+            (false, _) => None,
+        };
+        let _ = self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, changed);
     }
 
     /// Returns true if the table has secondary indexes, ready or not.
@@ -242,12 +267,10 @@ impl TableCore {
     pub(crate) fn was_there(&self, moment: ReadEpoch) -> Result<()> {
         match self.state.load(Ordering::Acquire) {
             _ if !self.home.is_here() => self.say_why(),
-            THERE | INDEXED | DROPPED
-                if !moment.sees(Epoch::load(&self.created_in, Ordering::Relaxed)) =>
-            {
+            ..=DROPPED if !moment.sees(Epoch::load(&self.created_in, Ordering::Relaxed)) => {
                 Err(self.no_table())
             }
-            THERE | INDEXED => Ok(()),
+            ..DROPPED => Ok(()),
             DROPPED if !moment.sees(Epoch::load(&self.dropped_in, Ordering::Relaxed)) => Ok(()),
             _ => self.say_why(),
         }
@@ -456,7 +479,8 @@ impl TableCore {
             LogRecord::CreateTable { .. }
             | LogRecord::DropTable { .. }
             | LogRecord::IndexReady { .. }
-            | LogRecord::TakePlace { .. } => Err(corrupt("it is of no record of a table".into())),
+            | LogRecord::TakePlace { .. }
+            | LogRecord::Expired { .. } => Err(corrupt("it is of no record of a table".into())),
         }
     }
 

@@ -9,6 +9,7 @@
 //! | create table | the table's definition |
 //! | drop table | the table |
 //! | index ready | a secondary index, which has an entry for each record from then on |
+//! | expired | a time (8 bytes): what expires up to it has expired, whatever the clock says |
 
 use crate::codec::Reader;
 use crate::error::{Error, Result};
@@ -45,10 +46,11 @@ pub(crate) enum RecordKind {
     DropTable = 6,
     IndexReady = 7,
     TakePlace = 8,
+    Expired = 9,
 }
 
 impl RecordKind {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Put,
         Self::Patch,
         Self::Delete,
@@ -57,6 +59,7 @@ impl RecordKind {
         Self::DropTable,
         Self::IndexReady,
         Self::TakePlace,
+        Self::Expired,
     ];
 
     pub(super) fn of(number: u8) -> Option<Self> {
@@ -121,6 +124,8 @@ pub(crate) enum LogRecord<'b> {
     IndexReady { index: TableId },
     /// A successor is the table of its name from then on: its predecessor was dropped.
     TakePlace { successor: TableId },
+    /// Records that expire up to a time have expired, whatever the clock says.
+    Expired { until_us: i64 },
 }
 
 impl<'b> LogRecord<'b> {
@@ -133,6 +138,7 @@ impl<'b> LogRecord<'b> {
             Self::DropTable { .. } => RecordKind::DropTable,
             Self::IndexReady { .. } => RecordKind::IndexReady,
             Self::TakePlace { .. } => RecordKind::TakePlace,
+            Self::Expired { .. } => RecordKind::Expired,
         }
     }
 
@@ -150,6 +156,10 @@ impl<'b> LogRecord<'b> {
             Self::Patch { table, at, .. } => {
                 Front { bytes: [table.0.to_le_bytes(), at.to_le_bytes()], size: 8 }
             }
+            Self::Expired { until_us } => {
+                let [a, b, c, d, e, f, g, h] = until_us.to_le_bytes();
+                Front { bytes: [[a, b, c, d], [e, f, g, h]], size: 8 }
+            }
             Self::CreateTable { .. } => Front { bytes: [[0; 4]; 2], size: 0 },
         }
     }
@@ -162,7 +172,10 @@ impl<'b> LogRecord<'b> {
             | Self::Patch { bytes: keyed, .. }
             | Self::Delete { key: keyed, .. } => keyed.parts(),
             Self::CreateTable { definition } => [definition, &[]],
-            Self::DropTable { .. } | Self::IndexReady { .. } | Self::TakePlace { .. } => [&[], &[]],
+            Self::DropTable { .. }
+            | Self::IndexReady { .. }
+            | Self::TakePlace { .. }
+            | Self::Expired { .. } => [&[], &[]],
         }
     }
 
@@ -229,6 +242,7 @@ impl<'b> LogRecord<'b> {
             RecordKind::DropTable => Self::DropTable { table: TableId::read(&mut reader)? },
             RecordKind::IndexReady => Self::IndexReady { index: TableId::read(&mut reader)? },
             RecordKind::TakePlace => Self::TakePlace { successor: TableId::read(&mut reader)? },
+            RecordKind::Expired => Self::Expired { until_us: reader.u64()? as i64 },
             RecordKind::Commit => return Err(Error::corrupt(WHAT, "it is a commit in another")),
         })
     }
@@ -242,7 +256,8 @@ impl<'b> LogRecord<'b> {
             Self::CreateTable { .. }
             | Self::DropTable { .. }
             | Self::IndexReady { .. }
-            | Self::TakePlace { .. } => 0,
+            | Self::TakePlace { .. }
+            | Self::Expired { .. } => 0,
         }
     }
 }
@@ -297,6 +312,7 @@ mod tests {
             LogRecord::DropTable { table: TABLE },
             LogRecord::IndexReady { index: TABLE },
             LogRecord::TakePlace { successor: TABLE },
+            LogRecord::Expired { until_us: -7 },
         ]
     }
 

@@ -15,6 +15,7 @@ mod effort;
 mod errors;
 #[cfg(feature = "derive")]
 mod examples;
+mod expiry;
 #[allow(clippy::unwrap_used)]
 mod face;
 mod growth;

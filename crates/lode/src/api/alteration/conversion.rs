@@ -39,6 +39,8 @@ struct Plan<'v, 's> {
     name: String,
     kind: KeyKind,
     indexes: Vec<IndexSchema>,
+    /// The name of the column by which records expire.
+    expires: Option<String>,
 }
 
 impl<'v> Conversion<'v> {
@@ -60,10 +62,11 @@ impl<'v> Conversion<'v> {
             source: Source::Column(column.id()),
         });
         let (columns, name) = (columns.collect(), before.name().into());
-        let mut plan = Plan { before, columns, name, kind, indexes: indexes.to_vec() };
+        let expires = before.expires().map(|column| before[column].name.clone());
+        let mut plan = Plan { before, columns, name, kind, indexes: indexes.to_vec(), expires };
         changes.iter().try_for_each(|change| plan.take(change))?;
-        let Plan { columns, name, kind, indexes, .. } = plan;
-        let builder =
+        let Plan { columns, name, kind, indexes, expires, .. } = plan;
+        let mut builder =
             columns.iter().enumerate().fold(Schema::build(&name), |builder, (at, column)| {
                 let Planned { name, kind, nullable, .. } = column;
                 match (at < before.key_columns(), nullable) {
@@ -72,6 +75,9 @@ impl<'v> Conversion<'v> {
                     (false, false) => builder.column(name, *kind),
                 }
             });
+        if let Some(name) = &expires {
+            builder = builder.expires(name);
+        }
         let sources = columns.iter().map(|column| column.source).collect();
         Ok(Self { schema: builder.finish()?, kind, indexes, sources })
     }
@@ -204,6 +210,9 @@ impl<'v> Plan<'v, '_> {
                 }
                 self.columns[at].name.clone_from(to);
                 self.rename_in_indexes(from, to);
+                if self.expires.as_ref() == Some(from) {
+                    self.expires = Some(to.clone());
+                }
             }
             Change::Retype { name, kind } => {
                 let at = self.column(name)?;
@@ -219,6 +228,10 @@ impl<'v> Plan<'v, '_> {
             }
             Change::RenameTable { name } => self.name.clone_from(name),
             Change::FindBy { kind } => self.kind = *kind,
+            Change::ExpireBy { name } => {
+                name.iter().try_for_each(|name| self.column_after_key(name).map(drop))?;
+                self.expires.clone_from(name);
+            }
         }
         Ok(())
     }

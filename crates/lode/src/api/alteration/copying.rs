@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::Conversion;
 use crate::api::Table;
-use crate::api::steps::{Step, Steps};
+use crate::api::steps::{Indexed, Step, Steps};
 use crate::engine::CommitSize;
 use crate::error::{Error, Result};
 use crate::table::{EntryChange, Secondaries, Watch};
@@ -209,6 +209,9 @@ impl Writing<'_> {
         let core = table.core();
         let Some(payload) = core.payload_of(table.database().pager(), key)? else { return Ok(0) };
         core.expect_stored(&payload)?;
+        if table.database().expired_us(core, &payload).is_some() {
+            return Ok(payload.len());
+        }
         let Buffers { unpacked, converted } = &mut self.buffers;
         core.pack(key, &payload, unpacked)?;
         let key_bytes = conversion.record(core.schema(), unpacked, converted)?;
@@ -234,7 +237,9 @@ impl Writing<'_> {
         debug_assert!(taken, "no other thread writes to the successor");
         for EntryChange { secondary, old, new } in changes {
             old.map_or(Ok(()), |entry| self.steps.remove_entry(secondary, entry))?;
-            new.map_or(Ok(()), |entry| self.steps.add_entry(core.schema(), secondary, entry))?;
+            let Some(entry) = new else { continue };
+            let of = Indexed { table: core, secondaries: self.secondaries };
+            self.steps.add_entry(of, secondary, entry, &|_| true)?;
         }
         Ok(bytes)
     }

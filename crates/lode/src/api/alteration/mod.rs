@@ -22,6 +22,7 @@ enum Change<'v> {
     SetNullable { name: String, nullable: bool },
     RenameTable { name: String },
     FindBy { kind: KeyKind },
+    ExpireBy { name: Option<String> },
 }
 
 /// Changes of a table, for [`Database::alter_table`]: each refers to the table as the ones before
@@ -108,6 +109,14 @@ impl<'v> Alteration<'v> {
     #[must_use]
     pub fn rename_table(self, name: &str) -> Self {
         self.with(Change::RenameTable { name: name.into() })
+    }
+
+    /// Changes the column by which records [expire](crate::Builder::expires); `None` has
+    /// those stay that have not expired when they are copied. Dropping that column, and changing
+    /// its type, are refused unless this comes first.
+    #[must_use]
+    pub fn expire_by(self, name: Option<&str>) -> Self {
+        self.with(Change::ExpireBy { name: name.map(Into::into) })
     }
 
     /// Changes how the table finds its records.

@@ -96,8 +96,11 @@ impl Copied {
 
 impl ByIndex<'_> {
     /// Finds the record of the first entry with the values of a packed key of a lookup. `None` if
-    /// that takes a snapshot.
+    /// that takes a snapshot; so it does if records expire.
     pub(super) fn find_now(&self, lookup: &[u8]) -> Result<Option<Found>> {
+        if self.table.core().has_expiry() {
+            return Ok(None);
+        }
         let gate = self.table.database().gate();
         let core = self.secondary.core();
         let schema = self.table.schema();
@@ -175,8 +178,11 @@ impl ByIndex<'_> {
     }
 
     /// Copies the rows of a range of packed keys of entries, if they are few and short, and their
-    /// entries in one leaf; `None` otherwise, at an error, and if others write.
+    /// entries in one leaf; `None` otherwise, at an error, if others write, and if records expire.
     pub(super) fn copy_now(&self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Option<Copied> {
+        if self.table.core().has_expiry() {
+            return None;
+        }
         let gate = self.table.database().gate();
         with_buffers(|buffers| {
             let commits = gate.try_read()?;

@@ -238,6 +238,15 @@ impl Cursor {
         Some(plan.core.schema().row_of(run.rows.bytes(&run.batch), plan.columns.as_deref()))
     }
 
+    /// Counts the rows to the end.
+    pub(super) fn count_rows(mut self) -> Result<u64> {
+        let mut count = 0;
+        while self.next_row()?.is_some() {
+            count += 1;
+        }
+        Ok(count)
+    }
+
     /// Returns what all rows have in common.
     fn shape(&self) -> Option<Shape> {
         let State::Ready { plan, .. } = &self.state else { return None };
@@ -343,11 +352,9 @@ impl Plan {
             }
         };
         // A walk that continues after damage copies nothing less than records.
-        let needs = if self.damage == Damage::IsSkipped || self.within.is_some() {
-            Needs::Record
-        } else {
-            Needs::Row
-        };
+        let is_record_needed =
+            self.damage == Damage::IsSkipped || self.within.is_some() || core.has_expiry();
+        let needs = if is_record_needed { Needs::Record } else { Needs::Row };
         let rows = Rows::new(core, self.columns.clone(), needs);
         let own =
             self.within.as_ref().map(|within| within.own(core.definition().kind, self.direction));
@@ -370,8 +377,9 @@ impl Plan {
 
     /// Returns the most records of the table that are needed.
     fn most_records(&self) -> u64 {
-        // Of a transaction, some may have been deleted.
-        if self.within.is_some() { u64::MAX } else { self.limit }
+        // Of a transaction, some may have been deleted; others may have expired.
+        let may_leave_out = self.within.is_some() || self.core.has_expiry();
+        if may_leave_out { u64::MAX } else { self.limit }
     }
 
     /// Returns true if a key in order is in the range.
@@ -399,7 +407,7 @@ impl Run {
         while self.left > 0 {
             if self.passed == self.batch.len() {
                 if !self.next_page(plan)? {
-                    return self.show_rest(core);
+                    return self.show_rest(plan);
                 }
                 continue;
             }
@@ -411,7 +419,7 @@ impl Run {
             let order = self.own.as_ref().map_or(Ordering::Greater, |own| own.order(key));
             if order != Ordering::Greater {
                 self.passed += usize::from(order == Ordering::Equal);
-                if self.show_own(core)? {
+                if self.show_own(plan)? {
                     return Ok(true);
                 }
                 continue;
@@ -428,6 +436,7 @@ impl Run {
             }
             if self.rows.read(core, pager, moment, &self.batch, at)?
                 && !self.is_overwritten(core)?
+                && self.is_found(plan)?
             {
                 self.left -= 1;
                 return Ok(true);
@@ -456,20 +465,37 @@ impl Run {
         Ok(own.overwrites(&record[..core.schema().key_length(record)?]))
     }
 
-    /// Shows the next record of the transaction; returns false if it has been deleted.
-    fn show_own(&mut self, core: &TableCore) -> Result<bool> {
+    /// Returns true if the record of the row has not expired.
+    fn is_found(&self, plan: &Plan) -> Result<bool> {
+        let core = &*plan.core;
+        if !core.has_expiry() {
+            return Ok(true);
+        }
+        let record = self.rows.record();
+        let payload = &record[core.schema().key_length(record)?..];
+        match &plan.within {
+            None => Ok(plan.snapshot.is_found(core, payload)),
+            Some(within) => within.lifetime().is_found(plan.snapshot.database(), core, payload),
+        }
+    }
+
+    /// Shows the next record of the transaction; returns false if it was deleted or has expired.
+    fn show_own(&mut self, plan: &Plan) -> Result<bool> {
         let Some((key, Some(payload))) = self.own.as_mut().and_then(Own::pass) else {
             return Ok(false);
         };
-        self.rows.pack(core, key, payload)?;
+        self.rows.pack(&plan.core, key, payload)?;
+        if !self.is_found(plan)? {
+            return Ok(false);
+        }
         self.left -= 1;
         Ok(true)
     }
 
     /// Shows the next record of the transaction after all records of the table; false at the end.
-    fn show_rest(&mut self, core: &TableCore) -> Result<bool> {
+    fn show_rest(&mut self, plan: &Plan) -> Result<bool> {
         while self.own.as_ref().is_some_and(Own::has_more) {
-            if self.show_own(core)? {
+            if self.show_own(plan)? {
                 return Ok(true);
             }
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Run;
 use super::merge::{Own, Written};
-use crate::api::transaction::Scan;
+use crate::api::transaction::{Lifetime, Scan};
 use crate::error::Error;
 use crate::table::{KeyKind, TableCore};
 use crate::tree::Direction;
@@ -16,11 +16,22 @@ pub(in crate::api) struct Within {
     scan: Arc<Scan>,
     /// True if the user has chosen its moment.
     is_at_snapshot: bool,
+    lifetime: Lifetime,
 }
 
 impl Within {
-    pub(in crate::api) fn new(written: Written, scan: Arc<Scan>, is_at_snapshot: bool) -> Self {
-        Self { written: Arc::new(written), scan, is_at_snapshot }
+    pub(in crate::api) fn new(
+        written: Written,
+        scan: Arc<Scan>,
+        is_at_snapshot: bool,
+        lifetime: Lifetime,
+    ) -> Self {
+        Self { written: Arc::new(written), scan, is_at_snapshot, lifetime }
+    }
+
+    /// Returns how long all that the transaction has found exists.
+    pub(super) fn lifetime(&self) -> &Lifetime {
+        &self.lifetime
     }
 
     /// Returns the position of a cursor in the writes of the transaction.

@@ -54,6 +54,8 @@ impl<'r> Rescue<'r> {
 
     /// Copies all that is left.
     pub(super) fn take_all(mut self, remnant: &Remnant, disk: &dyn Disk) -> Result<Repaired> {
+        let horizon_us = remnant.horizon.get_us();
+        horizon_us.into_iter().for_each(|until_us| self.db.engine().leave_out(until_us));
         for found in &remnant.tables {
             if let Some(table) = self.define(&found.0)? {
                 let mut copied = Copied { rescue: &mut self, table, records: Vec::new(), bytes: 0 };
@@ -122,6 +124,10 @@ impl<'r> Rescue<'r> {
                 Ok(())
             }
             LogRecord::TakePlace { successor } => self.take_place(successor),
+            LogRecord::Expired { until_us } => {
+                self.db.engine().leave_out(until_us);
+                Ok(())
+            }
             LogRecord::Put { table, .. }
             | LogRecord::Patch { table, .. }
             | LogRecord::Delete { table, .. } => self.change(table, record),

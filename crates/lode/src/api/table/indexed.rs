@@ -9,7 +9,7 @@ use std::cell::{Cell, RefCell};
 
 use super::Table;
 use super::writes::Records;
-use crate::api::steps::{Step, Steps};
+use crate::api::steps::{Indexed, Step, Steps};
 use crate::engine::{CommitSize, LongTurn};
 use crate::error::{Error, Result};
 use crate::heap::{self, Outcome};
@@ -139,8 +139,13 @@ impl<W: Write> Write for Noting<'_, W> {
             // As a whole, since pieces of a long record that are patched cannot be put back.
             (Some(patch), Some(payload)) => {
                 let before = payload.clone();
-                payload[patch.place()].copy_from_slice(patch.bytes);
-                (Some(before), Decision { answer: true, change: Some(Change::Put(payload)) })
+                let Decision { answer, change } = self.write.decide(Some(&mut *payload));
+                let is_patched = change.is_some();
+                if is_patched {
+                    payload[patch.place()].copy_from_slice(patch.bytes);
+                }
+                let change = is_patched.then_some(Change::Put(payload));
+                (Some(before), Decision { answer, change })
             }
             (_, found) => decide(self.write, found),
         };
@@ -231,22 +236,22 @@ impl Planned {
     ///
     /// # Errors
     /// As [`Steps::take`].
-    fn take<'c>(
-        &'c self,
-        secondaries: &'c Secondaries,
-        steps: &mut Steps<'c>,
-    ) -> Result<Option<&'c Secondary>> {
+    fn take<'c>(&'c self, of: Indexed<'c>, steps: &mut Steps<'c>) -> Result<Option<&'c Secondary>> {
         let mut from = 0;
         for PlannedEntry { secondary, ends: [key_end, end], is_new } in &self.entries {
             let (key, payload) = self.bytes[from..*end].split_at(key_end - from);
             from = *end;
-            let secondary = &*secondaries.all[*secondary];
+            let secondary = &*of.secondaries.all[*secondary];
             let core = &**secondary.core();
             if !is_new {
                 let seen = Some(payload.into());
                 steps.take(Step { core, key: key.into(), seen, wanted: None })?;
-            } else if steps.put_entry(core, key.into(), payload.into())?.is_some() {
-                return Ok(Some(secondary));
+                continue;
+            }
+            while steps.put_entry(core, key.into(), payload.into())?.is_some() {
+                if !steps.remove_holder(of, secondary, key, &|_| true)? {
+                    return Ok(Some(secondary));
+                }
             }
         }
         Ok(None)
@@ -355,7 +360,7 @@ impl Table {
         let wanted = noted.after().map(Cow::Borrowed);
         steps.note(Step { core, key: key.into(), seen, wanted }, undo);
         planned.plan(secondaries, schema, packed, noted);
-        let all = match planned.take(secondaries, &mut steps) {
+        let all = match planned.take(Indexed { table: core, secondaries }, &mut steps) {
             Err(error) => Err(error),
             Ok(None) => Ok(answer),
             Ok(Some(secondary)) => {

@@ -6,12 +6,12 @@
 
 use super::Table;
 use crate::api::Snapshot;
-use crate::api::steps::Steps;
+use crate::api::steps::{Indexed, Steps};
 use crate::batch::Batch;
 use crate::engine::CommitSize;
 use crate::error::{Effect, Error, Result};
 use crate::schema::IndexSchema;
-use crate::table::{Needs, Rows, Secondary, Walk};
+use crate::table::{Needs, Rows, Secondaries, Secondary, Walk};
 
 impl Table {
     /// Creates a secondary index. When this returns, it has an entry for each record, and
@@ -104,12 +104,24 @@ impl Table {
     /// page is as of now, so what was written since the index was created is met or is kept by who
     /// wrote it.
     pub(in crate::api) fn next_keys(&self, walk: &mut Walk) -> Result<Option<Vec<Vec<u8>>>> {
+        self.next_keys_of(walk, &|_| true)
+    }
+
+    /// Returns the keys of the next page as [`next_keys`](Self::next_keys) does: of the records
+    /// that `is_wanted` accepts by their payloads.
+    pub(super) fn next_keys_of(
+        &self,
+        walk: &mut Walk,
+        is_wanted: &dyn Fn(&[u8]) -> bool,
+    ) -> Result<Option<Vec<Vec<u8>>>> {
         /// Attempts to read a page whose moment was lost for want of memory.
         const MOST_ATTEMPTS: usize = 16;
-        let mut keys = self.next_keys_now(walk);
+        let mut keys = self.next_keys_now(walk, is_wanted);
         for _ in 1..MOST_ATTEMPTS {
             match keys {
-                Err(Error::SnapshotTooOld { .. }) => keys = self.next_keys_now(walk),
+                Err(Error::SnapshotTooOld { .. }) => {
+                    keys = self.next_keys_now(walk, is_wanted);
+                }
                 _ => break,
             }
         }
@@ -117,12 +129,20 @@ impl Table {
     }
 
     /// Reads the next page of a walk, which stays where it was if that fails.
-    fn next_keys_now(&self, walk: &mut Walk) -> Result<Option<Vec<Vec<u8>>>> {
+    fn next_keys_now(
+        &self,
+        walk: &mut Walk,
+        is_wanted: &dyn Fn(&[u8]) -> bool,
+    ) -> Result<Option<Vec<Vec<u8>>>> {
         let before = walk.clone();
-        self.read_next_keys(walk).inspect_err(|_| *walk = before)
+        self.read_next_keys(walk, is_wanted).inspect_err(|_| *walk = before)
     }
 
-    fn read_next_keys(&self, walk: &mut Walk) -> Result<Option<Vec<Vec<u8>>>> {
+    fn read_next_keys(
+        &self,
+        walk: &mut Walk,
+        is_wanted: &dyn Fn(&[u8]) -> bool,
+    ) -> Result<Option<Vec<Vec<u8>>>> {
         let mut rows = Rows::new(&self.core, None, Needs::Record);
         let mut batch = Batch::default();
         let mut keys = Vec::new();
@@ -136,8 +156,10 @@ impl Table {
         }
         for at in 0..batch.len() {
             if rows.read(&self.core, pager, moment, &batch, at)? {
-                let (key, _) = self.core.split(rows.bytes(&batch))?;
-                keys.push(self.core.in_order(key, <[u8]>::to_vec));
+                let (key, payload) = self.core.split(rows.bytes(&batch))?;
+                if is_wanted(payload) {
+                    keys.push(self.core.in_order(key, <[u8]>::to_vec));
+                }
             }
         }
         Ok(Some(keys))
@@ -158,8 +180,10 @@ impl Table {
             let size = CommitSize { records: now.len(), bytes: 0 };
             let added = self.db.admitted_alone(size, &mut || {
                 self.db.expect_there(&self.core, secondary)?;
+                let secondaries = self.core.secondaries();
                 let mut steps = Steps::new(&self.db, now.len());
-                let all = now.iter().try_for_each(|key| self.add_entry(secondary, key, &mut steps));
+                let mut add = |key| self.add_entry(&secondaries, secondary, key, &mut steps);
+                let all = now.iter().try_for_each(|key| add(key));
                 steps.end(all)
             });
             match added {
@@ -173,22 +197,25 @@ impl Table {
         Ok(())
     }
 
-    /// Adds the entry of the record under a key in order, if it still exists.
+    /// Adds the entry of the record under a key in order, if it still exists. Removes the record if
+    /// it has expired.
     fn add_entry<'s>(
-        &self,
+        &'s self,
+        secondaries: &'s Secondaries,
         secondary: &'s Secondary,
         key: &[u8],
         steps: &mut Steps<'s>,
-    ) -> Result<()>
-    where
-        Self: 's,
-    {
+    ) -> Result<()> {
         let Some(payload) = self.core.payload_of(self.db.pager(), key)? else { return Ok(()) };
         self.core.expect_stored(&payload)?;
+        let of = Indexed { table: &self.core, secondaries };
+        if self.db.expired_us(&self.core, &payload).is_some() {
+            return steps.remove_record(of, key.to_vec(), payload);
+        }
         let mut packed = Vec::new();
         self.core.unpack_key(key, &mut packed)?;
         let entry = secondary.entries().entry_of(self.schema(), &packed, &payload);
-        steps.add_entry(self.schema(), secondary, entry)
+        steps.add_entry(of, secondary, entry, &|_| true)
     }
 }
 

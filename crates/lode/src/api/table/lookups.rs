@@ -49,12 +49,13 @@ impl Table {
             return Ok(false);
         }
         let pager = self.db.pager();
-        self.core.in_order(key, |key| {
+        let there = self.core.in_order(key, |key| {
             self.read_consistent(|moment| match moment {
                 None => self.core.read(pager, key, &mut *payload),
                 Some(moment) => self.core.get_at(pager, moment, key, &mut *payload),
             })
-        })
+        })?;
+        Ok(there && self.db.is_found(&self.core, payload))
     }
 
     #[inline]
@@ -70,8 +71,22 @@ impl Table {
         self.read_patiently(key, payload)
     }
 
+    /// Copies the payload of a record as [`read_into`](Self::read_into) does, whether it has
+    /// expired or not.
+    pub(in crate::api) fn read_stored(&self, key: &[u8], payload: &mut Vec<u8>) -> Result<bool> {
+        if self.core.has_expiry() {
+            return self.read_stored_patiently(key, payload);
+        }
+        self.read_into(key, payload)
+    }
+
     #[inline(never)]
     pub(super) fn read_patiently(&self, key: &[u8], payload: &mut Vec<u8>) -> Result<bool> {
+        let there = self.read_stored_patiently(key, payload)?;
+        Ok(there && self.db.is_found(&self.core, payload))
+    }
+
+    fn read_stored_patiently(&self, key: &[u8], payload: &mut Vec<u8>) -> Result<bool> {
         if !self.core.can_have(key)? {
             return Ok(false);
         }
@@ -159,6 +174,6 @@ impl Table {
     /// Returns true if what was read since there had been `commits` commits counts.
     #[inline(always)]
     pub(super) fn is_valid(&self, commits: u64) -> bool {
-        self.db.gate().validate(commits) && !self.core.is_gone()
+        self.db.gate().validate(commits) && self.core.shows_all()
     }
 }

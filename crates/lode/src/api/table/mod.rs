@@ -2,6 +2,7 @@
 
 mod atomic;
 mod change;
+mod expiry;
 mod indexed;
 mod indexes;
 mod lookups;

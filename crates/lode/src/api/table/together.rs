@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::{Table, expect_not_changing};
-use crate::api::steps::{Step, Steps};
+use crate::api::steps::{Indexed, Step, Steps};
 use crate::engine::{CommitSize, Loan};
 use crate::error::{Error, MOST_TRANSACTION_BYTES, Result};
 use crate::hash::AHEAD;
@@ -114,7 +114,7 @@ impl Table {
             self.core.ensure_open()?;
             let secondaries = self.core.secondaries();
             let mut steps = Steps::new(&self.db, records.order.len());
-            let written = if self.core.is_indexed() {
+            let written = if self.core.is_indexed() || self.core.has_expiry() {
                 self.put_indexed(&records, if_there, &secondaries, &mut steps)
             } else {
                 self.put_steps(&records, if_there, &mut steps)
@@ -128,6 +128,7 @@ impl Table {
             }
         })?;
         self.db.acknowledge(end).map_err(Error::after_effect)?;
+        self.sweep_after(records.order.len() as u64);
         Ok(written)
     }
 
@@ -231,7 +232,8 @@ impl Table {
             }
             let record = Record { key: records.key(*number), payload: records.payload(*number) };
             let seen = self.core.payload_of(self.db.pager(), record.key)?;
-            let is_new = seen.is_none();
+            let is_expired = |seen: &Vec<u8>| self.db.expired_us(&self.core, seen).is_some();
+            let is_new = seen.as_ref().is_none_or(is_expired);
             if !is_new && if_there == IfThere::Refuse {
                 let first = written.refused.map_or(*number, |first| first.min(*number));
                 written.refused = Some(first);
@@ -269,7 +271,8 @@ impl Table {
             let mut all = secondaries.all.iter();
             let Some(secondary) = all.find(|other| other.core().id() == index) else { continue };
             for entry in entries {
-                steps.add_entry(self.schema(), secondary, entry)?;
+                let of = Indexed { table: &self.core, secondaries };
+                steps.add_entry(of, secondary, entry, &|key| !records.have(key))?;
             }
         }
         Ok(written)
@@ -355,6 +358,11 @@ struct Records<'r> {
 }
 
 impl<'r> Records<'r> {
+    /// Returns true if one of the records has a key, which is in order.
+    fn have(&self, key: &[u8]) -> bool {
+        (0..self.records.len()).any(|number| self.key(number) == key)
+    }
+
     fn of(table: &Table, packed: &'r [impl AsRef<[u8]>]) -> Result<Self> {
         let mut records = Self { keys: Vec::new(), records: Vec::new(), order: Vec::new() };
         for record in packed {

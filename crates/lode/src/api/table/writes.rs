@@ -7,6 +7,7 @@
 use super::{Table, change::is_any_changing, expect_not_changing};
 use crate::api::Key;
 use crate::api::read::with_key;
+use crate::engine::LongTurn;
 use crate::error::{Error, PackedPart, Result};
 use crate::hash::Hash;
 use crate::heap::{self, Heap};
@@ -230,31 +231,48 @@ impl Table {
             let extra_pages = R::pages_for(write.most_bytes());
             let turn = self.db.turn_for(extra_pages);
             self.db.admit(extra_pages)?;
-            if self.core.is_indexed() {
-                return self.write_indexed(records, key, write, turn);
+            if self.core.has_expiry() {
+                return self.write_living(records, key, write, turn, extra_pages);
             }
-            let (answer, end) = match self.write_inside(records, key, write) {
-                Ok(written) => written,
-                Err(error) => {
-                    let again = match *error {
-                        error @ Error::Conflict { .. } => Err(error),
-                        error => self.db.try_again(extra_pages, error, &mut || {
-                            self.write_inside(records, key, write).map_err(|error| *error)
-                        }),
-                    };
-                    match again {
-                        // An index was created since this had a look.
-                        Err(Error::Conflict { .. }) => {
-                            return self.write_indexed(records, key, write, turn);
-                        }
-                        again => again?,
-                    }
-                }
-            };
-            drop(turn);
-            self.db.acknowledge(end).map_err(Error::after_effect)?;
-            Ok(answer)
+            self.write_next(records, key, write, turn, extra_pages)
         })
+    }
+
+    /// Writes the record under a key in order, for which there is room. Returns the answer, when
+    /// the change is as durable as the level says.
+    #[inline(always)]
+    pub(super) fn write_next(
+        &self,
+        records: &impl Records,
+        key: &[u8],
+        write: impl Write,
+        turn: LongTurn<'_>,
+        extra_pages: u64,
+    ) -> Result<bool> {
+        if self.core.is_indexed() {
+            return self.write_indexed(records, key, write, turn);
+        }
+        let (answer, end) = match self.write_inside(records, key, write) {
+            Ok(written) => written,
+            Err(error) => {
+                let again = match *error {
+                    error @ Error::Conflict { .. } => Err(error),
+                    error => self.db.try_again(extra_pages, error, &mut || {
+                        self.write_inside(records, key, write).map_err(|error| *error)
+                    }),
+                };
+                match again {
+                    // An index was created since this had a look.
+                    Err(Error::Conflict { .. }) => {
+                        return self.write_indexed(records, key, write, turn);
+                    }
+                    again => again?,
+                }
+            }
+        };
+        drop(turn);
+        self.db.acknowledge(end).map_err(Error::after_effect)?;
+        Ok(answer)
     }
 
     /// Writes the record under a key in order next to other writers. Returns the answer, and the

@@ -2,13 +2,15 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
+use std::sync::Arc;
 
+use super::lifetime::Lifetimes;
 use super::scans::Scans;
 use super::touched::Touched;
 use super::{Place, Transaction, conflict};
-use crate::api::Snapshot;
 use crate::api::steps::{Step, Steps};
 use crate::api::table::expect_not_changing;
+use crate::api::{Snapshot, Table};
 use crate::engine::{CommitSize, Handle, Loan};
 use crate::error::{Error, Result};
 use crate::hash::AHEAD;
@@ -21,6 +23,7 @@ pub(super) struct Commit {
     pub(super) db: Handle,
     tables: Vec<Touched>,
     scans: Scans,
+    lifetimes: Lifetimes,
     /// The moment of the scans, until it is not needed any more.
     snapshot: RefCell<Option<Snapshot>>,
     /// A change of what was read that the transaction has met.
@@ -33,12 +36,12 @@ impl Commit {
     #[inline(always)]
     pub(super) fn of(transaction: Transaction) -> Self {
         let met_conflict = transaction.met_conflict();
-        let Transaction { db, tables, scans, moment, loan, .. } = transaction;
+        let Transaction { db, tables, scans, moment, lifetimes, loan, .. } = transaction;
         let (tables, scans, loan) = (tables.into_inner(), scans.into_inner(), loan.into_inner());
         // Only scans are looked at again at their moment.
         let snapshot = moment.into_snapshot().filter(|_| !scans.are_empty());
         let snapshot = RefCell::new(snapshot);
-        Self { db, tables, scans, snapshot, met_conflict, _loan: loan }
+        Self { db, tables, scans, lifetimes, snapshot, met_conflict, _loan: loan }
     }
 
     /// Applies all writes; returns where they end in the log.
@@ -59,6 +62,14 @@ impl Commit {
             let all = self.write_all(&order, &mut steps);
             steps.end(all).map(|((), end)| end)
         })
+    }
+
+    /// Removes some expired records of the tables that it has written.
+    pub(super) fn sweep(&self) {
+        for touched in self.tables.iter().filter(|touched| touched.core().has_expiry()) {
+            let table = Table::new(self.db.clone(), Arc::clone(touched.core()));
+            table.sweep_after(touched.written_size().records as u64);
+        }
     }
 
     /// Returns the size of the commit, which writes some records.
@@ -106,6 +117,7 @@ impl Commit {
     /// Checks that all that was only read is still as it was seen.
     fn validate(&self) -> Result<()> {
         self.expect_no_conflict()?;
+        self.lifetimes.expect_all(&self.db)?;
         for touched in self.tables.iter().filter(|touched| touched.count() > 0) {
             self.expect_seen(touched)?;
         }

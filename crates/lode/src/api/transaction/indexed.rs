@@ -47,6 +47,19 @@ impl Transaction {
         done
     }
 
+    /// Removes the record of an entry, by its payload, that a unique index has in the place of
+    /// another, if the record has expired. That is no part of the transaction, which has to run
+    /// again. Returns true if it did.
+    fn remove_holder(&self, table: &Table, secondary: &Secondary, entry: &[u8]) -> Result<bool> {
+        let core = table.core();
+        if !core.has_expiry() {
+            return Ok(false);
+        }
+        let packed = secondary.key_in_payload(core.schema(), entry)?;
+        let key = core.in_order(packed, <[u8]>::to_vec);
+        table.remove_if_expired(&[key]).map(|removed| removed > 0)
+    }
+
     /// Returns the change that adds or removes an entry, if the index is not like that already.
     ///
     /// # Errors
@@ -68,7 +81,12 @@ impl Transaction {
         match tables[place.table].current(place.number) {
             None => Ok(is_new.then(|| (place, Some(entry.payload.clone())))),
             Some(found) if found == entry.payload => Ok((!is_new).then_some((place, None))),
-            Some(_) if is_new => Err(secondary.violation(table.schema(), entry)),
+            Some(found) if is_new => {
+                if self.remove_holder(table, secondary, found)? {
+                    return Err(self.conflict(table.core()));
+                }
+                Err(secondary.violation(table.schema(), entry))
+            }
             // That of another record, in an index that is being built.
             Some(_) => Ok(None),
         }

@@ -4,6 +4,7 @@
 
 mod commit;
 mod indexed;
+mod lifetime;
 mod moment;
 mod room;
 mod savepoint;
@@ -14,6 +15,8 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use commit::Commit;
+pub(super) use lifetime::Lifetime;
+use lifetime::Lifetimes;
 use moment::Moment;
 pub use savepoint::Savepoint;
 use savepoint::Savepoints;
@@ -24,7 +27,7 @@ use touched::Touched;
 use crate::api::cursor::Written;
 use crate::api::read::with_key;
 use crate::api::table::Table;
-use crate::api::{Key, Snapshot};
+use crate::api::{Key, ReadTable, Snapshot};
 use crate::engine::{Handle, Loan};
 use crate::error::{Error, Result};
 use crate::schema::ColumnId;
@@ -79,6 +82,7 @@ pub struct Transaction {
     savepoints: RefCell<Savepoints>,
     scans: RefCell<Scans>,
     moment: Moment,
+    lifetimes: Lifetimes,
     /// The memory that it holds.
     loan: RefCell<Loan>,
 }
@@ -103,7 +107,8 @@ impl Transaction {
         let scans = RefCell::default();
         let moment = Moment::new(snapshot);
         let loan = RefCell::new(Loan::new(db.clone()));
-        Self { db, tables, savepoints, scans, moment, loan }
+        let lifetimes = Lifetimes::default();
+        Self { db, tables, savepoints, scans, moment, lifetimes, loan }
     }
 
     /// Returns the place of the record with a packed key, as this transaction has seen it.
@@ -129,8 +134,10 @@ impl Transaction {
     }
 
     /// Returns true if a record exists for the transaction.
-    fn is_there(&self, place: Place) -> bool {
-        self.tables.borrow()[place.table].current(place.number).is_some()
+    fn is_there(&self, table: &Table, place: Place) -> Result<bool> {
+        let tables = self.tables.borrow();
+        let current = tables[place.table].current(place.number);
+        current.map_or(Ok(false), |payload| self.is_found(table, payload))
     }
 
     pub(super) fn expect_own(&self, table: &Table) -> Result<()> {
@@ -157,7 +164,8 @@ impl Transaction {
             || (self.is_read_only() && self.tables.borrow().is_empty());
         if needs_no_notes {
             self.expect_own(table)?;
-            return self.read_at_moment(&self.tables.borrow(), table, key, payload);
+            let is_there = self.read_at_moment(&self.tables.borrow(), table, key, payload)?;
+            return Ok(is_there && self.is_found(table, payload)?);
         }
         let place = match self.record(table, key) {
             Err(Error::TxnTooLarge { most_bytes }) if self.forget_reads(most_bytes)? => {
@@ -169,7 +177,7 @@ impl Transaction {
         let current = tables[place.table].current(place.number);
         payload.clear();
         payload.extend_from_slice(current.unwrap_or_default());
-        Ok(current.is_some())
+        Ok(current.is_some() && self.is_found(table, payload)?)
     }
 
     /// Copies the records that were written in a table: all, or those in a range of keys.
@@ -227,6 +235,9 @@ impl Transaction {
 
     /// Returns the number of a table's records, as the transaction sees it.
     pub(super) fn len(&self, table: &Table) -> Result<u64> {
+        if table.core().has_expiry() {
+            return table.within(self).iter().count_rows();
+        }
         let count = self.count_at_moment(table)?;
         let core = table.core();
         self.note_count(core, count)?;
@@ -244,7 +255,7 @@ impl Transaction {
     pub fn insert(&self, table: &Table, record: &[u8]) -> Result<bool> {
         let (key, payload) = table.core().split(record)?;
         let place = self.record(table, key)?;
-        if self.is_there(place) {
+        if self.is_there(table, place)? {
             return Ok(false);
         }
         self.put(table, place, payload)?;
@@ -258,7 +269,7 @@ impl Transaction {
     pub fn upsert(&self, table: &Table, record: &[u8]) -> Result<bool> {
         let (key, payload) = table.core().split(record)?;
         let place = self.record(table, key)?;
-        let was_there = self.is_there(place);
+        let was_there = self.is_there(table, place)?;
         self.put(table, place, payload)?;
         Ok(was_there)
     }
@@ -307,7 +318,7 @@ impl Transaction {
             return Ok(false);
         }
         let place = self.record(table, key)?;
-        let was_there = self.is_there(place);
+        let was_there = self.is_there(table, place)?;
         if was_there {
             self.write(table, place, None)?;
         }
@@ -351,7 +362,9 @@ impl Transaction {
     pub fn commit(self) -> Result<()> {
         let commit = Commit::of(self);
         let end = commit.apply()?;
-        commit.db.acknowledge(end).map_err(Error::after_effect)
+        commit.db.acknowledge(end).map_err(Error::after_effect)?;
+        commit.sweep();
+        Ok(())
     }
 
     /// Commits the transaction, durable at `level` at least. In a database of [`Durability::None`],
@@ -364,6 +377,7 @@ impl Transaction {
     pub fn commit_with(self, level: Durability) -> Result<()> {
         let commit = Commit::of(self);
         let end = commit.apply()?;
+        commit.sweep();
         let Some(store) = commit.db.store() else { return Ok(()) };
         let made_durable = match (store.level, level) {
             (_, Durability::None) => Ok(()),

@@ -134,10 +134,10 @@ impl Transaction {
         match self.moment.reads.get() {
             Reads::None => {
                 self.moment.reads.set(Reads::at(gate.quiet()));
-                return table.read_into(key, payload);
+                return table.read_stored(key, payload);
             }
             Reads::At(quiet) => {
-                let is_there = table.read_into(key, payload);
+                let is_there = table.read_stored(key, payload);
                 if is_there.is_ok() && gate.is_quiet_since(quiet) {
                     return is_there;
                 }
@@ -250,7 +250,7 @@ impl Transaction {
         error
     }
 
-    /// Reads a record at the moment, which is fixed then.
+    /// Reads a record at the moment, which is fixed then, whether it has expired or not.
     pub(super) fn read_at_moment(
         &self,
         tables: &[Touched],
@@ -259,14 +259,14 @@ impl Transaction {
         payload: &mut Vec<u8>,
     ) -> Result<bool> {
         let snapshot = self.fix(tables)?;
-        match snapshot.read_into(table, key, payload) {
+        match snapshot.read_stored(table, key, payload) {
             Err(Error::SnapshotTooOld { .. }) if self.may_renew() => {}
             read => return read.map_err(|error| self.of_read(tables, table.core(), error)),
         }
         // Its images had no room. All that was read may be the same at a newer moment.
         drop(snapshot);
         *self.moment.snapshot.borrow_mut() = None;
-        let read = self.fix(tables)?.read_into(table, key, payload);
+        let read = self.fix(tables)?.read_stored(table, key, payload);
         read.map_err(|error| self.of_read(tables, table.core(), error))
     }
 

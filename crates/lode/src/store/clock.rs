@@ -1,0 +1,35 @@
+//! The time of day.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// A function that tells the time.
+#[derive(Clone)]
+pub(crate) struct Clock(Arc<dyn Fn() -> SystemTime + Send + Sync>);
+
+impl Clock {
+    pub(crate) fn new(now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
+        Self(Arc::new(now))
+    }
+
+    /// Returns the time, in microseconds since the start of 1970.
+    pub(crate) fn now_us(&self) -> i64 {
+        let us = |micros: u128| i64::try_from(micros).unwrap_or(i64::MAX);
+        match (self.0)().duration_since(UNIX_EPOCH) {
+            Ok(since) => us(since.as_micros()),
+            Err(before) => -us(before.duration().as_micros()),
+        }
+    }
+}
+
+impl Default for Clock {
+    fn default() -> Self {
+        Self::new(SystemTime::now)
+    }
+}
+
+impl std::fmt::Debug for Clock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Clock").finish_non_exhaustive()
+    }
+}
