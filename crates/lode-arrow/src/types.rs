@@ -14,8 +14,12 @@ pub(crate) const TYPE: &str = "lode.type";
 /// The key of a field's metadata that says that it is of the primary key.
 pub(crate) const IS_KEY: &str = "lode.key";
 
+/// The key of a field's metadata that says that records expire at the time in it.
+const EXPIRES: &str = "lode.expires";
+
 /// Returns the Arrow schema of a table's records. The metadata of its fields says which types of
-/// Lode they have (`lode.type`), and which are of the primary key (`lode.key`).
+/// Lode they have (`lode.type`), which are of the primary key (`lode.key`), and by which records
+/// expire (`lode.expires`).
 pub fn arrow_schema(schema: &Schema) -> SchemaRef {
     let fields = schema.columns().iter().map(|column| field(schema, column));
     Arc::new(ArrowSchema::new(fields.collect::<Vec<_>>()))
@@ -26,6 +30,9 @@ pub(crate) fn field(schema: &Schema, column: &Column) -> Field {
     let mut metadata = HashMap::from([(TYPE.to_string(), column.kind.to_string())]);
     if column.id().index() < schema.key_columns() {
         metadata.insert(IS_KEY.to_string(), "true".to_string());
+    }
+    if schema.expires() == Some(column.id()) {
+        metadata.insert(EXPIRES.to_string(), "true".to_string());
     }
     Field::new(&column.name, arrow_type(column.kind), column.nullable).with_metadata(metadata)
 }
@@ -84,6 +91,9 @@ pub fn lode_schema(table: &str, schema: &ArrowSchema, keys: &[String]) -> Result
         } else {
             builder.column(field.name(), kind)
         };
+    }
+    for field in schema.fields().iter().filter(|field| field.metadata().contains_key(EXPIRES)) {
+        builder = builder.expires(field.name());
     }
     Ok(builder.finish()?)
 }

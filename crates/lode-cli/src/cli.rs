@@ -229,6 +229,7 @@ The text of a schema is columns with commas between them, those of the key first
   NAME:TYPE key      a column of the key
   NAME:TYPE          another column
   NAME:TYPE?         another column, which can be null
+  NAME:TYPE expires  a timestamp; from that time on, the record is gone
 
 TYPE is u8, u16, u32, u64, i8, i16, i32, i64, f32, f64, bool, timestamp, decimal(DIGITS,DIGITS) \
 for exact decimals with digits in all and after the point, or one with a length: text(BYTES) \

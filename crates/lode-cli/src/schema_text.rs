@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! columns = column { "," column }
-//! column  = name ":" type [ "?" ] [ "key" ]
+//! column  = name ":" type [ "?" ] [ "key" | "expires" ]
 //! type    = "u8" | … | "timestamp" | sized "(" bytes ")" | "decimal" "(" digits "," digits ")"
 //! sized   = "text" | "bytes" | "vartext" | "varbytes"
 //! name    = letters, digits, "_", "-", "." | a JSON string
@@ -25,7 +25,8 @@ pub(crate) fn print(schema: &Schema) -> String {
             (false, true) => "?",
             (false, false) => "",
         };
-        format!("{}:{}{suffix}", name(&column.name), column.kind)
+        let expires = if schema.expires() == Some(column.id()) { " expires" } else { "" };
+        format!("{}:{}{suffix}{expires}", name(&column.name), column.kind)
     });
     columns.collect::<Vec<_>>().join(", ")
 }
@@ -64,10 +65,8 @@ pub(crate) fn parse(table: &str, text: &str) -> Result<Schema, String> {
         reader.expect(':')?;
         let kind = reader.kind()?;
         let is_nullable = reader.takes('?');
-        let is_key = reader.rest.starts_with(is_plain);
-        if is_key {
-            reader.key_word()?;
-        }
+        let word = reader.column_word()?;
+        let is_key = word == Some(ColumnWord::Key);
         builder = match (is_key, is_nullable) {
             (true, true) => {
                 return Err(reader.wrong(&format!("{name} is of the key, so it cannot be null")));
@@ -76,11 +75,21 @@ pub(crate) fn parse(table: &str, text: &str) -> Result<Schema, String> {
             (false, true) => builder.nullable(&name, kind),
             (false, false) => builder.column(&name, kind),
         };
+        if word == Some(ColumnWord::Expires) {
+            builder = builder.expires(&name);
+        }
         if reader.rest.is_empty() {
             return builder.finish().map_err(|error| error.to_string());
         }
         reader.expect(',')?;
     }
+}
+
+/// A word after the type of a column.
+#[derive(Clone, Copy, PartialEq)]
+enum ColumnWord {
+    Key,
+    Expires,
 }
 
 /// The rest of a text.
@@ -177,12 +186,16 @@ impl<'t> Reader<'t> {
         self.word().parse().map_err(|_| before.wrong("a number of digits should be here"))
     }
 
-    fn key_word(&mut self) -> Result<(), String> {
+    /// Takes the word after a type, if there is one.
+    fn column_word(&mut self) -> Result<Option<ColumnWord>, String> {
         let before = Self { ..*self };
         match self.word() {
-            "key" => Ok(()),
+            "" => Ok(None),
+            "key" => Ok(Some(ColumnWord::Key)),
+            "expires" => Ok(Some(ColumnWord::Expires)),
             other => Err(before.wrong(&format!(
-                "{other:?} means nothing here; a comma, a ? or the word key can come after a type"
+                "{other:?} means nothing here; a comma, a ?, or the word key or expires can come \
+                 after a type"
             ))),
         }
     }
@@ -207,6 +220,8 @@ mod tests {
             .column("long", Type::VarText(1_000_000))
             .nullable("raw", Type::VarBytes(1))
             .nullable("price", Type::Decimal { precision: 12, scale: 2 })
+            .nullable("until", Type::Timestamp)
+            .expires("until")
             .finish()
             .expect("a schema");
         let text = print(&schema);
@@ -215,7 +230,8 @@ mod tests {
             "{text}"
         );
         let front = r#""":bytes(1), key:u8, größe:u8, "a,\"\n:\t":text(9)?"#;
-        let end = format!("{front}, long:vartext(1000000), raw:varbytes(1)?, price:decimal(12,2)?");
+        let long = "long:vartext(1000000), raw:varbytes(1)?, price:decimal(12,2)?";
+        let end = format!("{front}, {long}, until:timestamp? expires");
         assert!(text.ends_with(&end), "{text}");
         assert_eq!(parse("t", &text).as_ref(), Ok(&schema));
         let loose = text.replace(", ", " , ").replace(":", " : ").replace('(', " ( ");
@@ -243,12 +259,13 @@ mod tests {
         assert_eq!(why("\"a:u8"), "at character 1: this name is no JSON string");
         assert_eq!(
             why("a:u8 kye"),
-            "at character 6: \"kye\" means nothing here; a comma, a ? or the word key can come \
-             after a type"
+            "at character 6: \"kye\" means nothing here; a comma, a ?, or the word key or \
+             expires can come after a type"
         );
         assert_eq!(why("a:u8? key"), "at character 10: a is of the key, so it cannot be null");
         assert_eq!(why("a:u8"), "table t: it has no key; begin with a key column");
         assert!(why("a:u8 key, a:u8").contains("two columns a"));
+        assert!(why("a:u8 key, b:u8 expires").contains("records cannot expire by b"));
         assert!(why("a:u8 key, b:u8, c:u8 key").contains("put it first"));
         assert!(why("a:vartext(1023) key").contains("keys can have at most 1024 bytes"));
         assert!(why("a:u8 key, b:varbytes(9999999)").contains("at most 1048576 bytes"));

@@ -266,7 +266,8 @@ pub(crate) fn describe<'py>(py: Python<'py>, schema: &Schema) -> Result<Bound<'p
     let described = PyDict::new(py);
     for column in schema.columns() {
         let nullable = if column.nullable { "?" } else { "" };
-        described.set_item(&column.name, format!("{}{nullable}", column.kind))?;
+        let expires = if schema.expires() == Some(column.id()) { " expires" } else { "" };
+        described.set_item(&column.name, format!("{}{nullable}{expires}", column.kind))?;
     }
     Ok(described)
 }

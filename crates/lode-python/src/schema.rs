@@ -57,14 +57,18 @@ impl Columns {
     }
 }
 
-/// Adds a column; its type is nullable with a `?` after it.
+/// Adds a column; its type is nullable with a `?` after it, and has records expire with `expires`.
 fn add(schema: Builder, name: &str, words: &str, is_key: bool) -> Result<Builder> {
+    if let Some(words) = words.strip_suffix(" expires") {
+        return Ok(add(schema, name, words, is_key)?.expires(name));
+    }
     let nullable = words.strip_suffix('?');
     let kind: Type = nullable.unwrap_or(words).trim().parse().map_err(|_| {
         Failure::argument(format!(
             "column {name}: there is no type {words}; use u8 to u64, i8 to i64, f32, f64, bool, \
              timestamp, decimal(12,2), text(40), bytes(16), vartext(900) or varbytes(900), with a \
-             ? after it if it can be None"
+             ? after it if it can be None; \
+             `timestamp expires` has records expire"
         ))
     })?;
     match (is_key, nullable) {

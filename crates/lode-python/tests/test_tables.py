@@ -354,3 +354,15 @@ def test_tables_are_found_by_their_names(db):
     assert db.tables() == []
     with pytest.raises(KeyError):
         del db["a"]
+
+
+def test_records_expire_at_the_time_in_their_column(db):
+    sessions = db.create("sessions", {"id": "u32", "until": "timestamp? expires"})
+    assert sessions.columns == {"id": "u32", "until": "timestamp? expires"}
+    now = datetime.datetime.now(UTC)
+    hour = datetime.timedelta(hours=1)
+    for number, until in enumerate([now - hour, now + hour, None]):
+        sessions[number] = {"until": until}
+    assert (list(sessions), len(sessions), 0 in sessions) == ([1, 2], 2, False)
+    with pytest.raises(lode.SchemaError, match="cannot expire by count"):
+        db.create("others", {"id": "u32", "count": "u32 expires"})

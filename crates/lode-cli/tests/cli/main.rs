@@ -11,6 +11,7 @@ mod damage;
 #[cfg(feature = "columns")]
 mod delta;
 mod descriptions;
+mod expiry;
 mod files;
 mod indexes;
 #[cfg(feature = "columns")]

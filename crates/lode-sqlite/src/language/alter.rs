@@ -21,13 +21,37 @@ use crate::language::reader::Reader;
 /// A change as it is written.
 #[derive(Debug, PartialEq)]
 enum Change {
-    Add { name: String, kind: Type, is_nullable: bool, value: Literal },
-    Drop { name: String },
-    Rename { from: String, to: String },
-    RenameTable { name: String },
-    SetNullable { name: String, nullable: bool },
-    SetType { name: String, kind: Type },
-    Using { kind: KeyKind },
+    Add {
+        name: String,
+        kind: Type,
+        is_nullable: bool,
+        value: Literal,
+    },
+    Drop {
+        name: String,
+    },
+    Rename {
+        from: String,
+        to: String,
+    },
+    RenameTable {
+        name: String,
+    },
+    SetNullable {
+        name: String,
+        nullable: bool,
+    },
+    SetType {
+        name: String,
+        kind: Type,
+    },
+    Using {
+        kind: KeyKind,
+    },
+    /// `None` has records stay.
+    ExpireBy {
+        name: Option<String>,
+    },
 }
 
 /// A value as it is written.
@@ -128,6 +152,7 @@ impl Alter {
             }
             Change::SetType { name, kind } => changes.change_type(known(name)?, *kind),
             Change::Using { kind } => changes.change_kind(*kind),
+            Change::ExpireBy { name } => changes.expire_by(name.as_deref().map(known).transpose()?),
         })
     }
 }
@@ -201,7 +226,14 @@ fn change(reader: &mut Reader<'_>) -> Result<Change, String> {
     if reader.takes_word("USING") {
         return Ok(Change::Using { kind: reader.key_kind()? });
     }
-    Err(reader.wrong("ADD, DROP, RENAME, ALTER or USING should be here"))
+    if reader.takes_word("EXPIRE") {
+        if reader.takes_word("NEVER") {
+            return Ok(Change::ExpireBy { name: None });
+        }
+        reader.expect_word("BY")?;
+        return Ok(Change::ExpireBy { name: Some(reader.name(COLUMN)?) });
+    }
+    Err(reader.wrong("ADD, DROP, RENAME, ALTER, USING or EXPIRE should be here"))
 }
 
 /// Reads a new column.
@@ -296,6 +328,8 @@ mod tests {
             ("ALTER COLUMN c SET NOT NULL", Change::SetNullable { name: name(), nullable: false }),
             ("ALTER c DROP NOT NULL", Change::SetNullable { name: name(), nullable: true }),
             ("USING HASH", Change::Using { kind: KeyKind::Hash }),
+            ("EXPIRE BY c", Change::ExpireBy { name: Some(name()) }),
+            ("EXPIRE NEVER", Change::ExpireBy { name: None }),
         ] {
             assert_eq!(read(&format!("ALTER TABLE t {text}")), Ok(("t".into(), change)), "{text}");
         }
@@ -306,7 +340,7 @@ mod tests {
     fn what_is_wrong_is_named_with_its_place() {
         let why = |text: &str| Alter::parse(&format!("ALTER TABLE t {text}")).expect_err("refused");
         let at = |place: usize, why: &str| format!("at character {place} of ALTER TABLE: {why}");
-        assert_eq!(why(""), at(15, "ADD, DROP, RENAME, ALTER or USING should be here"));
+        assert_eq!(why(""), at(15, "ADD, DROP, RENAME, ALTER, USING or EXPIRE should be here"));
         assert_eq!(why("RENAME a b"), at(24, "TO should be here"));
         assert!(why("ADD c U9").starts_with(&at(21, "there is no type \"U9\"")));
         let no_default = "records that exist need a value in a column that is NOT NULL; add \

@@ -21,6 +21,7 @@ struct Column {
     name: String,
     kind: Type,
     is_nullable: bool,
+    expires: bool,
 }
 
 /// A table as it is written.
@@ -55,7 +56,8 @@ pub(crate) fn print(table: &Table) -> String {
     let schema = table.schema();
     let columns = schema.columns().iter().map(|column| {
         let not_null = if column.nullable { "" } else { " NOT NULL" };
-        format!("{} {}{not_null}", quoted(&column.name), type_words(column.kind))
+        let expires = if schema.expires() == Some(column.id()) { " EXPIRES" } else { "" };
+        format!("{} {}{not_null}{expires}", quoted(&column.name), type_words(column.kind))
     });
     let columns = columns.collect::<Vec<_>>().join(", ");
     let keys = schema.columns()[..schema.key_columns()].iter().map(|column| quoted(&column.name));
@@ -183,6 +185,9 @@ fn schema(name: &str, mut columns: Vec<Column>, keys: &[String]) -> Result<Schem
             builder.column(&column.name, column.kind)
         };
     }
+    for column in columns.iter().filter(|column| column.expires) {
+        builder = builder.expires(&column.name);
+    }
     builder.finish().map_err(|error| error.to_string())
 }
 
@@ -197,7 +202,7 @@ impl Reader<'_> {
     fn column(&mut self, keys: &mut Vec<String>) -> Result<Column, String> {
         let name = self.name("the name of a column")?;
         let kind = self.kind()?;
-        let mut is_nullable = true;
+        let (mut is_nullable, mut expires) = (true, false);
         loop {
             if self.takes_word("NOT") {
                 self.expect_word("NULL")?;
@@ -206,14 +211,17 @@ impl Reader<'_> {
                 self.expect_word("KEY")?;
                 self.expect_no_key(keys)?;
                 keys.push(name.clone());
+            } else if self.takes_word("EXPIRES") {
+                expires = true;
             } else if !self.takes_word("NULL") {
                 break;
             }
         }
         match self.word() {
-            "" => Ok(Column { name, kind, is_nullable }),
+            "" => Ok(Column { name, kind, is_nullable, expires }),
             word => Err(self.wrong(&format!(
-                "{word} means nothing here; NOT NULL, NULL or PRIMARY KEY can come after a type"
+                "{word} means nothing here; NOT NULL, NULL, PRIMARY KEY or EXPIRES can come \
+                 after a type"
             ))),
         }
     }
@@ -238,6 +246,7 @@ mod tests {
             builder = builder.column(word, kind(9));
         }
         builder = builder.nullable("d", Type::Decimal { precision: 12, scale: 2 });
+        let builder = builder.nullable("until", Type::Timestamp).expires("until");
         let schema = builder.finish().expect("a schema");
         let table = db.create_table(&schema, KeyKind::Hash).expect("a table");
         let text = print(&table);
