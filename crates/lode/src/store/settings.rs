@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::observability::Observer;
 use crate::pager::MemoryLimits;
 use crate::wal::LogSettings;
 
@@ -52,6 +53,7 @@ pub(crate) struct Settings {
     pub reader_bytes: u64,
     pub compacts_when_idle: bool,
     pub random: AtomicU64,
+    pub observer: Observer,
 }
 
 impl Settings {
@@ -62,7 +64,8 @@ impl Settings {
 
     /// Returns the settings, to open the same database again.
     pub(crate) fn again(&self) -> Self {
-        Self { random: AtomicU64::new(self.random()), ..*self }
+        let observer = self.observer.clone();
+        Self { random: AtomicU64::new(self.random()), observer, ..*self }
     }
 
     /// Returns a number that can be guessed only by a program that knows the start of the sequence.
