@@ -50,7 +50,7 @@
 //!
 //! With feature `tracing`, a database sends events to the subscriber of crate
 //! [`tracing`](https://docs.rs/tracing), with target `lode`. Each has the field `database`;
-//! `seconds` is a duration.
+//! `seconds` is a duration. A database in memory is not opened or closed.
 //!
 //! | level | message | further fields |
 //! |---|---|---|

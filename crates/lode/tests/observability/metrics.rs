@@ -4,7 +4,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use lode::simulation::{self, Fault, FaultKind, Simulated};
-use lode::{Database, Durability, Error, Options, ReadTable, Result, observability};
+use lode::{
+    Database, Durability, Error, KeyKind, Options, ReadTable, Result, Schema, Type, observability,
+};
 
 use crate::support::{Metrics, Moved, open, options, record, table};
 
@@ -262,6 +264,15 @@ fn a_database_is_poisoned_by_a_failed_sync_until_it_is_closed() -> Result<()> {
     let moved = on_disk(&metrics);
     assert_eq!(moved.gauge("lode_poisoned"), 1);
     assert_eq!(moved.counter("lode_syncs_total"), 0, "it was none");
+    assert!(db.close().is_err());
+
+    // The recorder would set the gauge back if it was read in between.
+    let metrics = Metrics::new();
+    let disk = Simulated::new(2);
+    let db = metrics.record(|| open(&options(Durability::Commit), &disk));
+    disk.fail(Fault::Error { at: disk.operations(), kind: FaultKind::SyncFails });
+    let schema = Schema::build("byte").key("id", Type::U8).finish()?;
+    assert!(db.create_table(&schema, KeyKind::Hash).is_err());
     assert!(db.close().is_err());
     assert_eq!(on_disk(&metrics).gauge("lode_poisoned"), 0);
     Ok(())
