@@ -173,10 +173,10 @@ impl Observer {
         self.meters.committed(work, has_written);
     }
 
-    /// Reports the failure of a commit, if it is a conflict.
+    /// Reports the conflict of a commit, if it was refused for one.
     #[inline(always)]
-    pub(crate) fn refused(&self, error: &Error) {
-        if matches!(error, Error::Conflict { .. }) {
+    pub(crate) fn applied<T>(&self, outcome: &Result<T>) {
+        if matches!(outcome, Err(Error::Conflict { .. })) {
             self.meters.met_conflict();
         }
     }

@@ -382,10 +382,10 @@ impl Transaction {
     ) -> Result<()> {
         let work = Work::start();
         let commit = Commit::of(self);
-        let observer = commit.db.observer();
-        let end = commit.apply().inspect_err(|error| observer.refused(error))?;
-        make_durable(&commit.db, end).map_err(Error::after_effect)?;
-        observer.committed(work, || commit.has_written());
+        let applied = commit.apply();
+        commit.db.observer().applied(&applied);
+        make_durable(&commit.db, applied?).map_err(Error::after_effect)?;
+        commit.db.observer().committed(work, || commit.has_written());
         Ok(())
     }
 
