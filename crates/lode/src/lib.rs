@@ -10,6 +10,7 @@
 //! | change several at once, or none | [`Database::transact`], [`Transaction`] |
 //! | read records as of one moment | [`Snapshot`] |
 //! | find the cause of an error, and if a retry helps | [`Error`] |
+//! | see what a database does, by metrics and events | [`observability`] |
 //!
 //! A database in a directory can be larger than memory, and its [`Durability`] says what survives a
 //! crash. `DESIGN.md` says how it works, and `FORMAT.md` what the files contain. `examples/` has a
@@ -99,6 +100,7 @@ mod hash;
 mod heap;
 mod index;
 mod io;
+pub mod observability;
 mod pager;
 mod schema;
 #[doc(hidden)]
@@ -124,12 +126,13 @@ pub use api::{
     RepairedTable, Row, RowBatch, Savepoint, Snapshot, Table, TableAt, TableWithin, Transaction,
 };
 pub use decimal::{Decimal, MOST_DECIMAL_DIGITS, NoDecimal};
-pub use engine::{BackupProgress, CheckReport, Compacted, Fault, Statistics};
+pub use engine::{BackupProgress, CheckReport, Compacted, Fault};
 pub use error::{
     Cause, Effect, Error, MOST_TRANSACTION_BYTES, PackedFault, PackedPart, Result, SchemaFault,
 };
 #[cfg(feature = "derive")]
 pub use lode_derive::Record;
+pub use observability::Statistics;
 pub use schema::{
     Builder, Column, ColumnId, IndexSchema, MOST_FIXED_BYTES, MOST_KEY_BYTES, MOST_NAME_BYTES,
     MOST_RECORD_BYTES, MOST_VARIABLE_BYTES, Packer, RowRef, Schema, Type, Value,

@@ -13,15 +13,22 @@ use crate::error::Result;
 use crate::store::{self, Expected, Store};
 use crate::wal::Log;
 
+/// The directory that errors, metrics and events name.
+const DISK: &str = "a simulated disk";
+
 /// Opens the database on a disk. The same number gives the same database.
 pub fn open(options: &Options, disk: &Simulated, random: u64) -> Result<Database> {
-    let engine = options.open_unattended(Arc::new(disk.clone()), random, Expected::Any)?;
+    let engine = options.open_unattended(
+        Arc::new(disk.clone()),
+        random,
+        Expected::Any { directory: Path::new(DISK) },
+    )?;
     Ok(Database::new(engine))
 }
 
 /// Opens the database on a disk to read it only, as another process would: also while it is open.
 pub fn open_read_only(options: &Options, disk: &Simulated, random: u64) -> Result<Database> {
-    options.open_to_read_on(Arc::new(disk.clone()), random, Path::new("a simulated disk"))
+    options.open_to_read_on(Arc::new(disk.clone()), random, Path::new(DISK))
 }
 
 /// Copies what is left on a disk to an empty one, which has a closed database then.
@@ -35,7 +42,7 @@ pub fn repair(
     random: u64,
     report: &mut dyn FnMut(&Loss),
 ) -> Result<Repaired> {
-    let directory = Path::new("a simulated disk");
+    let directory = Path::new(DISK);
     let create_new = |options: &Options| {
         let expected = Expected::Nothing { directory };
         let engine = options.open_unattended(Arc::new(to.clone()), random, expected)?;

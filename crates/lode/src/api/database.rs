@@ -4,10 +4,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::{Options, Snapshot, Table, Transaction};
-use crate::engine::{
-    BackupProgress, CheckReport, Compacted, Handle, STAGE_PAGES, Statistics, TableToCheck,
-};
+use crate::engine::{BackupProgress, CheckReport, Compacted, Handle, STAGE_PAGES, TableToCheck};
 use crate::error::{Error, Result};
+use crate::observability::Statistics;
 use crate::schema::{IndexSchema, Schema};
 use crate::table::KeyKind;
 
@@ -304,7 +303,7 @@ impl Database {
                     Ok(()) => return Ok(done),
                     Err(error) => (matches!(error, Error::Conflict { .. }), Err(error.into())),
                 },
-                Err(error) => (transaction.met_conflict().is_some(), Err(error)),
+                Err(error) => (transaction.has_met_conflict(), Err(error)),
             };
             if !conflict || attempt == MOST_ATTEMPTS {
                 return outcome;

@@ -12,6 +12,7 @@ use crate::engine::{Engine, Handle, available_memory_bytes, most_address_bytes};
 use crate::error::{Error, Result};
 use crate::io::os::Directory;
 use crate::io::{Access, Disk};
+use crate::observability::Observer;
 use crate::store::{Clock, DEFAULT_READER_BYTES, Durability, Expected, Settings};
 use crate::wal::{FrameWriting, LEAST_SEGMENT_BYTES, LogSettings, MOST_LANES};
 
@@ -205,7 +206,9 @@ impl Options {
     /// # Errors
     /// `Io` when the operating system does not have room for that many addresses.
     pub fn in_memory(&self) -> Result<Database> {
-        Ok(Database::new(Handle::new(Engine::in_memory(self.settings(random()))?)))
+        Ok(Database::new(Handle::new(Engine::in_memory(
+            self.settings(random(), Observer::in_memory()),
+        )?)))
     }
 
     /// Opens the database in a directory; creates one if the directory does not exist or is empty.
@@ -230,7 +233,7 @@ impl Options {
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Database> {
         let path = path.as_ref();
         create_directory(path)?;
-        self.open_directory(path, Expected::Any)
+        self.open_directory(path, Expected::Any { directory: path })
     }
 
     /// Opens the database in a directory, which has to exist.
@@ -309,7 +312,8 @@ impl Options {
         random: u64,
         path: &Path,
     ) -> Result<Database> {
-        let engine = Engine::open_to_read(disk, self.settings(random), path)?;
+        let settings = self.settings(random, Observer::of_reader(&path.display()));
+        let engine = Engine::open_to_read(disk, settings, path)?;
         Ok(Database::new(Handle::new(engine)))
     }
 
@@ -333,10 +337,11 @@ impl Options {
         random: u64,
         expected: Expected<'_>,
     ) -> Result<Handle> {
-        Ok(Handle::new(Engine::open(disk, self.settings(random), expected)?))
+        let observer = Observer::new(&expected.directory().display());
+        Ok(Handle::new(Engine::open(disk, self.settings(random, observer), expected)?))
     }
 
-    pub(super) fn settings(&self, random: u64) -> Settings {
+    pub(super) fn settings(&self, random: u64, observer: Observer) -> Settings {
         let most_bytes = self.segment_bytes.max(LEAST_SEGMENT_BYTES);
         Settings {
             memory_bytes: self.memory_bytes,
@@ -359,6 +364,7 @@ impl Options {
             compacts_when_idle: self.compacts_when_idle,
             clock: self.clock.clone(),
             random: AtomicU64::new(random),
+            observer,
         }
     }
 }

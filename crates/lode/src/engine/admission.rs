@@ -10,6 +10,7 @@ use std::sync::{MutexGuard, PoisonError};
 
 use super::Engine;
 use crate::error::{Error, Result};
+use crate::observability::Lack;
 use crate::pager::Passed;
 use crate::store::{Need, Store};
 
@@ -127,9 +128,15 @@ impl Engine {
     fn checkpoint_for_space(&self, store: &Store) -> Result<bool> {
         let is_of_use = store.checkpoint_gives_space(&self.pager);
         if is_of_use {
+            let _stall = self.observer().stalls(Lack::Space);
             self.checkpoint()?;
         }
         Ok(is_of_use)
+    }
+
+    fn checkpoint_for_memory(&self) -> Result<()> {
+        let _stall = self.observer().stalls(Lack::Memory);
+        self.checkpoint()
     }
 
     /// Returns true if over an eighth of the pages that may change have: others may have no room.
@@ -159,7 +166,7 @@ impl Engine {
             other => return Err(other),
         }
         for _ in 0..MOST_TRIES {
-            self.checkpoint()?;
+            self.checkpoint_for_memory()?;
             self.make_room(store, extra_pages)?;
             let was_crowded = self.is_crowded();
             match work() {
@@ -181,8 +188,10 @@ impl Engine {
         match store.need(&self.pager, extra_pages) {
             Need::Nothing => {}
             Need::Soon => self.worker.wake(),
-            Need::Now => {
-                self.relieve(|| store.need(&self.pager, extra_pages) == Need::Now, || true)?
+            Need::Now(lack) => {
+                let is_needed = || matches!(store.need(&self.pager, extra_pages), Need::Now(_));
+                let _stall = self.observer().stalls(lack);
+                self.relieve(is_needed, || true)?
             }
         }
         match store.make_room(&self.pager, extra_pages) {

@@ -5,6 +5,7 @@ use std::sync::{Arc, PoisonError};
 use super::Engine;
 use crate::error::{Error, Result};
 use crate::io::Disk;
+use crate::observability::Work;
 use crate::store::{BackupProgress, Target};
 
 impl Engine {
@@ -26,6 +27,7 @@ impl Engine {
             return Err(Error::NoFiles);
         }
         let _turn = self.turn_to_back_up.lock().unwrap_or_else(PoisonError::into_inner);
+        let work = Work::start();
         self.expect_healthy()?;
         let Some((_, current)) = self.take_turn()? else { return Err(Error::NoFiles) };
         let database = current.database;
@@ -38,9 +40,8 @@ impl Engine {
         drop(current);
         let done = target.take(&mut kept, stage_pages, on_progress);
         // Closed, it may have been written to by another process.
-        if done.is_err() {
-            self.expect_open()?;
-        }
-        done
+        let done = done.or_else(|error| self.expect_open().and(Err(error)))?;
+        self.observer().backed_up(work, done.copied_bytes, done.total_bytes);
+        Ok(done)
     }
 }

@@ -119,7 +119,11 @@ impl Engine {
         loop {
             match store.step(&mut checkpoint) {
                 Ok(true) if goes_on() || !store.can_give_up(&self.pager) => {}
-                Ok(false) => return store.finish(checkpoint, &mut current, false),
+                Ok(false) => {
+                    store.finish(checkpoint, &mut current, false)?;
+                    self.publish();
+                    return Ok(());
+                }
                 given_up => {
                     // The slots that it has taken are not free before the next one is current.
                     drop(checkpoint);

@@ -2,8 +2,9 @@
 
 use std::sync::{MutexGuard, TryLockError};
 
-use super::{Engine, Statistics, idle};
+use super::{Engine, idle};
 use crate::error::{Error, Result};
+use crate::observability::{Statistics, Work};
 use crate::pager::PAGE_BYTES;
 use crate::store::Store;
 use crate::table::{Progress, TableCore};
@@ -51,13 +52,16 @@ impl Engine {
     pub(crate) fn compact(&self) -> Result<Compacted> {
         self.expect_open()?;
         let _turn = self.turn_to_compact();
+        let work = Work::start();
         let before = self.statistics();
         let filled = self.compact_tables(&|| true);
         if let Some(store) = self.store() {
             self.compact_file(store, &|| true)?;
         }
         filled?;
-        Ok(Compacted { before, after: self.statistics() })
+        let after = self.statistics();
+        self.observer().compacted(work, &before, &after);
+        Ok(Compacted { before, after })
     }
 
     /// Compacts in the background; stops between two steps when `goes_on` returns false. Returns

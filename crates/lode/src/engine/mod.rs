@@ -26,7 +26,6 @@ mod passed;
 #[cfg(test)]
 mod periodic;
 mod refresh;
-mod statistics;
 mod successors;
 mod tables;
 mod worker;
@@ -37,6 +36,7 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::io::Disk;
+use crate::observability::{Observer, Statistics, Work};
 use crate::pager::{PAGE_BYTES, PageNumber, Pager, ReadEpoch};
 use crate::store::{Catalogue, Expected, Opened, Settings, Store};
 use crate::table::{Horizon, TableCore};
@@ -54,7 +54,6 @@ pub(crate) use indexes::no_index;
 pub(crate) use loan::Loan;
 pub(crate) use memory::{available_bytes as available_memory_bytes, most_address_bytes};
 use refresh::Source;
-pub use statistics::Statistics;
 use worker::Worker;
 
 /// A table that is to be checked, and the pages of its heap.
@@ -95,13 +94,16 @@ impl Engine {
         settings: Settings,
         expected: Expected<'_>,
     ) -> Result<Self> {
-        let Opened { store, pager, catalogue } = crate::store::open(disk, &settings, expected)?;
+        let work = Work::start();
+        let opened = crate::store::open(disk, &settings, expected)?;
+        let Opened { store, pager, catalogue, replay } = opened;
         catalogue.list_all_indexes();
         let engine = Self::of(pager, RwLock::new(catalogue), Some(store), settings);
         // Records that could not be replayed have to stay in the log.
         if engine.expect_healthy().is_ok() {
             engine.drop_unfinished()?;
         }
+        engine.observer().opened(work, &replay);
         Ok(engine)
     }
 
@@ -143,6 +145,15 @@ impl Engine {
             let started = self.worker.start(self, interval);
             started.map_err(|error| Error::io("start the threads of the database", &error))
         })
+    }
+
+    pub(crate) fn observer(&self) -> &Observer {
+        &self.settings.observer
+    }
+
+    /// Reports the space of now to the program.
+    fn publish(&self) {
+        self.observer().publish(|| (self.statistics(), self.pager.evicted()));
     }
 
     pub(crate) fn pager(&self) -> &Pager {
@@ -284,6 +295,7 @@ impl Engine {
     }
 
     fn close_once(&self) -> Result<()> {
+        let work = Work::start();
         self.log().iter().for_each(|log| log.end_ahead());
         self.worker.stop();
         let catalogue = self.catalogue_mut();
@@ -308,6 +320,8 @@ impl Engine {
         });
         let closed = if store.is_read_only() { Ok(()) } else { closed };
         store.unlock();
+        self.publish();
+        self.observer().closed(work, &closed);
         closed
     }
 }

@@ -1,5 +1,6 @@
 //! Tests of level `periodic`: the log is synced, whatever else is held up.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -13,6 +14,11 @@ use crate::watched::watched;
 use crate::{
     Database, Durability, KeyKind, Options, ReadTable, Schema, Table, Type, Value, simulation,
 };
+
+/// A disk may have a database, or nothing.
+fn anything() -> Expected<'static> {
+    Expected::Any { directory: Path::new("a simulated disk") }
+}
 
 /// A database whose log is synced all the time, on a disk that can be held up.
 struct Run {
@@ -34,8 +40,7 @@ fn options() -> Options {
 impl Run {
     fn new(mapping: Mapping) -> Self {
         let disk = Held::new(mapping);
-        let db =
-            options().open_on(Arc::new(disk.clone()), 5, Expected::Any).expect("an empty disk");
+        let db = options().open_on(Arc::new(disk.clone()), 5, anything()).expect("an empty disk");
         let schema = Schema::build("t").key("id", Type::U64).column("text", Type::VarText(1 << 17));
         let schema = schema.finish().expect("a schema");
         let table = db.create_table(&schema, KeyKind::Tree).expect("room");
@@ -62,7 +67,7 @@ impl Run {
         let store = engine.store().expect("it is on a disk");
         match store.need(engine.pager(), 0) {
             Need::Nothing => self.write(bytes),
-            Need::Soon | Need::Now => {
+            Need::Soon | Need::Now(_) => {
                 engine.worker.wake();
                 std::thread::sleep(Duration::from_millis(1));
             }
@@ -181,7 +186,7 @@ fn nothing_runs_after_the_last_handle_has_gone() {
                 .memory_bytes(4 << 20)
                 .durability(Durability::Periodic)
                 .sync_interval(Duration::ZERO);
-            let open = || options.open_on(Arc::new(disk.clone()), 5, Expected::Any);
+            let open = || options.open_on(Arc::new(disk.clone()), 5, anything());
             let db = open().expect("an empty disk");
             let engine = Arc::downgrade(db.engine().shared());
             let snapshot = db.snapshot();
@@ -212,7 +217,7 @@ fn the_last_handle_waits_for_a_checkpoint_that_is_being_made() {
             let dropped = scope.spawn(move || {
                 drop((db, table));
                 assert!(!of_thread.is_waiting("data", Kind::Write), "it is still being written");
-                options().open_on(Arc::new(disk), 5, Expected::Any).map(drop)
+                options().open_on(Arc::new(disk), 5, anything()).map(drop)
             });
             // Time for a handle that does not wait to be caught; one that waits takes all of it.
             for _ in (0..50).take_while(|_| !dropped.is_finished()) {

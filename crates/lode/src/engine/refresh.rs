@@ -6,6 +6,7 @@ use std::sync::{Arc, RwLock};
 use super::Engine;
 use crate::error::Result;
 use crate::io::Disk;
+use crate::observability::Work;
 use crate::store::{Opened, Settings};
 
 /// The place of a database that is only read.
@@ -24,8 +25,10 @@ impl Engine {
         settings: Settings,
         directory: &Path,
     ) -> Result<Self> {
+        let work = Work::start();
         let opened = crate::store::open_to_read(&*disk, &settings, directory)?;
-        let Opened { store, pager, catalogue } = opened;
+        let Opened { store, pager, catalogue, replay } = opened;
+        settings.observer.opened_to_read(work, &replay);
         catalogue.list_all_indexes();
         let source = Some(Source { disk, directory: directory.into() });
         let engine = Self::of(pager, RwLock::new(catalogue), Some(store), settings);

@@ -50,7 +50,8 @@ impl Worker {
         self.spawn("lode", move || {
             let mut idleness = Idleness::default();
             while signal.wait_for_work() {
-                let _ = shared.checkpoint_ahead();
+                shared.observer().ran_in_background("checkpoint", &shared.checkpoint_ahead());
+                shared.publish();
                 idleness.look(&shared, Instant::now(), &|| !shared.worker.is_stopped());
             }
         })?;
@@ -66,7 +67,7 @@ impl Worker {
             // no longer than the rest.
             while signal.wait_until(start.checked_add(interval)) {
                 start = Instant::now();
-                let _ = shared.sync_log();
+                shared.observer().ran_in_background("sync of the log", &shared.sync_log());
             }
         })
     }

@@ -111,6 +111,7 @@ impl Pager {
                 debug_assert!(self.is_of_table(page), "frame {frame:?} held page {page}");
                 // A thread that does not see the new word does not see later stores to the frame.
                 std::sync::atomic::fence(Ordering::Release);
+                self.evicted.add(|| 1);
                 return Some(frame);
             }
         }

@@ -51,6 +51,7 @@ use crate::data::DataFile;
 pub(crate) use crate::data::PageNumber;
 use crate::error::{Error, Result};
 use crate::io::Home;
+use crate::observability::Tally;
 
 /// Returns true if these are different pages, as all are that are latched together: no thread waits
 /// for a latch, and a page that is named twice, as a forged one may be, could never be latched.
@@ -157,6 +158,7 @@ pub(crate) struct Pager {
     lent: AtomicU64,
     /// Pages that were freed since the last checkpoint, with the epochs.
     freed: Mutex<Vec<(PageNumber, Epoch)>>,
+    evicted: Tally,
 }
 
 impl Pager {
@@ -195,6 +197,7 @@ impl Pager {
             dirty: AtomicU64::new(0),
             lent: AtomicU64::new(0),
             freed: Mutex::default(),
+            evicted: Tally::default(),
         })
     }
 
@@ -386,6 +389,11 @@ impl Pager {
                 Error::DatabaseFull { most_bytes: numbers as u64 * PAGE_BYTES as u64 }
             }
         }
+    }
+
+    /// Returns the number of pages that have left memory for others, if metrics show it.
+    pub(crate) fn evicted(&self) -> u64 {
+        self.evicted.get()
     }
 
     /// Returns the bytes of pages in memory.

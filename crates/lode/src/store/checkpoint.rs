@@ -6,6 +6,7 @@ use super::page_writer::PageWriter;
 use super::recovery::start_of;
 use crate::data::{self, DataFile, SLOT_BYTES, Superblock};
 use crate::error::Result;
+use crate::observability::Work;
 use crate::pager::{Pager, ReadEpoch};
 use crate::wal::{LanePlace, LogPosition, Place, Places};
 
@@ -16,6 +17,7 @@ pub(crate) struct Checkpoint<'c> {
     /// The places at which the log continues after it.
     places: Places,
     catalogue: Vec<u8>,
+    work: Work,
 }
 
 /// The moment of a checkpoint, and the space for it, which are released when this is dropped.
@@ -43,7 +45,13 @@ impl<'c> Checkpoint<'c> {
         }
         debug_assert!(!moment.sees(held.pager.epoch()), "a checkpoint is of a moment that is over");
         data.begin_checkpoint((writer.left().len() + catalogue_slots) as u64, new_pages)?;
-        Ok(Self { writer, held, places: *places, catalogue })
+        let work = Work::start_of(|| writer.left().len());
+        Ok(Self { writer, held, places: *places, catalogue, work })
+    }
+
+    /// Returns the work of writing its pages.
+    pub(super) fn work(&self) -> Work {
+        self.work
     }
 
     /// Returns the places at which the log continues after it.

@@ -41,6 +41,7 @@ pub(crate) use crate::data::DEFAULT_READER_BYTES;
 use crate::data::{DataFile, Left, SLOT_BYTES, Superblock};
 use crate::error::{Effect, Error, Result};
 use crate::io::Lock;
+use crate::observability::{Lack, Observer};
 use crate::pager::{Pager, ReadEpoch};
 use crate::wal::{Log, LogPosition, Positions};
 
@@ -89,6 +90,7 @@ pub(crate) struct Store {
     is_step_by_step: AtomicBool,
     unwritable: OnceLock<Unwritable>,
     lock: Mutex<Option<Lock>>,
+    observer: Observer,
 }
 
 /// The reason why nothing is written any more.
@@ -115,8 +117,8 @@ pub(crate) enum Need {
     Nothing,
     /// Page cleaning or a checkpoint, soon.
     Soon,
-    /// Page cleaning or a checkpoint, now.
-    Now,
+    /// Page cleaning or a checkpoint, now, for want of memory or of room in the log.
+    Now(Lack),
 }
 
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -174,7 +176,11 @@ impl Store {
             Error::Poisoned { why, .. } => why.clone(),
             other => other.to_string(),
         };
-        let why = self.unwritable.get_or_init(|| Unwritable::Poisoned(why)).error();
+        let poisoned = self.unwritable.get_or_init(|| {
+            self.observer.poisoned(&why);
+            Unwritable::Poisoned(why)
+        });
+        let why = poisoned.error();
         fence(Ordering::SeqCst);
         self.room.store(0, Ordering::Relaxed);
         why
@@ -240,8 +246,10 @@ impl Store {
         let dirty = pager.dirty() + extra_pages;
         let most_dirty = pager.most_dirty();
         let log = self.log_bytes();
-        if dirty >= most_dirty / 4 * 3 || log >= self.most_log_bytes() {
-            Need::Now
+        if log >= self.most_log_bytes() {
+            Need::Now(Lack::Log)
+        } else if dirty >= most_dirty / 4 * 3 {
+            Need::Now(Lack::Memory)
         } else if dirty >= soon_dirty(most_dirty) || log >= self.checkpoint_log_bytes() {
             Need::Soon
         } else {
@@ -435,13 +443,14 @@ impl Store {
     ) -> Result<()> {
         debug_assert!(self.is_making_current(), "one checkpoint at a time is finished");
         let before = *current;
+        let work = checkpoint.work();
         let finished = self.make_current(checkpoint, current, is_clean);
         debug_assert!(
             *current == before || current.generation > before.generation,
             "generations count checkpoints"
         );
         self.forget_room();
-        finished
+        finished.inspect(|()| self.observer.checkpointed(work))
     }
 
     fn make_current(

@@ -12,6 +12,7 @@ use super::{Checkpoint, Settings, Store};
 use crate::data::{DataFile, Superblock};
 use crate::error::{Error, Result};
 use crate::io::{Access, Disk, File, Lock};
+use crate::observability::Replay;
 use crate::pager::Pager;
 use crate::wal::{self, Log, Positions, Replayed, SegmentNumber, Stock};
 
@@ -24,20 +25,28 @@ pub(crate) struct Opened {
     pub store: Store,
     pub pager: Pager,
     pub catalogue: Catalogue,
+    pub replay: Replay,
 }
 
 /// The content that is expected in a directory that is opened to be written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Expected<'p> {
     /// A database, or nothing: then one is created.
-    Any,
+    Any { directory: &'p Path },
     /// A database.
     Database { directory: &'p Path },
     /// Nothing: one is created.
     Nothing { directory: &'p Path },
 }
 
-impl Expected<'_> {
+impl<'p> Expected<'p> {
+    /// Returns the directory.
+    pub(crate) fn directory(self) -> &'p Path {
+        let (Self::Any { directory } | Self::Database { directory } | Self::Nothing { directory }) =
+            self;
+        directory
+    }
+
     /// Refuses a directory with a database, or without one, if the other is expected.
     fn verify(self, disk: &dyn Disk, names: &[String]) -> Result<()> {
         match self {
@@ -193,7 +202,7 @@ fn create(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opened
     remove_synced(&*disk, CREATING)?;
     let lock = Box::new((of_data, lock));
     let store = store(data, Some(log), settings, &superblock, &since, room, lock);
-    Ok(Opened { store, pager, catalogue: Catalogue::default() })
+    Ok(Opened { store, pager, catalogue: Catalogue::default(), replay: Replay::default() })
 }
 
 /// The files of a new database.
@@ -234,7 +243,8 @@ fn begin_log(
 ) -> Result<Log> {
     let disk = Arc::clone(disk);
     let room = Arc::clone(room);
-    Log::begin(disk, database, settings.random(), settings.log, after, room)
+    let observer = settings.observer.clone();
+    Log::begin(disk, database, settings.random(), settings.log, after, room, observer)
 }
 
 fn store(
@@ -260,6 +270,7 @@ fn store(
         is_step_by_step: AtomicBool::new(false),
         unwritable: OnceLock::new(),
         lock: Mutex::new(Some(lock)),
+        observer: settings.observer.clone(),
     }
 }
 
@@ -287,10 +298,10 @@ fn recover(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opene
     if let Some(error) = recovery.skipped {
         // Replayed records can be read. But nothing may be written that does without the log, so
         // all files stay as they are.
-        let Recovery { catalogue, superblock, .. } = recovery;
+        let Recovery { catalogue, superblock, replay, .. } = recovery;
         let store = store(data, None, settings, &superblock, &since, room, lock);
         store.poison(&error);
-        return Ok(Opened { store, pager, catalogue });
+        return Ok(Opened { store, pager, catalogue, replay });
     }
     let has_replayed = replayed.ends != start.places || recovery.superblock.is_recovering;
     let mut log: Vec<_> = replayed.segments.iter().map(|(number, _)| *number).collect();
@@ -320,7 +331,7 @@ fn recover(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opene
     assert!(!log.contains(&first.segment), "a segment has a number of its own");
     log.push(new.end().segment);
     stock.remove_others(&*disk, &log)?;
-    let Recovery { catalogue, superblock, .. } = recovery;
+    let Recovery { catalogue, superblock, replay, .. } = recovery;
     let store = store(data, Some(new), settings, &superblock, &since, room, lock);
-    Ok(Opened { store, pager, catalogue })
+    Ok(Opened { store, pager, catalogue, replay })
 }

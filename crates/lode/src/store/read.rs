@@ -182,7 +182,7 @@ fn open_once(
             return Ok(None);
         }
     }
-    let catalogue = recovery.catalogue;
+    let Recovery { catalogue, replay, .. } = recovery;
     let ends: u64 = replayed.segments.iter().map(|(_, end)| *end).sum();
     let starts: u64 = since.0.iter().map(|start| start.at).sum();
     let shown = Shown {
@@ -204,6 +204,7 @@ fn open_once(
         is_step_by_step: AtomicBool::new(false),
         unwritable: OnceLock::from(Unwritable::ReadOnly),
         lock: Mutex::new(Some(pin)),
+        observer: settings.observer.clone(),
     };
-    Ok(Some(Opened { store, pager, catalogue }))
+    Ok(Some(Opened { store, pager, catalogue, replay }))
 }

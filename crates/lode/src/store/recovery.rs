@@ -11,6 +11,7 @@ use crate::data::{self, DataFile, Superblock};
 use crate::error::{Error, Result};
 use crate::heap;
 use crate::io::Access;
+use crate::observability::Replay;
 use crate::pager::Pager;
 use crate::table::{Definition, TableCore};
 use crate::wal::{
@@ -57,6 +58,7 @@ pub(super) struct Recovery<'r> {
     /// The error of records that could not be replayed: their table is damaged. They have to stay
     /// in the log.
     pub skipped: Option<Error>,
+    pub replay: Replay,
 }
 
 impl<'r> Recovery<'r> {
@@ -85,6 +87,7 @@ impl<'r> Recovery<'r> {
             done,
             synced,
             skipped: None,
+            replay: Replay::default(),
         }
     }
 
@@ -116,6 +119,7 @@ impl<'r> Recovery<'r> {
         let done = &mut self.done.lanes[applied.lane];
         assert!(applied.place.place.position > done.place.position, "a lane is replayed forward");
         *done = applied.place;
+        self.replay.add(|| records.iter().map(LogRecord::size_bytes).sum());
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::clock::Clock;
+use crate::observability::Observer;
 use crate::pager::MemoryLimits;
 use crate::wal::LogSettings;
 
@@ -55,6 +56,7 @@ pub(crate) struct Settings {
     pub random: AtomicU64,
     /// The clock that says which records have expired.
     pub clock: Clock,
+    pub observer: Observer,
 }
 
 impl Settings {
@@ -65,7 +67,8 @@ impl Settings {
 
     /// Returns the settings, to open the same database again.
     pub(crate) fn again(&self) -> Self {
-        Self { random: AtomicU64::new(self.random()), clock: self.clock.clone(), ..*self }
+        let (clock, observer) = (self.clock.clone(), self.observer.clone());
+        Self { random: AtomicU64::new(self.random()), clock, observer, ..*self }
     }
 
     /// Returns a number that can be guessed only by a program that knows the start of the sequence.

@@ -15,6 +15,7 @@ use super::{
     lock,
 };
 use crate::error::{Effect, Error, Result};
+use crate::observability::Lack;
 
 /// The numbers of threads that append to logs of several lanes.
 static NUMBERS: Numbers = Numbers::new();
@@ -56,6 +57,7 @@ impl Log {
     /// Makes room in a lane for a record whose body has this size: starts the next segment if need
     /// be.
     pub(crate) fn make_room(&self, lane: &Lane, bytes: usize) -> Result<()> {
+        let _stall = self.observer.stalls(Lack::Segment);
         let wanted = frame::most_bytes(bytes, self.count());
         // A segment that is being made is waited for.
         let _making = self.ahead.hurry(|| lock(&self.making));

@@ -60,6 +60,7 @@ use turn::{Old, Turn};
 
 use crate::error::{Error, Result};
 use crate::io::Disk;
+use crate::observability::Observer;
 
 /// A position in the log: a segment, and bytes from its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -184,6 +185,7 @@ pub(crate) struct Log {
     failed: Mutex<Option<String>>,
     /// Set to 0 when a segment starts, so that the next writer checks the length of the log.
     alarm: Arc<AtomicU64>,
+    observer: Observer,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -200,6 +202,7 @@ impl Log {
         settings: LogSettings,
         after: Replayed,
         alarm: Arc<AtomicU64>,
+        observer: Observer,
     ) -> Result<Self> {
         assert!((1..=MOST_LANES).contains(&settings.most_lanes), "a log has a lane, or a few");
         let old: Vec<_> = after
@@ -249,6 +252,7 @@ impl Log {
             group: Group::new(start),
             failed: Mutex::default(),
             alarm,
+            observer,
         })
     }
 

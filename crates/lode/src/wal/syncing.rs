@@ -9,6 +9,7 @@ use super::names::MOST_LANES;
 use super::unsynced::ToSync;
 use super::{Lane, Log, LogPosition, lock};
 use crate::error::{Effect, Error, Result};
+use crate::observability::Work;
 
 impl Log {
     /// Makes everything durable that ends at a position or before; of a log that may have several
@@ -74,6 +75,7 @@ impl Log {
 
     /// Syncs lanes up to these ends, earlier segments first.
     fn sync_ends(&self, ends: Vec<(&Lane, LogPosition)>) -> Result<()> {
+        let work = Work::start();
         let works: Vec<_> =
             ends.iter().map(|(lane, end)| lock(&lane.unsynced).take(*end)).collect();
         works.iter().for_each(ToSync::unmap);
@@ -86,6 +88,7 @@ impl Log {
         self.expect_files()?;
         // Only one thread at a time is here.
         ends.iter().for_each(|(lane, end)| lane.synced.set(*end));
+        self.observer.synced(work);
         Ok(())
     }
 

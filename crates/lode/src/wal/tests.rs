@@ -15,7 +15,8 @@ fn log(disk: &Simulated) -> Log {
         writing: FrameWriting::Called,
     };
     let none = Replayed { next_number: SegmentNumber::FIRST, ..Replayed::default() };
-    Log::begin(Arc::new(disk.clone()), 1, 2, settings, none, Arc::default()).unwrap()
+    Log::begin(Arc::new(disk.clone()), 1, 2, settings, none, Arc::default(), Observer::in_memory())
+        .unwrap()
 }
 
 /// Returns the disk operations for the next segment, when `percent` of the last one have frames.

@@ -15,6 +15,7 @@ use super::options::{directory, random};
 use super::{Database, Options};
 use crate::error::{Error, Result};
 use crate::io::{Access, Disk};
+use crate::observability::Observer;
 use crate::store::{Durability, Remnant};
 
 /// The result of a [repair](Options::repair).
@@ -119,7 +120,8 @@ impl Options {
     ) -> Result<Repaired> {
         let half = self.clone().memory_bytes(self.memory_bytes / 2);
         let mut checkpoint_losses = Vec::new();
-        let remnant = Remnant::open(disk, &half.settings(random()), directory, &mut |why| {
+        let settings = half.settings(random(), Observer::of_reader(&directory.display()));
+        let remnant = Remnant::open(disk, &settings, directory, &mut |why| {
             checkpoint_losses.push(Loss::Checkpoint { why });
         })?;
         let db = create_new(&half.durability(Durability::None))?;

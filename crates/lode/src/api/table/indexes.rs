@@ -10,6 +10,7 @@ use crate::api::steps::{Indexed, Steps};
 use crate::batch::Batch;
 use crate::engine::CommitSize;
 use crate::error::{Effect, Error, Result};
+use crate::observability::Work;
 use crate::schema::IndexSchema;
 use crate::table::{Needs, Rows, Secondaries, Secondary, Walk};
 
@@ -47,6 +48,7 @@ impl Table {
     pub fn create_index(&self, index: &IndexSchema) -> Result<()> {
         self.core.ensure_open()?;
         let _turn = self.core.turn_to_build();
+        let work = Work::start();
         let secondary = self.db.begin_index(&self.core, index)?;
         let built = self.build(&secondary);
         let built = built.and_then(|()| self.db.end_index(&self.core, &secondary));
@@ -55,6 +57,8 @@ impl Table {
         {
             self.db.give_up_index(&self.core, &secondary);
         }
+        let observer = self.db.observer();
+        observer.built_index(work, self.schema().name(), secondary.of().name.as_ref(), &built);
         built
     }
 

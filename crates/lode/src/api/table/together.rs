@@ -9,6 +9,7 @@ use crate::engine::{CommitSize, Loan};
 use crate::error::{Error, MOST_TRANSACTION_BYTES, Result};
 use crate::hash::AHEAD;
 use crate::index::Record;
+use crate::observability::Work;
 use crate::schema::Entry;
 use crate::table::{EntryChange, FetchFor, KeyKind, Secondaries};
 use crate::tree::Tree;
@@ -106,6 +107,7 @@ impl Table {
     ) -> Result<Written> {
         let mut loan = Loan::new(self.db.clone());
         let records = self.collect(records, &mut loan)?;
+        let work = Work::start();
         let records = Records::of(self, &records)?;
         let bytes = records.records.iter().map(|(_, payload)| payload.len()).sum();
         let size = CommitSize { records: records.order.len(), bytes };
@@ -128,6 +130,10 @@ impl Table {
             }
         })?;
         self.db.acknowledge(end).map_err(Error::after_effect)?;
+        self.db.observer().committed(work, || match if_there {
+            IfThere::Replace => !records.order.is_empty(),
+            IfThere::Skip | IfThere::Refuse => written.refused.is_none() && written.new > 0,
+        });
         self.sweep_after(records.order.len() as u64);
         Ok(written)
     }

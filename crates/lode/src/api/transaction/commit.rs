@@ -72,6 +72,11 @@ impl Commit {
         }
     }
 
+    /// Returns true if it writes records.
+    pub(super) fn has_written(&self) -> bool {
+        self.tables.iter().any(|touched| touched.written_size().records > 0)
+    }
+
     /// Returns the size of the commit, which writes some records.
     fn size(&self, records: usize) -> CommitSize {
         if self.snapshot.borrow().is_some() {

@@ -30,10 +30,12 @@ use crate::api::table::Table;
 use crate::api::{Key, ReadTable, Snapshot};
 use crate::engine::{Handle, Loan};
 use crate::error::{Error, Result};
+use crate::observability::Work;
 use crate::schema::ColumnId;
 use crate::store::Durability;
 use crate::table::TableCore;
 use crate::tree::Range;
+use crate::wal::LogPosition;
 
 /// A transaction. Until [`commit`](Self::commit) only the transaction sees what it wrote; if it is
 /// dropped without one, it has written nothing.
@@ -360,11 +362,7 @@ impl Transaction {
     /// fails: it may be there when the database is opened again. [`Error::effect`] says which it
     /// is.
     pub fn commit(self) -> Result<()> {
-        let commit = Commit::of(self);
-        let end = commit.apply()?;
-        commit.db.acknowledge(end).map_err(Error::after_effect)?;
-        commit.sweep();
-        Ok(())
+        self.commit_and(|db, end| db.acknowledge(end))
     }
 
     /// Commits the transaction, durable at `level` at least. In a database of [`Durability::None`],
@@ -375,18 +373,42 @@ impl Transaction {
     /// As [`commit`](Self::commit). `NotDurable` when that checkpoint fails: the transaction has
     /// happened and stays, so it must not be repeated.
     pub fn commit_with(self, level: Durability) -> Result<()> {
+        self.commit_and(|db, end| {
+            let Some(store) = db.store() else { return Ok(()) };
+            match (store.level, level) {
+                (_, Durability::None) => Ok(()),
+                (Durability::None, _) => db.checkpoint(),
+                (Durability::Commit, _) | (_, Durability::Commit) => store.sync(end),
+                (Durability::Process, Durability::Periodic) => store.sync(end),
+                (Durability::Process | Durability::Periodic, _) => Ok(()),
+            }
+        })
+    }
+
+    /// Commits the transaction, and then has `make_durable` treat the log up to its end.
+    #[inline(always)]
+    fn commit_and(
+        self,
+        make_durable: impl FnOnce(&Handle, LogPosition) -> Result<()>,
+    ) -> Result<()> {
+        let work = Work::start();
         let commit = Commit::of(self);
-        let end = commit.apply()?;
+        let applied = commit.apply();
+        commit.db.observer().applied(&applied);
+        make_durable(&commit.db, applied?).map_err(Error::after_effect)?;
+        commit.db.observer().committed(work, || commit.has_written());
         commit.sweep();
-        let Some(store) = commit.db.store() else { return Ok(()) };
-        let made_durable = match (store.level, level) {
-            (_, Durability::None) => Ok(()),
-            (Durability::None, _) => commit.db.checkpoint(),
-            (Durability::Commit, _) | (_, Durability::Commit) => store.sync(end),
-            (Durability::Process, Durability::Periodic) => store.sync(end),
-            (Durability::Process | Durability::Periodic, _) => Ok(()),
-        };
-        made_durable.map_err(Error::after_effect)
+        Ok(())
+    }
+
+    /// Returns true if the transaction has met a change of what it has read, and reports that: it
+    /// is not committed.
+    pub(in crate::api) fn has_met_conflict(&self) -> bool {
+        let has_met = self.met_conflict().is_some();
+        if has_met {
+            self.db.observer().met_conflict();
+        }
+        has_met
     }
 
     /// Returns the change of what was read that the transaction has met, if it has met one: the
