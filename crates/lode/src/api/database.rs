@@ -48,7 +48,6 @@ impl Database {
         Self { engine }
     }
 
-    #[cfg(any(test, feature = "simulation"))]
     pub(crate) fn engine(&self) -> &Handle {
         &self.engine
     }
@@ -419,7 +418,8 @@ impl Database {
         self.engine.statistics()
     }
 
-    /// Checks every page, index and record, and reports all faults.
+    /// Checks every page, index and record, and the chunks of all [`Blobs`](super::Blobs), and
+    /// reports all faults.
     ///
     /// # Errors
     /// `Closed`, `Forked` and `MomentExpired`. Faults of the database are in the report.
@@ -427,6 +427,7 @@ impl Database {
         let mut report = CheckReport::default();
         let (tables, snapshot) = self.begin_check(&mut report)?;
         self.engine.check(&tables, snapshot.moment(), &mut report)?;
+        self.check_blobs(&snapshot, &mut report)?;
         Ok(report)
     }
 

@@ -354,6 +354,11 @@ impl Transaction {
         commit.db.acknowledge(end).map_err(Error::after_effect)
     }
 
+    /// Applies all writes together, as durable as the next operation that waits for that.
+    pub(super) fn commit_early(self) -> Result<()> {
+        Commit::of(self).apply().map(drop)
+    }
+
     /// Commits the transaction, durable at `level` at least. In a database of [`Durability::None`],
     /// which has no log, that takes a checkpoint. One of [`Durability::Process`] syncs its log for
     /// [`Durability::Periodic`] too: it has no thread that would do so later.
