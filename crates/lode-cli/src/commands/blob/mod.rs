@@ -58,11 +58,11 @@ fn shown(key: &[u8]) -> String {
             let is_plain = |letter: char| {
                 !letter.is_control() && !program_support::printable::is_hidden(letter)
             };
-            let escaped = text.chars().map(|letter| match is_plain(letter) {
-                true => letter.to_string(),
-                false => letter.escape_default().to_string(),
+            let escaped = |letter: char| letter.escape_default().to_string();
+            let shown = text.chars().map(|letter| {
+                if is_plain(letter) { letter.to_string() } else { escaped(letter) }
             });
-            escaped.collect()
+            shown.collect()
         }
         _ => key.escape_ascii().to_string(),
     }
@@ -112,9 +112,10 @@ fn remove(args: &RemoveArgs, options: &Options) -> Outcome {
     let opened = Opened::existing(dir, options)?;
     let removed = store(&opened, name).and_then(|store| {
         let removed = progress::during("removing", || store.remove(key.as_bytes()));
-        match removed.map_err(|error| opened.failure(&error))? {
-            true => Ok(()),
-            false => Err(missing_blob(&opened, &args.named)),
+        if removed.map_err(|error| opened.failure(&error))? {
+            Ok(())
+        } else {
+            Err(missing_blob(&opened, &args.named))
         }
     });
     opened.close_after(removed)
