@@ -7,7 +7,7 @@
 use std::error::Error;
 use std::io::{BufRead, Read, Seek, SeekFrom, Write};
 
-use lode::{Database, Durability, Options};
+use lode::{Durability, Options};
 
 /// Lines of a report that is larger than the memory of the database.
 const LINES: u32 = 200_000;

@@ -59,9 +59,9 @@ fn shown(key: &[u8]) -> String {
                 !letter.is_control() && !program_support::printable::is_hidden(letter)
             };
             let escaped = |letter: char| letter.escape_default().to_string();
-            let shown = text.chars().map(|letter| {
-                if is_plain(letter) { letter.to_string() } else { escaped(letter) }
-            });
+            let shown = text
+                .chars()
+                .map(|letter| if is_plain(letter) { letter.to_string() } else { escaped(letter) });
             shown.collect()
         }
         _ => key.escape_ascii().to_string(),

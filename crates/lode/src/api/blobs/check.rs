@@ -1,7 +1,7 @@
 //! The check of blob stores: each blob has all of its chunks, and each chunk is of a blob, or is
 //! pending.
 
-use super::tables::{Head, Tables, blob_of, bytes_of_chunk, chunk_key, parts_of_chunk};
+use super::tables::{Head, Tables, blob_of, bytes_of_chunk, chunk_key, id_of, parts_of_chunk};
 use crate::api::{Database, ReadTable, Snapshot};
 use crate::engine::CheckReport;
 use crate::error::{Error, Result};
@@ -19,7 +19,8 @@ impl Database {
         for name in self.blob_names() {
             let checked = Tables::of(self, &name).and_then(|tables| {
                 tables.check_blobs(snapshot, report)?;
-                tables.check_chunks(snapshot, report)
+                tables.check_chunks(snapshot, report)?;
+                tables.check_pending(snapshot, report)
             });
             match checked {
                 // The check of the tables has reported what is damaged, and a store that was
@@ -103,5 +104,18 @@ impl Tables {
                 None => return Ok(()),
             }
         }
+    }
+
+    /// Looks for blobs whose chunks would be removed.
+    fn check_pending(&self, snapshot: &Snapshot, report: &mut CheckReport) -> Result<()> {
+        let mut pending = self.pending.at(snapshot).iter();
+        while let Some(row) = pending.next_row()? {
+            let id = id_of(row.key());
+            if self.has_id(&self.blobs.at(snapshot), id)? {
+                let why = format!("id {id} is pending and of a blob");
+                report.add(Some(self.pending.schema().name()), why);
+            }
+        }
+        Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! Removing blobs, and the chunks of ids that belong to no blob any more.
 
 use super::Blobs;
-use super::tables::{Head, chunk_key, parts_of_chunk};
+use super::tables::{Head, chunk_key, id_of, parts_of_chunk};
 use crate::api::{ReadTable, Transaction};
 use crate::error::{Error, Result, none_if_too_long};
 
@@ -88,7 +88,7 @@ impl Blobs {
         let mut found = Vec::new();
         let mut pending = self.tables().pending.range(from..).limit(STEP);
         while let Some(row) = pending.next_row()? {
-            found.extend(row.key().first_chunk().map(|id| u64::from_le_bytes(*id)));
+            found.push(id_of(row.key()));
         }
         Ok(found)
     }
@@ -99,7 +99,10 @@ impl Blobs {
     /// blob is still there. So an id that is pending while nobody holds it is in no use any more,
     /// and never will be.
     fn is_left(&self, id: u64) -> Result<bool> {
-        self.store.ids.is_free(id, || self.tables().pending.contains(id))
+        let tables = self.tables();
+        self.store
+            .ids
+            .is_free(id, || Ok(tables.pending.contains(id)? && !tables.has_id(&tables.blobs, id)?))
     }
 
     /// Removes all chunks of an id, some at a time: a cursor is a snapshot, and they may be many.

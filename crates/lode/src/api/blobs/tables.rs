@@ -127,10 +127,14 @@ pub(super) fn chunk_key(id: u64, number: u32) -> [u8; 12] {
     key
 }
 
+/// Returns the id with which a packed key starts.
+pub(super) fn id_of(key: &[u8]) -> u64 {
+    number_of(&key[..8])
+}
+
 /// Returns the id and the number in the packed key of a chunk.
 pub(super) fn parts_of_chunk(key: &[u8]) -> (u64, u32) {
-    let (id, number) = key.split_at(8);
-    (number_of(id), number_of(number) as u32)
+    (id_of(key), number_of(&key[8..]) as u32)
 }
 
 /// Returns the bytes of a chunk in its payload.
@@ -188,7 +192,7 @@ impl Tables {
         let last = |table: &Table| -> Result<u64> {
             let mut last = table.iter().rev().limit(1);
             let row = last.next_row()?;
-            Ok(row.map_or(0, |row| number_of(&row.key()[..8])))
+            Ok(row.map_or(0, |row| id_of(row.key())))
         };
         let of_blobs = self.blobs.by(BY_ID)?.iter().rev().limit(1).next().transpose()?;
         let of_blobs = of_blobs.and_then(|row| Head::of(row.as_ref()).id).unwrap_or(0);

@@ -231,3 +231,35 @@ impl Drop for BlobWriter {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::Database;
+
+    #[test]
+    fn a_blob_of_more_than_4_gib_is_refused_and_the_one_before_stays() {
+        let db = Database::in_memory().expect("memory");
+        let files = db.create_blobs("files").expect("a store");
+        files.put("a", &b"old"[..]).expect("there is room");
+        let full = || {
+            let mut writer = files.write("a").expect("a writer");
+            // As if all of these had been written.
+            writer.length_bytes = MOST_BLOB_BYTES - 3;
+            writer
+        };
+        let too_long = Error::BlobTooLong { store: "files".into(), most_bytes: 1 << 32 };
+        let mut writer = full();
+        assert_eq!(writer.write(b"12345").expect("three bytes have room"), 3);
+        let error = writer.write(b"4").expect_err("it is full");
+        assert_eq!(error.downcast::<Error>().expect("an error of the database"), too_long);
+        assert_eq!(writer.finish(), Err(too_long.clone()));
+        assert_eq!(full().take_all(&b"1234"[..]), Err(too_long));
+        assert_eq!(files.get("a"), Ok(Some(b"old".to_vec())));
+        let mut most = full();
+        assert_eq!(most.take_all(&b"123"[..]), Ok(()));
+        assert_eq!(most.length_bytes(), MOST_BLOB_BYTES);
+        assert_eq!(most.finish(), Ok(()));
+        assert_eq!(files.length_bytes("a"), Ok(Some(MOST_BLOB_BYTES)));
+    }
+}

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lode::{Database, Durability, Error, Options};
+use lode::{Database, Durability, Error, Options, ReadTable, Value};
 
 use super::{CHUNK, bytes, rows, sound};
 use crate::watched::watched;
@@ -92,6 +92,31 @@ fn what_a_writer_left_is_removed_when_the_store_is_opened() {
     // The reader shows its moment, whatever is written.
     files.put("a", &bytes(3, 9 * CHUNK)[..]).expect("there is room");
     assert!(read.get("a").expect("it is read") == Some(kept));
+}
+
+#[test]
+fn a_new_id_is_higher_than_all_in_the_tables() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let has_chunk = |db: &Database, id: u64| {
+        let chunks = db.table("files.chunks").expect("it is there");
+        chunks.contains((id, 0_u32)).expect("it is read")
+    };
+    for (part, last) in [("files.chunks", 20_u64), ("files.pending", 30), ("files.blobs", 40)] {
+        let db = options().open(folder.path()).expect("a database");
+        let files = db.blobs_or_create("files").expect("a store");
+        let table = db.table(part).expect("it is there");
+        // What damage or a repair may leave: something of an id without the rest.
+        let values = match part {
+            "files.chunks" => vec![Value::Unsigned(last), Value::Unsigned(5), Value::Bytes(b"")],
+            "files.pending" => vec![Value::Unsigned(last)],
+            _ => vec![Value::Bytes(b"torn"), Value::Unsigned(last), Value::Unsigned(1)],
+        };
+        let record = table.schema().pack(&values).expect("it fits");
+        assert_eq!(table.insert(&record), Ok(true));
+        files.put("a", &b"a"[..]).expect("there is room");
+        assert!(has_chunk(&db, last + 1), "the id after that in {part}");
+        db.close().expect("it closes");
+    }
 }
 
 #[test]
