@@ -2,7 +2,6 @@
 
 mod stream;
 
-use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 
 use lode::{Blobs, Error, Options};
