@@ -91,8 +91,8 @@ impl Database {
         if !Part::ALL.iter().any(is_there) {
             return Err(Error::NoTable { table: Part::Blobs.of(name) });
         }
-        let parts = Part::ALL.into_iter().filter(is_there);
-        parts.map(|part| self.drop_table(&part.of(name))).collect()
+        let mut parts = Part::ALL.into_iter().filter(is_there);
+        parts.try_for_each(|part| self.drop_table(&part.of(name)))
     }
 
     /// Returns the names of all blob stores, in their order.
@@ -210,16 +210,19 @@ impl Blobs {
     pub fn read(&self, key: impl AsRef<[u8]>) -> Result<Option<BlobReader>> {
         let key = key.as_ref();
         while let Some(head) = self.head(key)? {
-            let Some(id) = head.id else {
-                return Ok(Some(BlobReader::new(self.clone(), head, None)));
-            };
-            let held = Held::new(self, id)?;
-            // If it is still there, its chunks stay from now on.
-            if self.head(key)? == Some(head) {
-                return Ok(Some(BlobReader::new(self.clone(), head, Some(held))));
+            if let Some(reader) = self.reader_of(key, head)? {
+                return Ok(Some(reader));
             }
         }
         Ok(None)
+    }
+
+    /// Returns a reader of the blob with a head; `None` if the key does not have it any more.
+    fn reader_of(&self, key: &[u8], head: Head) -> Result<Option<BlobReader>> {
+        let held = head.id.map(|id| Held::new(self, id)).transpose()?;
+        // If it is still there, its chunks stay from now on.
+        let is_there = held.is_none() || self.head(key)? == Some(head);
+        Ok(is_there.then(|| BlobReader::new(self.clone(), head, held)))
     }
 
     /// Returns a part of the blob with a key: the bytes at these offsets, as far as there are any;
@@ -300,5 +303,21 @@ impl Blobs {
 
     fn head(&self, key: &[u8]) -> Result<Option<Head>> {
         none_if_too_long(self.tables().head(&self.tables().blobs, key))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reader_that_was_late_finds_that_its_blob_was_replaced() {
+        let db = Database::in_memory().expect("memory");
+        let files = db.create_blobs("files").expect("a store");
+        files.put("a", &b"old"[..]).expect("there is room");
+        let head = files.head(b"a").expect("it is read").expect("it is there");
+        assert!(files.reader_of(b"a", head).expect("it is read").is_some());
+        files.put("a", &b"new"[..]).expect("there is room");
+        assert!(files.reader_of(b"a", head).expect("it is read").is_none(), "its chunk is gone");
     }
 }
