@@ -307,6 +307,10 @@ enum lode_status
      */
     LODE_RECORD_MISFIT = 74,
     /**
+     * A blob has more bytes than a blob can have.
+     */
+    LODE_BLOB_TOO_LONG = 79,
+    /**
      * A file does not have the content that was written to it.
      */
     LODE_CORRUPT = 80,

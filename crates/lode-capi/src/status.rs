@@ -106,6 +106,8 @@ pub enum lode_status {
     LODE_COLUMN_IN_USE = 73,
     /// A table cannot be altered: a record does not fit.
     LODE_RECORD_MISFIT = 74,
+    /// A blob has more bytes than a blob can have.
+    LODE_BLOB_TOO_LONG = 79,
 
     /// A file does not have the content that was written to it.
     LODE_CORRUPT = 80,
@@ -175,6 +177,7 @@ const WORDS: &[(lode_status, &std::ffi::CStr)] = &[
     (is::LODE_VALUE_MISFIT, c"value_misfit"),
     (is::LODE_VALUE_TOO_LONG, c"value_too_long"),
     (is::LODE_RECORD_TOO_LONG, c"record_too_long"),
+    (is::LODE_BLOB_TOO_LONG, c"blob_too_long"),
     (is::LODE_NOT_PACKED, c"not_packed"),
     (is::LODE_KEY_COLUMN, c"key_column"),
     (is::LODE_NULLABLE_COLUMN, c"nullable_column"),

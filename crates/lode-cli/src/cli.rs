@@ -1,5 +1,6 @@
 //! The command line. Everything a user can say is defined here, and its help is made from it.
 
+pub(crate) mod blob;
 #[cfg(feature = "columns")]
 pub(crate) mod columns;
 pub(crate) mod index;
@@ -32,7 +33,7 @@ Examples:
 
 Exit status: 0 done, and nothing is wrong; 1 the database is damaged, a line or a file cannot be \
 loaded, or a statement of SQL fails; 2 the command line is wrong, or there is no such database, \
-table, entry or property; 3 a \
+table, blob, entry or property; 3 a \
 file, a directory or the machine does not allow it, or the database is open elsewhere; 128 and its \
 number a signal ended it: 130 SIGINT, 143 SIGTERM, 129 SIGHUP.")]
 pub(crate) struct CommandLine {
@@ -82,6 +83,8 @@ pub(crate) enum Command {
     Schema(SchemaArgs),
     /// Create, drop and list secondary indexes of tables
     Index(index::IndexArgs),
+    /// Write, read, list and remove blobs: values of up to 4 GiB, as streams
+    Blob(blob::BlobArgs),
     /// Query and change tables by SQL, statement by statement or in a shell
     #[cfg(feature = "sql")]
     Sql(sql::SqlArgs),

@@ -7,6 +7,7 @@
 //! | write records, one by one or many | [`Table`], [`Records`] |
 //! | look records up by their keys | [`ReadTable`], [`Key`] |
 //! | go through all, a range, or those with a prefix | [`Cursor`] |
+//! | keep values of any length, as streams | [`Blobs`] |
 //! | change several at once, or none | [`Database::transact`], [`Transaction`] |
 //! | read records as of one moment | [`Snapshot`] |
 //! | find the cause of an error, and if a retry helps | [`Error`] |
@@ -120,10 +121,12 @@ mod watched;
 #[doc(hidden)]
 pub use api::misfit;
 pub use api::{
-    Alteration, Batches, ByIndex, Cursor, DEFAULT_SYNC_INTERVAL, Database, IndexCursor, IndexKeys,
-    Key, KeyPart, Loss, MOST_ATTEMPTS as MOST_TRANSACT_ATTEMPTS, Options, ReadTable, Record,
-    RecordCursor, RecordIndexCursor, Records, RecordsAt, RecordsByIndex, RecordsWithin, Repaired,
-    RepairedTable, Row, RowBatch, Savepoint, Snapshot, Table, TableAt, TableWithin, Transaction,
+    Alteration, Batches, BlobCursor, BlobEntry, BlobReader, BlobWriter, Blobs, ByIndex, Cursor,
+    DEFAULT_SYNC_INTERVAL, Database, IndexCursor, IndexKeys, Key, KeyPart, Loss,
+    MOST_ATTEMPTS as MOST_TRANSACT_ATTEMPTS, MOST_BLOB_BYTES, MOST_BLOB_KEY_BYTES, Options,
+    ReadTable, Record, RecordCursor, RecordIndexCursor, Records, RecordsAt, RecordsByIndex,
+    RecordsWithin, Repaired, RepairedTable, Row, RowBatch, Savepoint, Snapshot, Table, TableAt,
+    TableWithin, Transaction,
 };
 pub use decimal::{Decimal, MOST_DECIMAL_DIGITS, NoDecimal};
 pub use engine::{BackupProgress, CheckReport, Compacted, Fault};

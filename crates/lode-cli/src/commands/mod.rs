@@ -2,6 +2,7 @@
 
 pub(crate) mod backup;
 mod batch;
+pub(crate) mod blob;
 pub(crate) mod check;
 #[cfg(feature = "columns")]
 pub(crate) mod columns;

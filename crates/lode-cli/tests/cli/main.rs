@@ -3,6 +3,7 @@
 mod backup;
 mod bad_input;
 mod bad_lines;
+mod blobs;
 #[cfg(feature = "columns")]
 mod columns;
 #[cfg(feature = "columns")]

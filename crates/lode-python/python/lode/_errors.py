@@ -80,7 +80,7 @@ _CLASSES: dict[str, type[Error]] = {
         " other_columns no_column column_in_use",
         UniqueError: "unique_violation",
         DataError: "bad_argument value_count value_misfit value_too_long record_too_long not_packed"
-        " record_misfit"
+        " record_misfit blob_too_long"
         " key_column nullable_column no_room_in_column key_changed field_misfit variable_payload"
         " other_database key_too_long no_order no_files",
         SnapshotTooOldError: "snapshot_too_old moment_expired",

@@ -425,7 +425,8 @@ impl Database {
         self.engine.statistics()
     }
 
-    /// Checks every page, index and record, and reports all faults.
+    /// Checks every page, index and record, and the chunks of all [`Blobs`](super::Blobs), and
+    /// reports all faults.
     ///
     /// # Errors
     /// `Closed`, `Forked` and `MomentExpired`. Faults of the database are in the report.
@@ -433,6 +434,7 @@ impl Database {
         let mut report = CheckReport::default();
         let (tables, snapshot) = self.begin_check(&mut report)?;
         self.engine.check(&tables, snapshot.moment(), &mut report)?;
+        self.check_blobs(&snapshot, &mut report)?;
         Ok(report)
     }
 

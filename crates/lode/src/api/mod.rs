@@ -1,6 +1,7 @@
 //! The public interface: databases, tables, records, transactions, snapshots.
 
 mod alteration;
+mod blobs;
 mod by_index;
 mod cursor;
 mod database;
@@ -17,6 +18,9 @@ mod table;
 mod transaction;
 
 pub use alteration::Alteration;
+pub use blobs::{
+    BlobCursor, BlobEntry, BlobReader, BlobWriter, Blobs, MOST_BLOB_BYTES, MOST_BLOB_KEY_BYTES,
+};
 pub use by_index::ByIndex;
 pub use cursor::{Batches, Cursor, RowBatch};
 pub use database::{Database, MOST_ATTEMPTS};

@@ -2,6 +2,7 @@
 
 mod admission;
 mod backup;
+mod blob_ids;
 #[cfg(test)]
 mod bounds;
 mod checkpoint;
@@ -34,6 +35,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
+use blob_ids::Stores;
+
 use crate::error::{Error, Result};
 use crate::io::Disk;
 use crate::observability::{Observer, Statistics, Work};
@@ -45,6 +48,7 @@ use crate::wal::{Body, Log, LogPosition, LogRecord, Together};
 pub use crate::store::BackupProgress;
 pub(crate) use crate::store::STAGE_PAGES;
 pub(crate) use admission::{CommitSize, LongTurn};
+pub(crate) use blob_ids::BlobIds;
 pub use compact::Compacted;
 pub(crate) use compact::Sparse;
 pub use faults::{CheckReport, Fault};
@@ -76,6 +80,7 @@ pub(crate) struct Engine {
     turn_to_compact: Mutex<()>,
     /// Held by a backup: one follows another.
     turn_to_back_up: Mutex<()>,
+    blob_stores: Stores,
     is_closed: AtomicBool,
     /// The result of closing; held by the thread that closes.
     close_outcome: Mutex<Option<Result<()>>>,
@@ -126,6 +131,7 @@ impl Engine {
             turn_for_long: Mutex::default(),
             turn_to_compact: Mutex::default(),
             turn_to_back_up: Mutex::default(),
+            blob_stores: Stores::default(),
             is_closed: AtomicBool::new(false),
             close_outcome: Mutex::default(),
             more_handles: AtomicUsize::new(0),

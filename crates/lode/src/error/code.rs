@@ -41,6 +41,7 @@ impl Error {
             Self::ValueMisfit { .. } => "value_misfit",
             Self::ValueTooLong { .. } => "value_too_long",
             Self::RecordTooLong { .. } => "record_too_long",
+            Self::BlobTooLong { .. } => "blob_too_long",
             Self::NotPacked { .. } => "not_packed",
             Self::KeyColumn { .. } => "key_column",
             Self::NullableColumn { .. } => "nullable_column",
@@ -96,6 +97,7 @@ impl Error {
                 | Self::ValueMisfit { .. }
                 | Self::ValueTooLong { .. }
                 | Self::RecordTooLong { .. }
+                | Self::BlobTooLong { .. }
                 | Self::NotPacked { .. }
                 | Self::KeyColumn { .. }
                 | Self::NullableColumn { .. }

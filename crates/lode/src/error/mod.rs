@@ -287,6 +287,14 @@ pub enum Error {
         /// The bytes that these columns would have.
         size_bytes: usize,
     },
+    /// A blob would have more than [`MOST_BLOB_BYTES`](crate::MOST_BLOB_BYTES). Split it.
+    #[error("blob store {store}: a blob can have at most {most_bytes} bytes; split it")]
+    BlobTooLong {
+        /// The store.
+        store: String,
+        /// The most bytes of a blob.
+        most_bytes: u64,
+    },
     /// Bytes are no packed key, record, payload or column of a table.
     #[error("table {table}: {fault}")]
     NotPacked {

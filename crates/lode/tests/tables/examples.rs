@@ -1,6 +1,8 @@
 //! The examples run, and what they say of themselves is so.
 //! (`after_a_crash` runs itself as another process, so it has no place here.)
 
+#[path = "../../examples/blobs.rs"]
+mod blobs;
 #[path = "../../examples/documents.rs"]
 mod documents;
 #[path = "../../examples/first_table.rs"]
@@ -35,6 +37,7 @@ fn documents_are_found_by_their_words() {
 
 #[test]
 fn the_shorter_examples_run() {
+    blobs::main().expect("it runs");
     for example in [first_table::main, records::main, scan::main, snapshot::main, transfer::main] {
         example().expect("it runs");
     }

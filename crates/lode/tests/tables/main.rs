@@ -2,6 +2,7 @@
 
 mod altering;
 mod backup;
+mod blobs;
 mod churn;
 mod clearing;
 mod columns;

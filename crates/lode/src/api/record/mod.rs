@@ -11,6 +11,7 @@ mod same;
 pub use by_index::{RecordIndexCursor, RecordsByIndex};
 pub use cursor::RecordCursor;
 pub use handle::{Records, RecordsAt, RecordsWithin};
+pub(super) use same::expect_same;
 
 use crate::error::{Error, Result};
 use crate::schema::{IndexSchema, RowRef, Schema};

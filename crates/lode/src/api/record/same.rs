@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::schema::{Column, Schema};
 
 /// Refuses a table whose columns are not those of a record, and says which one differs.
-pub(super) fn expect_same(table: &Schema, record: &Schema) -> Result<()> {
+pub(in crate::api) fn expect_same(table: &Schema, record: &Schema) -> Result<()> {
     let describe = |schema: &Schema, at: usize| {
         let column = schema.columns().get(at);
         column.map_or("missing".into(), |column| description(schema, at, column))

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use super::Table;
-use super::writes::Records;
+use super::writes::{Records, Request};
 use crate::api::steps::{Indexed, Steps};
 use crate::engine::{CommitSize, LongTurn};
 use crate::error::Result;
@@ -33,7 +33,7 @@ impl Table {
     /// Writes the record under a key in order, or a new one in the place of an expired one. Returns
     /// the answer of the write.
     #[inline(never)]
-    pub(super) fn write_living(
+    pub(super) fn write_living<'w, Q: Request<'w>>(
         &self,
         records: &impl Records,
         key: &[u8],
@@ -44,7 +44,7 @@ impl Table {
         let left_us = &Cell::new(None);
         let expired_us = &|payload: &[u8]| self.db.expired_us(&self.core, payload);
         let living = Living { write, expired_us, left_us };
-        let answer = self.write_next(records, key, living, turn, extra_pages)?;
+        let answer = self.write_next::<Q>(records, key, living, turn, extra_pages)?;
         debug_assert!(!answer || left_us.get().is_none(), "an expired record is missing");
         left_us.get().into_iter().for_each(|at_us| self.db.leave_out(at_us));
         self.sweep_after(1);

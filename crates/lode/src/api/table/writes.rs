@@ -25,6 +25,9 @@ use crate::wal::LogPosition;
 pub(super) trait Request<'w>: Copy {
     type Write: Write;
 
+    /// True if the write is as durable as the level says when it returns.
+    const IS_ACKNOWLEDGED: bool = true;
+
     /// Returns the packed key and the write, if records of these sizes can be such.
     fn of_sizes(self, shape: Shape) -> Option<(&'w [u8], Self::Write)>;
 
@@ -72,6 +75,25 @@ impl<'w, W: Write, F: Fn(&'w [u8]) -> W + Copy> Request<'w> for Whole<'w, F> {
     fn of_any(self, core: &TableCore) -> Result<Option<(&'w [u8], W)>> {
         let (key, payload) = core.split(self.record)?;
         Ok(Some((key, (self.write)(payload))))
+    }
+}
+
+/// A request that does not wait until it is durable.
+#[derive(Clone, Copy)]
+struct Early<R>(R);
+
+impl<'w, R: Request<'w>> Request<'w> for Early<R> {
+    type Write = R::Write;
+
+    const IS_ACKNOWLEDGED: bool = false;
+
+    #[inline(always)]
+    fn of_sizes(self, shape: Shape) -> Option<(&'w [u8], Self::Write)> {
+        self.0.of_sizes(shape)
+    }
+
+    fn of_any(self, core: &TableCore) -> Result<Option<(&'w [u8], Self::Write)>> {
+        self.0.of_any(core)
     }
 }
 
@@ -216,7 +238,7 @@ impl Table {
     }
 
     #[inline(never)]
-    fn write_in<'w, R: Records>(&self, records: &R, request: impl Request<'w>) -> Result<bool> {
+    fn write_in<'w, R: Records, Q: Request<'w>>(&self, records: &R, request: Q) -> Result<bool> {
         let requested = match records.sizes().and_then(|shape| request.of_sizes(shape)) {
             Some(requested) => requested,
             None => match request.of_any(&self.core)? {
@@ -232,16 +254,16 @@ impl Table {
             let turn = self.db.turn_for(extra_pages);
             self.db.admit(extra_pages)?;
             if self.core.has_expiry() {
-                return self.write_living(records, key, write, turn, extra_pages);
+                return self.write_living::<Q>(records, key, write, turn, extra_pages);
             }
-            self.write_next(records, key, write, turn, extra_pages)
+            self.write_next::<Q>(records, key, write, turn, extra_pages)
         })
     }
 
     /// Writes the record under a key in order, for which there is room. Returns the answer, when
-    /// the change is as durable as the level says.
+    /// the change is as durable as the request `Q` says.
     #[inline(always)]
-    pub(super) fn write_next(
+    pub(super) fn write_next<'w, Q: Request<'w>>(
         &self,
         records: &impl Records,
         key: &[u8],
@@ -271,7 +293,9 @@ impl Table {
             }
         };
         drop(turn);
-        self.db.acknowledge(end).map_err(Error::after_effect)?;
+        if Q::IS_ACKNOWLEDGED {
+            self.db.acknowledge(end).map_err(Error::after_effect)?;
+        }
         Ok(answer)
     }
 
@@ -350,6 +374,18 @@ impl Table {
     #[inline]
     pub fn upsert(&self, record: &[u8]) -> Result<bool> {
         self.write(Whole { record, write: Upsert })
+    }
+
+    /// Writes a packed record as [`upsert`](Self::upsert) does, as durable as the next operation
+    /// that waits for that.
+    pub(in crate::api) fn upsert_early(&self, record: &[u8]) -> Result<bool> {
+        self.write(Early(Whole { record, write: Upsert }))
+    }
+
+    /// Deletes the record with a packed key as [`delete`](Self::delete) does, as durable as the
+    /// next operation that waits for that.
+    pub(in crate::api) fn delete_early(&self, key: &[u8]) -> Result<bool> {
+        self.write(Early(Under { key, write: Delete }))
     }
 
     /// Sets a column to the bytes that it has in a packed record; a column of variable length may

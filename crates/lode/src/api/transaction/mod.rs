@@ -365,6 +365,11 @@ impl Transaction {
         self.commit_and(|db, end| db.acknowledge(end))
     }
 
+    /// Applies all writes together, as durable as the next operation that waits for that.
+    pub(super) fn commit_early(self) -> Result<()> {
+        Commit::of(self).apply().map(drop)
+    }
+
     /// Commits the transaction, durable at `level` at least. In a database of [`Durability::None`],
     /// which has no log, that takes a checkpoint. One of [`Durability::Process`] syncs its log for
     /// [`Durability::Periodic`] too: it has no thread that would do so later.

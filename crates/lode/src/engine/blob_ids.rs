@@ -1,0 +1,102 @@
+//! The ids of blobs that this process writes or reads now: their chunks are not removed.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::Engine;
+use crate::error::Result;
+use crate::wal::TableId;
+
+/// The ids of each blob store, by the table that has its blobs.
+#[derive(Default)]
+pub(super) struct Stores {
+    ids: Mutex<HashMap<TableId, Arc<BlobIds>>>,
+    /// Held while a store is created or dropped.
+    turn: Mutex<()>,
+}
+
+/// The ids of a blob store.
+#[derive(Default)]
+pub(crate) struct BlobIds {
+    known: Mutex<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    /// The highest id that there is or was, once an id was asked for.
+    last: Option<u64>,
+    /// The number of writers and readers of each id.
+    held: HashMap<u64, u32>,
+}
+
+impl BlobIds {
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Holds an id that no blob has or had while the database was open. Calls `last`, for the
+    /// highest id in the tables, the first time.
+    pub(crate) fn hold_new(&self, last: impl FnOnce() -> Result<u64>) -> Result<u64> {
+        let mut known = self.known();
+        let before = match known.last {
+            Some(before) => before,
+            None => last()?,
+        };
+        let id = before + 1;
+        known.last = Some(id);
+        known.held.insert(id, 1);
+        Ok(id)
+    }
+
+    /// Holds an id.
+    pub(crate) fn hold(&self, id: u64) {
+        *self.known().held.entry(id).or_insert(0) += 1;
+    }
+
+    /// Releases an id that was held.
+    pub(crate) fn release(&self, id: u64) {
+        let mut known = self.known();
+        let count = known.held.get_mut(&id).expect("only a held id is released");
+        *count -= 1;
+        if *count == 0 {
+            known.held.remove(&id);
+        }
+    }
+
+    /// Returns true if nobody holds an id, and `is_left` says so too at that moment.
+    pub(crate) fn is_free(&self, id: u64, is_left: impl FnOnce() -> Result<bool>) -> Result<bool> {
+        let known = self.known();
+        if known.held.contains_key(&id) { Ok(false) } else { is_left() }
+    }
+}
+
+impl Engine {
+    /// Returns the ids of the store whose blobs are in a table.
+    pub(crate) fn blob_ids(&self, table: TableId) -> Arc<BlobIds> {
+        let mut stores = self.blob_stores.ids.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(stores.entry(table).or_default())
+    }
+
+    /// Waits for the turn to create or drop a blob store.
+    pub(crate) fn turn_for_blobs(&self) -> MutexGuard<'_, ()> {
+        self.blob_stores.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_free_when_nobody_holds_it_and_its_chunks_are_left() {
+        let ids = BlobIds::default();
+        assert_eq!(ids.hold_new(|| Ok(6)), Ok(7));
+        assert_eq!(ids.hold_new(|| panic!("the highest id is known")), Ok(8));
+        ids.hold(7);
+        ids.release(7);
+        assert_eq!(ids.is_free(7, || panic!("it is held")), Ok(false));
+        ids.release(7);
+        assert_eq!(ids.is_free(7, || Ok(false)), Ok(false));
+        assert_eq!(ids.is_free(7, || Ok(true)), Ok(true));
+    }
+}
