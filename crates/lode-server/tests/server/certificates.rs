@@ -1,7 +1,7 @@
 //! Certificates and keys, made for a test, and what is refused of them.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ impl Authority {
         set_mode(&self.path(name), 0o600);
     }
 
-    /// The certificate of a server.
+    /// Reads the certificate of a server.
     pub fn certificate(&self) -> Certificate {
         self.read("chain.pem", "key.pem").expect("a certificate with its key")
     }
@@ -60,7 +60,11 @@ impl Authority {
         Certificate::read(&self.path(certificate), &self.path(key))
     }
 
-    /// The settings of a client that trusts this authority.
+    fn read_text(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).expect("a file")
+    }
+
+    /// Returns the settings of a client that trusts this authority.
     pub fn client(&self) -> ClientConfig {
         let mut roots = RootCertStore::empty();
         roots.add(self.root.der().clone()).expect("a root");
@@ -113,7 +117,6 @@ fn files_without_a_usable_certificate_and_key_are_refused() {
 
 #[test]
 fn a_key_is_only_for_its_owner_and_a_group_of_root() {
-    use std::os::unix::fs::MetadataExt;
     let authority = Authority::new();
     let key = authority.path("key.pem");
     set_mode(&authority.path("chain.pem"), 0o644);
@@ -142,10 +145,4 @@ fn a_unix_socket_takes_no_certificate() {
     let refused = Server::listen(&db, &address, access, Limits::default());
     assert!(matches!(refused, Err(ServeError::NotEncrypted { .. })));
     assert!(!authority.path("socket").exists());
-}
-
-impl Authority {
-    fn read_text(&self, name: &str) -> String {
-        fs::read_to_string(self.path(name)).expect("a file")
-    }
 }

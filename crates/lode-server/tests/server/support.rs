@@ -43,12 +43,12 @@ impl Bench {
         Self::on(folder, db, &address, Access::default(), limits)
     }
 
-    /// One that listens at TCP, for users with passwords.
+    /// Starts one at TCP, for users with passwords.
     pub fn with_passwords(text: &str) -> Self {
         Self::over_tcp(text, None, Limits::default())
     }
 
-    /// One with passwords, and perhaps with a certificate.
+    /// Starts one at TCP, with passwords and perhaps a certificate.
     pub fn over_tcp(text: &str, certificate: Option<Certificate>, limits: Limits) -> Self {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().expect("a directory");

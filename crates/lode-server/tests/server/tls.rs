@@ -15,12 +15,12 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use crate::certificates::{Authority, HOST};
 use crate::support::{Bench, PATIENCE, code, within};
 
-/// A server with a certificate.
+/// Starts a server with a certificate.
 pub fn bench(authority: &Authority, limits: Limits) -> Bench {
     Bench::over_tcp("ada:secret\n", Some(authority.certificate()), limits)
 }
 
-/// The settings of a client that encrypts, and knows its password.
+/// Returns the settings of a client that encrypts, and knows its password.
 fn config(bench: &Bench) -> Config {
     let mut config = Config::new();
     config.host(HOST).hostaddr(bench.tcp().ip()).port(bench.tcp().port());
@@ -38,7 +38,7 @@ pub async fn client(bench: &Bench, authority: &Authority) -> Client {
     connect(&config(bench), authority.client()).await.expect("it connects")
 }
 
-/// A connection that has asked for TLS, and may.
+/// Returns a connection that has asked for TLS, and may.
 pub fn asked(bench: &Bench) -> TcpStream {
     let mut stream = raw(bench);
     stream.write_all(WISH).expect("it is sent");
@@ -48,7 +48,7 @@ pub fn asked(bench: &Bench) -> TcpStream {
     stream
 }
 
-/// A connection whose reading ends after a while.
+/// Returns a connection whose reading ends after a while.
 pub fn raw(bench: &Bench) -> TcpStream {
     let stream = TcpStream::connect(bench.tcp()).expect("it connects");
     stream.set_read_timeout(Some(PATIENCE)).expect("a limit");
@@ -69,7 +69,7 @@ pub fn encrypt(
     StreamOwned::new(connection, stream)
 }
 
-/// All that the server says up to the end of the connection.
+/// Reads all that the server says up to the end of the connection.
 fn rest(mut stream: impl Read) -> String {
     let mut answer = Vec::new();
     // A connection that is cut off has an end as well.

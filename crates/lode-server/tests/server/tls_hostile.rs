@@ -11,7 +11,7 @@ use crate::certificates::{Authority, HOST};
 use crate::support::within;
 use crate::tls::{STARTUP, WISH, asked, bench, client, encrypt, raw};
 
-/// The first message of a handshake.
+/// Returns the first message of a handshake.
 fn hello(config: ClientConfig) -> Vec<u8> {
     let name = HOST.try_into().expect("a name");
     let mut connection = ClientConnection::new(config.into(), name).expect("a client");
