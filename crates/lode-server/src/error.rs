@@ -30,7 +30,21 @@ pub enum ServeError {
         /// The address.
         address: String,
     },
-    /// The password file can be read by others.
+    /// A certificate was given for a Unix socket.
+    #[error("{address}: a Unix socket is not encrypted; leave the certificate out, or use TCP")]
+    NotEncrypted {
+        /// The address.
+        address: String,
+    },
+    /// A file has no certificate or key that can be used.
+    #[error("{}: {why}", path.display())]
+    TlsFile {
+        /// The file.
+        path: PathBuf,
+        /// The fault, and what to do.
+        why: String,
+    },
+    /// A file with passwords or a key can be read by others.
     #[error("{}: others can read or write this file; chmod 600 it", path.display())]
     OpenToOthers {
         /// The file.

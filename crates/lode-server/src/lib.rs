@@ -5,12 +5,12 @@
 //! parameters and casts; `docs/serve.md` says what differs.
 //!
 //! ```
-//! use lode_server::{Address, Limits, Server};
+//! use lode_server::{Access, Address, Limits, Server};
 //!
 //! let directory = tempfile::tempdir()?;
 //! let database = lode::Database::open(directory.path().join("zoo"))?;
 //! let address = Address::Unix(directory.path().join(".s.PGSQL.5432"));
-//! let server = Server::listen(&database, &address, None, Limits::default())?;
+//! let server = Server::listen(&database, &address, Access::default(), Limits::default())?;
 //! let stopper = server.stopper();
 //! let running = std::thread::spawn(|| server.run());
 //! stopper.stop();
@@ -28,13 +28,13 @@
 //!
 //! | module | job |
 //! |---|---|
-//! | `server/` | listening, limits, passwords, the end |
+//! | `server/` | listening, limits, passwords, the certificate, the end |
 //! | `session/` | a client's statements, portals and transaction |
 //! | `copy/` | the lines of `COPY` |
 //! | `catalogue/` | tables and functions that tools ask for tables with |
 //! | `sql/` | the text of statements: notation, types of parameters and results, settings |
 //! | `types/` | values of SQLite as values of PostgreSQL's types, and back |
-//! | `protocol/`, `refusal.rs`, `error.rs` | messages on a socket; errors |
+//! | `protocol/`, `refusal.rs`, `error.rs` | messages on a socket, TLS; errors |
 
 #![warn(unreachable_pub)]
 
@@ -49,7 +49,9 @@ mod sql;
 mod types;
 
 pub use error::ServeError;
+pub use server::access::Access;
 pub use server::address::Address;
+pub use server::certificate::Certificate;
 pub use server::passwords::Passwords;
 pub use server::{Limits, Server, Stopper};
 pub use sql::settings::parse_time;

@@ -35,6 +35,7 @@ pub(crate) const NO_PORTAL: &str = "34000";
 pub(crate) const STATEMENT_EXISTS: &str = "42P05";
 pub(crate) const PORTAL_EXISTS: &str = "42P03";
 pub(crate) const PROTOCOL: &str = "08P01";
+pub(crate) const NOT_AUTHORIZED: &str = "28000";
 pub(crate) const WRONG_PASSWORD: &str = "28P01";
 pub(crate) const TOO_MANY: &str = "53300";
 pub(crate) const CANCELED: &str = "57014";

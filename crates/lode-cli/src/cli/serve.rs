@@ -15,8 +15,12 @@ use super::bytes;
 Programs connect with any driver for PostgreSQL, and with psql. By default that is a Unix socket \
 in the directory of the database, which only its user can open: the host is the directory, and \
 user and database have any name. Over TCP each client must know a password of the file: a line \
-for each, USER:PASSWORD or PostgreSQL's USER:SCRAM-SHA-256$…. Passwords are never sent, but \
-statements and rows are not encrypted.
+for each, USER:PASSWORD or PostgreSQL's USER:SCRAM-SHA-256$…. Passwords are never sent; \
+statements and rows are encrypted only with a certificate.
+
+With --tls-certificate, connections over TCP have to be encrypted by TLS 1.2 or 1.3: drivers do \
+it with sslmode=verify-full. The two files are read at the start: restart the server to renew \
+them. Unix sockets take no certificate.
 
 SIGINT, SIGTERM or SIGHUP ends the server: statements are interrupted, open transactions are \
 rolled back, and the status is 0. A second signal ends it at once; what was committed is there.
@@ -24,7 +28,9 @@ rolled back, and the status is 0. A second signal ends it at once; what was comm
 Examples:
   lode serve zoo
   psql -h $PWD/zoo -c 'SELECT count(*) FROM animal'
-  lode serve zoo --listen 127.0.0.1:5432 --password-file passwords")]
+  lode serve zoo --listen 127.0.0.1:5432 --password-file passwords
+  lode serve zoo --listen 0.0.0.0:5432 --password-file passwords \\
+    --tls-certificate chain.pem --tls-key key.pem")]
 pub(crate) struct ServeArgs {
     /// Directory of the database
     pub dir: PathBuf,
@@ -34,6 +40,12 @@ pub(crate) struct ServeArgs {
     /// File with the passwords of users, which others must not be able to read
     #[arg(long, value_name = "FILE")]
     pub password_file: Option<PathBuf>,
+    /// PEM file with the certificate that TCP is encrypted with, and those that have signed it
+    #[arg(long, value_name = "FILE", requires = "tls_key", requires = "listen")]
+    pub tls_certificate: Option<PathBuf>,
+    /// PEM file with the certificate's key, unencrypted, which others must not be able to read
+    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    pub tls_key: Option<PathBuf>,
     /// Open the database for reading only: a client sees the moment at which it connects
     #[arg(long, conflicts_with = "create")]
     pub read_only: bool,

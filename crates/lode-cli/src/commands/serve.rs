@@ -1,7 +1,7 @@
 //! `lode serve`
 
 use lode::Options;
-use lode_server::{Address, Limits, Passwords, ServeError, Server};
+use lode_server::{Access, Address, Certificate, Limits, Passwords, ServeError, Server};
 use program_support::exit::{Failure, Outcome};
 use program_support::interrupt;
 use program_support::output::print;
@@ -14,23 +14,31 @@ const SOCKET: &str = ".s.PGSQL.5432";
 
 /// Serves a database until a signal ends it.
 pub(crate) fn serve(args: &ServeArgs, options: &Options) -> Outcome {
-    let passwords = args.password_file.as_deref().map(Passwords::read).transpose();
-    let passwords = passwords.map_err(|error| failure(&error))?;
-    if let Some(address) = &args.listen {
-        // Before a database is created.
-        address.expect_passwords(passwords.as_ref()).map_err(|error| failure(&error))?;
-    }
+    // Before a database is created.
+    let access = access(args).map_err(|error| failure(&error))?;
     let options = options.clone().durability(args.durability.into());
     let opened = match (args.read_only, args.create) {
         (true, _) => Opened::to_read(&args.dir, &options)?,
         (false, true) => Opened::or_new(&args.dir, &options)?,
         (false, false) => Opened::existing(&args.dir, &options)?,
     };
-    let served = run(args, passwords, &opened);
+    let served = run(args, access, &opened);
     opened.close_after(served)
 }
 
-fn run(args: &ServeArgs, passwords: Option<Passwords>, opened: &Opened) -> Outcome {
+/// Reads the files that decide who gets in.
+fn access(args: &ServeArgs) -> Result<Access, ServeError> {
+    let passwords = args.password_file.as_deref().map(Passwords::read).transpose()?;
+    let files = args.tls_certificate.as_deref().zip(args.tls_key.as_deref());
+    let certificate = files.map(|(chain, key)| Certificate::read(chain, key)).transpose()?;
+    let access = Access { passwords, certificate };
+    if let Some(address) = &args.listen {
+        access.check(address)?;
+    }
+    Ok(access)
+}
+
+fn run(args: &ServeArgs, access: Access, opened: &Opened) -> Outcome {
     let limits = Limits {
         connections: args.connections.into(),
         message_bytes: usize::try_from(args.message_bytes).unwrap_or(usize::MAX),
@@ -45,7 +53,7 @@ fn run(args: &ServeArgs, passwords: Option<Passwords>, opened: &Opened) -> Outco
             Address::Unix(args.dir.canonicalize().map_err(refused)?.join(SOCKET))
         }
     };
-    let server = Server::listen(&opened.db, &address, passwords, limits);
+    let server = Server::listen(&opened.db, &address, access, limits);
     let server = server.map_err(|error| failure(&error))?;
     let stopper = server.stopper();
     interrupt::in_two_steps("lode", move || stopper.stop())?;
@@ -61,8 +69,10 @@ fn failure(error: &ServeError) -> Failure {
         ServeError::Address { .. }
         | ServeError::NoPassword { .. }
         | ServeError::NoSocket { .. }
+        | ServeError::NotEncrypted { .. }
         | ServeError::OpenToOthers { .. }
-        | ServeError::PasswordLine { .. } => Failure::Usage(line),
+        | ServeError::PasswordLine { .. }
+        | ServeError::TlsFile { .. } => Failure::Usage(line),
         ServeError::InUse { .. } | ServeError::Io { .. } => Failure::Refused(line),
     }
 }

@@ -1,7 +1,8 @@
 //! `lode serve`: how it starts, what it refuses, and how signals end it. What clients see is tested
 //! in the server's crate.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Stdio};
@@ -170,4 +171,93 @@ fn options_that_make_no_sense_are_one_line() {
     let line = "file: this is no socket, so it stays; choose another path";
     refuses(&bench, &["serve", "zoo", "--listen", "unix:file"], 2, line);
     assert_eq!(bench.read("file"), "text");
+}
+
+/// Writes a certificate to `cert.pem`, and its key to `key.pem`.
+fn write_certificate(bench: &Bench) {
+    let made = rcgen::generate_simple_self_signed(["localhost".to_string()]).expect("it is made");
+    bench.write("cert.pem", &made.cert.pem());
+    bench.write("key.pem", &made.signing_key.serialize_pem());
+    bench.write("passwords", "ada:secret\n");
+    for name in ["key.pem", "passwords"] {
+        let mode = std::fs::Permissions::from_mode(0o600);
+        std::fs::set_permissions(bench.path(name), mode).expect("a mode");
+    }
+}
+
+#[test]
+fn a_server_with_a_certificate_agrees_to_tls() {
+    let bench = Bench::with_animals();
+    write_certificate(&bench);
+    let tcp = ["serve", "zoo", "--listen", "127.0.0.1:0", "--password-file", "passwords"];
+    let tls = ["--tls-certificate", "cert.pem", "--tls-key", "key.pem"];
+    for (args, expected) in [(tcp.to_vec(), b"N"), ([&tcp[..], &tls].concat(), b"S")] {
+        let (serving, line) = Serving::start(&bench, &args);
+        let address = line.trim_end().strip_prefix("listening at ").expect("an address");
+        let mut stream = TcpStream::connect(address).expect("it listens");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a limit");
+        stream.write_all(b"\0\0\0\x08\x04\xd2\x16\x2f").expect("it is sent");
+        let mut answer = [0];
+        stream.read_exact(&mut answer).expect("an answer");
+        assert_eq!(&answer, expected);
+        serving.signal(Signal::SIGTERM);
+        assert_eq!(serving.end(), (Some(0), String::new()));
+    }
+}
+
+#[test]
+fn a_certificate_that_cannot_be_used_is_refused_before_anything_is_made() {
+    let bench = Bench::with_animals();
+    write_certificate(&bench);
+    bench.write("encrypted.pem", "-----BEGIN ENCRYPTED PRIVATE KEY-----\n");
+    let private = std::fs::Permissions::from_mode(0o600);
+    std::fs::set_permissions(bench.path("encrypted.pem"), private).expect("a mode");
+    bench.write("open.pem", &bench.read("key.pem"));
+    let open = std::fs::Permissions::from_mode(0o644);
+    std::fs::set_permissions(bench.path("open.pem"), open).expect("a mode");
+    let other = rcgen::KeyPair::generate().expect("a key").serialize_pem();
+    bench.write("other.pem", &other);
+    let private = std::fs::Permissions::from_mode(0o600);
+    std::fs::set_permissions(bench.path("other.pem"), private).expect("a mode");
+    let tcp = ["serve", "new", "--create", "--listen", "127.0.0.1:0"];
+    for (certificate, key, code, line) in [
+        ("nowhere", "key.pem", 3, "nowhere: No such file or directory (os error 2)"),
+        ("cert.pem", "nowhere", 3, "nowhere: No such file or directory (os error 2)"),
+        (
+            "key.pem",
+            "key.pem",
+            2,
+            "key.pem: there is no certificate within; name a PEM file with one",
+        ),
+        (
+            "cert.pem",
+            "other.pem",
+            2,
+            "other.pem: this key does not belong to cert.pem; name the two that do",
+        ),
+        (
+            "cert.pem",
+            "encrypted.pem",
+            2,
+            "encrypted.pem: this key is encrypted; write it without a passphrase, with openssl \
+             pkey",
+        ),
+        ("cert.pem", "open.pem", 2, "open.pem: others can read or write this file; chmod 600 it"),
+    ] {
+        let files = ["--tls-certificate", certificate, "--tls-key", key];
+        let args = [&tcp[..], &["--password-file", "passwords"], &files].concat();
+        refuses(&bench, &args, code, line);
+    }
+    let files = ["--tls-certificate", "cert.pem", "--tls-key", "key.pem"];
+    let line =
+        "127.0.0.1:0: whoever reaches this address could read and write; add a password file";
+    refuses(&bench, &[&tcp[..], &files].concat(), 2, line);
+    let unix = ["serve", "new", "--create", "--listen", "unix:socket"];
+    let line = "unix:socket: a Unix socket is not encrypted; leave the certificate out, or use TCP";
+    refuses(&bench, &[&unix[..], &files].concat(), 2, line);
+    let line = "the following required arguments were not provided: --listen <ADDRESS>; see --help";
+    refuses(&bench, &[&unix[..3], &files].concat(), 2, line);
+    let line = "the following required arguments were not provided: --tls-key <FILE>; see --help";
+    refuses(&bench, &[&tcp[..], &files[..2]].concat(), 2, line);
+    assert!(!bench.path("new").exists(), "no database is made");
 }

@@ -1,13 +1,16 @@
 //! Messages from a client.
 
-use std::io::{ErrorKind, Read};
+use std::io::{self, ErrorKind};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
 use pgwire::messages::cancel::CancelRequest;
 use pgwire::messages::startup::{GssEncRequest, SslRequest, Startup};
 use pgwire::messages::{DecodeContext, Message, PgWireFrontendMessage, ProtocolVersion};
+use rustls::ServerConfig;
 
+use crate::protocol::channel::Channel;
 use crate::protocol::check::{Fault, check, check_first_answer};
 use crate::protocol::socket::Socket;
 
@@ -15,6 +18,8 @@ use crate::protocol::socket::Socket;
 const MOST_STARTUP_BYTES: usize = 10_000;
 /// The time in which a client that has started a message must send more of it.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// The first byte of a handshake of TLS. A message that starts with it would be too long.
+const HANDSHAKE: u8 = 0x16;
 /// The bytes that are read at a time.
 const PIECE_BYTES: usize = 64 << 10;
 
@@ -29,8 +34,12 @@ pub(crate) enum Incoming {
 /// The first message of a connection.
 #[derive(Debug)]
 pub(crate) enum First {
-    /// A wish to encrypt, which is answered with a byte; then comes another first message.
-    Encryption,
+    /// A wish for TLS, which is answered with a byte; then comes another first message.
+    Tls,
+    /// A wish to encrypt by GSSAPI, as well.
+    Gss,
+    /// The start of a handshake of TLS, without a wish before.
+    Handshake,
     Cancel(CancelRequest),
     Startup(Startup),
 }
@@ -48,7 +57,7 @@ pub(crate) enum Lost {
 
 /// The receiving side of a connection.
 pub(crate) struct Input {
-    socket: Socket,
+    channel: Channel,
     buffer: BytesMut,
     piece: Vec<u8>,
     context: DecodeContext,
@@ -58,12 +67,12 @@ pub(crate) struct Input {
 }
 
 impl Input {
-    pub(crate) fn new(socket: Socket, most_bytes: usize, startup: Duration) -> Self {
+    pub(crate) fn new(channel: Channel, most_bytes: usize, startup: Duration) -> Self {
         let mut context = DecodeContext::new(ProtocolVersion::PROTOCOL3_2);
         context.awaiting_frontend_ssl = false;
         context.awaiting_frontend_startup = false;
         Self {
-            socket,
+            channel,
             buffer: BytesMut::new(),
             piece: vec![0; PIECE_BYTES],
             context,
@@ -87,19 +96,45 @@ impl Input {
         !self.buffer.is_empty()
     }
 
+    /// Returns true if TLS is on the connection.
+    pub(crate) fn is_encrypted(&self) -> bool {
+        self.channel.is_encrypted()
+    }
+
+    /// Returns true if the handshake has agreed on a protocol (ALPN).
+    pub(crate) fn has_agreed_on(&self, protocol: &[u8]) -> bool {
+        self.channel.has_agreed_on(protocol)
+    }
+
+    /// Puts TLS on the connection, of which the client may have sent the start. Returns the way to
+    /// answer.
+    pub(crate) fn encrypt(
+        &mut self,
+        socket: Socket,
+        config: &Arc<ServerConfig>,
+    ) -> io::Result<Channel> {
+        self.channel = Channel::encrypted(socket, config, self.buffer.split())?;
+        Ok(self.channel.clone())
+    }
+
     /// Waits for the first message.
     pub(crate) fn first(&mut self, is_ending: &dyn Fn() -> bool) -> Result<First, Lost> {
         let wrong = |why: &str| Err(Lost::Protocol(why.into()));
+        self.fill(1, is_ending)?;
+        if self.buffer[0] == HANDSHAKE && !self.is_encrypted() {
+            return Ok(First::Handshake);
+        }
         let length = self.length(0, is_ending)?;
         if !(8..=MOST_STARTUP_BYTES).contains(&length) {
             return wrong("the first message is none of PostgreSQL's");
         }
         self.fill(length, is_ending)?;
         let mut message = self.buffer.split_to(length);
-        if SslRequest::is_ssl_request_packet(&message)
-            || GssEncRequest::is_gss_enc_request_packet(&message)
-        {
-            return Ok(First::Encryption);
+        if SslRequest::is_ssl_request_packet(&message) {
+            return Ok(First::Tls);
+        }
+        if GssEncRequest::is_gss_enc_request_packet(&message) {
+            return Ok(First::Gss);
         }
         let decoded = if CancelRequest::is_cancel_request_packet(&message) {
             CancelRequest::decode(&mut message, &self.context).map(|it| it.map(First::Cancel))
@@ -174,7 +209,7 @@ impl Input {
             if is_ending() {
                 return Err(Lost::Ending);
             }
-            match self.socket.read(&mut self.piece) {
+            match self.channel.read(&mut self.piece) {
                 Ok(0) if is_ending() => return Err(Lost::Ending),
                 Ok(0) => return Err(Lost::Gone),
                 Ok(count) => {

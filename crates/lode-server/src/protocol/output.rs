@@ -1,12 +1,12 @@
 //! Messages to a client.
 
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 
 use bytes::{BufMut, BytesMut};
 use pgwire::messages::Message;
 
-use crate::protocol::socket::Socket;
+use crate::protocol::channel::Channel;
 
 /// The bytes after which messages are sent, also if more follow.
 const PIECE_BYTES: usize = 32 << 10;
@@ -21,13 +21,19 @@ pub(crate) struct Closed;
 
 /// The sending side of a connection.
 pub(crate) struct Output {
-    socket: Socket,
+    channel: Channel,
     buffer: BytesMut,
 }
 
 impl Output {
-    pub(crate) fn new(socket: Socket) -> Self {
-        Self { socket, buffer: BytesMut::new() }
+    pub(crate) fn new(channel: Channel) -> Self {
+        Self { channel, buffer: BytesMut::new() }
+    }
+
+    /// Sends through another channel from now on. Nothing may wait to be sent.
+    pub(crate) fn move_to(&mut self, channel: Channel) {
+        debug_assert!(self.buffer.is_empty());
+        self.channel = channel;
     }
 
     /// Adds a message. It is sent later.
@@ -74,9 +80,8 @@ impl Output {
     pub(crate) fn send(&mut self, is_ending: &dyn Fn() -> bool) -> Result<(), Closed> {
         let mut last = Instant::now();
         let mut sent = 0;
-        while sent < self.buffer.len() {
-            match self.socket.write(&self.buffer[sent..]) {
-                Ok(0) => return Err(Closed),
+        while sent < self.buffer.len() || self.channel.owes() {
+            match self.channel.write(&self.buffer[sent..]) {
                 Ok(count) => {
                     sent += count;
                     last = Instant::now();

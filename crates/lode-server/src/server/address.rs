@@ -14,7 +14,6 @@ use tempfile::TempDir;
 
 use crate::error::{ServeError, io_error};
 use crate::protocol::socket::Socket;
-use crate::server::passwords::Passwords;
 
 /// The most times that a socket without a server is replaced before another server has the path.
 const MOST_TRIES: u32 = 8;
@@ -26,21 +25,6 @@ pub enum Address {
     Unix(PathBuf),
     /// TCP.
     Tcp(SocketAddr),
-}
-
-impl Address {
-    /// Refuses TCP without passwords.
-    ///
-    /// # Errors
-    /// [`ServeError::NoPassword`].
-    pub fn expect_passwords(&self, passwords: Option<&Passwords>) -> Result<(), ServeError> {
-        match (self, passwords) {
-            (Self::Tcp(address), None) => {
-                Err(ServeError::NoPassword { address: address.to_string() })
-            }
-            _ => Ok(()),
-        }
-    }
 }
 
 impl FromStr for Address {

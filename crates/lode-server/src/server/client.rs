@@ -11,13 +11,15 @@ use pgwire::messages::startup::{
 use rusqlite::limits::Limit;
 
 use crate::catalogue::Catalogue;
+use crate::protocol::channel::Channel;
 use crate::protocol::input::{First, Input, Lost};
 use crate::protocol::output::{Closed, Output};
 use crate::protocol::socket::Socket;
 use crate::refusal::{self, Refusal};
 use crate::server::Limits;
+use crate::server::access::Access;
+use crate::server::certificate::{Certificate, PROTOCOL};
 use crate::server::clients::{Clients, Place};
-use crate::server::passwords::Passwords;
 use crate::session::switches::{STEPS, Switches};
 use crate::session::{Common, Session};
 use crate::sql::settings::{Bounds, Settings};
@@ -25,7 +27,7 @@ use crate::sql::settings::{Bounds, Settings};
 /// The state that clients meet.
 pub(crate) struct Front {
     pub database: Mutex<Database>,
-    pub passwords: Option<Passwords>,
+    pub access: Access,
     pub limits: Limits,
     pub clients: Arc<Clients>,
     pub common: Common,
@@ -75,9 +77,10 @@ const MOST_WISHES: usize = 2;
 /// Serves a connection from its first message to its end.
 pub(crate) fn welcome(front: &Front, place: &Place, socket: Socket) {
     let limits = front.limits;
-    let mut input = Input::new(socket.clone(), limits.message_bytes, limits.startup);
-    let mut output = Output::new(socket);
-    match enter(front, place, &mut input, &mut output) {
+    let channel = Channel::Plain(socket.clone());
+    let mut input = Input::new(channel.clone(), limits.message_bytes, limits.startup);
+    let mut output = Output::new(channel);
+    match enter(front, place, socket, &mut input, &mut output) {
         Ok(Some(client)) => client.serve(front, input, output),
         Ok(None) | Err(Rejected::Gone) => {}
         Err(Rejected::Refused(refusal)) => {
@@ -99,33 +102,32 @@ struct Client {
 fn enter(
     front: &Front,
     place: &Place,
+    socket: Socket,
     input: &mut Input,
     output: &mut Output,
 ) -> Result<Option<Client>, Rejected> {
     let is_ending = || front.common.is_ending();
-    let mut wishes = 0;
-    let startup = loop {
-        match input.first(&is_ending)? {
-            First::Encryption if wishes < MOST_WISHES && !input.has_more() => {
-                wishes += 1;
-                output.put_byte(b'N');
-                output.send(&is_ending)?;
+    let startup = match secure(front, socket, input, output)? {
+        First::Startup(startup) => startup,
+        First::Cancel(request) => {
+            if let Some(secret) = request.secret_key.as_i32() {
+                front.clients.cancel(request.pid, secret);
             }
-            First::Encryption => return Err(Rejected::Gone),
-            First::Cancel(request) => {
-                if let Some(secret) = request.secret_key.as_i32() {
-                    front.clients.cancel(request.pid, secret);
-                }
-                return Ok(None);
-            }
-            First::Startup(startup) => break startup,
+            return Ok(None);
         }
+        First::Tls | First::Gss | First::Handshake => return Err(Rejected::Gone),
     };
+    let certificate = front.access.certificate.as_ref();
+    if certificate.is_some() && !input.is_encrypted() {
+        let line = "connections to this server must be encrypted; connect with sslmode=verify-full";
+        return Err(Refusal::new(refusal::NOT_AUTHORIZED, line).into());
+    }
     negotiate(&startup, output)?;
     let settings = settings(front, &startup)?;
     let user = startup.parameters.get("user").map_or("", String::as_str);
-    if let Some(passwords) = &front.passwords {
-        let checked = passwords.check(user, input, output, &is_ending);
+    if let Some(passwords) = &front.access.passwords {
+        let binding = certificate.and_then(Certificate::binding);
+        let checked = passwords.check(user, input, output, binding, &is_ending);
         checked.map_err(|refusal| refusal.map_or(Rejected::Gone, Rejected::Refused))?;
     }
     let failed = |_| Refusal::new(refusal::INTERNAL, "the system has no random numbers");
@@ -143,6 +145,66 @@ fn enter(
     input.started();
     let user = user.to_string();
     Ok(Some(Client { switches, settings, user, number: place.number, secret }))
+}
+
+/// Answers wishes to encrypt, and returns the first message that is none. A client may ask twice,
+/// once for each way, and says nothing more before it has its answer.
+fn secure(
+    front: &Front,
+    socket: Socket,
+    input: &mut Input,
+    output: &mut Output,
+) -> Result<First, Rejected> {
+    let is_ending = || front.common.is_ending();
+    for wishes in 0..=MOST_WISHES {
+        let first = input.first(&is_ending)?;
+        match first {
+            First::Handshake if wishes == 0 => return direct(front, socket, input, output),
+            First::Tls | First::Gss if wishes < MOST_WISHES && !input.has_more() => {}
+            First::Tls | First::Gss | First::Handshake => break,
+            First::Cancel(_) | First::Startup(_) => return Ok(first),
+        }
+        let is_tls = matches!(first, First::Tls);
+        let certificate = front.access.certificate.as_ref().filter(|_| is_tls);
+        output.put_byte(if certificate.is_some() { b'S' } else { b'N' });
+        output.send(&is_ending)?;
+        if let Some(certificate) = certificate {
+            encrypt(certificate, socket, input, output)?;
+            return Ok(input.first(&is_ending)?);
+        }
+    }
+    Err(Rejected::Gone)
+}
+
+/// Takes the first message of a client that has started with TLS.
+fn direct(
+    front: &Front,
+    socket: Socket,
+    input: &mut Input,
+    output: &mut Output,
+) -> Result<First, Rejected> {
+    let wrong = |line: &str| Rejected::Refused(Refusal::new(refusal::PROTOCOL, line));
+    let certificate = front.access.certificate.as_ref();
+    let certificate = certificate.ok_or_else(|| wrong("this server has no certificate for TLS"))?;
+    encrypt(certificate, socket, input, output)?;
+    let first = input.first(&|| front.common.is_ending())?;
+    if input.has_agreed_on(PROTOCOL) {
+        Ok(first)
+    } else {
+        Err(wrong("a client that starts with TLS must name the protocol postgresql (ALPN)"))
+    }
+}
+
+/// Puts TLS on a connection. The handshake is done by waiting for the next message.
+fn encrypt(
+    certificate: &Certificate,
+    socket: Socket,
+    input: &mut Input,
+    output: &mut Output,
+) -> Result<(), Rejected> {
+    let channel = input.encrypt(socket, certificate.config()).map_err(|_| Rejected::Gone)?;
+    output.move_to(channel);
+    Ok(())
 }
 
 /// Tells a client that wants a newer protocol which one is spoken.

@@ -1,8 +1,11 @@
 //! The server: where it listens, whom it lets in, and how it ends.
 
+pub(crate) mod access;
 pub(crate) mod address;
+pub(crate) mod certificate;
 mod client;
 mod clients;
+mod own_file;
 pub(crate) mod passwords;
 
 use std::io::ErrorKind;
@@ -16,10 +19,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::error::{ServeError, io_error};
 use crate::protocol::socket::Socket;
+use crate::server::access::Access;
 use crate::server::address::{Address, Listener};
 use crate::server::client::{Front, welcome};
 use crate::server::clients::Clients;
-use crate::server::passwords::Passwords;
 use crate::session::Common;
 
 /// Limits of a server.
@@ -82,22 +85,22 @@ impl std::fmt::Debug for Stopper {
 }
 
 impl Server {
-    /// Listens at an address. With passwords, each client must know one.
+    /// Listens at an address.
     ///
     /// # Errors
-    /// [`ServeError::NoPassword`] for TCP without passwords; [`ServeError::InUse`],
-    /// [`ServeError::NoSocket`]; those of the system.
+    /// Those of [`Access::check`]; [`ServeError::InUse`], [`ServeError::NoSocket`]; those of the
+    /// system.
     pub fn listen(
         database: &Database,
         address: &Address,
-        passwords: Option<Passwords>,
+        access: Access,
         limits: Limits,
     ) -> Result<Self, ServeError> {
-        address.expect_passwords(passwords.as_ref())?;
+        access.check(address)?;
         let listener = Listener::at(address)?;
         let front = Arc::new(Front {
             database: Mutex::new(database.clone()),
-            passwords,
+            access,
             limits,
             clients: Clients::new(limits.connections),
             common: Common::default(),

@@ -2,9 +2,7 @@
 //! 5802 and 7677).
 
 use std::collections::HashMap;
-use std::fs::OpenOptions;
-use std::io::{self, Read};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::io;
 use std::path::Path;
 
 use base64::Engine;
@@ -15,16 +13,18 @@ use pgwire::api::auth::sasl::scram::{
 use pgwire::error::PgWireResult;
 use pgwire::messages::Message;
 use pgwire::messages::startup::{Authentication, SASLInitialResponse};
-use rustix::fs::OFlags;
 
 use crate::error::{ServeError, io_error};
 use crate::protocol::input::{Input, Lost};
 use crate::protocol::output::Output;
 use crate::refusal::{Refusal, WRONG_PASSWORD};
+use crate::server::own_file::{self, Readers};
 
 const METHOD: &str = "SCRAM-SHA-256";
-/// The most bytes of a password file.
-const MOST_FILE_BYTES: u64 = 1 << 20;
+/// The method whose proof holds for one certificate only.
+const BOUND_METHOD: &str = "SCRAM-SHA-256-PLUS";
+/// The start of the first answer of a client that binds its proof to a certificate.
+const BOUND: &[u8] = b"p=";
 const SALT_BYTES: usize = 16;
 const KEY_BYTES: usize = 32;
 
@@ -62,7 +62,7 @@ impl Passwords {
     /// [`ServeError::PasswordLine`]; those of reading.
     pub fn read(path: &Path) -> Result<Self, ServeError> {
         let failed = || io_error(path.display());
-        let text = read_own(path)?;
+        let text = own_file::read(path, Readers::Owner)?;
         let mut users = HashMap::new();
         for (at, line) in text.lines().enumerate() {
             if line.trim().is_empty() || line.starts_with('#') {
@@ -100,7 +100,8 @@ impl Passwords {
         })
     }
 
-    /// Has a client prove that it knows the password of a user.
+    /// Has a client prove that it knows the password of a user, and with a `binding`, if it can,
+    /// that it sees the certificate of this server.
     ///
     /// # Errors
     /// `None` if the client has gone away.
@@ -109,6 +110,7 @@ impl Passwords {
         user: &str,
         input: &mut Input,
         output: &mut Output,
+        binding: Option<&ScramServerAuth>,
         is_ending: &dyn Fn() -> bool,
     ) -> Result<(), Option<Refusal>> {
         let wrong = || {
@@ -123,10 +125,16 @@ impl Passwords {
             let sent = output.put(&message).and_then(|()| output.send(is_ending));
             sent.map_err(|_| None)
         };
-        send(Authentication::SASL(vec![METHOD.into()]))?;
+        let bound = binding.map(|_| BOUND_METHOD.to_string());
+        send(Authentication::SASL(bound.into_iter().chain([METHOD.into()]).collect()))?;
         let mut body = input.answer(true, is_ending).map_err(lost)?;
         let first = first_answer(&mut body).map_err(|_| wrong())?;
-        let data = first.data.filter(|_| first.auth_method == METHOD).ok_or_else(wrong)?;
+        let method = &first.auth_method[..];
+        let is_known = method == METHOD || (method == BOUND_METHOD && binding.is_some());
+        let data = first.data.filter(|_| is_known).ok_or_else(wrong)?;
+        if data.starts_with(BOUND) != (method == BOUND_METHOD) {
+            return Err(wrong());
+        }
         let kept = self.verifier(user);
         let secret = ScramSecret::Verifier {
             salt: kept.salt,
@@ -134,7 +142,7 @@ impl Passwords {
             stored_key: kept.stored_key,
             server_key: kept.server_key,
         };
-        let scram = ScramServerAuth::new();
+        let scram = binding.cloned().unwrap_or_default();
         let (challenge, waiting) =
             scram.on_client_first_message_with_secret(&data, secret).map_err(|_| wrong())?;
         send(Authentication::SASLContinue(challenge.into()))?;
@@ -148,26 +156,6 @@ impl Passwords {
 fn first_answer(body: &mut bytes::BytesMut) -> PgWireResult<SASLInitialResponse> {
     let length = body.len() + 4;
     SASLInitialResponse::decode_body(body, length, &pgwire::messages::DecodeContext::default())
-}
-
-/// Reads a file that only its owner can read or write.
-fn read_own(path: &Path) -> Result<String, ServeError> {
-    let failed = || io_error(path.display());
-    let mut options = OpenOptions::new();
-    // A pipe without a writer would be waited for.
-    options.read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
-    let file = options.open(path).map_err(failed())?;
-    let found = file.metadata().map_err(failed())?;
-    let wrong = || failed()(io::Error::other("it is no file of passwords"));
-    if !found.is_file() {
-        return Err(wrong());
-    }
-    if found.permissions().mode() & 0o077 != 0 {
-        return Err(ServeError::OpenToOthers { path: path.into() });
-    }
-    let mut text = String::new();
-    file.take(MOST_FILE_BYTES + 1).read_to_string(&mut text).map_err(failed())?;
-    if text.len() as u64 > MOST_FILE_BYTES { Err(wrong()) } else { Ok(text) }
 }
 
 fn random(bytes: &mut [u8]) -> io::Result<()> {
@@ -212,6 +200,7 @@ fn of_text(text: &str) -> Option<Verifier> {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::os::unix::fs::PermissionsExt;
 
     use super::*;
 

@@ -10,6 +10,7 @@ import datetime
 import decimal
 import os
 import shutil
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -169,6 +170,74 @@ def with_pgbench(host):
     equal(psql(host, "-c", "SELECT sum(money) FROM account"), "600\n")
 
 
+def certificate(folder):
+    """Makes a certificate for localhost, signed by an authority: files of the root, of both, and of the key."""
+    def openssl(*args):
+        subprocess.run(["openssl", *args], cwd=folder, check=True, capture_output=True, timeout=120)
+
+    openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "root.key", "-out", "root.pem", "-days", "2",
+            "-subj", "/CN=root")
+    openssl("req", "-newkey", "rsa:2048", "-nodes", "-keyout", "key.pem", "-out", "request", "-subj", "/CN=localhost")
+    (folder / "names").write_text("subjectAltName = DNS:localhost\n")
+    openssl("x509", "-req", "-in", "request", "-CA", "root.pem", "-CAkey", "root.key", "-CAcreateserial", "-out",
+            "own.pem", "-days", "2", "-extfile", "names")
+    (folder / "chain.pem").write_text((folder / "own.pem").read_text() + (folder / "root.pem").read_text())
+    return folder / "root.pem", folder / "chain.pem", folder / "key.pem"
+
+
+async def with_tls(address, port, root):
+    def connected(**settings):
+        return f"host=localhost hostaddr={address} port={port} user=ada password=secret dbname=any " + " ".join(
+            f"{name}={value}" for name, value in settings.items())
+
+    def ask(text, statement="SELECT 7"):
+        command = ["psql", "-X", "-At", "-c", statement, text]
+        return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+    info = ask(connected(sslmode="verify-full", sslrootcert=root), r"\conninfo")
+    assert info.returncode == 0 and "TLSv1.3" in info.stdout, info
+    for settings in ({"sslmode": "require"}, {"sslmode": "prefer"}, {"sslmode": "allow"},
+                     {"sslmode": "require", "channel_binding": "require"},
+                     {"sslmode": "require", "ssl_max_protocol_version": "TLSv1.2"}):
+        done = ask(connected(**settings))
+        equal((done.stdout, done.stderr), ("7\n", ""))
+    refused = ask(connected(sslmode="disable"))
+    assert refused.returncode == 2 and "must be encrypted" in refused.stderr, refused
+    full = connected(sslmode="verify-full", sslrootcert=root)
+    with psycopg.connect(full) as db:
+        equal(db.execute("SELECT %s", ("x" * 1_000_000,)).fetchone(), ("x" * 1_000_000,))
+        assert db.pgconn.ssl_in_use
+    try:
+        psycopg.connect(full.replace("localhost", "elsewhere"))
+        raise AssertionError("a name that the certificate does not have")
+    except psycopg.OperationalError as error:
+        assert "does not match" in str(error), error
+    trust = ssl.create_default_context(cafile=root)
+    db = await asyncpg.connect(host="localhost", port=port, user="ada", password="secret", database="any", ssl=trust)
+    equal(await db.fetchval("SELECT 7"), 7)
+    await db.close()
+
+
+def over_tls(lode):
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        root, chain, key = certificate(folder)
+        passwords = folder / "passwords"
+        passwords.write_text("ada:secret\n")
+        passwords.chmod(0o600)
+        server = subprocess.Popen([lode, "serve", str(folder / "db"), "--create", "--listen", "127.0.0.1:0",
+                                   "--password-file", str(passwords), "--tls-certificate", str(chain),
+                                   "--tls-key", str(key)], stdout=subprocess.PIPE, text=True)
+        try:
+            address, port = server.stdout.readline().removeprefix("listening at ").strip().split(":")
+            asyncio.run(with_tls(address, int(port), root))
+            server.terminate()
+            equal(server.wait(60), 0)
+        finally:
+            server.kill()
+            server.wait()
+
+
 def main(lode):
     with tempfile.TemporaryDirectory() as folder:
         host = Path(folder) / "db"
@@ -192,6 +261,8 @@ def main(lode):
         finally:
             server.kill()
             server.wait()
+    over_tls(lode)
+    print("psql, psycopg and asyncpg agree over TLS", flush=True)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use lode::{Database, ReadTable, Value};
-use lode_server::{Address, Limits, Server};
+use lode_server::{Access, Address, Limits, Server};
 use tokio_postgres::{Client, Config};
 
 use crate::support::{SOCKET, connect, within};
@@ -33,7 +33,8 @@ fn a_process_serves_if_it_is_told_so() {
     let directory = Path::new(&directory);
     let db = Database::open(directory.join("db")).expect("a database");
     let address = Address::Unix(directory.join(SOCKET));
-    let server = Server::listen(&db, &address, None, Limits::default()).expect("it listens");
+    let server =
+        Server::listen(&db, &address, Access::default(), Limits::default()).expect("it listens");
     server.run().expect("it serves");
 }
 

@@ -1,6 +1,7 @@
 //! The server as its clients see it.
 
 mod catalogue;
+mod certificates;
 mod confines;
 mod copying;
 mod ends;
@@ -10,3 +11,5 @@ mod passwords;
 mod sessions;
 mod settings;
 mod support;
+mod tls;
+mod tls_hostile;

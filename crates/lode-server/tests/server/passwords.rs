@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use lode_server::{Address, Limits, ServeError, Server};
+use lode_server::{Access, Address, Limits, ServeError, Server};
 
 use crate::support::{Bench, PATIENCE, code, connect};
 
@@ -59,6 +59,6 @@ fn a_query_in_place_of_the_password_is_not_carried_out() {
 fn without_passwords_there_is_no_tcp() {
     let db = lode::Database::in_memory().expect("a database");
     let address = Address::Tcp(([127, 0, 0, 1], 0).into());
-    let refused = Server::listen(&db, &address, None, Limits::default());
+    let refused = Server::listen(&db, &address, Access::default(), Limits::default());
     assert!(matches!(refused, Err(ServeError::NoPassword { .. })));
 }

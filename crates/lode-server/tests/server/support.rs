@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use lode::{Database, Durability, Options};
-use lode_server::{Address, Limits, Passwords, ServeError, Server, Stopper};
+use lode_server::{Access, Address, Certificate, Limits, Passwords, ServeError, Server, Stopper};
 use tokio_postgres::{Client, Config, NoTls};
 
 /// The time after which a test that waits has failed.
@@ -40,31 +40,36 @@ impl Bench {
         let options = Options::new().durability(Durability::Process).memory_bytes(64 << 20);
         let db = options.open(folder.path().join("db")).expect("a database");
         let address = Address::Unix(folder.path().join(SOCKET));
-        Self::on(folder, db, &address, None, limits)
+        Self::on(folder, db, &address, Access::default(), limits)
     }
 
-    /// One that listens at TCP, for users with passwords.
+    /// Starts one at TCP, for users with passwords.
     pub fn with_passwords(text: &str) -> Self {
+        Self::over_tcp(text, None, Limits::default())
+    }
+
+    /// Starts one at TCP, with passwords and perhaps a certificate.
+    pub fn over_tcp(text: &str, certificate: Option<Certificate>, limits: Limits) -> Self {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().expect("a directory");
         let path = folder.path().join("passwords");
         std::fs::write(&path, text).expect("a file");
         let mode = std::fs::Permissions::from_mode(0o600);
         std::fs::set_permissions(&path, mode).expect("a mode");
-        let passwords = Passwords::read(&path).expect("passwords");
+        let passwords = Some(Passwords::read(&path).expect("passwords"));
         let db = Options::new().memory_bytes(64 << 20).in_memory().expect("a database");
         let address = Address::Tcp(([127, 0, 0, 1], 0).into());
-        Self::on(folder, db, &address, Some(passwords), Limits::default())
+        Self::on(folder, db, &address, Access { passwords, certificate }, limits)
     }
 
     fn on(
         folder: tempfile::TempDir,
         db: Database,
         address: &Address,
-        passwords: Option<Passwords>,
+        access: Access,
         limits: Limits,
     ) -> Self {
-        let server = Server::listen(&db, address, passwords, limits).expect("it listens");
+        let server = Server::listen(&db, address, access, limits).expect("it listens");
         let address = Some(server.address().expect("an address"));
         let stopper = server.stopper();
         let running = Some(std::thread::spawn(|| server.run()));
