@@ -161,6 +161,7 @@ impl<'v> IndexCursor<'v> {
     /// Reads all records to the end, since some of them may have expired, and returns their packed
     /// keys. An error comes last.
     fn read_keys(mut self) -> Vec<Result<Vec<u8>>> {
+        debug_assert!(self.table.core().has_expiry(), "entries have the keys of all others");
         self.columns = None;
         let mut keys = Vec::new();
         while let Some(row) = self.next() {

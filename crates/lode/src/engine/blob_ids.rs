@@ -43,6 +43,7 @@ impl BlobIds {
             None => last()?,
         };
         let id = before + 1;
+        debug_assert!(!known.held.contains_key(&id), "nobody has a new id");
         known.last = Some(id);
         known.held.insert(id, 1);
         Ok(id)
@@ -57,6 +58,7 @@ impl BlobIds {
     pub(crate) fn release(&self, id: u64) {
         let mut known = self.known();
         let count = known.held.get_mut(&id).expect("only a held id is released");
+        debug_assert!(*count > 0, "an id that nobody holds is forgotten");
         *count -= 1;
         if *count == 0 {
             known.held.remove(&id);

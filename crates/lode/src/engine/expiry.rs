@@ -41,6 +41,7 @@ impl Engine {
                     let _alone = self.gate.close();
                     self.expect_healthy()?;
                     self.append(once(LogRecord::Expired { until_us: at_us }))?;
+                    debug_assert!(self.store.is_some(), "what is in memory only is not logged");
                     // A checkpoint that has not the record of the log has this.
                     self.horizon.raise(at_us);
                     Ok(())

@@ -238,6 +238,7 @@ impl Meters {
     }
 
     pub(super) fn stalled(&self, lack: Lack, work: Work) {
+        debug_assert!(LACKS[lack as usize] == lack, "lacks are in the order of their numbers");
         let (count, seconds) = &self.0.stalls[lack as usize];
         count.increment(1);
         seconds.record(work.seconds());

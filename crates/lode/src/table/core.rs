@@ -96,6 +96,10 @@ impl TableCore {
         let expires = definition.schema.expires().is_some() && definition.index.is_none();
         let state = AtomicU8::new(if expires { EXPIRES } else { THERE });
         let dropped_in = AtomicU64::new(0);
+        debug_assert!(
+            definition.index.is_none() || definition.schema.expires().is_none(),
+            "an entry lives as long as its record"
+        );
         let heap = definition.index_keys().map(|index_keys| Heap::new(heap, index_keys));
         let created_in = AtomicU64::new(0);
         Epoch::default().store(&created_in, Ordering::Relaxed);

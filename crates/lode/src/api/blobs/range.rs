@@ -19,6 +19,7 @@ fn after_all_with(start: &[u8]) -> Option<Vec<u8>> {
     let end = start.iter().rposition(|byte| *byte != u8::MAX)?;
     let mut after = start[..=end].to_vec();
     after[end] += 1;
+    debug_assert!(&after[..] > start, "it is after all with these first bytes");
     Some(after)
 }
 

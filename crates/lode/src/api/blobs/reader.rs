@@ -74,6 +74,7 @@ impl BlobReader {
             self.read_chunk(number)?;
         }
         let from = (self.position % CHUNK_BYTES as u64) as usize;
+        debug_assert!(from < bytes_of_chunk(&self.chunk).len(), "the position is in its chunk");
         Ok(&bytes_of_chunk(&self.chunk)[from..])
     }
 
@@ -118,6 +119,7 @@ impl BlobReader {
         };
         let end = end.min(length);
         self.position = from.min(end);
+        debug_assert!(end <= length, "a range ends with its blob");
         let mut bytes = Vec::new();
         while self.position < end {
             let left = usize::try_from(end - self.position).unwrap_or(usize::MAX);
@@ -139,6 +141,10 @@ impl Read for BlobReader {
         let count = rest.len().min(bytes.len());
         bytes[..count].copy_from_slice(&rest[..count]);
         self.position += count as u64;
+        debug_assert!(
+            count == 0 || self.position <= self.head.length_bytes,
+            "no byte is after the end"
+        );
         Ok(count)
     }
 }

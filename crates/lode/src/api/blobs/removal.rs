@@ -90,6 +90,7 @@ impl Blobs {
         while let Some(row) = pending.next_row()? {
             found.push(id_of(row.key()));
         }
+        debug_assert!(found.first().is_none_or(|first| *first >= from), "ids ascend");
         Ok(found)
     }
 
@@ -117,6 +118,8 @@ impl Blobs {
                 found.push(parts_of_chunk(row.bytes()).1);
             }
             drop(cursor);
+            debug_assert!(found.len() as u64 <= STEP, "some are removed at a time");
+            debug_assert!(found.is_sorted(), "chunks are in the order of their numbers");
             if found.is_empty() {
                 return Ok(());
             }

@@ -3,7 +3,7 @@
 //! | table | key | columns |
 //! |---|---|---|
 //! | `NAME.blobs` | key of the blob | id, which an empty blob does not have; length |
-//! | `NAME.chunks` | id, number of the chunk | bytes: as many as a chunk can have, or the last ones |
+//! | `NAME.chunks` | id, number of the chunk | bytes: a full chunk, or the last ones |
 //! | `NAME.pending` | id whose chunks are of no blob | |
 
 use crate::api::record::expect_same;
@@ -115,6 +115,7 @@ pub(super) fn blob_of(row: RowRef<'_>) -> (&[u8], Head) {
 /// Returns the number in the cell of a column.
 fn number_of(cell: &[u8]) -> u64 {
     let mut bytes = [0; 8];
+    debug_assert!(cell.len() <= bytes.len(), "a number has at most eight bytes");
     bytes[..cell.len()].copy_from_slice(cell);
     u64::from_le_bytes(bytes)
 }
@@ -214,6 +215,7 @@ impl Tables {
 
     /// Writes the head of a blob in a transaction.
     pub(super) fn put_head(&self, transaction: &Transaction, key: &[u8], head: Head) -> Result<()> {
+        debug_assert!(head.id.is_some() == (head.length_bytes > 0), "an empty blob has no chunks");
         let id = head.id.map_or(Value::Null, Value::Unsigned);
         let values = [Value::Bytes(key), id, Value::Unsigned(head.length_bytes)];
         transaction.upsert(&self.blobs, &self.blobs.schema().pack(&values)?).map(drop)
@@ -257,11 +259,13 @@ impl ChunkRecord {
         // A source that says that it has read more than it was given room for is not believed.
         let count = read.as_ref().map_or(0, |count| (*count).min(self.record.len() - before));
         self.record.truncate(before + count);
+        debug_assert!(count <= most && self.size() <= CHUNK_BYTES, "a chunk takes what it may");
         read.map(|_| count)
     }
 
     /// Returns the packed record, as the chunk with this number.
     pub(super) fn packed(&mut self, id: u64, number: u32) -> &[u8] {
+        debug_assert!(self.size() <= CHUNK_BYTES, "a chunk has at most its bytes");
         let size = self.size() as u32;
         self.record[..12].copy_from_slice(&chunk_key(id, number));
         self.record[12..FRONT_BYTES].copy_from_slice(&size.to_le_bytes());

@@ -104,6 +104,8 @@ impl BlobWriter {
             self.held = Some(Held::of_new(&self.blobs)?);
         }
         let id = self.held.as_ref().map(|held| held.id);
+        debug_assert!(self.length_bytes <= MOST_BLOB_BYTES, "no blob is too long");
+        debug_assert!(is_pending || self.written == 0, "chunks are written under an id");
         let head = Head { id, length_bytes: self.length_bytes };
         let Self { blobs, key, chunk, .. } = self;
         let tables = blobs.tables();
@@ -128,6 +130,7 @@ impl BlobWriter {
     pub(super) fn take_all(&mut self, mut source: impl Read) -> Result<()> {
         loop {
             self.make_room()?;
+            debug_assert!(self.chunk.room() > 0, "a full chunk was written");
             // One byte more than a blob can have shows that the source has too many.
             let left = MOST_BLOB_BYTES - self.length_bytes;
             if left == 0 {
@@ -163,6 +166,7 @@ impl BlobWriter {
             Some(held) => held.id,
             None => self.begin()?,
         };
+        debug_assert!(self.chunk.size() > 0, "no chunk is empty");
         let record = self.chunk.packed(id, self.written);
         self.blobs.tables().chunks.upsert_early(record)?;
         self.written += 1;
@@ -172,6 +176,7 @@ impl BlobWriter {
 
     /// Makes an id for the blob, which is pending. The commit is before all chunks in the log.
     fn begin(&mut self) -> Result<u64> {
+        debug_assert!(self.held.is_none() && self.written == 0, "a blob gets one id, at its start");
         let held = Held::of_new(&self.blobs)?;
         let id = held.id;
         let transaction = self.blobs.store.db.begin();
@@ -213,6 +218,7 @@ impl Write for BlobWriter {
             return Err(self.expect_length().expect_err("it is too long").into());
         }
         let count = bytes.len().min(left).min(self.chunk.room());
+        debug_assert!(count > 0, "there is room");
         self.chunk.extend(&bytes[..count]);
         self.length_bytes += count as u64;
         Ok(count)

@@ -41,6 +41,7 @@ impl Table {
         turn: LongTurn<'_>,
         extra_pages: u64,
     ) -> Result<bool> {
+        debug_assert!(self.core.has_expiry(), "other records do not expire");
         let left_us = &Cell::new(None);
         let expired_us = &|payload: &[u8]| self.db.expired_us(&self.core, payload);
         let living = Living { write, expired_us, left_us };
@@ -62,6 +63,7 @@ impl Table {
             return;
         };
         for _ in 0..pages {
+            debug_assert!(pages <= writes, "no page is looked at without a write");
             let mut walk = place.take().unwrap_or_else(|| self.core.index.walk());
             if matches!(self.sweep_page(&mut walk), Ok(Some(_))) {
                 *place = Some(walk);

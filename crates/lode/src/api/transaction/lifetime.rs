@@ -44,6 +44,7 @@ impl Lifetime {
         core: &TableCore,
         payload: &[u8],
     ) -> Result<bool> {
+        debug_assert!(self.0.is_some(), "it is of a table whose records expire");
         self.expect_all(db, core)?;
         if !db.is_found(core, payload) {
             return Ok(false);

@@ -248,7 +248,7 @@ fn alterations_change_what_expires() {
     alter(&new().expire_by(None).drop_column("ends")).expect("room");
 }
 
-/// Two unique values that records take from each other as they expire, and a reader that looks, while
+/// Unique values that records take from each other as they expire, and a reader that looks, while
 /// the clock goes on.
 #[test]
 fn threads_find_no_expired_record_while_the_clock_goes_on() {

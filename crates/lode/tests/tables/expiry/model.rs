@@ -1,5 +1,5 @@
-//! Records that expire, compared with a `BTreeMap`, while the clock goes forward and back: in memory,
-//! and on a simulated disk where the power goes.
+//! Records that expire, compared with a `BTreeMap`, while the clock goes forward and back: in
+//! memory, and on a simulated disk where the power goes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
