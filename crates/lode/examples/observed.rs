@@ -35,6 +35,6 @@ fn write_some() -> Result<()> {
     bytes.insert_all((0..=255u8).map(|id| [id, id.count_ones() as u8]))?;
     db.transact(|transaction| transaction.delete(&bytes, 7).map(drop))?;
     db.close()?;
-    std::fs::remove_dir_all(&directory).expect("nobody else has removed it");
+    std::fs::remove_dir_all(&directory).expect("it is there");
     Ok(())
 }

@@ -173,12 +173,13 @@ impl Observer {
         self.meters.committed(work, has_written);
     }
 
-    /// Reports the conflict of a commit, if it was refused for one.
+    /// Reports the conflict of a commit, if that is the error of it. Returns the error.
     #[inline(always)]
-    pub(crate) fn applied<T>(&self, outcome: &Result<T>) {
-        if matches!(outcome, Err(Error::Conflict { .. })) {
+    pub(crate) fn refused(&self, error: Error) -> Error {
+        if matches!(error, Error::Conflict { .. }) {
             self.meters.met_conflict();
         }
+        error
     }
 
     /// Reports an attempt of a transaction whose reads met a conflict.

@@ -398,9 +398,11 @@ impl Transaction {
     ) -> Result<()> {
         let work = Work::start();
         let commit = Commit::of(self);
-        let applied = commit.apply();
-        commit.db.observer().applied(&applied);
-        make_durable(&commit.db, applied?).map_err(Error::after_effect)?;
+        let end = match commit.apply() {
+            Ok(end) => end,
+            Err(error) => return Err(commit.db.observer().refused(error)),
+        };
+        make_durable(&commit.db, end).map_err(Error::after_effect)?;
         commit.db.observer().committed(work, || commit.has_written());
         commit.sweep();
         Ok(())
