@@ -12,6 +12,7 @@ use lode::{Durability, Options};
 /// Lines of a report that is larger than the memory of the database.
 const LINES: u32 = 200_000;
 
+/// Writes a report, and reads it while another takes its place.
 pub fn main() -> Result<(), Box<dyn Error>> {
     let directory = tempfile::tempdir()?;
     let options = Options::new().memory_bytes(1 << 20).durability(Durability::Process);

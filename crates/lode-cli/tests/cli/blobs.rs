@@ -42,8 +42,7 @@ fn files_go_in_and_come_out_whole_and_in_parts() {
     assert_eq!(
         bench.succeeds(&["check", "zoo"]),
         "films.blobs: tree, 1 record\nfilms.chunks: tree, 1 record\n\
-         films.pending: tree, 0 records\n\
-         no faults found\n"
+         films.pending: tree, 0 records\nno faults found\n"
     );
     let dropped = bench.succeeds(&["blob", "drop", "zoo", "films"]);
     assert_eq!(dropped, "blob store films dropped: 1 blob\n");

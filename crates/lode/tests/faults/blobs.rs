@@ -67,11 +67,15 @@ impl Run {
         &self.open.as_ref().expect("it is open").1
     }
 
-    /// Does one thing; returns false if the database takes no more writes.
-    fn step(&mut self) -> bool {
+    fn choose_lane(&mut self) {
         if self.lanes > 1 {
             simulation::choose_lane(self.random.below(self.lanes) as usize);
         }
+    }
+
+    /// Does one thing; returns false if the database takes no more writes.
+    fn step(&mut self) -> bool {
+        self.choose_lane();
         let key = self.random.below(4) as u8;
         let mut wanted = self.states.last().expect("there is always one").clone();
         let done = match self.random.below(10) {
@@ -110,7 +114,13 @@ impl Run {
             Ok(writer) => writer,
             Err(error) => return self.settle(Err(error), wanted),
         };
-        match writer.write_all(&bytes(self.next)) {
+        let all = bytes(self.next);
+        // Each chunk may be in another lane than the ones before.
+        let written = all.chunks(40_000).try_for_each(|part| {
+            self.choose_lane();
+            writer.write_all(part)
+        });
+        match written {
             Ok(()) => {
                 self.writer = Some((key, self.next, writer));
                 true

@@ -3,7 +3,7 @@
 //! | table | key | columns |
 //! |---|---|---|
 //! | `NAME.blobs` | key of the blob | id, which an empty blob does not have; length |
-//! | `NAME.chunks` | id, number of the chunk | bytes: a full chunk, or the last ones |
+//! | `NAME.chunks` | id, number of the chunk | bytes, which only in the last chunk are fewer |
 //! | `NAME.pending` | id whose chunks are of no blob | |
 
 use crate::api::record::expect_same;
