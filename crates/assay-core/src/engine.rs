@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// The ids of the engine that the authors of this instrument wrote themselves, one for each of its
 /// interfaces.
-pub const OWN_ENGINES: [&str; 2] = ["lode", "lode-c"];
+pub const OWN_ENGINES: [&str; 3] = ["lode", "lode-c", "lode-server"];
 
 /// The ending of the text of an engine that the other build measured (`assay run --against`).
 const OTHER_BUILD: &str = "@other";
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn each_interface_of_the_own_engine_is_own_in_either_build() {
-        for text in ["lode", "lode-c", "lode-c@other"] {
+        for text in ["lode", "lode-c", "lode-server", "lode-c@other"] {
             assert!(EngineRef::from(text).is_own(), "{text}");
         }
         assert!(!EngineRef::from("lmdb").is_own());

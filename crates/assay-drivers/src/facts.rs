@@ -24,6 +24,7 @@ macro_rules! and_many {
 const ALL: &[Facts] = &[
     Facts { engine: "lode", licence: "MIT OR Apache-2.0", languages: &["rust"] },
     Facts { engine: "lode-c", licence: "MIT OR Apache-2.0", languages: &["c", "c++"] },
+    Facts { engine: "lode-server", licence: "MIT OR Apache-2.0", languages: and_many!["c", "c++"] },
     Facts { engine: "sqlite", licence: "public domain", languages: and_many!["c", "c++"] },
     Facts { engine: "duckdb", licence: "MIT", languages: and_many!["c++", "c"] },
     Facts {

@@ -37,6 +37,8 @@ mod lmdb;
 mod lode;
 #[cfg(feature = "lode-c")]
 mod lode_c;
+#[cfg(feature = "lode-server")]
+mod lode_server;
 #[cfg(feature = "maps")]
 mod maps;
 #[cfg(feature = "mdbx")]
@@ -51,7 +53,7 @@ mod redb;
 mod rocksdb;
 #[cfg(feature = "sled")]
 mod sled;
-#[cfg(any(feature = "crossdb", feature = "duckdb", feature = "sqlite"))]
+#[cfg(any(feature = "crossdb", feature = "duckdb", feature = "lode-server", feature = "sqlite"))]
 mod sql;
 #[cfg(feature = "sqlite")]
 mod sqlite;
@@ -104,6 +106,8 @@ fn compiled_in() -> Vec<Box<dyn Driver>> {
         Box::new(lode::LodeDriver),
         #[cfg(feature = "lode-c")]
         Box::new(lode_c::LodeByC),
+        #[cfg(feature = "lode-server")]
+        Box::new(lode_server::LodeByServer),
         #[cfg(feature = "sqlite")]
         Box::new(sqlite::Sqlite),
         #[cfg(feature = "duckdb")]
@@ -147,10 +151,11 @@ pub struct LeftOut {
 }
 
 /// The engines that only builds with further features have, and their features.
-const OPTIONAL: [LeftOut; 8] = [
+const OPTIONAL: [LeftOut; 9] = [
     LeftOut { id: "canopydb", feature: "more" },
     LeftOut { id: "duckdb", feature: "duckdb" },
     LeftOut { id: "lode-c", feature: "lode-c" },
+    LeftOut { id: "lode-server", feature: "lode-server" },
     LeftOut { id: "persy", feature: "more" },
     LeftOut { id: "rocksdb", feature: "rocksdb" },
     LeftOut { id: "surrealkv", feature: "more" },

@@ -1,15 +1,15 @@
 //! The SQL texts that engines of the SQL family share, made once from the schema when a connection
 //! is opened.
 
-#[cfg(any(feature = "duckdb", feature = "sqlite"))]
+#[cfg(any(feature = "duckdb", feature = "lode-server", feature = "sqlite"))]
 use std::ops::Bound;
 #[cfg(any(feature = "duckdb", feature = "sqlite"))]
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use assay_driver::Outcome;
-#[cfg(any(feature = "duckdb", feature = "sqlite"))]
+#[cfg(any(feature = "duckdb", feature = "lode-server", feature = "sqlite"))]
 use assay_driver::Scan;
-#[cfg(any(feature = "duckdb", feature = "sqlite"))]
+#[cfg(any(feature = "duckdb", feature = "lode-server", feature = "sqlite"))]
 use assay_driver::error::{Error, Result};
 use assay_driver::schema::{Column, ColumnType, Schema};
 
@@ -141,7 +141,7 @@ impl<'t> Turns<'t> {
 
 /// Passes rows of some columns to `row` as packed records, and returns their number. `next` copies
 /// the columns of the next row to their places in a record; false ends the rows.
-#[cfg(any(feature = "duckdb", feature = "sqlite"))]
+#[cfg(any(feature = "duckdb", feature = "lode-server", feature = "sqlite"))]
 pub(crate) fn each_row(
     schema: &Schema,
     columns: &[Column],
@@ -158,26 +158,26 @@ pub(crate) fn each_row(
 }
 
 /// Returns the statement that finds records by a column.
-#[cfg(any(feature = "duckdb", feature = "sqlite"))]
+#[cfg(any(feature = "duckdb", feature = "lode-server", feature = "sqlite"))]
 pub(crate) fn finding<S>(finds: &mut [(usize, S)], column: usize) -> Result<&mut S> {
     let find = finds.iter_mut().find(|(at, _)| *at == column).map(|(_, statement)| statement);
     find.ok_or_else(|| Error::unsupported("finding by a column without an index"))
 }
 
 /// Returns the columns that a scan asks for.
-#[cfg(any(feature = "duckdb", feature = "sqlite"))]
+#[cfg(any(feature = "duckdb", feature = "lode-server", feature = "sqlite"))]
 pub(crate) fn scanned_columns(schema: &Schema, scan: &Scan<'_>) -> Vec<Column> {
     scan.columns.iter().map(|&at| schema.columns()[at].clone()).collect()
 }
 
 /// The comparison of a key with the parameters from a number on, in a dialect: the key columns, one
 /// of `>=`, `>`, `<=`, `<`, and the number of the first parameter.
-#[cfg(any(feature = "duckdb", feature = "sqlite"))]
+#[cfg(any(feature = "duckdb", feature = "lode-server", feature = "sqlite"))]
 pub(crate) type CompareKeys = fn(&[Column], &str, usize) -> String;
 
 /// Returns the text of a scan and the keys to bind, in order, each to one parameter for each of its
 /// columns.
-#[cfg(any(feature = "duckdb", feature = "sqlite"))]
+#[cfg(any(feature = "duckdb", feature = "lode-server", feature = "sqlite"))]
 pub(crate) fn scan_statement<'s>(
     schema: &Schema,
     scan: &Scan<'s>,

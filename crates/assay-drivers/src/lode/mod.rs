@@ -77,7 +77,7 @@ pub(crate) const PARAMETERS: &[Parameter] = &[
     },
 ];
 
-fn said(what: &'static str) -> impl Fn(lode::Error) -> Error {
+pub(crate) fn said(what: &'static str) -> impl Fn(lode::Error) -> Error {
     move |error| {
         let effect = error.effect();
         let said = match error {
@@ -174,7 +174,7 @@ fn level_of(level: Durability) -> lode::Durability {
     }
 }
 
-fn options_of(spec: &OpenSpec) -> Result<Options> {
+pub(crate) fn options_of(spec: &OpenSpec) -> Result<Options> {
     let mut options = Options::new()
         .durability(level_of(spec.durability))
         .map_log(!spec.has("map_log", "no"))

@@ -43,10 +43,11 @@ fn every_engine_has_the_cache_that_it_is_given_or_says_why_not() {
 fn expected(id: &str, storage: Storage) -> &'static str {
     match (id, storage) {
         ("stl-map" | "stl-hashmap" | "btreemap" | "hashbrown" | "dashmap" | "papaya", _)
-        | ("lode" | "lode-c" | "sqlite" | "duckdb" | "crossdb", Storage::Memory) => "in memory",
+        | ("lode" | "lode-c" | "lode-server", Storage::Memory)
+        | ("sqlite" | "duckdb" | "crossdb", Storage::Memory) => "in memory",
         ("lmdb" | "mdbx" | "crossdb", _) => "mapped",
         ("null" | "tonbo", _) => "no setting",
-        ("lode" | "lode-c", _) => "memory_bytes",
+        ("lode" | "lode-c" | "lode-server", _) => "memory_bytes",
         ("sqlite", _) => "PRAGMA cache_size",
         ("duckdb", _) => "memory_limit",
         ("redb", _) => "set_cache_size",

@@ -6,6 +6,8 @@ mod isolation;
 mod killed;
 #[cfg(feature = "lode-c")]
 mod lode_c;
+#[cfg(feature = "lode-server")]
+mod lode_server;
 mod parameters;
 mod stores;
 mod threads;

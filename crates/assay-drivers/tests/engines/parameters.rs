@@ -12,9 +12,9 @@ fn example(engine: &str, name: &str) -> (&'static str, &'static str) {
     match (engine, name) {
         (_, "cache_bytes") => ("2m", "cache: 2 MiB"),
         ("stl-hashmap", "hash") => ("mixing", "mixing hash"),
-        ("lode" | "lode-c", "log_bytes") => ("1m", "log_bytes 1048576"),
-        ("lode" | "lode-c", "map_log") => ("no", "map_log no"),
-        ("lode" | "lode-c", "compact_when_idle") => ("no", "compact_when_idle no"),
+        ("lode" | "lode-c" | "lode-server", "log_bytes") => ("1m", "log_bytes 1048576"),
+        ("lode" | "lode-c" | "lode-server", "map_log") => ("no", "map_log no"),
+        ("lode" | "lode-c" | "lode-server", "compact_when_idle") => ("no", "compact_when_idle no"),
         ("sqlite", "rowid") => ("yes", "table with a rowid"),
         ("sqlite", "page_size") => ("8k", "PRAGMA page_size = 8192"),
         ("sqlite", "mmap_size") => ("1m", "PRAGMA mmap_size = 1048576"),

@@ -11,12 +11,13 @@ pub struct Promise {
     pub source: &'static str,
 }
 
-const PROMISES: [(&str, Level, &str); 10] = [
+const PROMISES: [(&str, Level, &str); 11] = [
     ("canopydb", Level::Serializable, "docs.rs/canopydb, Database::begin_write"),
     ("fjall", Level::Serializable, "docs.rs/fjall, Transactional modes"),
     ("lmdb", Level::Serializable, "lmdb.tech/doc, writes are fully serialized"),
     ("lode", Level::StrictlySerializable, "crates/lode/DESIGN.md, Transactions"),
     ("lode-c", Level::StrictlySerializable, "crates/lode/DESIGN.md, Transactions"),
+    ("lode-server", Level::Serializable, "docs/serve.md, The language"),
     ("mdbx", Level::Serializable, "libmdbx.dqdkfa.ru, write transactions are serialized"),
     ("persy", Level::ReadCommitted, "docs.rs/persy, Persy::begin"),
     ("redb", Level::Serializable, "github.com/cberner/redb, docs/design.md"),
