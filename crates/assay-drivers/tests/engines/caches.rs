@@ -42,9 +42,12 @@ fn every_engine_has_the_cache_that_it_is_given_or_says_why_not() {
 /// The setting of an engine's cache, by its documentation, or why there is none.
 fn expected(id: &str, storage: Storage) -> &'static str {
     match (id, storage) {
-        ("stl-map" | "stl-hashmap" | "btreemap" | "hashbrown" | "dashmap" | "papaya", _)
-        | ("lode" | "lode-c" | "lode-server", Storage::Memory)
-        | ("sqlite" | "duckdb" | "crossdb", Storage::Memory) => "in memory",
+        ("stl-map" | "stl-hashmap" | "btreemap" | "hashbrown" | "dashmap" | "papaya", _) => {
+            "in memory"
+        }
+        ("lode" | "lode-c" | "lode-server" | "sqlite" | "duckdb" | "crossdb", Storage::Memory) => {
+            "in memory"
+        }
         ("lmdb" | "mdbx" | "crossdb", _) => "mapped",
         ("null" | "tonbo", _) => "no setting",
         ("lode" | "lode-c" | "lode-server", _) => "memory_bytes",
