@@ -164,7 +164,7 @@ impl<'v> IndexCursor<'v> {
         debug_assert!(self.table.core().has_expiry(), "entries have the keys of all others");
         self.columns = None;
         let mut keys = Vec::new();
-        while let Some(row) = self.next() {
+        for row in self {
             let failed = row.is_err();
             keys.push(row.map(|row| row.key().to_vec()));
             if failed {

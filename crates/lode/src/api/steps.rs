@@ -169,7 +169,7 @@ impl<'c> Steps<'c> {
         may_go: &dyn Fn(&[u8]) -> bool,
     ) -> Result<()> {
         let core = &**secondary.core();
-        let in_order = core.in_order(&key, |key| key.to_vec());
+        let in_order = core.in_order(&key, <[u8]>::to_vec);
         let mut payload = Cow::Owned(payload);
         while let Some(refused) = self.put_entry(core, in_order.clone().into(), payload)? {
             if !self.remove_holder(of, secondary, &in_order, may_go)? {

@@ -227,7 +227,6 @@ impl TableCore {
     /// Notes if a write of a record is one of something else, too.
     fn note_way_of_writing(&self) {
         let is_longer = self.has_secondaries() || self.watch.is_on();
-        debug_assert!(INDEXED + EXPIRES < DROPPED, "the states of a table in use are below");
         let changed = |state: u8| match (state < DROPPED, is_longer) {
             (true, true) => Some(state | INDEXED),
             (true, false) => Some(state & !INDEXED),
