@@ -9,8 +9,7 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
 use super::meters::{Kind, METRICS};
-use super::{Events, Lack, Observer};
-use crate::error::{Effect, Error};
+use super::{Events, Lack};
 
 /// Returns the first two cells of the rows of the table in the documentation of this module.
 fn documented() -> Vec<(&'static str, &'static str)> {
@@ -79,22 +78,4 @@ fn a_stall_is_reported_from_a_tenth_of_a_second_on() {
     });
     let wanted = "message=stalled database=\"here\" reason=\"log\" seconds=0.1 ";
     assert_eq!(*reported.0.lock().expect("no panic"), wanted);
-}
-
-#[test]
-fn a_failure_in_the_background_is_reported_unless_the_database_is_poisoned_or_closed() {
-    let reported = Reported::default();
-    tracing::subscriber::with_default(reported.clone(), || {
-        let observer = Observer::in_memory();
-        let poisoned = Error::Poisoned { why: "the disk failed".into(), effect: Effect::None };
-        for outcome in [Ok(()), Err(poisoned), Err(Error::Closed)] {
-            observer.ran_in_background("checkpoint", &outcome);
-        }
-        assert_eq!(*reported.0.lock().expect("no panic"), "");
-        let refused = std::io::Error::other("the disk is away");
-        observer.ran_in_background("checkpoint", &Err(Error::io("write pages", &refused)));
-    });
-    let reported = reported.0.lock().expect("no panic").clone();
-    let start = "message=failed in the background database=\"memory\" work=\"checkpoint\" error=";
-    assert!(reported.starts_with(start) && reported.contains("the disk is away"), "{reported}");
 }
