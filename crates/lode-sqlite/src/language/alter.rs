@@ -152,7 +152,7 @@ impl Alter {
             }
             Change::SetType { name, kind } => changes.change_type(known(name)?, *kind),
             Change::Using { kind } => changes.change_kind(*kind),
-            Change::ExpireBy { name } => changes.expire_by(name.as_deref().map(known).transpose()?),
+            Change::ExpireBy { name } => changes.expire_by(name.as_ref().map(known).transpose()?),
         })
     }
 }

@@ -106,7 +106,7 @@ pub(super) fn get(args: &GetArgs, options: &Options) -> Outcome {
             copied = copy(&mut part, out, &mut progress, &|| noted.came());
             settle(&mut copied)?;
             // The output so far is not the wanted one.
-            copied.as_ref().map(|()| ()).map_err(|_| io::Error::other("it is not whole"))
+            if copied.is_ok() { Ok(()) } else { Err(io::Error::other("it is not whole")) }
         });
         whole(&opened, copied)?;
         written.map_err(|error| Failure::Refused(format!("{}: {error}", to.name())))
