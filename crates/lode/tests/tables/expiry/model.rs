@@ -207,7 +207,7 @@ impl Run {
         Ok(())
     }
 
-    fn write_all(&mut self, people: &[(u64, Person)], replaces: bool) -> Result<()> {
+    fn write_all(&mut self, people: &[(u64, Person)], replaces: bool) {
         let records = people.iter().map(|(id, person)| self.packed(*id, *person));
         let records = Vec::from_iter(records);
         let mut model = self.model.clone();
@@ -233,7 +233,6 @@ impl Run {
                 self.model = model;
             }
         }
-        Ok(())
     }
 
     fn transact(&mut self, writes: &[Write]) -> Result<()> {
@@ -300,11 +299,11 @@ impl Run {
             }
             Operation::InsertAll(people) => {
                 let people = self.all_absolute(&all_later(people));
-                self.write_all(&people, false)?;
+                self.write_all(&people, false);
             }
             Operation::UpsertAll(people) => {
                 let people = self.all_absolute(&all_later(people));
-                self.write_all(&people, true)?;
+                self.write_all(&people, true);
             }
             Operation::Transaction(writes) => {
                 let writes: Vec<_> = writes.iter().map(|it| self.absolute(it, &later)).collect();
