@@ -356,14 +356,17 @@ impl Database {
     /// # Errors
     /// As [`flush`](Self::flush). `Corrupt` when a table is damaged; others are compacted anyway.
     pub fn compact(&self) -> Result<Compacted> {
+        let mut removed = Ok(());
         for name in self.table_names() {
             match self.table(&name).and_then(|table| table.remove_expired()) {
-                // It was dropped meanwhile; or its damage is returned at the end.
+                // It was dropped in the meantime; or its damage is returned below.
                 Ok(_) | Err(Error::NoTable { .. } | Error::Corrupt { .. }) => {}
-                Err(error) => return Err(error),
+                Err(error) => removed = removed.and(Err(error)),
             }
         }
-        self.engine.compact()
+        // Space may be what was missing.
+        let compacted = self.engine.compact()?;
+        removed.map(|()| compacted)
     }
 
     /// Backs the database up to another directory, as of one moment from the call on. Others read

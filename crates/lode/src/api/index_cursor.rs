@@ -34,6 +34,8 @@ pub struct IndexCursor<'v> {
     key: Vec<u8>,
     payload: Vec<u8>,
     row: Vec<u8>,
+    /// The latest time at which a record expired that it has left out, until that is logged.
+    left_out_us: Option<i64>,
 }
 
 /// Where records are read.
@@ -82,8 +84,9 @@ impl<'v> IndexCursor<'v> {
         entries: Entries,
     ) -> Self {
         let (key, payload, row) = Default::default();
-        let left = u64::MAX;
-        Self { table, secondary, source, entries, columns: None, left, key, payload, row }
+        let (left, left_out_us) = (u64::MAX, None);
+        let columns = None;
+        Self { table, secondary, source, entries, columns, left, key, payload, row, left_out_us }
     }
 
     /// Reverses the direction: from the last entry to the first, or if called twice, back again.
@@ -127,8 +130,8 @@ impl<'v> IndexCursor<'v> {
     }
 
     /// Reads only the packed keys of the records, in the same order. Entries have them, so no
-    /// record is read, unless records expire: then all are read at once. Nothing of a transaction
-    /// is borrowed.
+    /// record is read, unless records expire: then, within a transaction, all are read at once.
+    /// Nothing of a transaction is borrowed.
     ///
     /// ```
     /// use lode::{Database, IndexSchema, KeyKind, ReadTable, Schema, Type};
@@ -152,17 +155,32 @@ impl<'v> IndexCursor<'v> {
         let (table, secondary) = (self.table.clone(), Arc::clone(&self.secondary));
         let left = self.left;
         let keys = match table.core().has_expiry() {
-            true => Keys::Read(self.read_keys().into_iter()),
             false => Keys::OfEntries(self.entries),
+            true => match self.without_transaction() {
+                Ok(cursor) => Keys::OfRecords(Box::new(cursor)),
+                Err(within) => Keys::Read(within.read_keys().into_iter()),
+            },
         };
         IndexKeys { table, secondary, keys, left, key: Vec::new() }
     }
 
+    /// Returns the cursor over whole records as one that borrows nothing, unless it reads within a
+    /// transaction.
+    fn without_transaction(self) -> std::result::Result<IndexCursor<'static>, Self> {
+        let source = match self.source {
+            Source::At(snapshot) => Source::At(snapshot),
+            Source::Copied => Source::Copied,
+            Source::Within(_) => return Err(Self { columns: None, ..self }),
+        };
+        let Self { table, secondary, entries, left, .. } = self;
+        let cursor = IndexCursor::new(table, secondary, source, entries);
+        Ok(IndexCursor { left, ..cursor })
+    }
+
     /// Reads all records to the end, since some of them may have expired, and returns their packed
     /// keys. An error comes last.
-    fn read_keys(mut self) -> Vec<Result<Vec<u8>>> {
+    fn read_keys(self) -> Vec<Result<Vec<u8>>> {
         debug_assert!(self.table.core().has_expiry(), "entries have the keys of all others");
-        self.columns = None;
         let mut keys = Vec::new();
         for row in self {
             let failed = row.is_err();
@@ -180,6 +198,9 @@ impl<'v> IndexCursor<'v> {
     /// Those of the [cursor](Self#errors).
     pub fn next_row(&mut self) -> Result<Option<RowRef<'_>>> {
         let advanced = self.advance();
+        if let Some(at_us) = self.left_out_us.take() {
+            self.table.database().leave_out(at_us);
+        }
         match advanced {
             Ok(true) => Ok(Some(self.table.schema().row_of(&self.row, self.columns.as_deref()))),
             Ok(false) => Ok(None),
@@ -225,7 +246,10 @@ impl<'v> IndexCursor<'v> {
                     if !snapshot.read_stored(&self.table, &self.key, &mut self.payload)? {
                         return Err(no_record(&self.secondary));
                     }
-                    snapshot.is_found(self.table.core(), &self.payload)
+                    let db = snapshot.database();
+                    let expired_us = db.expired_us(self.table.core(), &self.payload);
+                    self.left_out_us = self.left_out_us.max(expired_us);
+                    expired_us.is_none()
                 }
                 Source::Within(transaction) => {
                     let found = transaction.read_into(&self.table, &self.key, &mut self.payload)?;
@@ -289,6 +313,8 @@ pub struct IndexKeys {
 #[derive(Debug)]
 enum Keys {
     OfEntries(Entries),
+    /// Records are read, since some of them may have expired.
+    OfRecords(Box<IndexCursor<'static>>),
     /// They were read when this was made.
     Read(std::vec::IntoIter<Result<Vec<u8>>>),
 }
@@ -302,6 +328,13 @@ impl IndexKeys {
         let Some(left) = self.left.checked_sub(1) else { return Ok(None) };
         let entries = match &mut self.keys {
             Keys::OfEntries(entries) => entries,
+            Keys::OfRecords(records) => {
+                let Some(row) = records.next_row()? else { return Ok(None) };
+                self.key.clear();
+                self.key.extend_from_slice(row.key());
+                self.left = left;
+                return Ok(Some(&self.key));
+            }
             Keys::Read(keys) => {
                 let Some(key) = keys.next().transpose()? else { return Ok(None) };
                 (self.key, self.left) = (key, left);

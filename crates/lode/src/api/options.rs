@@ -40,7 +40,7 @@ pub struct Options {
     maps_log: bool,
     reader_bytes: u64,
     compacts_when_idle: bool,
-    clock: Clock,
+    pub(super) clock: Clock,
 }
 
 /// The time between syncs of the log at [`Durability::Periodic`], unless [`Options`] say otherwise.
@@ -168,8 +168,9 @@ impl Options {
         self
     }
 
-    /// Sets the clock that says which records [have expired](crate::Builder::expires): that
-    /// of the system by default.
+    /// Sets the clock that says which records [have expired](crate::Builder::expires): that of the
+    /// system by default. It is asked while pages are latched, so it must be quick, must not panic
+    /// and must not use the database.
     ///
     /// ```
     /// use std::sync::Arc;

@@ -243,9 +243,9 @@ impl<'c> Steps<'c> {
         let Some(entry) = secondary.core().payload_of(pager, entry_key)? else { return Ok(false) };
         let packed = secondary.key_in_payload(table.schema(), &entry)?;
         let key = table.in_order(packed, <[u8]>::to_vec);
-        let payload = table.payload_of(pager, &key)?.filter(|_| may_go(&key));
+        let payload = table.payload_of(pager, &key)?;
         let expired = payload.filter(|payload| self.db.expired_us(table, payload).is_some());
-        let Some(payload) = expired else { return Ok(false) };
+        let Some(payload) = expired.filter(|_| may_go(&key)) else { return Ok(false) };
         self.remove_record(of, key, payload)?;
         Ok(true)
     }

@@ -39,6 +39,8 @@ impl Engine {
             self.store.as_ref().filter(|store| !store.is_read_only()).map_or(Ok(()), |_| {
                 self.admitted(0, &mut || {
                     let _alone = self.gate.close();
+                    // What is closed is not written any more, and may be another process's.
+                    self.expect_open()?;
                     self.expect_healthy()?;
                     self.append(once(LogRecord::Expired { until_us: at_us }))?;
                     debug_assert!(self.store.is_some(), "what is in memory only is not logged");

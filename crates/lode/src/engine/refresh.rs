@@ -45,6 +45,7 @@ impl Engine {
             return Ok(None);
         };
         let later = Self::open_to_read(Arc::clone(disk), self.settings.again(), directory)?;
+        self.horizon.get_us().into_iter().for_each(|at_us| later.horizon.raise(at_us));
         let is_later = later.store.as_ref().is_some_and(|later| store.is_before(later));
         Ok(is_later.then_some(later))
     }

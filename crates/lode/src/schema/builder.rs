@@ -78,8 +78,8 @@ impl Builder {
     ///
     /// # Clocks
     /// The time is that of [`Options::clock`](crate::Options::clock). A record that a read has left
-    /// out stays gone, whatever the clock says later, also after the database was opened again: as
-    /// durable as a write is, but for databases that are only read.
+    /// out stays gone, whatever the clock says later. After the database was opened again, that is
+    /// as durable as the next write; what a database that is only read has left out is forgotten.
     ///
     /// # Space
     /// Writes remove expired records: each looks at a few others, in turn. So a table that is

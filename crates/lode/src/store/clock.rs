@@ -1,7 +1,8 @@
 //! The time of day.
 
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// A function that tells the time.
 #[derive(Clone)]
@@ -10,6 +11,17 @@ pub(crate) struct Clock(Arc<dyn Fn() -> SystemTime + Send + Sync>);
 impl Clock {
     pub(crate) fn new(now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
         Self(Arc::new(now))
+    }
+
+    /// Returns a clock that stands before all times until `goes` is true.
+    pub(crate) fn stopped_until(&self, goes: Arc<AtomicBool>) -> Self {
+        /// Seconds before 1970: some 30,000 years.
+        const BEFORE_ALL: Duration = Duration::from_secs(1 << 40);
+        let now = Arc::clone(&self.0);
+        Self::new(move || match goes.load(Ordering::Acquire) {
+            true => now(),
+            false => UNIX_EPOCH - BEFORE_ALL,
+        })
     }
 
     /// Returns the time, in microseconds since the start of 1970.

@@ -117,6 +117,8 @@ struct Run {
     left: u64,
     /// True if the cursor is at a row: it has read one, and is not past the last one.
     is_at_row: bool,
+    /// The latest time at which a record expired that it has left out, until that is logged.
+    left_out_us: Option<i64>,
 }
 
 impl Cursor {
@@ -269,6 +271,9 @@ impl Cursor {
     fn advance_slowly(&mut self) -> Result<bool> {
         if let State::Ready { plan, run: Some(run) } = &mut self.state {
             let advanced = run.advance(plan);
+            if let Some(at_us) = run.left_out_us.take() {
+                plan.snapshot.database().leave_out(at_us);
+            }
             run.is_at_row = matches!(advanced, Ok(true));
             return match advanced {
                 Err(error) => Err(self.end_at(error)),
@@ -372,6 +377,7 @@ impl Plan {
             is_forward: self.direction == Direction::Forward,
             left: self.limit,
             is_at_row: false,
+            left_out_us: None,
         })
     }
 
@@ -465,18 +471,21 @@ impl Run {
         Ok(own.overwrites(&record[..core.schema().key_length(record)?]))
     }
 
-    /// Returns true if the record of the row has not expired.
-    fn is_found(&self, plan: &Plan) -> Result<bool> {
+    /// Returns true if the record of the row has not expired, and otherwise notes when it did.
+    fn is_found(&mut self, plan: &Plan) -> Result<bool> {
         let core = &*plan.core;
         if !core.has_expiry() {
             return Ok(true);
         }
         let record = self.rows.record();
         let payload = &record[core.schema().key_length(record)?..];
-        match &plan.within {
-            None => Ok(plan.snapshot.is_found(core, payload)),
-            Some(within) => within.lifetime().is_found(plan.snapshot.database(), core, payload),
-        }
+        let db = plan.snapshot.database();
+        let expired_us = match &plan.within {
+            None => db.expired_us(core, payload),
+            Some(within) => within.lifetime().expired_us(db, core, payload)?,
+        };
+        self.left_out_us = self.left_out_us.max(expired_us);
+        Ok(expired_us.is_none())
     }
 
     /// Shows the next record of the transaction; returns false if it was deleted or has expired.

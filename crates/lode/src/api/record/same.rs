@@ -33,5 +33,6 @@ fn description(schema: &Schema, at: usize, column: &Column) -> String {
         (false, true) => ", can be null",
         (false, false) => "",
     };
-    format!("{name} ({kind:?}{role})")
+    let expires = if schema.expires() == Some(column.id()) { ", expires" } else { "" };
+    format!("{name} ({kind:?}{role}{expires})")
 }

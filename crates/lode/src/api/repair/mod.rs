@@ -7,6 +7,8 @@ use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 pub use loss::Loss;
 use rescue::Rescue;
@@ -124,8 +126,12 @@ impl Options {
         let remnant = Remnant::open(disk, &settings, directory, &mut |why| {
             checkpoint_losses.push(Loss::Checkpoint { why });
         })?;
-        let db = create_new(&half.durability(Durability::None))?;
-        let mut rescue = Rescue::new(&db, report);
+        // Nothing expires before the changes of the log are there, which may be of its time.
+        let is_whole = Arc::new(AtomicBool::new(false));
+        let mut options = half.durability(Durability::None);
+        options.clock = options.clock.stopped_until(Arc::clone(&is_whole));
+        let db = create_new(&options)?;
+        let mut rescue = Rescue::new(&db, &is_whole, report);
         checkpoint_losses.into_iter().for_each(|loss| rescue.lose(loss));
         let repaired = rescue.take_all(&remnant, disk);
         let closed = db.close();

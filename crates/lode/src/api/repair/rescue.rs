@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::loss::{fault, range_shown};
 use super::{Loss, Repaired, RepairedTable};
@@ -38,12 +39,21 @@ pub(super) struct Rescue<'r> {
     successors: HashMap<TableId, String>,
     /// The tables that the log has changes of, and that are in no list of tables.
     unknown: HashSet<TableId>,
+    /// The time up to which records had expired for good.
+    horizon_us: Option<i64>,
+    /// Set to true when all records are copied: from then on they expire.
+    is_whole: &'r AtomicBool,
 }
 
 impl<'r> Rescue<'r> {
-    pub(super) fn new(db: &'r Database, report: &'r mut dyn FnMut(&Loss)) -> Self {
+    pub(super) fn new(
+        db: &'r Database,
+        is_whole: &'r AtomicBool,
+        report: &'r mut dyn FnMut(&Loss),
+    ) -> Self {
         let (tables, indexes, successors, unknown) = Default::default();
-        Self { db, report, losses: 0, tables, indexes, successors, unknown }
+        let (losses, horizon_us) = (0, None);
+        Self { db, report, losses, tables, indexes, successors, unknown, horizon_us, is_whole }
     }
 
     /// Notes that something is lost.
@@ -54,8 +64,7 @@ impl<'r> Rescue<'r> {
 
     /// Copies all that is left.
     pub(super) fn take_all(mut self, remnant: &Remnant, disk: &dyn Disk) -> Result<Repaired> {
-        let horizon_us = remnant.horizon.get_us();
-        horizon_us.into_iter().for_each(|until_us| self.db.engine().leave_out(until_us));
+        self.horizon_us = remnant.horizon.get_us();
         for found in &remnant.tables {
             if let Some(table) = self.define(&found.0)? {
                 let mut copied = Copied { rescue: &mut self, table, records: Vec::new(), bytes: 0 };
@@ -69,6 +78,8 @@ impl<'r> Rescue<'r> {
         })?;
         log_losses.into_iter().for_each(|loss| self.lose(loss));
         self.drop_successors()?;
+        self.is_whole.store(true, Ordering::Release);
+        self.horizon_us.into_iter().for_each(|at_us| self.db.engine().leave_out(at_us));
         self.create_indexes()?;
         let records = |name: String| {
             let records = self.db.table(&name)?.len()?;
@@ -125,7 +136,7 @@ impl<'r> Rescue<'r> {
             }
             LogRecord::TakePlace { successor } => self.take_place(successor),
             LogRecord::Expired { until_us } => {
-                self.db.engine().leave_out(until_us);
+                self.horizon_us = self.horizon_us.max(Some(until_us));
                 Ok(())
             }
             LogRecord::Put { table, .. }

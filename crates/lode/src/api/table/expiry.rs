@@ -84,7 +84,7 @@ impl Table {
 
     /// Removes the records under keys in order, as far as they have expired, in one commit, which
     /// does not wait for its sync. Returns their number.
-    pub(in crate::api) fn remove_if_expired(&self, keys: &[Vec<u8>]) -> Result<u64> {
+    fn remove_if_expired(&self, keys: &[Vec<u8>]) -> Result<u64> {
         let size = CommitSize { records: keys.len(), bytes: 0 };
         let (removed, _) = self.db.admitted_alone(size, &mut || {
             self.core.ensure_open()?;

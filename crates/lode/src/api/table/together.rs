@@ -1,7 +1,8 @@
 //! Writing many records together.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, HashSet};
 
 use super::{Table, expect_not_changing};
 use crate::api::steps::{Indexed, Step, Steps};
@@ -273,12 +274,14 @@ impl Table {
         if written.refused.is_some() {
             return Ok(written);
         }
+        let own = OnceCell::new();
         for ((index, _), entries) in added {
             let mut all = secondaries.all.iter();
             let Some(secondary) = all.find(|other| other.core().id() == index) else { continue };
             for entry in entries {
                 let of = Indexed { table: &self.core, secondaries };
-                steps.add_entry(of, secondary, entry, &|key| !records.have(key))?;
+                let may_go = |key: &[u8]| !own.get_or_init(|| records.all_keys()).contains(key);
+                steps.add_entry(of, secondary, entry, &may_go)?;
             }
         }
         Ok(written)
@@ -364,9 +367,9 @@ struct Records<'r> {
 }
 
 impl<'r> Records<'r> {
-    /// Returns true if one of the records has a key, which is in order.
-    fn have(&self, key: &[u8]) -> bool {
-        (0..self.records.len()).any(|number| self.key(number) == key)
+    /// Returns the keys of all records, in order each.
+    fn all_keys(&self) -> HashSet<&[u8]> {
+        (0..self.records.len()).map(|number| self.key(number)).collect()
     }
 
     fn of(table: &Table, packed: &'r [impl AsRef<[u8]>]) -> Result<Self> {

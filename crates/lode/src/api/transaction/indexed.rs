@@ -48,16 +48,19 @@ impl Transaction {
     }
 
     /// Removes the record of an entry, by its payload, that a unique index has in the place of
-    /// another, if the record has expired. That is no part of the transaction, which has to run
-    /// again. Returns true if it did.
+    /// another, if the record has expired. Returns true if it did.
     fn remove_holder(&self, table: &Table, secondary: &Secondary, entry: &[u8]) -> Result<bool> {
         let core = table.core();
         if !core.has_expiry() {
             return Ok(false);
         }
-        let packed = secondary.key_in_payload(core.schema(), entry)?;
-        let key = core.in_order(packed, <[u8]>::to_vec);
-        table.remove_if_expired(&[key]).map(|removed| removed > 0)
+        let holder = self.record(table, secondary.key_in_payload(core.schema(), entry)?)?;
+        let is_stored = self.tables.borrow()[holder.table].current(holder.number).is_some();
+        if !is_stored || self.is_there(table, holder)? {
+            return Ok(false);
+        }
+        self.write_indexed(table, holder, None)?;
+        Ok(true)
     }
 
     /// Returns the change that adds or removes an entry, if the index is not like that already.
@@ -77,16 +80,17 @@ impl Transaction {
             Err(Error::NoTable { .. }) => return Err(self.conflict(table.core())),
             place => place?,
         };
-        let tables = self.tables.borrow();
-        match tables[place.table].current(place.number) {
+        let current = |place: Place| {
+            let tables = self.tables.borrow();
+            tables[place.table].current(place.number).map(<[u8]>::to_vec)
+        };
+        match current(place) {
             None => Ok(is_new.then(|| (place, Some(entry.payload.clone())))),
             Some(found) if found == entry.payload => Ok((!is_new).then_some((place, None))),
-            Some(found) if is_new => {
-                if self.remove_holder(table, secondary, found)? {
-                    return Err(self.conflict(table.core()));
-                }
-                Err(secondary.violation(table.schema(), entry))
-            }
+            Some(found) if is_new => match self.remove_holder(table, secondary, &found)? {
+                true => Ok(Some((place, Some(entry.payload.clone())))),
+                false => Err(secondary.violation(table.schema(), entry)),
+            },
             // That of another record, in an index that is being built.
             Some(_) => Ok(None),
         }

@@ -6,7 +6,7 @@
 
 use std::cell::OnceCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use super::{Transaction, conflict};
 use crate::api::table::Table;
@@ -14,15 +14,28 @@ use crate::engine::Engine;
 use crate::error::Result;
 use crate::table::TableCore;
 
-/// The time at which the first record expires that a transaction has found, in microseconds since
-/// the start of 1970; shared by the transaction and its cursors. `None` as long as it has read no
-/// table whose records expire.
+/// The lifetime of all that a transaction has found; shared by the transaction and its cursors.
+/// `None` as long as it has read no table whose records expire.
 #[derive(Clone, Default)]
-pub(in crate::api) struct Lifetime(Option<Arc<AtomicI64>>);
+pub(in crate::api) struct Lifetime(Option<Arc<Found>>);
+
+/// What is known of the records that a transaction has found.
+struct Found {
+    /// The time at which the first of them expires, in microseconds since the start of 1970.
+    first_us: AtomicI64,
+    /// True if one was seen to have expired: no moment has all of them.
+    is_lost: AtomicBool,
+}
 
 impl Lifetime {
     fn new() -> Self {
-        Self(Some(Arc::new(AtomicI64::new(i64::MAX))))
+        let (first_us, is_lost) = (AtomicI64::new(i64::MAX), AtomicBool::new(false));
+        Self(Some(Arc::new(Found { first_us, is_lost })))
+    }
+
+    /// Returns true if a record was seen to have expired that was found before.
+    fn is_lost(&self) -> bool {
+        self.0.as_ref().is_some_and(|found| found.is_lost.load(Ordering::Relaxed))
     }
 
     /// Fails if a record of those that were found has expired.
@@ -30,29 +43,34 @@ impl Lifetime {
     /// # Errors
     /// `Conflict`.
     fn expect_all(&self, db: &Engine, core: &TableCore) -> Result<()> {
-        let first_us = self.0.as_ref().map_or(i64::MAX, |first| first.load(Ordering::Relaxed));
-        if db.is_over(first_us) { Err(conflict(core)) } else { Ok(()) }
+        let Some(found) = &self.0 else { return Ok(()) };
+        if db.is_over(found.first_us.load(Ordering::Relaxed)) {
+            found.is_lost.store(true, Ordering::Relaxed);
+        }
+        if self.is_lost() { Err(conflict(core)) } else { Ok(()) }
     }
 
-    /// Returns true if the transaction finds the record with a payload: it has not expired.
+    /// Returns the time at which the record with a payload expired; `None` if the transaction finds
+    /// it.
     ///
     /// # Errors
     /// `Conflict` when one that it has found before has expired.
-    pub(in crate::api) fn is_found(
+    pub(in crate::api) fn expired_us(
         &self,
         db: &Engine,
         core: &TableCore,
         payload: &[u8],
-    ) -> Result<bool> {
+    ) -> Result<Option<i64>> {
         debug_assert!(self.0.is_some(), "it is of a table whose records expire");
+        let expired_us = db.expired_us(core, payload);
+        // After that: so all that was found before exists at a time at which this has expired.
         self.expect_all(db, core)?;
-        if !db.is_found(core, payload) {
-            return Ok(false);
+        if let (None, Some(found), Some(at_us)) =
+            (expired_us, &self.0, core.schema().expires_us(payload))
+        {
+            found.first_us.fetch_min(at_us, Ordering::Relaxed);
         }
-        if let (Some(first), Some(at_us)) = (&self.0, core.schema().expires_us(payload)) {
-            first.fetch_min(at_us, Ordering::Relaxed);
-        }
-        Ok(true)
+        Ok(expired_us)
     }
 }
 
@@ -67,6 +85,11 @@ impl Lifetimes {
     /// `Conflict`.
     pub(super) fn expect_all(&self, db: &Engine) -> Result<()> {
         self.0.get().map_or(Ok(()), |(lifetime, core)| lifetime.expect_all(db, core))
+    }
+
+    /// Returns the table with a record that was seen to have expired after it was found.
+    pub(super) fn lost(&self) -> Option<&TableCore> {
+        self.0.get().filter(|(lifetime, _)| lifetime.is_lost()).map(|(_, core)| &**core)
     }
 }
 
@@ -89,7 +112,8 @@ impl Transaction {
         if !core.has_expiry() {
             return Ok(true);
         }
-        let found = self.lifetime(core).is_found(&self.db, core, payload);
-        found.map_err(|_| self.conflict(core))
+        let expired_us = self.lifetime(core).expired_us(&self.db, core, payload)?;
+        expired_us.into_iter().for_each(|at_us| self.db.leave_out(at_us));
+        Ok(expired_us.is_none())
     }
 }

@@ -422,7 +422,8 @@ impl Transaction {
     /// error of its commit.
     pub(super) fn met_conflict(&self) -> Option<Box<Error>> {
         let of_scan = || self.scans.borrow().lost().map(|core| Box::new(conflict(core)));
-        self.moment.conflict().or_else(of_scan)
+        let of_lifetime = || self.lifetimes.lost().map(|core| Box::new(conflict(core)));
+        self.moment.conflict().or_else(of_scan).or_else(of_lifetime)
     }
 }
 

@@ -162,6 +162,8 @@ impl Transaction {
             && let Some(found) = self.read_with_all(tables, table.core(), key, payload)
         {
             let is_there = found.map_err(|refused| self.of_refused(tables, refused))?;
+            // What expired since is of no moment with what others have written since.
+            self.lifetimes.expect_all(&self.db)?;
             if is_there {
                 table.core().expect_stored(payload)?;
             }
@@ -213,6 +215,7 @@ impl Transaction {
         let pager = self.db.pager();
         look_again(tables, |core, key| core.payload_at(pager, snapshot.moment(), key))
             .map_err(|refused| self.of_refused(tables, refused))?;
+        self.lifetimes.expect_all(&self.db)?;
         *self.moment.snapshot.borrow_mut() = Some(snapshot.clone());
         Ok(snapshot)
     }

@@ -248,6 +248,170 @@ fn alterations_change_what_expires() {
     alter(&new().expire_by(None).drop_column("ends")).expect("room");
 }
 
+#[test]
+fn a_unique_value_is_free_once_its_record_has_expired() {
+    for kind in KINDS {
+        let hand = Hand::default();
+        let db = Options::new().memory_bytes(64 << 20).clock(hand.clock()).in_memory();
+        let db = db.expect("memory");
+        let unique = IndexSchema::new("by_shard", ["shard"]).unique();
+        let table = db.create_indexed_table(&schema(Type::VarText(8)), kind, &[unique]);
+        let table = table.expect("room");
+        let row = |id, shard, until_us| record(&table, id, shard, until_us);
+        table.insert(&row(1, 7, 10)).expect("room");
+        // That of another record, and one of its own.
+        let transaction = db.begin();
+        let refused = transaction.insert(&table, &row(2, 7, 30));
+        assert!(matches!(refused, Err(Error::UniqueViolation { .. })));
+        hand.set(10);
+        let transaction = db.begin();
+        assert_eq!(transaction.insert(&table, &row(2, 7, 11)), Ok(true));
+        hand.set(11);
+        assert_eq!(transaction.upsert(&table, &row(3, 7, 40)), Ok(false));
+        transaction.commit().expect("nobody else writes");
+        let found = table.by("by_shard").and_then(|by| by.get(7u64)).expect("it can be read");
+        assert_eq!(found.map(|row| row.key().to_vec()), Some(3u64.to_le_bytes().to_vec()));
+        assert_eq!(check(&db), Ok(()));
+        // Of records that are written together, one that is over already is in nobody's way.
+        let both = [row(4, 8, 11), row(5, 9, 50)];
+        assert_eq!(table.insert_all(&both), Ok(2));
+        assert_eq!(table.insert(&row(6, 8, 50)), Ok(true));
+        assert_eq!(check(&db), Ok(()));
+    }
+}
+
+#[test]
+fn a_transaction_runs_again_when_what_it_has_scanned_expires() {
+    for kind in KINDS {
+        let hand = Hand::default();
+        let (db, table) = in_memory(&hand, kind, Type::Text(8));
+        for (id, until_us) in [(1, 10), (2, 10), (3, 99)] {
+            table.insert(&record(&table, id, 0, until_us)).expect("room");
+        }
+        let mut attempts = 0;
+        let count = db.transact(|transaction| {
+            attempts += 1;
+            let mut count = 0;
+            for row in table.within(transaction).iter() {
+                row?;
+                count += 1;
+                hand.set(10);
+            }
+            transaction.insert(&table, &record(&table, 4, 0, 99))?;
+            Ok::<_, Error>(count)
+        });
+        assert_eq!((count, attempts), (Ok(1), 2), "{kind:?}");
+        assert_eq!(table.len(), Ok(2));
+    }
+}
+
+/// Two tables, of which one has records that expire: what is read of the other after that is of no
+/// moment at which they were there.
+#[test]
+fn a_transaction_reads_nothing_more_after_what_it_has_found_has_expired() {
+    let hand = Hand::default();
+    let (db, table) = in_memory(&hand, KeyKind::Hash, Type::Text(8));
+    table.insert(&record(&table, 1, 0, 10)).expect("room");
+    let note = Schema::build("note").key("id", Type::U64).column("n", Type::U64).finish();
+    let notes = db.create_table(&note.expect("a schema"), KeyKind::Hash).expect("room");
+    notes.insert(&[0; 16]).expect("room");
+    let transaction = db.begin();
+    assert!(table.within(&transaction).contains(1).expect("it can be read"));
+    hand.set(11);
+    assert!(!table.contains(1).expect("it can be read"));
+    notes.upsert(&[&[0; 8][..], &[1; 8]].concat()).expect("room");
+    let read = notes.within(&transaction).get(0);
+    assert!(matches!(read, Err(Error::Conflict { .. })), "{read:?}");
+    assert!(matches!(transaction.commit(), Err(Error::Conflict { .. })));
+}
+
+#[test]
+fn nothing_is_written_after_the_database_was_closed() {
+    let hand = Hand::default();
+    let options = Options::new().memory_bytes(8 << 20).clock(hand.clock());
+    let disk = Simulated::new(1);
+    let db = simulation::open(&options, &disk, 1).expect("an empty disk");
+    let table = db.create_table(&schema(Type::Text(8)), KeyKind::Tree).expect("room");
+    for id in 0..10 {
+        table.insert(&record(&table, id, 0, 10 + id as i64)).expect("room");
+    }
+    let mut rows = table.iter();
+    assert!(rows.next_row().expect("it can be read").is_some());
+    db.close().expect("space");
+    let names = disk.file_names();
+    let files = || Vec::from_iter(names.iter().map(|name| disk.file_bytes(name)));
+    let before = files();
+    hand.set(15);
+    while let Ok(Some(_)) = rows.next_row() {}
+    assert_eq!(disk.file_names(), names);
+    assert!(files() == before, "a file has changed");
+}
+
+#[test]
+fn a_scan_logs_once_what_it_has_left_out() {
+    const COUNT: u64 = 2_000;
+    let hand = Hand::default();
+    let options = Options::new().memory_bytes(8 << 20).clock(hand.clock());
+    let disk = Simulated::new(1);
+    let db = simulation::open(&options, &disk, 1).expect("an empty disk");
+    let table = db.create_table(&schema(Type::Text(8)), KeyKind::Tree).expect("room");
+    for id in 0..COUNT {
+        table.insert(&record(&table, id, 0, 10 + id as i64)).expect("room");
+    }
+    db.checkpoint().expect("space");
+    let before = db.statistics().log_bytes;
+    hand.set(1_000_000);
+    assert_eq!(table.len(), Ok(0));
+    let more_bytes = db.statistics().log_bytes - before;
+    assert!(more_bytes > 0 && more_bytes < 1_000, "{more_bytes} bytes of log");
+}
+
+#[test]
+fn a_repair_keeps_a_record_that_the_log_has_renewed() {
+    for kind in KINDS {
+        let hand = Hand::default();
+        let options = Options::new().memory_bytes(8 << 20).clock(hand.clock());
+        let disk = Simulated::new(1);
+        let db = simulation::open(&options, &disk, 1).expect("an empty disk");
+        let table = db.create_table(&schema(Type::Text(8)), kind).expect("room");
+        for id in 0..3 {
+            table.insert(&record(&table, id, 0, 10)).expect("room");
+        }
+        db.checkpoint().expect("space");
+        let until = table.schema().column("until").expect("a column");
+        assert_eq!(table.update(1, until, &1_000i64.to_le_bytes()), Ok(true));
+        db.flush().expect("space");
+        hand.set(20);
+        assert!(!table.contains(2).expect("it can be read"));
+        let (left, repaired) = (disk.fork(), Simulated::new(2));
+        let copied =
+            simulation::repair(&options, &left, &repaired, 3, &mut |loss| panic!("{loss}"));
+        copied.expect("it is whole");
+        let db = simulation::open(&options, &repaired, 4).expect("it was closed");
+        let table = db.table("session").expect("it is there");
+        hand.set(0);
+        let ids = table.iter().map(|row| row.map(|row| row.key()[0]));
+        assert_eq!(ids.collect::<lode::Result<Vec<_>>>(), Ok(vec![1]), "{kind:?}");
+    }
+}
+
+#[test]
+fn a_reader_that_follows_the_writer_brings_nothing_back() {
+    let hand = Hand::default();
+    let options = Options::new().memory_bytes(8 << 20).clock(hand.clock());
+    let disk = Simulated::new(1);
+    let db = simulation::open(&options, &disk, 1).expect("an empty disk");
+    let table = db.create_table(&schema(Type::Text(8)), KeyKind::Tree).expect("room");
+    table.insert(&record(&table, 1, 0, 10)).expect("room");
+    let mut reader = simulation::open_read_only(&options, &disk, 2).expect("it is there");
+    hand.set(10);
+    assert_eq!(reader.table("session").and_then(|read| read.len()), Ok(0));
+    hand.set(0);
+    table.insert(&record(&table, 2, 0, 99)).expect("room");
+    assert_eq!(reader.refresh(), Ok(true));
+    assert_eq!(reader.table("session").and_then(|read| read.len()), Ok(1));
+}
+
 /// Unique values that records take from each other as they expire, and a reader that looks, while
 /// the clock goes on.
 #[test]
