@@ -155,41 +155,34 @@ impl<'v> IndexCursor<'v> {
         let (table, secondary) = (self.table.clone(), Arc::clone(&self.secondary));
         let left = self.left;
         let keys = match table.core().has_expiry() {
+            true => self.keys_of_records(),
             false => Keys::OfEntries(self.entries),
-            true => match self.without_transaction() {
-                Ok(cursor) => Keys::OfRecords(Box::new(cursor)),
-                Err(within) => Keys::Read(within.read_keys().into_iter()),
-            },
         };
         IndexKeys { table, secondary, keys, left, key: Vec::new() }
     }
 
-    /// Returns the cursor over whole records as one that borrows nothing, unless it reads within a
-    /// transaction.
-    fn without_transaction(self) -> std::result::Result<IndexCursor<'static>, Self> {
+    /// Returns the packed keys of the records, each of which is read, since some may have expired:
+    /// within a transaction, of which nothing is borrowed, all of them now. An error comes last.
+    fn keys_of_records(self) -> Keys {
+        debug_assert!(self.table.core().has_expiry(), "entries have the keys of all others");
         let source = match self.source {
             Source::At(snapshot) => Source::At(snapshot),
             Source::Copied => Source::Copied,
-            Source::Within(_) => return Err(Self { columns: None, ..self }),
+            Source::Within(_) => {
+                let mut keys = Vec::new();
+                for row in (Self { columns: None, ..self }) {
+                    let is_last = row.is_err();
+                    keys.push(row.map(|row| row.key().to_vec()));
+                    if is_last {
+                        break;
+                    }
+                }
+                return Keys::Read(keys.into_iter());
+            }
         };
         let Self { table, secondary, entries, left, .. } = self;
         let cursor = IndexCursor::new(table, secondary, source, entries);
-        Ok(IndexCursor { left, ..cursor })
-    }
-
-    /// Reads all records to the end, since some of them may have expired, and returns their packed
-    /// keys. An error comes last.
-    fn read_keys(self) -> Vec<Result<Vec<u8>>> {
-        debug_assert!(self.table.core().has_expiry(), "entries have the keys of all others");
-        let mut keys = Vec::new();
-        for row in self {
-            let failed = row.is_err();
-            keys.push(row.map(|row| row.key().to_vec()));
-            if failed {
-                break;
-            }
-        }
-        keys
+        Keys::OfRecords(Box::new(IndexCursor { left, ..cursor }))
     }
 
     /// Reads the next row, lent until the next call; `None` at the end.
