@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::Engine;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::wal::TableId;
 
 /// The ids of each blob store, by the table that has its blobs.
@@ -29,20 +29,39 @@ struct Known {
     held: HashMap<u64, u32>,
 }
 
+impl Known {
+    /// Returns the highest id that there is or was, which `last` finds in the tables.
+    fn last(&mut self, last: impl FnOnce() -> Result<u64>) -> Result<u64> {
+        if let Some(known) = self.last {
+            return Ok(known);
+        }
+        // One that is held may be in no table any more.
+        let held = self.held.keys().copied().max().unwrap_or(0);
+        Ok(*self.last.insert(last()?.max(held)))
+    }
+}
+
 impl BlobIds {
     fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Has the highest id known, which `last` finds in the tables. Before that, no chunk may be
+    /// removed: the next id would be one that others may still take for left.
+    pub(crate) fn know_last(&self, last: impl FnOnce() -> Result<u64>) -> Result<()> {
+        self.known().last(last).map(drop)
+    }
+
     /// Holds an id that no blob has or had while the database was open. Calls `last`, for the
-    /// highest id in the tables, the first time.
+    /// highest id in the tables, unless it is known.
+    ///
+    /// # Errors
+    /// Those of `last`; `Corrupt` if there is no higher id.
     pub(crate) fn hold_new(&self, last: impl FnOnce() -> Result<u64>) -> Result<u64> {
         let mut known = self.known();
-        let before = match known.last {
-            Some(before) => before,
-            None => last()?,
+        let Some(id) = known.last(last)?.checked_add(1) else {
+            return Err(Error::corrupt("a blob store", "it has the highest id already"));
         };
-        let id = before + 1;
         debug_assert!(!known.held.contains_key(&id), "nobody has a new id");
         known.last = Some(id);
         known.held.insert(id, 1);
@@ -100,5 +119,19 @@ mod tests {
         ids.release(7);
         assert_eq!(ids.is_free(7, || Ok(false)), Ok(false));
         assert_eq!(ids.is_free(7, || Ok(true)), Ok(true));
+    }
+
+    #[test]
+    fn an_id_is_new_though_the_highest_one_was_removed_before() {
+        let ids = BlobIds::default();
+        assert_eq!(ids.know_last(|| Ok(9)), Ok(()));
+        assert_eq!(ids.hold_new(|| panic!("the highest id is known")), Ok(10));
+        // A reader has one that is in no table any more when the first writer comes.
+        let ids = BlobIds::default();
+        ids.hold(9);
+        assert_eq!(ids.hold_new(|| Ok(8)), Ok(10));
+        let ids = BlobIds::default();
+        let full = ids.hold_new(|| Ok(u64::MAX));
+        assert!(matches!(full, Err(Error::Corrupt { .. })), "{full:?}");
     }
 }

@@ -38,7 +38,8 @@ impl Database {
     /// the store only.
     ///
     /// # Errors
-    /// `TableExists` when there is such a store, or another table of these names; and as
+    /// `TableExists` when there is such a store, or another table of these names that has records
+    /// or other columns; and as
     /// [`create_table`](Self::create_table).
     pub fn create_blobs(&self, name: &str) -> Result<Blobs> {
         {
@@ -59,7 +60,10 @@ impl Database {
         let ids = tables.blobs.database().blob_ids(tables.blobs.core().id());
         let store = Store { name: name.into(), db: self.clone(), tables, ids };
         let blobs = Blobs { store: Arc::new(store) };
-        blobs.remove_pending_if_possible();
+        // Without it, nothing is removed, and a writer gets the error.
+        if blobs.store.ids.know_last(|| blobs.tables().last_id()).is_ok() {
+            blobs.remove_pending_if_possible();
+        }
         Ok(blobs)
     }
 
@@ -82,8 +86,9 @@ impl Database {
     /// Drops a blob store with all blobs. Handles, writers and readers of it find no table then.
     ///
     /// # Errors
-    /// `NoTable` when there is none; and as [`drop_table`](Self::drop_table). After an error, the
-    /// store is there or is not; call it again to drop what is left.
+    /// `NoTable` when there is none; `OtherColumns` and `NoOrder` when a table of its names is none
+    /// of a store, and nothing is dropped; and as [`drop_table`](Self::drop_table). After such an
+    /// error, the store is there or is not; call it again to drop what is left.
     pub fn drop_blobs(&self, name: &str) -> Result<()> {
         let _turn = self.turn_for_blobs()?;
         let names = self.table_names();
@@ -91,8 +96,17 @@ impl Database {
         if !Part::ALL.iter().any(is_there) {
             return Err(Error::NoTable { table: Part::Blobs.of(name) });
         }
-        let mut parts = Part::ALL.into_iter().filter(is_there);
-        parts.try_for_each(|part| self.drop_table(&part.of(name)))
+        // Chunks last: a crash leaves what `create_blobs` takes over.
+        let parts = [Part::Blobs, Part::Pending, Part::Chunks].into_iter();
+        let parts = Vec::from_iter(parts.filter(is_there));
+        for part in &parts {
+            match part.table(self, name) {
+                Ok(_) | Err(Error::Corrupt { .. }) => {}
+                // It is a table of the user's, or was altered.
+                Err(error) => return Err(error),
+            }
+        }
+        parts.into_iter().try_for_each(|part| self.drop_table(&part.of(name)))
     }
 
     /// Returns the names of all blob stores, in their order.

@@ -52,6 +52,20 @@ impl Part {
         format!("{store}{}", self.suffix())
     }
 
+    /// Returns the table of a store.
+    ///
+    /// # Errors
+    /// `NoTable`; `OtherColumns` and `NoOrder` when it is no table of a store; `Corrupt`; and as
+    /// [`Database::table`].
+    pub(super) fn table(self, db: &Database, store: &str) -> Result<Table> {
+        let table = db.table(&self.of(store))?;
+        expect_same(table.schema(), &self.schema(store)?)?;
+        match table.key_kind() {
+            KeyKind::Tree => Ok(table),
+            KeyKind::Hash => Err(Error::NoOrder { table: self.of(store) }),
+        }
+    }
+
     fn schema(self, store: &str) -> Result<Schema> {
         let build = Schema::build(&self.of(store));
         let build = match self {
@@ -150,33 +164,34 @@ impl Tables {
     /// # Errors
     /// `NoTable`, `OtherColumns`, `Corrupt`; and as [`Database::table`].
     pub(super) fn of(db: &Database, store: &str) -> Result<Self> {
-        let table = |part: Part| {
-            let table = db.table(&part.of(store))?;
-            expect_same(table.schema(), &part.schema(store)?)?;
-            match table.key_kind() {
-                KeyKind::Tree => Ok(table),
-                KeyKind::Hash => Err(Error::NoOrder { table: part.of(store) }),
-            }
-        };
-        let [blobs, chunks, pending] = [Part::Blobs, Part::Chunks, Part::Pending].map(table);
+        let [blobs, chunks, pending] = Part::ALL.map(|part| part.table(db, store));
         Ok(Self { blobs: blobs?, chunks: chunks?, pending: pending? })
     }
 
     /// Creates the tables of a store. That of the blobs comes last: with it there is a store.
     pub(super) fn create(db: &Database, store: &str) -> Result<()> {
         let blobs = Part::Blobs.schema(store)?;
-        if db.table_names().iter().any(|name| name == blobs.name()) {
-            return Err(Error::TableExists { table: blobs.name().into() });
+        let names = db.table_names();
+        let is_there = |part: Part| names.contains(&part.of(store));
+        let taken = |part: Part| Error::TableExists { table: part.of(store) };
+        if is_there(Part::Blobs) {
+            return Err(taken(Part::Blobs));
+        }
+        // Those of a store that was being created or dropped at a crash are taken over. Nobody else
+        // has a table of chunks; one of numbers may be a user's.
+        let mut are_left = false;
+        for part in [Part::Chunks, Part::Pending].into_iter().filter(|part| is_there(*part)) {
+            let table = part.table(db, store).map_err(|_| taken(part))?;
+            are_left |= part == Part::Chunks;
+            if !are_left && !table.is_empty()? {
+                return Err(taken(part));
+            }
         }
         for part in [Part::Chunks, Part::Pending] {
-            let schema = part.schema(store)?;
-            match db.create_table(&schema, KeyKind::Tree) {
-                // It is left of a store that was being created or dropped at a crash.
-                Err(Error::TableExists { .. }) => {
-                    expect_same(db.table(schema.name())?.schema(), &schema)?;
-                    db.clear_table(schema.name())?;
-                }
-                created => drop(created?),
+            if is_there(part) {
+                db.clear_table(&part.of(store))?;
+            } else {
+                db.create_table(&part.schema(store)?, KeyKind::Tree)?;
             }
         }
         let by_id = IndexSchema::new(BY_ID, ["id"]).unique();
@@ -197,14 +212,7 @@ impl Tables {
         };
         let of_blobs = self.blobs.by(BY_ID)?.iter().rev().limit(1).next().transpose()?;
         let of_blobs = of_blobs.and_then(|row| Head::of(row.as_ref()).id).unwrap_or(0);
-        let last = of_blobs.max(last(&self.chunks)?).max(last(&self.pending)?);
-        match last {
-            u64::MAX => Err(Error::corrupt(
-                format!("table {}", self.chunks.schema().name()),
-                "it has the highest id already",
-            )),
-            last => Ok(last),
-        }
+        Ok(of_blobs.max(last(&self.chunks)?).max(last(&self.pending)?))
     }
 
     /// Returns the head of the blob with a key, wherever the table is read.

@@ -114,9 +114,12 @@ impl BlobWriter {
             tables.put_head(transaction, key, head)?;
             blobs.give_up(transaction, before)?;
             match id {
-                Some(id) if is_pending => {
-                    transaction.delete(&tables.pending, id)?;
+                // Chunks of an id that is not pending may have been removed.
+                Some(id) if is_pending && !transaction.delete(&tables.pending, id)? => {
+                    let table = tables.pending.schema().name().into();
+                    return Err(Error::Conflict { table });
                 }
+                Some(_) if is_pending => {}
                 Some(id) => {
                     transaction.upsert(&tables.chunks, chunk.packed(id, 0))?;
                 }
@@ -180,7 +183,8 @@ impl BlobWriter {
         let held = Held::of_new(&self.blobs)?;
         let id = held.id;
         let transaction = self.blobs.store.db.begin();
-        transaction.insert(&self.blobs.tables().pending, &id.to_le_bytes())?;
+        let is_new = transaction.insert(&self.blobs.tables().pending, &id.to_le_bytes())?;
+        debug_assert!(is_new, "nobody has had a new id");
         transaction.commit_early()?;
         self.held = Some(held);
         Ok(id)

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lode::{Database, Durability, Error, Options, ReadTable, Value};
+use lode::{Database, Durability, Error, KeyKind, Options, ReadTable, Schema, Type, Value};
 
 use super::{CHUNK, bytes, rows, sound};
 use crate::watched::watched;
@@ -103,7 +103,7 @@ fn a_new_id_is_higher_than_all_in_the_tables() {
     };
     for (part, last) in [("files.chunks", 20_u64), ("files.pending", 30), ("files.blobs", 40)] {
         let db = options().open(folder.path()).expect("a database");
-        let files = db.blobs_or_create("files").expect("a store");
+        db.blobs_or_create("files").expect("a store");
         let table = db.table(part).expect("it is there");
         // What damage or a repair may leave: something of an id without the rest.
         let values = match part {
@@ -113,6 +113,9 @@ fn a_new_id_is_higher_than_all_in_the_tables() {
         };
         let record = table.schema().pack(&values).expect("it fits");
         assert_eq!(table.insert(&record), Ok(true));
+        db.close().expect("it closes");
+        let db = options().open(folder.path()).expect("a database");
+        let files = db.blobs("files").expect("it is there");
         files.put("a", &b"a"[..]).expect("there is room");
         assert!(has_chunk(&db, last + 1), "the id after that in {part}");
         db.close().expect("it closes");
@@ -172,4 +175,31 @@ fn readers_find_whole_blobs_while_writers_replace_and_remove_them() {
     files.remove("a").expect("it is written");
     assert_eq!(rows(&db)[2], 0, "nothing is left to remove");
     sound(&db);
+}
+
+#[test]
+fn tables_of_others_are_never_cleared_or_dropped() {
+    let db = Database::in_memory().expect("memory");
+    let schema = |name: &str, kind| Schema::build(name).key("id", kind).finish();
+    let create = |name: &str, kind, key_kind| {
+        db.create_table(&schema(name, kind).expect("a schema"), key_kind).expect("room")
+    };
+    let own = create("orders.pending", Type::U64, KeyKind::Tree);
+    own.insert(&7u64.to_le_bytes()).expect("room");
+    let hashed = create("visits.pending", Type::U64, KeyKind::Hash);
+    let other = create("calls.chunks", Type::U32, KeyKind::Tree);
+    for (store, table) in
+        [("orders", "orders.pending"), ("visits", "visits.pending"), ("calls", "calls.chunks")]
+    {
+        let names = db.table_names();
+        let refused = db.create_blobs(store).expect_err("refused");
+        assert_eq!(refused, Error::TableExists { table: table.into() });
+        assert_eq!(db.table_names(), names);
+    }
+    assert!(matches!(db.drop_blobs("visits"), Err(Error::NoOrder { .. })));
+    assert!(matches!(db.drop_blobs("calls"), Err(Error::OtherColumns { .. })));
+    assert_eq!((own.len(), hashed.len(), other.len()), (Ok(1), Ok(0), Ok(0)));
+    // What a crash has left of a store is empty, and taken over.
+    own.delete(7u64).expect("room");
+    db.create_blobs("orders").expect("room");
 }
