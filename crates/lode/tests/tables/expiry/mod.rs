@@ -285,7 +285,7 @@ fn a_transaction_runs_again_when_what_it_has_scanned_expires() {
     for kind in KINDS {
         let hand = Hand::default();
         let (db, table) = in_memory(&hand, kind, Type::Text(8));
-        for (id, until_us) in [(1, 10), (2, 10), (3, 99)] {
+        for (id, until_us) in [(1, 10), (2, 10), (3, 10)] {
             table.insert(&record(&table, id, 0, until_us)).expect("room");
         }
         let mut attempts = 0;
@@ -300,8 +300,8 @@ fn a_transaction_runs_again_when_what_it_has_scanned_expires() {
             transaction.insert(&table, &record(&table, 4, 0, 99))?;
             Ok::<_, Error>(count)
         });
-        assert_eq!((count, attempts), (Ok(1), 2), "{kind:?}");
-        assert_eq!(table.len(), Ok(2));
+        assert_eq!((count, attempts), (Ok(0), 2), "{kind:?}");
+        assert_eq!(table.len(), Ok(1));
     }
 }
 
