@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Once};
 
 use lode::simulation::{self, Simulated};
 use lode::{Database, Durability, KeyKind, Options, Schema, Table, Type};
@@ -133,6 +133,12 @@ pub(crate) struct Events(Arc<Mutex<Vec<Seen>>>);
 
 impl Events {
     pub(crate) fn record<T>(&self, work: impl FnOnce() -> T) -> T {
+        // A place of events that a thread without a subscriber comes to first would be left out for
+        // all threads, if no other subscriber were there at that time.
+        static ALWAYS: Once = Once::new();
+        ALWAYS.call_once(|| {
+            tracing::subscriber::set_global_default(Self::default()).expect("no other is set");
+        });
         tracing::subscriber::with_default(self.clone(), work)
     }
 
