@@ -95,6 +95,19 @@ pub struct Facts {
     pub licence: String,
     /// The languages of programs that can use it, the engine's own first.
     pub languages: Vec<String>,
+    /// The isolation that its documentation promises, and what tests say of it; none if no page
+    /// names a level.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<String>,
+    /// The day of the version's release; none if it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub released: Option<String>,
+    /// Processor time to compile the engine, in seconds; none if it was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compile_s: Option<u32>,
+    /// Bytes that the engine adds to a program; none if they were not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program_bytes: Option<u64>,
 }
 
 /// An engine that was left out.

@@ -70,9 +70,10 @@ fn of_advice(advice: &mut Advice) {
     } = advice;
     phases.iter_mut().for_each(|weight| text(&mut weight.phase));
     text(title);
-    for Facts { engine, licence, languages } in facts {
+    for Facts { engine, licence, languages, isolation, released, .. } in facts {
         text(engine);
         text(licence);
+        isolation.iter_mut().chain(released).for_each(text);
         languages.iter_mut().for_each(text);
     }
     for LeftOut { engine, why } in left_out {

@@ -28,13 +28,14 @@ use canopydb::{Database, DbOptions, EnvOptions, ReadTransaction, Tree, WriteTran
 use self_cell::self_cell;
 
 use crate::kv::{Handle, KvConnection};
-use crate::ticker::INTERVAL;
 
 pub(crate) struct CanopyDb;
 
 const LEVELS: &[Durability] =
     &[Durability::None, Durability::Process, Durability::Periodic, Durability::Commit];
 const TREE: &[u8] = b"records";
+/// The interval of its own syncs at `periodic`.
+const INTERVAL: Duration = Duration::from_millis(100);
 
 static PROFILE: Profile = Profile {
     id: "canopydb",

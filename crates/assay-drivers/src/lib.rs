@@ -177,6 +177,8 @@ pub fn find(id: &str) -> Option<Box<dyn Driver>> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     /// Checks that a change of statistics or of the run file rebuilds no engine.
@@ -186,6 +188,38 @@ mod tests {
         let built = manifest.lines().take_while(|line| *line != "[dev-dependencies]");
         let ours = built.filter(|line| line.starts_with("assay-"));
         assert_eq!(ours.collect::<Vec<_>>(), ["assay-driver.workspace = true"]);
+    }
+
+    /// Checks that an engine compiles without the others.
+    #[test]
+    fn shared_modules_are_built_for_each_engine_that_uses_them() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        let lib = include_str!("lib.rs");
+        for module in ["key_locks", "kv", "sql", "ticker", "word_key"] {
+            let at = lib.find(&format!("\nmod {module};")).expect("it is a module");
+            let condition = &lib[lib[..at].rfind("#[cfg").expect("it has a condition")..at];
+            let mut users = 0;
+            for entry in std::fs::read_dir(&folder).expect("the sources").flatten() {
+                let path = entry.path();
+                let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+                let is_user = text_of(&path).contains(&format!("crate::{module}"));
+                if is_user && stem != "lib" {
+                    let feature = format!("\"{}\"", stem.replace('_', "-"));
+                    assert!(condition.contains(&feature), "{module} is not built for {feature}");
+                    users += 1;
+                }
+            }
+            assert!(users > 1, "{module} has {users} users");
+        }
+    }
+
+    /// Returns the text of a source, or of all in a folder.
+    fn text_of(path: &Path) -> String {
+        if !path.is_dir() {
+            return std::fs::read_to_string(path).expect("a source");
+        }
+        let entries = std::fs::read_dir(path).expect("a folder").flatten();
+        entries.map(|entry| text_of(&entry.path())).collect()
     }
 
     #[test]

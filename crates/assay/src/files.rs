@@ -1,12 +1,14 @@
 //! Checks files and directories that options name, before any work is done for them.
 
+use std::fmt::Display;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use assay_core::durability::Verdicts;
 use assay_core::run_file::{RunFile, RunFileError};
+use assay_core::verdict_file::VerdictFile;
+use assay_core::{durability, isolation};
 use program_support::exit::{Failure, Outcome};
 pub(crate) use program_support::given_file::check_readable;
 use program_support::output::say;
@@ -14,6 +16,12 @@ use program_support::whole_file;
 
 /// The folder of run files, unless an option names another one.
 pub(crate) const RUNS_FOLDER: &str = "assay-runs";
+
+/// The name of a file of verdicts about isolation in a folder of results.
+pub(crate) const ISOLATION_NAME: &str = "isolation.json";
+
+/// The file of verdicts about isolation, unless an option names another one.
+pub(crate) const ISOLATION_FILE: &str = "assay-runs/isolation.json";
 
 /// Checks that a file can be written at `path`, which `option` chose. Its directory must exist.
 pub(crate) fn check_writable(path: &Path, option: &str) -> Outcome {
@@ -34,7 +42,7 @@ pub(crate) fn check_other(path: &Path, option: &str) -> Outcome {
     let is_run = matches!(RunFile::load(path), Ok(_) | Err(RunFileError::Version { .. }));
     let what = if is_run {
         "a run file"
-    } else if Verdicts::is_file_of_verdicts(path) {
+    } else if is_file_of_verdicts(path) {
         "a file of verdicts"
     } else {
         return Ok(());
@@ -44,6 +52,11 @@ pub(crate) fn check_other(path: &Path, option: &str) -> Outcome {
         path.display(),
         another(option)
     )))
+}
+
+/// Returns true if a file has verdicts of any kind, of any schema version.
+fn is_file_of_verdicts(path: &Path) -> bool {
+    durability::Verdicts::is_at(path) || isolation::Verdicts::is_at(path)
 }
 
 /// Returns true if there is a file that is not empty.
@@ -91,8 +104,8 @@ pub(crate) fn load_runs(paths: &[PathBuf]) -> Outcome<Vec<(&Path, RunFile)>> {
     for path in paths {
         match RunFile::load(path) {
             Ok(run) => runs.push((path.as_path(), run)),
-            Err(RunFileError::Foreign { .. }) if Verdicts::load(path).is_ok() => say(&format!(
-                "note: {} has verdicts of crash tests, which assay site shows; left out",
+            Err(RunFileError::Foreign { .. }) if is_file_of_verdicts(path) => say(&format!(
+                "note: {} has verdicts, which assay site shows; left out",
                 path.display()
             )),
             Err(error) => return Err(Failure::Refused(error.to_string())),
@@ -169,6 +182,28 @@ pub(crate) fn lock(path: &Path, new: &[u8]) -> io::Result<File> {
             return Ok(file);
         }
     }
+}
+
+/// Changes a file of verdicts, and returns what `change` returns. Verdicts that other commands
+/// write there meanwhile stay.
+pub(crate) fn change_verdicts<F: VerdictFile, R>(
+    path: &Path,
+    change: impl FnOnce(&mut F) -> R,
+) -> Outcome<R> {
+    let refused = |e: &dyn Display| {
+        Failure::Refused(format!("{}: {e}; {}", path.display(), another("--output")))
+    };
+    let text = |verdicts: &F| {
+        let text = serde_json::to_string_pretty(verdicts).map_err(|e| refused(&e))?;
+        Ok::<_, Failure>(text + "\n")
+    };
+    make_default_folder(path)?;
+    let none = text(&F::default())?;
+    let _alone = lock(path, none.as_bytes()).map_err(|e| refused(&e))?;
+    let mut verdicts = F::load(path).map_err(Failure::Refused)?;
+    let changed = change(&mut verdicts);
+    whole_file::write(path, text(&verdicts)?.as_bytes()).map_err(|e| refused(&e))?;
+    Ok(changed)
 }
 
 /// Returns true if two paths name one file, which need not exist yet.

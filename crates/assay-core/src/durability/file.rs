@@ -2,22 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io;
-use std::path::Path;
 
 use assay_driver::Durability;
-use program_support::given_file;
 use serde::{Deserialize, Serialize};
 
 use super::{Crash, Promise, Verdict};
-
-/// The version of the file's format.
-const SCHEMA_VERSION: u32 = 3;
-
-const FORMAT: &str = "assay-durability";
-
-/// A larger file is not read: a verdict has a few kilobytes.
-const MOST_BYTES: u64 = 64 << 20;
+use crate::verdict_file::VerdictFile;
 
 /// A file of verdicts, the newest of each engine, version, setting, level and crash.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -30,43 +20,18 @@ pub struct Verdicts {
 
 impl Default for Verdicts {
     fn default() -> Self {
-        Self { format: FORMAT.into(), schema_version: SCHEMA_VERSION, verdicts: Vec::new() }
+        let (format, schema_version) = (Self::FORMAT.into(), Self::SCHEMA_VERSION);
+        Self { format, schema_version, verdicts: Vec::new() }
     }
 }
 
-/// What verdicts of every schema version have.
-#[derive(Deserialize)]
-struct Front {
-    format: String,
-    schema_version: u32,
+impl VerdictFile for Verdicts {
+    const FORMAT: &'static str = "assay-durability";
+    const SCHEMA_VERSION: u32 = 3;
+    const COMMAND: &'static str = "assay crash";
 }
 
 impl Verdicts {
-    /// Returns true if a file has verdicts, of this schema version or another.
-    pub fn is_file_of_verdicts(path: &Path) -> bool {
-        let front = given_file::read(path, MOST_BYTES).ok();
-        let front = front.and_then(|text| serde_json::from_slice::<Front>(&text).ok());
-        front.is_some_and(|front| front.format == FORMAT)
-    }
-
-    /// Reads a file of verdicts; a missing file gives an empty list.
-    pub fn load(path: &Path) -> Result<Self, String> {
-        let said = |why: &dyn fmt::Display| format!("{}: {why}", path.display());
-        let text = match given_file::read(path, MOST_BYTES) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
-            other => other.map_err(|e| said(&e))?,
-        };
-        let foreign = "not a file of verdicts that `assay crash` wrote; move it away";
-        let front: Front = serde_json::from_slice(&text).map_err(|_| said(&foreign))?;
-        match (front.format.as_str(), front.schema_version) {
-            (FORMAT, SCHEMA_VERSION) => serde_json::from_slice(&text).map_err(|_| said(&foreign)),
-            (FORMAT, other) => Err(said(&format!(
-                "verdicts of schema version {other}, this Assay reads version {SCHEMA_VERSION}"
-            ))),
-            _ => Err(said(&foreign)),
-        }
-    }
-
     /// Adds a verdict, in place of an older one of the same test. A refutation stays until a test
     /// with at least as many rounds and commits clears it. Returns true if the verdict was added.
     pub fn add(&mut self, verdict: Verdict) -> bool {

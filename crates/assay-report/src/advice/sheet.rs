@@ -196,9 +196,17 @@ fn shared(advice: &Advice, verdict: &Verdict, best: &Place, found: Found) -> Opt
 
 /// Returns what is known of an engine besides figures.
 fn facts(advice: &Advice, place: &Place) -> Vec<String> {
+    let mut parts = vec![format!("{} {}", place.engine, place.version)];
     let known = advice.facts.iter().find(|facts| facts.engine == place.id);
-    let version = Some(format!("{} {}", place.engine, place.version));
-    let licence = known.map(|facts| facts.licence.clone());
-    let languages = known.map(|facts: &Facts| format!("for {}", facts.languages.join(", ")));
-    [version, licence, languages].into_iter().flatten().collect()
+    if let Some(facts) = known {
+        let Facts { released, licence, languages, isolation, compile_s, program_bytes, .. } = facts;
+        parts.extend(released.as_ref().map(|day| format!("of {day}")));
+        parts.push(licence.clone());
+        parts.push(format!("for {}", languages.join(", ")));
+        parts.extend(isolation.clone());
+        let compiled = compile_s.map(|s| u64::from(s) * 1_000_000_000);
+        parts.extend(compiled.map(|ns| format!("{} to compile", duration_ns(ns))));
+        parts.extend(program_bytes.map(|added| format!("adds {} to a program", bytes(added))));
+    }
+    parts
 }

@@ -4,11 +4,12 @@ use std::collections::{BTreeSet, HashSet};
 
 use assay_core::durability::{Promise, Verdicts};
 use assay_core::environment::Environment;
+use assay_core::isolation;
 use assay_core::run_file::{RunFile, Status};
 
 use super::frame::{self, Cell, table};
 use super::standing_table::{standing, switch};
-use super::{CRASHES, INDEX, SitePage, suite_file};
+use super::{CRASHES, INDEX, ISOLATION, SitePage, Tests, suite_file};
 use crate::format::{bytes, rows};
 use crate::html::data::{self, PageData};
 use crate::html::{About, Link, PageError, Part};
@@ -18,7 +19,7 @@ use crate::markup::{name, text};
 pub(super) fn page(
     parts: &[Part],
     suites: &[String],
-    verdicts: &Verdicts,
+    tests: Tests<'_>,
     links: &[Link],
     about: About<'_>,
 ) -> Result<SitePage, PageError> {
@@ -43,7 +44,8 @@ pub(super) fn page(
     }
     body +=
         &format!("<section><h2>What was measured</h2>\n{}</section>\n", measured(&data, suites));
-    body += &crashes(verdicts);
+    body += &crashes(tests.crashes);
+    body += &isolated(tests.isolation);
     body += &format!("<section><h2>Run files</h2>\n{}</section>\n", files(parts));
     body += &format!("<section><h2>Machines</h2>\n{}</section>\n</main>\n", machine_list(&runs));
     Ok(SitePage { file: INDEX.into(), text: frame::page("Assay results", links, &body) })
@@ -186,6 +188,32 @@ fn crashes(verdicts: &Verdicts) -> String {
         engines.len(),
         broken(false).count(),
         promised(false).count(),
+    )
+}
+
+/// Returns the section of isolation; nothing if no engine was looked at.
+fn isolated(verdicts: &isolation::Verdicts) -> String {
+    let all = &verdicts.verdicts;
+    if all.is_empty() {
+        return String::new();
+    }
+    let engines: HashSet<_> = all.iter().map(|verdict| &verdict.engine).collect();
+    let refuted: BTreeSet<_> = all
+        .iter()
+        .filter(|verdict| verdict.is_refuted())
+        .map(|verdict| name(&verdict.engine))
+        .collect();
+    let against = if refuted.is_empty() {
+        "none showed an anomaly that its documentation excludes".into()
+    } else {
+        let list = Vec::from_iter(refuted).join(", ");
+        format!("anomalies that the documentation excludes were seen of {list}")
+    };
+    format!(
+        "<section><h2>{}</h2>\n<p>{} engines: {against}. <a href=\"{ISOLATION}\">Engine by \
+         anomaly</a>.</p></section>\n",
+        super::isolation::TITLE,
+        engines.len()
     )
 }
 

@@ -1,16 +1,17 @@
-//! A static site of results: an index, a page a suite, the crash tests, and the run files
-//! themselves. Its pages need no network and no server. Equal inputs make equal bytes.
+//! A static site of results: an index, a page a suite, the crash tests, isolation, and the run
+//! files themselves. Its pages need no network and no server. Equal inputs make equal bytes.
 
 mod crashes;
 mod frame;
 mod index;
+mod isolation;
 mod standing;
 mod standing_table;
 
 use std::collections::BTreeSet;
 
 use assay_core::chart::LineChart;
-use assay_core::durability::Verdicts;
+use assay_core::durability;
 use assay_core::run_file::RunFile;
 
 use crate::html::{self, About, Link, PageError, Part};
@@ -37,21 +38,35 @@ pub struct SitePage {
 const INDEX: &str = "index.html";
 /// The page of crash tests.
 const CRASHES: &str = "durability.html";
+/// The page of isolation.
+const ISOLATION: &str = "isolation.html";
 
-/// Returns the pages of a site. `verdicts_file` is the file of verdicts, from the site's folder.
+/// The verdicts of tests, and their files from the site's folder.
+#[derive(Clone, Copy)]
+pub struct Tests<'t> {
+    /// The verdicts of crash tests.
+    pub crashes: &'t durability::Verdicts,
+    /// The file of these.
+    pub crashes_file: &'t str,
+    /// The verdicts about isolation.
+    pub isolation: &'t assay_core::isolation::Verdicts,
+    /// The file of these.
+    pub isolation_file: &'t str,
+}
+
+/// Returns the pages of a site.
 ///
 /// # Errors
 /// If nothing was measured in any run.
 pub fn pages(
     runs: &[SiteRun],
-    verdicts: &Verdicts,
-    verdicts_file: &str,
+    tests: Tests<'_>,
     about: About<'_>,
 ) -> Result<Vec<SitePage>, PageError> {
     let suites = suites(runs);
     let all: Vec<_> = runs.iter().map(|run| part_of(run, None)).collect();
-    let links = links(&suites, verdicts);
-    let mut pages = vec![index::page(&all, &suites, verdicts, &links, about)?];
+    let links = links(&suites, tests);
+    let mut pages = vec![index::page(&all, &suites, tests, &links, about)?];
     for suite in &suites {
         let parts: Vec<_> = runs
             .iter()
@@ -65,8 +80,11 @@ pub fn pages(
             Err(error) => return Err(error),
         }
     }
-    if !verdicts.verdicts.is_empty() {
-        pages.push(crashes::page(verdicts, verdicts_file, &links));
+    if !tests.crashes.verdicts.is_empty() {
+        pages.push(crashes::page(tests.crashes, tests.crashes_file, &links));
+    }
+    if !tests.isolation.verdicts.is_empty() {
+        pages.push(isolation::page(tests.isolation, tests.isolation_file, &links));
     }
     Ok(pages)
 }
@@ -80,12 +98,15 @@ fn suites(runs: &[SiteRun]) -> Vec<String> {
     runs.iter().flat_map(measured).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-fn links(suites: &[String], verdicts: &Verdicts) -> Vec<Link> {
+fn links(suites: &[String], tests: Tests<'_>) -> Vec<Link> {
     let link = |title: &str, href: String| Link { title: title.into(), href };
     let mut links = vec![link("All results", INDEX.into())];
     links.extend(suites.iter().map(|suite| link(suite, suite_file(suite))));
-    if !verdicts.verdicts.is_empty() {
+    if !tests.crashes.verdicts.is_empty() {
         links.push(link("What survives a crash", CRASHES.into()));
+    }
+    if !tests.isolation.verdicts.is_empty() {
+        links.push(link(isolation::TITLE, ISOLATION.into()));
     }
     links
 }

@@ -295,6 +295,10 @@ fn every_view_says_the_conclusion() {
         engine: "lode".into(),
         licence: "MIT".into(),
         languages: vec!["rust".into()],
+        isolation: Some("serializable, kept in 4000 transactions".into()),
+        released: Some("2026-11-13".into()),
+        compile_s: Some(12),
+        program_bytes: Some(1_572_864),
     }];
     asked.left_out = vec![LeftOut { engine: "far".into(), why: "is for c|c++".into() }];
     let mut run = asking(asked);
@@ -313,7 +317,9 @@ fn every_view_says_the_conclusion() {
         " within 2 % of lode by cost (ratios with 95 % intervals): near (",
         " cost: processors at that rate, less the instrument's own; a GiB of memory",
         " lode is by the authors of this instrument; --without lode leaves it out",
-        " lode 1.2.3 · MIT · for rust",
+        " lode 1.2.3 · of 2026-11-13 · MIT · for rust ·",
+        " serializable, kept in 4000 transactions · 12.0 s to compile ·",
+        " adds 1.50 MiB to a program",
         " do not qualify",
         " far: is for c|c++",
     ];

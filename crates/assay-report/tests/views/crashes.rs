@@ -1,8 +1,9 @@
 //! The page of crash tests.
 
 use assay_core::durability::Verdicts;
+use assay_core::isolation;
 use assay_core::run_file::{RunFile, Status};
-use assay_report::site::{self, SiteRun};
+use assay_report::site::{self, SiteRun, Tests};
 
 use super::{cell, phase, result, run};
 
@@ -27,7 +28,13 @@ fn page(hung: u32) -> String {
     let cells = vec![result(cell("lmdb", 1), Status::Measured, vec![phase("insert", 1, &[1_000])])];
     let run = RunFile { cells, planned_cells: 1, ..run() };
     let runs = [SiteRun { run, charts: Vec::new(), file: "runs/a.json".into() }];
-    let pages = site::pages(&runs, &verdicts, "durability.json", &|_| None).expect("pages");
+    let tests = Tests {
+        crashes: &verdicts,
+        crashes_file: "durability.json",
+        isolation: &isolation::Verdicts::default(),
+        isolation_file: "isolation.json",
+    };
+    let pages = site::pages(&runs, tests, &|_| None).expect("pages");
     let page = pages.into_iter().find(|page| page.file == "durability.html");
     page.expect("a page of crash tests").text
 }

@@ -3,6 +3,7 @@
 mod advice;
 mod ageing;
 mod crashes;
+mod isolation;
 mod latencies;
 mod marks;
 mod speed_up;

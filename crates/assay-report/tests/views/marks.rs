@@ -3,13 +3,14 @@
 use assay_core::chart::{Axes, Line, LineChart};
 use assay_core::durability::{Holding, Verdicts};
 use assay_core::engine::OWN_ENGINES;
+use assay_core::isolation;
 use assay_core::plan::Cell;
 use assay_core::run_file::{CellResult, NOTE_BLIND_WRITES, NOTE_STRONGER, RunFile, Status};
 use assay_core::usage::Usage;
 use assay_driver::{Durability, Storage};
 use assay_report::html::{self, Part};
 use assay_report::marks::Mark;
-use assay_report::site::{self, SitePage, SiteRun};
+use assay_report::site::{self, SitePage, SiteRun, Tests};
 use assay_report::table::{self, View};
 use assay_report::{markdown, plot, rows};
 
@@ -82,7 +83,13 @@ fn about(_: &str) -> Option<&'static str> {
 
 fn index(run: RunFile) -> String {
     let runs = [SiteRun { run, charts: Vec::new(), file: "runs/a.json".into() }];
-    let pages = site::pages(&runs, &Verdicts::default(), "", &about).expect("pages");
+    let tests = Tests {
+        crashes: &Verdicts::default(),
+        crashes_file: "",
+        isolation: &isolation::Verdicts::default(),
+        isolation_file: "",
+    };
+    let pages = site::pages(&runs, tests, &about).expect("pages");
     let index = pages.into_iter().find(|page: &SitePage| page.file == "index.html");
     index.expect("an index").text.replace("&#39;", "'")
 }

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use assay_core::isolation::{Isolated, Seen, short};
 use assay_driver::error::{Error, ErrorKind, Result};
 use assay_driver::schema::{ColumnType, Schema};
 use assay_driver::{
@@ -15,7 +16,7 @@ use assay_driver::{
     Transactions,
 };
 use assay_isolation::drive::{CaseResult, Plan, in_fixed_order, in_threads};
-use assay_isolation::{Anomaly, Found, Level, Outcome, check};
+use assay_isolation::{Found, Level, Outcome, check};
 use serde::{Deserialize, Serialize};
 
 pub use promises::{Promise, promise};
@@ -45,64 +46,6 @@ pub struct Job {
     pub transactions: u64,
     /// The seed of the drawn transactions.
     pub seed: u64,
-}
-
-/// An engine's isolation, as far as it was seen.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Isolated {
-    /// The version of the engine.
-    pub engine_version: String,
-    /// True if ranges of keys were read too, without which no phantom shows.
-    pub has_ranges: bool,
-    /// The drawn transactions that were committed.
-    pub committed: u64,
-    /// The drawn transactions that were rolled back, or refused by the engine.
-    pub aborted: u64,
-    /// The number of cases in a fixed order.
-    pub cases: u64,
-    /// The cases in which a session waited for another one.
-    pub cases_waited: u64,
-    /// The cases in which the engine refused a transaction.
-    pub cases_refused: u64,
-    /// The strongest level that all transactions kept.
-    pub kept: String,
-    /// The anomalies, each kind once.
-    pub seen: Vec<Seen>,
-}
-
-/// An anomaly that was seen.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seen {
-    /// The short name of the anomaly.
-    pub anomaly: String,
-    /// The case that showed it; none if drawn transactions did.
-    pub case: Option<String>,
-    /// The example, a line each: transactions, their operations, why they are in a cycle.
-    pub example: Vec<String>,
-    /// True if the engine's documentation promises that it does not happen.
-    pub is_against_promise: bool,
-}
-
-/// The anomalies that are looked for, with the short names of a table.
-pub const ANOMALIES: [(Anomaly, &str); 10] = [
-    (Anomaly::DirtyWrite, "G0"),
-    (Anomaly::AbortedRead, "G1a"),
-    (Anomaly::IntermediateRead, "G1b"),
-    (Anomaly::CircularFlow, "G1c"),
-    (Anomaly::LostUpdate, "lost update"),
-    (Anomaly::ReadSkew, "G-single"),
-    (Anomaly::LongFork, "long fork"),
-    (Anomaly::WriteSkew, "G2-item"),
-    (Anomaly::Phantom, "G2"),
-    (Anomaly::RealTime, "real time"),
-];
-
-/// The short name of anything that no level allows.
-pub const BROKEN: &str = "broken";
-
-/// Returns the short name of an anomaly.
-fn short(anomaly: Anomaly) -> &'static str {
-    ANOMALIES.iter().find(|(other, _)| *other == anomaly).map_or(BROKEN, |(_, name)| name)
 }
 
 /// Returns why an engine's isolation cannot be looked at; none if it can.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use assay_core::advice::Rank;
 use assay_driver::Durability;
 use assay_drivers::facts;
+use assay_isolation::Level;
 use assay_suites::options::Threads;
 use clap::{Args, ValueEnum};
 
@@ -47,6 +48,10 @@ pub(crate) struct AdviseArgs {
     /// Language of the program that would use the engine
     #[arg(long, value_name = "LANGUAGE", value_parser = parse_language)]
     pub language: Option<String>,
+    /// Isolation of transactions that the engine's documentation promises, and that no verdict of
+    /// `assay isolate` refutes
+    #[arg(long, value_name = "LEVEL")]
+    pub isolation: Option<IsolationArg>,
     /// Leave these engines out, separated by commas
     #[arg(long, value_name = "ENGINE", value_delimiter = ',')]
     pub without: Vec<String>,
@@ -107,6 +112,28 @@ impl SurvivesArg {
             Self::KilledProcess => Durability::Process,
             Self::PowerCutButForTheLastMoment => Durability::Periodic,
             Self::PowerCut => Durability::Commit,
+        }
+    }
+}
+
+/// A level of isolation that programs ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum IsolationArg {
+    #[value(name = "read committed", alias = "read-committed")]
+    ReadCommitted,
+    #[value(name = "snapshot isolation", alias = "snapshot-isolation", alias = "snapshot")]
+    Snapshot,
+    #[value(name = "serializable")]
+    Serializable,
+}
+
+impl IsolationArg {
+    /// Returns the level.
+    pub(crate) fn level(self) -> Level {
+        match self {
+            Self::ReadCommitted => Level::ReadCommitted,
+            Self::Snapshot => Level::SnapshotIsolation,
+            Self::Serializable => Level::Serializable,
         }
     }
 }

@@ -1,15 +1,19 @@
 //! `assay isolate`
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use assay_core::isolation::{Isolated, Verdict, Verdicts};
+use assay_core::verdict_file::VerdictFile;
 use assay_driver::{Driver, Storage};
-use assay_suites::isolate::{self, Isolated, Job, why_not};
+use assay_suites::isolate::{self, Job, promise, why_not};
+use jiff::Timestamp;
 use program_support::exit::{Failure, Outcome};
 use program_support::interrupt::Interrupt;
 use program_support::output::{print, say};
 
 use crate::cli::{DurabilityArg, IsolateArgs, LevelsArg, StorageArg};
-use crate::files::remove_signed;
+use crate::files::{self, ISOLATION_FILE, remove_signed};
 use crate::output::isolation::{self, Looked, Transactions};
 use crate::planning;
 use crate::planning::engines::{self, Chosen};
@@ -24,6 +28,7 @@ pub(crate) fn isolate(args: &IsolateArgs) -> Outcome {
     let modes = StorageArg::modes(&args.storage);
     let interrupt = Interrupt::noted();
     let store_dirs = StoreDirs::prepare(&modes, args.dir.as_deref())?;
+    let path = file_of_verdicts(args)?;
     let mut looked = Vec::new();
     for driver in &drivers {
         for &storage in &modes {
@@ -35,9 +40,16 @@ pub(crate) fn isolate(args: &IsolateArgs) -> Outcome {
                 }
                 Err(why) => Err(why),
             };
-            // Of all engines, those that cannot do it would hide the others.
-            if by_name || result.is_ok() || why_not(driver.as_ref()).is_none() {
-                looked.push(Looked { engine: id.into(), storage, result });
+            match result {
+                Ok(verdict) => {
+                    keep(&path, &verdict)?;
+                    looked.push(Looked::At(verdict));
+                }
+                // Of all engines, those that cannot do it would hide the others.
+                Err(why) if by_name || why_not(driver.as_ref()).is_none() => {
+                    looked.push(Looked::Not { engine: id.into(), storage, why });
+                }
+                Err(_) => {}
             }
         }
     }
@@ -45,6 +57,18 @@ pub(crate) fn isolate(args: &IsolateArgs) -> Outcome {
         Transactions { threads: args.threads, drawn: args.transactions, seed: args.seed };
     print(&isolation::shown(&looked, transactions, args.format, args.long))?;
     ending(&looked)
+}
+
+/// Returns the file that keeps the verdicts, if it can. A file of something else is refused before
+/// the work.
+fn file_of_verdicts(args: &IsolateArgs) -> Outcome<PathBuf> {
+    let path = args.output.clone().unwrap_or_else(|| PathBuf::from(ISOLATION_FILE));
+    match args.output {
+        Some(_) => files::check_writable(&path, "--output")?,
+        None => files::check_default(&path)?,
+    }
+    Verdicts::load(&path).map_err(Failure::Refused)?;
+    Ok(path)
 }
 
 /// Returns the job of an engine in a storage mode, or why it has none.
@@ -65,15 +89,30 @@ fn job(
     Ok(Job { engine, storage, durability, dir, threads, transactions, seed })
 }
 
+/// Writes a verdict to the file, unless a longer test refuted the engine's documentation.
+fn keep(path: &Path, verdict: &Verdict) -> Outcome {
+    let is_added = files::change_verdicts(path, |all: &mut Verdicts| all.add(verdict.clone()))?;
+    if !is_added {
+        let Verdict { engine, storage, .. } = verdict;
+        say(&format!(
+            "note: {engine} on {storage}: the file keeps the verdict of a longer test, which \
+             refuted its documentation"
+        ));
+    }
+    Ok(())
+}
+
 /// Has a worker look; the outer error is the user's interrupt.
-fn look(job: &Job, args: &IsolateArgs, interrupt: &Interrupt) -> Outcome<Result<Isolated, String>> {
+fn look(job: &Job, args: &IsolateArgs, interrupt: &Interrupt) -> Outcome<Result<Verdict, String>> {
     let limit = args.timeout.map_or(patience::VERIFY, Duration::from_secs);
     let patience = Patience::Whole(limit, "--timeout");
     remove_signed(&job.dir, isolate::SIGNATURE)?;
     let end = parent::run(&WorkerJob::Isolate(job.clone()), patience, interrupt, &mut |_| ());
     remove_signed(&job.dir, isolate::SIGNATURE)?;
     match end {
-        End::Replied(Message::Isolated(isolated)) => Ok(isolated),
+        End::Replied(Message::Isolated(isolated)) => {
+            Ok(isolated.map(|isolated| verdict(job, isolated)))
+        }
         End::Replied(other) => {
             Ok(Err(format!("its worker sent {} instead of its isolation", other.what())))
         }
@@ -82,12 +121,29 @@ fn look(job: &Job, args: &IsolateArgs, interrupt: &Interrupt) -> Outcome<Result<
     }
 }
 
+/// Returns the verdict of a job in which this isolation was seen.
+fn verdict(job: &Job, isolation: Isolated) -> Verdict {
+    let promise = promise(&job.engine);
+    Verdict {
+        engine: job.engine.clone(),
+        storage: job.storage,
+        durability: job.durability,
+        promised: promise.map(|promise| promise.level.to_string()),
+        source: promise.map(|promise| promise.source.into()),
+        threads: job.threads,
+        transactions: job.transactions,
+        seed: job.seed,
+        isolation,
+        tested: Timestamp::now(),
+    }
+}
+
 /// Returns the end of the command.
 fn ending(looked: &[Looked]) -> Outcome {
-    let seen = looked.iter().filter_map(|looked| Some((looked, looked.result.as_ref().ok()?)));
-    let mut against = seen.clone().flat_map(|(looked, isolated)| {
-        let against = isolated.seen.iter().filter(|seen| seen.is_against_promise);
-        against.map(|seen| format!("{} on {}: {}", looked.engine, looked.storage, seen.anomaly))
+    let seen = looked.iter().filter_map(Looked::verdict);
+    let mut against = seen.clone().flat_map(|verdict| {
+        let against = verdict.isolation.seen.iter().filter(|seen| seen.is_against_promise);
+        against.map(|seen| format!("{} on {}: {}", verdict.engine, verdict.storage, seen.anomaly))
     });
     if let Some(first) = against.next() {
         let more = match against.count() {
@@ -99,9 +155,10 @@ fn ending(looked: &[Looked]) -> Outcome {
     if seen.count() > 0 {
         return Ok(());
     }
-    let why = looked
-        .iter()
-        .find_map(|looked| Some(format!("{}: {}", looked.engine, looked.result.as_ref().err()?)));
+    let why = looked.iter().find_map(|looked| match looked {
+        Looked::At(_) => None,
+        Looked::Not { engine, why, .. } => Some(format!("{engine}: {why}")),
+    });
     let why = why.unwrap_or_else(|| "no engine here has transactions to look at".into());
     Err(Failure::Refused(format!("nothing was looked at; {why}")))
 }

@@ -4,11 +4,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use assay_core::durability::{Crash, Promise, Verdict, Verdicts};
+use assay_core::verdict_file::VerdictFile;
 use assay_driver::{Driver, Reach, Storage};
 use program_support::exit::{Failure, Outcome};
 use program_support::interrupt::Interrupt;
 use program_support::output::{print, say};
-use program_support::whole_file;
 
 use crate::cli::CrashArgs;
 use crate::files;
@@ -200,21 +200,10 @@ impl Ordered {
     }
 }
 
-/// Writes a verdict to the file, unless a longer test refuted the level. Verdicts that other
-/// commands wrote there stay.
+/// Writes a verdict to the file, unless a longer test refuted the level.
 fn keep(path: &Path, verdict: &Verdict) -> Outcome {
-    let refused = |e: &dyn std::fmt::Display| {
-        Failure::Refused(format!("{}: {e}; choose another file with --output", path.display()))
-    };
-    let text = |verdicts: &Verdicts| {
-        let text = serde_json::to_string_pretty(verdicts).map_err(|e| refused(&e))?;
-        Ok::<_, Failure>(text + "\n")
-    };
-    files::make_default_folder(path)?;
-    let none = text(&Verdicts::default())?;
-    let _alone = files::lock(path, none.as_bytes()).map_err(|e| refused(&e))?;
-    let mut verdicts = Verdicts::load(path).map_err(Failure::Refused)?;
-    if !verdicts.add(verdict.clone()) {
+    let is_added = files::change_verdicts(path, |all: &mut Verdicts| all.add(verdict.clone()))?;
+    if !is_added {
         say(&format!(
             "note: {} at {}, {}{}: the file keeps the verdict of a longer test, which refuted it",
             verdict.engine,
@@ -223,7 +212,7 @@ fn keep(path: &Path, verdict: &Verdict) -> Outcome {
             verdict.beyond()
         ));
     }
-    whole_file::write(path, text(&verdicts)?.as_bytes()).map_err(|e| refused(&e))
+    Ok(())
 }
 
 fn outcome(done: &[Verdict], failed: &[String]) -> Outcome {

@@ -2,20 +2,51 @@
 
 use std::fmt::Write;
 
+use assay_core::isolation::{ANOMALIES, Seen, Verdict, Verdicts};
 use assay_driver::Storage;
-use assay_suites::isolate::{ANOMALIES, BROKEN, Isolated, Seen, promise};
+use assay_suites::isolate::promise;
 use comfy_table::Table;
 use serde_json::{Value, json};
 
 use super::folded::folded;
 use crate::cli::IsolateFormat;
 
-/// An engine that was looked at.
-pub(crate) struct Looked {
-    pub engine: String,
-    pub storage: Storage,
-    /// The isolation that was seen, or why none was.
-    pub result: Result<Isolated, String>,
+/// What was found of an engine in a storage mode.
+pub(crate) enum Looked {
+    /// The isolation that was seen.
+    At(Verdict),
+    /// Nothing, with the reason.
+    Not { engine: String, storage: Storage, why: String },
+}
+
+impl Looked {
+    /// Returns the verdict, if there is one.
+    pub(crate) fn verdict(&self) -> Option<&Verdict> {
+        match self {
+            Self::At(verdict) => Some(verdict),
+            Self::Not { .. } => None,
+        }
+    }
+
+    fn engine(&self) -> (&str, Storage) {
+        match self {
+            Self::At(Verdict { engine, storage, .. }) | Self::Not { engine, storage, .. } => {
+                (engine, *storage)
+            }
+        }
+    }
+
+    fn promised(&self) -> String {
+        let (engine, _) = self.engine();
+        promise(engine).map_or_else(|| "nothing".into(), |promise| promise.level.to_string())
+    }
+
+    fn kept(&self) -> String {
+        match self {
+            Self::At(verdict) => verdict.isolation.kept.clone(),
+            Self::Not { why, .. } => format!("not looked at: {why}"),
+        }
+    }
 }
 
 /// The drawn transactions of all engines.
@@ -35,25 +66,9 @@ pub(crate) fn shown(
 ) -> String {
     match format {
         IsolateFormat::Text => text(looked, transactions, long),
-        IsolateFormat::Json => format!("{:#}\n", value(looked, transactions)),
+        IsolateFormat::Json => format!("{:#}\n", value(looked)),
         IsolateFormat::Markdown => markdown(looked, transactions, long),
     }
-}
-
-/// The mark of an anomaly in a matrix.
-fn mark(isolated: &Isolated, anomaly: &str) -> &'static str {
-    let seen = isolated.seen.iter().find(|seen| seen.anomaly == anomaly);
-    match seen {
-        Some(seen) if seen.is_against_promise => "AGAINST",
-        Some(_) => "seen",
-        // Without ranges there is no phantom to be seen.
-        None if anomaly == "G2" && !isolated.has_ranges => "–",
-        None => "no",
-    }
-}
-
-fn promised(engine: &str) -> String {
-    promise(engine).map_or_else(|| "nothing".into(), |promise| promise.level.to_string())
 }
 
 /// The engines beside each other in a matrix of text.
@@ -63,16 +78,11 @@ fn text(looked: &[Looked], transactions: Transactions, long: bool) -> String {
     let mut table = Table::new();
     table.set_header(["engine", "storage", "promised", "kept"]);
     for looked in looked {
-        let kept = match &looked.result {
-            Ok(isolated) => isolated.kept.clone(),
-            Err(why) => format!("not looked at: {why}"),
-        };
-        let storage = looked.storage.to_string();
-        table.add_row([looked.engine.clone(), storage, promised(&looked.engine), kept]);
+        let (engine, storage) = looked.engine();
+        table.add_row([engine.into(), storage.to_string(), looked.promised(), looked.kept()]);
     }
     let mut out = folded(table);
-    let seen: Vec<_> =
-        looked.iter().filter_map(|looked| Some((looked, looked.result.as_ref().ok()?))).collect();
+    let seen: Vec<_> = looked.iter().filter_map(Looked::verdict).collect();
     for beside in seen.chunks(BESIDE_MOST) {
         out += &format!("\n{}", matrix(beside));
     }
@@ -86,12 +96,12 @@ fn text(looked: &[Looked], transactions: Transactions, long: bool) -> String {
 }
 
 /// Returns a table with a row for each anomaly and a column for each engine.
-fn matrix(engines: &[(&Looked, &Isolated)]) -> String {
+fn matrix(engines: &[&Verdict]) -> String {
     let mut table = Table::new();
-    let heads = engines.iter().map(|(looked, _)| looked.engine.clone());
+    let heads = engines.iter().map(|verdict| verdict.engine.clone());
     table.set_header(std::iter::once(String::new()).chain(heads));
     for (_, name) in ANOMALIES {
-        let marks = engines.iter().map(|(_, isolated)| mark(isolated, name));
+        let marks = engines.iter().map(|verdict| verdict.isolation.outcome(name).mark());
         table.add_row(std::iter::once(name).chain(marks));
     }
     folded(table)
@@ -104,14 +114,11 @@ fn markdown(looked: &[Looked], transactions: Transactions, long: bool) -> String
     let head = [heads.as_slice(), &anomalies].concat();
     let mut out = line(&head) + &line(&vec!["---".into(); head.len()]);
     for looked in looked {
+        let (engine, storage) = looked.engine();
         let mut row =
-            vec![looked.engine.clone(), looked.storage.to_string(), promised(&looked.engine)];
-        match &looked.result {
-            Ok(isolated) => {
-                row.push(isolated.kept.clone());
-                row.extend(anomalies.iter().map(|name| mark(isolated, name).to_string()));
-            }
-            Err(why) => row.push(format!("not looked at: {why}")),
+            vec![engine.to_string(), storage.to_string(), looked.promised(), looked.kept()];
+        if let Some(Verdict { isolation, .. }) = looked.verdict() {
+            row.extend(anomalies.iter().map(|name| isolation.outcome(name).mark().to_string()));
         }
         row.resize(head.len(), String::new());
         out += &line(&row);
@@ -125,24 +132,24 @@ fn markdown(looked: &[Looked], transactions: Transactions, long: bool) -> String
 /// Returns a title and the lines of each anomaly that a reader is shown.
 fn examples(looked: &[Looked], long: bool) -> Vec<(String, &[String])> {
     let mut all = Vec::new();
-    for looked in looked {
-        let Ok(isolated) = &looked.result else { continue };
+    for verdict in looked.iter().filter_map(Looked::verdict) {
+        let Verdict { engine, storage, promised, source, isolation, .. } = verdict;
         let is_shown = |seen: &&Seen| long || seen.is_against_promise;
-        for seen in isolated.seen.iter().filter(is_shown) {
+        for seen in isolation.seen.iter().filter(is_shown) {
             let by = match &seen.case {
                 Some(case) => format!("case: {case}"),
                 None => "drawn transactions".into(),
             };
-            let against = match (seen.is_against_promise, promise(&looked.engine)) {
-                (true, Some(promise)) => {
-                    format!(", AGAINST its documentation: {} ({})", promise.level, promise.source)
+            let against = match (seen.is_against_promise, promised, source) {
+                (true, Some(level), Some(source)) => {
+                    format!(", AGAINST its documentation: {level} ({source})")
                 }
-                (true, None) => ", which no level allows".into(),
-                (false, _) => String::new(),
+                (true, ..) => ", which no level allows".into(),
+                (false, ..) => String::new(),
             };
-            let Looked { engine, storage, .. } = looked;
+            let version = &isolation.engine_version;
             all.push((
-                format!("{engine} {} on {storage}: {by}{against}", isolated.engine_version),
+                format!("{engine} {version} on {storage}: {by}{against}"),
                 seen.example.as_slice(),
             ));
         }
@@ -159,33 +166,28 @@ fn legend(transactions: Transactions) -> String {
     )
 }
 
-fn value(looked: &[Looked], transactions: Transactions) -> Value {
-    let engine = |looked: &Looked| {
-        let promise = promise(&looked.engine);
-        json!({
-            "engine": looked.engine,
-            "storage": looked.storage,
-            "promised": promise.map(|promise| promise.level.to_string()),
-            "source": promise.map(|promise| promise.source),
-            "isolation": looked.result.as_ref().ok(),
-            "not_looked_at": looked.result.as_ref().err(),
-        })
-    };
-    let anomalies = ANOMALIES.into_iter().map(|(_, name)| name).chain([BROKEN]);
-    json!({
-        "format": "assay-isolation",
-        "schema_version": 1,
-        "threads": transactions.threads,
-        "transactions": transactions.drawn,
-        "seed": transactions.seed,
-        "anomalies": anomalies.collect::<Vec<_>>(),
-        "engines": looked.iter().map(engine).collect::<Vec<_>>(),
-    })
+/// Returns the file of these verdicts alone, with the engines that were not looked at.
+fn value(looked: &[Looked]) -> Value {
+    let mut verdicts = Verdicts::default();
+    looked.iter().filter_map(Looked::verdict).for_each(|verdict| {
+        verdicts.add(verdict.clone());
+    });
+    let mut value = json!(verdicts);
+    let not = looked.iter().filter_map(|looked| match looked {
+        Looked::At(_) => None,
+        Looked::Not { engine, storage, why } => {
+            Some(json!({ "engine": engine, "storage": storage, "why": why }))
+        }
+    });
+    value["not_looked_at"] = not.collect();
+    value
 }
 
 #[cfg(test)]
 mod tests {
-    use assay_suites::isolate::Seen;
+    use assay_core::isolation::Isolated;
+    use assay_driver::Durability;
+    use jiff::Timestamp;
 
     use super::*;
 
@@ -196,7 +198,7 @@ mod tests {
             example: vec![format!("{anomaly} in few operations"), "T0: read 1".into()],
             is_against_promise: *is_against_promise,
         });
-        let isolated = Isolated {
+        let isolation = Isolated {
             engine_version: "1".into(),
             has_ranges: engine != "persy",
             committed: 3,
@@ -207,15 +209,30 @@ mod tests {
             kept: "read committed".into(),
             seen: seen.collect(),
         };
-        Looked { engine: engine.into(), storage: Storage::Ramdisk, result: Ok(isolated) }
+        let promise = promise(engine);
+        Looked::At(Verdict {
+            engine: engine.into(),
+            storage: Storage::Ramdisk,
+            durability: Durability::Process,
+            promised: promise.map(|promise| promise.level.to_string()),
+            source: promise.map(|promise| promise.source.into()),
+            threads: 8,
+            transactions: 4,
+            seed: 1,
+            isolation,
+            tested: Timestamp::UNIX_EPOCH,
+        })
     }
 
     fn shown_as(format: IsolateFormat, long: bool) -> String {
-        let why = || Err("it has one connection".to_string());
         let all = [
             looked("sqlite", &[("G2-item", true)]),
             looked("persy", &[("lost update", false)]),
-            Looked { engine: "crossdb".into(), storage: Storage::Memory, result: why() },
+            Looked::Not {
+                engine: "crossdb".into(),
+                storage: Storage::Memory,
+                why: "it has one connection".into(),
+            },
         ];
         shown(&all, Transactions { threads: 8, drawn: 4, seed: 1 }, format, long)
     }
@@ -242,12 +259,12 @@ mod tests {
     fn json_and_markdown_say_what_the_text_says() {
         let json: Value =
             serde_json::from_str(&shown_as(IsolateFormat::Json, false)).expect("JSON");
-        let seen = &json["engines"][0]["isolation"]["seen"][0];
+        let seen = &json["verdicts"][0]["isolation"]["seen"][0];
         assert_eq!(
             (&seen["anomaly"], &seen["is_against_promise"]),
             (&"G2-item".into(), &true.into())
         );
-        assert_eq!(json["engines"][2]["not_looked_at"], "it has one connection");
+        assert_eq!(json["not_looked_at"][0]["why"], "it has one connection");
         let markdown = shown_as(IsolateFormat::Markdown, false);
         let columns: Vec<_> =
             markdown.lines().take(5).map(|line| line.matches('|').count()).collect();

@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use assay_core::counting::{Counter, Marks};
 use assay_core::environment::Build;
+use assay_core::isolation::Isolated;
 use assay_core::plan::Cell;
 use assay_drivers::plugin::Description;
 use assay_suites::crash;
@@ -159,7 +160,7 @@ pub(crate) enum Message {
     /// The checks of a verification.
     Verified(Vec<verify::Check>),
     /// The isolation that was seen, or why there is none to be seen.
-    Isolated(Result<isolate::Isolated, String>),
+    Isolated(Result<Isolated, String>),
     /// The plugin's declaration, or why it is no plugin.
     Described(Result<Description, String>),
     /// The store was opened or closed, or a commit was made.

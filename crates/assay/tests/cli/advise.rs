@@ -3,7 +3,7 @@
 use crate::support::Bench;
 
 /// A workload that takes a moment.
-const SMALL: &str = r#"
+pub(crate) const SMALL: &str = r#"
 title = "Small"
 [records]
 count = 300

@@ -1,4 +1,5 @@
 use super::*;
+use crate::verdict_file::VerdictFile;
 
 fn verdict(found: &Found) -> Verdict {
     let mut verdict = Verdict {

@@ -6,15 +6,17 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use assay_core::durability::Verdicts;
 use assay_core::run_file::{self, RunFile, RunFileError};
-use assay_report::site::{self, SiteRun};
+use assay_core::verdict_file::VerdictFile;
+use assay_core::{durability, isolation};
+use assay_report::site::{self, SiteRun, Tests};
 use program_support::exit::{Failure, Outcome};
 use program_support::given_file;
 use program_support::output::{print, say};
 
 use crate::cli::SiteArgs;
 use crate::crash::VERDICTS_NAME;
+use crate::files::ISOLATION_NAME;
 use crate::output::charts::{about, charts_by_suite};
 
 use folder::{SiteFile, SiteFolder};
@@ -22,7 +24,7 @@ use folder::{SiteFile, SiteFolder};
 /// Makes a static site of run files and verdicts, and prints the path of its first page.
 pub(crate) fn site(args: &SiteArgs) -> Outcome {
     let folder = SiteFolder::look(&args.output)?;
-    let Inputs { mut runs, verdicts } = Inputs::read(&args.run)?;
+    let Inputs { mut runs, crashes, isolation } = Inputs::read(&args.run)?;
     if runs.is_empty() {
         return Err(Failure::Usage("there is no run file in what was named".into()));
     }
@@ -41,21 +43,34 @@ pub(crate) fn site(args: &SiteArgs) -> Outcome {
             SiteRun { charts: charts_by_suite(&run), run, file }
         })
         .collect();
-    if !verdicts.verdicts.is_empty() {
-        let mut content = serde_json::to_vec_pretty(&verdicts)
-            .map_err(|e| Failure::Refused(format!("the verdicts: {e}")))?;
-        content.push(b'\n');
-        files.push(SiteFile { name: format!("{RUNS}/{VERDICTS_NAME}"), content });
+    let tests = Tests {
+        crashes: &crashes,
+        crashes_file: &format!("{RUNS}/{VERDICTS_NAME}"),
+        isolation: &isolation,
+        isolation_file: &format!("{RUNS}/{ISOLATION_NAME}"),
+    };
+    if !crashes.verdicts.is_empty() {
+        files.push(verdicts_file(tests.crashes_file, &crashes)?);
     }
-    let verdicts_file = format!("{RUNS}/{VERDICTS_NAME}");
-    let pages = site::pages(&site_runs, &verdicts, &verdicts_file, &about)
-        .map_err(|e| Failure::Refused(e.to_string()))?;
+    if !isolation.verdicts.is_empty() {
+        files.push(verdicts_file(tests.isolation_file, &isolation)?);
+    }
+    let pages =
+        site::pages(&site_runs, tests, &about).map_err(|e| Failure::Refused(e.to_string()))?;
     let begin = args.output.join(&pages[0].file);
     files.extend(
         pages.into_iter().map(|page| SiteFile { name: page.file, content: page.text.into() }),
     );
     folder.write(files)?;
     print(&format!("{}\n", begin.display()))
+}
+
+/// Returns a file of verdicts in a site.
+fn verdicts_file(name: &str, verdicts: &impl VerdictFile) -> Outcome<SiteFile> {
+    let mut content = serde_json::to_vec_pretty(verdicts)
+        .map_err(|e| Failure::Refused(format!("the verdicts: {e}")))?;
+    content.push(b'\n');
+    Ok(SiteFile { name: name.into(), content })
 }
 
 /// The folder of run files in a site.
@@ -72,7 +87,8 @@ struct Read {
 #[derive(Default)]
 struct Inputs {
     runs: Vec<Read>,
-    verdicts: Verdicts,
+    crashes: durability::Verdicts,
+    isolation: isolation::Verdicts,
 }
 
 impl Inputs {
@@ -109,12 +125,19 @@ impl Inputs {
                     .map_err(|e| Failure::Refused(format!("{}: {e}", path.display())))?;
                 self.runs.push(Read { path: path.into(), run, content });
             }
-            Err(error @ RunFileError::Foreign { .. }) => match Verdicts::load(path) {
-                Ok(verdicts) => verdicts.verdicts.into_iter().for_each(|verdict| {
-                    self.verdicts.add(verdict);
-                }),
-                Err(_) => return Err(refused(&error)),
-            },
+            Err(error @ RunFileError::Foreign { .. }) => {
+                if let Ok(crashes) = durability::Verdicts::load(path) {
+                    crashes.verdicts.into_iter().for_each(|verdict| {
+                        self.crashes.add(verdict);
+                    });
+                } else if let Ok(isolation) = isolation::Verdicts::load(path) {
+                    isolation.verdicts.into_iter().for_each(|verdict| {
+                        self.isolation.add(verdict);
+                    });
+                } else {
+                    return Err(refused(&error));
+                }
+            }
             Err(error) => return Err(refused(&error)),
         }
         Ok(())
@@ -136,7 +159,8 @@ fn results_in(folder: &Path) -> Outcome<Vec<PathBuf>> {
 
 /// Returns the names of run files in the site: their own, made unique and safe in an address.
 fn names(runs: &[Read]) -> Vec<String> {
-    let mut taken = BTreeSet::from([format!("{RUNS}/{VERDICTS_NAME}")]);
+    let mut taken =
+        BTreeSet::from([VERDICTS_NAME, ISOLATION_NAME].map(|name| format!("{RUNS}/{name}")));
     let name = |read: &Read| {
         let own = read.path.file_name().unwrap_or_default().to_string_lossy();
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');

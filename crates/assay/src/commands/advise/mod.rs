@@ -1,11 +1,12 @@
 //! `assay advise`
 
+mod known;
+
 use std::path::Path;
 use std::time::Duration;
 
-use assay_core::advice::{Advice, Facts, LeftOut, Limits, PhaseWeight, Rank, Weights};
+use assay_core::advice::{Advice, LeftOut, Limits, PhaseWeight, Rank, Weights};
 use assay_core::run_file::{RunFile, Status};
-use assay_drivers::facts;
 use assay_report::advice::{MOST_TRIALS, Verdict, verdict};
 use assay_suites::workload::spec::Phase;
 use assay_suites::workload::{self, Text};
@@ -28,6 +29,8 @@ use crate::running::start::Start;
 use crate::running::time_budget::TimeBudget;
 use crate::worker::memory_group::MemoryGroup;
 
+use known::Known;
+
 /// The options with which a run takes less time.
 const SHORTER: &str = "fewer operations in the file, or fewer engines (-e)";
 
@@ -44,7 +47,7 @@ pub(crate) fn advise(args: &AdviseArgs) -> Outcome {
     if let Some(path) = &args.common.output {
         RunPlace::check(path)?;
     }
-    let Question { mut setting, workloads, mut advice } = question;
+    let Question { mut setting, workloads, advice } = question;
     let rank = advice.rank;
     let store_dirs = StoreDirs::prepare(&modes, args.common.dir.as_deref())?;
     let mut plan = planning::plan(&setting, &workloads, &[storage], 1, &store_dirs)?;
@@ -54,14 +57,6 @@ pub(crate) fn advise(args: &AdviseArgs) -> Outcome {
     };
     // If the time is over early, some engines have all of their cells rather than all a part.
     plan.sort_by_key(|planned| (!planned.cell.calibration, place_of(planned)));
-    for engine in &setting.engines {
-        let id = engine.profile().id;
-        advice.facts.extend(facts::facts(id).map(|known| Facts {
-            engine: id.into(),
-            licence: known.licence.into(),
-            languages: known.languages.iter().map(ToString::to_string).collect(),
-        }));
-    }
     let mut run = new_run(plan.len());
     run.advice = Some(advice);
     let place = RunPlace::of(args.common.output.as_deref(), "advice", run.created)?;
@@ -249,11 +244,11 @@ impl Question {
             }
         }
         setting.engines.retain(|engine| !args.without.iter().any(|id| id == engine.profile().id));
+        let known = Known::read()?;
         setting.engines.retain(|engine| {
-            let engine = engine.profile().id;
-            let why = why_not(engine, args);
+            let why = known.why_not(engine.as_ref(), args);
             let stays = why.is_none();
-            left_out.extend(why.map(|why| LeftOut { engine: engine.into(), why }));
+            left_out.extend(why.map(|why| LeftOut { engine: engine.profile().id.into(), why }));
             stays
         });
         if let (true, [first, ..]) = (setting.engines.is_empty(), &left_out[..]) {
@@ -291,19 +286,13 @@ impl Question {
                 memory: args.memory_weight.unwrap_or(default.memory),
                 disk: args.disk_weight.unwrap_or(default.disk),
             },
-            facts: Vec::new(),
+            facts: setting
+                .engines
+                .iter()
+                .filter_map(|engine| known.facts(engine.as_ref()))
+                .collect(),
             left_out,
         };
         Ok(Self { setting, workloads, advice })
-    }
-}
-
-/// Returns why an engine is not measured at all.
-fn why_not(id: &str, args: &AdviseArgs) -> Option<String> {
-    let language = args.language.as_ref()?;
-    match facts::facts(id) {
-        Some(known) if known.languages.contains(&language.as_str()) => None,
-        Some(known) => Some(format!("is for {}, not for {language}", known.languages.join(", "))),
-        None => Some(format!("it is not known if {language} can use it")),
     }
 }
