@@ -153,8 +153,8 @@ fn expect_database(dir: &Path) -> Outcome {
 
 pub(crate) fn no_database(dir: &Path) -> Failure {
     Failure::Usage(format!(
-        "{}: there is no database; name the directory of one, or make one with lode load and \
-         --schema",
+        "{}: there is no database; name the directory of one, or make one with \
+         lode load --schema or lode sql --create",
         dir.display()
     ))
 }

@@ -30,8 +30,8 @@ fn a_backup_goes_to_no_directory_of_something_else() {
     bench.refuses(
         &["backup", "nosuch", "copy"],
         2,
-        "nosuch: there is no database; name the directory of one, or make one with lode load and \
-         --schema",
+        "nosuch: there is no database; name the directory of one, or make one with \
+         lode load --schema or lode sql --create",
     );
     std::fs::create_dir(bench.path("taken")).expect("a directory");
     bench.write("taken/letter", "dear");

@@ -23,8 +23,8 @@ fn commands(dir: &str) -> Vec<Vec<&str>> {
     ]
 }
 
-const NO_DATABASE: &str =
-    "there is no database; name the directory of one, or make one with lode load and --schema";
+const NO_DATABASE: &str = "there is no database; name the directory of one, or make one with \
+                           lode load --schema or lode sql --create";
 
 #[test]
 fn no_command_creates_a_database_by_mistake() {

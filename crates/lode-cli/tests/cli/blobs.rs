@@ -81,11 +81,12 @@ fn what_is_not_there_is_said_and_nothing_is_made() {
     );
     let long = "x".repeat(1_001);
     bench.refuses_input(
-        &["blob", "put", "zoo", "films", &long],
+        &["blob", "put", "new", "films", &long, "--create"],
         "x",
         2,
-        "zoo: table films.blobs: column key can have at most 1000 bytes, not 1001",
+        "KEY has 1001 bytes; name one of at most 1000",
     );
+    assert!(!bench.path("new").exists());
     bench.refuses(
         &["blob", "get", "zoo", "films", "lion", "-o", "zoo/data"],
         2,

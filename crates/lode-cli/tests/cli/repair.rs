@@ -67,8 +67,8 @@ fn a_directory_of_something_else_takes_no_repair() {
     let bench = damaged();
     fs::create_dir(bench.path("taken")).expect("a directory");
     bench.write("taken/letter", "dear");
-    let none = "there is no database; name the directory of one, or make one with lode load and \
-                --schema";
+    let none = "there is no database; name the directory of one, or make one with \
+                lode load --schema or lode sql --create";
     bench.refuses(&["repair", "taken", "new"], 2, &format!("taken: {none}"));
     bench.refuses(&["repair", "nosuch", "new"], 2, &format!("nosuch: {none}"));
     let inside = "zoo/new: this is inside the database; choose another directory";

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, IsTerminal, Read, Seek, SeekFrom, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use lode::{BlobReader, Blobs, Error, Options};
+use lode::{BlobReader, Blobs, Error, MOST_BLOB_KEY_BYTES, Options};
 use program_support::exit::{Failure, Outcome};
 use program_support::interrupt;
 use program_support::output;
@@ -28,7 +28,13 @@ enum Fault {
 
 /// Writes a blob.
 pub(super) fn put(args: &PutArgs, options: &Options) -> Outcome {
-    // A file that cannot be read creates nothing.
+    // A key that is too long, or a file that cannot be read, creates nothing.
+    let key_bytes = args.named.key.as_bytes().len();
+    if key_bytes > MOST_BLOB_KEY_BYTES {
+        return Err(Failure::Usage(format!(
+            "KEY has {key_bytes} bytes; name one of at most {MOST_BLOB_KEY_BYTES}"
+        )));
+    }
     let (source, name, total) = source(args.file.as_deref())?;
     let opened = target::open(&args.named.dir, args.create, options)?;
     let put = store_to_put(&opened, args)

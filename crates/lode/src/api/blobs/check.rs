@@ -1,7 +1,9 @@
 //! The check of blob stores: each blob has all of its chunks, and each chunk is of a blob, or is
 //! pending.
 
-use super::tables::{Head, Tables, blob_of, bytes_of_chunk, chunk_key, id_of, parts_of_chunk};
+use super::tables::{
+    Head, Part, Tables, blob_of, bytes_of_chunk, chunk_key, id_of, parts_of_chunk,
+};
 use crate::api::{Database, ReadTable, Snapshot};
 use crate::engine::CheckReport;
 use crate::error::{Error, Result};
@@ -16,25 +18,42 @@ impl Database {
         snapshot: &Snapshot,
         report: &mut CheckReport,
     ) -> Result<()> {
-        for name in self.blob_names() {
-            let checked = Tables::of(self, &name).and_then(|tables| {
-                tables.check_blobs(snapshot, report)?;
-                tables.check_chunks(snapshot, report)?;
-                tables.check_pending(snapshot, report)
-            });
-            match checked {
-                // The check of the tables has reported what is damaged, and a store that was
-                // created or dropped since the moment has nothing to check.
-                Ok(())
-                | Err(Error::Corrupt { .. } | Error::NoTable { .. } | Error::NoIndex { .. }) => {}
-                Err(error) => return Err(error),
+        let suffix = Part::Blobs.of("");
+        let names = self.table_names();
+        let stores = names.iter().filter_map(|table| table.strip_suffix(&suffix));
+        // Other tables of such names are the user's.
+        for name in stores.filter(|name| Part::Blobs.table(self, name).is_ok()) {
+            match Tables::of(self, name) {
+                Ok(tables) => tables.check(snapshot, report)?,
+                // Of a store that was dropped since the names were read, the blobs went first.
+                Err(Error::NoTable { table }) if Part::Blobs.table(self, name).is_ok() => {
+                    report.add(Some(&Part::Blobs.of(name)), format!("table {table} is missing"));
+                }
+                Err(Error::OtherColumns { .. } | Error::NoOrder { .. }) => {}
+                other => ignore_damage(other.map(drop))?,
             }
         }
         Ok(())
     }
 }
 
+/// Returns an error unless it says that something is damaged, which the check of the tables has
+/// reported, or that a table was created or dropped since the snapshot.
+fn ignore_damage(checked: Result<()>) -> Result<()> {
+    match checked {
+        Err(Error::Corrupt { .. } | Error::NoTable { .. } | Error::NoIndex { .. }) => Ok(()),
+        other => other,
+    }
+}
+
 impl Tables {
+    /// Checks a store, as far as its tables can be read.
+    fn check(&self, snapshot: &Snapshot, report: &mut CheckReport) -> Result<()> {
+        ignore_damage(self.check_blobs(snapshot, report))?;
+        ignore_damage(self.check_chunks(snapshot, report))?;
+        ignore_damage(self.check_pending(snapshot, report))
+    }
+
     /// Looks for all chunks of each blob.
     fn check_blobs(&self, snapshot: &Snapshot, report: &mut CheckReport) -> Result<()> {
         let mut chunk = Vec::new();
@@ -67,11 +86,16 @@ impl Tables {
         }
         for number in 0..head.chunks() {
             let is_there = match u32::try_from(number) {
-                Ok(number) => self.chunks.at(snapshot).get_into(&chunk_key(id, number), chunk)?,
-                Err(_) => false,
+                Ok(number) => self.chunks.at(snapshot).get_into(&chunk_key(id, number), chunk),
+                Err(_) => Ok(false),
             };
-            if !is_there {
-                return Ok(Some(format!("chunk {number} of id {id} is missing")));
+            match is_there {
+                Ok(true) => {}
+                Ok(false) => return Ok(Some(format!("chunk {number} of id {id} is missing"))),
+                Err(Error::Corrupt { .. }) => {
+                    return Ok(Some(format!("chunk {number} of id {id} cannot be read")));
+                }
+                Err(error) => return Err(error),
             }
             let (has, expected) = (bytes_of_chunk(chunk).len(), head.chunk_size(number));
             if has != expected {

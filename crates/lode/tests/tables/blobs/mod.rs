@@ -319,3 +319,21 @@ fn the_check_finds_chunks_that_are_missing_too_many_or_of_no_blob() {
     let first = files.read_range("a", ..10).expect("the first chunk is there");
     assert_eq!(first, Some(vec![0; 10]), "the rest can be read");
 }
+
+#[test]
+fn the_check_finds_a_store_without_one_of_its_tables() {
+    for lost in ["chunks", "pending"] {
+        let db = Database::in_memory().expect("memory");
+        let files = db.create_blobs("files").expect("a store");
+        files.put("a", Zeros(CHUNK as u64)).expect("there is room");
+        db.drop_table(&format!("files.{lost}")).expect("it is there");
+        assert_eq!(
+            db.check().expect("it is open").to_string(),
+            format!("table files.blobs: table files.{lost} is missing")
+        );
+    }
+    let db = Database::in_memory().expect("memory");
+    let mine = Schema::build("my.blobs").key("id", Type::U64).finish().expect("a schema");
+    db.create_table(&mine, KeyKind::Hash).expect("there is room");
+    sound(&db);
+}
