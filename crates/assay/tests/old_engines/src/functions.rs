@@ -171,7 +171,8 @@ unsafe fn open<E: Engine>(options: &COpenOptions) -> Result<Store<E>> {
     // SAFETY: Assay passes a folder and a schema.
     let (dir, layout) = unsafe { (CStr::from_ptr(options.dir), Layout::read(&*options.schema)?) };
     let dir = Path::new(OsStr::from_bytes(dir.to_bytes()));
-    let level = if options.level == Level::Commit.bit() { Level::Commit } else { E::DECLARED.weaker };
+    let level =
+        if options.level == Level::Commit.bit() { Level::Commit } else { E::DECLARED.weaker };
     let mut cache_bytes = None;
     for at in 0..options.parameter_count as usize {
         // SAFETY: there are that number of parameters, of texts that end with a zero byte.

@@ -21,7 +21,8 @@ impl Layout {
     /// The schema is one that Assay passes.
     pub(crate) unsafe fn read(schema: &CSchema) -> Result<Self> {
         // SAFETY: the schema has that number of columns.
-        let columns = unsafe { slice::from_raw_parts(schema.columns, schema.column_count as usize) };
+        let columns =
+            unsafe { slice::from_raw_parts(schema.columns, schema.column_count as usize) };
         let typed = columns.iter().map(|column| {
             // SAFETY: a name is a text that ends with a zero byte.
             let name = unsafe { leaked(column.name) }?;
