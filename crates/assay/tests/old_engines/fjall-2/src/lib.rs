@@ -1,12 +1,14 @@
 //! `fjall-2`: fjall 2.11.2, the last version before 3.0, as a plugin for Assay.
 //!
-//! - Growth of a cache: records that are written again and again, of which few are there, take
-//!   ever more space ([reported with 2.11](https://github.com/fjall-rs/fjall/issues/256)).
-//! - Stalls: a write sleeps 500 ms once journals have nine tenths of their limit, and until others
-//!   have been flushed (3.0.0 rewrote that;
-//!   [reported with 3.1](https://github.com/fjall-rs/fjall/issues/293) again).
+//! - Growth of a cache: records that are written again and again, of which few are there at a time,
+//!   take ever more space ([reported with 2.11](https://github.com/fjall-rs/fjall/issues/256)).
+//! - Stalls: a write sleeps 100 ms once write buffers have nine tenths of their limit, and 500 ms
+//!   once journals have. Version 3.0.0 rewrote that; stalls were
+//!   [reported](https://github.com/fjall-rs/fjall/issues/293) and
+//!   [measured](https://github.com/fjall-rs/fjall/pull/282) again.
 //! - Slow opening: all journals are read, up to 512 MiB
-//!   ([reported with 3.0.2](https://github.com/fjall-rs/fjall/issues/261), by design).
+//!   ([reported with 3.0.2](https://github.com/fjall-rs/fjall/issues/261), by design). So do later
+//!   versions, whose memtables are four times as large.
 
 use std::ops::Bound;
 use std::path::Path;

@@ -7,8 +7,8 @@
 //!   back ([asked for](https://github.com/cberner/redb/issues/20): `compact`, which needs the
 //!   database to itself). So do later versions.
 //! - An opening that reads all of the file after a kill
-//!   ([reported with 2.6.0](https://github.com/cberner/redb/issues/1055)), which `quick_repair`
-//!   avoids for larger commits.
+//!   ([reported with 2.6.0](https://github.com/cberner/redb/issues/1055)); `quick_repair` avoids it
+//!   at the price of larger commits.
 
 use std::ops::Bound;
 use std::path::Path;
