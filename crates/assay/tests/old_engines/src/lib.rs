@@ -17,7 +17,7 @@ pub type Result<T> = std::result::Result<T, Box<dyn Error>>;
 /// A key, and its new value or `None` to delete it.
 pub type Write = (Vec<u8>, Option<Vec<u8>>);
 
-/// What acknowledged writes survive.
+/// Says what acknowledged writes survive.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Level {
     /// Nothing before the store is closed.

@@ -9,7 +9,7 @@ use std::{env, fs};
 
 use serde_json::Value;
 
-/// Returns the path of a plugin, which is beside this test's folder.
+/// Returns the path of a plugin, in the folder above this test's.
 fn plugin(name: &str) -> String {
     let own = env::current_exe().expect("this test is a file");
     let path = own.parent().and_then(Path::parent).expect("two folders").join(name);

@@ -3,9 +3,9 @@
 //! - A file of dead pages: commits with `Durability::None` freed no page until the next durable one
 //!   ([reported with 2.1](https://github.com/cberner/redb/issues/810), mended in 3.0.0). The level
 //!   `none` writes so, as that of the driver does.
-//! - A file that keeps its largest size: what deletes free in its middle is used again but not given
-//!   back ([asked for](https://github.com/cberner/redb/issues/20): `compact`, which needs the
-//!   database to itself). So do later versions.
+//! - A file that keeps its largest size: pages that deletes free in its middle are used again, and
+//!   not given back ([asked for](https://github.com/cberner/redb/issues/20): `compact`, which needs
+//!   the database to itself). So do later versions.
 //! - An opening that reads all of the file after a kill
 //!   ([reported with 2.6.0](https://github.com/cberner/redb/issues/1055)); `quick_repair` avoids it
 //!   at the price of larger commits.
