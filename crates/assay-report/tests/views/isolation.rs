@@ -72,7 +72,10 @@ fn each_anomaly_links_to_its_example_and_the_command() {
     ] {
         assert!(page.contains(words), "{words}: {page}");
     }
-    assert!(index.contains("excludes were seen of redb. <a href=\"isolation.html\">"), "{index}");
+    assert!(
+        index.contains("excludes were seen of <bdi>redb</bdi>. <a href=\"isolation.html\">"),
+        "{index}"
+    );
 }
 
 #[test]
