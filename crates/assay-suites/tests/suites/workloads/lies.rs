@@ -37,7 +37,7 @@ fn a_lie_is_found_out_in_each_kind_of_phase() {
                     continue;
                 }
                 let cell = Cell { key_kind, ..cell(&text, threads) };
-                let (status, _) = ended(&cell, &Liar::with(lie));
+                let (status, _) = ended(&cell, &Liar::with(lie).honest_for(LOADED));
                 // A find that lies once does so during the phase.
                 let is_once = matches!(
                     lie,
@@ -62,7 +62,7 @@ fn a_lie_about_a_transaction_is_found_out() {
     for threads in [1, 3] {
         let cell = cell(&phase(mix, "transaction = 10"), threads);
         for lie in [Lie::DropsACommit, Lie::KeepsWhatWasRolledBack] {
-            let (status, _) = ended(&cell, &Liar::with(lie).refusing());
+            let (status, _) = ended(&cell, &Liar::with(lie).honest_for(LOADED).refusing());
             assert!(matches!(status, Status::Wrong(_)), "{lie:?}, {threads} threads: {status:?}");
         }
     }

@@ -77,6 +77,9 @@ fn killed_often(cell: &Cell, engine: &Liar, kill: Kill) -> (Status, Measurement,
     (status, measurement, lost)
 }
 
+/// The records of these workloads, which are loaded before anything is a lie.
+const LOADED: u64 = 2_000;
+
 /// Returns a workload of one phase.
 fn phase(mix: &str, more: &str) -> String {
     sized(mix, more, "{ uniform = [8, 90] }")
@@ -84,7 +87,7 @@ fn phase(mix: &str, more: &str) -> String {
 
 fn sized(mix: &str, more: &str, value: &str) -> String {
     format!(
-        "title = \"Test\"\n[records]\ncount = 2000\n\
+        "title = \"Test\"\n[records]\ncount = {LOADED}\n\
          key = {{ type = \"u64\", made = \"sparse\" }}\nvalue = {value}\n[[phase]]\n\
          name = \"serve\"\nthreads = [1, 3]\noperations = 6000\nmix = {mix}\n{more}\n"
     )
