@@ -20,6 +20,7 @@ use super::check::{found_versions, plausible_answer, wrong};
 use super::clients::hash_of_timed;
 use super::course::Course;
 use super::finding::look_by_columns;
+use super::losses::Losses;
 use super::model::{Lane, Model, Start, State};
 use super::running::{Running, once};
 use super::spec::{Phase, Until};
@@ -253,7 +254,13 @@ impl Running<'_, '_> {
                 let what = format!("version {version} was acknowledged at level {level}, and lost");
                 Err(wrong(*row, &what))
             }
-            _ => Ok(kept as u64),
+            (lost, _) => {
+                if lost.is_some() {
+                    let losses = Losses { before, found };
+                    losses.check(self.spec, self.cell.seed, &self.left)?;
+                }
+                Ok(kept as u64)
+            }
         }
     }
 }

@@ -230,3 +230,26 @@ fn a_lie_about_a_closed_or_halved_store_is_found_out_in_any_workload() {
         }
     }
 }
+
+/// Each kill loses all of its own updates, and one more record.
+#[test]
+fn a_hole_in_what_a_kill_may_lose_is_found_out_in_any_workload() {
+    let mut runner = TestRunner::deterministic();
+    let drawn = (any_records(300), any_operations(), 0..60_u64, any::<bool>(), 1..4_u32);
+    let mut draw = || drawn.new_tree(&mut runner).expect("a workload").current();
+    for _ in 0..8 * DRAWS {
+        let (records, operations, updates, last_counts, threads) = draw();
+        let operations = phase_with(operations, Update, Read, Place::Phase);
+        let phases = [AnyPhase::Operations(operations), AnyPhase::Task(RECOVERS.into())];
+        let text = records.workload("survives = \"power cut but for the last moment\"\n", &phases);
+        let kill =
+            Kill { updates, last_counts, lost: updates as usize + 1 + usize::from(last_counts) };
+        let cell = Cell { durability: Durability::Periodic, ..cell(&text, threads) };
+        let engine = Liar::with(Lie::None).forgetful();
+        assert_eq!(killed(&cell, &engine, kill).0, Status::Measured, "{text}");
+        let engine = Liar::with(Lie::LosesARecordWhenKilled).forgetful();
+        let (status, _) = killed(&cell, &engine, kill);
+        let is_it = |why: &str| why.contains("is there, and a write before it, of record");
+        assert!(matches!(&status, Status::Wrong(why) if is_it(why)), "{status:?} {kill:?}\n{text}");
+    }
+}
