@@ -53,6 +53,8 @@ pub struct Liar {
     lie: Lie,
     refuses: bool,
     is_slow: bool,
+    /// The number of occasions of which one is taken to lie.
+    occasions: u64,
     grows: bool,
     most_payload_bytes: Option<u64>,
     key_kinds: &'static [KeyKind],
@@ -128,6 +130,7 @@ impl Liar {
             lie,
             refuses: false,
             is_slow: false,
+            occasions: 97,
             grows: false,
             most_payload_bytes: None,
             key_kinds,
@@ -166,6 +169,11 @@ impl Liar {
     pub fn honest_until_killed(self) -> Self {
         self.honest.kills.store(1, Ordering::SeqCst);
         self
+    }
+
+    /// Returns the engine as one that lies often.
+    pub fn often(self) -> Self {
+        Self { occasions: 7, ..self }
     }
 
     /// Returns the engine as one that takes its time, now and then.

@@ -33,6 +33,7 @@ pub(super) struct LiarStore {
     lie: Lie,
     refuses: bool,
     is_slow: bool,
+    occasions: u64,
     grows: bool,
     /// The bytes of its file, if it grows.
     grown_bytes: Mutex<usize>,
@@ -59,6 +60,7 @@ impl LiarStore {
             lie: engine.lie,
             refuses: engine.refuses,
             is_slow: engine.is_slow,
+            occasions: engine.occasions,
             grows: engine.grows,
             grown_bytes: Mutex::new(4_096),
             transactions: AtomicU64::new(0),
@@ -207,7 +209,9 @@ impl LiarConnection<'_> {
 
     /// Returns true if it is time for a lie: not at once, so that every answer has to be checked.
     fn lies(&self, lie: Lie) -> bool {
-        self.may_lie(lie) && self.store.turns.fetch_add(1, Ordering::SeqCst) % 97 == 96
+        let occasions = self.store.occasions;
+        self.may_lie(lie)
+            && self.store.turns.fetch_add(1, Ordering::SeqCst) % occasions == occasions - 1
     }
 
     /// Returns true if it is time for the only lie, which comes before a phase has ended.

@@ -303,17 +303,17 @@ impl AnyRecords {
         let _ = write!(text, "mix = {mix_of}\n{threads}{choose}");
         let _ = match phase.end {
             End::Operations(count) => write!(text, "operations = {count}\n{}", phase.rate),
-            End::Clock(lines) => write!(text, "{lines}rate = 500\n"),
+            End::Clock(lines) => writeln!(text, "{lines}rate = 500"),
         };
         if mix_of.contains("scan") {
-            let _ = write!(text, "scan = {{ rows = {} }}\n", phase.scanned);
+            let _ = writeln!(text, "scan = {{ rows = {} }}", phase.scanned);
         }
         if mix_of.contains("find") {
             let by = indexed[phase.found_by % indexed.len()];
-            let _ = write!(text, "find = {{ by = \"c{by}\" }}\n");
+            let _ = writeln!(text, "find = {{ by = \"c{by}\" }}");
         }
         if phase.together > 0 {
-            let _ = write!(text, "transaction = {}\n", phase.together);
+            let _ = writeln!(text, "transaction = {}", phase.together);
         }
         if let Some((shares, rate)) = &phase.background {
             let behind = mix(shares, may);

@@ -49,7 +49,7 @@ fn a_lie_in_the_background_is_found_out() {
     ] {
         for threads in [1, 3] {
             let text = with_background(mix, behind, "");
-            let engine = Liar::with(lie).honest_for(LOADED);
+            let engine = Liar::with(lie).honest_for(LOADED).often();
             let (status, _) = ended(&cell(&text, threads), &engine);
             assert!(matches!(status, Status::Wrong(_)), "{lie:?}, {threads} threads: {status:?}");
         }

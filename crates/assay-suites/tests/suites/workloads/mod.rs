@@ -65,7 +65,10 @@ fn killed_often(cell: &Cell, engine: &Liar, kill: Kill) -> (Status, Measurement,
     };
     let (mut so_far, mut lost) = (Measurement::default(), Vec::new());
     let mut end = run::measure(&cell, engine, &mut |_| (), farewell);
-    let is_killed = |end: &Measured| matches!(&end.status, Status::Failed(why) if why.contains("the process was killed"));
+    let is_killed = |end: &Measured| match &end.status {
+        Status::Failed(why) => why.contains("the process was killed"),
+        _ => false,
+    };
     while is_killed(&end) {
         let Measured { measurement, left, .. } = handed.take().expect("a farewell");
         lost.push(engine.lives_again());
