@@ -53,7 +53,7 @@ pub struct Liar {
     lie: Lie,
     refuses: bool,
     is_slow: bool,
-    /// The number of occasions of which one is taken to lie.
+    /// The number of occasions of which one is taken.
     occasions: u64,
     grows: bool,
     most_payload_bytes: Option<u64>,
@@ -86,7 +86,7 @@ struct Life {
     lost: u64,
 }
 
-/// What has to come before the first lie.
+/// What has to come before anything is false.
 #[derive(Default)]
 struct Honest {
     puts: AtomicU64,
@@ -159,19 +159,19 @@ impl Liar {
         self
     }
 
-    /// Returns the engine as one that does not lie before this many writes.
+    /// Returns the engine as one that is honest for this many writes.
     pub fn honest_for(self, puts: u64) -> Self {
         self.honest.puts.store(puts, Ordering::SeqCst);
         self
     }
 
-    /// Returns the engine as one that does not lie before its process was killed.
+    /// Returns the engine as one that is honest until its process was killed.
     pub fn honest_until_killed(self) -> Self {
         self.honest.kills.store(1, Ordering::SeqCst);
         self
     }
 
-    /// Returns the engine as one that lies often.
+    /// Returns the engine as one that takes many occasions.
     pub fn often(self) -> Self {
         Self { occasions: 7, ..self }
     }

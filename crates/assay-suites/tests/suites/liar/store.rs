@@ -196,7 +196,7 @@ impl LiarConnection<'_> {
         self.reached(call, &[&record[..used]]);
     }
 
-    /// Returns true if this is the lie, and what has to come before it came.
+    /// Returns true if the engine may do this now: what has to come before it came.
     fn may_lie(&self, lie: Lie) -> bool {
         self.store.lie == lie && self.store.honest.is_over()
     }

@@ -1,4 +1,4 @@
-//! What goes on beside a phase.
+//! Work in the background of a phase.
 
 use super::*;
 

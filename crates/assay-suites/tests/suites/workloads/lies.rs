@@ -1,4 +1,4 @@
-//! Lies of engines, each in phases of the kinds of operations that show it.
+//! False answers of engines, each in phases of the kinds of operations that show it.
 
 use super::*;
 

@@ -80,7 +80,7 @@ fn killed_often(cell: &Cell, engine: &Liar, kill: Kill) -> (Status, Measurement,
     (status, measurement, lost)
 }
 
-/// The records of these workloads, which are loaded before anything is a lie.
+/// The records of these workloads, which are loaded before anything is false.
 const LOADED: u64 = 2_000;
 
 /// Returns a workload of one phase.

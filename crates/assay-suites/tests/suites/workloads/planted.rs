@@ -1,4 +1,4 @@
-//! Lies that are planted into workloads at random: in a phase itself and in its background, in one
+//! False answers in workloads at random: in a phase itself and in its background, in one
 //! that lasts a time, after a kill, and while a process writes until it is killed.
 
 use assay_suites::workload::spec::Kind::{self, *};
@@ -9,10 +9,10 @@ use proptest::test_runner::TestRunner;
 use super::any::{AnyOperations, AnyPhase, AnyRecords, End, any_kill, any_operations, any_records};
 use super::*;
 
-/// The workloads for each lie, kind of operation and place.
+/// The workloads for each false answer, kind of operation and place.
 const DRAWS: usize = 2;
 
-/// The lies that are told in phases of windows, which take seconds each.
+/// Those that are given in phases of windows, which take seconds each.
 const OF_WINDOWS: [Lie; 7] = [
     Lie::DropsAWrite,
     Lie::ReturnsAnOldVersion,
@@ -23,14 +23,14 @@ const OF_WINDOWS: [Lie; 7] = [
     Lie::FindMissesARecord,
 ];
 
-/// The fewest records: so many that few lies are written over.
+/// The fewest records: so many that few lost writes are written over.
 const LEAST: u32 = 3_000;
 
-/// The operations of a phase with a lie.
+/// The operations of a phase with false answers.
 const OPERATIONS: u32 = 4_000;
 
-/// Lies, the kinds of operation that each can be told in, and what those need beside them to be
-/// done often and seen.
+/// False answers, the kinds of operation that each can be given in, and a kind that those need to
+/// be done often and seen.
 const TOLD: [(Lie, &[Kind], Kind); 17] = [
     (Lie::DropsAWrite, &[Update, Insert, Upsert, ReadModifyWrite, Increment], Read),
     (Lie::ReturnsAnOldVersion, &[Read, Scan, Find], Update),
@@ -51,7 +51,7 @@ const TOLD: [(Lie, &[Kind], Kind); 17] = [
     (Lie::KeepsWhatWasRolledBack, &[Update, Insert, Upsert, Delete], Insert),
 ];
 
-/// Where a lie is told.
+/// The place of false answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Phase,
@@ -75,7 +75,7 @@ fn phase_with(drawn: AnyOperations, kind: Kind, beside: Kind, at: Place) -> AnyO
         let share = |it: &Kind| kinds.iter().filter(|(kind, _)| kind == it).map(|(_, n)| n).sum();
         Kind::ALL.iter().map(share).collect()
     };
-    // Others write few records again and again, and a lie can be written over.
+    // Others write few records again and again, and a lost write can be written over.
     let choose = ["uniform", "hotspot"];
     let is_wide = choose.iter().any(|word| drawn.choose.contains(word));
     let end = match at {
@@ -96,7 +96,7 @@ fn phase_with(drawn: AnyOperations, kind: Kind, beside: Kind, at: Place) -> AnyO
     }
 }
 
-/// Returns records with what an operation and a lie need.
+/// Returns records with what an operation and a false answer need.
 fn records_for(records: AnyRecords, kind: Kind, lie: Lie) -> AnyRecords {
     let records = if kind == Increment { records.of_numbers() } else { records };
     let by_index = kind == Find || lie == Lie::IndexMissesARecord || lie == Lie::ChangesAColumn;
@@ -108,7 +108,7 @@ fn records_for(records: AnyRecords, kind: Kind, lie: Lie) -> AnyRecords {
     }
 }
 
-/// Expects that a lie is found out before the last phase.
+/// Expects that an engine is found out before the last phase.
 fn is_found_out(lie: Lie, text: &str, engine: &Liar, kill: Kill, threads: u32) {
     let text = format!("{text}{LAST}");
     let cell = cell(&text, threads);
@@ -117,7 +117,7 @@ fn is_found_out(lie: Lie, text: &str, engine: &Liar, kill: Kill, threads: u32) {
     assert!(measurement.phase("last").is_none(), "{lie:?}: {status:?}\n{text}");
 }
 
-/// Tells a lie in a phase, from its start on, of all workloads that are drawn for it.
+/// Has engines be false in a phase, from its start on, of all workloads that are drawn for it.
 fn tell(lie: Lie, kind: Kind, beside: Kind, at: Place, runner: &mut TestRunner) {
     let drawn = (any_records(LEAST), any_operations(), any_kill(), 1..4_u32);
     let draws = if at == Place::Windows { 1 } else { DRAWS };
@@ -181,7 +181,7 @@ fn a_lie_in_a_phase_that_lasts_a_time_is_found_out_in_any_workload() {
     });
 }
 
-/// A process that tells these lies writes long enough to tell them.
+/// The process writes long enough to be false before the kill.
 #[test]
 fn a_lie_while_a_process_is_killed_is_found_out_in_any_workload() {
     let mut runner = TestRunner::deterministic();
