@@ -20,7 +20,7 @@ use super::history::{Log, Moment, Possible};
 use super::model::{Lane, Model, Start};
 use super::records::Records;
 use super::spec::{Kind, Phase, Spec, Until};
-use super::tape::Tape;
+use super::tape::{Operation, Tape};
 use crate::session::{Session, as_ns};
 
 /// The name of the latency of a transaction's commit.
@@ -209,7 +209,19 @@ impl<'c> Clients<'c> {
 
 /// Returns the model after a phase in whose windows threads did these numbers of operations;
 /// `seed` is the cell's.
-pub(super) fn replayed(phase: &Phase, seed: u64, mut model: Model, windows: &[Vec<u64>]) -> Model {
+pub(super) fn replayed(phase: &Phase, seed: u64, model: Model, windows: &[Vec<u64>]) -> Model {
+    replay(phase, seed, model, windows, &mut |_, _| ())
+}
+
+/// Replays a phase with a look at each operation of each thread, in that thread's order. Returns
+/// the model after it.
+pub(super) fn replay(
+    phase: &Phase,
+    seed: u64,
+    mut model: Model,
+    windows: &[Vec<u64>],
+    look: &mut dyn FnMut(usize, Operation),
+) -> Model {
     let phase = phase.one_window(model.live());
     let behind = phase.behind();
     let lanes = windows.first().map_or(1, Vec::len) as u32;
@@ -222,7 +234,7 @@ pub(super) fn replayed(phase: &Phase, seed: u64, mut model: Model, windows: &[Ve
             let of_thread = behind.as_ref().filter(|_| thread >= threads as usize);
             let tape = Tape::new(of_thread.unwrap_or(&phase), &course, &start, thread);
             for position in 0..*count {
-                tape.next(position, lane, &start);
+                look(thread, tape.next(position, lane, &start));
             }
         }
         model = Model::of_lanes(&lanes.iter().collect::<Vec<_>>());

@@ -21,6 +21,7 @@ mod finding;
 mod history;
 mod kinds;
 mod listing;
+mod losses;
 mod meaning;
 mod model;
 mod offer;

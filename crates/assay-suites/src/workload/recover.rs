@@ -19,6 +19,8 @@ use super::batch::Batch;
 use super::check::{found_versions, plausible_answer, wrong};
 use super::clients::hash_of_timed;
 use super::course::Course;
+use super::finding::look_by_columns;
+use super::losses::Losses;
 use super::model::{Lane, Model, Start, State};
 use super::running::{Running, once};
 use super::spec::{Phase, Until};
@@ -185,12 +187,15 @@ impl Running<'_, '_> {
             .collect();
         self.model = carried.replayed(phase, self.cell.seed, before);
         self.left.phases.push(carried);
+        let checked = self.looked_by_columns(checked)?;
         let steps = [("open", opened), ("first answer", answered)];
         let latencies = steps.map(|(what, time)| once(&format!("{} {what}", phase.name), time));
+        // Updates of absent records write nothing.
+        let writes = acknowledged.min(done.len() as u64);
         self.session.note(format!(
-            "{}: killed after {acknowledged} writes, of which {} are lost{lost_before}",
+            "{}: killed after {writes} writes, of which {} are lost{lost_before}",
             phase.name,
-            acknowledged.saturating_sub(kept),
+            writes.saturating_sub(kept),
         ));
         Ok(Measured {
             name: phase.name.clone(),
@@ -201,6 +206,21 @@ impl Running<'_, '_> {
             windows: self.window(written, None, 0).into_iter().collect(),
             ..Measured::default()
         })
+    }
+
+    /// Compares what the indexes of the store find with the model. Returns the number of answers
+    /// that were compared, those before included.
+    fn looked_by_columns(&self, before: u64) -> Result<u64> {
+        if !self.driver.has_indexes() {
+            return Ok(before);
+        }
+        let (records, model) = (self.records, &self.model);
+        let mut checked = before;
+        self.session.connected(&mut |connection| {
+            checked = look_by_columns(connection, records, model, before, &mut |_| ())?;
+            Ok(())
+        })?;
+        Ok(checked)
     }
 
     /// Returns how many of the writes are there. The level decides which must be.
@@ -234,7 +254,13 @@ impl Running<'_, '_> {
                 let what = format!("version {version} was acknowledged at level {level}, and lost");
                 Err(wrong(*row, &what))
             }
-            _ => Ok(kept as u64),
+            (lost, _) => {
+                if lost.is_some() {
+                    let losses = Losses { before, found };
+                    losses.check(self.spec, self.cell.seed, &self.left)?;
+                }
+                Ok(kept as u64)
+            }
         }
     }
 }

@@ -422,12 +422,22 @@ impl Spec {
     /// if a phase that inserts lasts a time.
     pub(super) fn most_rows(&self) -> Option<u64> {
         self.phases.iter().try_fold(self.records.count, |rows, phase| {
-            let threads = phase.threads.iter().copied().max().map_or(1, u64::from);
+            let most = phase.threads.iter().copied().max().map_or(1, u64::from);
+            let behind = phase.behind();
+            let is_behind = u64::from(behind.is_some());
             // Threads take turns in numbers, and one may insert more than another.
-            let rows = rows + 2 * threads;
+            let rows = rows + 2 * (most + is_behind);
             match phase.until {
                 _ if !phase.does(Kind::may_insert) => Some(rows),
-                _ if phase.behind().is_some_and(|behind| behind.any(Kind::may_insert)) => None,
+                _ if behind.is_some_and(|behind| behind.any(Kind::may_insert)) => None,
+                // The turns of one in the background are left out.
+                Until::Operations(count) if phase.background.is_some() => {
+                    let numbers = |threads: &u32| {
+                        let threads = u64::from(*threads);
+                        count.div_ceil(threads) * (threads + 1)
+                    };
+                    Some(rows + phase.threads.iter().map(numbers).max().unwrap_or(count))
+                }
                 Until::Operations(count) => Some(rows + count),
                 Until::Half { .. } => Some(rows),
                 Until::Seconds(_) | Until::Steady { .. } => None,

@@ -319,13 +319,18 @@ fn a_process_is_killed_while_it_writes_and_another_continues() {
     let measured = |cell: &&serde_json::Value| cell["status"]["outcome"] == "measured";
     let on_files: Vec<_> = cells.iter().filter(measured).collect();
     let on_files = on_files.iter().filter(|cell| cell["cell"]["storage"] == "ramdisk");
+    let mut tapes = Vec::new();
     for cell in on_files {
         let measurement = &cell["measurement"];
         let phases = measurement["phases"].as_array().expect("phases");
         let names: Vec<_> = phases.iter().filter_map(|phase| phase["name"].as_str()).collect();
         assert_eq!(names, ["load", "serve", "more", "together", "then"], "{cell}");
         assert!(measurement["reopened"].as_u64() > Some(300), "{cell}");
+        let of_phases = phases.iter().map(|phase| phase["tape_hash"].as_str());
+        tapes.push(of_phases.collect::<Option<Vec<_>>>().expect("a tape of each phase"));
     }
+    tapes.dedup();
+    assert_eq!(tapes.len(), 1, "every engine does the same operations");
     bench.succeeds("report run.json -o page.html");
     let page = std::fs::read_to_string(bench.path().join("page.html")).expect("a page");
     assert!(page.contains("together first answer"));

@@ -1,193 +1,39 @@
-//! An engine for several threads that lies in one way: it says that it did what it did not do, or
-//! answers what is no longer so.
+//! The stores of the lying engine, and connections to them.
 
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
+use std::ops::Bound;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use assay_driver::error::{Error, ErrorKind, Result};
 use assay_driver::schema::{KeyOrder, Schema};
 use assay_driver::{
-    Cache, Concurrency, Connection, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec,
-    Outcome, Profile, Scan, Storage, Store, Transactions, Work,
+    Cache, Connection, DeleteRule, InsertRule, OpenSpec, Outcome, Scan, Store, Work,
 };
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// The way in which the engine lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lie {
-    None,
-    DropsAWrite,
-    ReturnsAnOldVersion,
-    SkipsARow,
-    RepeatsARow,
-    FindsAnother,
-    FindMissesARecord,
-    FindRepeatsARecord,
-    FindChangesAColumn,
-    IndexMissesARecord,
-    ChangesAColumn,
-    CountsTwice,
-    FindsWhatIsAbsent,
-    KeepsWhatWasDeleted,
-    LosesARecordLater,
-    ForgetsOnClose,
-    DropsACommit,
-    KeepsWhatWasRolledBack,
-    ForgetsWhenKilled,
-    TearsWhenKilled,
-    LosesARecordWhenKilled,
+use super::{Content, Disk, Honest, Liar, Lie, Life, Versions, lock};
+
+/// The most writes that a kill can take back.
+const JOURNAL_MOST: usize = 10_000;
+
+/// The calls after which a slow engine takes its time.
+const SLOW_EVERY: u64 = 64;
+
+/// The change of a record by a connection: the record before it.
+struct Change {
+    connection: u64,
+    key: Vec<u8>,
+    before: Option<Versions>,
 }
 
-/// A payload, and the one before it.
-type Versions = (Vec<u8>, Vec<u8>);
-type Content = BTreeMap<Vec<u8>, Versions>;
-
-/// The engine.
-pub struct Liar {
+pub(super) struct LiarStore {
     lie: Lie,
     refuses: bool,
-    grows: bool,
-    most_payload_bytes: Option<u64>,
-    key_kinds: &'static [KeyKind],
-    /// The records of closed stores, by directory.
-    disk: Arc<Mutex<BTreeMap<PathBuf, Content>>>,
-    life: Arc<Mutex<Life>>,
-    profile: Profile,
-}
-
-/// The updates that the engine's process does before it is killed; none: it lives.
-#[derive(Default)]
-struct Life {
-    updates: Option<u64>,
-    /// True if the update under way at the end takes effect.
-    last_counts: bool,
-}
-
-impl Liar {
-    /// Returns an engine that lies in this way.
-    pub fn with(lie: Lie) -> Self {
-        let key_kinds: &[KeyKind] = &[KeyKind::Tree, KeyKind::Hash];
-        let profile = Profile {
-            id: "liar",
-            name: "Liar",
-            about: "a map that lies when it is asked to",
-            key_kinds,
-            levels: &[(
-                Storage::Disk,
-                &[Durability::None, Durability::Periodic, Durability::Commit],
-            )],
-            periodic_survives_kill: true,
-            transactions: Transactions::Full,
-            insert_rule: InsertRule::Refuses,
-            delete_rule: DeleteRule::Reports,
-            concurrency: Concurrency::Concurrent,
-            parameters: &[],
-            keeps_data: true,
-        };
-        Self {
-            lie,
-            refuses: false,
-            grows: false,
-            most_payload_bytes: None,
-            key_kinds,
-            disk: Arc::default(),
-            life: Arc::default(),
-            profile,
-        }
-    }
-
-    /// Returns the engine as one for records of at most this many bytes without their key.
-    pub fn for_records_up_to(self, bytes: u64) -> Self {
-        Self { most_payload_bytes: Some(bytes), ..self }
-    }
-
-    /// Returns the engine as one that refuses every fifth transaction, in turns at an operation and
-    /// at its commit.
-    pub fn refusing(self) -> Self {
-        Self { refuses: true, ..self }
-    }
-
-    /// Returns the engine as one that may lose its last writes at level periodic.
-    pub fn forgetful(mut self) -> Self {
-        self.profile.periodic_survives_kill = false;
-        self
-    }
-
-    /// Has the process be killed during an update after some more.
-    pub fn dies_after(&self, updates: u64, last_counts: bool) {
-        *lock(&self.life) = Life { updates: Some(updates), last_counts };
-    }
-
-    /// Starts another process.
-    pub fn lives_again(&self) {
-        lock(&self.life).updates = None;
-    }
-
-    /// Returns the engine as one whose file is a half larger after each phase or window.
-    pub fn growing(self) -> Self {
-        Self { grows: true, ..self }
-    }
-
-    /// Returns the engine as one without upsert, and with another rule for inserts and deletes.
-    pub fn with_rules(mut self, insert_rule: InsertRule, delete_rule: DeleteRule) -> Self {
-        self.profile.insert_rule = insert_rule;
-        self.profile.delete_rule = delete_rule;
-        self
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Driver for Liar {
-    fn profile(&self) -> &Profile {
-        &self.profile
-    }
-
-    fn most_payload_bytes(&self) -> Option<u64> {
-        self.most_payload_bytes
-    }
-
-    fn has_indexes(&self) -> bool {
-        true
-    }
-
-    fn version(&self) -> std::result::Result<String, String> {
-        Ok("1".into())
-    }
-
-    fn open(&self, spec: &OpenSpec) -> Result<Box<dyn Store>> {
-        assert!(self.key_kinds.contains(&spec.key_kind));
-        let content = match spec.create {
-            true => Content::new(),
-            false => lock(&self.disk).get(spec.dir()).cloned().unwrap_or_default(),
-        };
-        std::fs::create_dir_all(spec.dir()).expect("the directory of a store");
-        std::fs::write(spec.dir().join("file"), [1; 4_096]).expect("a file");
-        Ok(Box::new(LiarStore {
-            lie: self.lie,
-            refuses: self.refuses,
-            grows: self.grows,
-            grown_bytes: Mutex::new(4_096),
-            transactions: AtomicU64::new(0),
-            replaces: self.profile.insert_rule == InsertRule::Replaces,
-            is_silent: self.profile.delete_rule == DeleteRule::Silent,
-            schema: spec.schema.clone(),
-            dir: spec.dir().into(),
-            disk: Arc::clone(&self.disk),
-            life: Arc::clone(&self.life),
-            updated: Mutex::default(),
-            content: Mutex::new(content),
-            turns: AtomicU64::new(0),
-        }))
-    }
-}
-
-struct LiarStore {
-    lie: Lie,
-    refuses: bool,
+    is_slow: bool,
+    occasions: u64,
     grows: bool,
     /// The bytes of its file, if it grows.
     grown_bytes: Mutex<usize>,
@@ -196,45 +42,97 @@ struct LiarStore {
     is_silent: bool,
     schema: Schema,
     dir: PathBuf,
-    disk: Arc<Mutex<BTreeMap<PathBuf, Content>>>,
+    disk: Disk,
     life: Arc<Mutex<Life>>,
-    /// The keys of records that were updated, in order.
-    updated: Mutex<Vec<Vec<u8>>>,
+    honest: Arc<Honest>,
+    reached: Arc<AtomicU64>,
+    connections: AtomicU64,
+    /// The last changes, in order. Locked after the content.
+    journal: Mutex<VecDeque<Change>>,
     content: Mutex<Content>,
     turns: AtomicU64,
 }
 
 impl LiarStore {
+    /// Returns a store with records.
+    pub(super) fn new(engine: &Liar, spec: &OpenSpec, content: Content) -> Self {
+        Self {
+            lie: engine.lie,
+            refuses: engine.refuses,
+            is_slow: engine.is_slow,
+            occasions: engine.occasions,
+            grows: engine.grows,
+            grown_bytes: Mutex::new(4_096),
+            transactions: AtomicU64::new(0),
+            replaces: engine.profile.insert_rule == InsertRule::Replaces,
+            is_silent: engine.profile.delete_rule == DeleteRule::Silent,
+            schema: spec.schema.clone(),
+            dir: spec.dir().into(),
+            disk: Arc::clone(&engine.disk),
+            life: Arc::clone(&engine.life),
+            honest: Arc::clone(&engine.honest),
+            reached: Arc::clone(&engine.reached),
+            connections: AtomicU64::new(0),
+            journal: Mutex::default(),
+            content: Mutex::new(content),
+            turns: AtomicU64::new(0),
+        }
+    }
+
+    /// Notes a change that was made, whose content is still locked.
+    fn note(&self, connection: u64, key: Vec<u8>, before: Option<Versions>) {
+        let mut journal = lock(&self.journal);
+        journal.push_back(Change { connection, key, before });
+        if journal.len() > JOURNAL_MOST {
+            journal.pop_front();
+        }
+    }
+
     /// Returns an error once the process is killed; `put` is the update under way.
-    fn survives(&self, put: impl FnOnce()) -> Result<()> {
+    fn survives(&self, connection: u64, put: impl FnOnce()) -> Result<()> {
         let mut life = lock(&self.life);
-        match &mut life.updates {
+        let end = match &mut life.end {
             None => return Ok(()),
-            Some(0) => {}
-            Some(left) => {
-                *left -= 1;
+            Some(end) if end.updates == 0 => *end,
+            Some(end) => {
+                end.updates -= 1;
                 return Ok(());
             }
-        }
-        if life.last_counts {
+        };
+        if end.last_counts {
             put();
         }
-        let updated = lock(&self.updated);
         let mut content = lock(&self.content).clone();
+        let mut journal = lock(&self.journal);
+        let under_way = usize::from(end.last_counts);
         let nth_last = match self.lie {
-            Lie::ForgetsWhenKilled => Some(0),
-            Lie::TearsWhenKilled => Some(2),
+            Lie::ForgetsWhenKilled => Some(under_way),
+            Lie::TearsWhenKilled => Some(under_way + 2),
             _ => None,
         };
-        let lost = nth_last.and_then(|nth| updated.iter().rev().nth(nth));
-        if let Some((now, before)) = lost.and_then(|key| content.get_mut(key)) {
+        let lost = nth_last.and_then(|nth| journal.iter().rev().nth(nth));
+        if let Some((now, before)) = lost.and_then(|change| content.get_mut(&change.key)) {
             now.clone_from(before);
         }
+        let kept = journal.len().saturating_sub(end.lost);
+        let lost = journal.split_off(kept);
+        let own = lost.iter().filter(|change| change.connection == connection).count();
+        for Change { key, before, .. } in lost.into_iter().rev() {
+            restore(&mut content, key, before);
+        }
+        life.lost = own.saturating_sub(under_way) as u64;
         if self.lie == Lie::LosesARecordWhenKilled {
             content.pop_first();
         }
         lock(&self.disk).insert(self.dir.clone(), content);
         Err(Error::new(ErrorKind::Engine, "the process was killed"))
+    }
+}
+
+fn restore(content: &mut Content, key: Vec<u8>, before: Option<Versions>) {
+    match before {
+        Some(before) => drop(content.insert(key, before)),
+        None => drop(content.remove(&key)),
     }
 }
 
@@ -254,12 +152,13 @@ impl Store for LiarStore {
             std::fs::write(self.dir.join("file"), vec![1; *size]).expect("a file");
         }
         let order = KeyOrder::new(&self.schema);
-        work(&mut LiarConnection { store: self, order, undo: Vec::new(), nth: None })
+        let id = self.connections.fetch_add(1, Ordering::SeqCst);
+        work(&mut LiarConnection { store: self, id, order, undo: Vec::new(), nth: None, calls: 0 })
     }
 
     fn close(self: Box<Self>) -> Result<()> {
         let mut content = lock(&self.content).clone();
-        if self.lie == Lie::ForgetsOnClose {
+        if self.lie == Lie::ForgetsOnClose && self.honest.is_over() {
             content.pop_last();
         }
         lock(&self.disk).insert(self.dir.clone(), content);
@@ -269,14 +168,39 @@ impl Store for LiarStore {
 
 struct LiarConnection<'s> {
     store: &'s LiarStore,
+    /// The number of the connection.
+    id: u64,
     order: KeyOrder,
     /// The records that the open transaction changed, as they were.
     undo: Vec<(Vec<u8>, Option<Versions>)>,
     /// The number of the open transaction.
     nth: Option<u64>,
+    calls: u64,
 }
 
 impl LiarConnection<'_> {
+    /// Notes that a call reached the engine, and takes some time for it if that is slow.
+    fn reached(&mut self, call: u64, parts: &[&[u8]]) {
+        let hash = parts.iter().fold(call, |hash, part| xxh3_64_with_seed(part, hash));
+        self.store.reached.fetch_add(hash, Ordering::SeqCst);
+        self.calls += 1;
+        if self.store.is_slow && self.calls.is_multiple_of(SLOW_EVERY) {
+            std::thread::sleep(Duration::from_micros(100));
+        }
+    }
+
+    /// Notes that a call with a record reached the engine.
+    fn reached_with(&mut self, call: u64, record: &[u8]) {
+        let column = self.store.schema.columns().last().expect("a column");
+        let used = column.offset + column.kind.used_bytes(&record[column.offset..]);
+        self.reached(call, &[&record[..used]]);
+    }
+
+    /// Returns true if the engine may do this now: what has to come before it came.
+    fn may_lie(&self, lie: Lie) -> bool {
+        self.store.lie == lie && self.store.honest.is_over()
+    }
+
     fn encoded(&self, key: &[u8]) -> Vec<u8> {
         let mut encoded = vec![0; self.order.size()];
         self.order.encode(key, &mut encoded);
@@ -285,12 +209,14 @@ impl LiarConnection<'_> {
 
     /// Returns true if it is time for a lie: not at once, so that every answer has to be checked.
     fn lies(&self, lie: Lie) -> bool {
-        self.store.lie == lie && self.store.turns.fetch_add(1, Ordering::SeqCst) % 97 == 96
+        let occasions = self.store.occasions;
+        self.may_lie(lie)
+            && self.store.turns.fetch_add(1, Ordering::SeqCst) % occasions == occasions - 1
     }
 
     /// Returns true if it is time for the only lie, which comes before a phase has ended.
     fn lies_once(&self, lie: Lie) -> bool {
-        self.store.lie == lie && self.store.turns.fetch_add(1, Ordering::SeqCst) == 96
+        self.may_lie(lie) && self.store.turns.fetch_add(1, Ordering::SeqCst) == 96
     }
 
     /// Returns true if the open transaction is one that is refused at this place of ten.
@@ -302,9 +228,11 @@ impl LiarConnection<'_> {
         if self.lies(Lie::DropsAWrite) {
             return;
         }
+        Honest::note(&self.store.honest.puts);
         let mut content = lock(&self.store.content);
         let before = content.get(&key).map_or_else(|| payload.clone(), |(now, _)| now.clone());
         let undone = content.insert(key.clone(), (payload, before));
+        self.store.note(self.id, key.clone(), undone.clone());
         self.undo.push((key, undone));
         if self.lies(Lie::LosesARecordLater) {
             content.pop_first();
@@ -337,20 +265,19 @@ impl Connection for LiarConnection<'_> {
 
     fn rollback(&mut self) -> Result<()> {
         self.nth = None;
-        if self.store.lie == Lie::KeepsWhatWasRolledBack {
+        if self.may_lie(Lie::KeepsWhatWasRolledBack) {
             return Ok(());
         }
         let mut content = lock(&self.store.content);
         for (key, before) in self.undo.drain(..).rev() {
-            match before {
-                Some(before) => drop(content.insert(key, before)),
-                None => drop(content.remove(&key)),
-            }
+            self.store.note(self.id, key.clone(), content.get(&key).cloned());
+            restore(&mut content, key, before);
         }
         Ok(())
     }
 
     fn insert(&mut self, record: &[u8]) -> Result<Outcome> {
+        self.reached_with(1, record);
         let key = self.encoded(record);
         if !self.store.replaces && lock(&self.store.content).contains_key(&key) {
             return Ok(Outcome::Duplicate);
@@ -363,11 +290,13 @@ impl Connection for LiarConnection<'_> {
         if self.store.replaces {
             return Err(Error::unsupported("upsert"));
         }
+        self.reached_with(2, record);
         self.put(self.encoded(record), record[self.store.schema.key_size()..].to_vec());
         Ok(())
     }
 
     fn get(&mut self, key: &[u8], payload: &mut [u8]) -> Result<Outcome> {
+        self.reached(3, &[key]);
         if self.refuses_at(9) && !self.undo.is_empty() {
             return Err(conflict());
         }
@@ -376,20 +305,24 @@ impl Connection for LiarConnection<'_> {
             let found = self.lies(Lie::FindsWhatIsAbsent);
             return Ok(if found { Outcome::Done } else { Outcome::Missing });
         };
-        let answer = if self.lies(Lie::ReturnsAnOldVersion) { before } else { now };
+        let is_old = before != now && self.lies(Lie::ReturnsAnOldVersion);
+        let answer = if is_old { before } else { now };
         let used = self.store.schema.used_payload(&answer);
         payload[..used].copy_from_slice(&answer[..used]);
         Ok(Outcome::Done)
     }
 
     fn update(&mut self, key: &[u8], column: usize, value: &[u8]) -> Result<Outcome> {
+        let store = self.store;
+        let schema = &store.schema;
+        let used = schema.columns()[column].kind.used_bytes(value);
+        self.reached(4, &[key, &value[..used]]);
         let key = self.encoded(key);
-        let schema = &self.store.schema;
-        let Some((mut payload, _)) = lock(&self.store.content).get(&key).cloned() else {
+        let Some((mut payload, _)) = lock(&store.content).get(&key).cloned() else {
+            store.survives(self.id, || ())?;
             return Ok(Outcome::Missing);
         };
         let from = schema.columns()[column].offset - schema.key_size();
-        let used = schema.columns()[column].kind.used_bytes(value);
         payload[from..from + used].copy_from_slice(&value[..used]);
         if self.lies(Lie::ChangesAColumn) {
             payload[0] ^= 1;
@@ -397,37 +330,41 @@ impl Connection for LiarConnection<'_> {
         if self.lies(Lie::CountsTwice) {
             payload[from] = payload[from].wrapping_add(1);
         }
-        let store = self.store;
-        store.survives(|| self.put(key.clone(), payload.clone()))?;
-        lock(&store.updated).push(key.clone());
+        store.survives(self.id, || self.put(key.clone(), payload.clone()))?;
         self.put(key, payload);
         Ok(Outcome::Done)
     }
 
     fn delete(&mut self, key: &[u8]) -> Result<Outcome> {
+        self.reached(5, &[key]);
         let key = self.encoded(key);
         if self.lies(Lie::KeepsWhatWasDeleted) {
             return Ok(Outcome::Done);
         }
-        let gone = lock(&self.store.content).remove(&key);
+        let mut content = lock(&self.store.content);
+        let gone = content.remove(&key);
+        self.store.note(self.id, key.clone(), gone.clone());
+        drop(content);
         self.undo.push((key, gone.clone()));
         let gone = gone.is_some() || self.store.is_silent;
         Ok(if gone { Outcome::Done } else { Outcome::Missing })
     }
 
     fn find_by(&mut self, column: usize, value: &[u8], row: &mut dyn FnMut(&[u8])) -> Result<u64> {
+        self.reached(6, &[value]);
         let schema = &self.store.schema;
         assert!(schema.indexed().contains(&column), "a column with an index");
         let from = schema.columns()[column].offset - schema.key_size();
         let content = lock(&self.store.content);
         let has = |payload: &[u8]| payload[from..].starts_with(value);
         let mut found: Vec<_> = content.iter().filter(|(_, (now, _))| has(now)).collect();
-        if self.store.lie == Lie::IndexMissesARecord {
+        if self.may_lie(Lie::IndexMissesARecord) {
             let first = content.first_key_value().map(|(key, _)| key);
             found.retain(|(key, _)| Some(*key) != first);
         }
         if !found.is_empty() && self.lies_once(Lie::FindMissesARecord) {
-            found.pop();
+            // The last one may be just being inserted.
+            found.remove(0);
         }
         if !found.is_empty() && self.lies_once(Lie::FindRepeatsARecord) {
             found.push(found[0]);
@@ -450,19 +387,25 @@ impl Connection for LiarConnection<'_> {
 
     fn scan(&mut self, scan: &Scan<'_>, row: &mut dyn FnMut(&[u8])) -> Result<u64> {
         let bounds = (scan.lower.map(|key| self.encoded(key)), scan.upper.map(|k| self.encoded(k)));
+        if let Bound::Included(key) = scan.lower {
+            self.reached(7, &[key, &scan.limit.to_le_bytes()]);
+        }
         let content = lock(&self.store.content);
         let limit = usize::try_from(scan.limit).unwrap_or(usize::MAX);
         let mut found: Vec<_> = content.range(bounds).take(limit).collect();
-        if found.len() > 2 && self.lies(Lie::SkipsARow) {
+        // Not when all records are compared after a phase.
+        let is_bounded = scan.limit < u64::MAX;
+        if is_bounded && found.len() > 2 && self.lies(Lie::SkipsARow) {
             found.remove(1);
         }
-        if found.len() > 2 && self.lies(Lie::RepeatsARow) {
+        if is_bounded && found.len() > 2 && self.lies(Lie::RepeatsARow) {
             found[1] = found[0];
         }
-        for (key, (payload, _)) in &found {
+        let is_old = is_bounded && self.lies(Lie::ReturnsAnOldVersion);
+        for (key, (now, before)) in &found {
             let mut record = vec![0; self.store.schema.key_size()];
             self.order.decode(key, &mut record);
-            record.extend(payload);
+            record.extend(if is_old { before } else { now });
             row(&record);
         }
         Ok(found.len() as u64)
