@@ -163,16 +163,16 @@ mod tests {
     /// system's, so its version is not ours to say.
     #[test]
     fn releases_are_of_the_versions_that_are_built() {
-        let known = |driver: &&Box<dyn assay_driver::Driver>| {
+        let mut looked_at = 0;
+        for driver in crate::all() {
             let id = driver.profile().id;
-            id != "leveldb" && facts(id).is_some_and(|facts| facts.release.is_some())
-        };
-        let drivers = crate::all();
-        let known: Vec<_> = drivers.iter().filter(known).collect();
-        assert!(known.len() > 1 || drivers.len() < 3, "nothing was looked at");
-        for driver in known {
-            let (id, version) = (driver.profile().id, driver.version().expect("a version"));
+            if id == "leveldb" || facts(id).is_none_or(|facts| facts.release.is_none()) {
+                continue;
+            }
+            let version = driver.version().expect("a version");
             assert!(release(id, &version).is_some(), "{id} is {version} now");
+            looked_at += 1;
         }
+        assert!(looked_at > 0 || crate::all().len() == 1, "nothing was looked at");
     }
 }

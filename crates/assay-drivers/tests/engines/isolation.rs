@@ -1,8 +1,9 @@
 //! Transactions of eight threads at once, and known cases: their reads are explained by some order
 //! of them, as far as the engine's documentation promises that.
 
+use assay_core::isolation::Seen;
 use assay_driver::Storage;
-use assay_suites::isolate::{self, Job, Seen};
+use assay_suites::isolate::{self, Job};
 
 use crate::stores::{THREADS, drivers};
 
