@@ -20,6 +20,12 @@ pub struct Advice {
     /// The operations a second for which a cost is; none: as many as the engine can do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_per_second: Option<f64>,
+    /// The isolation of transactions that was asked for; none: any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<String>,
+    /// The language of the program; none: any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub language: Option<String>,
     /// The phases, each with the operations that it counts as, alike for all engines.
     pub phases: Vec<PhaseWeight>,
     /// What an engine must keep within.

@@ -27,6 +27,11 @@ pub const ANOMALIES: [(Anomaly, &str); 10] = [
 /// The short name of anything that no level allows.
 pub const BROKEN: &str = "broken";
 
+/// Returns the short names of a table, in the order of its columns.
+pub fn short_names() -> impl Iterator<Item = &'static str> {
+    ANOMALIES.into_iter().map(|(_, name)| name).chain([BROKEN])
+}
+
 /// Returns the short name of an anomaly.
 pub fn short(anomaly: Anomaly) -> &'static str {
     ANOMALIES.iter().find(|(other, _)| *other == anomaly).map_or(BROKEN, |(_, name)| name)
@@ -143,6 +148,14 @@ impl Verdict {
         self.isolation.seen.iter().any(|seen| seen.is_against_promise)
     }
 
+    /// Returns in words what excludes anomalies against the promise.
+    pub fn excluded_by(&self) -> &'static str {
+        match self.promised {
+            Some(_) => "against its documentation",
+            None => "which no level allows",
+        }
+    }
+
     /// Returns the first anomaly that a level excludes.
     pub fn anomaly_against(&self, level: Level) -> Option<&Seen> {
         self.isolation.seen.iter().find(|seen| allowed_at(&seen.anomaly) < level)
@@ -179,11 +192,13 @@ impl VerdictFile for Verdicts {
 }
 
 impl Verdicts {
-    /// Adds a verdict, in place of an older one of its test. A refutation stays until a test with
-    /// at least as many transactions clears it. Returns true if the verdict was added.
+    /// Adds a verdict, in place of an older one of its test. That of a test with more transactions
+    /// or threads stays, unless the new one refutes the promise. Returns true if the verdict was
+    /// added.
     pub fn add(&mut self, verdict: Verdict) -> bool {
-        let is_stronger =
-            |old: &Verdict| old.is_refuted() && old.transactions > verdict.transactions;
+        let is_stronger = |old: &Verdict| {
+            old.transactions > verdict.transactions || old.threads > verdict.threads
+        };
         let mut of_the_test = self.verdicts.iter().filter(|old| old.is_of_the_test(&verdict));
         if !verdict.is_refuted() && of_the_test.any(is_stronger) {
             return false;
@@ -245,8 +260,10 @@ mod tests {
         let mut verdicts = Verdicts::default();
         assert!(verdicts.add(verdict(4_000, &[("G2-item", true)])));
         assert!(!verdicts.add(verdict(3_999, &[])));
+        assert!(!verdicts.add(Verdict { threads: 2, ..verdict(4_000, &[]) }));
         assert!(verdicts.verdicts[0].is_refuted());
         assert!(verdicts.add(verdict(4_000, &[])));
+        assert!(!verdicts.add(verdict(20, &[])), "the longer test says more");
         assert!(verdicts.add(Verdict { storage: Storage::Disk, ..verdict(10, &[]) }));
         assert_eq!(verdicts.of("lmdb", "1").count(), 2);
         assert_eq!(verdicts.of("lmdb", "2").count() + verdicts.of("mdbx", "1").count(), 0);

@@ -62,6 +62,8 @@ fn of_advice(advice: &mut Advice) {
         title,
         rank: _,
         rate_per_second: _,
+        isolation,
+        language,
         phases,
         limits: _,
         weights: _,
@@ -70,6 +72,7 @@ fn of_advice(advice: &mut Advice) {
     } = advice;
     phases.iter_mut().for_each(|weight| text(&mut weight.phase));
     text(title);
+    isolation.iter_mut().chain(language).for_each(text);
     for Facts { engine, licence, languages, isolation, released, .. } in facts {
         text(engine);
         text(licence);

@@ -45,7 +45,7 @@ pub trait VerdictFile: Serialize + DeserializeOwned + Default {
         }
         if front.schema_version != Self::SCHEMA_VERSION {
             return Err(said(&format!(
-                "verdicts of schema version {}, this Assay reads version {}",
+                "verdicts of schema version {}, this Assay reads version {}; move them away",
                 front.schema_version,
                 Self::SCHEMA_VERSION
             )));

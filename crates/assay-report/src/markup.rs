@@ -23,9 +23,32 @@ pub(crate) fn name(name: &str) -> String {
     format!("<bdi>{}</bdi>", text(name))
 }
 
+/// Returns a command line of a file that strangers may have written. Readers copy it into a shell,
+/// so one with signs that a shell takes for its own is left out.
+pub(crate) fn command(line: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || " -_./,:=+@%".contains(c);
+    if line.chars().all(is_plain) {
+        format!("<pre tabindex=\"0\">{}</pre>", text(line))
+    } else {
+        "<p class=\"note\">Its command is left out: it has signs that a shell takes for its \
+         own.</p>"
+            .into()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_of_a_stranger_does_nothing_else() {
+        let good = "assay crash -e lmdb --at 3,7 --open a/b_c-1.2 --set x.y=64k";
+        assert_eq!(command(good), format!("<pre tabindex=\"0\">{good}</pre>"));
+        for bad in ["a; b", "a $(b)", "a `b`", "a | b", "a > b", "a & b", "a\nb", "'a'", "~", "a*"]
+        {
+            assert!(!command(bad).contains("<pre"), "{bad}");
+        }
+    }
 
     #[test]
     fn a_text_is_no_markup() {

@@ -89,6 +89,8 @@ fn question(run: &RunFile, advice: &Advice) -> Vec<String> {
     if let Some(rate) = advice.rate_per_second {
         parts.push(format!("{} operations a second", quantity(rate)));
     }
+    parts.extend(advice.isolation.as_ref().map(|level| format!("{level} transactions")));
+    parts.extend(advice.language.as_ref().map(|language| format!("a program in {language}")));
     let limits = &advice.limits;
     let at_most = |what: &str, bytes: u64| format!("{what} at most {}", binary_size(bytes));
     parts.extend(limits.memory_bytes.map(|bytes| at_most("memory", bytes)));

@@ -8,7 +8,7 @@ use assay_driver::Durability;
 use super::frame::{self, Cell, table};
 use super::{CRASHES, SitePage};
 use crate::html::Link;
-use crate::markup::{name, text};
+use crate::markup::{self, name, text};
 
 /// The number of broken rounds that are listed of each level; the file of verdicts has all.
 const LISTED: usize = 3;
@@ -266,14 +266,12 @@ fn promise(promise: Promise) -> &'static str {
 }
 
 fn broken_round(failure: &Failure) -> String {
-    let opened = failure
-        .image
-        .as_ref()
-        .map(|image| format!("<pre tabindex=\"0\">assay crash --open {}</pre>", text(image)));
+    let image = failure.image.as_ref();
+    let opened = image.map(|image| markup::command(&format!("assay crash --open {image}")));
     format!(
-        "<li>{}<pre tabindex=\"0\">{}</pre>{}</li>\n",
+        "<li>{}{}{}</li>\n",
         text(&failure.to_string()),
-        text(&failure.command),
+        markup::command(&failure.command),
         opened.unwrap_or_default()
     )
 }

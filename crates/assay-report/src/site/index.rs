@@ -207,7 +207,7 @@ fn isolated(verdicts: &isolation::Verdicts) -> String {
         "none showed an anomaly that its documentation excludes".into()
     } else {
         let list = Vec::from_iter(refuted).join(", ");
-        format!("anomalies that the documentation excludes were seen of {list}")
+        format!("anomalies that the documentation, or every level, excludes were seen of {list}")
     };
     format!(
         "<section><h2>{}</h2>\n<p>{} engines: {against}. <a href=\"{ISOLATION}\">Engine by \

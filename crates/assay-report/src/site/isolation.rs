@@ -3,13 +3,13 @@
 
 use std::collections::BTreeSet;
 
-use assay_core::isolation::{ANOMALIES, Seen, Shown, Verdict, Verdicts};
+use assay_core::isolation::{Seen, Shown, Verdict, Verdicts, short_names};
 
 use super::frame::{self, Cell, table};
 use super::{ISOLATION, SitePage};
 use crate::format::rows;
 use crate::html::Link;
-use crate::markup::{name, text};
+use crate::markup::{self, name, text};
 
 /// The title of the page.
 pub(super) const TITLE: &str = "Which isolation engines keep";
@@ -37,7 +37,7 @@ fn sorted(verdicts: &Verdicts) -> Vec<&Verdict> {
 }
 
 fn facts(all: &[&Verdict], file: &str) -> String {
-    let drawn: u64 = all.iter().map(|verdict| verdict.transactions).sum();
+    let drawn = all.iter().fold(0_u64, |sum, verdict| sum.saturating_add(verdict.transactions));
     let days: BTreeSet<_> =
         all.iter().map(|verdict| verdict.tested.strftime("%Y-%m-%d").to_string()).collect();
     format!(
@@ -50,10 +50,10 @@ fn facts(all: &[&Verdict], file: &str) -> String {
 
 const NOTE: &str = "\
 <p class=\"note\">No: not seen, which is no proof. Seen: it has happened, and the engine's \
-documentation allows it. AGAINST: its documentation excludes it. –: the engine has no ranges that \
-could show it. Promised is the level that the documentation names for transactions as the driver \
-uses them; with one writer at a time, these are often stronger than others that the engine \
-offers. The names are those of Adya and Elle.</p>\n";
+documentation allows it. AGAINST: its documentation, or every level, excludes it. –: the engine \
+has no ranges that could show it. Promised is the level that the documentation names for \
+transactions as the driver uses them; with one writer at a time, these are often stronger than \
+others that the engine offers. The names are those of Adya and Elle.</p>\n";
 
 /// Returns an engine's name with its version.
 fn title(verdict: &Verdict) -> String {
@@ -71,7 +71,7 @@ fn heading(verdict: &Verdict) -> Cell {
 /// Returns a table with a row for each engine, and a column for each anomaly.
 fn matrix(all: &[&Verdict]) -> String {
     let words = ["engine", "promised", "kept"].map(Cell::words);
-    let anomalies = ANOMALIES.map(|(_, anomaly)| Cell::plain(anomaly));
+    let anomalies = short_names().map(Cell::plain);
     let heads: Vec<_> = words.into_iter().chain(anomalies).collect();
     let row = |(at, verdict): (usize, &&Verdict)| {
         let promised = match (&verdict.promised, &verdict.source) {
@@ -86,7 +86,7 @@ fn matrix(all: &[&Verdict]) -> String {
             Cell::words(promised),
             Cell::words(text(&verdict.isolation.kept)),
         ];
-        row.extend(ANOMALIES.map(|(_, anomaly)| cell(at, verdict, anomaly)));
+        row.extend(short_names().map(|anomaly| cell(at, verdict, anomaly)));
         row
     };
     let rows: Vec<_> = all.iter().enumerate().map(row).collect();
@@ -96,7 +96,7 @@ fn matrix(all: &[&Verdict]) -> String {
 fn cell(at: usize, verdict: &Verdict, anomaly: &str) -> Cell {
     let shown = verdict.isolation.outcome(anomaly);
     let mark = shown.mark();
-    let link = |seen: &Seen| format!("<a href=\"#{}\">{mark}</a>", anchor(at, seen));
+    let link = |seen: &Seen| format!("<a href=\"#{}\">{mark}</a>", anchor(at, verdict, seen));
     match shown {
         Shown::No => Cell { class: "held", html: mark.into() },
         Shown::Seen(seen) => Cell { class: "open", html: link(seen) },
@@ -106,10 +106,9 @@ fn cell(at: usize, verdict: &Verdict, anomaly: &str) -> Cell {
 }
 
 /// Returns the anchor of an example of the engine in row `at`.
-fn anchor(at: usize, seen: &Seen) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
-    let anomaly: String = seen.anomaly.chars().map(plain).collect();
-    format!("seen-{at}-{anomaly}")
+fn anchor(at: usize, verdict: &Verdict, seen: &Seen) -> String {
+    let number = verdict.isolation.seen.iter().position(|other| std::ptr::eq(other, seen));
+    format!("seen-{at}-{}", number.unwrap_or_default())
 }
 
 fn examples(all: &[&Verdict]) -> String {
@@ -124,7 +123,8 @@ fn examples(all: &[&Verdict]) -> String {
 
 fn example(at: usize, verdict: &Verdict, seen: &Seen) -> String {
     let Verdict { engine, storage, durability, threads, transactions, seed, .. } = verdict;
-    let against = if seen.is_against_promise { ", against its documentation" } else { "" };
+    let against = seen.is_against_promise.then(|| format!(", {}", verdict.excluded_by()));
+    let against = against.unwrap_or_default();
     let by = match &seen.case {
         Some(case) => format!("The case: {}.", text(case)),
         None => "Drawn transactions.".into(),
@@ -135,12 +135,12 @@ fn example(at: usize, verdict: &Verdict, seen: &Seen) -> String {
     );
     format!(
         "<h3 id=\"{}\">{} on {storage}: {}{against}</h3>\n<p>{by}</p>\n\
-         <pre tabindex=\"0\">{}</pre>\n<pre tabindex=\"0\">{}</pre>\n",
-        anchor(at, seen),
+         <pre tabindex=\"0\">{}</pre>\n{}\n",
+        anchor(at, verdict, seen),
         name(&title(verdict)),
         text(&seen.anomaly),
         seen.example.iter().map(|line| text(line)).collect::<Vec<_>>().join("\n"),
-        text(&command)
+        markup::command(&command)
     )
 }
 

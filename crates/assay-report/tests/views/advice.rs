@@ -14,6 +14,8 @@ fn advice(rank: Rank) -> Advice {
         title: "Documents".into(),
         rank,
         rate_per_second: None,
+        isolation: None,
+        language: None,
         phases: Vec::new(),
         limits: Limits::default(),
         weights: Weights::default(),
@@ -291,6 +293,7 @@ fn a_cost_is_of_processors_memory_and_disk() {
 fn every_view_says_the_conclusion() {
     let mut asked = advice(Rank::Cost);
     asked.rate_per_second = Some(5_000.0);
+    asked.isolation = Some("serializable".into());
     asked.facts = vec![Facts {
         engine: "lode".into(),
         licence: "MIT".into(),
@@ -311,6 +314,7 @@ fn every_view_says_the_conclusion() {
     let text = render(&run, 80).expect("text");
     let lines = [
         " Advice for Documents · on disk · survives a power cut but for the last moment ·",
+        " serializable transactions",
         "    engine",
         " 1= lode",
         " 1= near",

@@ -56,12 +56,12 @@ fn each_anomaly_links_to_its_example_and_the_command() {
     let (index, page) = pages(&verdicts);
     let page = page.expect("a page");
     for words in [
-        "<td class=\"broken\"><a href=\"#seen-1-G2-item\">AGAINST</a></td>",
-        "<td class=\"open\"><a href=\"#seen-1-real-time\">seen</a></td>",
-        "<td class=\"open\"><a href=\"#seen-0-lost-update\">seen</a></td>",
+        "<td class=\"broken\"><a href=\"#seen-1-0\">AGAINST</a></td>",
+        "<td class=\"open\"><a href=\"#seen-1-1\">seen</a></td>",
+        "<td class=\"open\"><a href=\"#seen-0-0\">seen</a></td>",
         "<td class=\"held\">no</td>",
         "<td class=\"none\">–</td>",
-        "<h3 id=\"seen-1-G2-item\">",
+        "<h3 id=\"seen-1-0\">",
         ": G2-item, against its documentation</h3>",
         "T0: read &lt;b&gt;\nT1: write 2",
         "assay isolate -e redb -s ramdisk --durability process --threads 8 --transactions 4000 \
@@ -73,9 +73,21 @@ fn each_anomaly_links_to_its_example_and_the_command() {
         assert!(page.contains(words), "{words}: {page}");
     }
     assert!(
-        index.contains("excludes were seen of <bdi>redb</bdi>. <a href=\"isolation.html\">"),
+        index.contains(
+            "every level, excludes were seen of <bdi>redb</bdi>. <a href=\"isolation.html\">"
+        ),
         "{index}"
     );
+}
+
+#[test]
+fn what_no_level_allows_is_shown_where_nothing_is_promised() {
+    let (index, page) = pages(&[verdict("odd; rm", None, &[seen("broken", true)])]);
+    let page = page.expect("a page");
+    assert!(page.contains("<td class=\"broken\"><a href=\"#seen-0-0\">AGAINST</a></td>"), "{page}");
+    assert!(page.contains(": broken, which no level allows</h3>"), "{page}");
+    assert!(page.contains("Its command is left out") && !page.contains("isolate -e odd; rm"));
+    assert!(index.contains("every level, excludes were seen of <bdi>odd; rm</bdi>"), "{index}");
 }
 
 #[test]

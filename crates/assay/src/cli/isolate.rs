@@ -55,7 +55,7 @@ pub(crate) struct IsolateArgs {
     /// Print an example of each anomaly, not only of those against the documentation
     #[arg(short, long)]
     pub long: bool,
-    /// File of verdicts, which `assay advise` reads [default: assay-runs/isolation.json]
+    /// File of verdicts; `assay advise` reads the default one [default: assay-runs/isolation.json]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Output format

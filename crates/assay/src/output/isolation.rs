@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use assay_core::isolation::{ANOMALIES, Seen, Verdict, Verdicts};
+use assay_core::isolation::{Seen, Verdict, Verdicts, short_names};
 use assay_driver::Storage;
 use assay_suites::isolate::promise;
 use comfy_table::Table;
@@ -100,7 +100,7 @@ fn matrix(engines: &[&Verdict]) -> String {
     let mut table = Table::new();
     let heads = engines.iter().map(|verdict| verdict.engine.clone());
     table.set_header(std::iter::once(String::new()).chain(heads));
-    for (_, name) in ANOMALIES {
+    for name in short_names() {
         let marks = engines.iter().map(|verdict| verdict.isolation.outcome(name).mark());
         table.add_row(std::iter::once(name).chain(marks));
     }
@@ -109,16 +109,15 @@ fn matrix(engines: &[&Verdict]) -> String {
 
 fn markdown(looked: &[Looked], transactions: Transactions, long: bool) -> String {
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
-    let anomalies = ANOMALIES.map(|(_, name)| name.to_string());
-    let heads = ["engine", "storage", "promised", "kept"].map(String::from);
-    let head = [heads.as_slice(), &anomalies].concat();
+    let heads = ["engine", "storage", "promised", "kept"].into_iter();
+    let head: Vec<_> = heads.chain(short_names()).map(String::from).collect();
     let mut out = line(&head) + &line(&vec!["---".into(); head.len()]);
     for looked in looked {
         let (engine, storage) = looked.engine();
         let mut row =
             vec![engine.to_string(), storage.to_string(), looked.promised(), looked.kept()];
         if let Some(Verdict { isolation, .. }) = looked.verdict() {
-            row.extend(anomalies.iter().map(|name| isolation.outcome(name).mark().to_string()));
+            row.extend(short_names().map(|name| isolation.outcome(name).mark().to_string()));
         }
         row.resize(head.len(), String::new());
         out += &line(&row);
@@ -162,7 +161,7 @@ fn legend(transactions: Transactions) -> String {
     format!(
         "{drawn} drawn transactions by {threads} threads (seed {seed}), and cases in a fixed \
          order.\nno: not seen, which is no proof. seen: has happened, and the documentation allows \
-         it. AGAINST: its documentation excludes it. –: not looked for.\n"
+         it. AGAINST: its documentation, or every level, excludes it. –: not looked for.\n"
     )
 }
 
@@ -268,7 +267,7 @@ mod tests {
         let markdown = shown_as(IsolateFormat::Markdown, false);
         let columns: Vec<_> =
             markdown.lines().take(5).map(|line| line.matches('|').count()).collect();
-        assert_eq!(columns, [15; 5], "{markdown}");
+        assert_eq!(columns, [16; 5], "{markdown}");
         assert!(markdown.contains("| AGAINST |") && markdown.contains("| seen |"), "{markdown}");
     }
 }

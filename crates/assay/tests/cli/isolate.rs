@@ -73,8 +73,8 @@ fn verdicts_are_kept_for_advice_and_the_site() {
     assert_eq!((of(&file, "lmdb"), of(&file, "sqlite")), (vec![Some(30)], vec![Some(20)]));
 
     fs::write(bench.path().join("small.toml"), SMALL).expect("a file");
-    let line = "advise small.toml -e lmdb,sqlite,sled -s d --survives power-cut --for 30s -Q \
-                --isolation serializable";
+    let line = "advise small.toml -e lmdb,sqlite,sled -s r --survives killed-process --for 60s -Q \
+                --isolation serializable --dir stores";
     let told = bench.succeeds(&format!("{line} -o a.json")).told();
     assert!(told.contains("· serializable, kept in 30 transactions"), "{told}");
     let why = "sled: its isolation is not known: it has no transactions that read and write";

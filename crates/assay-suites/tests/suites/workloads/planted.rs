@@ -117,7 +117,7 @@ fn is_found_out(lie: Lie, text: &str, engine: &Liar, kill: Kill, threads: u32) {
     assert!(measurement.phase("last").is_none(), "{lie:?}: {status:?}\n{text}");
 }
 
-/// Has engines be false in a phase, from its start on, of all workloads that are drawn for it.
+/// Draws workloads, and expects that engines which are false from a phase's start on are found out.
 fn tell(lie: Lie, kind: Kind, beside: Kind, at: Place, runner: &mut TestRunner) {
     let drawn = (any_records(LEAST), any_operations(), any_kill(), 1..4_u32);
     let draws = if at == Place::Windows { 1 } else { DRAWS };
@@ -137,8 +137,8 @@ fn tell(lie: Lie, kind: Kind, beside: Kind, at: Place, runner: &mut TestRunner) 
         let phase = AnyPhase::Operations(operations);
         let engine = |lie| match (lie, at) {
             (Lie::KeepsWhatWasRolledBack, _) => Liar::with(lie).refusing(),
-            // How much is done in the background depends on the machine, and may be little.
-            (lie, Place::Background) => Liar::with(lie).often(),
+            // How much is done depends on the machine, and may be little.
+            (lie, Place::Background | Place::Windows) => Liar::with(lie).often(),
             (lie, _) => Liar::with(lie),
         };
         let text = records.workload("", std::slice::from_ref(&phase));

@@ -9,6 +9,7 @@ use assay_driver::Driver;
 use assay_drivers::facts;
 use assay_suites::isolate::{self, promise};
 use program_support::exit::{Failure, Outcome};
+use program_support::output::say;
 
 use crate::cli::AdviseArgs;
 use crate::files::ISOLATION_FILE;
@@ -19,10 +20,17 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// Reads the verdicts of `assay isolate`; a missing file has none.
-    pub(super) fn read() -> Outcome<Self> {
-        let isolation = Verdicts::load(Path::new(ISOLATION_FILE)).map_err(Failure::Refused)?;
-        Ok(Self { isolation })
+    /// Reads the verdicts of `assay isolate`; a missing file has none. One that cannot be read is
+    /// refused if the question is about isolation.
+    pub(super) fn read(args: &AdviseArgs) -> Outcome<Self> {
+        match Verdicts::load(Path::new(ISOLATION_FILE)) {
+            Ok(isolation) => Ok(Self { isolation }),
+            Err(why) if args.isolation.is_some() => Err(Failure::Refused(why)),
+            Err(why) => {
+                say(&format!("note: {why}; no isolation is said to be tested"));
+                Ok(Self { isolation: Verdicts::default() })
+            }
+        }
     }
 
     /// Returns the facts about an engine, if they are known.

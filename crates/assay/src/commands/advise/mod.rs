@@ -244,7 +244,7 @@ impl Question {
             }
         }
         setting.engines.retain(|engine| !args.without.iter().any(|id| id == engine.profile().id));
-        let known = Known::read()?;
+        let known = Known::read(args)?;
         setting.engines.retain(|engine| {
             let why = known.why_not(engine.as_ref(), args);
             let stays = why.is_none();
@@ -276,6 +276,8 @@ impl Question {
                 None => Rank::Throughput,
             }),
             rate_per_second,
+            isolation: args.isolation.map(|isolation| isolation.level().to_string()),
+            language: args.language.clone(),
             phases,
             limits: Limits {
                 memory_bytes: args.memory,

@@ -125,18 +125,17 @@ impl Inputs {
                     .map_err(|e| Failure::Refused(format!("{}: {e}", path.display())))?;
                 self.runs.push(Read { path: path.into(), run, content });
             }
-            Err(error @ RunFileError::Foreign { .. }) => {
-                if let Ok(crashes) = durability::Verdicts::load(path) {
-                    crashes.verdicts.into_iter().for_each(|verdict| {
-                        self.crashes.add(verdict);
-                    });
-                } else if let Ok(isolation) = isolation::Verdicts::load(path) {
-                    isolation.verdicts.into_iter().for_each(|verdict| {
-                        self.isolation.add(verdict);
-                    });
-                } else {
-                    return Err(refused(&error));
-                }
+            Err(RunFileError::Foreign { .. }) if durability::Verdicts::is_at(path) => {
+                let crashes = durability::Verdicts::load(path).map_err(Failure::Refused)?;
+                crashes.verdicts.into_iter().for_each(|verdict| {
+                    self.crashes.add(verdict);
+                });
+            }
+            Err(RunFileError::Foreign { .. }) if isolation::Verdicts::is_at(path) => {
+                let isolation = isolation::Verdicts::load(path).map_err(Failure::Refused)?;
+                isolation.verdicts.into_iter().for_each(|verdict| {
+                    self.isolation.add(verdict);
+                });
             }
             Err(error) => return Err(refused(&error)),
         }

@@ -29,7 +29,10 @@ impl Database {
                 Err(Error::NoTable { table }) if Part::Blobs.table(self, name).is_ok() => {
                     report.add(Some(&Part::Blobs.of(name)), format!("table {table} is missing"));
                 }
-                Err(Error::OtherColumns { .. } | Error::NoOrder { .. }) => {}
+                Err(error @ (Error::OtherColumns { .. } | Error::NoOrder { .. })) => {
+                    let why = format!("it is no store: {error}");
+                    report.add(Some(&Part::Blobs.of(name)), why);
+                }
                 other => ignore_damage(other.map(drop))?,
             }
         }
