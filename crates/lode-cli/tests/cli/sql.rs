@@ -148,7 +148,7 @@ fn a_table_that_sql_cannot_show_is_named_and_can_be_dropped() {
     let why = "zoo: there is no table animal; the only one is case";
     bench.refuses(&["drop", "zoo", "animal"], 2, why);
     let why = "none: there is no database; name the directory of one, or make one with lode \
-               load and --schema";
+               load --schema or lode sql --create";
     bench.refuses(&["drop", "none", "animal"], 2, why);
 }
 
@@ -255,7 +255,7 @@ fn a_database_is_only_read_if_that_is_asked_for() {
     assert!(locked.code == Some(3) && locked.stderr.starts_with(why), "{locked:?}");
     drop(writer);
     let why = "none: there is no database; name the directory of one, or make one with lode \
-               load and --schema";
+               load --schema or lode sql --create";
     bench.refuses(&["sql", "none", query], 2, why);
     assert!(!bench.path("none").exists());
 }
