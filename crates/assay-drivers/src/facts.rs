@@ -74,12 +74,12 @@ const OF_GCC: &str = "GPL-3.0-or-later WITH GCC-exception-3.1";
 const ALL: &[Facts] = &[
     Facts::new("lode", OF_RUST, &["rust", "c", "c++", "python"])
         .of("0.1.0", None)
-        .costing(116, 4_465_296),
+        .costing(92, 4_466_232),
     Facts::new("lode-c", OF_RUST, &["c", "c++"]),
     Facts::new("lode-server", OF_RUST, and_many!["c", "c++"]),
     Facts::new("sqlite", "public domain", and_many!["c", "c++"])
         .of("3.54.1", Some("2026-10-16"))
-        .costing(53, 2_103_712),
+        .costing(43, 2_102_960),
     Facts::new("duckdb", "MIT", and_many!["c++", "c"]),
     Facts::new(
         "lmdb",
@@ -87,14 +87,14 @@ const ALL: &[Facts] = &[
         &["c", "c++", "python", "java", "go", "rust", "javascript", "c#", "ruby"],
     )
     .of("0.9.70", None)
-    .costing(43, 159_232),
+    .costing(34, 158_480),
     Facts::new(
         "mdbx",
         "Apache-2.0",
         &["c", "c++", "python", "go", "rust", "java", "javascript", "ruby"],
     )
     .of("0.13.7", Some("2025-07-30"))
-    .costing(34, 477_016),
+    .costing(27, 476_264),
     Facts::new("leveldb", "BSD-3-Clause", &["c++", "c", "python", "java", "javascript", "rust"])
         .of("1.23", Some("2021-02-23")),
     Facts::new(
@@ -103,14 +103,14 @@ const ALL: &[Facts] = &[
         &["c++", "c", "java", "python", "go", "rust", "c#"],
     )
     .of("11.8.1", Some("2026-07-28")),
-    Facts::new("redb", OF_RUST, &["rust"]).of("4.6.0", Some("2026-11-13")).costing(25, 1_189_680),
-    Facts::new("fjall", OF_RUST, &["rust"]).of("3.1.13", Some("2026-10-25")).costing(46, 1_552_776),
-    Facts::new("sled", OF_RUST, &["rust"]).of("0.34.7", Some("2021-09-12")).costing(21, 939_248),
-    Facts::new("canopydb", "MIT", &["rust"]).of("0.2.5", Some("2025-11-22")).costing(52, 1_038_472),
-    Facts::new("persy", "MPL-2.0", &["rust"]).of("1.8.1", Some("2026-06-30")).costing(31, 940_176),
+    Facts::new("redb", OF_RUST, &["rust"]).of("4.6.0", Some("2026-11-13")).costing(18, 1_188_928),
+    Facts::new("fjall", OF_RUST, &["rust"]).of("3.1.13", Some("2026-10-25")).costing(34, 1_552_024),
+    Facts::new("sled", OF_RUST, &["rust"]).of("0.34.7", Some("2021-09-12")).costing(15, 938_496),
+    Facts::new("canopydb", "MIT", &["rust"]).of("0.2.5", Some("2025-11-22")).costing(42, 1_038_472),
+    Facts::new("persy", "MPL-2.0", &["rust"]).of("1.8.1", Some("2026-06-30")).costing(24, 940_176),
     Facts::new("surrealkv", "Apache-2.0", &["rust"])
         .of("1.2.0", Some("2026-11-02"))
-        .costing(116, 3_520_192),
+        .costing(91, 3_520_192),
     Facts::new("tonbo", "Apache-2.0", &["rust"]).of("0.3.2", Some("2025-04-10")),
     Facts::new("tonbo-s3", "Apache-2.0", &["rust"]).of("0.3.2", Some("2025-04-10")),
     Facts::new("dashmap", "MIT", &["rust"]).of("6.2.1", Some("2026-05-17")),
