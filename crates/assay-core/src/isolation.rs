@@ -8,7 +8,7 @@ use assay_isolation::{Anomaly, Level};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::verdict_file::VerdictFile;
+use crate::verdict_file::{Kept, VerdictFile};
 
 /// The anomalies that are looked for, with the short names of a table.
 pub const ANOMALIES: [(Anomaly, &str); 10] = [
@@ -170,22 +170,9 @@ impl Verdict {
 }
 
 /// A file of verdicts, the newest of each engine, version, storage mode and level.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Verdicts {
-    format: String,
-    schema_version: u32,
-    /// The verdicts.
-    pub verdicts: Vec<Verdict>,
-}
+pub type Verdicts = VerdictFile<Verdict>;
 
-impl Default for Verdicts {
-    fn default() -> Self {
-        let (format, schema_version) = (Self::FORMAT.into(), Self::SCHEMA_VERSION);
-        Self { format, schema_version, verdicts: Vec::new() }
-    }
-}
-
-impl VerdictFile for Verdicts {
+impl Kept for Verdict {
     const FORMAT: &'static str = "assay-isolation";
     const SCHEMA_VERSION: u32 = 2;
     const COMMAND: &'static str = "assay isolate";

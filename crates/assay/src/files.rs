@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use assay_core::run_file::{RunFile, RunFileError};
-use assay_core::verdict_file::VerdictFile;
+use assay_core::verdict_file::{Kept, VerdictFile};
 use assay_core::{durability, isolation};
 use program_support::exit::{Failure, Outcome};
 pub(crate) use program_support::given_file::check_readable;
@@ -186,21 +186,21 @@ pub(crate) fn lock(path: &Path, new: &[u8]) -> io::Result<File> {
 
 /// Changes a file of verdicts, and returns what `change` returns. Verdicts that other commands
 /// write there meanwhile stay.
-pub(crate) fn change_verdicts<F: VerdictFile, R>(
+pub(crate) fn change_verdicts<V: Kept, R>(
     path: &Path,
-    change: impl FnOnce(&mut F) -> R,
+    change: impl FnOnce(&mut VerdictFile<V>) -> R,
 ) -> Outcome<R> {
     let refused = |e: &dyn Display| {
         Failure::Refused(format!("{}: {e}; {}", path.display(), another("--output")))
     };
-    let text = |verdicts: &F| {
+    let text = |verdicts: &VerdictFile<V>| {
         let text = serde_json::to_string_pretty(verdicts).map_err(|e| refused(&e))?;
         Ok::<_, Failure>(text + "\n")
     };
     make_default_folder(path)?;
-    let none = text(&F::default())?;
+    let none = text(&VerdictFile::default())?;
     let _alone = lock(path, none.as_bytes()).map_err(|e| refused(&e))?;
-    let mut verdicts = F::load(path).map_err(Failure::Refused)?;
+    let mut verdicts = VerdictFile::<V>::load(path).map_err(Failure::Refused)?;
     let changed = change(&mut verdicts);
     whole_file::write(path, text(&verdicts)?.as_bytes()).map_err(|e| refused(&e))?;
     Ok(changed)

@@ -7,25 +7,12 @@ use assay_driver::Durability;
 use serde::{Deserialize, Serialize};
 
 use super::{Crash, Promise, Verdict};
-use crate::verdict_file::VerdictFile;
+use crate::verdict_file::{Kept, VerdictFile};
 
 /// A file of verdicts, the newest of each engine, version, setting, level and crash.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Verdicts {
-    format: String,
-    schema_version: u32,
-    /// The verdicts.
-    pub verdicts: Vec<Verdict>,
-}
+pub type Verdicts = VerdictFile<Verdict>;
 
-impl Default for Verdicts {
-    fn default() -> Self {
-        let (format, schema_version) = (Self::FORMAT.into(), Self::SCHEMA_VERSION);
-        Self { format, schema_version, verdicts: Vec::new() }
-    }
-}
-
-impl VerdictFile for Verdicts {
+impl Kept for Verdict {
     const FORMAT: &'static str = "assay-durability";
     const SCHEMA_VERSION: u32 = 3;
     const COMMAND: &'static str = "assay crash";

@@ -116,7 +116,7 @@ Examples:
     Show(ShowArgs),
     /// Write run files as one HTML page
     Report(ReportArgs),
-    /// Write run files and the verdicts of crash tests as a static site
+    /// Write run files and verdicts of tests as a static site
     Site(SiteArgs),
     /// Count instructions and system calls, to compare builds exactly
     Gate(GateArgs),
@@ -470,7 +470,7 @@ Examples:
   assay site docs/results/runs                   the pages of a plan's results
   assay site a.json b.json.gz durability.json -o results")]
 pub(crate) struct SiteArgs {
-    /// Run files, files of verdicts that `assay crash` wrote, or folders of such files
+    /// Run files, files of verdicts that `assay crash` and `assay isolate` wrote, or folders of these
     #[arg(required = true)]
     pub run: Vec<PathBuf>,
     /// Folder of the site

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use assay_core::isolation::{Isolated, Verdict, Verdicts};
-use assay_core::verdict_file::VerdictFile;
 use assay_driver::{Driver, Storage};
 use assay_suites::isolate::{self, Job, promise, why_not};
 use jiff::Timestamp;

@@ -4,7 +4,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use assay_core::durability::{Crash, Promise, Verdict, Verdicts};
-use assay_core::verdict_file::VerdictFile;
 use assay_driver::{Driver, Reach, Storage};
 use program_support::exit::{Failure, Outcome};
 use program_support::interrupt::Interrupt;

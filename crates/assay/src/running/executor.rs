@@ -11,7 +11,6 @@ use assay_core::environment::Environment;
 use assay_core::plan::Cell;
 use assay_core::run_file::{CellResult, Measurement, RunFile, Status};
 use assay_core::store_dir::StoreDir;
-use assay_core::verdict_file::VerdictFile;
 use assay_driver::Storage;
 use assay_suites::run::REOPENED;
 use assay_suites::{Measured, StoreUse};

@@ -1,5 +1,4 @@
 use super::*;
-use crate::verdict_file::VerdictFile;
 
 fn verdict(found: &Found) -> Verdict {
     let mut verdict = Verdict {

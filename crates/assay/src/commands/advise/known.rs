@@ -4,7 +4,6 @@ use std::path::Path;
 
 use assay_core::advice::Facts;
 use assay_core::isolation::Verdicts;
-use assay_core::verdict_file::VerdictFile;
 use assay_driver::Driver;
 use assay_drivers::facts;
 use assay_suites::isolate::{self, promise};

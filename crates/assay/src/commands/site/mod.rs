@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use assay_core::run_file::{self, RunFile, RunFileError};
-use assay_core::verdict_file::VerdictFile;
+use assay_core::verdict_file::{Kept, VerdictFile};
 use assay_core::{durability, isolation};
 use assay_report::site::{self, SiteRun, Tests};
 use program_support::exit::{Failure, Outcome};
@@ -66,7 +66,7 @@ pub(crate) fn site(args: &SiteArgs) -> Outcome {
 }
 
 /// Returns a file of verdicts in a site.
-fn verdicts_file(name: &str, verdicts: &impl VerdictFile) -> Outcome<SiteFile> {
+fn verdicts_file(name: &str, verdicts: &VerdictFile<impl Kept>) -> Outcome<SiteFile> {
     let mut content = serde_json::to_vec_pretty(verdicts)
         .map_err(|e| Failure::Refused(format!("the verdicts: {e}")))?;
     content.push(b'\n');
