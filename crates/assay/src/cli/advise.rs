@@ -21,7 +21,8 @@ use super::values::StorageArg;
 Every engine does the workload as fast as it can, and again at the rate that is asked for. Engines \
 take turns, and those that trials cannot tell apart yet get more of them. An engine does not \
 qualify if an answer was wrong, crash tests refuted its level, it does not isolate as asked, it \
-cannot do a phase, or it exceeds a limit. The others are ranked; neighbours that trials cannot tell apart share a place.
+cannot do a phase, or it exceeds a limit. The others are ranked; neighbours that trials cannot \
+tell apart share a place.
 
 Examples:
   assay advise documents.toml --survives \"power cut\" --memory 2g --rate 5k --p99.9 5ms

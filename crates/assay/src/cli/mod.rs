@@ -470,7 +470,7 @@ Examples:
   assay site docs/results/runs                   the pages of a plan's results
   assay site a.json b.json.gz durability.json -o results")]
 pub(crate) struct SiteArgs {
-    /// Run files, files of verdicts that `assay crash` and `assay isolate` wrote, or folders of these
+    /// Run files, files of verdicts (`assay crash`, `assay isolate`), or folders of these
     #[arg(required = true)]
     pub run: Vec<PathBuf>,
     /// Folder of the site
