@@ -30,10 +30,55 @@ pub(crate) enum Call {
     ReadModifyWrite,
     /// Reads a record that is a number, and writes that number plus one.
     Increment,
-    /// Reads up to this many records in the order of keys.
-    Scan(u64),
-    /// Reads all records with a value of the column at this position.
+    /// Reads these columns of up to this many records in the order of keys.
+    Scan(u64, Selected),
+    /// Reads all records with a value of this column, by its place after the key.
     Find(usize),
+}
+
+/// The most columns after the key of records of which a scan selects some.
+pub(crate) const MOST_SELECTED: usize = 5;
+
+/// The most columns of a key.
+const MOST_OF_KEY: usize = 4;
+
+/// Columns after the key, by their places there: those that a scan reads beside the key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Selected(u8);
+
+impl Selected {
+    /// All columns.
+    pub(crate) const ALL: Self = Self(u8::MAX);
+
+    /// Returns the columns at these places, each below [`MOST_SELECTED`].
+    pub(crate) fn of(places: impl IntoIterator<Item = usize>) -> Self {
+        Self(places.into_iter().fold(0, |bits, place| bits | 1 << place))
+    }
+
+    /// Returns true if the column at a place is selected.
+    pub(crate) fn has(self, place: usize) -> bool {
+        self == Self::ALL || self.0 >> place & 1 == 1
+    }
+
+    /// Returns the positions of key and selected columns among all of a schema; `room` is memory
+    /// for them.
+    fn positions<'p>(
+        self,
+        schema: &'p Schema,
+        room: &'p mut [usize; MOST_OF_KEY + MOST_SELECTED],
+    ) -> &'p [usize] {
+        if self == Self::ALL {
+            return schema.positions();
+        }
+        let key_len = schema.key_columns().len();
+        let is_read = |at: &usize| *at < key_len || self.has(at - key_len);
+        let mut count = 0;
+        for at in (0..schema.columns().len()).filter(is_read) {
+            room[count] = at;
+            count += 1;
+        }
+        &room[..count]
+    }
 }
 
 impl Call {
@@ -54,8 +99,8 @@ pub(crate) trait Values {
     /// Returns the shape of the records.
     fn schema(&self) -> &Schema;
 
-    /// Returns a digest of the columns before the value; 0 if there are none.
-    fn columns_digest(&self, _: &[u8]) -> u64 {
+    /// Returns a digest of the selected columns before the value; 0 if there are none.
+    fn columns_digest(&self, _payload: &[u8], _selected: Selected) -> u64 {
         0
     }
 
@@ -86,11 +131,13 @@ pub(crate) trait AsCall<R> {
 pub(crate) struct Scanned {
     /// The place of the operation in the batch.
     pub(crate) at: usize,
-    /// A digest of the columns before the value; 0 if there are none.
+    /// The columns that were read.
+    pub(crate) selected: Selected,
+    /// A digest of those of them before the value; 0 if there are none.
     pub(crate) columns: u64,
-    /// The front of the value; none if the value is shorter.
+    /// The front of the value; none if the value is shorter, or was not read.
     pub(crate) stamp: Option<[u8; STAMP_SIZE]>,
-    /// A digest of the value.
+    /// A digest of the value; 0 if it was not read.
     pub(crate) digest: u64,
 }
 
@@ -327,21 +374,30 @@ impl<O> Batch<O> {
             Call::Upsert => upsert(&value[..schema.record_size()], connection, manner)?,
             Call::Update => connection.update(key, last, &value[..value_size])?,
             Call::Delete => connection.delete(key)?,
-            Call::Scan(limit) => {
+            Call::Scan(limit, selected) => {
+                let mut room = [0; MOST_OF_KEY + MOST_SELECTED];
                 let scan = Scan {
                     lower: Bound::Included(key),
                     upper: Bound::Unbounded,
-                    columns: schema.positions(),
+                    columns: selected.positions(schema, &mut room),
                     limit,
                 };
                 let (scanned, keys) = (&mut self.scanned, &mut self.scanned_keys);
-                connection.scan(&scan, &mut |record| note(records, at, record, scanned, keys))?;
+                let mut row = |record: &[u8]| {
+                    keys.extend_from_slice(&record[..schema.key_size()]);
+                    scanned.push(noted(records, at, record, selected));
+                };
+                connection.scan(&scan, &mut row)?;
                 Outcome::Done
             }
-            Call::Find(column) => {
+            Call::Find(place) => {
+                let column = schema.key_columns().len() + place;
                 let value = &value[..schema.columns()[column].kind.size_bytes()];
                 let (scanned, keys) = (&mut self.scanned, &mut self.scanned_keys);
-                let mut row = |record: &[u8]| note(records, at, record, scanned, keys);
+                let mut row = |record: &[u8]| {
+                    keys.extend_from_slice(&record[..schema.key_size()]);
+                    scanned.push(noted(records, at, record, Selected::ALL));
+                };
                 connection.find_by(column, value, &mut row)?;
                 Outcome::Done
             }
@@ -407,24 +463,17 @@ impl<O> Batch<O> {
     }
 }
 
-/// Notes a record that operation `at` of a batch returned.
-fn note(
-    records: &impl Values,
-    at: usize,
-    record: &[u8],
-    scanned: &mut Vec<Scanned>,
-    keys: &mut Vec<u8>,
-) {
-    let (key, payload) = record.split_at(records.schema().key_size());
-    let columns = records.columns_digest(payload);
+/// Returns what is kept of a record that operation `at` of a batch returned.
+fn noted(records: &impl Values, at: usize, record: &[u8], selected: Selected) -> Scanned {
+    let schema = records.schema();
+    let payload = &record[schema.key_size()..];
+    let columns = records.columns_digest(payload, selected);
+    if !selected.has(schema.payload_columns().len() - 1) {
+        return Scanned { at, selected, columns, stamp: None, digest: 0 };
+    }
     let value = records.value_in(payload);
-    keys.extend_from_slice(key);
-    scanned.push(Scanned {
-        at,
-        columns,
-        stamp: value.first_chunk().copied(),
-        digest: xxh3_64(value),
-    });
+    let stamp = value.first_chunk().copied();
+    Scanned { at, selected, columns, stamp, digest: xxh3_64(value) }
 }
 
 /// Writes a record, whether or not it is there; by an insert, if that replaces and the engine has

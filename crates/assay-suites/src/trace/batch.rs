@@ -6,7 +6,7 @@ use super::line::Act;
 use super::records::Records;
 use super::state::State;
 use super::tape::Resolved;
-use crate::batch::{self, AsCall, Call, Values};
+use crate::batch::{self, AsCall, Call, Selected, Values};
 
 pub(super) type Batch = batch::Batch<Resolved>;
 
@@ -39,7 +39,7 @@ impl AsCall<Records> for Resolved {
             Act::Upsert => Call::Upsert,
             Act::Delete => Call::Delete,
             Act::ReadModifyWrite => Call::ReadModifyWrite,
-            Act::Scan => Call::Scan(self.size.into()),
+            Act::Scan => Call::Scan(self.size.into(), Selected::ALL),
         }
     }
 

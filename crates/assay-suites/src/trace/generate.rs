@@ -9,7 +9,7 @@ use flate2::write::GzEncoder;
 
 use super::format::Format;
 use super::line::{Act, Line};
-use crate::workload::spec::{KeyType, Kind, Spec};
+use crate::workload::spec::{Kind, Spec};
 use crate::workload::{self, Listed};
 
 /// The digits of a key, and the most bytes of one.
@@ -27,10 +27,7 @@ pub fn generate(
     seed: u64,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let key_bytes = match spec.records.key.kind {
-        KeyType::U64 => 8,
-        KeyType::Text(bytes) | KeyType::Bytes(bytes) => u64::from(bytes),
-    };
+    let key_bytes = spec.records.key.bytes();
     format.write_header(out)?;
     let mut key = [b'0'; KEY_MOST];
     let key_size = (key_bytes as usize).clamp(KEY_DIGITS, KEY_MOST);

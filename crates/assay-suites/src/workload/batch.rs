@@ -7,7 +7,7 @@ use super::model::State;
 use super::records::Records;
 use super::spec::Kind;
 use super::tape::Operation;
-use crate::batch::{self, AsCall, Call, Values};
+use crate::batch::{self, AsCall, Call, Selected, Values};
 
 pub(super) type Batch = batch::Batch<Operation>;
 
@@ -16,8 +16,8 @@ impl Values for Records {
         tape::Records::schema(self)
     }
 
-    fn columns_digest(&self, payload: &[u8]) -> u64 {
-        self.columns().digest(payload)
+    fn columns_digest(&self, payload: &[u8], selected: Selected) -> u64 {
+        self.columns().digest(payload, selected)
     }
 
     fn value_in<'p>(&self, payload: &'p [u8]) -> &'p [u8] {
@@ -42,16 +42,15 @@ impl AsCall<Records> for Operation {
             Kind::Upsert => Call::Upsert,
             Kind::ReadModifyWrite => Call::ReadModifyWrite,
             Kind::Increment => Call::Increment,
-            Kind::Scan => Call::Scan(self.wanted),
-            // Behind the key.
-            Kind::Find => Call::Find(1 + self.by),
+            Kind::Scan => Call::Scan(self.wanted, self.selected),
+            Kind::Find => Call::Find(self.by),
         }
     }
 
     fn write_key(&self, records: &Records, area: &mut [u8]) {
         match self.kind {
-            Kind::Missing => records.write_absent(self.row, area),
-            _ => records.write_key(self.row, area),
+            Kind::Missing => records.keys().write_absent(self.row, area),
+            _ => records.keys().write(self.row, area),
         }
     }
 

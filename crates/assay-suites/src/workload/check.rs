@@ -115,14 +115,14 @@ impl Client<'_> {
         let moment = self.moment(batch, at);
         let standing = clients.standing();
         let rows = standing.rows();
-        let mut rank = records.rank(operation.row);
+        let mut at = Some(operation.row);
         let (mut next, mut count) = (found.start, 0);
         while count < operation.wanted {
-            let Some(row) = records.row_of_rank(rank, rows) else { break };
-            rank += 1;
+            let Some(row) = at else { break };
+            at = records.keys().after(row, rows);
             let possible = standing.possible(row, &moment);
             let is_it =
-                next < found.end && records.row_of_key(batch.scanned_key(next)) == Some(row);
+                next < found.end && records.keys().row_of(batch.scanned_key(next)) == Some(row);
             if is_it {
                 let what = &batch.scanned[next];
                 check_found(records, row, what, possible, &mut self.expected)?;
@@ -190,8 +190,16 @@ pub(super) fn check_found(
     possible: Possible<'_>,
     expected: &mut Vec<u8>,
 ) -> Result<()> {
-    if found.columns != records.columns().digest_of(row) {
+    let columns = records.columns();
+    if found.columns != columns.digest_of(row, found.selected) {
         return Err(wrong(row, OTHER_COLUMNS));
+    }
+    if !found.selected.has(columns.value_place()) {
+        return if possible.may_be_there() {
+            Ok(())
+        } else {
+            Err(wrong(row, "a scan found it; expected absent"))
+        };
     }
     let version = check_version(records, row, &found.stamp.unwrap_or_default(), possible)?;
     write_expected(records, row, version, expected);
@@ -211,7 +219,7 @@ pub(super) fn first_answer(
     let Some(row) = model.first_live() else { return Ok(()) };
     let mut key = vec![0; records.schema().key_size()];
     let mut payload = vec![0; records.schema().payload_size()];
-    records.write_key(row, &mut key);
+    records.keys().write(row, &mut key);
     match connection.get(&key, &mut payload)? {
         Outcome::Done => {
             let possible = Possible::only(model.state(row));
@@ -231,7 +239,7 @@ pub(super) fn plausible_answer(
 ) -> Result<Option<u32>> {
     let mut key = vec![0; records.schema().key_size()];
     let mut payload = vec![0; records.schema().payload_size()];
-    records.write_key(row, &mut key);
+    records.keys().write(row, &mut key);
     match connection.get(&key, &mut payload)? {
         Outcome::Done => {
             plausible_version(records, row, &payload, newest, &mut Vec::new()).map(Some)
@@ -272,9 +280,9 @@ pub(super) fn found_versions(
     let scan = Scan { lower: all, upper: all, columns, limit: u64::MAX };
     let mut note = |record: &[u8]| {
         let (key, payload) = record.split_at(records.schema().key_size());
-        let row = records.row_of_key(key).filter(|row| *row < newest.rows());
+        let row = records.keys().row_of(key).filter(|row| *row < newest.rows());
         let row = row.ok_or_else(|| wrong(0, "the store has a key that was never written"))?;
-        let rank = Some(records.rank(row));
+        let rank = Some(records.keys().rank(row));
         if std::mem::replace(&mut last, rank) >= rank {
             return Err(wrong(row, "a scan of all records found it twice or out of order"));
         }
@@ -308,7 +316,7 @@ fn get_versions(
     let mut payload = vec![0; records.schema().payload_size()];
     let mut expected = Vec::new();
     let version = |row| {
-        records.write_key(row, &mut key);
+        records.keys().write(row, &mut key);
         if connection.get(&key, &mut payload)? != Outcome::Done {
             return Ok(None);
         }
@@ -367,13 +375,13 @@ fn scan_all(
             return;
         }
         let (key, payload) = record.split_at(records.schema().key_size());
-        let checked = match records.row_of_key(key) {
+        let checked = match records.keys().row_of(key) {
             None => Err(wrong(count, "the store has a key that was never written")),
-            Some(row) if last >= Some(records.rank(row)) => {
+            Some(row) if last >= Some(records.keys().rank(row)) => {
                 Err(wrong(row, "a scan of all records found it twice or out of order"))
             }
             Some(row) => {
-                last = Some(records.rank(row));
+                last = Some(records.keys().rank(row));
                 let possible = Possible::only(model.state(row));
                 check_record(records, row, payload, possible, &mut expected)
             }
@@ -405,7 +413,7 @@ fn get_all(
     let mut payload = vec![0; records.schema().payload_size()];
     let mut expected = Vec::new();
     for row in 0..model.rows() {
-        records.write_key(row, &mut key);
+        records.keys().write(row, &mut key);
         let state = model.state(row);
         match connection.get(&key, &mut payload)? {
             Outcome::Done => {

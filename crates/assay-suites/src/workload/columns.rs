@@ -8,9 +8,10 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::spec::{Column, ColumnKind};
 use super::texts;
+use crate::batch::{MOST_SELECTED, Selected};
 
 /// The most columns of a workload.
-pub(super) const MOST_COLUMNS: usize = 4;
+pub(super) const MOST_COLUMNS: usize = MOST_SELECTED - 1;
 
 /// The names of columns in stores.
 const NAMES: [&str; MOST_COLUMNS] = ["column_1", "column_2", "column_3", "column_4"];
@@ -38,7 +39,8 @@ pub(super) fn declared(columns: &[Column]) -> impl Iterator<Item = (&'static str
     NAMES.into_iter().zip(columns).map(|(name, column)| (name, type_of(column.kind)))
 }
 
-fn type_of(kind: ColumnKind) -> ColumnType {
+/// Returns the type in stores of a column of a kind.
+pub(super) fn type_of(kind: ColumnKind) -> ColumnType {
     match kind {
         ColumnKind::U32 => ColumnType::U32,
         ColumnKind::U64 => ColumnType::U64,
@@ -49,19 +51,12 @@ fn type_of(kind: ColumnKind) -> ColumnType {
 impl Columns {
     /// Returns the columns of records that a schema lays out after the key, before the value.
     pub(super) fn new(columns: &[Column], schema: &Schema, seed: u64) -> Self {
-        let values = |(column, place): (&Column, &Place)| {
-            // Within what every engine's signed numbers reach.
-            let most = match column.kind {
-                ColumnKind::U32 => i32::MAX as u64,
-                ColumnKind::U64 | ColumnKind::Text(_) => i64::MAX as u64,
-            };
-            Values {
-                kind: column.kind,
-                distinct: column.distinct,
-                part: most / column.distinct,
-                spread: Bijection::new(derive(seed, place.name), column.distinct),
-                at: place.offset - schema.key_size(),
-            }
+        let values = |(column, place): (&Column, &Place)| Values {
+            kind: column.kind,
+            distinct: column.distinct,
+            part: column.kind.most_number() / column.distinct,
+            spread: Bijection::new(derive(seed, place.name), column.distinct),
+            at: place.offset - schema.key_size(),
         };
         Self(columns.iter().zip(schema.payload_columns()).map(values).collect())
     }
@@ -88,21 +83,32 @@ impl Columns {
         })
     }
 
-    /// Returns a digest of the columns in a payload area, without the gaps; 0 if there are none.
-    pub(super) fn digest(&self, payload: &[u8]) -> u64 {
-        self.0.iter().fold(0, |digest, values| {
+    /// Returns a digest of the selected columns in a payload area, without the gaps; 0 if there are
+    /// none.
+    pub(super) fn digest(&self, payload: &[u8], selected: Selected) -> u64 {
+        self.selected(selected).fold(0, |digest, values| {
             xxh3_64_with_seed(&payload[values.at..][..values.bytes()], digest)
         })
     }
 
-    /// Returns the digest of the columns of a record.
-    pub(super) fn digest_of(&self, row: u64) -> u64 {
+    /// Returns the digest of the selected columns of a record.
+    pub(super) fn digest_of(&self, row: u64, selected: Selected) -> u64 {
         let mut column = [0; MOST_BYTES];
-        self.0.iter().fold(0, |digest, values| {
+        self.selected(selected).fold(0, |digest, values| {
             let column = &mut column[..values.bytes()];
             values.write(row, column);
             xxh3_64_with_seed(column, digest)
         })
+    }
+
+    fn selected(&self, selected: Selected) -> impl Iterator<Item = &Values> {
+        let places = self.0.iter().enumerate();
+        places.filter(move |(place, _)| selected.has(*place)).map(|(_, values)| values)
+    }
+
+    /// Returns the place of the value, which follows the columns.
+    pub(super) fn value_place(&self) -> usize {
+        self.0.len()
     }
 
     /// Returns the bytes of a column's value in its packed form.
@@ -139,11 +145,15 @@ impl Values {
     }
 
     fn write(&self, row: u64, packed: &mut [u8]) {
-        let number = self.spread.at(row % self.distinct) * self.part;
-        match self.kind {
-            ColumnKind::U32 => packed.copy_from_slice(&(number as u32).to_le_bytes()),
-            ColumnKind::U64 => packed.copy_from_slice(&number.to_le_bytes()),
-            ColumnKind::Text(size) => texts::write(number, &mut packed[..size as usize]),
-        }
+        write(self.kind, self.spread.at(row % self.distinct) * self.part, packed);
+    }
+}
+
+/// Writes the packed form of a number in a column of a kind, which fills `packed`.
+pub(super) fn write(kind: ColumnKind, number: u64, packed: &mut [u8]) {
+    match kind {
+        ColumnKind::U32 => packed.copy_from_slice(&(number as u32).to_le_bytes()),
+        ColumnKind::U64 => packed.copy_from_slice(&number.to_le_bytes()),
+        ColumnKind::Text(_) => texts::write(number, packed),
     }
 }

@@ -74,7 +74,7 @@ fn sorted<'k, T>(
 }
 
 fn row_of(records: &Records, of: u64, key: &[u8]) -> Result<u64> {
-    let row = records.row_of_key(key);
+    let row = records.keys().row_of(key);
     row.ok_or_else(|| wrong(of, "a find of it returned a key that no record has"))
 }
 

@@ -81,6 +81,11 @@ impl<'l> Possible<'l> {
         self.states().any(|state| !state.is_there())
     }
 
+    /// Returns true if the record can have been there.
+    pub(super) fn may_be_there(self) -> bool {
+        self.states().any(State::is_there)
+    }
+
     /// Returns true if the record can have had this version.
     pub(super) fn allows(self, version: u32) -> bool {
         self.states().any(|state| state.is_there() && state.version() == version)

@@ -43,17 +43,13 @@ pub fn text(spec: &Spec) -> Result<String, fmt::Error> {
         if records.in_order { "ascending" } else { "random" },
         if records.bulk { ", in one transaction" } else { "" }
     )?;
-    writeln!(out, "  keys         {}", key(records.key))?;
+    writeln!(out, "  keys         {}", key(&records.key))?;
     writeln!(out, "  value bytes  {}", sizes(&records.value))?;
     if records.compressible > 0.0 {
         writeln!(out, "               {:.0} % of them repeat", 100.0 * records.compressible)?;
     }
     for column in &records.columns {
-        let kind = match column.kind {
-            ColumnKind::U32 => "u32".to_string(),
-            ColumnKind::U64 => "u64".to_string(),
-            ColumnKind::Text(size) => format!("text of {size} bytes"),
-        };
+        let kind = column_kind(column.kind);
         let values = column.distinct.min(records.count.max(1));
         writeln!(
             out,
@@ -90,12 +86,7 @@ pub fn text(spec: &Spec) -> Result<String, fmt::Error> {
         let threads: Vec<_> = phase.threads.iter().map(ToString::to_string).collect();
         writeln!(out, "\n{}: {end}, threads {}", phase.name, threads.join(", "))?;
         writeln!(out, "  mix          {}", shares(phase))?;
-        if phase.has(Kind::Scan) {
-            writeln!(out, "  scan rows    {}", sizes(&phase.scanned))?;
-        }
-        if let Some(column) = spec.found_by(phase) {
-            writeln!(out, "  finds by     {}", column.name)?;
-        }
+        reads(&mut out, spec, phase)?;
         if phase.together > 1 {
             writeln!(out, "  transaction  {} operations", phase.together)?;
         }
@@ -111,6 +102,7 @@ pub fn text(spec: &Spec) -> Result<String, fmt::Error> {
         if let Some(behind) = phase.behind() {
             let rate = behind.rates.as_ref().map_or(0, Rates::mean);
             writeln!(out, "  background   {}, {rate} operations a second", shares(&behind))?;
+            reads(&mut out, spec, &behind)?;
         }
         let seen;
         (model, seen) = computed(phase, model);
@@ -125,6 +117,23 @@ pub fn text(spec: &Spec) -> Result<String, fmt::Error> {
     Ok(out)
 }
 
+/// Writes what the scans and finds of a phase, or of its background, read.
+fn reads(out: &mut String, spec: &Spec, phase: &Phase) -> fmt::Result {
+    if phase.has(Kind::Scan) {
+        let columns = phase.scanned_columns.as_ref().map_or_else(String::new, |places| {
+            let named = &spec.records.columns;
+            let name = |place: &usize| named.get(*place).map_or("value", |column| &column.name);
+            let names: Vec<_> = ["key"].into_iter().chain(places.iter().map(name)).collect();
+            format!(", {}", names.join(", "))
+        });
+        writeln!(out, "  scan rows    {}{columns}", sizes(&phase.scanned))?;
+    }
+    match spec.found_by(phase) {
+        Some(column) => writeln!(out, "  finds by     {}", column.name),
+        None => Ok(()),
+    }
+}
+
 fn survives(level: Option<Durability>) -> &'static str {
     match level {
         None => "as --durability says",
@@ -135,7 +144,7 @@ fn survives(level: Option<Durability>) -> &'static str {
     }
 }
 
-fn key(key: Key) -> String {
+fn key(key: &Key) -> String {
     let kind = match key.kind {
         KeyType::U64 => "u64".to_string(),
         KeyType::Text(size) => format!("text of {size} bytes"),
@@ -147,7 +156,23 @@ fn key(key: Key) -> String {
         Made::Hashed => "spread over the whole range",
         Made::Time => "ascending moments",
     };
-    format!("{kind}, {made}")
+    let leading = key.leading.iter().map(|column| {
+        format!(
+            "{} ({}, {}), ",
+            column.name,
+            column_kind(column.kind),
+            counted(column.distinct, "value")
+        )
+    });
+    format!("{}{kind}, {made}", leading.collect::<String>())
+}
+
+fn column_kind(kind: ColumnKind) -> String {
+    match kind {
+        ColumnKind::U32 => "u32".to_string(),
+        ColumnKind::U64 => "u64".to_string(),
+        ColumnKind::Text(size) => format!("text of {size} bytes"),
+    }
 }
 
 fn shares(phase: &Phase) -> String {

@@ -19,6 +19,7 @@ mod distributions;
 pub mod file;
 mod finding;
 mod history;
+mod keys;
 mod kinds;
 mod listing;
 mod losses;

@@ -44,8 +44,14 @@ pub fn refusal(
             phase.together > 1 && transactions == Transactions::Batches && phase.any(reads),
             "its transactions do not read",
         ),
-        (phase.has(Kind::Find) && !driver.has_indexes(), "it has no secondary indexes"),
-        (phase.has(Kind::Scan) && key_kind == KeyKind::Hash, "its keys have no order"),
+        (
+            phase.does(|kind| kind == Kind::Find) && !driver.has_indexes(),
+            "it has no secondary indexes",
+        ),
+        (
+            phase.does(|kind| kind == Kind::Scan) && key_kind == KeyKind::Hash,
+            "its keys have no order",
+        ),
     ];
     why.into_iter().find_map(|(is_so, why)| is_so.then_some(why))
 }
@@ -65,9 +71,9 @@ pub(super) fn offer(
     model: &Model,
 ) -> Result<Offer> {
     let cannot = |why: &str| Ok(Offer::Cannot(why.into()));
-    if phase.has(Kind::Scan) {
+    if phase.does(|kind| kind == Kind::Scan) {
         let all = Bound::Unbounded;
-        let scan = Scan { lower: all, upper: all, columns: &[0, 1], limit: 1 };
+        let scan = Scan { lower: all, upper: all, columns: records.schema().positions(), limit: 1 };
         match connection.scan(&scan, &mut |_| ()) {
             Err(error) if error.kind() == ErrorKind::Unsupported => {
                 return cannot(&format!("it has no {error}"));
@@ -82,7 +88,7 @@ pub(super) fn offer(
         // The record that is there, once more.
         let mut record = vec![0; records.schema().record_size()];
         let (key, payload) = record.split_at_mut(records.schema().key_size());
-        records.write_key(row, key);
+        records.keys().write(row, key);
         records.write_payload(row, model.state(row).version(), payload);
         match connection.upsert(&record) {
             Err(error) if error.kind() == ErrorKind::Unsupported => {

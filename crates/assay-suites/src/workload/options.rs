@@ -118,7 +118,7 @@ impl Options {
 
     /// Returns the bytes of key and value of a record, on average.
     pub fn record_bytes(&self) -> u64 {
-        let of = |spec: &Spec| spec.records.value.mean() as u64 + spec.records.key.kind.bytes();
+        let of = |spec: &Spec| spec.records.value.mean() as u64 + spec.records.key.bytes();
         self.spec().map_or(0, of)
     }
 

@@ -20,6 +20,8 @@ pub(super) const MOST_SCANNED: u64 = 100_000;
 pub(super) const MOST_TOGETHER: u64 = 1_000;
 /// The longest time of a phase, in seconds.
 pub(super) const MOST_SECONDS: u64 = 86_400;
+/// The most leading columns of a key.
+pub(super) const MOST_LEADING: usize = 3;
 /// The fewest and the most bytes of a key that is a text or bytes.
 pub(super) const TEXT_KEY_BYTES: (u64, u64) = (16, 256);
 pub(super) const BYTES_KEY_BYTES: (u64, u64) = (8, 256);
@@ -56,7 +58,7 @@ pub struct Records {
     pub columns: Vec<Column>,
 }
 
-/// A column between key and value.
+/// A column of few values: between key and value, or one of a key's leading columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
     /// The name that the file gives it.
@@ -97,12 +99,22 @@ impl ColumnKind {
             Self::Text(size) => size.into(),
         }
     }
+
+    /// Returns the largest number of a value, which every engine's signed numbers reach.
+    pub(super) fn most_number(self) -> u64 {
+        match self {
+            Self::U32 => i32::MAX as u64,
+            Self::U64 | Self::Text(_) => i64::MAX as u64,
+        }
+    }
 }
 
 /// The keys of a workload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
-    /// The type.
+    /// The columns before the number.
+    pub leading: Vec<Column>,
+    /// The type of the number.
     pub kind: KeyType,
     /// How numbers become keys.
     pub made: Made,
@@ -119,13 +131,20 @@ pub enum KeyType {
     Bytes(u32),
 }
 
-impl KeyType {
+impl Key {
     /// Returns the bytes of a key.
-    pub(super) fn bytes(self) -> u64 {
-        match self {
-            Self::U64 => 8,
-            Self::Text(size) | Self::Bytes(size) => size.into(),
-        }
+    pub(crate) fn bytes(&self) -> u64 {
+        let leading: u64 = self.leading.iter().map(|column| column.kind.bytes()).sum();
+        leading
+            + match self.kind {
+                KeyType::U64 => 8,
+                KeyType::Text(size) | KeyType::Bytes(size) => size.into(),
+            }
+    }
+
+    /// Returns the number of fronts: of combinations of values in the leading columns.
+    pub(super) fn fronts(&self) -> u64 {
+        self.leading.iter().fold(1, |fronts: u64, column| fronts.saturating_mul(column.distinct))
     }
 }
 
@@ -159,6 +178,9 @@ pub struct Phase {
     pub choose: Choice,
     /// The number of records that a scan asks for.
     pub scanned: Sizes,
+    /// The columns that a scan reads beside the key, by their places in the records: the value
+    /// follows the last of them. None: all.
+    pub scanned_columns: Option<Vec<usize>>,
     /// The column that records are found by; none if none are.
     pub found_by: Option<usize>,
     /// The number of operations in a transaction.
@@ -174,6 +196,14 @@ pub struct Phase {
 pub struct Background {
     /// The share of each kind of operation, as in a phase.
     pub mix: [f64; Kind::ALL.len()],
+    /// How operations choose among records.
+    pub choose: Choice,
+    /// What a scan asks for, as in a phase.
+    pub scanned: Sizes,
+    /// The columns that a scan reads, as in a phase.
+    pub scanned_columns: Option<Vec<usize>>,
+    /// The column that records are found by, as in a phase.
+    pub found_by: Option<usize>,
     /// Operations that arrive a second.
     pub rate: u64,
 }
@@ -305,7 +335,8 @@ impl Phase {
 
     /// Returns what its background does, as a phase of one thread.
     pub(super) fn behind(&self) -> Option<Self> {
-        let Background { mix, rate } = self.background.clone()?;
+        let Background { mix, choose, scanned, scanned_columns, found_by, rate } =
+            self.background.clone()?;
         let seconds = match self.until {
             Until::Seconds(seconds) | Until::Steady { limit: seconds, .. } => seconds,
             Until::Operations(count) => count.div_ceil(GUESSED_RATE),
@@ -317,9 +348,10 @@ impl Phase {
             task: Task::Operations,
             until: Until::Seconds(seconds),
             mix,
-            choose: Choice::Uniform,
-            scanned: Sizes::Constant(1),
-            found_by: None,
+            choose,
+            scanned,
+            scanned_columns,
+            found_by,
             together: 1,
             rates: Some(Rates::constant(rate)),
             background: None,
@@ -401,7 +433,7 @@ impl Spec {
 
     /// Returns true if a phase reads ranges.
     pub(super) fn scans(&self) -> bool {
-        self.phases.iter().any(|phase| phase.has(Kind::Scan))
+        self.phases.iter().any(|phase| phase.does(|kind| kind == Kind::Scan))
     }
 
     /// Returns about how many records are in the store at its fullest.

@@ -11,6 +11,7 @@ use super::course::{Course, span};
 use super::model::{Lane, Start, State};
 use super::sizes::{Sizes, open_uniform};
 use super::spec::{Kind, Phase};
+use crate::batch::Selected;
 
 /// The most draws of a record that is there.
 const DRAWS: u64 = 16;
@@ -26,8 +27,9 @@ pub(super) struct Operation {
     pub(super) before: Option<State>,
     /// The state after it, if it writes the record.
     pub(super) after: Option<State>,
-    /// The number of records that a scan wants.
+    /// The number of records that a scan wants, and the columns of them.
     pub(super) wanted: u64,
+    pub(super) selected: Selected,
     /// The place of the column that a find looks for.
     pub(super) by: usize,
 }
@@ -39,6 +41,7 @@ pub(super) struct Tape {
     shares: Vec<(f64, Kind)>,
     chooser: Chooser,
     scanned: Sizes,
+    selected: Selected,
     found_by: usize,
     seed: u64,
     /// The number of operations in the windows before.
@@ -72,6 +75,10 @@ impl Tape {
             shares,
             chooser: Chooser::new(phase.choose, spans, seeds, from),
             scanned: phase.scanned.clone(),
+            selected: match &phase.scanned_columns {
+                None => Selected::ALL,
+                Some(places) => Selected::of(places.iter().copied()),
+            },
             found_by: phase.found_by.unwrap_or(0),
             seed: own,
             before,
@@ -116,7 +123,8 @@ impl Tape {
             Kind::Scan => self.scanned.of(mix(mix(self.seed, 4), position)),
             _ => 0,
         };
-        Operation { kind, row, before, after, wanted, by: self.found_by }
+        let Self { selected, found_by: by, .. } = *self;
+        Operation { kind, row, before, after, wanted, selected, by }
     }
 
     /// Returns the places that a thread chooses among: the records at the start of the phase, then

@@ -112,7 +112,7 @@ fn what_is_wrong_with_a_file_is_said_with_its_place() {
         (
             "transaction = 10",
             "background = { mix = { scan = 1 }, rate = 5 }",
-            "line 20, column 22: a background has no scan; leave it out",
+            "line 20, column 22: a mix with scan needs scan = { rows = { … } }",
         ),
         (
             "transaction = 10",
@@ -143,7 +143,32 @@ fn what_is_wrong_with_a_file_is_said_with_its_place() {
         (
             "transaction = 10",
             "background = { mix = { find = 1 }, rate = 5 }",
-            "line 20, column 22: a background has no find; leave it out",
+            "line 20, column 22: a mix with find needs find = { by = \"…\" }",
+        ),
+        (
+            "{ rows = { constant = 5 } }",
+            "{ rows = { constant = 5 }, columns = [\"owner\"] }",
+            "[records] has no column \"owner\"; name its columns, or \"value\"",
+        ),
+        (
+            "{ rows = { constant = 5 } }",
+            "{ rows = { constant = 5 }, columns = [\"value\", \"value\"] }",
+            "a column is named twice; name it once",
+        ),
+        (
+            "{ rows = { constant = 5 } }",
+            "{ rows = { constant = 5 }, columns = \"some\" }",
+            "invalid value: string \"some\", expected \"all\", or a list of columns",
+        ),
+        (
+            "made = \"sparse\" }",
+            "leading = { a = { type = \"u32\", distinct = 1001 } } }",
+            "the leading columns have 1001 combinations of values, more than records; lower dist",
+        ),
+        (
+            "[[phase]]",
+            "columns = { value = { type = \"u32\", distinct = 9 } }\n[[phase]]",
+            "line 7, column 13: \"value\" names the value; give the column another name",
         ),
         (
             "[[phase]]",

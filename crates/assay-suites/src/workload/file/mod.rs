@@ -1,6 +1,7 @@
 //! The file of a workload, in TOML. What it says is honoured; what it cannot say is refused by its
 //! name, with line and column.
 
+mod columns;
 mod phases;
 mod reader;
 mod tables;

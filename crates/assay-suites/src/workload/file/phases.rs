@@ -6,11 +6,12 @@ use assay_core::ageing::STEADY_WINDOWS;
 use assay_core::latency::Rates;
 use toml::Spanned;
 
+use super::columns::VALUE;
 use super::reader::{Read, Reader};
 use super::tables::{
-    BackgroundTable, ChoiceTable, FindTable, HotspotTable, Mix, PhaseTable, TaskWord,
+    BackgroundTable, ChoiceTable, FindTable, HotspotTable, Mix, PhaseTable, ScanTable, TaskWord,
 };
-use super::words::{RateWord, Real};
+use super::words::{ColumnsWord, RateWord, Real};
 use crate::workload::choice::Choice;
 use crate::workload::sizes::Sizes;
 use crate::workload::spec::{
@@ -63,19 +64,10 @@ impl Reader<'_> {
             return Err(self.fault(span, "the phase has no mix; add mix = { … }, or do = …"));
         };
         let mix = self.mix(mix_table, records)?;
-        let scans = mix[Kind::Scan as usize] > 0.0;
-        let scanned = match &table.scan {
-            Some(scan) if scans => {
-                self.sizes(&scan.get_ref().rows, scan.span(), "rows", 1..=MOST_SCANNED)?
-            }
-            Some(scan) => return Err(self.fault(scan.span(), "the mix has no scan; leave it out")),
-            None if scans => {
-                let what = "a mix with scan needs scan = { rows = { … } }";
-                return Err(self.fault(mix_table.span(), what));
-            }
-            None => Sizes::Constant(1),
-        };
-        let found_by = self.found_by(table.find.as_ref(), mix_table.span(), &mix, records)?;
+        let span = mix_table.span();
+        let (scanned, scanned_columns) =
+            self.scan(table.scan.as_ref(), span.clone(), &mix, records)?;
+        let found_by = self.found_by(table.find.as_ref(), span, &mix, records)?;
         let together = match &table.transaction {
             None => 1,
             Some(count) => self.between(count, "transaction", 1, MOST_TOGETHER)?,
@@ -107,11 +99,53 @@ impl Reader<'_> {
             mix,
             choose,
             scanned,
+            scanned_columns,
             found_by,
             together,
             rates,
             background,
         })
+    }
+
+    /// Reads how many records a scan asks for, and which columns of them; `span` is that of the mix.
+    fn scan(
+        &self,
+        table: Option<&Spanned<ScanTable>>,
+        span: Range<usize>,
+        mix: &[f64],
+        records: &Records,
+    ) -> Read<(Sizes, Option<Vec<usize>>)> {
+        let scans = mix[Kind::Scan as usize] > 0.0;
+        let Some(table) = table else {
+            let what = "a mix with scan needs scan = { rows = { … } }";
+            let none = (Sizes::Constant(1), None);
+            return if scans { Err(self.fault(span, what)) } else { Ok(none) };
+        };
+        if !scans {
+            return Err(self.fault(table.span(), "the mix has no scan; leave it out"));
+        }
+        let ScanTable { rows, columns } = table.get_ref();
+        let rows = self.sizes(rows, table.span(), "rows", 1..=MOST_SCANNED)?;
+        let Some(columns) = columns else { return Ok((rows, None)) };
+        let ColumnsWord::Named(names) = columns.get_ref() else { return Ok((rows, None)) };
+        let mut places = names.iter().map(|name| {
+            let of_columns = records.columns.iter().position(|column| column.name == *name);
+            let place = of_columns.or((name == VALUE).then_some(records.columns.len()));
+            place.ok_or_else(|| {
+                let what =
+                    format!("[records] has no column {name:?}; name its columns, or {VALUE:?}");
+                self.fault(columns.span(), what)
+            })
+        });
+        let places = places.try_fold(Vec::new(), |mut places, place| {
+            let place = place?;
+            if places.contains(&place) {
+                return Err(self.fault(columns.span(), "a column is named twice; name it once"));
+            }
+            places.push(place);
+            Ok(places)
+        })?;
+        Ok((rows, Some(places)))
     }
 
     /// Reads the column that a phase finds records by; `span` is that of its mix.
@@ -145,13 +179,17 @@ impl Reader<'_> {
     fn background(&self, table: &Spanned<BackgroundTable>, records: &Records) -> Read<Background> {
         let table = table.get_ref();
         let mix = self.mix(&table.mix, records)?;
-        if mix[Kind::Scan as usize] > 0.0 {
-            return Err(self.fault(table.mix.span(), "a background has no scan; leave it out"));
-        }
-        if mix[Kind::Find as usize] > 0.0 {
-            return Err(self.fault(table.mix.span(), "a background has no find; leave it out"));
-        }
-        Ok(Background { mix, rate: self.between(&table.rate, "rate", 1, MOST_COUNT)? })
+        let span = table.mix.span();
+        let (scanned, scanned_columns) =
+            self.scan(table.scan.as_ref(), span.clone(), &mix, records)?;
+        Ok(Background {
+            choose: self.choose(table.choose.as_ref())?,
+            scanned,
+            scanned_columns,
+            found_by: self.found_by(table.find.as_ref(), span, &mix, records)?,
+            rate: self.between(&table.rate, "rate", 1, MOST_COUNT)?,
+            mix,
+        })
     }
 
     /// Reads a phase that does something else than operations of a mix.
@@ -211,6 +249,7 @@ impl Reader<'_> {
             mix,
             choose: Choice::Uniform,
             scanned: Sizes::Constant(1),
+            scanned_columns: None,
             found_by: None,
             together: 1,
             rates: None,

@@ -1,6 +1,5 @@
 //! Checking what a file says of the workload and its records.
 
-use std::collections::BTreeMap;
 use std::ops::{Range, RangeInclusive};
 
 use assay_driver::Durability;
@@ -8,15 +7,13 @@ use toml::Spanned;
 
 use super::Fault;
 use super::tables::{
-    ColumnTable, ColumnWord, File, KeyWord, LognormalTable, MadeWord, Order, RecordsTable,
-    SizesTable, Survives, ZipfTable,
+    File, KeyWord, LognormalTable, MadeWord, Order, RecordsTable, SizesTable, Survives, ZipfTable,
 };
 use super::words::{Number, Real};
-use crate::workload::columns::MOST_COLUMNS;
 use crate::workload::sizes::Sizes;
 use crate::workload::spec::{
-    BYTES_KEY_BYTES, Column, ColumnKind, Key, KeyType, LEAST_VALUE_BYTES, MOST_COUNT, MOST_SCANNED,
-    MOST_VALUE_BYTES, Made, Phase, Records, Spec, TEXT_KEY_BYTES,
+    BYTES_KEY_BYTES, Key, KeyType, LEAST_VALUE_BYTES, MOST_COUNT, MOST_SCANNED, MOST_VALUE_BYTES,
+    Made, Phase, Records, Spec, TEXT_KEY_BYTES,
 };
 
 /// The text of a file that is being read.
@@ -151,52 +148,16 @@ impl Reader<'_> {
             }
         };
         let columns = self.columns(&table.columns)?;
+        let leading = self.leading(&table.key.leading, count)?;
         Ok(Records {
             columns,
             count,
             in_order: matches!(table.order, Order::Sequential),
             bulk: table.bulk,
-            key: Key { kind, made },
+            key: Key { leading, kind, made },
             value,
             compressible,
         })
-    }
-
-    /// Reads the columns between key and value, in the order of the file.
-    fn columns(&self, tables: &BTreeMap<Spanned<String>, ColumnTable>) -> Read<Vec<Column>> {
-        let mut tables: Vec<_> = tables.iter().collect();
-        tables.sort_by_key(|(name, _)| name.span().start);
-        if let Some((name, _)) = tables.get(MOST_COLUMNS) {
-            let what = format!("there are at most {MOST_COLUMNS} columns; leave this out");
-            return Err(self.fault(name.span(), what));
-        }
-        let column = |(name, table): (&Spanned<String>, &ColumnTable)| {
-            let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-            let text = name.get_ref();
-            if text.is_empty() || text.len() > 32 || !text.chars().all(is_plain) {
-                let what = "a column's name is 1 to 32 lower-case letters, digits and _";
-                return Err(self.fault(name.span(), what));
-            }
-            let kind = match (table.kind.get_ref(), &table.bytes) {
-                (ColumnWord::U32, None) => ColumnKind::U32,
-                (ColumnWord::U64, None) => ColumnKind::U64,
-                (ColumnWord::Text, Some(bytes)) => {
-                    let (least, most) = TEXT_KEY_BYTES;
-                    let bytes = self.between(bytes, "bytes of a text", least, most)?;
-                    ColumnKind::Text(bytes as u32)
-                }
-                (ColumnWord::Text, None) => {
-                    return Err(self.fault(table.kind.span(), "a text needs its bytes"));
-                }
-                (_, Some(bytes)) => {
-                    let what = "only a text has bytes of its own; leave this out";
-                    return Err(self.fault(bytes.span(), what));
-                }
-            };
-            let distinct = self.between(&table.distinct, "distinct", 1, MOST_COUNT)?;
-            Ok(Column { name: text.clone(), kind, distinct, is_indexed: table.index })
-        };
-        tables.into_iter().map(column).collect()
     }
 
     pub(super) fn sizes(

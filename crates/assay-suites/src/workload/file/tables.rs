@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::words::{Number, RateWord, Real, ThreadsWord};
+use super::words::{ColumnsWord, Number, RateWord, Real, ThreadsWord};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -80,6 +80,18 @@ pub(super) struct KeyTable {
     pub(super) bytes: Option<Spanned<Number>>,
     #[serde(default)]
     pub(super) made: MadeWord,
+    #[serde(default)]
+    pub(super) leading: BTreeMap<Spanned<String>, LeadingTable>,
+}
+
+/// A column of a key before the number.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LeadingTable {
+    #[serde(rename = "type")]
+    pub(super) kind: Spanned<ColumnWord>,
+    pub(super) bytes: Option<Spanned<Number>>,
+    pub(super) distinct: Spanned<Number>,
 }
 
 #[derive(Clone, Copy, Deserialize)]
@@ -151,6 +163,9 @@ pub(super) struct PhaseTable {
 #[serde(deny_unknown_fields)]
 pub(super) struct BackgroundTable {
     pub(super) mix: Spanned<Mix>,
+    pub(super) choose: Option<Spanned<ChoiceTable>>,
+    pub(super) scan: Option<Spanned<ScanTable>>,
+    pub(super) find: Option<Spanned<FindTable>>,
     pub(super) rate: Spanned<Number>,
 }
 
@@ -173,6 +188,7 @@ pub(super) enum UntilWord {
 #[serde(deny_unknown_fields)]
 pub(super) struct ScanTable {
     pub(super) rows: SizesTable,
+    pub(super) columns: Option<Spanned<ColumnsWord>>,
 }
 
 #[derive(Deserialize)]

@@ -22,6 +22,12 @@ pub(super) enum RateWord {
     Steps(Vec<(u64, u64)>),
 }
 
+/// `"all"`, or a list of names of columns.
+pub(super) enum ColumnsWord {
+    All,
+    Named(Vec<String>),
+}
+
 struct NumberVisitor;
 
 impl Visitor<'_> for NumberVisitor {
@@ -138,5 +144,36 @@ impl<'de> Visitor<'de> for RateVisitor {
 impl<'de> Deserialize<'de> for RateWord {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         from.deserialize_any(RateVisitor)
+    }
+}
+
+struct ColumnsVisitor;
+
+impl<'de> Visitor<'de> for ColumnsVisitor {
+    type Value = ColumnsWord;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("\"all\", or a list of columns such as [\"owner\"]")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<ColumnsWord, E> {
+        match text {
+            "all" => Ok(ColumnsWord::All),
+            _ => Err(E::invalid_value(de::Unexpected::Str(text), &self)),
+        }
+    }
+
+    fn visit_seq<A: de::SeqAccess<'de>>(self, mut from: A) -> Result<ColumnsWord, A::Error> {
+        let mut names = Vec::new();
+        while let Some(name) = from.next_element()? {
+            names.push(name);
+        }
+        Ok(ColumnsWord::Named(names))
+    }
+}
+
+impl<'de> Deserialize<'de> for ColumnsWord {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(ColumnsVisitor)
     }
 }

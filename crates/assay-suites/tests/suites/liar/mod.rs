@@ -24,6 +24,7 @@ pub enum Lie {
     ReturnsAnOldVersion,
     SkipsARow,
     RepeatsARow,
+    ScanChangesAColumn,
     FindsAnother,
     FindMissesARecord,
     FindRepeatsARecord,

@@ -402,10 +402,22 @@ impl Connection for LiarConnection<'_> {
             found[1] = found[0];
         }
         let is_old = is_bounded && self.lies(Lie::ReturnsAnOldVersion);
+        let mut is_other = is_bounded && self.lies(Lie::ScanChangesAColumn);
+        let schema = &self.store.schema;
         for (key, (now, before)) in &found {
-            let mut record = vec![0; self.store.schema.key_size()];
+            let mut record = vec![0; schema.key_size()];
             self.order.decode(key, &mut record);
             record.extend(if is_old { before } else { now });
+            let payload = schema.key_columns().len()..schema.columns().len();
+            let (asked, others): (Vec<_>, Vec<_>) =
+                payload.partition(|at| scan.columns.contains(at));
+            // What was not asked for is anything.
+            for at in others {
+                schema.columns()[at].slice_mut(&mut record).fill(0xA5);
+            }
+            if let Some(at) = asked.first().filter(|_| std::mem::take(&mut is_other)) {
+                schema.columns()[*at].slice_mut(&mut record)[0] ^= 1;
+            }
             row(&record);
         }
         Ok(found.len() as u64)

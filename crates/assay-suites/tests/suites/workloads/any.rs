@@ -24,6 +24,7 @@ pub(super) struct AnyRecords {
     order: String,
     key: &'static str,
     made: &'static str,
+    leading: &'static str,
     /// None: numbers, which can be incremented.
     value: Option<(String, &'static str)>,
     /// The type of each column, its number of values, and true if it has an index.
@@ -44,11 +45,35 @@ pub(super) struct AnyOperations {
     pub(super) threads: &'static str,
     pub(super) end: End,
     pub(super) choose: &'static str,
-    pub(super) scanned: String,
-    pub(super) found_by: usize,
+    pub(super) reads: Reads,
     pub(super) together: u32,
     pub(super) rate: &'static str,
-    pub(super) background: Option<(Vec<u32>, u32)>,
+    pub(super) background: Option<Box<AnyBackground>>,
+}
+
+/// What scans and finds read.
+#[derive(Clone, Debug)]
+pub(super) struct Reads {
+    scanned: String,
+    /// None: a scan does not say which columns; else all, or these, as far as records have them.
+    columns: Option<Option<Vec<usize>>>,
+    found_by: usize,
+}
+
+/// The background of a phase.
+#[derive(Clone, Debug)]
+pub(super) struct AnyBackground {
+    pub(super) mix: Vec<u32>,
+    pub(super) choose: &'static str,
+    pub(super) reads: Reads,
+    pub(super) rate: u32,
+}
+
+impl Reads {
+    /// Returns the reads with scans of all columns of so many records.
+    pub(super) fn of_all_columns(&self, scanned: &str) -> Self {
+        Self { scanned: scanned.into(), columns: None, found_by: self.found_by }
+    }
 }
 
 /// The end of a phase of operations.
@@ -100,16 +125,26 @@ pub(super) fn any_records(least: u32) -> impl Strategy<Value = AnyRecords> {
         "type = \"bytes\", bytes = 13",
     ]);
     let made = select(vec!["dense", "sparse", "hashed", "time"]);
+    let leading = select(vec![
+        "",
+        "",
+        ", leading = { a = { type = \"u32\", distinct = 5 } }",
+        ", leading = { a = { type = \"text\", bytes = 18, distinct = 1 }, \
+         b = { type = \"u64\", distinct = 40 } }",
+        ", leading = { a = { type = \"u32\", distinct = 3 }, b = { type = \"u32\", distinct = 4 }, \
+         c = { type = \"text\", bytes = 16, distinct = 2 } }",
+    ]);
     let compressible = select(vec!["", "compressible = 0.5", "compressible = 1"]);
     let value = prop_oneof![1 => Just(None), 2 => (size(8), compressible).prop_map(Some)];
     let kind = select(vec!["type = \"u32\"", "type = \"u64\"", "type = \"text\", bytes = 17"]);
     let columns = proptest::collection::vec((kind, 1..40_u32, any::<bool>()), 0..5);
-    (count, order, key, made, value, columns).prop_map(
-        |(count, order, key, made, value, columns)| AnyRecords {
+    (count, order, key, made, leading, value, columns).prop_map(
+        |(count, order, key, made, leading, value, columns)| AnyRecords {
             count,
             order: order.into(),
             key,
             made,
+            leading,
             value,
             columns,
         },
@@ -124,8 +159,26 @@ fn any_mix(most: usize) -> impl Strategy<Value = Vec<u32>> {
 /// The most operations a second of a background that inserts records with an index.
 const RATE_OF_INDEXED: u32 = 3_000;
 
-/// Kinds that can be done in the background.
-const BEHIND: usize = Kind::Increment as usize + 1;
+fn any_choice() -> impl Strategy<Value = &'static str> {
+    select(vec![
+        "",
+        "choose = \"uniform\"",
+        "choose = \"latest\"",
+        "choose = \"oldest\"",
+        "choose = \"sequential\"",
+        "choose = { zipfian = 1.0 }",
+        "choose = { exponential = 0.05 }",
+        "choose = { hotspot = { keys = 0.5, operations = 0.5 } }",
+    ])
+}
+
+fn any_reads() -> impl Strategy<Value = Reads> {
+    let columns = proptest::collection::btree_set(0..5_usize, 0..4);
+    let columns = columns.prop_map(|places| places.into_iter().rev().collect());
+    let columns = proptest::option::of(proptest::option::weighted(0.8, columns));
+    let all = (size(1), columns, 0..4_usize);
+    all.prop_map(|(scanned, columns, found_by)| Reads { scanned, columns, found_by })
+}
 
 /// Returns the operations of a phase; of one in 60 until the clock says so.
 pub(super) fn any_operations() -> impl Strategy<Value = AnyOperations> {
@@ -134,16 +187,6 @@ pub(super) fn any_operations() -> impl Strategy<Value = AnyOperations> {
         2 => Just(End::Clock("seconds = 1\n")),
         1 => Just(End::Clock("until = \"steady\"\nwindow = 1\nlimit = 5\n")),
     ];
-    let choose = select(vec![
-        "",
-        "choose = \"uniform\"\n",
-        "choose = \"latest\"\n",
-        "choose = \"oldest\"\n",
-        "choose = \"sequential\"\n",
-        "choose = { zipfian = 1.0 }\n",
-        "choose = { exponential = 0.05 }\n",
-        "choose = { hotspot = { keys = 0.5, operations = 0.5 } }\n",
-    ]);
     let threads = select(vec!["", "threads = 1\n", "threads = 3\n", "threads = [1, 2, 3]\n"]);
     let rate = select(vec![
         "",
@@ -152,33 +195,27 @@ pub(super) fn any_operations() -> impl Strategy<Value = AnyOperations> {
         "rate = 100000\n",
         "rate = [[1, 200000], [2, 50000]]\n",
     ]);
-    let background = (any_mix(BEHIND), select(vec![1, 2_000, 1_000_000]));
+    let all = Kind::ALL.len();
+    let background = (any_mix(all), any_choice(), any_reads(), select(vec![1, 2_000, 1_000_000]));
+    let background = background.prop_map(|(mix, choose, reads, rate)| AnyBackground {
+        mix,
+        choose,
+        reads,
+        rate,
+    });
     (
-        any_mix(Kind::ALL.len()),
+        any_mix(all),
         threads,
         end,
-        choose,
-        size(1),
-        0..4_usize,
+        any_choice(),
+        any_reads(),
         select(vec![0, 1, 7, 1_000]),
         rate,
-        proptest::option::weighted(0.3, background),
+        proptest::option::weighted(0.3, background.prop_map(Box::new)),
     )
-        .prop_map(
-            |(mix, threads, end, choose, scanned, found_by, together, rate, background)| {
-                AnyOperations {
-                    mix,
-                    threads,
-                    end,
-                    choose,
-                    scanned,
-                    found_by,
-                    together,
-                    rate,
-                    background,
-                }
-            },
-        )
+        .prop_map(|(mix, threads, end, choose, reads, together, rate, background)| {
+            AnyOperations { mix, threads, end, choose, reads, together, rate, background }
+        })
 }
 
 fn any_phase() -> impl Strategy<Value = AnyPhase> {
@@ -259,14 +296,14 @@ impl AnyRecords {
             AnyPhase::Operations(it) => {
                 let inserts =
                     |mix: &[u32]| mix[Kind::Insert as usize] + mix[Kind::Upsert as usize] > 0;
-                it.background.as_ref().is_some_and(|(mix, _)| inserts(mix))
+                it.background.as_ref().is_some_and(|behind| inserts(&behind.mix))
                     || matches!(it.end, End::Clock(_)) && inserts(&it.mix)
             }
             AnyPhase::Task(_) => false,
         };
         let is_open = phases.iter().any(is_open);
         let made = if is_open && self.made == "hashed" { "sparse" } else { self.made };
-        let Self { count, order, key, .. } = self;
+        let Self { count, order, key, leading, .. } = self;
         let (value, compressible) = match &self.value {
             None => ("{ constant = 8 }", ""),
             Some((value, compressible)) => (value.as_str(), *compressible),
@@ -277,7 +314,7 @@ impl AnyRecords {
         let columns = columns.collect::<Vec<_>>().join(", ");
         let mut text = format!(
             "title = \"Any\"\n{survives}[records]\ncount = {count}\n{order}\n\
-             key = {{ {key}, made = \"{made}\" }}\nvalue = {value}\n{compressible}\n\
+             key = {{ {key}, made = \"{made}\"{leading} }}\nvalue = {value}\n{compressible}\n\
              columns = {{ {columns} }}\n"
         );
         for (at, phase) in phases.iter().enumerate() {
@@ -300,27 +337,51 @@ impl AnyRecords {
         };
         let AnyOperations { threads, choose, .. } = phase;
         let mix_of = mix(&phase.mix, may);
-        let _ = write!(text, "mix = {mix_of}\n{threads}{choose}");
+        let reads = self.reads(&mix_of, &phase.reads, &indexed).join("\n");
+        let _ = write!(text, "mix = {mix_of}\n{threads}{choose}\n{reads}\n");
         let _ = match phase.end {
             End::Operations(count) => write!(text, "operations = {count}\n{}", phase.rate),
             End::Clock(lines) => writeln!(text, "{lines}rate = 500"),
         };
-        if mix_of.contains("scan") {
-            let _ = writeln!(text, "scan = {{ rows = {} }}", phase.scanned);
-        }
-        if mix_of.contains("find") {
-            let by = indexed[phase.found_by % indexed.len()];
-            let _ = writeln!(text, "find = {{ by = \"c{by}\" }}");
-        }
         if phase.together > 0 {
             let _ = writeln!(text, "transaction = {}", phase.together);
         }
-        if let Some((shares, rate)) = &phase.background {
+        if let Some(background) = &phase.background {
+            let AnyBackground { mix: shares, choose, reads, rate } = &**background;
             let behind = mix(shares, may);
             // No value of a column may have too many records, were they all inserted.
             let inserts = !indexed.is_empty() && behind.contains("insert");
             let rate = if inserts { RATE_OF_INDEXED.min(*rate) } else { *rate };
-            let _ = writeln!(text, "background = {{ mix = {behind}, rate = {rate} }}");
+            let mut parts = vec![format!("mix = {behind}"), format!("rate = {rate}")];
+            parts.extend(self.reads(&behind, reads, &indexed));
+            parts.extend(Some(choose.to_string()).filter(|choose| !choose.is_empty()));
+            let _ = writeln!(text, "background = {{ {} }}", parts.join(", "));
         }
+    }
+
+    /// Returns what scans and finds of a mix read; `indexed` are columns with an index.
+    fn reads(&self, mix: &str, reads: &Reads, indexed: &[usize]) -> Vec<String> {
+        let mut lines = Vec::new();
+        if mix.contains("scan") {
+            let columns = match &reads.columns {
+                None => String::new(),
+                Some(None) => ", columns = \"all\"".into(),
+                Some(Some(places)) => {
+                    let name = |place: &usize| match place {
+                        place if *place < self.columns.len() => format!("\"c{place}\""),
+                        _ => "\"value\"".into(),
+                    };
+                    let mut names: Vec<_> = places.iter().map(name).collect();
+                    names.dedup();
+                    format!(", columns = [{}]", names.join(", "))
+                }
+            };
+            lines.push(format!("scan = {{ rows = {}{columns} }}", reads.scanned));
+        }
+        if mix.contains("find") {
+            let by = indexed[reads.found_by % indexed.len()];
+            lines.push(format!("find = {{ by = \"c{by}\" }}"));
+        }
+        lines
     }
 }

@@ -7,11 +7,21 @@ fn with_background(mix: &str, behind: &str, more: &str) -> String {
     phase(mix, &format!("background = {{ mix = {behind}, rate = 1000000 }}\n{more}"))
 }
 
+/// Returns what is done in the background, with what its scans and finds need.
+fn reading(mix: &str) -> String {
+    let scan = if mix.contains("scan") { SCAN } else { "" };
+    let find = if mix.contains("find") { "find = { by = \"owner\" }" } else { "" };
+    let rate = format!("mix = {mix}, rate = 1000000");
+    let parts = [&rate[..], scan, find].into_iter().filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join(", ")
+}
+
 #[test]
 fn what_is_done_in_the_background_is_shown_apart_and_checked() {
-    let behind = "{ update = 2, insert = 1, upsert = 1, delete = 1, read = 1, missing = 1 }";
+    let behind = "{ update = 2, insert = 1, upsert = 1, delete = 1, read = 1, missing = 1, \
+                  scan = 1, find = 1 }";
     let mix = "{ read = 3, update = 3, insert = 1, delete = 1, scan = 1 }";
-    let counted = with_background(mix, behind, SCAN);
+    let counted = indexed(mix, &format!("background = {{ {} }}\n{SCAN}", reading(behind)));
     let counted = counted.replace("\"sparse\"", "\"dense\"");
     let steady = counted.replace("operations = 6000", STEADY);
     for (text, is_counted, most) in [(counted, true, 3), (steady, false, 1)] {
@@ -26,7 +36,7 @@ fn what_is_done_in_the_background_is_shown_apart_and_checked() {
             let windows: u64 = phase.windows.iter().map(|window| window.operations).sum();
             assert_eq!(sum, windows, "operations of the phase itself");
             assert!(!is_counted || sum == 6_000, "{sum}");
-            assert_eq!(apart.len(), 6, "a latency for each kind");
+            assert_eq!(apart.len(), 8, "a latency for each kind");
             assert_eq!(phase.threads, threads);
             let note = |said: &String| said.starts_with("serve: in the background, ");
             // A phase that is counted takes less than a second, of which nothing is said.
@@ -46,9 +56,11 @@ fn a_lie_in_the_background_is_found_out() {
         (Lie::KeepsWhatWasDeleted, "{ read = 1 }", "{ delete = 1, insert = 1 }"),
         (Lie::FindsWhatIsAbsent, "{ update = 1 }", "{ missing = 1 }"),
         (Lie::ReturnsAnOldVersion, "{ update = 1 }", "{ read = 1 }"),
+        (Lie::SkipsARow, "{ update = 1 }", "{ scan = 1 }"),
+        (Lie::FindMissesARecord, "{ update = 1 }", "{ find = 1 }"),
     ] {
         for threads in [1, 3] {
-            let text = with_background(mix, behind, "");
+            let text = indexed(mix, &format!("background = {{ {} }}", reading(behind)));
             let engine = Liar::with(lie).honest_for(LOADED).often();
             let (status, _) = ended(&cell(&text, threads), &engine);
             assert!(matches!(status, Status::Wrong(_)), "{lie:?}, {threads} threads: {status:?}");

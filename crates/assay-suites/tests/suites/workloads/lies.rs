@@ -16,6 +16,13 @@ fn a_lie_is_found_out_in_each_kind_of_phase() {
         (Lie::ReturnsAnOldVersion, counts.clone()),
         (Lie::SkipsARow, phase("{ scan = 1, insert = 1 }", SCAN)),
         (Lie::RepeatsARow, phase("{ scan = 1, update = 1 }", SCAN)),
+        (Lie::SkipsARow, indexed("{ scan = 1, insert = 1 }", KEYS_ONLY)),
+        (Lie::RepeatsARow, indexed("{ scan = 1, update = 1 }", OWNERS)),
+        (Lie::ScanChangesAColumn, indexed("{ scan = 1, update = 1 }", OWNERS)),
+        (Lie::KeepsWhatWasDeleted, indexed("{ scan = 1, delete = 1 }", KEYS_ONLY)),
+        (Lie::SkipsARow, by_device("{ scan = 1, insert = 1 }", SCAN)),
+        (Lie::RepeatsARow, by_device("{ scan = 1, update = 1 }", SCAN)),
+        (Lie::DropsAWrite, by_device("{ insert = 1 }", "")),
         (Lie::FindMissesARecord, finding("{ find = 1, insert = 1 }", "")),
         (Lie::FindRepeatsARecord, finding("{ find = 1, update = 1 }", "")),
         (Lie::FindChangesAColumn, finding("{ find = 1, update = 1 }", "")),
@@ -54,6 +61,15 @@ fn a_lie_is_found_out_in_each_kind_of_phase() {
             }
         }
     }
+}
+
+#[test]
+fn a_record_that_is_gone_is_noticed_in_scans_of_keys_alone() {
+    let text = indexed("{ scan = 1, delete = 1 }", KEYS_ONLY);
+    let engine = Liar::with(Lie::KeepsWhatWasDeleted).honest_for(LOADED).often();
+    let (status, _) = ended(&cell(&text, 1), &engine);
+    let is_scan = |why: &str| why.contains("a scan found it; expected absent");
+    assert!(matches!(&status, Status::Wrong(why) if is_scan(why)), "{status:?}");
 }
 
 #[test]

@@ -98,6 +98,17 @@ fn sized(mix: &str, more: &str, value: &str) -> String {
 
 const SCAN: &str = "scan = { rows = { uniform = [3, 30] } }";
 
+/// Scans of some columns of [`indexed`] records.
+const KEYS_ONLY: &str = "scan = { rows = { uniform = [3, 30] }, columns = [] }";
+const OWNERS: &str = "scan = { rows = { uniform = [3, 30] }, columns = [\"owner\"] }";
+
+/// Returns a workload of one phase on records with keys of three columns.
+fn by_device(mix: &str, more: &str) -> String {
+    let leading = "made = \"sparse\", leading = { site = { type = \"u32\", distinct = 3 }, \
+                   device = { type = \"text\", bytes = 17, distinct = 7 } }";
+    phase(mix, more).replace("made = \"sparse\"", leading)
+}
+
 /// Returns a workload of one phase that finds records by one of two columns.
 fn finding(mix: &str, more: &str) -> String {
     indexed(mix, &format!("find = {{ by = \"owner\" }}\n{more}"))

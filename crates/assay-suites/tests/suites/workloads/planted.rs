@@ -6,7 +6,9 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
-use super::any::{AnyOperations, AnyPhase, AnyRecords, End, any_kill, any_operations, any_records};
+use super::any::{
+    AnyBackground, AnyOperations, AnyPhase, AnyRecords, End, any_kill, any_operations, any_records,
+};
 use super::*;
 
 /// The workloads for each false answer, kind of operation and place.
@@ -31,7 +33,7 @@ const OPERATIONS: u32 = 4_000;
 
 /// False answers, the kinds of operation that each can be given in, and a kind that those need to
 /// be done often and seen.
-const TOLD: [(Lie, &[Kind], Kind); 17] = [
+const TOLD: [(Lie, &[Kind], Kind); 18] = [
     (Lie::DropsAWrite, &[Update, Insert, Upsert, ReadModifyWrite, Increment], Read),
     (Lie::ReturnsAnOldVersion, &[Read, Scan, Find], Update),
     (Lie::ReturnsAnOldVersion, &[ReadModifyWrite, Increment], Missing),
@@ -42,6 +44,7 @@ const TOLD: [(Lie, &[Kind], Kind); 17] = [
     (Lie::KeepsWhatWasDeleted, &[Delete], Insert),
     (Lie::SkipsARow, &[Scan], Insert),
     (Lie::RepeatsARow, &[Scan], Update),
+    (Lie::ScanChangesAColumn, &[Scan], Update),
     (Lie::FindMissesARecord, &[Find], Insert),
     (Lie::FindRepeatsARecord, &[Find], Update),
     (Lie::FindsAnother, &[Find], Delete),
@@ -85,12 +88,19 @@ fn phase_with(drawn: AnyOperations, kind: Kind, beside: Kind, at: Place) -> AnyO
     let is_behind = at == Place::Background;
     // Records that are inserted are there to be deleted.
     let often = if beside == Insert { 1 } else { 3 };
+    let reads = drawn.reads.of_all_columns("{ uniform = [3, 30] }");
+    let background = || AnyBackground {
+        mix: shares(&[(kind, 1)]),
+        choose: "",
+        reads: reads.clone(),
+        rate: 1_000_000,
+    };
     AnyOperations {
         mix: if is_behind { shares(&[(beside, 1)]) } else { shares(&[(kind, often), (beside, 1)]) },
         end,
         choose: if is_wide { drawn.choose } else { "" },
-        scanned: "{ uniform = [3, 30] }".into(),
-        background: is_behind.then(|| (shares(&[(kind, 1)]), 1_000_000)),
+        background: is_behind.then(|| Box::new(background())),
+        reads,
         rate: if is_behind { "rate = 100000\n" } else { drawn.rate },
         ..drawn
     }
@@ -163,7 +173,7 @@ fn a_lie_in_a_phase_is_found_out_in_any_workload_also_after_a_kill() {
 fn a_lie_in_the_background_is_found_out_in_any_workload_also_after_a_kill() {
     let mut runner = TestRunner::deterministic();
     for (lie, kinds, beside) in TOLD.into_iter().filter(|(lie, ..)| !is_of_transactions(*lie)) {
-        for kind in kinds.iter().filter(|kind| !matches!(kind, Scan | Find)) {
+        for kind in kinds {
             tell(lie, *kind, beside, Place::Background, &mut runner);
         }
     }
