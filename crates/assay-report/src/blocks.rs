@@ -78,7 +78,7 @@ pub struct Wide {
 pub const LITTLE_TIMED: f64 = 0.8;
 
 /// The phase that fills a store for the other phases.
-const FILLING: &str = "load";
+pub(crate) const FILLING: &str = "load";
 
 /// Returns names of phases with that of the filling last, since few readers look for it first.
 pub(crate) fn filling_last(mut names: Vec<&str>) -> Vec<&str> {

@@ -6,6 +6,7 @@
 mod json;
 mod line;
 mod markdown;
+mod ranks;
 mod text;
 
 use std::collections::HashMap;
@@ -24,6 +25,7 @@ use crate::format::{memory, row_count};
 pub use json::json;
 pub use line::{LEVEL, Line, Percentile, Quantity, Statistic, Verdict};
 pub use markdown::markdown;
+pub use ranks::{Ranked, Ranks, ranks};
 pub use text::render;
 
 use line::quantities;

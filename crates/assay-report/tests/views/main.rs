@@ -6,6 +6,7 @@ mod crashes;
 mod isolation;
 mod latencies;
 mod marks;
+mod ranks;
 mod speed_up;
 mod table;
 

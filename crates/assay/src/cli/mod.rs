@@ -3,6 +3,7 @@
 //! `values`. `reading` reads a line of it.
 
 mod advise;
+mod compare;
 pub(crate) mod count;
 mod crash;
 mod endings;
@@ -31,6 +32,7 @@ use clap_complete::Shell;
 use help::{OUTPUT, PLUGINS};
 
 pub(crate) use advise::{AdviseArgs, RankArg, SurvivesArg};
+pub(crate) use compare::CompareArgs;
 pub(crate) use crash::CrashArgs;
 pub(crate) use endings::EndingArgs;
 pub(crate) use gate::{GateArgs, GateFormat};
@@ -479,39 +481,6 @@ pub(crate) struct SiteArgs {
 }
 
 #[derive(Args)]
-#[command(after_help = "\
-Examples:
-  assay run crossbench -e lmdb --trials 5 -o before.json     and after the change -o after.json
-  assay compare before.json after.json --fail-on-regression 5%
-  assay compare run.json --engines sqlite,lmdb                an engine against another
-  assay compare run.json                                      two builds: assay run … --against")]
-pub(crate) struct CompareArgs {
-    /// Run file of the baseline
-    pub base: PathBuf,
-    /// Run file to compare with the baseline [default: the two builds in the first file, if `assay
-    /// run --against` wrote it]
-    #[arg(conflicts_with = "engines")]
-    pub new: Option<PathBuf>,
-    /// Compare the second of these two engines with the first, in one run file
-    #[arg(long, value_name = "BASE,NEW", value_parser = two_engines)]
-    pub engines: Option<(String, String)>,
-    /// Exit with status 4 if a phase is worse by more than this with its whole interval; also if a
-    /// phase of the baseline cannot be judged: the other side lacks it, failed it, or has too few
-    /// trials
-    #[arg(long, value_name = "PERCENT", value_parser = count::parse_percent)]
-    pub fail_on_regression: Option<f64>,
-    /// With --fail-on-regression, let phases pass that cannot be judged
-    #[arg(long, requires = "fail_on_regression")]
-    pub allow_missing: bool,
-    /// Output format: a table, or a format for documents and other programs
-    #[arg(long, default_value = "text")]
-    pub format: CompareFormat,
-    /// Compare runs of different machines, levels, settings or operations; prints the differences
-    #[arg(long)]
-    pub allow_differences: bool,
-}
-
-#[derive(Args)]
 pub(crate) struct PlotArgs {
     /// Run files; their results are combined
     #[arg(required = true)]
@@ -534,16 +503,5 @@ fn option_and_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((option, value)) if !option.is_empty() => Ok((option.into(), value.into())),
         _ => Err("write an option and its value, such as durability=commit".into()),
-    }
-}
-
-/// Reads two engines.
-fn two_engines(text: &str) -> Result<(String, String), String> {
-    match text.split_once(',') {
-        Some((base, new)) if base == new => Err("these are the same engine".into()),
-        Some((base, new)) if !base.is_empty() && !new.is_empty() && !new.contains(',') => {
-            Ok((base.into(), new.into()))
-        }
-        _ => Err("write two engines with a comma between them".into()),
     }
 }

@@ -14,6 +14,9 @@ use crate::cli::{self, CompareArgs, CompareFormat};
 
 /// Compares two runs, or two engines or two builds of one.
 pub(crate) fn compare(args: &CompareArgs) -> Outcome {
+    if let (true, Some(new)) = (args.ranks, &args.new) {
+        return ranks(args, new);
+    }
     let comparison = match (&args.new, &args.engines) {
         (Some(new), _) => compare::runs(&load(&args.base)?, &load(new)?),
         (None, Some((base, new))) => {
@@ -69,6 +72,17 @@ pub(crate) fn compare(args: &CompareArgs) -> Outcome {
         }
         None => Ok(()),
     }
+}
+
+/// Compares how two runs rank engines.
+fn ranks(args: &CompareArgs, new: &Path) -> Outcome {
+    let ranks = compare::ranks(&load(&args.base)?, &load(new)?);
+    let ranks = ranks.map_err(|why| Failure::Refused(format!("nothing is ranked: {why}")))?;
+    print(&match args.format {
+        CompareFormat::Text => ranks.text(cli::width()),
+        CompareFormat::Json => ranks.json(),
+        CompareFormat::Markdown => ranks.markdown(),
+    })
 }
 
 /// Checks that the comparison gives a verdict on every line of the base.

@@ -24,6 +24,13 @@ fn runs_and_engines_are_compared() {
     // Of two engines: insert, query and update by two statistics, delete, memory and close.
     let words = ["Welch's t for two runs", "together, after Holm", "drift of the machine"];
     assert!(words.iter().all(|words| runs.stdout.contains(words)), "{runs:?}");
+    let ranks = bench.succeeds("compare a.json b.json --ranks").stdout;
+    let words = ["base/s", "btreemap tree", "hashbrown hash", "Kendall's τ", "of 1 pairs"];
+    assert!(words.iter().all(|words| ranks.contains(words)), "{ranks}");
+    for line in ["compare a.json --ranks", "compare a.json b.json --ranks --fail-on-regression 5%"]
+    {
+        bench.refuses(line, 2, &["--ranks"]);
+    }
     let engines = bench.succeeds("compare a.json --engines btreemap,hashbrown");
     assert_eq!(engines.stdout.matches("hashbrown : btreemap").count(), 1, "{engines:?}");
     assert!(engines.stdout.contains("the paired t") && !engines.stdout.contains("drift"));
