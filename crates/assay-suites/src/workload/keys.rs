@@ -126,8 +126,8 @@ impl Keys {
         self.spread.as_ref().map_or(nth, |spread| spread.at(nth))
     }
 
-    /// Returns the record whose key follows that of a record, if there are `rows` of them. Of hashed
-    /// keys all have their places, also those of records beyond.
+    /// Returns the record whose key follows that of a record, if there are `rows` of them. Hashed
+    /// keys of records beyond have their places too.
     pub(super) fn after(&self, row: u64, rows: u64) -> Option<u64> {
         let remainder = row % self.fronts;
         let next = match &self.spread {

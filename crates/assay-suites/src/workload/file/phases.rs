@@ -107,7 +107,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Reads how many records a scan asks for, and which columns of them; `span` is that of the mix.
+    /// Reads how many records a scan asks for, and which columns; `span` is that of the mix.
     fn scan(
         &self,
         table: Option<&Spanned<ScanTable>>,
