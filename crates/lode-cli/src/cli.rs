@@ -1,6 +1,7 @@
 //! The command line. Everything a user can say is defined here, and its help is made from it.
 
 pub(crate) mod blob;
+pub(crate) mod changes;
 #[cfg(feature = "columns")]
 pub(crate) mod columns;
 pub(crate) mod index;
@@ -83,6 +84,8 @@ pub(crate) enum Command {
     Schema(SchemaArgs),
     /// Create, drop and list secondary indexes of tables
     Index(index::IndexArgs),
+    /// Print what has changed, commit by commit, or have a database keep that
+    Changes(changes::ChangesArgs),
     /// Write, read, list and remove blobs: values of up to 4 GiB, as streams
     Blob(blob::BlobArgs),
     /// Query and change tables by SQL, statement by statement or in a shell

@@ -3,6 +3,7 @@
 pub(crate) mod backup;
 mod batch;
 pub(crate) mod blob;
+pub(crate) mod changes;
 pub(crate) mod check;
 #[cfg(feature = "columns")]
 pub(crate) mod columns;

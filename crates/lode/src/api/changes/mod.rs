@@ -33,7 +33,7 @@ pub struct Changes {
 impl Changes {
     /// Returns the position after what was read. It may be later than that of the last commit: the
     /// log also has what is no change.
-    pub fn position(&self) -> Position {
+    pub fn reached(&self) -> Position {
         self.feed.place().into()
     }
 
@@ -67,7 +67,7 @@ impl Iterator for Changes {
 
 impl std::fmt::Debug for Changes {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Changes").field("position", &self.position()).finish_non_exhaustive()
+        f.debug_struct("Changes").field("reached", &self.reached()).finish_non_exhaustive()
     }
 }
 
