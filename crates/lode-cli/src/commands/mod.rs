@@ -10,6 +10,7 @@ pub(crate) mod columns;
 pub(crate) mod compact;
 pub(crate) mod drop;
 pub(crate) mod dump;
+pub(crate) mod follow;
 pub(crate) mod index;
 pub(crate) mod load;
 pub(crate) mod repair;
