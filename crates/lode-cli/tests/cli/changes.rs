@@ -98,7 +98,7 @@ fn a_position_that_is_none_or_gone_is_refused_with_what_to_do() {
         &["changes", "zoo", "--since", "yesterday"],
         2,
         "invalid value 'yesterday' for '--since <POSITION>': \"yesterday\" is no position; one looks \
-         like 12-8192-00c0ffee",
+         like 12-8192-00c0ffee; see --help",
     );
     bench.refuses(
         &["changes", "zoo", "--since", "99-8192-00000000"],

@@ -33,7 +33,8 @@ impl Engine {
         let (Some(store), Some(disk)) = (&self.store, &self.disk) else {
             return Err(Error::ChangesNotKept);
         };
-        let feed = Feed::open(Arc::clone(disk), store.database, since)?;
+        let end = store.log_place()?.position;
+        let feed = Feed::open(Arc::clone(disk), store.database, since, end)?;
         Ok((feed, self.catalogue().definitions()))
     }
 

@@ -69,6 +69,12 @@ impl Kept {
         self.from_newest().last().ok_or(Error::ChangesNotKept)
     }
 
+    /// Returns the position at which the log has left a segment.
+    fn end_of(&self, number: SegmentNumber) -> Option<LogPosition> {
+        let ends = self.from_newest().map(|front| front.header.after.position);
+        ends.into_iter().find(|end| end.segment == number)
+    }
+
     /// Returns the error that the changes after a place are gone.
     fn gone(&self, since: Place) -> Error {
         match self.oldest() {
@@ -78,6 +84,26 @@ impl Kept {
             Err(error) => error,
         }
     }
+}
+
+/// The knowledge about the part of a segment that was read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Known {
+    /// It may have been read a while ago.
+    Old,
+    /// It was read just now.
+    Fresh,
+    /// It was read after the log had left the segment, at a later place.
+    Whole,
+}
+
+/// What follows the last whole frame that was found in a segment.
+enum Following {
+    /// The next segment.
+    Segment,
+    /// A frame, as a later segment says.
+    Frame,
+    Nothing,
 }
 
 /// Returns the place of the first frame of a segment.
@@ -93,16 +119,23 @@ pub(crate) struct Feed {
     current: Reader,
     /// The place of the next frame.
     place: Place,
+    /// A position that frames lead to.
+    end: LogPosition,
     /// The segments with frames that were read since [`sync`](Self::sync).
     unsynced: Vec<SegmentNumber>,
 }
 
 impl Feed {
-    /// Starts to read after a place; with `None`, all that is kept.
+    /// Starts to read after a place; with `None`, all that is kept. The log is known to reach `end`.
     ///
     /// # Errors
     /// `ChangesNotKept`; `ChangesGone`; `OtherPosition`; `Version`, `Io`.
-    pub(crate) fn open(disk: Arc<dyn Disk>, database: u64, since: Option<Place>) -> Result<Self> {
+    pub(crate) fn open(
+        disk: Arc<dyn Disk>,
+        database: u64,
+        since: Option<Place>,
+        end: LogPosition,
+    ) -> Result<Self> {
         let kept = Kept::find(&*disk, database)?;
         let oldest = kept.oldest()?;
         // What ended just before the oldest segment is followed by that.
@@ -118,12 +151,12 @@ impl Feed {
         if !leads_to(&mut current, place)? {
             return Err(other());
         }
-        Ok(Self { disk, database, current, place, unsynced: vec![number] })
+        Ok(Self { disk, database, current, place, end, unsynced: vec![number] })
     }
 
     /// Returns another reader, of what comes next.
     pub(crate) fn ahead(&self) -> Result<Self> {
-        Self::open(Arc::clone(&self.disk), self.database, Some(self.place))
+        Self::open(Arc::clone(&self.disk), self.database, Some(self.place), self.end)
     }
 
     /// Returns the place after the last frame that was read.
@@ -131,8 +164,8 @@ impl Feed {
         self.place
     }
 
-    /// Calls `work` with the records of the next frame; returns `None` if there is none by now. If
-    /// `work` fails, the frame is the next one again.
+    /// Calls `work` with the records of the next frame; returns `None` if no frame follows by now.
+    /// If `work` fails, the frame is the next one again.
     ///
     /// # Errors
     /// As [`open`](Self::open); `Corrupt`; those of `work`.
@@ -140,7 +173,7 @@ impl Feed {
         &mut self,
         work: impl FnOnce(&[LogRecord<'_>]) -> Result<T>,
     ) -> Result<Option<T>> {
-        let mut is_fresh = false;
+        let mut known = Known::Old;
         loop {
             let Place { position, chain } = self.place;
             match self.current.frame(position.at) {
@@ -150,23 +183,35 @@ impl Feed {
                     self.place.chain = frame.sum;
                     return Ok(Some(done));
                 }
-                Err(error) if is_fresh => return Err(error),
+                Err(error) if known != Known::Old => return Err(error),
                 Ok(_) | Err(_) => {}
             }
-            if !is_fresh {
-                // It may have been appended since this part was read.
-                self.current.forget()?;
-                is_fresh = true;
-            } else if self.go_on()? {
-                is_fresh = false;
-            } else {
-                return Ok(None);
+            if known == Known::Whole {
+                return Err(self.damaged());
             }
+            // It may have been appended since this part was read.
+            self.current.forget()?;
+            if known == Known::Old {
+                known = Known::Fresh;
+                continue;
+            }
+            known = match self.follow()? {
+                Following::Segment => Known::Fresh,
+                Following::Frame => Known::Whole,
+                Following::Nothing if self.place.position < self.end => return Err(self.damaged()),
+                Following::Nothing => return Ok(None),
+            };
         }
     }
 
-    /// Goes on in the next segment; returns false if there is none.
-    fn go_on(&mut self) -> Result<bool> {
+    fn damaged(&self) -> Error {
+        let LogPosition { segment, at } = self.place.position;
+        Error::corrupt(segment.to_string(), format!("the record at byte {at} is damaged"))
+    }
+
+    /// Looks for what follows the last whole frame of a segment; continues in the next segment if
+    /// that is it.
+    fn follow(&mut self) -> Result<Following> {
         let kept = Kept::find(&*self.disk, self.database)?;
         let here = self.current.front;
         let number = here.header.number;
@@ -182,12 +227,13 @@ impl Feed {
             self.current = open(&*self.disk, &kept, place, *next)?;
             self.place = place;
             self.unsynced.push(place.position.segment);
-            return Ok(true);
+            return Ok(Following::Segment);
         }
         if !kept.0.contains_key(&number) {
             return Err(kept.gone(self.place));
         }
-        Ok(false)
+        let is_longer = kept.end_of(number).is_some_and(|end| end > self.place.position);
+        Ok(if is_longer { Following::Frame } else { Following::Nothing })
     }
 
     /// Makes all frames that were read durable: no crash of the machine takes them back.

@@ -1,6 +1,8 @@
 //! The change feed: a copy that follows it has what the database has, over crashes of either.
 
+mod beside;
 mod copy;
+mod damage;
 mod work;
 
 use lode::simulation::{self, Simulated};

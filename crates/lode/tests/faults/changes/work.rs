@@ -49,7 +49,7 @@ pub fn schema(name: &str) -> Schema {
     }
 }
 
-fn kind(name: &str) -> KeyKind {
+pub fn kind(name: &str) -> KeyKind {
     if matches!(name, "hash" | "texts") { KeyKind::Hash } else { KeyKind::Tree }
 }
 
