@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lode::{Database, Durability, Options, Position};
+use lode::{Alteration, Database, Durability, IndexSchema, Options, Position, Type, Value};
 
-use super::copy::Copy;
+use super::copy::{ADDED, Copy};
 use super::work::{kind, schema};
 use crate::random::mix;
 
@@ -86,5 +86,56 @@ fn readers_of_changes_keep_up_with_threads_that_write() {
         db.close().expect("nothing is wrong with the disk");
         let db = Database::open(path.path()).expect("it was closed");
         assert_eq!(copy, Copy::of(&db));
+    }
+}
+
+#[test]
+fn the_changes_since_each_commit_are_those_after_it_also_while_tables_come_and_go() {
+    let path = tempfile::tempdir().expect("a directory");
+    let db = options(Durability::Process).open(path.path()).expect("a new database");
+    for name in ["hash", "tree", "texts"] {
+        db.create_table(&schema(name), kind(name)).expect("a new table");
+    }
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            let table = db.table("hash").expect("it is there");
+            for step in 0u32.. {
+                if is_over.load(Ordering::Relaxed) {
+                    return;
+                }
+                let record = [&(step % 9).to_le_bytes()[..], &[0; 12]].concat();
+                table.upsert(&record).expect("there is room");
+            }
+        });
+        let tree = db.table("tree").expect("it is there");
+        for id in 0..3_000u32 {
+            tree.insert(&[&id.to_be_bytes()[..], &[0; 12]].concat()).expect("there is room");
+        }
+        for round in 0..3 {
+            let name = format!("added{round}");
+            let column = Alteration::new().add_column(&name, Type::U8, Value::Unsigned(ADDED));
+            let tree = db.alter_table("tree", &column).expect("it can be altered");
+            tree.create_index(&IndexSchema::new("by_a", ["a"])).expect("it has none");
+            db.clear_table("texts").expect("it can be cleared");
+            db.checkpoint().expect("space");
+            tree.drop_index("by_a").expect("it is there");
+        }
+        is_over.store(true, Ordering::Relaxed);
+        writer.join().expect("it ends");
+    });
+    let read = |since: Option<Position>| {
+        let changes = db.changes(since).expect("they are kept");
+        let commits = changes.map(|commit| commit.expect("it is whole"));
+        commits.map(|commit| (commit.position, format!("{:?}", commit.changes))).collect::<Vec<_>>()
+    };
+    let whole = read(None);
+    let is_of_tables = |at: &usize| !whole[*at].1.starts_with("[Row");
+    assert!((0..whole.len()).filter(is_of_tables).count() >= 12, "tables come and go");
+    // Those next to changes of tables, and some others.
+    let next_to = |at: &usize| (*at..(*at + 3).min(whole.len())).any(|at| is_of_tables(&at));
+    let some = (0..whole.len()).filter(|at| next_to(at) || at.is_multiple_of(whole.len() / 40 + 1));
+    for at in some {
+        assert!(read(Some(whole[at].0)) == whole[at + 1..], "after commit {at}");
     }
 }
