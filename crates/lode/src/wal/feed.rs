@@ -29,7 +29,7 @@ impl From<Position> for Place {
 struct Kept(BTreeMap<SegmentNumber, Front>);
 
 impl Kept {
-    /// Looks for them. Files that become segments just now, or were removed meanwhile, are none.
+    /// Looks for them. Files that become segments just now, or were removed in the meantime, are left out.
     fn find(disk: &dyn Disk, database: u64) -> Result<Self> {
         let mut kept = BTreeMap::new();
         for number in numbers(disk)? {
@@ -64,7 +64,7 @@ impl Kept {
     /// Returns the oldest segment.
     ///
     /// # Errors
-    /// `ChangesNotKept` if there is none.
+    /// `ChangesNotKept` if no segment has changes.
     fn oldest(&self) -> Result<&Front> {
         self.from_newest().last().ok_or(Error::ChangesNotKept)
     }

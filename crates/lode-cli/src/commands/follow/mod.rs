@@ -117,7 +117,7 @@ impl Follower<'_> {
         failure(self.to, error)
     }
 
-    /// Returns the changes that the copy has not; makes it first, if there is none.
+    /// Returns the changes that the copy has not; makes the copy first, if it has no position.
     fn start(&self, anew: bool) -> Outcome<Changes> {
         let position = self.replica.position().map_err(|error| self.refused(&error))?;
         let Some(position) = position else { return self.copy() };

@@ -14,7 +14,7 @@ use tables::Tables;
 /// A reader of the changes of a database, commit by commit, in the order in which they happened.
 /// [`Database::changes`] returns it.
 ///
-/// It ends when it has read all that has happened so far. Later it can go on: call
+/// It ends when it has read all that has happened so far. Later it can continue: call
 /// [`next`](Iterator::next) again. It reads the log's files, so it needs neither memory of the
 /// database nor its latches, and writers do not wait for it. If it falls behind so far that what it
 /// reads next is removed, it returns `ChangesGone`.

@@ -39,7 +39,7 @@ fn a_copy_that_follows_the_changes_has_what_the_database_has() {
                 work.step();
             }
             work.sweep();
-            // One reader goes on, and another starts where it was the last time.
+            // One reader continues, and another starts where it was the last time.
             live.follow(&mut changes).expect("they are kept");
             position = Some(copy.follow(&mut since(&work, position)).expect("they are kept"));
             assert_eq!(position, Some(changes.reached()));
