@@ -38,6 +38,7 @@ fn deposit(accounts: &Table, id: u64, cents: i64) -> Result<()> {
     accounts.upsert(&accounts.schema().pack(&values)?).map(drop)
 }
 
+/// Sums accounts up, changes some, and adds what has changed.
 pub fn main() -> Result<()> {
     let directory = std::env::temp_dir().join(format!("lode-feed-{}", std::process::id()));
     let db = Options::new().keep_changes(16 << 20).create_new(&directory)?;

@@ -56,7 +56,7 @@ impl Kept {
     }
 
     /// Returns all segments that lead to the newest one, that one first.
-    fn from_newest(&self) -> impl Iterator<Item = &Front> {
+    fn newest_first(&self) -> impl Iterator<Item = &Front> {
         let newest = self.0.last_key_value().map(|(_, front)| front);
         std::iter::successors(newest, |front| self.before(front))
     }
@@ -66,12 +66,12 @@ impl Kept {
     /// # Errors
     /// `ChangesNotKept` if no segment has changes.
     fn oldest(&self) -> Result<&Front> {
-        self.from_newest().last().ok_or(Error::ChangesNotKept)
+        self.newest_first().last().ok_or(Error::ChangesNotKept)
     }
 
     /// Returns the position at which the log has left a segment.
     fn end_of(&self, number: SegmentNumber) -> Option<LogPosition> {
-        let ends = self.from_newest().map(|front| front.header.after.position);
+        let ends = self.newest_first().map(|front| front.header.after.position);
         ends.into_iter().find(|end| end.segment == number)
     }
 
@@ -221,8 +221,8 @@ impl Feed {
             let after = front.header.after;
             after == self.place || is_start && after == here.header.after
         };
-        let later = kept.0.range(number.next()..).map(|(_, front)| front);
-        if let Some(next) = later.filter(is_next).next_back() {
+        let mut later = kept.0.range(number.next()..).map(|(_, front)| front);
+        if let Some(next) = later.rfind(is_next) {
             let place = start_of(next);
             self.current = open(&*self.disk, &kept, place, *next)?;
             self.place = place;

@@ -6,7 +6,7 @@ use super::change::{Change, ChangedTable};
 use crate::codec::Reader;
 use crate::error::{Error, Result};
 use crate::schema::IndexSchema;
-use crate::table::Definition;
+use crate::table::{Definition, IndexOf};
 use crate::wal::{Feed, Keyed, LogRecord, TableId};
 
 /// The tables and indexes at a position, by their numbers.
@@ -18,7 +18,7 @@ enum Known {
     /// A successor that has not taken its place.
     Successor(ChangedTable),
     Index {
-        definition: Definition,
+        of: IndexOf,
         is_ready: bool,
     },
 }
@@ -82,7 +82,7 @@ impl Tables {
         let known = match &definition.index {
             Some(of) => {
                 let is_ready = may_be_ready && of.is_ready();
-                Known::Index { definition, is_ready }
+                Known::Index { of: of.clone(), is_ready }
             }
             None if is_successor => Known::Successor(ChangedTable::new(definition)),
             None => Known::Table(ChangedTable::new(definition)),
@@ -160,8 +160,7 @@ impl Tables {
 
     /// Returns the index with a number and its table, if it is ready and users see that.
     fn index(&self, id: TableId) -> Option<(ChangedTable, IndexSchema)> {
-        let Known::Index { definition, is_ready: true } = self.0.get(&id)? else { return None };
-        let of = definition.index.as_ref()?;
+        let Known::Index { of, is_ready: true } = self.0.get(&id)? else { return None };
         let Known::Table(table) = self.0.get(&of.owner)? else { return None };
         Some((table.clone(), of.described(table.schema()).ok()?))
     }

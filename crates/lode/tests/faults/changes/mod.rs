@@ -211,5 +211,5 @@ fn positions_of_other_databases_and_of_no_commit_are_refused() {
         let refused = db.changes(wrong).map(drop);
         assert_eq!(refused, Err(Error::OtherPosition { position: wrong }));
     }
-    assert_eq!(db.changes(own).map(|changes| changes.count()), Ok(0));
+    assert_eq!(db.changes(own).map(Iterator::count), Ok(0));
 }
