@@ -267,13 +267,21 @@ fn open(disk: &dyn Disk, kept: &Kept, place: Place, front: Front) -> Result<Read
 /// Returns true if the frames of a segment lead to a place.
 fn leads_to(segment: &mut Reader, place: Place) -> Result<bool> {
     let mut found = start_of(&segment.front);
+    let mut is_again = false;
     while found.position.at < place.position.at {
-        let frame = segment.frame(found.position.at)?;
-        let Some(frame) = frame.filter(|frame| frame.before == found.chain) else {
-            return Ok(false);
-        };
-        found.position.at += frame.size as u64;
-        found.chain = frame.sum;
+        match segment.frame(found.position.at) {
+            Ok(Some(frame)) if frame.before == found.chain => {
+                found.position.at += frame.size as u64;
+                found.chain = frame.sum;
+            }
+            Ok(_) => return Ok(false),
+            Err(error) if is_again => return Err(error),
+            Err(_) => {
+                // It may have been cut off in the meantime, where its frames end.
+                segment.forget()?;
+                is_again = true;
+            }
+        }
     }
     Ok(found == place)
 }

@@ -16,7 +16,7 @@ pub(super) struct History {
 }
 
 impl History {
-    /// Adds later segments, with the bytes of their files; leaves out those that it has.
+    /// Adds later segments, with the bytes of their files; leaves out segments that it has.
     fn add(&mut self, segments: impl IntoIterator<Item = (SegmentNumber, u64)>) {
         for (number, size_bytes) in segments {
             if self.kept.back().is_none_or(|(last, _)| *last < number) {
@@ -62,13 +62,18 @@ impl Log {
 
     /// Keeps segments that recovery does not need any more, if changes are kept, and removes older
     /// ones. Returns the segments that are not kept.
-    pub(super) fn keep(&self, forgotten: Vec<Old>) -> Result<Vec<Old>> {
+    pub(super) fn keep(&self, mut forgotten: Vec<Old>) -> Result<Vec<Old>> {
         if !self.keeps_changes() {
             return Ok(forgotten);
         }
         let mut history = lock(&self.history);
-        let own = |old: &Old| Some((old.number, old.segment.as_ref()?.size_bytes));
-        history.add(forgotten.iter().filter_map(own));
+        for Old { number, end, segment } in &mut forgotten {
+            if let Some(segment) = segment {
+                // What it has no frames in is of no use.
+                segment.cut(*end)?;
+                history.add([(*number, *end)]);
+            }
+        }
         // Others were replayed: what is kept of them is in the history by now.
         let is_useless = |old: &Old| old.segment.is_none() && !history.has(old.number);
         let useless = forgotten.into_iter().filter(is_useless).collect();

@@ -118,18 +118,31 @@ impl Stock {
 
     /// Returns the segments with kept changes that lead to a segment, and that one, in order; with
     /// the bytes of their files.
-    pub(crate) fn history(&self, last: SegmentNumber) -> Vec<(SegmentNumber, u64)> {
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(crate) fn history(
+        &self,
+        disk: &dyn Disk,
+        last: SegmentNumber,
+    ) -> Result<Vec<(SegmentNumber, u64)>> {
         let is_kept = |front: &Front| front.header.kept_mib > 0 && front.header.lane == 0;
         let newest = self.front(last).filter(is_kept);
         let before = |front: &Front| {
             let number = front.header.after.position.segment;
             self.front(number).filter(is_kept).filter(|_| number < front.header.number)
         };
-        let all = std::iter::successors(newest, before);
-        let mut all: Vec<_> =
-            all.map(|front| (front.header.number, front.header.size_bytes)).collect();
+        let with_bytes = |front: Front| {
+            let number = front.header.number;
+            let file = disk.open(&number.file_name());
+            let size_bytes = file.and_then(|file| file.size_bytes());
+            let failed = |error| Error::io(format!("look at {number}"), &error);
+            Ok((number, size_bytes.map_err(failed)?))
+        };
+        let all = std::iter::successors(newest, before).map(with_bytes);
+        let mut all = all.collect::<Result<Vec<_>>>()?;
         all.reverse();
-        all
+        Ok(all)
     }
 
     /// Removes the files that are not part of the log.
