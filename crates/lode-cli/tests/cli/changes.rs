@@ -108,16 +108,33 @@ fn a_position_that_is_none_or_gone_is_refused_with_what_to_do() {
     );
     let start = bench.succeeds(&["changes", "zoo", "--position"]);
     let start = start.trim();
-    // Each opening starts a segment of the log; those of more than a mebibyte are given up.
-    for _ in 0..40 {
-        bench.feeds(
-            &["load", "zoo", "animal", "--skip"],
-            "{\"id\":1,\"name\":\"A\",\"tag\":null}\n",
-        );
+    let line = |id| format!("{{\"id\":{id},\"name\":\"A\",\"tag\":null}}\n");
+    let lines: String = (0..10_000).map(line).collect();
+    for _ in 0..3 {
+        bench.feeds(&["load", "zoo", "animal", "--replace"], &lines);
     }
     let refused = bench.lode(&["changes", "zoo", "--since", start]);
     assert_eq!(refused.code, Some(3), "{}", refused.stderr);
     let words =
         format!("lode: zoo: the changes since {start} are not kept any more, but those since");
     assert!(refused.stderr.starts_with(&words), "{}", refused.stderr);
+}
+
+#[test]
+fn a_backup_and_the_changes_since_its_position_are_the_database() {
+    let bench = kept();
+    bench.feeds(&["load", "zoo", "animal"], "{\"id\":7,\"name\":\"Flo\",\"tag\":null}\n");
+    bench.succeeds(&["backup", "zoo", "copy"]);
+    let position = bench.succeeds(&["changes", "copy", "--position"]);
+    bench.feeds(&["load", "zoo", "animal"], "{\"id\":8,\"name\":\"Gus\",\"tag\":null}\n");
+    let since = bench.succeeds(&["changes", "zoo", "--since", position.trim()]);
+    let row = "\"change\":\"row\",\"table\":\"animal\",\"before\":null,\
+               \"after\":{\"id\":8,\"name\":\"Gus\",\"tag\":null}";
+    assert_eq!(without_positions(&since), [line(row)]);
+    // A later backup has a later position, and a backup can be written to.
+    bench.succeeds(&["backup", "zoo", "copy"]);
+    let later = bench.succeeds(&["changes", "copy", "--position"]);
+    assert_eq!(bench.succeeds(&["changes", "zoo", "--since", later.trim()]), "");
+    bench.feeds(&["load", "copy", "animal"], "{\"id\":9,\"name\":\"Hal\",\"tag\":null}\n");
+    assert!(bench.succeeds(&["check", "copy"]).starts_with("animal: tree, 6 records\n"));
 }
