@@ -33,6 +33,8 @@ fn closed() -> (Simulated, Vec<Vec<String>>) {
     let mut work = Work::new(5, Durability::Commit);
     (0..300).for_each(|_| work.step());
     work.reopen(End::Closed);
+    // Of these, only the database's own place says that they were there.
+    (0..100).for_each(|_| work.step());
     let changes = read(&work.db).0;
     work.db.close().expect("nothing is wrong with the disk");
     (work.disk.fork(), changes)
@@ -101,4 +103,21 @@ fn damaged_frames_are_not_read_and_forged_ones_are_errors_or_other_changes() {
     }
     assert!(shorter > 50, "{shorter} were damaged where it matters");
     assert!(errors > 20, "{errors} forged logs were refused");
+}
+
+#[test]
+fn a_reader_that_continues_tells_damage_from_the_end() {
+    let mut work = Work::new(6, Durability::Commit);
+    let mut changes = work.db.changes(None).expect("they are kept");
+    let known = changes.by_ref().count();
+    (0..2_000).for_each(|_| work.step());
+    let position = work.db.changes(None).expect("they are kept").nth(known + 20);
+    let position = position.expect("there are more").expect("it is whole").position.to_string();
+    let mut parts = position.split('-').map(|part| part.parse::<u64>().unwrap_or(0));
+    let (segment, at) = (parts.next().expect("a segment"), parts.next().expect("a byte"));
+    work.disk.flip_bit(&format!("log-{segment:012}"), at * 8 - 1);
+    let first = changes.by_ref().take_while(Result::is_ok).count();
+    assert_eq!(first, 20, "those before the damage are read");
+    let error = changes.next().expect("it is not the end").expect_err("it is damaged");
+    assert!(matches!(error, Error::Corrupt { .. }), "{error}");
 }

@@ -129,6 +129,7 @@ impl Work {
     }
 
     fn try_step(&mut self) -> Result<(), Error> {
+        simulation::choose_lane(self.next(4) as usize);
         let table = self.table();
         let record = self.record(&table);
         let key = table.schema().row(&record)?.key().to_vec();
@@ -211,5 +212,8 @@ fn open(
 ) -> Result<Database, Error> {
     let now = Arc::clone(seconds);
     let clock = move || UNIX_EPOCH + Duration::from_secs(now.load(Ordering::Relaxed));
-    simulation::open(&options(level).clock(clock), disk, random)
+    let db = simulation::open(&options(level).clock(clock), disk, random)?;
+    // Where changes are kept, the log has one lane.
+    simulation::widen_log(&db, 4)?;
+    Ok(db)
 }
