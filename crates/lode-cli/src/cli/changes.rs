@@ -12,18 +12,19 @@ A database keeps its changes once --keep has asked for that. Then its log stays 
 up to that many bytes, and says what was before each write. That makes the log about twice as \
 long, and writes slower.
 
-Each change is a line, in the order in which it happened:
+Each change is an object on a line, in the order in which it happened. It has the keys position, \
+change and table, and for each kind of change others:
 
-  {\"position\":P,\"change\":\"row\",\"table\":T,\"before\":RECORD,\"after\":RECORD}
-  {\"position\":P,\"change\":\"create table\",\"table\":T,\"kind\":KIND,\"schema\":COLUMNS}
-  {\"position\":P,\"change\":\"alter table\",\"table\":T,\"name\":NEW,\"kind\":KIND,\"schema\":COLUMNS}
-  {\"position\":P,\"change\":\"drop table\",\"table\":T}
-  {\"position\":P,\"change\":\"create index\",\"table\":T,\"index\":I,\"columns\":[C],\"unique\":BOOL}
-  {\"position\":P,\"change\":\"drop index\",\"table\":T,\"index\":I}
+  row           before, after: records as lode dump writes them, or null
+  create table  kind, schema
+  alter table   name, kind, schema: what the table is from then on
+  drop table
+  create index  index, columns, unique
+  drop index    index
 
-Records are as lode dump writes them; null stands for none. Changes that happened together have \
-one position, which is after all of them: --since it continues with the next. Records that have \
-expired are deleted some time later. The records of an altered table are not listed.
+Changes that happened together have one position, which is after all of them: --since it continues \
+with the next. Records that have expired are deleted some time later. The records of an altered \
+table are not listed.
 
 The database may be in use by another process.
 

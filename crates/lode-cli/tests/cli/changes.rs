@@ -44,14 +44,16 @@ fn changes_are_printed_line_by_line_and_from_a_position_on() {
     bench.succeeds(&["drop", "zoo", "plant"]);
     let all = bench.succeeds(&["changes", "zoo"]);
     let wanted = [
-        "\"change\":\"row\",\"table\":\"animal\",\"before\":{\"id\":2,\"name\":\"Bo\",\"tag\":null},\
+        "\"change\":\"row\",\"table\":\"animal\",\
+         \"before\":{\"id\":2,\"name\":\"Bo\",\"tag\":null},\
          \"after\":{\"id\":2,\"name\":\"Bob\",\"tag\":null}",
         "\"change\":\"row\",\"table\":\"animal\",\"before\":null,\
          \"after\":{\"id\":4,\"name\":\"Di\",\"tag\":null}",
         "\"change\":\"create index\",\"table\":\"animal\",\"index\":\"by_name\",\
          \"columns\":[\"name\"],\"unique\":true",
         "\"change\":\"drop index\",\"table\":\"animal\",\"index\":\"by_name\"",
-        "\"change\":\"create table\",\"table\":\"plant\",\"kind\":\"hash\",\"schema\":\"id:u8 key\"",
+        "\"change\":\"create table\",\"table\":\"plant\",\"kind\":\"hash\",\
+         \"schema\":\"id:u8 key\"",
         "\"change\":\"row\",\"table\":\"plant\",\"before\":null,\"after\":{\"id\":9}",
         "\"change\":\"drop table\",\"table\":\"plant\"",
     ];
@@ -97,8 +99,8 @@ fn a_position_that_is_none_or_gone_is_refused_with_what_to_do() {
     bench.refuses(
         &["changes", "zoo", "--since", "yesterday"],
         2,
-        "invalid value 'yesterday' for '--since <POSITION>': \"yesterday\" is no position; one looks \
-         like 12-8192-00c0ffee; see --help",
+        "invalid value 'yesterday' for '--since <POSITION>': \"yesterday\" is no position; one \
+         looks like 12-8192-00c0ffee; see --help",
     );
     bench.refuses(
         &["changes", "zoo", "--since", "99-8192-00000000"],

@@ -503,8 +503,8 @@ impl Store {
         Ok(())
     }
 
-    /// Returns the place of the log at which its next record will be, or up to which a database that
-    /// is only read shows it.
+    /// Returns the place of the log at which its next record will be, or up to which a database
+    /// shows it that is only read.
     pub(crate) fn log_place(&self) -> Result<Place> {
         self.shown.map_or_else(|| Ok(self.log_to_write()?.place()), |shown| Ok(shown.place))
     }

@@ -29,7 +29,8 @@ impl From<Position> for Place {
 struct Kept(BTreeMap<SegmentNumber, Front>);
 
 impl Kept {
-    /// Looks for them. Files that become segments just now, or were removed in the meantime, are left out.
+    /// Looks for them. Leaves out files that become segments just now, or were removed in the
+    /// meantime.
     fn find(disk: &dyn Disk, database: u64) -> Result<Self> {
         let mut kept = BTreeMap::new();
         for number in numbers(disk)? {
@@ -126,7 +127,8 @@ pub(crate) struct Feed {
 }
 
 impl Feed {
-    /// Starts to read after a place; with `None`, all that is kept. The log is known to reach `end`.
+    /// Starts to read after a place; with `None`, all that is kept. The log is known to reach
+    /// `end`.
     ///
     /// # Errors
     /// `ChangesNotKept`; `ChangesGone`; `OtherPosition`; `Version`, `Io`.

@@ -93,7 +93,8 @@ impl Database {
     ///
     /// let directory = std::env::temp_dir().join(format!("lode-changes-{}", std::process::id()));
     /// let db = Options::new().keep_changes(64 << 20).create_new(&directory)?;
-    /// let schema = Schema::build("city").key("id", Type::U32).column("people", Type::U64).finish()?;
+    /// let schema = Schema::build("city").key("id", Type::U32).column("people", Type::U64);
+    /// let schema = schema.finish()?;
     /// let cities = db.create_table(&schema, KeyKind::Hash)?;
     /// let city = |id, people| schema.pack(&[Value::Unsigned(id), Value::Unsigned(people)]);
     /// cities.insert(&city(7, 900)?)?;
@@ -104,9 +105,10 @@ impl Database {
     /// let commit = changes.next().expect("there is one")?;
     /// let [Change::Row(row)] = &commit.changes[..] else { panic!("one record was written") };
     /// assert_eq!(row.table().name(), "city");
-    /// let people = |row: Option<lode::RowRef<'_>>| row?.get("people").map(|people| people.to_string());
-    /// assert_eq!(people(row.before()), Some("900".into()));
-    /// assert_eq!(people(row.after()), Some("901".into()));
+    /// let before = row.before().expect("it was there");
+    /// assert_eq!(before.get("people"), Some(Value::Unsigned(900)));
+    /// let after = row.after().expect("it is there");
+    /// assert_eq!(after.get("people"), Some(Value::Unsigned(901)));
     /// assert!(changes.next().is_none());
     ///
     /// cities.delete(7)?;
