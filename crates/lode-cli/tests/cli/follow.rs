@@ -163,8 +163,13 @@ fn write(db: &Database, step: u64) {
             }
             transaction.commit().expect("nobody else writes");
         }
-        48 if step % 1_000 > 900 => {
+        48 if step % 100_000 == 50_048 => {
             db.clear_table("number").expect("it can be cleared");
+        }
+        // Nothing is written there again that a copy has missed.
+        0 | 10 | 20 | 30 => {
+            let id = 1_000_000 + step;
+            table.insert(&record(id, id)).expect("it can be written");
         }
         7 => {
             table.delete(20 + step % 40).expect("it can be deleted");
@@ -196,7 +201,7 @@ fn a_copy_is_whole_however_often_either_side_is_killed() {
     let mut writer_of_now = writer(&bench, 0);
     let mut follower = start(&mut bench.command(&["follow", "zoo", "copy"]));
     for round in 1..=rounds {
-        std::thread::sleep(Duration::from_millis(20 + round * 97 % 300));
+        std::thread::sleep(Duration::from_millis(200 + round * 97 % 500));
         // One of them, or both.
         if round % 3 != 0 {
             follower.kill().expect("it was started");
