@@ -370,6 +370,18 @@ enum lode_status
      * A closure was to write the record that it is changing.
      */
     LODE_REENTERED = 106,
+    /**
+     * The database keeps no changes.
+     */
+    LODE_CHANGES_NOT_KEPT = 107,
+    /**
+     * The changes after a position are not kept any more.
+     */
+    LODE_CHANGES_GONE = 108,
+    /**
+     * A position is none of the database.
+     */
+    LODE_OTHER_POSITION = 109,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L

@@ -140,6 +140,12 @@ pub enum lode_status {
     LODE_IO = 105,
     /// A closure was to write the record that it is changing.
     LODE_REENTERED = 106,
+    /// The database keeps no changes.
+    LODE_CHANGES_NOT_KEPT = 107,
+    /// The changes after a position are not kept any more.
+    LODE_CHANGES_GONE = 108,
+    /// A position is none of the database.
+    LODE_OTHER_POSITION = 109,
 }
 
 use lode_status as is;
@@ -208,6 +214,9 @@ const WORDS: &[(lode_status, &std::ffi::CStr)] = &[
     (is::LODE_NOT_DURABLE, c"not_durable"),
     (is::LODE_IO, c"io"),
     (is::LODE_REENTERED, c"reentered"),
+    (is::LODE_CHANGES_NOT_KEPT, c"changes_not_kept"),
+    (is::LODE_CHANGES_GONE, c"changes_gone"),
+    (is::LODE_OTHER_POSITION, c"other_position"),
 ];
 
 impl lode_status {

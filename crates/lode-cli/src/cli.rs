@@ -1,8 +1,10 @@
 //! The command line. Everything a user can say is defined here, and its help is made from it.
 
 pub(crate) mod blob;
+pub(crate) mod changes;
 #[cfg(feature = "columns")]
 pub(crate) mod columns;
+pub(crate) mod follow;
 pub(crate) mod index;
 #[cfg(feature = "serve")]
 pub(crate) mod serve;
@@ -83,6 +85,10 @@ pub(crate) enum Command {
     Schema(SchemaArgs),
     /// Create, drop and list secondary indexes of tables
     Index(index::IndexArgs),
+    /// Print what has changed, commit by commit, or have a database keep that
+    Changes(changes::ChangesArgs),
+    /// Keep a copy of a database that has all of its changes
+    Follow(follow::FollowArgs),
     /// Write, read, list and remove blobs: values of up to 4 GiB, as streams
     Blob(blob::BlobArgs),
     /// Query and change tables by SQL, statement by statement or in a shell

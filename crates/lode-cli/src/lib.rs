@@ -42,6 +42,8 @@ fn carry_out(line: &CommandLine) -> Outcome {
         Command::Import(args) => commands::columns::import(args, &options),
         Command::Schema(args) => commands::schema::schema(args, &options),
         Command::Index(args) => commands::index::index(args, &options),
+        Command::Changes(args) => commands::changes::changes(args, &options),
+        Command::Follow(args) => commands::follow::follow(args, &options),
         Command::Blob(args) => commands::blob::blob(args, &options),
         #[cfg(feature = "sql")]
         Command::Sql(args) => commands::sql::sql(args, &options),

@@ -103,6 +103,7 @@ mod index;
 mod io;
 pub mod observability;
 mod pager;
+mod position;
 mod schema;
 #[doc(hidden)]
 #[cfg(any(test, feature = "simulation"))]
@@ -121,12 +122,12 @@ mod watched;
 #[doc(hidden)]
 pub use api::misfit;
 pub use api::{
-    Alteration, Batches, BlobCursor, BlobEntry, BlobReader, BlobWriter, Blobs, ByIndex, Cursor,
-    DEFAULT_SYNC_INTERVAL, Database, IndexCursor, IndexKeys, Key, KeyPart, Loss,
-    MOST_ATTEMPTS as MOST_TRANSACT_ATTEMPTS, MOST_BLOB_BYTES, MOST_BLOB_KEY_BYTES, Options,
-    ReadTable, Record, RecordCursor, RecordIndexCursor, Records, RecordsAt, RecordsByIndex,
-    RecordsWithin, Repaired, RepairedTable, Row, RowBatch, Savepoint, Snapshot, Table, TableAt,
-    TableWithin, Transaction,
+    Alteration, Batches, BlobCursor, BlobEntry, BlobReader, BlobWriter, Blobs, ByIndex, Change,
+    ChangedTable, Changes, Commit, Cursor, DEFAULT_SYNC_INTERVAL, Database, IndexCursor, IndexKeys,
+    Key, KeyPart, Loss, MOST_ATTEMPTS as MOST_TRANSACT_ATTEMPTS, MOST_BLOB_BYTES,
+    MOST_BLOB_KEY_BYTES, Options, ReadTable, Record, RecordCursor, RecordIndexCursor, Records,
+    RecordsAt, RecordsByIndex, RecordsWithin, Repaired, RepairedTable, Row, RowBatch, RowChange,
+    Savepoint, Snapshot, Table, TableAt, TableWithin, Transaction,
 };
 pub use decimal::{Decimal, MOST_DECIMAL_DIGITS, NoDecimal};
 pub use engine::{BackupProgress, CheckReport, Compacted, Fault};
@@ -136,6 +137,7 @@ pub use error::{
 #[cfg(feature = "derive")]
 pub use lode_derive::Record;
 pub use observability::Statistics;
+pub use position::{NoPosition, Position};
 pub use schema::{
     Builder, Column, ColumnId, IndexSchema, MOST_FIXED_BYTES, MOST_KEY_BYTES, MOST_NAME_BYTES,
     MOST_RECORD_BYTES, MOST_VARIABLE_BYTES, Packer, RowRef, Schema, Type, Value,

@@ -4,9 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The modules of the crate, the lowest first. A module imports those that come before it.
-const STOREYS: [&str; 19] = [
+const STOREYS: [&str; 20] = [
     "decimal",
     "types",
+    "position",
     "error",
     "observability",
     "codec",

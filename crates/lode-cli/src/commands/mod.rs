@@ -3,12 +3,14 @@
 pub(crate) mod backup;
 mod batch;
 pub(crate) mod blob;
+pub(crate) mod changes;
 pub(crate) mod check;
 #[cfg(feature = "columns")]
 pub(crate) mod columns;
 pub(crate) mod compact;
 pub(crate) mod drop;
 pub(crate) mod dump;
+pub(crate) mod follow;
 pub(crate) mod index;
 pub(crate) mod load;
 pub(crate) mod repair;

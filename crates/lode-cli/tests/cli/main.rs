@@ -4,6 +4,7 @@ mod backup;
 mod bad_input;
 mod bad_lines;
 mod blobs;
+mod changes;
 #[cfg(feature = "columns")]
 mod columns;
 #[cfg(feature = "columns")]
@@ -14,6 +15,7 @@ mod delta;
 mod descriptions;
 mod expiry;
 mod files;
+mod follow;
 mod indexes;
 #[cfg(feature = "columns")]
 mod keys;

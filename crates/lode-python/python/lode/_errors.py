@@ -82,7 +82,8 @@ _CLASSES: dict[str, type[Error]] = {
         DataError: "bad_argument value_count value_misfit value_too_long record_too_long not_packed"
         " record_misfit blob_too_long"
         " key_column nullable_column no_room_in_column key_changed field_misfit variable_payload"
-        " other_database key_too_long no_order no_files",
+        " other_database key_too_long no_order no_files"
+        " changes_not_kept changes_gone other_position",
         SnapshotTooOldError: "snapshot_too_old moment_expired",
         ReadOnlyError: "read_only",
         ClosedError: "closed forked",

@@ -3,6 +3,7 @@
 mod alteration;
 mod blobs;
 mod by_index;
+mod changes;
 mod cursor;
 mod database;
 mod index_cursor;
@@ -22,6 +23,7 @@ pub use blobs::{
     BlobCursor, BlobEntry, BlobReader, BlobWriter, Blobs, MOST_BLOB_BYTES, MOST_BLOB_KEY_BYTES,
 };
 pub use by_index::ByIndex;
+pub use changes::{Change, ChangedTable, Changes, Commit, RowChange};
 pub use cursor::{Batches, Cursor, RowBatch};
 pub use database::{Database, MOST_ATTEMPTS};
 pub use index_cursor::{IndexCursor, IndexKeys};

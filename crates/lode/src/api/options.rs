@@ -14,7 +14,7 @@ use crate::io::os::Directory;
 use crate::io::{Access, Disk};
 use crate::observability::Observer;
 use crate::store::{Clock, DEFAULT_READER_BYTES, Durability, Expected, Settings};
-use crate::wal::{FrameWriting, LEAST_SEGMENT_BYTES, LogSettings, MOST_LANES};
+use crate::wal::{FrameWriting, LEAST_SEGMENT_BYTES, LogSettings, MOST_KEPT_MIB, MOST_LANES};
 
 /// Options for opening a database.
 ///
@@ -40,6 +40,7 @@ pub struct Options {
     maps_log: bool,
     reader_bytes: u64,
     compacts_when_idle: bool,
+    pub(super) kept_changes_bytes: Option<u64>,
     pub(super) clock: Clock,
 }
 
@@ -64,6 +65,7 @@ impl Options {
             maps_log: true,
             reader_bytes: DEFAULT_READER_BYTES,
             compacts_when_idle: true,
+            kept_changes_bytes: None,
             clock: Clock::default(),
         }
     }
@@ -342,6 +344,16 @@ impl Options {
         Ok(Handle::new(Engine::open(disk, self.settings(random, observer), expected)?))
     }
 
+    /// Returns the MiB of changes to keep, as files have it.
+    fn kept_mib(&self) -> Option<u32> {
+        let mib = |bytes: u64| bytes.div_ceil(1 << 20).min(MOST_KEPT_MIB.into()) as u32;
+        match self.durability {
+            // Nothing is logged.
+            Durability::None => Some(0),
+            _ => self.kept_changes_bytes.map(mib),
+        }
+    }
+
     pub(super) fn settings(&self, random: u64, observer: Observer) -> Settings {
         let most_bytes = self.segment_bytes.max(LEAST_SEGMENT_BYTES);
         Settings {
@@ -359,6 +371,7 @@ impl Options {
                     _ if !self.maps_log => FrameWriting::Called,
                     _ => FrameWriting::Mapped,
                 },
+                kept_mib: self.kept_mib(),
             },
             most_log_bytes: self.log_bytes,
             reader_bytes: self.reader_bytes,

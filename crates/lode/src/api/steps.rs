@@ -31,6 +31,16 @@ impl Step<'_> {
         };
         Some(change.log_record(self.core.id(), &self.key))
     }
+
+    /// Returns the log records of the step where changes are kept: with what was before, unless
+    /// the step is of an entry of an index.
+    fn log_records(&self) -> impl Iterator<Item = LogRecord<'_>> + Clone {
+        let table = self.core.id();
+        let is_entry = self.core.definition().index.is_some();
+        let seen = self.seen.as_deref().filter(|_| !is_entry);
+        let before = seen.map(|payload| LogRecord::Before { table, payload });
+        before.into_iter().chain(self.log_record())
+    }
 }
 
 /// A table and its secondary indexes.
@@ -265,6 +275,9 @@ impl<'c> Steps<'c> {
     }
 
     fn log(&self) -> Result<LogPosition> {
+        if self.db.keeps_changes() {
+            return self.db.append(self.taken.iter().flat_map(|(step, _)| step.log_records()));
+        }
         self.db.append(self.taken.iter().filter_map(|(step, _)| step.log_record()))
     }
 

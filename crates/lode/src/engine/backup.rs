@@ -37,8 +37,9 @@ impl Engine {
         self.checkpoint()?;
         let Some((store, current)) = self.take_turn()? else { return Err(Error::NoFiles) };
         let mut kept = store.data.keep(&current);
+        let place = current.lanes[0];
         drop(current);
-        let done = target.take(&mut kept, stage_pages, on_progress);
+        let done = target.take(&mut kept, place, stage_pages, on_progress);
         // Closed, it may have been written to by another process.
         let done = done.or_else(|error| self.expect_open().and(Err(error)))?;
         self.observer().backed_up(work, done.copied_bytes, done.total_bytes);

@@ -13,6 +13,7 @@ mod closed;
 mod compact;
 mod expiry;
 mod faults;
+mod feed;
 mod gate;
 #[cfg(test)]
 mod given_up;
@@ -71,6 +72,8 @@ pub(crate) struct Engine {
     store: Option<Store>,
     /// Where a database that is only read was found.
     source: Option<Source>,
+    /// The directory, if there is one.
+    disk: Option<Arc<dyn Disk>>,
     worker: Worker,
     settings: Settings,
     /// The time up to which records have expired for good.
@@ -100,10 +103,12 @@ impl Engine {
         expected: Expected<'_>,
     ) -> Result<Self> {
         let work = Work::start();
-        let opened = crate::store::open(disk, &settings, expected)?;
-        let Opened { store, pager, catalogue, replay } = opened;
+        let opened = crate::store::open(Arc::clone(&disk), &settings, expected)?;
+        let Opened { store, pager, mut catalogue, replay } = opened;
+        catalogue.notes_changes = store.log().is_some_and(Log::keeps_changes);
         catalogue.list_all_indexes();
         let engine = Self::of(pager, RwLock::new(catalogue), Some(store), settings);
+        let engine = Self { disk: Some(disk), ..engine };
         // Records that could not be replayed have to stay in the log.
         if engine.expect_healthy().is_ok() {
             engine.drop_unfinished()?;
@@ -125,6 +130,7 @@ impl Engine {
             catalogue,
             store,
             source: None,
+            disk: None,
             worker: Worker::default(),
             settings,
             horizon,

@@ -11,7 +11,6 @@ use crate::store::{Opened, Settings};
 
 /// The place of a database that is only read.
 pub(super) struct Source {
-    disk: Arc<dyn Disk>,
     directory: PathBuf,
 }
 
@@ -30,9 +29,9 @@ impl Engine {
         let Opened { store, pager, catalogue, replay } = opened;
         settings.observer.opened_to_read(work, &replay);
         catalogue.list_all_indexes();
-        let source = Some(Source { disk, directory: directory.into() });
+        let source = Some(Source { directory: directory.into() });
         let engine = Self::of(pager, RwLock::new(catalogue), Some(store), settings);
-        Ok(Self { source, ..engine })
+        Ok(Self { source, disk: Some(disk), ..engine })
     }
 
     /// Opens the database anew if it is only read; `None` if it shows the newest moment already.
@@ -41,9 +40,10 @@ impl Engine {
     /// As [`open_to_read`](Self::open_to_read); `Closed`, `Forked`.
     pub(crate) fn open_later(&self) -> Result<Option<Self>> {
         self.expect_open()?;
-        let (Some(Source { disk, directory }), Some(store)) = (&self.source, &self.store) else {
+        let (Some(Source { directory }), Some(disk)) = (&self.source, &self.disk) else {
             return Ok(None);
         };
+        let Some(store) = &self.store else { return Ok(None) };
         let later = Self::open_to_read(Arc::clone(disk), self.settings.again(), directory)?;
         self.horizon.get_us().into_iter().for_each(|at_us| later.horizon.raise(at_us));
         let is_later = later.store.as_ref().is_some_and(|later| store.is_before(later));

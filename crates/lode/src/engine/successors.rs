@@ -81,7 +81,9 @@ impl Engine {
             let drops =
                 dropped.iter().map(|definition| LogRecord::DropTable { table: definition.id });
             let place = LogRecord::TakePlace { successor: successor.id() };
-            let end = self.append(drops.chain(once(place)))?;
+            let past = self.past_of(&dropped);
+            let past = past.iter().map(|definition| LogRecord::Definition { definition });
+            let end = self.append(past.chain(drops).chain(once(place)))?;
             let all = &mut *catalogue;
             dropped.iter().for_each(|definition| all.drop(&self.pager, definition));
             all.take_place(successor.definition(), self.pager.epoch());

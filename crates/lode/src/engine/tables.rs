@@ -124,7 +124,9 @@ impl Engine {
         }
         let drops = dropped.iter().map(|definition| LogRecord::DropTable { table: definition.id });
         let creates = stored.iter().map(|definition| LogRecord::CreateTable { definition });
-        let end = self.append(drops.chain(creates)).inspect_err(|_| undo(&cores))?;
+        let past = self.past_of(dropped);
+        let past = past.iter().map(|definition| LogRecord::Definition { definition });
+        let end = self.append(past.chain(drops).chain(creates)).inspect_err(|_| undo(&cores))?;
         dropped.iter().for_each(|definition| catalogue.drop(&self.pager, definition));
         cores.iter().for_each(|core| catalogue.insert(Arc::clone(core)));
         catalogue.next_id = next_id;

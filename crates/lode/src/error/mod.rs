@@ -14,6 +14,7 @@ pub use effect::Effect;
 pub use packed_fault::{PackedFault, PackedPart};
 pub use schema_fault::SchemaFault;
 
+use crate::position::Position;
 use crate::types::Type;
 
 /// The result of an operation that can fail.
@@ -460,6 +461,35 @@ pub enum Error {
     DatabaseExists {
         /// The directory.
         directory: PathBuf,
+    },
+    /// The database keeps no changes. Open it for writing with
+    /// [`keep_changes`](crate::Options::keep_changes) once; those from then on are kept.
+    #[error(
+        "the database keeps no changes; have it keep them (`keep_changes`, or `lode changes \
+         --keep`), and take those from then on"
+    )]
+    ChangesNotKept,
+    /// The changes after a position are not kept any more. Take a copy of the database, and
+    /// continue at the position of that.
+    #[error(
+        "the changes since {since} are not kept any more, but those since {oldest}; take a new \
+         copy and continue at its position, or keep more bytes"
+    )]
+    ChangesGone {
+        /// The position.
+        since: Position,
+        /// The oldest position whose changes are kept.
+        oldest: Position,
+    },
+    /// A position is none of the database: it is of another one, or of changes that a crash of the
+    /// machine has taken back. Take a copy of the database, and continue at the position of that.
+    #[error(
+        "{position} is no position of this database, or was lost in a crash; take a new copy and \
+         continue at its position"
+    )]
+    OtherPosition {
+        /// The position.
+        position: Position,
     },
     /// The database was opened for reading only.
     #[error("the database was opened for reading only; open it for writing")]

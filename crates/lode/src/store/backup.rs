@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use super::open::{DATA, list, lock_data, not_locked, open_data, remove_synced};
-use crate::data::{DataFile, Kept, SLOT_BYTES, Superblock};
+use crate::data::{DataFile, Kept, LanePlace, SLOT_BYTES, Superblock};
 use crate::error::{Error, Result};
 use crate::io::{Access, Disk, File, Lock};
 
@@ -120,7 +120,7 @@ impl Target {
         let superblock =
             Superblock { database: number, backup_of: database, ..Superblock::default() };
         let mut target = Self { disk, data, superblock, _lock: lock };
-        target.make_current(&[], true)?;
+        target.make_current(&[], LanePlace::default(), true)?;
         let disk = &target.disk;
         if let Err(error) = disk.rename(NEW, DATA).and_then(|()| disk.sync_directory()) {
             // A later sync need not make the name durable. The next backup makes it anew.
@@ -130,7 +130,8 @@ impl Target {
         Ok(target)
     }
 
-    /// Copies a checkpoint, and makes it current. Of a first backup, makes what is copied current
+    /// Copies a checkpoint, after which the log's first lane continues at a place, and makes it
+    /// current. Of a first backup, makes what is copied current
     /// after `stage_pages` pages. Calls `on_progress` from time to time.
     ///
     /// # Errors
@@ -139,6 +140,7 @@ impl Target {
     pub(crate) fn take(
         &mut self,
         from: &mut Kept<'_>,
+        place: LanePlace,
         stage_pages: u64,
         on_progress: &mut dyn FnMut(BackupProgress),
     ) -> Result<BackupProgress> {
@@ -160,12 +162,12 @@ impl Target {
                     break;
                 }
                 if is_first && staged >= stage_pages {
-                    self.make_current(&[], true)?;
+                    self.make_current(&[], LanePlace::default(), true)?;
                     staged = 0;
                 }
             }
         }
-        self.make_current(&catalogue, false)?;
+        self.make_current(&catalogue, place, false)?;
         let named = self.disk.expect_files();
         named.map_err(|error| Error::io("find the backup under its name", &error))?;
         // The backup is whole; what stays of the space is used by the next one.
@@ -174,10 +176,15 @@ impl Target {
         Ok(progress)
     }
 
-    fn make_current(&mut self, catalogue: &[u8], is_unfinished: bool) -> Result<()> {
+    fn make_current(
+        &mut self,
+        catalogue: &[u8],
+        place: LanePlace,
+        is_unfinished: bool,
+    ) -> Result<()> {
         let Superblock { generation, database, backup_of, .. } = self.superblock;
         self.data.reserve_for_catalogue(catalogue.len())?;
-        let next = Superblock {
+        let mut next = Superblock {
             generation,
             database,
             backup_of,
@@ -185,6 +192,8 @@ impl Target {
             is_unfinished_backup: is_unfinished,
             ..Superblock::default()
         };
+        // Changes since the backup are those since there.
+        next.lanes[0] = place;
         self.superblock = self.data.publish(catalogue, &next)?;
         debug_assert!(self.superblock.generation > generation, "generations count checkpoints");
         Ok(())

@@ -49,9 +49,17 @@ pub(crate) struct Catalogue {
     pub next_id: TableId,
     /// The time up to which records have expired for good.
     pub horizon: Arc<Horizon>,
+    /// True if writes note what was before them, for readers of changes.
+    pub notes_changes: bool,
 }
 
 impl Catalogue {
+    /// Returns the definitions of all tables and indexes, whether they can be read or not.
+    pub(crate) fn definitions(&self) -> Vec<Definition> {
+        let readable = self.tables().map(|core| core.definition());
+        readable.chain(self.damaged().map(|(definition, ..)| definition)).cloned().collect()
+    }
+
     /// Returns the tables and indexes that can be read.
     pub(crate) fn tables(&self) -> impl Iterator<Item = &Arc<TableCore>> {
         self.tables.values()
@@ -214,7 +222,8 @@ impl Catalogue {
     /// Gives a table the list of its indexes, while no thread is at work in it. Those that were
     /// given up are left out: no write keeps them, and no lookup uses them.
     pub(crate) fn list_indexes(&self, table: &TableCore) {
-        let mut secondaries = Secondaries::default();
+        let notes_changes = self.notes_changes;
+        let mut secondaries = Secondaries { notes_changes, ..Secondaries::default() };
         for core in of_owner(&self.tables, table.id()) {
             let definition = core.definition();
             if definition.index.is_none() || definition.is_given_up() {

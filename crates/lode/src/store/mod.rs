@@ -43,7 +43,7 @@ use crate::error::{Effect, Error, Result};
 use crate::io::Lock;
 use crate::observability::{Lack, Observer};
 use crate::pager::{Pager, ReadEpoch};
-use crate::wal::{Log, LogPosition, Positions};
+use crate::wal::{Log, LogPosition, Place, Positions};
 
 /// The bytes that the log may always have, even if there is little data.
 const LEAST_LOG_BYTES: u64 = 32 << 20;
@@ -71,6 +71,8 @@ fn step_of(dirty: u64) -> u64 {
 /// The directory of an open database.
 pub(crate) struct Store {
     pub data: Arc<DataFile>,
+    /// The number of the database.
+    pub database: u64,
     /// The log for new records; `None` if the database is only read.
     log: Option<Log>,
     /// The moment that is shown, if the database is only read.
@@ -499,6 +501,12 @@ impl Store {
         }
         locked(&self.since).0[lane] = place.place.position;
         Ok(())
+    }
+
+    /// Returns the place of the log at which its next record will be, or up to which a database
+    /// shows it that is only read.
+    pub(crate) fn log_place(&self) -> Result<Place> {
+        self.shown.map_or_else(|| Ok(self.log_to_write()?.place()), |shown| Ok(shown.place))
     }
 
     /// Returns the bytes of the log that would be replayed after a crash.

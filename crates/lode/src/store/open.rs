@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::io::{Access, Disk, File, Lock};
 use crate::observability::Replay;
 use crate::pager::Pager;
-use crate::wal::{self, Log, Positions, Replayed, SegmentNumber, Stock};
+use crate::wal::{self, Log, LogSettings, Positions, Replayed, SegmentNumber, Stock};
 
 pub(super) const DATA: &str = "data";
 /// A file that exists while a database is being created: nothing was ever stored in that database.
@@ -225,7 +225,7 @@ fn create_files(disk: &Arc<dyn Disk>, settings: &Settings) -> Result<Made> {
     let pager = Pager::new(settings.memory(), Some(Arc::clone(&data)))?;
     let after = Replayed { next_number: SegmentNumber::FIRST, ..Replayed::default() };
     let room = Arc::new(AtomicU64::new(0));
-    let log = begin_log(disk, superblock.database, settings, after, &room)?;
+    let log = begin_log(disk, superblock.database, settings, 0, after, &room)?;
     let (places, moment) = log.barrier(|| pager.checkpoint_moment());
     let catalogue = Catalogue::default().store();
     let checkpoint = Checkpoint::begin(&pager, &data, &places, moment, catalogue)?;
@@ -234,17 +234,22 @@ fn create_files(disk: &Arc<dyn Disk>, settings: &Settings) -> Result<Made> {
     Ok(Made { data, log, room, pager, superblock, since, of_data })
 }
 
+/// Starts a segment after the log that was replayed; keeps as many MiB of changes as the settings
+/// say, or as before.
 fn begin_log(
     disk: &Arc<dyn Disk>,
     database: u64,
     settings: &Settings,
+    kept_mib: u32,
     after: Replayed,
     room: &Arc<AtomicU64>,
 ) -> Result<Log> {
     let disk = Arc::clone(disk);
     let room = Arc::clone(room);
     let observer = settings.observer.clone();
-    Log::begin(disk, database, settings.random(), settings.log, after, room, observer)
+    let kept_mib = settings.log.kept_mib.or(Some(kept_mib));
+    let log = LogSettings { kept_mib, ..settings.log };
+    Log::begin(disk, database, settings.random(), log, after, room, observer)
 }
 
 fn store(
@@ -258,6 +263,7 @@ fn store(
 ) -> Store {
     Store {
         data,
+        database: superblock.database,
         log,
         shown: None,
         level: settings.durability,
@@ -305,7 +311,9 @@ fn recover(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opene
     }
     let has_replayed = replayed.ends != start.places || recovery.superblock.is_recovering;
     let mut log: Vec<_> = replayed.segments.iter().map(|(number, _)| *number).collect();
-    let new = begin_log(&disk, superblock.database, settings, replayed, &room)?;
+    let last = replayed.ends.first().segment;
+    let kept_mib = stock.kept_mib(last);
+    let new = begin_log(&disk, superblock.database, settings, kept_mib, replayed, &room)?;
     // Replayed records may be in the operating system's memory only, and so may a segment without
     // records that leads to the next one. That cannot be known; but a checkpoint that is written
     // now is durable. The superblock names the new segment: without it, nothing would show later
@@ -326,7 +334,8 @@ fn recover(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opene
         // now. If the newer one is damaged, the records replayed until then would pass for all.
         recovery.checkpoint(false)?;
     }
-    // The replayed segments are of no use any more.
+    // The replayed segments are of use to readers of changes only.
+    log.extend(new.keep_history(stock.history(&*disk, last)?));
     new.trim(&since, 0)?;
     assert!(!log.contains(&first.segment), "a segment has a number of its own");
     log.push(new.end().segment);

@@ -20,7 +20,7 @@ use crate::data::{DataFile, Pinned};
 use crate::error::{Error, Result};
 use crate::io::{Access, Disk, File, Lock};
 use crate::pager::Pager;
-use crate::wal::{self, Ending, LogPosition, Positions, Replayed, Stock};
+use crate::wal::{self, Ending, LogPosition, Place, Positions, Replayed, Stock};
 
 /// The number of times that a database which is being written is read together with its log.
 const TRIES_WITH_LOG: u32 = 4;
@@ -32,6 +32,8 @@ pub(super) struct Shown {
     generation: u64,
     /// The end of the log as far as it was replayed.
     ends: Positions,
+    /// The place in the first lane.
+    pub place: Place,
     pub replayed_bytes: u64,
 }
 
@@ -188,10 +190,12 @@ fn open_once(
     let shown = Shown {
         generation: superblock.generation,
         ends: replayed.ends.positions(),
+        place: replayed.ends.lanes[0].place,
         replayed_bytes: ends.saturating_sub(starts),
     };
     let store = Store {
         data,
+        database: superblock.database,
         log: None,
         shown: Some(shown),
         level: settings.durability,

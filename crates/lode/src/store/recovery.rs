@@ -97,12 +97,13 @@ impl<'r> Recovery<'r> {
         let dirty = self.pager.dirty();
         let most_dirty = self.pager.most_dirty();
         let pages = |record: &LogRecord<'_>| 3 + heap::pages_for(record.size_bytes());
-        let needed: u64 = records.iter().map(pages).sum();
+        let changing = || records.iter().filter(|record| !record.is_of_the_past());
+        let needed: u64 = changing().map(pages).sum();
         let is_full = dirty >= most_dirty / 2 || dirty > 0 && dirty + needed >= most_dirty;
         if is_full && self.access == Access::Write {
             self.write_out(needed)?;
         }
-        for record in records {
+        for record in changing() {
             // A commit may change more pages than before: other neighbours are in memory now. And
             // there may be less memory.
             let dirty = self.pager.dirty();
@@ -183,6 +184,7 @@ impl<'r> Recovery<'r> {
                 self.catalogue.horizon.raise(until_us);
                 Ok(())
             }
+            LogRecord::Before { .. } | LogRecord::Definition { .. } => Ok(()),
             LogRecord::Put { table, .. }
             | LogRecord::Patch { table, .. }
             | LogRecord::Delete { table, .. } => {

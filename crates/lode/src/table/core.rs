@@ -20,7 +20,7 @@ use crate::wal::{Log, LogRecord, TableId};
 
 /// The state of a table that can be used. Those below [`DROPPED`] are sums of the two that follow.
 const THERE: u8 = 0;
-/// Added for a table that has secondary indexes or is watched.
+/// Added for a table that has secondary indexes, is watched, or whose changes are kept.
 const INDEXED: u8 = 1;
 /// Added for a table whose records expire.
 const EXPIRES: u8 = 2;
@@ -177,7 +177,8 @@ impl TableCore {
         self.state.load(Ordering::Acquire) == THERE && self.home.is_here()
     }
 
-    /// Returns true if the table can be used, and has secondary indexes or is watched.
+    /// Returns true if the table can be used, and a write of a record notes more: entries of
+    /// secondary indexes, the key while the table is watched, or what was before the write.
     #[inline(always)]
     pub(crate) fn is_indexed(&self) -> bool {
         self.state.load(Ordering::Acquire) & !EXPIRES == INDEXED
@@ -226,7 +227,8 @@ impl TableCore {
 
     /// Notes if a write of a record is one of something else, too.
     fn note_way_of_writing(&self) {
-        let is_longer = self.has_secondaries() || self.watch.is_on();
+        let is_noted = self.with_secondaries(|list| list.notes_changes);
+        let is_longer = is_noted || self.has_secondaries() || self.watch.is_on();
         let changed = |state: u8| match (state < DROPPED, is_longer) {
             (true, true) => Some(state | INDEXED),
             (true, false) => Some(state & !INDEXED),
@@ -483,7 +485,9 @@ impl TableCore {
             | LogRecord::DropTable { .. }
             | LogRecord::IndexReady { .. }
             | LogRecord::TakePlace { .. }
-            | LogRecord::Expired { .. } => Err(corrupt("it is of no record of a table".into())),
+            | LogRecord::Expired { .. }
+            | LogRecord::Before { .. }
+            | LogRecord::Definition { .. } => Err(corrupt("it is of no record of a table".into())),
         }
     }
 

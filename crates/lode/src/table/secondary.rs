@@ -118,6 +118,8 @@ pub(crate) struct Secondaries {
     pub all: Vec<Arc<Secondary>>,
     /// The error of an index that cannot be read. The table takes no writes until it is dropped.
     pub damaged: Option<Error>,
+    /// True if writes note what was before them, for readers of changes.
+    pub notes_changes: bool,
 }
 
 /// The entries of a record that a write of it removes and adds in one index.

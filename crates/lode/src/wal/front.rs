@@ -24,6 +24,9 @@ pub(super) const PROOF_AT: u64 = 512;
 /// The offset of the first frame.
 pub(super) const FRAMES_AT: u64 = 2 * BLOCK_BYTES;
 
+/// Bits of the number of a lane; those after it are how much is kept.
+const LANE_BITS: u32 = 8;
+
 const HEADER_BYTES: usize = 84;
 const POSITION_BYTES: usize = 16;
 const SUM_BYTES: usize = 4;
@@ -50,6 +53,9 @@ pub(super) struct Header {
     pub size_bytes: u64,
     /// The number of the segment's lane.
     pub lane: usize,
+    /// The MiB of earlier segments that are kept for readers of changes; 0 if changes are not kept.
+    /// Otherwise the records of the segment say what was before them.
+    pub kept_mib: u32,
 }
 
 /// The result of reading a copy of a header.
@@ -68,7 +74,7 @@ impl Header {
         write_position(&mut writer, self.after.position);
         writer.u32(self.after.chain);
         write_position(&mut writer, self.synced);
-        writer.u64(self.size_bytes).u32(self.lane as u32);
+        writer.u64(self.size_bytes).u32(self.lane as u32 | self.kept_mib << LANE_BITS);
         debug_assert_eq!(writer.0.len(), HEADER_BYTES - SUM_BYTES, "a header has room for all");
         let sum = crc32c::crc32c(&writer.0);
         writer.u32(sum);
@@ -106,11 +112,13 @@ impl Header {
         let after = Place { position: read_position(&mut reader)?, chain: reader.u32()? };
         let synced = read_position(&mut reader)?;
         let size_bytes = reader.u64()?;
-        let lane = reader.u32()? as usize;
+        let last = reader.u32()?;
+        let (lane, kept_mib) = ((last & ((1 << LANE_BITS) - 1)) as usize, last >> LANE_BITS);
         if lane >= MOST_LANES {
             return Err(Error::corrupt(number.to_string(), "no log has its lane"));
         }
-        Ok(Copy::Whole(Self { database, number, salt, after, synced, size_bytes, lane }, own))
+        let header = Self { database, number, salt, after, synced, size_bytes, lane, kept_mib };
+        Ok(Copy::Whole(header, own))
     }
 }
 
@@ -237,6 +245,7 @@ mod tests {
             synced: LogPosition::default(),
             size_bytes: 1 << 20,
             lane: 3,
+            kept_mib: 0,
         };
         let ([(_, copy), _], _) = header.copies();
         for at in 1..HEADER_BYTES {

@@ -16,10 +16,12 @@
 
 mod ahead;
 mod body;
+mod feed;
 mod frame;
 mod front;
 mod group;
 mod growth;
+mod history;
 mod lane;
 mod mark;
 mod merge;
@@ -42,11 +44,14 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use ahead::Ahead;
 pub(crate) use body::{Body, Together};
+pub(crate) use feed::Feed;
 use front::FRAMES_AT;
 use group::Group;
 use growth::Prepared;
 #[cfg(any(test, feature = "simulation"))]
 pub(crate) use growth::set_own_number;
+use history::History;
+pub(crate) use history::MOST_KEPT_MIB;
 pub(crate) use lane::Lane;
 use names::{Floor, FrameName};
 pub(crate) use names::{MOST_LANES, Touched, cover, inherit};
@@ -123,6 +128,9 @@ pub(crate) struct LogSettings {
     /// The most lanes.
     pub most_lanes: usize,
     pub writing: FrameWriting,
+    /// The MiB of segments that are kept for readers of changes after recovery needs them no more;
+    /// 0 if changes are not kept, `None` if it is as before.
+    pub kept_mib: Option<u32>,
 }
 
 /// The way that frames are handed to the operating system.
@@ -165,6 +173,9 @@ pub(crate) struct Log {
     disk: Arc<dyn Disk>,
     database: u64,
     settings: LogSettings,
+    /// The MiB of segments that are kept for readers of changes; 0 if changes are not kept.
+    kept_mib: u32,
+    history: Mutex<History>,
     first: Lane,
     others: [OnceLock<Box<Lane>>; MOST_LANES - 1],
     /// The number of lanes.
@@ -199,7 +210,7 @@ impl Log {
         disk: Arc<dyn Disk>,
         database: u64,
         random: u64,
-        settings: LogSettings,
+        mut settings: LogSettings,
         after: Replayed,
         alarm: Arc<AtomicU64>,
         observer: Observer,
@@ -210,11 +221,17 @@ impl Log {
             .iter()
             .map(|(number, end)| Old { number: *number, end: *end, segment: None })
             .collect();
+        let kept_mib = settings.kept_mib.unwrap_or(0);
+        if kept_mib > 0 {
+            // Readers of changes find them in one order.
+            settings.most_lanes = 1;
+        }
         let mut turn = Turn {
             spares: Vec::new(),
             next_number: after.next_number,
             random,
             writing: settings.writing,
+            kept_mib,
         };
         // On a disk that is full, a short one will do.
         let mut segment = match turn.prepare(&*disk, settings.first_bytes, settings.first_bytes) {
@@ -239,6 +256,8 @@ impl Log {
             disk,
             database,
             settings,
+            kept_mib,
+            history: Mutex::default(),
             first: Lane::new(0, segment, chain, old),
             others: [const { OnceLock::new() }; MOST_LANES - 1],
             count: AtomicUsize::new(1),
@@ -315,6 +334,11 @@ impl Log {
         self.first.end.get()
     }
 
+    /// Returns the place at which the next frame of the first lane will be.
+    pub(crate) fn place(&self) -> Place {
+        lock(&self.first.tail).place()
+    }
+
     /// Returns the known end of the first lane as far as it is synced.
     pub(crate) fn synced(&self) -> LogPosition {
         self.first.synced.get()
@@ -340,8 +364,8 @@ impl Log {
     }
 
     /// Forgets the segments before those in which recovery starts, which it does not need any more.
-    /// Of their files, one is kept for the next segment, and as many more as have `kept_bytes`
-    /// together.
+    /// If changes are kept, their files are. Otherwise, one is kept for the next segment, and as
+    /// many more as have `kept_bytes` together.
     pub(crate) fn trim(&self, from: &Positions, kept_bytes: u64) -> Result<()> {
         let least_bytes = LEAST_SECOND_BYTES.min(self.settings.most_bytes);
         let mut forgotten = Vec::new();
@@ -356,6 +380,7 @@ impl Log {
             let is_new = first == SegmentNumber::default();
             assert!(is_there || is_last || is_new, "{first} is needed by recovery");
         }
+        let forgotten = self.keep(forgotten)?;
         let useless = lock(&self.turn).take_over(forgotten, least_bytes, kept_bytes);
         // A writer that needs a segment does not wait for that.
         useless.into_iter().try_for_each(|useless| useless.remove(&*self.disk))

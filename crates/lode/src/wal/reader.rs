@@ -45,6 +45,14 @@ impl Reader {
         self.front.header.number
     }
 
+    /// Forgets what was read of the file, and how long it was: it may have changed.
+    pub(super) fn forget(&mut self) -> Result<()> {
+        self.size_bytes = self.file.size_bytes().map_err(failed(self.number()))?;
+        self.piece.clear();
+        self.is_careful = false;
+        Ok(())
+    }
+
     /// Returns the number of bytes that the file has lost since it was made, if any.
     pub(super) fn missing_bytes(&self) -> Option<u64> {
         self.front.header.size_bytes.checked_sub(self.size_bytes).filter(|missing| *missing > 0)

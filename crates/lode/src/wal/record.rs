@@ -10,6 +10,10 @@
 //! | drop table | the table |
 //! | index ready | a secondary index, which has an entry for each record from then on |
 //! | expired | a time (8 bytes): what expires up to it has expired, whatever the clock says |
+//! | before | the table, and the payload that the next record of the commit replaces or removes |
+//! | definition | the definition of a table that a later record of the commit drops |
+//!
+//! The last two change nothing. They are there for readers of changes, if these are kept.
 
 use crate::codec::Reader;
 use crate::error::{Error, Result};
@@ -47,10 +51,12 @@ pub(crate) enum RecordKind {
     IndexReady = 7,
     TakePlace = 8,
     Expired = 9,
+    Before = 10,
+    Definition = 11,
 }
 
 impl RecordKind {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 11] = [
         Self::Put,
         Self::Patch,
         Self::Delete,
@@ -60,6 +66,8 @@ impl RecordKind {
         Self::IndexReady,
         Self::TakePlace,
         Self::Expired,
+        Self::Before,
+        Self::Definition,
     ];
 
     pub(super) fn of(number: u8) -> Option<Self> {
@@ -126,6 +134,10 @@ pub(crate) enum LogRecord<'b> {
     TakePlace { successor: TableId },
     /// Records that expire up to a time have expired, whatever the clock says.
     Expired { until_us: i64 },
+    /// The record that the next one of the commit replaces or deletes had this payload.
+    Before { table: TableId, payload: &'b [u8] },
+    /// A table or an index with this definition is dropped by a later record of the commit.
+    Definition { definition: &'b [u8] },
 }
 
 impl<'b> LogRecord<'b> {
@@ -139,6 +151,8 @@ impl<'b> LogRecord<'b> {
             Self::IndexReady { .. } => RecordKind::IndexReady,
             Self::TakePlace { .. } => RecordKind::TakePlace,
             Self::Expired { .. } => RecordKind::Expired,
+            Self::Before { .. } => RecordKind::Before,
+            Self::Definition { .. } => RecordKind::Definition,
         }
     }
 
@@ -149,6 +163,7 @@ impl<'b> LogRecord<'b> {
             Self::Put { table, .. }
             | Self::Delete { table, .. }
             | Self::DropTable { table }
+            | Self::Before { table, .. }
             | Self::IndexReady { index: table }
             | Self::TakePlace { successor: table } => {
                 Front { bytes: [table.0.to_le_bytes(), [0; 4]], size: TableId::BYTES }
@@ -160,7 +175,9 @@ impl<'b> LogRecord<'b> {
                 let [a, b, c, d, e, f, g, h] = until_us.to_le_bytes();
                 Front { bytes: [[a, b, c, d], [e, f, g, h]], size: 8 }
             }
-            Self::CreateTable { .. } => Front { bytes: [[0; 4]; 2], size: 0 },
+            Self::CreateTable { .. } | Self::Definition { .. } => {
+                Front { bytes: [[0; 4]; 2], size: 0 }
+            }
         }
     }
 
@@ -171,7 +188,8 @@ impl<'b> LogRecord<'b> {
             Self::Put { record: keyed, .. }
             | Self::Patch { bytes: keyed, .. }
             | Self::Delete { key: keyed, .. } => keyed.parts(),
-            Self::CreateTable { definition } => [definition, &[]],
+            Self::CreateTable { definition } | Self::Definition { definition } => [definition, &[]],
+            Self::Before { payload, .. } => [payload, &[]],
             Self::DropTable { .. }
             | Self::IndexReady { .. }
             | Self::TakePlace { .. }
@@ -243,6 +261,10 @@ impl<'b> LogRecord<'b> {
             RecordKind::IndexReady => Self::IndexReady { index: TableId::read(&mut reader)? },
             RecordKind::TakePlace => Self::TakePlace { successor: TableId::read(&mut reader)? },
             RecordKind::Expired => Self::Expired { until_us: reader.u64()? as i64 },
+            RecordKind::Before => {
+                Self::Before { table: TableId::read(&mut reader)?, payload: reader.rest() }
+            }
+            RecordKind::Definition => Self::Definition { definition: reader.rest() },
             RecordKind::Commit => return Err(Error::corrupt(WHAT, "it is a commit in another")),
         })
     }
@@ -257,8 +279,15 @@ impl<'b> LogRecord<'b> {
             | Self::DropTable { .. }
             | Self::IndexReady { .. }
             | Self::TakePlace { .. }
-            | Self::Expired { .. } => 0,
+            | Self::Expired { .. }
+            | Self::Before { .. }
+            | Self::Definition { .. } => 0,
         }
+    }
+
+    /// Returns true if it says only how things were before.
+    pub(crate) fn is_of_the_past(&self) -> bool {
+        matches!(self, Self::Before { .. } | Self::Definition { .. })
     }
 }
 
@@ -313,6 +342,8 @@ mod tests {
             LogRecord::IndexReady { index: TABLE },
             LogRecord::TakePlace { successor: TABLE },
             LogRecord::Expired { until_us: -7 },
+            LogRecord::Before { table: TABLE, payload: b"payload" },
+            LogRecord::Definition { definition: b"definition" },
         ]
     }
 

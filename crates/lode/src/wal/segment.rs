@@ -33,7 +33,7 @@ impl SegmentNumber {
         self.0
     }
 
-    /// Returns the next number.
+    /// Returns the number after this one, which a later segment has, or none.
     pub(super) const fn next(self) -> Self {
         Self(self.0.saturating_add(1))
     }

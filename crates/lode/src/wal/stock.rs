@@ -111,6 +111,40 @@ impl Stock {
         self.of_lane(lane).map(|(_, front)| front.synced).max().unwrap_or_default()
     }
 
+    /// Returns how many MiB of segments are kept for readers of changes, as a segment says.
+    pub(crate) fn kept_mib(&self, number: SegmentNumber) -> u32 {
+        self.front(number).map_or(0, |front| front.header.kept_mib)
+    }
+
+    /// Returns the segments with kept changes that lead to a segment, and that one, in order; with
+    /// the bytes of their files.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(crate) fn history(
+        &self,
+        disk: &dyn Disk,
+        last: SegmentNumber,
+    ) -> Result<Vec<(SegmentNumber, u64)>> {
+        let is_kept = |front: &Front| front.header.kept_mib > 0 && front.header.lane == 0;
+        let newest = self.front(last).filter(is_kept);
+        let before = |front: &Front| {
+            let number = front.header.after.position.segment;
+            self.front(number).filter(is_kept).filter(|_| number < front.header.number)
+        };
+        let with_bytes = |front: Front| {
+            let number = front.header.number;
+            let file = disk.open(&number.file_name());
+            let size_bytes = file.and_then(|file| file.size_bytes());
+            let failed = |error| Error::io(format!("look at {number}"), &error);
+            Ok((number, size_bytes.map_err(failed)?))
+        };
+        let all = std::iter::successors(newest, before).map(with_bytes);
+        let mut all = all.collect::<Result<Vec<_>>>()?;
+        all.reverse();
+        Ok(all)
+    }
+
     /// Removes the files that are not part of the log.
     pub(crate) fn remove_others(
         self,
@@ -175,7 +209,7 @@ fn unknown(number: SegmentNumber) -> Error {
 }
 
 /// Returns the numbers of all files that have the name of a segment, in order.
-fn numbers(disk: &dyn Disk) -> Result<Vec<SegmentNumber>> {
+pub(super) fn numbers(disk: &dyn Disk) -> Result<Vec<SegmentNumber>> {
     let names = disk.list().map_err(|error| Error::io("list the files of the database", &error))?;
     let mut numbers: Vec<_> =
         names.iter().filter_map(|name| SegmentNumber::of_file(name)).collect();

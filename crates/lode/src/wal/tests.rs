@@ -13,6 +13,7 @@ fn log(disk: &Simulated) -> Log {
         most_bytes: 1 << 24,
         most_lanes: 1,
         writing: FrameWriting::Called,
+        kept_mib: None,
     };
     let none = Replayed { next_number: SegmentNumber::FIRST, ..Replayed::default() };
     Log::begin(Arc::new(disk.clone()), 1, 2, settings, none, Arc::default(), Observer::in_memory())

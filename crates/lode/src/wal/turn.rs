@@ -42,6 +42,7 @@ pub(super) struct Turn {
     pub(super) next_number: SegmentNumber,
     pub(super) random: u64,
     pub(super) writing: FrameWriting,
+    pub(super) kept_mib: u32,
 }
 
 impl Turn {
@@ -133,7 +134,8 @@ impl Turn {
         let salt = (self.random ^ self.random >> 32) as u32;
         let number = segment.number;
         let size_bytes = segment.size_bytes;
-        Header { database, number, salt, after, synced, size_bytes, lane }
+        let kept_mib = self.kept_mib;
+        Header { database, number, salt, after, synced, size_bytes, lane, kept_mib }
     }
 }
 
@@ -151,6 +153,7 @@ mod tests {
             next_number: SegmentNumber::FIRST,
             random: 0,
             writing: FrameWriting::Called,
+            kept_mib: 0,
         }
     }
 

@@ -3,6 +3,7 @@
 
 mod backup;
 mod blobs;
+mod changes;
 mod common;
 mod damage;
 #[path = "../support/effort.rs"]

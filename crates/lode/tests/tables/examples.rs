@@ -3,6 +3,8 @@
 
 #[path = "../../examples/blobs.rs"]
 mod blobs;
+#[path = "../../examples/changes.rs"]
+mod changes;
 #[path = "../../examples/documents.rs"]
 mod documents;
 #[path = "../../examples/first_table.rs"]
@@ -38,6 +40,7 @@ fn documents_are_found_by_their_words() {
 #[test]
 fn the_shorter_examples_run() {
     blobs::main().expect("it runs");
+    changes::main().expect("it runs");
     for example in [first_table::main, records::main, scan::main, snapshot::main, transfer::main] {
         example().expect("it runs");
     }

@@ -139,6 +139,7 @@ impl<'r> Rescue<'r> {
                 self.horizon_us = self.horizon_us.max(Some(until_us));
                 Ok(())
             }
+            LogRecord::Before { .. } | LogRecord::Definition { .. } => Ok(()),
             LogRecord::Put { table, .. }
             | LogRecord::Patch { table, .. }
             | LogRecord::Delete { table, .. } => self.change(table, record),

@@ -281,6 +281,9 @@ impl Table {
         core.watch().note(key);
         core.with_secondaries(|secondaries| {
             secondaries.expect_whole().ok()?;
+            if secondaries.notes_changes {
+                return None;
+            }
             if write.patch().is_some_and(|patch| secondaries.are_elsewhere(schema, &patch.place()))
             {
                 return self.write_logged(records, key, write).ok();

@@ -1,0 +1,149 @@
+//! Has commits of a database happen in its copy.
+
+use std::collections::BTreeMap;
+
+use lode::{Change, Changes, Commit, Error, IndexSchema, Position, RowChange};
+
+use super::replica::{NOTE, Replica};
+
+/// Bytes of records that are written together, if no single commit has more.
+const MOST_BYTES: usize = 1 << 20;
+
+/// What comes after a batch.
+pub(super) enum Next {
+    /// There may be more.
+    More,
+    /// All was read.
+    Nothing,
+    /// A table was altered. The batch has all before that.
+    Alteration,
+}
+
+/// The last state of a record: what it is, or that it is deleted.
+type Rows = BTreeMap<Vec<u8>, Option<Vec<u8>>>;
+
+/// Commits that happen together in the copy.
+#[derive(Default)]
+pub(super) struct Batch {
+    /// The changed records by their tables and keys.
+    rows: BTreeMap<String, Rows>,
+    /// The position after them; `None` if there is no commit of records.
+    rows_at: Option<Position>,
+    bytes: usize,
+    /// Changes of tables and indexes, which come after the records; and the position after them.
+    definitions: Option<(Vec<Change>, Position)>,
+}
+
+impl Batch {
+    /// Returns the position after it; `None` if it has no commit.
+    pub(super) fn position(&self) -> Option<Position> {
+        self.definitions.as_ref().map(|(_, position)| *position).or(self.rows_at)
+    }
+
+    /// Reads commits into it, until it has enough of them.
+    pub(super) fn fill(&mut self, changes: &mut Changes) -> Result<Next, Error> {
+        while self.bytes < MOST_BYTES {
+            let Some(commit) = changes.next().transpose()? else { return Ok(Next::Nothing) };
+            if commit.changes.iter().any(|change| matches!(change, Change::AlterTable { .. })) {
+                return Ok(Next::Alteration);
+            }
+            self.add(commit);
+            if self.definitions.is_some() {
+                break;
+            }
+        }
+        Ok(Next::More)
+    }
+
+    /// Adds a commit: it is of records, or of tables and indexes.
+    fn add(&mut self, Commit { position, changes, .. }: Commit) {
+        let mut definitions = Vec::new();
+        for change in changes {
+            match change {
+                Change::Row(row) => self.add_row(&row),
+                other => definitions.push(other),
+            }
+        }
+        if definitions.is_empty() {
+            self.rows_at = Some(position);
+        } else {
+            self.definitions = Some((definitions, position));
+        }
+    }
+
+    fn add_row(&mut self, row: &RowChange) {
+        let table = row.table().name();
+        if table == NOTE {
+            // The database is a copy itself.
+            return;
+        }
+        let (key, after) = (row.key().to_vec(), row.after_bytes().map(<[u8]>::to_vec));
+        self.bytes += 2 * key.len() + after.as_ref().map_or(0, Vec::len);
+        self.rows.entry(table.into()).or_default().insert(key, after);
+    }
+}
+
+impl Replica {
+    /// Has a batch happen: its records and their position in one commit. What is done after that is
+    /// done anew if this process ends before the position of it is noted.
+    pub(super) fn apply(&self, batch: Batch) -> Result<(), Error> {
+        if let Some(position) = batch.rows_at {
+            self.write(&batch.rows, position)?;
+        }
+        if let Some((changes, position)) = batch.definitions {
+            changes.iter().try_for_each(|change| self.define(change))?;
+            self.note(position)?;
+        }
+        Ok(())
+    }
+
+    fn write(&self, rows: &BTreeMap<String, Rows>, position: Position) -> Result<(), Error> {
+        let transaction = self.db().begin();
+        for (name, rows) in rows {
+            let table = self.db().table(name)?;
+            if table.indexes()?.iter().any(IndexSchema::is_unique) {
+                // Others may get the values that these have.
+                rows.keys().try_for_each(|key| transaction.delete(&table, &key[..]).map(drop))?;
+            }
+            for (key, after) in rows {
+                match after {
+                    Some(record) => transaction.upsert(&table, record)?,
+                    None => transaction.delete(&table, &key[..])?,
+                };
+            }
+        }
+        self.note_in(&transaction, position)?;
+        transaction.commit()
+    }
+
+    /// Changes a table or an index. It may have been done before.
+    fn define(&self, change: &Change) -> Result<(), Error> {
+        match change {
+            Change::CreateTable { table } if table.name() != NOTE => {
+                self.drop_table(table.name())?;
+                self.db().create_table(table.schema(), table.key_kind()).map(drop)
+            }
+            Change::DropTable { table } if table.name() != NOTE => self.drop_table(table.name()),
+            Change::CreateIndex { table, index } => {
+                match self.db().table(table.name())?.create_index(index) {
+                    Err(Error::IndexExists { .. }) => Ok(()),
+                    created => created,
+                }
+            }
+            Change::DropIndex { table, index } => {
+                match self.db().table(table.name())?.drop_index(index.name()) {
+                    Err(Error::NoIndex { .. }) => Ok(()),
+                    dropped => dropped,
+                }
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn drop_table(&self, name: &str) -> Result<(), Error> {
+        match self.db().drop_table(name) {
+            Err(Error::NoTable { .. }) => Ok(()),
+            dropped => dropped,
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! The changes of a database, as its log has them.
+
+use std::sync::Arc;
+
+use super::Engine;
+use crate::codec::Writer;
+use crate::error::{Error, Result};
+use crate::table::Definition;
+use crate::wal::{Feed, Log, Place};
+
+impl Engine {
+    /// Returns true if changes are kept, so that what they change has to be logged, too.
+    pub(crate) fn keeps_changes(&self) -> bool {
+        self.log().is_some_and(Log::keeps_changes)
+    }
+
+    /// Returns the place in the log up to which the database is, or shows.
+    ///
+    /// # Errors
+    /// `ChangesNotKept` in memory; `Closed`, `Forked`; `Poisoned`.
+    pub(crate) fn log_place(&self) -> Result<Place> {
+        self.expect_open()?;
+        self.store.as_ref().ok_or(Error::ChangesNotKept)?.log_place()
+    }
+
+    /// Starts to read the changes after a place; with `None`, all that are kept. Returns the
+    /// definitions of the tables and indexes of now, too.
+    ///
+    /// # Errors
+    /// Those of [`Feed::open`]; `Closed`, `Forked`.
+    pub(crate) fn feed(&self, since: Option<Place>) -> Result<(Feed, Vec<Definition>)> {
+        self.expect_open()?;
+        let (Some(store), Some(disk)) = (&self.store, &self.disk) else {
+            return Err(Error::ChangesNotKept);
+        };
+        let end = store.log_place()?.position;
+        let feed = Feed::open(Arc::clone(disk), store.database, since, end)?;
+        Ok((feed, self.catalogue().definitions()))
+    }
+
+    /// Returns definitions that are to be dropped as the log has them, if changes are kept.
+    pub(super) fn past_of(&self, dropped: &[Definition]) -> Vec<Vec<u8>> {
+        let stored = |definition: &Definition| {
+            let mut writer = Writer::default();
+            definition.store(&mut writer);
+            writer.0
+        };
+        if self.keeps_changes() { dropped.iter().map(stored).collect() } else { Vec::new() }
+    }
+}

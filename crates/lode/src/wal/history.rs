@@ -1,0 +1,104 @@
+//! The history: segments that recovery does not need any more, kept for readers of changes.
+
+use std::collections::VecDeque;
+
+use super::turn::Old;
+use super::{Log, SegmentNumber, lock};
+use crate::error::{Error, Result};
+
+/// The most that can be kept, in MiB: the header of a segment has three bytes for it.
+pub(crate) const MOST_KEPT_MIB: u32 = (1 << 24) - 1;
+
+/// Segments of the first lane before those that recovery needs, the oldest first.
+#[derive(Default)]
+pub(super) struct History {
+    kept: VecDeque<(SegmentNumber, u64)>,
+}
+
+impl History {
+    /// Adds later segments, with the bytes of their files; leaves out segments that it has.
+    fn add(&mut self, segments: impl IntoIterator<Item = (SegmentNumber, u64)>) {
+        for (number, size_bytes) in segments {
+            if self.kept.back().is_none_or(|(last, _)| *last < number) {
+                self.kept.push_back((number, size_bytes));
+            }
+        }
+        debug_assert!(self.kept.iter().is_sorted(), "segments follow each other");
+    }
+
+    fn has(&self, number: SegmentNumber) -> bool {
+        self.kept.iter().any(|(kept, _)| *kept == number)
+    }
+
+    /// Takes out the oldest segments until the others have at most these bytes.
+    fn give_up_beyond(&mut self, most_bytes: u64) -> Vec<SegmentNumber> {
+        let mut bytes: u64 = self.kept.iter().map(|(_, size_bytes)| size_bytes).sum();
+        let mut given_up = Vec::new();
+        while bytes > most_bytes
+            && let Some((number, size_bytes)) = self.kept.pop_front()
+        {
+            bytes -= size_bytes;
+            given_up.push(number);
+        }
+        given_up
+    }
+}
+
+impl Log {
+    /// Returns true if changes are kept for readers: records say what was before them.
+    pub(crate) fn keeps_changes(&self) -> bool {
+        self.kept_mib > 0
+    }
+
+    /// Has segments kept that another process has left, if changes are kept. Returns their numbers.
+    pub(crate) fn keep_history(&self, left: Vec<(SegmentNumber, u64)>) -> Vec<SegmentNumber> {
+        if !self.keeps_changes() {
+            return Vec::new();
+        }
+        let mut history = lock(&self.history);
+        history.add(left);
+        history.kept.iter().map(|(number, _)| *number).collect()
+    }
+
+    /// Keeps segments that recovery does not need any more, if changes are kept, and removes older
+    /// ones. Returns the segments that are not kept.
+    pub(super) fn keep(&self, mut forgotten: Vec<Old>) -> Result<Vec<Old>> {
+        if !self.keeps_changes() {
+            return Ok(forgotten);
+        }
+        let mut history = lock(&self.history);
+        for Old { number, end, segment } in &mut forgotten {
+            if let Some(segment) = segment {
+                // What it has no frames in is of no use.
+                segment.cut(*end)?;
+                history.add([(*number, *end)]);
+            }
+        }
+        // Others were replayed: what is kept of them is in the history by now.
+        let is_useless = |old: &Old| old.segment.is_none() && !history.has(old.number);
+        let useless = forgotten.into_iter().filter(is_useless).collect();
+        for number in history.give_up_beyond(u64::from(self.kept_mib) << 20) {
+            let removed = self.disk.remove(&number.file_name());
+            removed.map_err(|error| Error::io("remove an old log segment", &error))?;
+        }
+        Ok(useless)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_segments_are_given_up_when_all_have_too_many_bytes() {
+        let segment = |number: u64| (SegmentNumber::new(number), 10 * number);
+        let mut history = History::default();
+        history.add([1, 2, 4].map(segment));
+        history.add([2, 4, 5].map(segment));
+        assert_eq!(history.kept, [1, 2, 4, 5].map(segment));
+        assert_eq!(history.give_up_beyond(120), []);
+        assert_eq!(history.give_up_beyond(119), [segment(1).0]);
+        assert_eq!(history.give_up_beyond(89), [2, 4].map(|number| segment(number).0));
+        assert_eq!(history.give_up_beyond(0), [segment(5).0]);
+    }
+}
