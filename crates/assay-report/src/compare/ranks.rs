@@ -1,5 +1,5 @@
-//! The order of engines in two runs, of different work perhaps: how far a choice by one of them is a
-//! choice by the other.
+//! The order of engines in two runs, of different work perhaps: how far a choice by one of them is
+//! a choice by the other.
 
 use std::collections::HashMap;
 use std::fmt::Write;

@@ -24,8 +24,8 @@ pub(crate) struct CompareArgs {
     /// Compare the second of these two engines with the first, in one run file
     #[arg(long, value_name = "BASE,NEW", value_parser = two_engines)]
     pub engines: Option<(String, String)>,
-    /// Compare only how two runs rank engines, by operations a second; they may be of different work,
-    /// such as a trace and the workload fitted to it
+    /// Compare only how two runs rank engines, by operations a second; they may be of different
+    /// work, such as a trace and the workload fitted to it
     #[arg(long, requires = "new", conflicts_with_all = ["fail_on_regression", "allow_differences"])]
     pub ranks: bool,
     /// Exit with status 4 if a phase is worse by more than this with its whole interval; also if a
