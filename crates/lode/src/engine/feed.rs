@@ -33,6 +33,7 @@ impl Engine {
         let (Some(store), Some(disk)) = (&self.store, &self.disk) else {
             return Err(Error::ChangesNotKept);
         };
+        debug_assert!(self.source.is_some() || store.log().is_some(), "a log is written or read");
         let end = store.log_place()?.position;
         let feed = Feed::open(Arc::clone(disk), store.database, since, end)?;
         Ok((feed, self.catalogue().definitions()))
@@ -43,6 +44,7 @@ impl Engine {
         let stored = |definition: &Definition| {
             let mut writer = Writer::default();
             definition.store(&mut writer);
+            debug_assert!(!writer.0.is_empty(), "a definition has bytes");
             writer.0
         };
         if self.keeps_changes() { dropped.iter().map(stored).collect() } else { Vec::new() }

@@ -153,6 +153,8 @@ impl Feed {
         if !leads_to(&mut current, place)? {
             return Err(other());
         }
+        debug_assert!(place.position.at >= FRAMES_AT, "a reader starts at a frame");
+        debug_assert_eq!(front.header.number, number, "a file has the segment of its name");
         Ok(Self { disk, database, current, place, end, unsynced: vec![number] })
     }
 
@@ -180,6 +182,7 @@ impl Feed {
             let Place { position, chain } = self.place;
             match self.current.frame(position.at) {
                 Ok(Some(frame)) if frame.before == chain => {
+                    debug_assert!(frame.size > 0, "a reader goes on");
                     let done = work(&LogRecord::decode(frame.kind, frame.body)?)?;
                     self.place.position.at += frame.size as u64;
                     self.place.chain = frame.sum;
@@ -226,6 +229,8 @@ impl Feed {
         let mut later = kept.0.range(number.next()..).map(|(_, front)| front);
         if let Some(next) = later.rfind(is_next) {
             let place = start_of(next);
+            debug_assert!(place.position > self.place.position, "a reader goes forward");
+            debug_assert_eq!(next.header.lane, 0, "changes have one order");
             self.current = open(&*self.disk, &kept, place, *next)?;
             self.place = place;
             self.unsynced.push(place.position.segment);
@@ -252,6 +257,7 @@ impl Feed {
                 opened => opened.and_then(|file| file.sync()).map_err(failed)?,
             }
         }
+        debug_assert!(!self.unsynced.is_empty(), "its own segment may get more frames");
         self.disk.sync_directory().map_err(failed)
     }
 }

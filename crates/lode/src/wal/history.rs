@@ -1,7 +1,9 @@
 //! The history: segments that recovery does not need any more, kept for readers of changes.
 
 use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
 
+use super::front::FRAMES_AT;
 use super::turn::Old;
 use super::{Log, SegmentNumber, lock};
 use crate::error::{Error, Result};
@@ -40,6 +42,8 @@ impl History {
             bytes -= size_bytes;
             given_up.push(number);
         }
+        debug_assert!(bytes <= most_bytes, "what is left fits");
+        debug_assert!(given_up.is_sorted(), "the oldest go first");
         given_up
     }
 }
@@ -66,10 +70,12 @@ impl Log {
         if !self.keeps_changes() {
             return Ok(forgotten);
         }
+        debug_assert_eq!(self.count.load(Ordering::Relaxed), 1, "changes have one order");
         let mut history = lock(&self.history);
         for Old { number, end, segment } in &mut forgotten {
             if let Some(segment) = segment {
                 // What it has no frames in is of no use.
+                debug_assert!(*end >= FRAMES_AT, "a header is kept whole");
                 segment.cut(*end)?;
                 history.add([(*number, *end)]);
             }

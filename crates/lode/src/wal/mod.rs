@@ -222,6 +222,7 @@ impl Log {
             .map(|(number, end)| Old { number: *number, end: *end, segment: None })
             .collect();
         let kept_mib = settings.kept_mib.unwrap_or(0);
+        debug_assert!(kept_mib <= MOST_KEPT_MIB, "a header has room for it");
         if kept_mib > 0 {
             // Readers of changes find them in one order.
             settings.most_lanes = 1;
