@@ -33,7 +33,6 @@ impl Engine {
         let (Some(store), Some(disk)) = (&self.store, &self.disk) else {
             return Err(Error::ChangesNotKept);
         };
-        debug_assert!(self.source.is_some() || store.log().is_some(), "a log is written or read");
         let end = store.log_place()?.position;
         let feed = Feed::open(Arc::clone(disk), store.database, since, end)?;
         Ok((feed, self.catalogue().definitions()))
