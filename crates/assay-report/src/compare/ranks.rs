@@ -1,13 +1,11 @@
 //! The order of engines in two runs, of different work perhaps: how far a choice by one of them is
 //! a choice by the other.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use assay_core::engine::EngineRef;
-use assay_core::run_file::{CellResult, RunFile, Status};
+use assay_core::run_file::{CellResult, NotOffered, RunFile};
 use assay_core::stats::median;
-use assay_driver::KeyKind;
 use comfy_table::{CellAlignment, Table, presets};
 use serde_json::json;
 
@@ -21,7 +19,7 @@ use crate::table::grid::paragraph;
 pub struct Ranks {
     /// The engines that both runs measured, in the base's order, which is from the fastest on.
     pub engines: Vec<Ranked>,
-    /// Engines that one of the runs did not measure, or only with failures: each a sentence.
+    /// Engines without a throughput in one of the runs, with the reason: each a sentence.
     pub not_ranked: Vec<String>,
 }
 
@@ -45,65 +43,87 @@ pub struct Ranked {
 /// # Errors
 /// A sentence, if a run has more than one kind of work, or fewer than two engines are in both.
 pub fn ranks(base: &RunFile, new: &RunFile) -> Result<Ranks, String> {
-    let mut of_base = rates("the first run", base)?;
-    let of_new = rates("the second run", new)?;
-    of_base.sort_by(|(_, a), (_, b)| b.total_cmp(a));
-    let known: HashMap<_, _> = of_new.iter().cloned().collect();
-    let both =
-        of_base.iter().filter_map(|(engine, rate)| Some((engine, *rate, *known.get(engine)?)));
-    let both: Vec<_> = both.collect();
-    let ranked = both.iter().enumerate().map(|(at, (engine, base, new))| Ranked {
+    let of_base = rates(Place::First, base)?;
+    let of_new = rates(Place::Second, new)?;
+    let mut not_ranked = Vec::new();
+    let mut both = Vec::new();
+    for (engine, base) in &of_base {
+        match (base, of_new.get(engine)) {
+            (Ok(base), Some(Ok(new))) => both.push((engine, *base, *new)),
+            (Err(why), _) => not_ranked.push(format!("{engine}: in the first run {why}")),
+            (_, Some(Err(why))) => not_ranked.push(format!("{engine}: in the second run {why}")),
+            (_, None) => not_ranked.push(format!("{engine} is in the first run only")),
+        }
+    }
+    let lone = of_new.keys().filter(|engine| !of_base.contains_key(*engine));
+    not_ranked.extend(lone.map(|engine| format!("{engine} is in the second run only")));
+    both.sort_by(|(_, a, _), (_, b, _)| b.total_cmp(a));
+    let ranked = both.iter().map(|(engine, base, new)| Ranked {
         engine: (*engine).clone(),
         base: *base,
         new: *new,
-        base_rank: at + 1,
+        base_rank: 1 + both.iter().filter(|(_, other, _)| other > base).count(),
         new_rank: 1 + both.iter().filter(|(_, _, other)| other > new).count(),
     });
     let engines: Vec<_> = ranked.collect();
     if engines.len() < 2 {
-        return Err("fewer than two engines have a throughput in both runs".into());
+        let first = not_ranked.first().map_or_else(String::new, |why| format!("; {why}"));
+        return Err(format!("fewer than two engines have a throughput in both runs{first}"));
     }
-    let is_ranked = |name: &String| engines.iter().any(|it| it.engine == *name);
-    let lone = |of: &[(String, f64)], place: &str| -> Vec<_> {
-        let names = of.iter().map(|(name, _)| name).filter(|name| !is_ranked(name));
-        names.map(|name| format!("{name} has a throughput in {place} run only")).collect()
-    };
-    let not_ranked = [lone(&of_base, "the first"), lone(&of_new, "the second")].concat();
     Ok(Ranks { engines, not_ranked })
 }
 
-/// Returns each engine of a run with its operations a second; none that failed.
-fn rates(named: &str, run: &RunFile) -> Result<Vec<(String, f64)>, String> {
+/// One of the two runs.
+#[derive(Clone, Copy)]
+enum Place {
+    First,
+    Second,
+}
+
+/// Returns each engine of a run with its operations a second, or why it has none.
+fn rates(place: Place, run: &RunFile) -> Result<BTreeMap<String, Result<f64, String>>, String> {
+    let named = match place {
+        Place::First => "the first run",
+        Place::Second => "the second run",
+    };
     let blocks = blocks(run);
     let [block] = &blocks[..] else {
         return Err(format!(
             "{named} has {} kinds of work, and ranks are those of one; measure one workload in one \
-             storage mode by one number of threads",
+             storage mode",
             blocks.len()
         ));
     };
-    let rate = |line: &crate::blocks::Line<'_>| {
-        let rates: Option<Vec<_>> = line.trials.iter().map(|trial| rate_of(trial)).collect();
+    let mut rates = BTreeMap::new();
+    for line in &block.lines {
         let cell = line.cell();
-        Some((name(&cell.engine, cell.key_kind), median(&rates?)?))
-    };
-    Ok(block.lines.iter().filter_map(rate).collect())
+        let name = format!("{} {}", cell.engine, cell.key_kind);
+        let of_trials: Result<Vec<_>, _> = line.trials.iter().map(|trial| rate_of(trial)).collect();
+        let rate = of_trials.map(|rates| median(&rates).unwrap_or_default());
+        if rates.insert(name.clone(), rate).is_some() {
+            return Err(format!(
+                "{named} has {name} more than once, by other threads, settings or levels; measure \
+                 it one way"
+            ));
+        }
+    }
+    Ok(rates)
 }
 
-fn name(engine: &EngineRef, keys: KeyKind) -> String {
-    format!("{engine} {keys}")
-}
-
-/// Returns the operations a second of a trial, over all phases but the filling of the store.
-fn rate_of(trial: &CellResult) -> Option<f64> {
-    if trial.status != Status::Measured || !trial.measurement.not_offered.is_empty() {
-        return None;
+/// Returns the operations a second of a trial, over all phases but the filling of the store, or why
+/// it has none.
+fn rate_of(trial: &CellResult) -> Result<f64, String> {
+    if let Some(why) = trial.status.reason() {
+        return Err(why.into());
+    }
+    if let Some(NotOffered { phase, why }) = trial.measurement.not_offered.first() {
+        return Err(format!("it left {phase} out: {why}"));
     }
     let phases = trial.measurement.phases.iter().filter(|phase| phase.name != FILLING);
     let rounds: Vec<_> = phases.flat_map(|phase| &phase.rounds).collect();
     let operations: f64 = rounds.iter().map(|round| round.operations as f64).sum();
     let time_ns: f64 = rounds.iter().map(|round| round.time_ns as f64).sum();
-    (time_ns > 0.0).then(|| operations * 1e9 / time_ns)
+    if time_ns > 0.0 { Ok(operations * 1e9 / time_ns) } else { Err("it took no time".into()) }
 }
 
 impl Ranks {
@@ -143,7 +163,7 @@ impl Ranks {
         sentences
     }
 
-    /// Returns the ranks as a table of at most `width` columns.
+    /// Returns the ranks as a table; sentences have at most `width` columns.
     pub fn text(&self, width: usize) -> String {
         let mut table = Table::new();
         table.load_style(presets::NOTHING);
@@ -180,7 +200,7 @@ impl Ranks {
         out
     }
 
-    /// Returns the ranks as JSON. `docs/comparing.md` describes it.
+    /// Returns the ranks as JSON.
     pub fn json(&self) -> String {
         let (pairs, alike) = self.pairs();
         let engine = |it: &Ranked| {

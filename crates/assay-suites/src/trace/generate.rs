@@ -27,6 +27,10 @@ pub fn generate(
     seed: u64,
     out: &mut dyn Write,
 ) -> io::Result<()> {
+    if spec.phases.iter().any(|phase| phase.scanned_columns.is_some()) {
+        let what = "traces have no word for scans of some columns";
+        return Err(io::Error::new(io::ErrorKind::Unsupported, what));
+    }
     let key_bytes = spec.records.key.bytes();
     format.write_header(out)?;
     let mut key = [b'0'; KEY_MOST];

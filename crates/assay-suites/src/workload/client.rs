@@ -26,6 +26,9 @@ const BATCH_MOST: usize = 1024;
 const SHARED_BATCH_MOST: usize = 8 * 1024;
 const BATCH_BYTES: usize = 256 * 1024;
 
+/// The records that the scans of a batch ask for, from which on it is full.
+const BATCH_WANTED: u64 = 1_000_000;
+
 /// The operations of a thread's first batch.
 const BATCH_FIRST: usize = 64;
 
@@ -164,10 +167,11 @@ impl<'c> Client<'c> {
         let most = if is_shared { SHARED_BATCH_MOST } else { BATCH_MOST };
         let count = self.next.min(most).next_multiple_of(together);
         let mut lane = write(&clients.lanes[self.thread]);
+        let mut wanted = 0;
         batch.clear();
         while batch.operations.len() < count && self.timed.operations < limit {
             let is_whole = batch.operations.len().is_multiple_of(together);
-            if is_whole && batch.bytes() >= BATCH_BYTES {
+            if is_whole && (batch.bytes() >= BATCH_BYTES || wanted >= BATCH_WANTED) {
                 break;
             }
             let due = self.due.take().or_else(|| self.stopwatch.next_due());
@@ -177,6 +181,7 @@ impl<'c> Client<'c> {
             }
             let operation = self.tape.next(self.timed.operations, &mut lane, &clients.start);
             let version = operation.after.map_or(0, State::version);
+            wanted += operation.wanted;
             self.timed.tape.add(operation.row << 4 ^ operation.kind as u64);
             self.timed.tape.add(operation.wanted << 32 ^ u64::from(version));
             self.changed_bytes += match operation.kind {
@@ -222,7 +227,7 @@ impl<'c> Client<'c> {
             let longest = 2 * clients.batch_ns.load(Ordering::SeqCst).max(LEAST_PLAN_NS);
             let is_long = as_ns(took) > longest;
             let next = if is_long { self.next / 2 } else { 2 * self.next };
-            self.next = next.clamp(BATCH_FIRST, SHARED_BATCH_MOST);
+            self.next = next.clamp(1, SHARED_BATCH_MOST);
             return;
         }
         if self.thread == 0 {

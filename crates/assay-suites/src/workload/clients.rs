@@ -98,6 +98,8 @@ pub(super) struct Done {
     pub(super) changed_bytes: u64,
     /// The time on the phase's clock.
     pub(super) clock_ns: u64,
+    /// The time that operations in the background took together.
+    pub(super) behind_ns: u64,
 }
 
 pub(super) fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
@@ -190,6 +192,8 @@ impl<'c> Clients<'c> {
         let behind = timed.split_off(self.course.threads as usize);
         let (mut timed, taken) = Timed::of_crew(timed);
         timed.checked += behind.iter().map(|timed| timed.checked).sum::<u64>();
+        let behind = behind.into_iter().map(|timed| Timed::of_crew(vec![timed]).1.time);
+        let behind_ns = as_ns(behind.sum());
         let lanes: Vec<_> = self.lanes.iter().map(read).collect();
         let lanes: Vec<_> = lanes.iter().map(|lane| &**lane).collect();
         let model = Model::of_lanes(&lanes);
@@ -203,6 +207,7 @@ impl<'c> Clients<'c> {
             conflicts,
             changed_bytes,
             clock_ns,
+            behind_ns,
         })
     }
 }

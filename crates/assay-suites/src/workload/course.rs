@@ -15,7 +15,9 @@ pub(super) struct Course {
     /// The number of parts that records are dealt into: one for each thread.
     pub(super) lanes: u32,
     /// The places that are expected in the first window.
-    pub(super) first_span: u64,
+    first_span: u64,
+    /// Those of the thread in the background, if there is one.
+    first_span_behind: u64,
     /// The number of operations that each thread has done.
     done: Vec<u64>,
 }
@@ -29,8 +31,24 @@ impl Course {
             threads,
             lanes,
             first_span: span(phase, threads, rows),
+            first_span_behind: phase.behind().map_or(0, |behind| span(&behind, 1, rows)),
             done: vec![0; lanes as usize],
         }
+    }
+
+    /// Returns the places that a thread is expected to choose among in the first window.
+    pub(super) fn first_span(&self, thread: usize) -> u64 {
+        if self.is_behind(thread) { self.first_span_behind } else { self.first_span }
+    }
+
+    /// Returns the number of threads that share the operations of a thread's phase.
+    pub(super) fn sharing(&self, thread: usize) -> u32 {
+        if self.is_behind(thread) { 1 } else { self.threads }
+    }
+
+    /// Returns true if a thread is the one in the background.
+    fn is_behind(&self, thread: usize) -> bool {
+        thread >= self.threads as usize
     }
 
     /// Returns the number of operations that a thread did in the windows before.
@@ -103,6 +121,31 @@ mod tests {
                 assert!(again > count / 2, "{mix} {choose}: {count}, then {again}");
                 assert_ne!(first, second, "each window draws anew");
             }
+        }
+    }
+
+    /// However many records the phase itself inserts.
+    #[test]
+    fn the_thread_in_the_background_chooses_among_its_own_places() {
+        for threads in [1, 3] {
+            let text = "title = \"Test\"\n[records]\ncount = 1000\nkey = { type = \"u64\" }\n\
+                        value = { constant = 8 }\n[[phase]]\nname = \"serve\"\n\
+                        operations = 500000\nmix = { insert = 1 }\nbackground = { rate = 1, \
+                        mix = { read = 1 }, choose = { zipfian = 1.2 } }\n";
+            let spec = file::parse(text).expect("a workload");
+            let phase = &spec.phases[0];
+            let model = Model::loaded(spec.records.count);
+            let course = Course::new(phase, 7, threads, model.rows());
+            let start = Start::of(&model);
+            let mut lanes = model.lanes(course.lanes);
+            let behind = phase.behind().expect("a background");
+            let thread = threads as usize;
+            let tape = Tape::new(&behind, &course, &start, thread);
+            let read: Vec<_> =
+                (0..3_000).map(|at| tape.next(at, &mut lanes[thread], &start)).collect();
+            // Of a thousand records, the hottest has 23 % by Zipf's law with this exponent.
+            let hottest = counts(&read).into_values().max();
+            assert!(hottest.is_some_and(|count| (600..800).contains(&count)), "{hottest:?}");
         }
     }
 

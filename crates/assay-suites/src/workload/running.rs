@@ -201,7 +201,7 @@ impl Running<'_, '_> {
             Until::Seconds(seconds) | Until::Steady { limit: seconds, .. } => (seconds * 1_000, 1),
             Until::Operations(_) | Until::Half { .. } => (one.expected_operations(), threads),
         };
-        let mut hash = None;
+        let (mut hash, mut behind_ns) = (None, 0);
         let mut resumed = Resumed::default();
         let mut course = Course::new(&one, self.cell.seed, threads, self.model.rows());
         self.left.phases.push(Carried {
@@ -225,6 +225,7 @@ impl Running<'_, '_> {
             measured.rounds.push(kept(timed.operations, taken));
             measured.checked += timed.checked;
             measured.conflicts += done.conflicts;
+            behind_ns += done.behind_ns;
             hash.get_or_insert(timed.tape.value());
             course.advance(&operations);
             let behind = course.done(course.threads as usize);
@@ -252,7 +253,9 @@ impl Running<'_, '_> {
                 // A shorter clock says little of a rate.
                 let background = phase.background.as_ref();
                 if let Some(background) = background.filter(|_| done.clock_ns >= 1_000_000_000) {
-                    let rate = behind as f64 * 1e9 / done.clock_ns.max(1) as f64;
+                    // It may work on while the phase itself waits for it.
+                    let clock_ns = done.clock_ns.max(behind_ns);
+                    let rate = behind as f64 * 1e9 / clock_ns as f64;
                     self.session.note(format!(
                         "{}: in the background, {rate:.0} operations a second of {}",
                         phase.name, background.rate

@@ -431,8 +431,8 @@ impl Spec {
         phase.found_by.and_then(|place| self.records.columns.get(place))
     }
 
-    /// Returns true if a phase reads ranges.
-    pub(super) fn scans(&self) -> bool {
+    /// Returns true if a phase, or its background, reads ranges.
+    pub fn scans(&self) -> bool {
         self.phases.iter().any(|phase| phase.does(|kind| kind == Kind::Scan))
     }
 
@@ -454,7 +454,11 @@ impl Spec {
     /// if a phase that inserts lasts a time.
     pub(super) fn most_rows(&self) -> Option<u64> {
         self.phases.iter().try_fold(self.records.count, |rows, phase| {
-            let most = phase.threads.iter().copied().max().map_or(1, u64::from);
+            // A list of the command line may replace one of the file.
+            let most = match phase.threads[..] {
+                [one] => u64::from(one),
+                _ => MOST_THREADS,
+            };
             let behind = phase.behind();
             let is_behind = u64::from(behind.is_some());
             // Threads take turns in numbers, and one may insert more than another.
@@ -464,11 +468,9 @@ impl Spec {
                 _ if behind.is_some_and(|behind| behind.any(Kind::may_insert)) => None,
                 // The turns of one in the background are left out.
                 Until::Operations(count) if phase.background.is_some() => {
-                    let numbers = |threads: &u32| {
-                        let threads = u64::from(*threads);
-                        count.div_ceil(threads) * (threads + 1)
-                    };
-                    Some(rows + phase.threads.iter().map(numbers).max().unwrap_or(count))
+                    let numbers = |threads: u64| count.div_ceil(threads) * (threads + 1);
+                    let least = if phase.threads.len() > 1 { 1 } else { most };
+                    Some(rows + numbers(least).max(numbers(most)))
                 }
                 Until::Operations(count) => Some(rows + count),
                 Until::Half { .. } => Some(rows),

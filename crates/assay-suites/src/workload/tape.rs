@@ -63,13 +63,13 @@ impl Tape {
             (sum, kind)
         });
         let shares = shares.collect();
-        let spans =
-            Spans { first: course.first_span, now: span(phase, course.threads, start.rows) };
+        let first = course.first_span(thread);
+        let spans = Spans { first, now: span(phase, course.sharing(thread), start.rows) };
         let seeds = Seeds { phase: course.seed, draws: mix(own, 1) };
         let before = course.done(thread);
         let thread = thread as u64;
         let threads = u64::from(course.lanes);
-        let all = u128::from(course.first_span.max(1));
+        let all = u128::from(first.max(1));
         let from = (all * u128::from(thread) / u128::from(threads)) as u64;
         Self {
             shares,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use assay_driver::{Driver, Storage};
 use assay_suites::trace::{self, Fit, FitOptions};
-use assay_suites::workload::spec::{Kind, Spec};
+use assay_suites::workload::spec::Spec;
 use assay_suites::workload::{self, Ready, Text};
 use program_support::exit::{Failure, Outcome};
 use program_support::output::print;
@@ -77,7 +77,7 @@ fn lacks(driver: &dyn Driver, spec: &Spec) -> Vec<String> {
     if let Some(why) = workload::too_large(driver, spec) {
         return vec![why];
     }
-    let key_kind = planning::key_kind_for(profile, spec.phases.iter().any(|p| p.has(Kind::Scan)));
+    let key_kind = planning::key_kind_for(profile, spec.scans());
     let phases = spec.phases.iter().filter_map(|phase| {
         let why = workload::refusal(driver, phase, key_kind, phase.threads[0])?;
         Some(format!("{} – {why}", phase.name))

@@ -83,6 +83,17 @@ fn a_copy_has_what_the_database_has_after_changes_of_all_kinds() {
 }
 
 #[test]
+fn a_database_that_is_no_copy_is_not_touched() {
+    let bench = kept();
+    bench.succeeds(&["backup", "zoo", "copy"]);
+    let refused =
+        "copy: this database is no copy that lode follow has made; choose an empty directory";
+    bench.refuses(&["follow", "zoo", "copy", "--once"], 2, refused);
+    // Had it been opened for writing, it were no backup any more.
+    bench.succeeds(&["backup", "zoo", "copy"]);
+}
+
+#[test]
 fn a_copy_that_cannot_continue_is_made_anew_only_if_that_is_asked_for() {
     let bench = kept();
     expect_copy(&bench);

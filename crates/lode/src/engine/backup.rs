@@ -3,6 +3,7 @@
 use std::sync::{Arc, PoisonError};
 
 use super::Engine;
+use crate::data::LanePlace;
 use crate::error::{Error, Result};
 use crate::io::Disk;
 use crate::observability::Work;
@@ -37,7 +38,8 @@ impl Engine {
         self.checkpoint()?;
         let Some((store, current)) = self.take_turn()? else { return Err(Error::NoFiles) };
         let mut kept = store.data.keep(&current);
-        let place = current.lanes[0];
+        // From a place of a log that has only some of the changes, nothing leads to later ones.
+        let place = if self.keeps_changes() { current.lanes[0] } else { LanePlace::default() };
         drop(current);
         let done = target.take(&mut kept, place, stage_pages, on_progress);
         // Closed, it may have been written to by another process.

@@ -17,10 +17,21 @@ impl Engine {
     /// Returns the place in the log up to which the database is, or shows.
     ///
     /// # Errors
-    /// `ChangesNotKept` in memory; `Closed`, `Forked`; `Poisoned`.
+    /// `ChangesNotKept`, since from a place of a log that has only some changes nothing leads to
+    /// later ones; `Closed`, `Forked`; `Poisoned`; `Io`.
     pub(crate) fn log_place(&self) -> Result<Place> {
         self.expect_open()?;
-        self.store.as_ref().ok_or(Error::ChangesNotKept)?.log_place()
+        let (Some(store), Some(disk)) = (&self.store, &self.disk) else {
+            return Err(Error::ChangesNotKept);
+        };
+        let place = store.log_place()?;
+        let is_kept = match store.log() {
+            Some(log) => log.keeps_changes(),
+            // A backup has no log of its own.
+            None if store.is_backup() => place != Place::default(),
+            None => Feed::keeps(&**disk, store.database, place)?,
+        };
+        if is_kept { Ok(place) } else { Err(Error::ChangesNotKept) }
     }
 
     /// Starts to read the changes after a place; with `None`, all that are kept. Returns the

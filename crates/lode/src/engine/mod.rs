@@ -91,6 +91,9 @@ pub(crate) struct Engine {
     pub(crate) more_handles: AtomicUsize,
 }
 
+/// The most bytes of a unit of the log, whose head has 32 bits for them.
+const MOST_LOGGED_BYTES: usize = u32::MAX as usize;
+
 impl Engine {
     pub(crate) fn in_memory(settings: Settings) -> Result<Self> {
         let pager = Pager::new(settings.memory(), None)?;
@@ -290,6 +293,9 @@ impl Engine {
     ) -> Result<LogPosition> {
         let together = self.log().and_then(|log| Some((log, Together::of(records)?)));
         let Some((log, together)) = together else { return Ok(LogPosition::default()) };
+        if together.size_bytes() > MOST_LOGGED_BYTES {
+            return Err(Error::TxnTooLarge { most_bytes: MOST_LOGGED_BYTES });
+        }
         loop {
             if let Some(end) = log.append_alone(together.kind(), &together)? {
                 return Ok(end);

@@ -503,6 +503,11 @@ impl Store {
         Ok(())
     }
 
+    /// Returns true if the database is a backup that was not opened for writing.
+    pub(crate) fn is_backup(&self) -> bool {
+        locked(&self.current).backup_of != 0
+    }
+
     /// Returns the place of the log at which its next record will be, or up to which a database
     /// shows it that is only read.
     pub(crate) fn log_place(&self) -> Result<Place> {

@@ -335,7 +335,7 @@ fn recover(disk: Arc<dyn Disk>, lock: Lock, settings: &Settings) -> Result<Opene
         recovery.checkpoint(false)?;
     }
     // The replayed segments are of use to readers of changes only.
-    log.extend(new.keep_history(stock.history(&*disk, last)?));
+    log.extend(new.keep_history(&log, stock.history(&*disk, last)?)?);
     new.trim(&since, 0)?;
     assert!(!log.contains(&first.segment), "a segment has a number of its own");
     log.push(new.end().segment);

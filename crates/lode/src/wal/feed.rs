@@ -34,7 +34,7 @@ impl Kept {
     fn find(disk: &dyn Disk, database: u64) -> Result<Self> {
         let mut kept = BTreeMap::new();
         for number in numbers(disk)? {
-            let file = match disk.open(&number.file_name()) {
+            let file = match disk.open_passing(&number.file_name()) {
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
                 opened => opened.map_err(|error| Error::io(format!("read {number}"), &error))?,
             };
@@ -153,9 +153,19 @@ impl Feed {
         if !leads_to(&mut current, place)? {
             return Err(other());
         }
+        // What came before is of use only together with what leads to it.
+        let unsynced = kept.0.range(..=number).map(|(number, _)| *number).collect();
         debug_assert!(place.position.at >= FRAMES_AT, "a reader starts at a frame");
         debug_assert_eq!(front.header.number, number, "a file has the segment of its name");
-        Ok(Self { disk, database, current, place, end, unsynced: vec![number] })
+        Ok(Self { disk, database, current, place, end, unsynced })
+    }
+
+    /// Returns true if the segment of a place keeps changes.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(crate) fn keeps(disk: &dyn Disk, database: u64, place: Place) -> Result<bool> {
+        Ok(Kept::find(disk, database)?.0.contains_key(&place.position.segment))
     }
 
     /// Returns another reader, of what comes next.
@@ -249,26 +259,27 @@ impl Feed {
     /// `Io`.
     pub(crate) fn sync(&mut self) -> Result<()> {
         let failed = |error: std::io::Error| Error::io("sync the log", &error);
-        let number = self.place.position.segment;
-        for number in std::mem::replace(&mut self.unsynced, vec![number]) {
-            match self.disk.open(&number.file_name()) {
+        for number in &self.unsynced {
+            match self.disk.open_passing(&number.file_name()) {
                 // Only what is durable is removed.
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 opened => opened.and_then(|file| file.sync()).map_err(failed)?,
             }
         }
-        debug_assert!(!self.unsynced.is_empty(), "its own segment may get more frames");
-        self.disk.sync_directory().map_err(failed)
+        self.disk.sync_directory().map_err(failed)?;
+        // Its own segment may get more frames.
+        self.unsynced = vec![self.place.position.segment];
+        Ok(())
     }
 }
 
 /// Opens a segment to read it from a place on.
 fn open(disk: &dyn Disk, kept: &Kept, place: Place, front: Front) -> Result<Reader> {
-    match Reader::open(disk, place.position.segment, front) {
-        Err(Error::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {
-            Err(kept.gone(place))
-        }
-        opened => opened,
+    let number = place.position.segment;
+    match disk.open_passing(&number.file_name()) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Err(kept.gone(place)),
+        Err(error) => Err(Error::io(format!("read {number}"), &error)),
+        Ok(file) => Reader::of(file, number, front),
     }
 }
 

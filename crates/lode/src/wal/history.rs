@@ -32,6 +32,12 @@ impl History {
         self.kept.iter().any(|(kept, _)| *kept == number)
     }
 
+    /// Returns the bytes of the file of a segment that it has.
+    fn size_of(&mut self, number: SegmentNumber) -> Option<&mut u64> {
+        let mut kept = self.kept.iter_mut();
+        kept.find(|(kept, _)| *kept == number).map(|(_, size_bytes)| size_bytes)
+    }
+
     /// Takes out the oldest segments until the others have at most these bytes.
     fn give_up_beyond(&mut self, most_bytes: u64) -> Vec<SegmentNumber> {
         let mut bytes: u64 = self.kept.iter().map(|(_, size_bytes)| size_bytes).sum();
@@ -54,14 +60,27 @@ impl Log {
         self.kept_mib > 0
     }
 
-    /// Has segments kept that another process has left, if changes are kept. Returns their numbers.
-    pub(crate) fn keep_history(&self, left: Vec<(SegmentNumber, u64)>) -> Vec<SegmentNumber> {
+    /// Has segments kept that another process has left, if changes are kept. Makes those durable
+    /// that were `replayed`. Returns their numbers.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(crate) fn keep_history(
+        &self,
+        replayed: &[SegmentNumber],
+        left: Vec<(SegmentNumber, u64)>,
+    ) -> Result<Vec<SegmentNumber>> {
         if !self.keeps_changes() {
-            return Vec::new();
+            return Ok(Vec::new());
+        }
+        for number in replayed {
+            let file = self.disk.open(&number.file_name());
+            let synced = file.and_then(|file| file.sync());
+            synced.map_err(|error| Error::io(format!("sync {number}"), &error))?;
         }
         let mut history = lock(&self.history);
         history.add(left);
-        history.kept.iter().map(|(number, _)| *number).collect()
+        Ok(history.kept.iter().map(|(number, _)| *number).collect())
     }
 
     /// Keeps segments that recovery does not need any more, if changes are kept, and removes older
@@ -73,11 +92,16 @@ impl Log {
         debug_assert_eq!(self.count.load(Ordering::Relaxed), 1, "changes have one order");
         let mut history = lock(&self.history);
         for Old { number, end, segment } in &mut forgotten {
+            // What a file has no frames in is of no use.
+            debug_assert!(*end >= FRAMES_AT, "a header is kept whole");
             if let Some(segment) = segment {
-                // What it has no frames in is of no use.
-                debug_assert!(*end >= FRAMES_AT, "a header is kept whole");
                 segment.cut(*end)?;
                 history.add([(*number, *end)]);
+            } else if let Some(size_bytes) = history.size_of(*number) {
+                let file = self.disk.open(&number.file_name());
+                let cut = file.and_then(|file| file.set_size(*end));
+                cut.map_err(|error| Error::io(format!("cut {number} off"), &error))?;
+                *size_bytes = *end;
             }
         }
         // Others were replayed: what is kept of them is in the history by now.

@@ -35,6 +35,11 @@ impl Reader {
     /// Opens a segment whose front was read.
     pub(super) fn open(disk: &dyn Disk, number: SegmentNumber, front: Front) -> Result<Self> {
         let file = disk.open(&number.file_name()).map_err(failed(number))?;
+        Self::of(file, number, front)
+    }
+
+    /// Reads the open file of a segment.
+    pub(super) fn of(file: Box<dyn File>, number: SegmentNumber, front: Front) -> Result<Self> {
         let size_bytes = file.size_bytes().map_err(failed(number))?;
         let (piece, long) = (Vec::new(), Vec::new());
         Ok(Self { front, file, size_bytes, piece, from: 0, is_careful: false, long })

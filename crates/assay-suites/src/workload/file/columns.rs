@@ -60,8 +60,9 @@ impl Reader<'_> {
             fronts = fronts.saturating_mul(column.distinct);
             if fronts > count.max(LEAST_FRONTS) {
                 let what = format!(
-                    "the leading columns have {fronts} combinations of values, more than records; \
-                     lower distinct"
+                    "the leading columns have {fronts} combinations of values; lower distinct \
+                     until they are at most {}",
+                    count.max(LEAST_FRONTS)
                 );
                 return Err(self.fault(distinct.span(), what));
             }

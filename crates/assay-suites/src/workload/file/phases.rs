@@ -132,12 +132,14 @@ impl Reader<'_> {
             let of_columns = records.columns.iter().position(|column| column.name == *name);
             let place = of_columns.or((name == VALUE).then_some(records.columns.len()));
             place.ok_or_else(|| {
-                let what =
-                    format!("[records] has no column {name:?}; name its columns, or {VALUE:?}");
+                let what = format!(
+                    "[records] has no column {name:?}; name its columns, or {VALUE:?} (keys are \
+                     always read)"
+                );
                 self.fault(columns.span(), what)
             })
         });
-        let places = places.try_fold(Vec::new(), |mut places, place| {
+        let mut places = places.try_fold(Vec::new(), |mut places, place| {
             let place = place?;
             if places.contains(&place) {
                 return Err(self.fault(columns.span(), "a column is named twice; name it once"));
@@ -145,7 +147,9 @@ impl Reader<'_> {
             places.push(place);
             Ok(places)
         })?;
-        Ok((rows, Some(places)))
+        places.sort_unstable();
+        let are_all = places.len() > records.columns.len();
+        Ok((rows, (!are_all).then_some(places)))
     }
 
     /// Reads the column that a phase finds records by; `span` is that of its mix.

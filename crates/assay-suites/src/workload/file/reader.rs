@@ -12,8 +12,8 @@ use super::tables::{
 use super::words::{Number, Real};
 use crate::workload::sizes::Sizes;
 use crate::workload::spec::{
-    BYTES_KEY_BYTES, Key, KeyType, LEAST_VALUE_BYTES, MOST_COUNT, MOST_SCANNED, MOST_VALUE_BYTES,
-    Made, Phase, Records, Spec, TEXT_KEY_BYTES,
+    BYTES_KEY_BYTES, Background, Key, KeyType, Kind, LEAST_VALUE_BYTES, MOST_COUNT, MOST_SCANNED,
+    MOST_VALUE_BYTES, Made, Phase, Records, Spec, TEXT_KEY_BYTES,
 };
 
 /// The text of a file that is being read.
@@ -103,10 +103,20 @@ impl Reader<'_> {
             }
         }
         if spec.scans() && spec.records.key.made == Made::Hashed && spec.most_rows().is_none() {
-            let timed = file.phase.iter().map(Spanned::get_ref).find_map(|table| {
+            let inserts =
+                |mix: &[f64]| mix[Kind::Insert as usize] + mix[Kind::Upsert as usize] > 0.0;
+            let phases = file.phase.iter().map(Spanned::get_ref).zip(&spec.phases);
+            let timed = phases.into_iter().find_map(|(table, phase)| {
+                let behind = table.background.as_ref().map(Spanned::span);
+                let inserts_behind = |it: &Background| inserts(&it.mix);
+                if phase.background.as_ref().is_some_and(inserts_behind) {
+                    return behind;
+                }
+                if !inserts(&phase.mix) {
+                    return None;
+                }
                 let seconds = table.seconds.as_ref().map(Spanned::span);
-                let end = seconds.or(table.until.as_ref().map(Spanned::span));
-                table.background.as_ref().map(Spanned::span).or(end)
+                seconds.or(table.until.as_ref().map(Spanned::span))
             });
             let what = "a workload that scans hashed keys and inserts needs operations, not \
                         seconds or a background";

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lode::{Change, Changes, Commit, Error, IndexSchema, Position, RowChange};
+use lode::{Change, Changes, Commit, Error, IndexSchema, Position, RowChange, Transaction};
 
 use super::replica::{NOTE, Replica};
 
@@ -98,7 +98,16 @@ impl Replica {
     }
 
     fn write(&self, rows: &BTreeMap<String, Rows>, position: Position) -> Result<(), Error> {
-        let transaction = self.db().begin();
+        // A record may expire meanwhile, which is a conflict.
+        self.db().transact(|transaction| self.write_in(transaction, rows, position))
+    }
+
+    fn write_in(
+        &self,
+        transaction: &Transaction,
+        rows: &BTreeMap<String, Rows>,
+        position: Position,
+    ) -> Result<(), Error> {
         for (name, rows) in rows {
             let table = self.db().table(name)?;
             if table.indexes()?.iter().any(IndexSchema::is_unique) {
@@ -112,8 +121,7 @@ impl Replica {
                 };
             }
         }
-        self.note_in(&transaction, position)?;
-        transaction.commit()
+        self.note_in(transaction, position)
     }
 
     /// Changes a table or an index. It may have been done before.

@@ -40,13 +40,22 @@ fn open(to: &Path, options: &Options) -> Outcome<Replica> {
             to.display()
         )));
     }
-    let opened = options.open(to).and_then(Replica::of);
-    opened.map_err(|error| failure(to, &error))?.ok_or_else(|| {
+    let other = || {
         Failure::Usage(format!(
             "{}: this database is no copy that lode follow has made; choose an empty directory",
             to.display()
         ))
-    })
+    };
+    // Opening for writing changes a database: a backup is none any more. What cannot be read may be
+    // a copy that was begun.
+    if look(to)? == DirContent::Database
+        && let Ok(found) = Opened::to_read(to, options)
+        && !Replica::is_in(&found.db).map_err(|error| failure(to, &error))?
+    {
+        return Err(other());
+    }
+    let opened = options.open(to).and_then(Replica::of);
+    opened.map_err(|error| failure(to, &error))?.ok_or_else(other)
 }
 
 /// The database that is followed.

@@ -19,6 +19,14 @@ fn schema() -> Result<Schema, Error> {
 }
 
 impl Replica {
+    /// Returns true if a database is a copy, or has nothing yet.
+    pub(super) fn is_in(db: &Database) -> Result<bool, Error> {
+        match db.table(NOTE) {
+            Err(Error::NoTable { .. }) => Ok(db.table_names().is_empty()),
+            note => Ok(*note?.schema() == schema()?),
+        }
+    }
+
     /// Returns the copy in a database, which may be new; `None` if it has something else.
     pub(super) fn of(db: Database) -> Result<Option<Self>, Error> {
         match db.table(NOTE) {

@@ -78,7 +78,7 @@ impl Database {
     /// the position of a [backup](Self::backup) that is opened for reading only.
     ///
     /// # Errors
-    /// `ChangesNotKept` in memory; `Closed`, `Forked`; `Poisoned`.
+    /// `ChangesNotKept`; `Closed`, `Forked`; `Poisoned`; `Io`.
     pub fn position(&self) -> Result<Position> {
         Ok(self.engine().log_place()?.into())
     }

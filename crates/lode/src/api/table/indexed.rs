@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 
 use super::Table;
-use super::writes::Records;
+use super::writes::{Records, Request};
 use crate::api::steps::{Indexed, Step, Steps};
 use crate::engine::{CommitSize, LongTurn};
 use crate::error::{Error, Result};
@@ -302,7 +302,7 @@ impl Table {
     /// # Errors
     /// `UniqueViolation`, after which nothing has happened; those of [writing](Table#errors).
     #[inline(never)]
-    pub(super) fn write_indexed(
+    pub(super) fn write_indexed<'w, Q: Request<'w>>(
         &self,
         records: &impl Records,
         key: &[u8],
@@ -323,7 +323,9 @@ impl Table {
             }
         };
         drop(turn);
-        self.db.acknowledge(end).map_err(Error::after_effect)?;
+        if Q::IS_ACKNOWLEDGED {
+            self.db.acknowledge(end).map_err(Error::after_effect)?;
+        }
         Ok(answer)
     }
 

@@ -272,7 +272,7 @@ impl Table {
         extra_pages: u64,
     ) -> Result<bool> {
         if self.core.is_indexed() {
-            return self.write_indexed(records, key, write, turn);
+            return self.write_indexed::<Q>(records, key, write, turn);
         }
         let (answer, end) = match self.write_inside(records, key, write) {
             Ok(written) => written,
@@ -286,7 +286,7 @@ impl Table {
                 match again {
                     // An index was created since this had a look.
                     Err(Error::Conflict { .. }) => {
-                        return self.write_indexed(records, key, write, turn);
+                        return self.write_indexed::<Q>(records, key, write, turn);
                     }
                     again => again?,
                 }

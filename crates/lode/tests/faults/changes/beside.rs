@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lode::{Alteration, Database, Durability, IndexSchema, Options, Position, Type, Value};
+use lode::{
+    Alteration, Changes, Database, Durability, IndexSchema, Options, Position, Type, Value,
+};
 
 use super::copy::{ADDED, Copy};
 use super::work::{kind, schema};
@@ -40,13 +42,15 @@ fn write(db: &Database, writer: u64, steps: u64) {
     }
 }
 
-/// Follows the changes through a handle of its own until `is_over` and all are read; then its
-/// position is returned, too.
-fn follow(path: &Path, level: Durability, is_over: &AtomicBool) -> (Copy, Position) {
+/// Returns the changes by a handle of their own.
+fn read_apart(path: &Path, level: Durability) -> Changes {
     let reader = options(level).open_read_only(path).expect("it is there");
+    reader.changes(None).expect("they are kept")
+}
+
+/// Follows the changes until `is_over` and all are read; then their position is returned, too.
+fn follow(mut changes: Changes, is_over: &AtomicBool) -> (Copy, Position) {
     let mut copy = Copy::default();
-    let mut changes = reader.changes(None).expect("they are kept");
-    drop(reader);
     loop {
         let is_last = is_over.load(Ordering::Acquire);
         let position = copy.follow(&mut changes).expect("they are kept");
@@ -68,7 +72,10 @@ fn readers_of_changes_keep_up_with_threads_that_write() {
         let is_over = AtomicBool::new(false);
         let steps = if level == Durability::Commit { 150 } else { 3_000 };
         let (copy, position) = std::thread::scope(|scope| {
-            let reader = scope.spawn(|| follow(path.path(), level, &is_over));
+            let reader = scope.spawn(|| follow(read_apart(path.path(), level), &is_over));
+            // It opens files whose names the writers change.
+            let own = db.changes(None).expect("they are kept");
+            let own = scope.spawn(|| follow(own, &is_over));
             let writers: Vec<_> = (0..WRITERS)
                 .map(|writer| {
                     let db = &db;
@@ -77,7 +84,9 @@ fn readers_of_changes_keep_up_with_threads_that_write() {
                 .collect();
             writers.into_iter().for_each(|writer| writer.join().expect("it ends"));
             is_over.store(true, Ordering::Release);
-            reader.join().expect("it ends")
+            let found = reader.join().expect("it ends");
+            assert_eq!(own.join().expect("it ends"), found, "{level:?}");
+            found
         });
         assert_eq!(copy, Copy::of(&db), "{level:?}");
         assert_eq!(db.position(), Ok(position));

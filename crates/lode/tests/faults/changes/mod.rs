@@ -5,7 +5,7 @@ mod copy;
 mod damage;
 mod work;
 
-use lode::simulation::{self, Simulated};
+use lode::simulation::{self, Fault, Simulated};
 use lode::{Change, Changes, Database, Durability, Error, KeyKind, Options, Position};
 
 use crate::effort::effort;
@@ -116,6 +116,31 @@ fn put(db: &Database, id: u32) {
     db.table("hash").and_then(|table| table.upsert(&record)).expect("there is room");
 }
 
+#[test]
+fn what_a_killed_process_has_left_of_the_log_is_kept_as_far_as_it_has_frames() {
+    let disk = Simulated::new(1);
+    let options = Options::new().memory_bytes(2 << 20).segment_bytes(4 << 20).keep_changes(1 << 20);
+    let db = small(&disk, options.clone());
+    (0..20_000).for_each(|id| put(&db, id));
+    simulation::checkpoint(&db).expect("space");
+    let start = db.position().expect("it has one");
+    (0..9).for_each(|id| put(&db, id));
+    // The file of the segment is longer than all that is kept.
+    assert!(log_bytes(&disk) > 1 << 20, "{} bytes", log_bytes(&disk));
+    disk.fail(Fault::Crash { at: disk.operations() });
+    drop(db);
+    // Nothing is lost that the process had handed over.
+    let disk = disk.fork();
+    let db = small(&disk, options.clone());
+    assert_eq!(db.changes(start).map(Iterator::count), Ok(9));
+    // It stays, though nobody writes to those files any more.
+    disk.fail(Fault::Crash { at: disk.operations() });
+    drop(db);
+    disk.crash(7);
+    let db = small(&disk, options);
+    assert_eq!(db.changes(start).map(Iterator::count), Ok(9));
+}
+
 /// The bytes of the files of the log.
 fn log_bytes(disk: &Simulated) -> usize {
     let names = disk.file_names().into_iter().filter(|name| name.starts_with("log-"));
@@ -174,15 +199,20 @@ fn changes_are_kept_where_that_was_asked_for_only() {
     let options = Options::new().memory_bytes(2 << 20);
     not_kept(&small(&Simulated::new(1), options.clone()));
     let unlogged = options.clone().durability(Durability::None).keep_changes(1 << 20);
-    not_kept(&small(&Simulated::new(1), unlogged.clone()));
     let disk = Simulated::new(1);
-    let db = small(&disk, options.clone());
-    put(&db, 1);
-    let before = db.position().expect("it has one");
-    db.close().expect("nothing is wrong with the disk");
+    // What was done until changes are kept may be in no log, so no position is before them.
+    for options in [&unlogged, &options] {
+        let db = small(&disk, options.clone());
+        put(&db, 1);
+        not_kept(&db);
+        assert_eq!(db.position(), Err(Error::ChangesNotKept));
+        db.close().expect("nothing is wrong with the disk");
+        let to_read = simulation::open_read_only(options, &disk, 1).expect("it was closed");
+        assert_eq!(to_read.position(), Err(Error::ChangesNotKept));
+    }
     let db = small(&disk, options.clone().keep_changes(1 << 20));
     put(&db, 2);
-    let commits: Vec<_> = db.changes(before).expect("none was left out").collect();
+    let commits: Vec<_> = db.changes(None).expect("they are kept").collect();
     let [Ok(commit)] = &commits[..] else { panic!("{commits:?}") };
     let [Change::Row(row)] = &commit.changes[..] else { panic!("{commit:?}") };
     assert_eq!((row.before_bytes(), row.key()), (None, &2u32.to_le_bytes()[..]));
