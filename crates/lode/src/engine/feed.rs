@@ -45,6 +45,13 @@ impl Engine {
             return Err(Error::ChangesNotKept);
         };
         let end = store.log_place()?.position;
+        // Tables of a moment before it may be others.
+        if self.source.is_some()
+            && since.is_some_and(|since| since.position > end)
+            && let Some(later) = self.open_later()?
+        {
+            return later.feed(since);
+        }
         let feed = Feed::open(Arc::clone(disk), store.database, since, end)?;
         Ok((feed, self.catalogue().definitions()))
     }

@@ -89,15 +89,31 @@ struct Follower<'f> {
 impl Follower<'_> {
     fn run(&self, args: &FollowArgs) -> Outcome {
         let of_source = |error| self.source.failure(&error);
-        let mut changes = self.start(args.anew)?;
+        let anew = args.anew;
+        let mut changes = self.start(anew)?;
         let mut noted = changes.reached();
         loop {
             let mut batch = Batch::default();
-            let next = batch.fill(&mut changes).map_err(of_source)?;
+            let next = match batch.fill(&mut changes) {
+                Ok(next) => next,
+                Err(error) => {
+                    changes = self.without(&error, anew)?;
+                    noted = changes.reached();
+                    continue;
+                }
+            };
             if let Some(position) = batch.position() {
                 // No crash can take back from the database what the copy has.
                 changes.sync().map_err(of_source)?;
-                self.replica.apply(batch).map_err(|error| self.refused(&error))?;
+                match self.replica.apply(batch) {
+                    // A commit has more than one of the copy can have.
+                    Err(Error::TxnTooLarge { .. }) => {
+                        changes = self.copy()?;
+                        noted = changes.reached();
+                        continue;
+                    }
+                    applied => applied.map_err(|error| self.refused(&error))?,
+                }
                 noted = position;
             }
             match next {
@@ -131,12 +147,22 @@ impl Follower<'_> {
         let position = self.replica.position().map_err(|error| self.refused(&error))?;
         let Some(position) = position else { return self.copy() };
         let opened = Opened::to_read(self.source.dir, self.source.options)?;
-        match opened.db.changes(position) {
-            Err(Error::ChangesGone { .. } | Error::OtherPosition { .. }) if anew => self.copy(),
-            Err(error @ (Error::ChangesGone { .. } | Error::OtherPosition { .. })) => {
-                Err(opened.failure(&error).and("--anew makes a new copy"))
+        opened.db.changes(position).or_else(|error| self.without(&error, anew))
+    }
+
+    /// Returns the changes since a new copy, if changes could not be read because of this error and
+    /// a new copy was asked for.
+    fn without(&self, error: &Error, anew: bool) -> Outcome<Changes> {
+        let failure = self.source.failure(error);
+        match error {
+            Error::ChangesGone { .. } | Error::OtherPosition { .. } | Error::Corrupt { .. } => {
+                if anew {
+                    self.copy()
+                } else {
+                    Err(failure.and("--anew makes a new copy"))
+                }
             }
-            changes => changes.map_err(|error| opened.failure(&error)),
+            _ => Err(failure),
         }
     }
 
