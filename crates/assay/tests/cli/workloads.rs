@@ -209,6 +209,30 @@ fn what_is_wrong_with_a_file_is_said_with_its_place() {
     bench.refuses("run workload", 2, &["<FILE>"]);
 }
 
+/// An engine with both kinds of table takes the ordered one.
+#[test]
+fn a_background_that_scans_is_known_before_and_measured() {
+    let text = "title = \"Reports\"\n[records]\ncount = 900\nvalue = { constant = 20 }\n\
+                key = { type = \"u64\", made = \"time\", leading = { device = { type = \"u32\", \
+                distinct = 7 } } }\ncolumns = { kind = { type = \"u32\", distinct = 3 } }\n\
+                [[phase]]\nname = \"serve\"\noperations = 5000\nmix = { update = 1, insert = 1 }\n\
+                background = { mix = { scan = 1 }, rate = 100000, \
+                scan = { rows = { constant = 50 }, columns = [\"kind\"] } }\n";
+    let bench = bench_with("reports.toml", text);
+    let meaning = bench.succeeds("workload check reports.toml").stdout;
+    for words in [
+        "  keys         device (u32, 7 values), u64, ascending moments",
+        "  scan rows    50, key, kind",
+        "all of it: lode, ",
+    ] {
+        assert!(meaning.contains(words), "{words}: {meaning}");
+    }
+    let table = bench.succeeds("run workload reports.toml -e lode,btreemap,sqlite -s m -Q -y");
+    assert_eq!(table.stdout.matches("serve background scan").count(), 6, "{}", table.stdout);
+    let refused = "serve – its keys have no order";
+    assert!(!meaning.lines().any(|line| line.contains("lode") && line.contains(refused)));
+}
+
 #[test]
 fn the_file_of_every_kind_means_something_and_is_carried_out() {
     let bench = Bench::new();
