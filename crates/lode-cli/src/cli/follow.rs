@@ -10,7 +10,8 @@ use clap::Args;
 First all tables are copied as of one moment. Then each commit of the database happens in the copy \
 too, until a signal ends the command; the next call continues. The copy remembers its position in \
 table \"followed position\", in the same commit as the records. So nothing is lost or done twice \
-when either process or machine fails. When a table is altered, all is copied anew.
+when either process or machine fails. All is copied anew when a table is altered, and \
+when a commit is too large for a transaction of the copy.
 
 The database may be in use by another process, and has to keep its changes: lode changes --keep. \
 While the command runs, others can only read the copy.

@@ -91,8 +91,8 @@ pub(crate) struct Engine {
     pub(crate) more_handles: AtomicUsize,
 }
 
-/// The most bytes of a unit of the log, whose head has 32 bits for them.
-const MOST_LOGGED_BYTES: usize = u32::MAX as usize;
+/// The most bytes of a unit of the log. Its head has 32 bits for them and what goes with them.
+const MOST_LOGGED_BYTES: usize = 1 << 31;
 
 impl Engine {
     pub(crate) fn in_memory(settings: Settings) -> Result<Self> {
