@@ -135,8 +135,11 @@ fn small(processors: f64) -> String {
 /// Returns what the table means, a sentence a line.
 fn sentences(advice: &Advice, verdict: &Verdict) -> Vec<String> {
     let mut said = Vec::new();
-    let steps = || verdict.ranked.iter().filter_map(|place| place.to_best.as_ref());
-    if steps().next().is_some() && !steps().any(|step| step.ratio.test.is_some()) {
+    // An engine with a later place was told from the best by a test.
+    let is_tested =
+        |place: &Place| place.rank > 1 || place.to_best.is_some_and(|s| s.ratio.test.is_some());
+    let is_compared = verdict.ranked.iter().any(|place| place.to_best.is_some());
+    if is_compared && !verdict.ranked.iter().any(is_tested) {
         said.push(format!(
             "no engine has the {TRIALS_LEAST} trials that can tell it from another, so the order \
              is a guess; more time gives more trials"
@@ -145,6 +148,7 @@ fn sentences(advice: &Advice, verdict: &Verdict) -> Vec<String> {
         for best in verdict.ranked.iter().filter(|place| place.to_best.is_none()) {
             said.extend(shared(advice, verdict, best, Found::Alike));
             said.extend(shared(advice, verdict, best, Found::CannotTell));
+            said.extend(untested(advice, verdict, best));
         }
     }
     if verdict.ranked.iter().any(|place| place.is_shared) {
@@ -194,6 +198,25 @@ fn shared(advice: &Advice, verdict: &Verdict, best: &Place, found: Found) -> Opt
     };
     let ratios = "ratios with 95 % intervals";
     (!engines.is_empty()).then(|| format!("{start} ({ratios}): {}", engines.join(", ")))
+}
+
+/// Returns which engines share the place of the best for lack of trials; none if there are none.
+fn untested(advice: &Advice, verdict: &Verdict, best: &Place) -> Option<String> {
+    let of_place = verdict.ranked.iter().filter(|place| place.rank == best.rank);
+    let engine = |place: &Place| {
+        let step = place.to_best.filter(|step| step.ratio.test.is_none())?;
+        Some(format!("{} ({:.3})", place.engine, step.ratio.value))
+    };
+    let engines: Vec<_> = of_place.filter_map(engine).collect();
+    let best = &best.engine;
+    let of = ranked_by(advice.rank);
+    (!engines.is_empty()).then(|| {
+        format!(
+            "fewer than {TRIALS_LEAST} trials to tell from {best} by {of} (ratios); more time \
+             gives more: {}",
+            engines.join(", ")
+        )
+    })
 }
 
 /// Returns what is known of an engine besides figures.

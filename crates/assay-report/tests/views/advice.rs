@@ -183,6 +183,25 @@ fn an_engine_with_few_trials_is_compared_by_those_that_others_have_too() {
 }
 
 #[test]
+fn an_engine_with_too_few_trials_for_a_test_is_named() {
+    let mut run = asking(advice(Rank::Throughput));
+    for number in 1..=5 {
+        // Noise, so that a test of five trials tells the two apart.
+        let noise = 1.0 + f64::from(number) / 100.0;
+        run.cells.push(trial("fast", number, 1_000.0));
+        run.cells.push(trial("slow", number, 4_000.0 * noise));
+        if number < 5 {
+            run.cells.push(trial("late", number, 3_000.0 * noise));
+        }
+    }
+    let text = render(&run, 120).expect("text");
+    let line = "fewer than 5 trials to tell from fast by throughput (ratios); more time gives \
+                more: late (3.075)";
+    assert!(text.split_whitespace().collect::<Vec<_>>().join(" ").contains(line), "{text}");
+    assert!(!text.contains("slow ("), "{text}");
+}
+
+#[test]
 fn phases_count_as_the_file_says_whatever_an_engine_does_in_their_time() {
     let mut asked = advice(Rank::Throughput);
     asked.phases = ["reads", "writes"]

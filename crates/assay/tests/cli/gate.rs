@@ -88,7 +88,7 @@ fn a_system_call_in_a_hundred_operations_is_found() {
     let reads = one_in_a_hundred("int getppid(void)") + "getppid();\n";
     build(&bench, "calls", &[(OF_QUERY, &(OF_QUERY.to_string() + &reads))]);
     let gate =
-        |plugin: &str| format!("gate -Q --against libhashtable.so --plugin {plugin} {SUITE}");
+        |plugin: &str| format!("gate -Q --against libhashtable.so --plugin {plugin} {LONGER}");
     let same = bench.succeeds(&gate("libhashtable.so"));
     assert!(same.stdout.contains("as before"), "{same:?}");
     let words = ["hashtable, insert: 1 more fdatasync in 100 operations: 0 → 0.01 an operation"];
@@ -96,7 +96,7 @@ fn a_system_call_in_a_hundred_operations_is_found() {
     let words = ["hashtable, query: 1 more getppid in 100 operations"];
     bench.refuses(&gate("calls.so"), 4, &words);
     // Fewer syncs are no less of a change: what survives a crash may be another.
-    let back = format!("gate -Q --against syncs.so --plugin libhashtable.so {SUITE}");
+    let back = format!("gate -Q --against syncs.so --plugin libhashtable.so {LONGER}");
     bench.refuses(&back, 4, &["hashtable, insert: 1 fewer fdatasync in 100 operations"]);
 }
 

@@ -19,7 +19,7 @@ function conclusion({ question, heads, rows, sentences, facts, out }, at) {
     rows.length
       ? plainTable(title, heads, rows, 2)
       : el("p", { class: "note" }, "No engine qualifies."),
-    el("p", { class: "note" }, name(rows.length ? sentences.join(". ") + "." : "")),
+    ...(rows.length ? sentences : []).map((line) => el("p", { class: "note" }, name(line))),
     out.length ? el("h3", {}, "Do not qualify") : "",
     out.length ? list(out) : "",
     facts.length ? el("details", {}, el("summary", {}, "versions, licences, languages"), list(facts.map((parts) => parts.join(" · ")))) : "",
