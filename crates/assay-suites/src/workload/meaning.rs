@@ -69,7 +69,7 @@ pub fn text(spec: &Spec) -> Result<String, fmt::Error> {
                 format!("until windows of {window} s are steady, for {limit} s at most")
             }
             Until::Half { looks } => {
-                format!("deletes half of the records, and looks at the space for up to {looks} s")
+                format!("deletes half of the records, and looks at the space for {looks} s")
             }
         };
         if phase.task == Task::Reopen {

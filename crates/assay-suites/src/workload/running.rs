@@ -303,10 +303,11 @@ impl Running<'_, '_> {
         Ok((measured, Latencies::Once(latencies.into())))
     }
 
-    /// Looks at the space of a store on disk once a second, `most` times or until it is steady.
-    fn looks(&self, name: &str, most: u64, nth: NthRound, report: &mut Report<'_>) -> Vec<Window> {
+    /// Looks at the space of a store on disk once a second, `count` times. Engines give space back
+    /// in steps, some after seconds without work: a space that is steady may still shrink.
+    fn looks(&self, name: &str, count: u64, nth: NthRound, report: &mut Report<'_>) -> Vec<Window> {
         let mut looks: Vec<Window> = Vec::new();
-        while (looks.len() as u64) < most && !ageing::is_steady(&looks) {
+        while (looks.len() as u64) < count {
             let written = self.written();
             std::thread::sleep(LOOK_EVERY);
             let Some(window) = self.window(written, None, 0) else { break };
@@ -319,7 +320,7 @@ impl Running<'_, '_> {
                 round: nth.round,
                 rounds: nth.rounds,
                 done: looks.len() as u64,
-                total: most,
+                total: count,
             });
         }
         looks

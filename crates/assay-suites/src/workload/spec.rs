@@ -237,7 +237,7 @@ pub enum Until {
     },
     /// After as many operations as half of the records that are there.
     Half {
-        /// The most seconds for which the space of the store is looked at afterwards.
+        /// The seconds for which the space of the store is looked at afterwards.
         looks: u64,
     },
 }

@@ -272,7 +272,7 @@ fn the_file_of_every_kind_means_something_and_is_carried_out() {
     for words in [
         "overwrite: until windows of 10 s are steady, for 600 s at most, threads 1",
         "open-again: closes the store and opens it again",
-        "delete-half: deletes half of the records, and looks at the space for up to 30 s",
+        "delete-half: deletes half of the records, and looks at the space for 30 s",
     ] {
         assert!(meaning.contains(words), "{words}: {meaning}");
     }

@@ -44,8 +44,8 @@ pub(crate) struct ChangesArgs {
     /// Print the position of the database or backup as it is now, and no changes
     #[arg(long, conflicts_with_all = ["since", "follow"])]
     pub position: bool,
-    /// Have the database keep its changes, at most this number of bytes, in whole MiB, or with K, M
-    /// or G; 0 ends that
+    /// Have the database keep its newest changes, at least this number of bytes, in whole MiB, or
+    /// with K, M or G; 0 ends that
     #[arg(long, value_name = "BYTES", value_parser = super::bytes, allow_negative_numbers = true,
           conflicts_with_all = ["since", "follow", "position"])]
     pub keep: Option<u64>,

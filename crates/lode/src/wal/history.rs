@@ -38,17 +38,19 @@ impl History {
         kept.find(|(kept, _)| *kept == number).map(|(_, size_bytes)| size_bytes)
     }
 
-    /// Takes out the oldest segments until the others have at most these bytes.
-    fn give_up_beyond(&mut self, most_bytes: u64) -> Vec<SegmentNumber> {
-        let mut bytes: u64 = self.kept.iter().map(|(_, size_bytes)| size_bytes).sum();
+    /// Takes out the oldest segments, as long as the others have at least these bytes.
+    fn give_up_beyond(&mut self, wanted_bytes: u64) -> Vec<SegmentNumber> {
+        let bytes = |kept: &VecDeque<_>| kept.iter().map(|(_, size_bytes)| size_bytes).sum::<u64>();
         let mut given_up = Vec::new();
-        while bytes > most_bytes
-            && let Some((number, size_bytes)) = self.kept.pop_front()
+        let mut left_bytes = bytes(&self.kept);
+        while let Some((number, size_bytes)) = self.kept.front().copied()
+            && left_bytes - size_bytes >= wanted_bytes
         {
-            bytes -= size_bytes;
+            left_bytes -= size_bytes;
             given_up.push(number);
+            self.kept.pop_front();
         }
-        debug_assert!(bytes <= most_bytes, "what is left fits");
+        debug_assert_eq!(left_bytes, bytes(&self.kept), "only what was given up is missing");
         debug_assert!(given_up.is_sorted(), "the oldest go first");
         given_up
     }
@@ -120,15 +122,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_oldest_segments_are_given_up_when_all_have_too_many_bytes() {
+    fn the_oldest_segments_are_given_up_when_later_ones_have_enough_bytes() {
         let segment = |number: u64| (SegmentNumber::new(number), 10 * number);
         let mut history = History::default();
         history.add([1, 2, 4].map(segment));
         history.add([2, 4, 5].map(segment));
         assert_eq!(history.kept, [1, 2, 4, 5].map(segment));
-        assert_eq!(history.give_up_beyond(120), []);
-        assert_eq!(history.give_up_beyond(119), [segment(1).0]);
-        assert_eq!(history.give_up_beyond(89), [2, 4].map(|number| segment(number).0));
-        assert_eq!(history.give_up_beyond(0), [segment(5).0]);
+        assert_eq!(history.give_up_beyond(111), []);
+        assert_eq!(history.give_up_beyond(110), [segment(1).0]);
+        assert_eq!(history.give_up_beyond(50), [2, 4].map(|number| segment(number).0));
+        // One segment has more than enough, and stays.
+        assert_eq!(history.give_up_beyond(1), []);
+        assert_eq!(history.kept, [segment(5)]);
     }
 }

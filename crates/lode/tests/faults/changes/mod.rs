@@ -190,6 +190,21 @@ fn as_many_bytes_are_kept_as_were_asked_for_and_older_positions_are_refused() {
 }
 
 #[test]
+fn no_fewer_bytes_are_kept_than_were_asked_for_though_segments_are_longer() {
+    let disk = Simulated::new(1);
+    let options = Options::new().memory_bytes(2 << 20).segment_bytes(8 << 20).keep_changes(1 << 20);
+    let db = small(&disk, options);
+    for round in 0..9 {
+        (0..40_000).for_each(|id| put(&db, id));
+        let since = db.position().expect("it has one");
+        // Their log has less than a MiB.
+        (0..4_000).for_each(|id| put(&db, id));
+        simulation::checkpoint(&db).expect("space");
+        assert_eq!(db.changes(since).map(Iterator::count), Ok(4_000), "round {round}");
+    }
+}
+
+#[test]
 fn changes_are_kept_where_that_was_asked_for_only() {
     let not_kept =
         |db: &Database| assert_eq!(db.changes(None).map(drop), Err(Error::ChangesNotKept));
