@@ -92,7 +92,7 @@ impl Default for Weights {
     }
 }
 
-/// Facts about an engine that nobody has to measure.
+/// Facts about an engine that need no measurement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Facts {
     /// The engine's id.

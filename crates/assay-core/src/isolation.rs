@@ -1,4 +1,4 @@
-//! The results of `assay isolate`: which anomalies engines' transactions showed, beside what the
+//! The results of `assay isolate`: the anomalies that engines' transactions showed, and what the
 //! engines' documentation promises.
 //!
 //! The verdicts are kept in a file next to the run files, for `assay advise` and the site.

@@ -88,7 +88,7 @@ pub(crate) struct Write {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
     Fails(Errno),
-    /// So many bytes are written.
+    /// Only this many bytes are written.
     Short(usize),
     Delayed(Duration),
 }

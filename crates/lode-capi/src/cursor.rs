@@ -13,7 +13,7 @@ use crate::status::lode_status::{self, LODE_END, LODE_OK};
 use crate::table::column_at;
 use crate::value::lode_value;
 
-/// A bound of a range: there is none.
+/// A bound of a range: no bound at this end.
 pub const LODE_UNBOUNDED: u32 = 0;
 /// A bound of a range: keys that start with the values are in it.
 pub const LODE_INCLUDED: u32 = 1;

@@ -216,7 +216,7 @@ pub(crate) fn write_words(room: &Room<u8>, words: &[u64]) {
 
 /// Writes the name of a table to `name`, which has room for `name_capacity` bytes, and its bytes to
 /// `name_size`. No zero ends it; a name has at most 255 bytes. Names are in their order, counted
-/// from 0 by `at`; tables that are created or dropped meanwhile change the count.
+/// from 0 by `at`; tables created or dropped between calls change the count.
 ///
 /// Returns `LODE_END` after the last; `LODE_TOO_SMALL`.
 #[unsafe(no_mangle)]

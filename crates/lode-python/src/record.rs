@@ -13,7 +13,7 @@ use crate::value::OwnedValue;
 pub(crate) struct Shape {
     /// The names of the columns.
     names: Vec<Py<PyString>>,
-    /// The dataclass of the rows; they are dicts if there is none.
+    /// The dataclass of the rows; `None` if they are dicts.
     class: Option<Py<PyAny>>,
 }
 

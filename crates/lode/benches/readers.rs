@@ -63,7 +63,7 @@ fn processor_seconds() -> f64 {
     seconds(usage.user_time()) + seconds(usage.system_time())
 }
 
-/// Returns the writes of one round, with so many readers: a second, and a second of processors.
+/// Returns the writes a second of one round with `readers`, and those a second of processor time.
 fn measure(
     table: &Table,
     records: u64,

@@ -36,8 +36,8 @@ pub enum Then {
     Closes,
 }
 
-/// Commits the history of a single writer from where `log` ends; creates the store if that is its
-/// beginning.
+/// Commits the history of a single writer from where `log` ends; creates the store if `log` is
+/// empty.
 ///
 /// # Errors
 /// If the store cannot be opened or closed.

@@ -159,7 +159,7 @@ impl Lane {
         self.live
     }
 
-    /// Returns the place of the oldest record that is there; the end if there is none.
+    /// Returns the place of the oldest record; the end if none is left.
     pub(super) fn oldest(&self) -> usize {
         self.oldest
     }

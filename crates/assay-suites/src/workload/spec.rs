@@ -178,7 +178,7 @@ pub struct Phase {
     pub choose: Choice,
     /// The number of records that a scan asks for.
     pub scanned: Sizes,
-    /// The columns that a scan reads beside the key, by their places in the records: the value
+    /// The columns that a scan reads besides the key, by their places in the records: the value
     /// follows the last of them. None: all.
     pub scanned_columns: Option<Vec<usize>>,
     /// The column that records are found by; none if none are.

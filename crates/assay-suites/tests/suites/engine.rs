@@ -241,7 +241,7 @@ impl Driver for Faulty {
     }
 }
 
-/// Makes the one file of a store, with so many bytes.
+/// Makes the only file of a store, with a number of bytes.
 fn write(dir: &Path, bytes: u64) {
     std::fs::create_dir_all(dir).expect("the directory of a store");
     std::fs::write(dir.join("file"), vec![1; bytes as usize]).expect("a file");

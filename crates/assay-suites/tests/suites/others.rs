@@ -362,7 +362,8 @@ fn the_page_cache_is_dropped_before_each_round() {
         assert_eq!(status, Status::Measured, "{name}");
         let phases = measurement.phases.iter();
         let rounds = phases.map(|phase| phase.rounds.len() + usize::from(phase.timeline.is_some()));
-        // In batches of `nudb` inserts go on where the fetches stopped, and others fill first.
+        // In batches of `nudb`, inserts continue where the fetches stopped; other suites fill
+        // first.
         let filling = if name == "nudb in batches" { 8 } else { 1 };
         let cooled = rounds.sum::<usize>() - filling;
         let volumes = if name == "skvdb" { 2 } else { 1 };

@@ -1,5 +1,5 @@
-//! Crash tests of an engine with planted bugs: each is found by the tests that are made for it, and
-//! none where there is none.
+//! Crash tests of an engine with planted bugs: the tests made for a bug find it, and find none in
+//! an engine without bugs.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -81,7 +81,7 @@ impl Operation {
     pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Sync];
 }
 
-/// A fault of the disk: from operation `at` of its kind on, counted from 1, so many of them fail.
+/// A fault of the disk: `operations` of its kind fail, from number `at` on, counted from 1.
 #[derive(Clone, Copy, Debug)]
 pub struct Failing {
     pub operation: Operation,
@@ -236,7 +236,7 @@ impl Teaching {
         Self { bug, disk: Arc::default() }
     }
 
-    /// Lets the power go after so many more operations.
+    /// Cuts the power after a number of further operations; never if `None`.
     pub fn power(&self, operations: Option<u64>) {
         let mut disk = lock(&self.disk);
         disk.power = operations.map(|more| disk.operations + more);

@@ -303,7 +303,7 @@ impl Writer {
         self.renewal = self.renewal.map(|time| time + more);
     }
 
-    /// Reads messages until so many commits are acknowledged; 0 stands for the open store.
+    /// Reads messages until `commits` of them are acknowledged; 0 stands for the open store.
     fn until(&mut self, commits: u32, interrupt: &Interrupt) -> Outcome<Pause> {
         self.listen(interrupt, |heard| heard.acknowledged().is_some_and(|some| some >= commits))
     }

@@ -71,7 +71,7 @@ pub(crate) fn shown(
     }
 }
 
-/// The engines beside each other in a matrix of text.
+/// The most engines that a matrix of text shows side by side.
 const BESIDE_MOST: usize = 7;
 
 fn text(looked: &[Looked], transactions: Transactions, long: bool) -> String {

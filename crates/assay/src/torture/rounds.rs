@@ -273,7 +273,7 @@ impl<'r> Rounds<'r> {
         }
     }
 
-    /// Reads the lines of a writer until it has acknowledged so many items, or ended, or says
+    /// Reads the lines of a writer until it has acknowledged `acks` items, or ended, or says
     /// nothing for too long; then kills it.
     fn listen(&self, writer: Program, acks: u64, after_us: u64) -> Outcome<Written> {
         let refused = |why: String| Failure::Refused(format!("the writer: {why}"));

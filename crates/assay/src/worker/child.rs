@@ -62,7 +62,7 @@ pub(crate) fn work(place: Option<&Place>, is_traced: bool, plugins: &[PathBuf]) 
             .and_then(|replies| dup2_stdout(io::stderr()).map(|()| File::from(replies)))
             .map_err(|e| failed("keep standard output apart", &e))?,
     );
-    // However many pieces it comes in, it takes the same memory: counts depend on what lies where.
+    // The job takes the same memory, however many pieces it comes in: counts depend on addresses.
     let mut text = String::with_capacity(MOST_JOB_BYTES);
     io::stdin().read_to_string(&mut text).map_err(|e| failed("read the job", &e))?;
     let job: Job = serde_json::from_str(&text).map_err(|e| {

@@ -1,4 +1,4 @@
-//! `assay compare`, and trials that go on until an interval is narrow.
+//! `assay compare`, and trials that are repeated until an interval is narrow.
 
 use crate::support::Bench;
 

@@ -104,7 +104,7 @@ fn passed_everywhere(stdout: &str) {
     }
 }
 
-/// The library that this machine has for tests, or a line that says there is none.
+/// Returns the library that this machine has for tests, or says that they are skipped.
 fn real_library() -> Option<PathBuf> {
     let file = std::env::var_os(VARIABLE).map(PathBuf::from);
     if file.is_none() {

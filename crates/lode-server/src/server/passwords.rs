@@ -40,7 +40,7 @@ struct Verifier {
 /// The users who may connect, each with what is kept of the password.
 pub struct Passwords {
     users: HashMap<String, Verifier>,
-    /// The verifier of a password that nobody has, for users that do not exist.
+    /// The verifier of a password that no user has, for users that do not exist.
     nobody: Verifier,
     /// The secret that their salts are made with: each has one of its own, as users have.
     secret: String,

@@ -73,7 +73,7 @@ impl<'c> Portal<'c> {
         (!fields.is_empty()).then(|| RowDescription::new(fields))
     }
 
-    /// Returns how many bytes the values have, and the statement if nobody else keeps it.
+    /// Returns the bytes of the values, and of the statement if nothing else keeps it.
     pub(super) fn bytes(&self) -> usize {
         let value_bytes = |value: &Value| match value {
             Value::Text(text) => text.len(),

@@ -38,7 +38,7 @@ struct Slot(AtomicU64);
 /// The number of writers and commits that had come by when none was inside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Quiet {
-    /// The sum of the slots. While nobody is inside, none has fewer entries than before.
+    /// The sum of the slots. While no thread is inside, none has fewer entries than before.
     entries: u64,
     commits: u64,
 }

@@ -28,7 +28,7 @@ impl Sweep {
         due.min(Self::MOST_PAGES)
     }
 
-    /// Returns the walk, unless another thread goes on with it.
+    /// Returns the walk, unless another thread is working on it.
     pub(crate) fn try_walk(&self) -> Option<MutexGuard<'_, Option<Walk>>> {
         match self.walk.try_lock() {
             Ok(walk) => Some(walk),

@@ -25,7 +25,7 @@ const OF_WINDOWS: [Lie; 7] = [
     Lie::FindMissesARecord,
 ];
 
-/// The fewest records: so many that few lost writes are written over.
+/// The fewest records, enough that few lost writes are written over.
 const LEAST: u32 = 3_000;
 
 /// The operations of a phase with false answers.

@@ -98,7 +98,7 @@ impl Replica {
     }
 
     fn write(&self, rows: &BTreeMap<String, Rows>, position: Position) -> Result<(), Error> {
-        // A record may expire meanwhile, which is a conflict.
+        // A record that expires during the transaction is a conflict.
         self.db().transact(|transaction| self.write_in(transaction, rows, position))
     }
 

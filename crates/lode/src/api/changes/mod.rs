@@ -131,11 +131,11 @@ impl Database {
 }
 
 impl Options {
-    /// Has a database in a directory keep its changes for [`Database::changes`], up to so many
-    /// bytes of its log, in whole MiB: the oldest are removed first, after checkpoints. Besides,
-    /// all changes since the last checkpoint are there. The database remembers it for later
-    /// openings; 0 ends it, and so does an opening at level
-    /// [`Durability::None`](crate::Durability::None), which keeps none.
+    /// Keeps changes of a database in a directory for [`Database::changes`], up to `bytes` of its
+    /// log, in whole MiB. The oldest are removed first, after checkpoints. Besides, all changes
+    /// since the last checkpoint are there. The database remembers it for later openings; 0 ends
+    /// it, and so does an opening at level [`Durability::None`](crate::Durability::None), which
+    /// keeps none.
     ///
     /// Changes are not kept unless this asks for it. While they are, a write of one record is a
     /// commit, next to no other write. The log has what was before each write, so it is about twice

@@ -5,8 +5,8 @@
 //!   in between: the gate has counts that say so. (As the global clock of TL2 does: Dice, Shalev,
 //!   Shavit: Transactional Locking II, DISC 2006.)
 //! - After a write of another thread, what was read before must be the same still. A few records
-//!   are looked at again. If no writer is inside meanwhile, that is the moment of all of them. If
-//!   writers do not leave time for it, the gate is closed for the look.
+//!   are looked at again. If no writer is inside during the look, that is the moment of all of
+//!   them. If writers do not leave time for it, the gate is closed for the look.
 //! - With more records, and for a scan, the transaction takes a snapshot, in which all that was
 //!   read before must be the same. Everything later is read there.
 

@@ -28,7 +28,7 @@ pub struct Run {
     pub(super) states: Vec<State>,
     /// The most lanes of the log.
     pub(super) lanes: u64,
-    /// About so many operations follow each other in a lane.
+    /// About the number of consecutive operations in a lane.
     operations_in_a_lane: u64,
     /// The number of times that contents were promised.
     pub(super) promises: u64,
