@@ -28,9 +28,9 @@ pub struct Advice {
     pub language: Option<String>,
     /// The phases, each with the operations that it counts as, alike for all engines.
     pub phases: Vec<PhaseWeight>,
-    /// What an engine must keep within.
+    /// The bounds that an engine must keep within.
     pub limits: Limits,
-    /// What memory and disk count in a cost.
+    /// The weights of memory and disk in a cost.
     pub weights: Weights,
     /// The facts about engines.
     pub facts: Vec<Facts>,

@@ -84,7 +84,7 @@ pub(crate) struct Write {
     pub(crate) needs_space: bool,
 }
 
-/// What a fault does to an operation.
+/// The effect of a fault on an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
     Fails(Errno),

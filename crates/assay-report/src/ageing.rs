@@ -24,7 +24,8 @@ pub struct Aged {
     pub stall_ns: Option<u64>,
     /// The resident set of the process.
     pub memory_bytes: u64,
-    /// What the windows said, if the phase was to become steady: of the trial that said it last.
+    /// The verdict of the windows, if the phase was to become steady: of the trial that came last
+    /// to one.
     pub steady: Option<Steady>,
 }
 

@@ -105,7 +105,7 @@ pub extern "C" fn lode_compact(database: lode_database) -> lode_status {
     guarded(|| Ok(database.share()?.compact().map(|_| LODE_OK)?))
 }
 
-/// What a backup has copied, in bytes.
+/// The sizes of a backup, in bytes.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct lode_backup_sizes {
@@ -151,7 +151,7 @@ pub struct lode_statistics {
     pub changed_bytes: u64,
     /// Old images of pages, for snapshots and the checkpoint.
     pub snapshot_bytes: u64,
-    /// What transactions hold.
+    /// Memory that transactions hold.
     pub transaction_bytes: u64,
     /// The data file, without holes in it.
     pub data_bytes: u64,

@@ -37,14 +37,14 @@ pub const LODE_UNMAPPED_LOG: u32 = 1;
 /// Gives no space back in the background.
 pub const LODE_NO_IDLE_COMPACTION: u32 = 2;
 
-/// How to open a database. One of zeros has the defaults: `lode_options options = {0};`.
+/// Options of opening a database. One of zeros has the defaults: `lode_options options = {0};`.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct lode_options {
     /// The memory budget in bytes: what pages, transactions and snapshots take up together. 0 is
     /// half of what the process may take up.
     pub memory_bytes: u64,
-    /// How long the log may become before writers wait for a checkpoint; 0 is 1 GiB.
+    /// The most bytes of the log before writers wait for a checkpoint; 0 is 1 GiB.
     pub log_bytes: u64,
     /// The most bytes of a segment of the log; 0 is 16 MiB.
     pub segment_bytes: u64,

@@ -17,7 +17,7 @@ pub(crate) struct Shape {
     class: Option<Py<PyAny>>,
 }
 
-/// Where the values of a record come from.
+/// The source of the values of a record.
 enum Source<'py> {
     Mapping(Bound<'py, PyMapping>),
     Object(Bound<'py, PyAny>),

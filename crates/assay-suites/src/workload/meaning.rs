@@ -239,7 +239,7 @@ struct Seen {
     of: Option<u64>,
     /// Operations that write a value.
     writes: u64,
-    /// How often each record was chosen, the most often first.
+    /// The number of choices of each record, the highest first.
     counts: Vec<u64>,
 }
 

@@ -16,9 +16,9 @@ use crate::session;
 
 /// The engine's answer to whether it can do a phase.
 pub(super) enum Offer {
-    /// It can; true if its insert replaces and is its way to upsert.
+    /// The engine can; true if its insert replaces and is its way to upsert.
     Can { inserts_replace: bool },
-    /// It cannot, because of this.
+    /// The engine cannot, for this reason.
     Cannot(String),
 }
 

@@ -34,7 +34,7 @@ const WORKLOADS: [Workload; 7] = [
 ];
 
 impl Workload {
-    /// What YCSB's property files start from.
+    /// The workload that YCSB's property files start from.
     pub const CORE: Self = Self { word: "core", text: include_str!("files/core.toml") };
 
     /// Returns the workload with a letter, in lower case.

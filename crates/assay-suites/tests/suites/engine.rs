@@ -342,7 +342,8 @@ impl FaultyConnection<'_> {
         }
     }
 
-    /// Whether to go wrong now: not at once, so that the checks have to look at every result.
+    /// Returns true if it is time to go wrong: not at once, so that the checks have to look at
+    /// every result.
     fn strikes(&mut self, fault: Fault) -> bool {
         self.operations += u64::from(self.fault == fault);
         self.fault == fault && self.operations.is_multiple_of(7)

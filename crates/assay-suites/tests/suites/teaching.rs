@@ -17,7 +17,7 @@ use assay_driver::{
     Outcome, Profile, Storage, Store, Transactions, Work,
 };
 
-/// What is wrong with the engine.
+/// The fault of the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bug {
     None,
@@ -41,7 +41,8 @@ pub enum Bug {
     KeepsPart,
     /// A commit whose synchronisation failed stays in the log.
     LogsRefused,
-    /// As before, and its error does not deny it, which is right.
+    /// A commit whose synchronisation failed stays in the log, and its error rightly does not deny
+    /// it.
     LogsUnsure,
     /// A checkpoint that fails empties the log.
     FreesEarly,

@@ -20,7 +20,7 @@ pub(crate) type Reading = BTreeMap<String, u64>;
 /// The readings of a worker.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Readings {
-    /// Those of each phase, in order.
+    /// The readings of each phase, in order.
     pub phases: Vec<(String, Reading)>,
     pub background: Reading,
 }

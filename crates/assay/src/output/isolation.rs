@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::folded::folded;
 use crate::cli::IsolateFormat;
 
-/// What was found of an engine in a storage mode.
+/// The finding for an engine in a storage mode.
 pub(crate) enum Looked {
     /// The isolation that was seen.
     At(Verdict),

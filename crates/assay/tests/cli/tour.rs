@@ -59,7 +59,7 @@ fn a_long_run_is_told_with_what_is_shorter() {
     assert!(!quiet.contains("about"), "{quiet}");
 }
 
-/// What was measured here before is known.
+/// The times of what was measured here before are known.
 #[test]
 fn the_time_is_known_from_earlier_runs() {
     let bench = Bench::new();

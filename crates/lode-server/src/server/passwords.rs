@@ -28,7 +28,7 @@ const BOUND: &[u8] = b"p=";
 const SALT_BYTES: usize = 16;
 const KEY_BYTES: usize = 32;
 
-/// What is kept of a password.
+/// The secrets that are kept of a password.
 #[derive(Clone)]
 struct Verifier {
     salt: Vec<u8>,

@@ -77,12 +77,12 @@ const SETTINGS: [Setting; 26] = [
 #[derive(Default)]
 pub(crate) struct Settings {
     changed: BTreeMap<&'static str, String>,
-    /// Those with which the session has started.
+    /// The settings with which the session has started.
     initial: BTreeMap<&'static str, String>,
     bounds: Bounds,
 }
 
-/// What the operator of the server allows.
+/// The bounds that the operator of the server sets.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Bounds {
     /// The most milliseconds of a statement.

@@ -275,7 +275,7 @@ impl<'v> ByIndex<'v> {
     }
 }
 
-/// What an entry of a unique index has led to.
+/// The outcome of following an entry of a unique index.
 enum Found {
     NoEntry,
     NoRecord,

@@ -55,7 +55,7 @@ fn bytes_of(slots: &Range<u32>) -> Range<u64> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Left {
     Enough,
-    /// So little that the file is to become longer [ahead of need](DataFile::grow_ahead).
+    /// Little enough that the file is to become longer [ahead of need](DataFile::grow_ahead).
     Little,
 }
 

@@ -70,7 +70,7 @@ pub(crate) struct Engine {
     gate: Gate,
     catalogue: RwLock<Catalogue>,
     store: Option<Store>,
-    /// Where a database that is only read was found.
+    /// The source of a database that is only read.
     source: Option<Source>,
     /// The directory, if there is one.
     disk: Option<Arc<dyn Disk>>,

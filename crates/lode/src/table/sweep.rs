@@ -8,7 +8,7 @@ use super::kinds::Walk;
 /// The walk that removes expired records, from one writer to the next.
 #[derive(Default)]
 pub(crate) struct Sweep {
-    /// Where it is; `None` before the first page.
+    /// The walk at its present place; `None` before the first page.
     walk: Mutex<Option<Walk>>,
     writes: AtomicU64,
 }

@@ -36,11 +36,11 @@ pub(super) struct Replaying {
 
 /// The outcome of a look at the next frame of a lane.
 enum Look {
-    /// It was replayed.
+    /// The frame was replayed.
     Applied,
-    /// Its turn comes later.
+    /// The turn of the frame comes later.
     Later(Turn),
-    /// It names a frame that is not there.
+    /// The frame names one that is not there.
     Cut,
     /// The segment has no further frame.
     None,

@@ -51,7 +51,7 @@ pub(super) struct AnyOperations {
     pub(super) background: Option<Box<AnyBackground>>,
 }
 
-/// What scans and finds read.
+/// The records and columns that scans and finds read.
 #[derive(Clone, Debug)]
 pub(super) struct Reads {
     scanned: String,

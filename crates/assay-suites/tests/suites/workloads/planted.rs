@@ -14,7 +14,7 @@ use super::*;
 /// The workloads for each false answer, kind of operation and place.
 const DRAWS: usize = 2;
 
-/// Those that are given in phases of windows, which take seconds each.
+/// The lies that are told in phases of windows, which take seconds each.
 const OF_WINDOWS: [Lie; 7] = [
     Lie::DropsAWrite,
     Lie::ReturnsAnOldVersion,

@@ -13,7 +13,7 @@ use program_support::output::say;
 use crate::cli::AdviseArgs;
 use crate::files::ISOLATION_FILE;
 
-/// What is known of engines: facts of their authors, and what tests of isolation showed.
+/// Known facts about engines: those of their authors, and results of tests of isolation.
 pub(super) struct Known {
     isolation: Verdicts,
 }

@@ -9,7 +9,7 @@ use super::replica::{NOTE, Replica};
 /// Bytes of records that are written together, if no single commit has more.
 const MOST_BYTES: usize = 1 << 20;
 
-/// What comes after a batch.
+/// The step after a batch.
 pub(super) enum Next {
     /// There may be more.
     More,

@@ -171,7 +171,7 @@ pub struct Blobs {
     store: Arc<Store>,
 }
 
-/// What all handles of a store share.
+/// The state that all handles of a store share.
 struct Store {
     name: String,
     db: Database,

@@ -19,7 +19,7 @@ use crate::table::TableCore;
 #[derive(Clone, Default)]
 pub(in crate::api) struct Lifetime(Option<Arc<Found>>);
 
-/// What is known of the records that a transaction has found.
+/// The expiry of the records that a transaction has found.
 struct Found {
     /// The time at which the first of them expires, in microseconds since the start of 1970.
     first_us: AtomicI64,

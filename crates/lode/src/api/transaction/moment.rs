@@ -40,7 +40,7 @@ pub(super) struct Moment {
     forgot_beyond: Cell<Option<usize>>,
 }
 
-/// What is known of the records that were read as they are now.
+/// The consistency of the records that were read as they are now.
 #[derive(Clone, Copy, Default)]
 enum Reads {
     /// There are none.
@@ -58,7 +58,7 @@ impl Reads {
     }
 }
 
-/// What a look at records found, or the table that it has failed in.
+/// The findings of a look at records, or the table that it has failed in.
 type Looked<'t, T> = std::result::Result<T, Refused<'t>>;
 
 /// A table with a record that cannot be read as it was seen.

@@ -20,7 +20,7 @@ enum Seen {
     Some(Extent),
     /// Perhaps any record of its table.
     All,
-    /// What it reads need not be noted.
+    /// Its reads need not be noted.
     Unneeded,
     /// The cursor found out that it cannot be repeated: its moment is gone.
     Lost,

@@ -318,7 +318,7 @@ fn a_sync_for_a_proof_alone_is_not_the_second_one_of_a_block() {
     }
 }
 
-/// What was synced in one lane depends on what was synced in another.
+/// Frames synced in one lane depend on frames synced in another.
 #[test]
 fn a_frame_that_was_synced_proves_those_that_it_names() {
     for seed in 0..30 {
