@@ -31,7 +31,7 @@ pub const LODE_CREATE_NEW: u32 = 2;
 /// same time, and one process may write.
 pub const LODE_OPEN_READ_ONLY: u32 = 3;
 
-/// Writes the log by calls of the operating system, never through a mapping of its file, so that a
+/// Writes the log by calls of the operating system, never through a mapping of its file. So a
 /// failing disk is an error and no signal. Writing takes longer then.
 pub const LODE_UNMAPPED_LOG: u32 = 1;
 /// Gives no space back in the background.

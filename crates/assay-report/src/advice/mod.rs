@@ -5,8 +5,8 @@
 //! best and all that cannot be told from it share the next one; and so on. Engines take turns, so
 //! two are compared by the paired *t* test on the logarithms of their trials ([`Ratio::paired`]).
 //! The trials are looked at again and again until they suffice, so each look has its share of the
-//! level (Bonferroni). In a look the first place has half of that share, each next place half as
-//! much, and Holm's procedure adjusts for the engines of a place.
+//! level (Bonferroni). In a look the first place has half of that share, and each next place half
+//! as much. Holm's procedure adjusts for the engines of a place.
 
 mod figures;
 pub(crate) mod sheet;

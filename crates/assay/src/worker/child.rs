@@ -210,8 +210,9 @@ fn carry_out(job: Job, replies: &mut Replies) -> Message {
     }
 }
 
-/// Synchronises all files of a folder. An error of writing a page back is told to the next that
-/// synchronises its file, even if the page's writer has ended and the disk is healed.
+/// Synchronises all files of a folder. An error of writing a page back is returned to the next
+/// thread that synchronises its file. That holds even if the page's writer has ended and the disk
+/// is healed.
 fn settle(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         match entry.file_type() {

@@ -100,8 +100,8 @@ impl Passwords {
         })
     }
 
-    /// Has a client prove that it knows the password of a user, and with a `binding`, if it can,
-    /// that it sees the certificate of this server.
+    /// Has a client prove that it knows the password of a user. With a `binding`, the client also
+    /// proves, if it can, that it sees the certificate of this server.
     ///
     /// # Errors
     /// `None` if the client has gone away.

@@ -212,7 +212,7 @@ impl Engine {
     }
 
     /// Checks every page, index and record of tables as they were at a moment, when their heaps had
-    /// these pages, and the data file as it is. Tables that were dropped before that moment are
+    /// these pages. Checks the data file as it is. Tables that were dropped before that moment are
     /// left out.
     ///
     /// # Errors

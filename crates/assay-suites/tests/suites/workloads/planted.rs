@@ -1,5 +1,5 @@
-//! False answers in workloads at random: in a phase itself and in its background, in one
-//! that lasts a time, after a kill, and while a process writes until it is killed.
+//! False answers in workloads at random. They come in a phase itself and in its background, in one
+//! that lasts a time, and after a kill; and while a process writes until it is killed.
 
 use assay_suites::workload::spec::Kind::{self, *};
 use proptest::prelude::*;

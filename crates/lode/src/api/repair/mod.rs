@@ -79,9 +79,9 @@ impl Options {
     /// ```
     ///
     /// # Errors
-    /// `NoDatabase` when `source` has none, `Corrupt` when its data file is missing, or no list of
-    /// tables in it can be read, `Version`, `TableVersion`; `Locked` when it is open.
-    /// `DatabaseExists` when `target` has a database, or `Io` when it has other files or is inside
+    /// `NoDatabase` when `source` has none; `Corrupt` when its data file is missing, or no list of
+    /// tables in it can be read; `Version`, `TableVersion`; `Locked` when it is open.
+    /// `DatabaseExists` when `target` has a database; `Io` when it has other files or is inside
     /// `source`, or when an unfinished repair is next to it. `Full` when the memory is too little;
     /// `DiskFull`, `Io` of writing. Then neither `target` nor an unfinished repair is left.
     pub fn repair(

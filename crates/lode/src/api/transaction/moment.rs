@@ -1,8 +1,8 @@
 //! One moment for all that a transaction reads, so that user code never acts on what no moment had.
 //! (Opacity: Guerraoui, Kapalka: On the Correctness of Transactional Memory, PPoPP 2008.)
 //!
-//! - The first record is read as it is now, and so are more of them as long as nothing was written
-//!   in between: the gate has counts that say so. (As the global clock of TL2 does: Dice, Shalev,
+//! - The first record is read as it is now. So are more of them as long as nothing was written in
+//!   between: the gate has counts that say so. (As the global clock of TL2 does: Dice, Shalev,
 //!   Shavit: Transactional Locking II, DISC 2006.)
 //! - After a write of another thread, what was read before must be the same still. A few records
 //!   are looked at again. If no writer is inside during the look, that is the moment of all of
