@@ -1,5 +1,5 @@
-//! What a program asks of an engine. The run file keeps it, so that every view draws the conclusion
-//! of `assay advise` from the figures in the same way.
+//! The demands of a program on an engine. The run file keeps it, so that every view draws the
+//! conclusion of `assay advise` from the figures in the same way.
 
 use serde::{Deserialize, Serialize};
 

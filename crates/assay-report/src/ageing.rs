@@ -1,4 +1,5 @@
-//! What a store takes and costs as it ages: by phase and engine, and over the windows of a phase.
+//! The space and the costs of a store as it ages: by phase and engine, and over the windows of a
+//! phase.
 
 use assay_core::ageing::{Window, write_amplification};
 use assay_core::run_file::{Phase, Status};

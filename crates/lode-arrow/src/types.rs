@@ -17,9 +17,9 @@ pub(crate) const IS_KEY: &str = "lode.key";
 /// The key of a field's metadata that says that records expire at the time in it.
 const EXPIRES: &str = "lode.expires";
 
-/// Returns the Arrow schema of a table's records. The metadata of a field says its type in Lode
-/// (`lode.type`), whether it is of the primary key (`lode.key`), and whether records expire by it
-/// (`lode.expires`).
+/// Returns the Arrow schema of a table's records. The metadata of a field gives its type in Lode
+/// (`lode.type`). It also marks fields of the primary key (`lode.key`) and the one by which records
+/// expire (`lode.expires`).
 pub fn arrow_schema(schema: &Schema) -> SchemaRef {
     let fields = schema.columns().iter().map(|column| field(schema, column));
     Arc::new(ArrowSchema::new(fields.collect::<Vec<_>>()))

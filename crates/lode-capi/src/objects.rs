@@ -1,4 +1,4 @@
-//! What handles stand for.
+//! The objects that handles stand for.
 
 use lode::{ColumnId, Cursor, Database, ReadTable, Savepoint, Snapshot, Table, Transaction};
 

@@ -1,4 +1,4 @@
-//! How to open a database.
+//! The options of opening a database.
 
 use std::path::Path;
 use std::time::Duration;

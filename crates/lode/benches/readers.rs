@@ -1,6 +1,6 @@
-//! What four processes that read cost the one that writes, by turns with none:
-//! `cargo bench -p lodedb --bench readers`. Each reader shows the newest moment, looks up a record,
-//! and waits. Run by the tests, the sizes are tiny.
+//! Measures what four processes that read cost the one that writes, by turns with none: `cargo
+//! bench -p lodedb --bench readers`. Each reader shows the newest moment, looks up a record, and
+//! waits. Run by the tests, the sizes are tiny.
 //!
 //! The processor time is that of the process that writes: what it pays itself. Writes a second also
 //! show how readers and writer share processors.

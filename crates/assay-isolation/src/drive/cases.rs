@@ -351,7 +351,7 @@ fn run(
     Ok(CaseResult { name: case.name, anomaly: case.anomaly, verdict, has_waited, was_refused })
 }
 
-/// Runs the transaction of a session, as many calls at a time as it is told.
+/// Runs the transaction of a session, as many calls at a time as each order says.
 fn follow(
     engine: &dyn Engine,
     number: u64,

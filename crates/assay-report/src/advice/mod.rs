@@ -120,7 +120,7 @@ impl Verdict {
         self.ranked.iter().filter(|place| place.is_open).map(|place| place.id.as_str()).collect()
     }
 
-    /// Returns the engines of which more trials would tell more.
+    /// Returns the engines of which more trials would show more.
     pub fn undecided(&self) -> Vec<&str> {
         let is_unclear =
             |place: &&Place| place.to_best.is_some_and(|step| step.found == Found::CannotTell);
@@ -220,7 +220,7 @@ fn take_best(
             None => return (left.remove(at).0, steps),
         }
     }
-    // Comparisons that lead in a circle tell nothing.
+    // Comparisons that lead in a circle prove nothing.
     let (best, _) = left.remove(0);
     (best, left.iter().map(|_| None).collect())
 }

@@ -1,4 +1,4 @@
-//! What several writers may leave: a prefix of one order of their commits.
+//! The state that several writers may leave: a prefix of one order of their commits.
 //!
 //! **The rule.** Let each writer's commits be in its own order, and let commit `a` be before `b` if
 //! `a` was acknowledged before `b` began. A state is right if there is a set of commits and an

@@ -1,5 +1,5 @@
-//! What a workload means: its records, its operations and how skewed they are, found by computing
-//! them.
+//! The meaning of a workload: its records, its operations and how skewed they are, found by
+//! computing them.
 
 use std::collections::HashMap;
 use std::fmt::{self, Write};

@@ -1,4 +1,4 @@
-//! What the store holds, by the operations that were done: a version for each record, in four
+//! The content of the store, by the operations that were done: a version for each record, in four
 //! bytes.
 //!
 //! In a phase each record belongs to one thread, by its number: only that thread writes it. So the

@@ -1,5 +1,5 @@
-//! Whether an engine can do a phase. A phase that it cannot do is left out, with the reason; none
-//! of its operations is replaced by others.
+//! The offer of an engine to do a phase. A phase that it cannot do is left out, with the reason;
+//! none of its operations is replaced by others.
 
 use std::ops::Bound;
 

@@ -1,4 +1,4 @@
-//! What a workload is, once its file was read and checked.
+//! The specification of a workload, once its file was read and checked.
 
 use assay_core::latency::Rates;
 use assay_driver::Durability;

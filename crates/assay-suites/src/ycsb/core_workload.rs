@@ -1,4 +1,4 @@
-//! What a cell's workload is: one of the files that ship, with YCSB's properties on top of it.
+//! The workload of a cell: one of the files that ship, with YCSB's properties on top of it.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What engines may have of memory.
+//! The options of the memory that engines may have.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! What the counters of one worker wrote, by the marks that the worker reports.
+//! The readings of the counters of one worker, by the marks that the worker reports.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,4 +1,4 @@
-//! What `assay isolate` prints: a matrix of engines and anomalies, with examples.
+//! The output of `assay isolate`: a matrix of engines and anomalies, with examples.
 
 use std::fmt::Write;
 

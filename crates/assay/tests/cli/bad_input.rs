@@ -1,5 +1,4 @@
-//! What a user can say wrong: one line on standard error, the documented exit status, nothing
-//! left behind.
+//! Mistakes of a user: one line on standard error, the documented exit status, nothing left behind.
 
 use crate::support::Bench;
 

@@ -1,4 +1,4 @@
-//! What clients see: queries, parameters, transactions, errors.
+//! Sessions as clients see them: queries, parameters, transactions, errors.
 
 use crate::support::{Bench, code};
 use tokio_postgres::SimpleQueryMessage;

@@ -1,4 +1,4 @@
-//! What the fuzz targets share: small databases, and how one of a damaged disk is read.
+//! Parts that the fuzz targets share: small databases, and reading one of a damaged disk.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! How far expired records were removed from a table.
+//! The progress of removing expired records from a table.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, TryLockError};

@@ -1,4 +1,4 @@
-//! What a trace and a workload are compared by.
+//! The profile by which a trace and a workload are compared.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;

@@ -1,4 +1,4 @@
-//! What becomes of each property that YCSB's core workload and its client document.
+//! The treatment of each property that YCSB's core workload and its client document.
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! What is known of engines before anything is measured.
+//! The facts about engines that are known before anything is measured.
 
 use std::path::Path;
 

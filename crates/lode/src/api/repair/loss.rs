@@ -1,4 +1,4 @@
-//! What a repair could not read.
+//! The losses of a repair: tables and keys that it could not read.
 
 use std::fmt;
 

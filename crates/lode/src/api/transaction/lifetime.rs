@@ -1,4 +1,4 @@
-//! How long what a transaction has found exists.
+//! The time for which records that a transaction has found exist.
 //!
 //! A record expires without a write. So a transaction notes when the first of those that it has
 //! found does. From then on nothing can be read, since no moment has all of it, and the commit

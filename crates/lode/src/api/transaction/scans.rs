@@ -1,5 +1,5 @@
-//! What a transaction has scanned. Each of its cursors has a note, which says how far it has come;
-//! the commit looks at the notes again.
+//! The scans of a transaction. Each of its cursors has a note, which says how far it has come; the
+//! commit looks at the notes again.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
