@@ -1,8 +1,8 @@
 //! Measures how often `assay compare` is right, and prints that as Markdown.
 //!
 //! `cargo run --release -p assay-benches --example verdicts -- DIR RUNS` makes RUNS runs in the
-//! directory (those that are there already are not measured again) and evaluates all that are in
-//! it. A run takes some seconds.
+//! directory and evaluates all that are in it. Runs that exist are not measured again. A run takes
+//! some seconds.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};

@@ -13,7 +13,7 @@
 
 #include <time.h>
 
-/* The clock's own time is then small beside a wait. */
+/* Far longer than it takes to read the clock. */
 #define WAIT_LEAST_NS 2000
 /* Between batches, operations are prepared: that is not on the clock. */
 #define PAUSE_LEAST_NS 5000

@@ -1,5 +1,5 @@
-//! What a program asks of an engine. The run file keeps it, so that every view draws the conclusion
-//! of `assay advise` from the figures in the same way.
+//! The demands of a program on an engine. The run file keeps it, so that every view draws the
+//! conclusion of `assay advise` from the figures in the same way.
 
 use serde::{Deserialize, Serialize};
 
@@ -28,9 +28,9 @@ pub struct Advice {
     pub language: Option<String>,
     /// The phases, each with the operations that it counts as, alike for all engines.
     pub phases: Vec<PhaseWeight>,
-    /// What an engine must keep within.
+    /// The bounds that an engine must keep within.
     pub limits: Limits,
-    /// What memory and disk count in a cost.
+    /// The weights of memory and disk in a cost.
     pub weights: Weights,
     /// The facts about engines.
     pub facts: Vec<Facts>,
@@ -92,7 +92,7 @@ impl Default for Weights {
     }
 }
 
-/// Facts about an engine that nobody has to measure.
+/// Facts about an engine that need no measurement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Facts {
     /// The engine's id.

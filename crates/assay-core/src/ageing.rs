@@ -1,8 +1,8 @@
 //! A store as it ages: windows of a phase, with what they cost in space and writes.
 //!
 //! Windows are steady by the rule of SNIA's Solid State Storage Performance Test Specification
-//! (version 2.0.2, "Steady State"). Over five of them, values range within 20 % of their mean, and
-//! the line that fits them best changes by at most 10 % of it.
+//! (version 2.0.2, "Steady State"). Values of five windows range within 20 % of their mean. The
+//! line that fits them best changes by at most 10 % of it.
 
 use serde::{Deserialize, Serialize};
 

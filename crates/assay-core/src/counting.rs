@@ -69,8 +69,7 @@ pub struct Ended {
 pub struct Marks {
     /// The ends of phases, in order.
     pub ended: Vec<Ended>,
-    /// Instructions of the other threads that began meanwhile; zero unless the processor counts
-    /// them.
+    /// Instructions of threads that started during the work; zero unless the processor counts them.
     pub background_instructions: u64,
 }
 
@@ -154,14 +153,14 @@ struct Events {
     span: perf_event::Counter,
     /// Counts the calling thread all along.
     thread: perf_event::Counter,
-    /// Counts the calling thread and all that begin later.
+    /// Counts the calling thread and all threads that start later.
     process: perf_event::Counter,
     /// The count of all spans since the last phase ended.
     in_spans: u64,
 }
 
 impl Events {
-    /// Begins to count an event of the calling thread and of those that it starts.
+    /// Opens counters of an event: of the calling thread, and of it and the threads that it starts.
     fn open(event: impl Event + Clone) -> io::Result<Self> {
         let build = |inherit: bool| {
             let mut builder = perf_event::Builder::new(event.clone());

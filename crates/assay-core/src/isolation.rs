@@ -1,4 +1,4 @@
-//! The results of `assay isolate`: which anomalies engines' transactions showed, beside what the
+//! The results of `assay isolate`: the anomalies that engines' transactions showed, and what the
 //! engines' documentation promises.
 //!
 //! The verdicts are kept in a file next to the run files, for `assay advise` and the site.
@@ -95,11 +95,11 @@ impl Isolated {
 /// The outcome for an anomaly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown<'i> {
-    /// It was not seen, which is no proof.
+    /// Not seen, which proves nothing.
     No,
-    /// It happened, and the engine's documentation allows it.
+    /// Seen, and the engine's documentation allows it.
     Seen(&'i Seen),
-    /// It happened, and the engine's documentation excludes it.
+    /// Seen, though the engine's documentation excludes it.
     Against(&'i Seen),
     /// The engine has nothing that could show it.
     NotLookedFor,

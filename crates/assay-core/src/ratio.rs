@@ -1,7 +1,7 @@
 //! The ratio of the two sides of a comparison, with a 95 % interval from *t* tests on the
-//! logarithms of the trials' figures: Welch's for two runs (The Generalization of "Student's"
-//! Problem when Several Different Population Variances are Involved, Biometrika 34, 1947), the
-//! paired one for trials that took turns.
+//! logarithms of the trials' figures. Two runs take Welch's (The Generalization of "Student's"
+//! Problem when Several Different Population Variances are Involved, Biometrika 34, 1947); trials
+//! that took turns take the paired one.
 //!
 //! The smallest difference that a test could find follows from the error that it saw (Bloom:
 //! Minimum Detectable Effects, Evaluation Review 19, 1995): the error, multiplied by the sum of the

@@ -5,7 +5,7 @@
  * plugins when the engine NAME is asked for; in a process of its own for each cell.
  *
  * Versions
- *  - A table begins with its size and its version. Assay loads tables of every version up to its
+ *  - A table starts with its size and its version. Assay loads tables of every version up to its
  *    own; what a version does not have counts as 0 or NULL. A table of a later version is refused.
  *  - The structures that Assay passes only grow at their ends. A plugin may read what its header
  *    declares, since no older Assay loads it.

@@ -159,8 +159,8 @@ mod tests {
         assert!(languages().windows(2).all(|pair| pair[0] < pair[1]));
     }
 
-    /// Checks that a newer version does not stand beside the day of an older one. LevelDB is the
-    /// system's, so its version is not ours to say.
+    /// Checks that no driver reports a newer version than the one whose day of release is listed.
+    /// LevelDB is the system's, so its version is not ours to say.
     #[test]
     fn releases_are_of_the_versions_that_are_built() {
         let mut looked_at = 0;

@@ -120,8 +120,8 @@ impl Driver for Lmdb {
 /// Readers that are not a suite's threads: LMDB's default for all.
 const READERS_BESIDE: u32 = 126;
 
-/// Returns room for every record eight times over (half-filled pages, copies of pages that a commit
-/// leaves until it may use them again), and a gigabyte.
+/// Returns room for every record eight times over, and a gigabyte. Pages are half filled, and a
+/// commit leaves copies of pages until it may use them again.
 fn map_size_bytes(spec: &OpenSpec) -> Result<usize> {
     if let Some(bytes) = spec.bytes("map_bytes")? {
         return Ok(bytes.next_multiple_of(1 << 16) as usize);

@@ -9,11 +9,11 @@
 //!   write returns; `periodic` adds a `FlushWAL(true)` every 100 ms by a thread of the driver;
 //!   `commit` is `sync` with every write, which RocksDB shares among the writers that wait.
 //! - Settings (wiki, "Setup Options and Basic Tuning"): a block cache as the common budget says,
-//!   else a third of the memory, and in it index and filter blocks, those of level 0 pinned;
-//!   blocks of 16 KiB, or as the parameter `block_size` says; bloom filters of 10 bits a key; LZ4,
-//!   and ZSTD for the last level; `bytes_per_sync` of 1 MiB; dynamic level sizes; as many
-//!   background jobs as processors. The cache is a HyperClockCache, as `cache.h` recommends.
-//!   Everything else is the default, also the format of tables, which is the newest.
+//!   else a third of the memory; in it index and filter blocks, those of level 0 pinned; blocks of
+//!   16 KiB, or as the parameter `block_size` says; bloom filters of 10 bits a key; LZ4, and ZSTD
+//!   for the last level; `bytes_per_sync` of 1 MiB; dynamic level sizes; as many background jobs as
+//!   processors. The cache is a HyperClockCache, as `cache.h` recommends. Everything else is the
+//!   default, also the format of tables, which is the newest.
 //! - Inserts replace and deletes write tombstones without looking, as its own calls do; lookups do
 //!   not copy (`GetPinned`), and several are one batched `MultiGet`. RocksDB has no update of a
 //!   record: an update reads the value and puts the changed one. With several threads the driver

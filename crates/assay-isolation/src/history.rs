@@ -13,7 +13,7 @@ pub struct Transaction {
     pub start: u64,
     /// The position at which its end was known. Not looked at if the outcome is unknown.
     pub end: u64,
-    /// How it ended.
+    /// The outcome.
     pub outcome: Outcome,
     /// Its operations that were answered, in their order.
     pub operations: Vec<Operation>,
@@ -22,11 +22,11 @@ pub struct Transaction {
 /// The end of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It was committed, and the store said so.
+    /// Committed, and the store said so.
     Committed,
-    /// It was rolled back or refused.
+    /// Rolled back or refused.
     Aborted,
-    /// It may have been committed: the store's answer was lost.
+    /// Possibly committed: the store's answer was lost.
     Unknown,
 }
 

@@ -1,4 +1,4 @@
-//! Whether a serial order agrees with real time.
+//! The check that a serial order agrees with real time.
 //!
 //! Each transaction gets the earliest moment at which it can have happened: after its start, and
 //! not before those that come before it. If that is after its end, there is no such order. This

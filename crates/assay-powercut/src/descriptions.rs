@@ -41,7 +41,7 @@ impl Descriptions {
         of_file.for_each(|description| description.is_owed = true);
     }
 
-    /// Tells a description of failures. Returns true if there were some that it had not heard of.
+    /// Reports failures to a description. Returns true if some were new to it.
     pub(crate) fn hear(&mut self, number: u64) -> bool {
         let description = self.open.get_mut(&number);
         description.is_some_and(|description| std::mem::take(&mut description.is_owed))

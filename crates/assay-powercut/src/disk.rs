@@ -154,7 +154,7 @@ impl Disk {
     }
 
     /// Fails to synchronise the pages of a range of a file, as Linux does: the data that was to be
-    /// written counts as clean. It can be read until the power goes, and no later synchronisation
+    /// written counts as clean. It can be read until the power goes. No later synchronisation
     /// writes it, unless its page is changed again (Rebello et al., USENIX ATC 2020).
     pub fn fail_to_synchronise(&mut self, subject: Ino, range: Range<u64>) {
         let page = PAGE_BYTES as u64;
@@ -249,7 +249,7 @@ impl Disk {
 }
 
 /// Makes a change on the durable volume. If the node of the change was lost, the change is lost
-/// too, except for a name that moved, which is durable without the old one.
+/// too. The exception is a name that moved: it is durable without the old one.
 fn harden(durable: &mut Volume, change: &Change) {
     let applied = durable.apply(change);
     if let (Err(Errno::ENOENT), Change::Move { new_parent, new_name, ino, exchange: false, .. }) =

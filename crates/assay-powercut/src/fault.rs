@@ -84,11 +84,11 @@ pub(crate) struct Write {
     pub(crate) needs_space: bool,
 }
 
-/// What a fault does to an operation.
+/// The effect of a fault on an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
     Fails(Errno),
-    /// So many bytes are written.
+    /// Only this many bytes are written.
     Short(usize),
     Delayed(Duration),
 }

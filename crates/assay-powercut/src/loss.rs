@@ -109,9 +109,9 @@ impl Loss {
 }
 
 /// Returns the changes that survive, in order. `spare` adds a change to them, or a part of it, and
-/// returns true if that is all of it; it is told if the change is hidden: data written to a file
-/// after it was cut off is in other blocks than the data before, so that without the one the other
-/// cannot be seen.
+/// returns true if that is all of it. Its second argument is true if the change is hidden: data
+/// written to a file after it was cut off is in other blocks than the data before. Without the one,
+/// the other cannot be seen.
 fn survivors(
     changes: &[Change],
     spare: &mut dyn FnMut(&Change, bool, &mut Vec<Change>) -> bool,

@@ -29,8 +29,8 @@ pub(crate) struct Power {
     pub(crate) disk: Disk,
     /// Operations that changed or synchronised something.
     pub(crate) operations: u64,
-    /// The operation at which the power goes, instead of being carried out, and the process that
-    /// dies with it, and its group if it leads one.
+    /// The operation that is replaced by a power cut, and the process that dies with it; its group,
+    /// too, if it leads one.
     pub(crate) armed: Option<(u64, Pid)>,
     /// True if the power is gone: nothing is synchronised any more, and nothing may be changed.
     pub(crate) frozen: bool,

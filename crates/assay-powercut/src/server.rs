@@ -52,8 +52,8 @@ pub enum Command {
     },
     /// Put the disk back to how the last [`Self::Cut`] left it. No file may be open.
     Restore,
-    /// Cut the power now, if it has not gone yet, and find states in which that can leave the
-    /// disk, each to be tried by [`Self::Enter`]. The disk is gone until then, or [`Self::Clear`].
+    /// Cut the power now, if it has not gone yet, and find states in which that can leave the disk.
+    /// [`Self::Enter`] tries each. The disk is gone until then, or [`Self::Clear`].
     Enumerate {
         /// The most states.
         most: u32,

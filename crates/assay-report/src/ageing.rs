@@ -1,4 +1,5 @@
-//! What a store takes and costs as it ages: by phase and engine, and over the windows of a phase.
+//! The space and the costs of a store as it ages: by phase and engine, and over the windows of a
+//! phase.
 
 use assay_core::ageing::{Window, write_amplification};
 use assay_core::run_file::{Phase, Status};
@@ -24,7 +25,8 @@ pub struct Aged {
     pub stall_ns: Option<u64>,
     /// The resident set of the process.
     pub memory_bytes: u64,
-    /// What the windows said, if the phase was to become steady: of the trial that said it last.
+    /// The verdict of the windows, if the phase was to become steady: of the trial that came last
+    /// to one.
     pub steady: Option<Steady>,
 }
 

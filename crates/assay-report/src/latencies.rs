@@ -119,9 +119,9 @@ pub fn over_trials(run: &RunFile) -> Vec<Taken> {
     all
 }
 
-/// Returns the latencies of each kind of operation in each phase, over trials of the same cell: the
-/// sum of the operations, the least and the greatest latency of all, and of each other figure the
-/// median over the trials that have it.
+/// Returns the latencies of each kind of operation in each phase, over trials of the same cell.
+/// Operations are added up; the least and the greatest latency are those of all trials. Each other
+/// figure is the median over the trials that have it.
 pub(crate) fn of_trials<'r>(trials: &[&'r CellResult]) -> Vec<(&'r str, Latency)> {
     let all = by_kind(trials).into_iter();
     all.filter_map(|(phase, latencies)| Some((phase, over(&latencies)?))).collect()

@@ -73,7 +73,7 @@ pub struct Row {
     pub speed_up: Option<SpeedUp>,
     /// The latencies of the operations of one kind.
     pub latency: Option<Latency>,
-    /// What the store on disk took at the end of the phase.
+    /// The space that the store took on disk at the end of the phase.
     pub aged: Option<Aged>,
 }
 

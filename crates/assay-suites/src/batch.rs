@@ -42,7 +42,7 @@ pub(crate) const MOST_SELECTED: usize = 5;
 /// The most columns of a key.
 const MOST_OF_KEY: usize = 4;
 
-/// Columns after the key, by their places there: those that a scan reads beside the key.
+/// Columns that a scan reads besides the key, by their places after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Selected(u8);
 

@@ -1,5 +1,5 @@
-//! The stores of a cell after its clock. Another process than the one that closed them opens and
-//! checks them, so that data in the memory of the first process does not count as kept.
+//! The stores of a cell after its clock. A process other than the one that closed them opens and
+//! checks them. So data in the memory of the first does not count as kept.
 
 use assay_core::crew::{self, Connections};
 use assay_core::plan::Cell;

@@ -296,8 +296,8 @@ impl<'m> Session<'m> {
         self.measurement.notes.push(note);
     }
 
-    /// Returns the measurement so far, for the process that continues with the store when this one
-    /// was killed, and the file in which to count acknowledged writes.
+    /// Returns the measurement so far, and the file in which to count acknowledged writes. They are
+    /// for the process that continues with the store when this one was killed.
     pub(crate) fn hand_over(&mut self) -> Result<(Measurement, File)> {
         let cannot = |why: &dyn std::fmt::Display| Error::engine("count acknowledged writes", why);
         let dir = self.dir.as_ref().ok_or_else(|| cannot(&"the store is in no directory"))?;

@@ -185,7 +185,7 @@ pub(crate) fn lock(path: &Path, new: &[u8]) -> io::Result<File> {
 }
 
 /// Changes a file of verdicts, and returns what `change` returns. Verdicts that other commands
-/// write there meanwhile stay.
+/// write concurrently stay.
 pub(crate) fn change_verdicts<V: Kept, R>(
     path: &Path,
     change: impl FnOnce(&mut VerdictFile<V>) -> R,

@@ -55,7 +55,7 @@ static void @FUNCTION@_disconnect(assay_handle *handle)
     free(handle);
 }
 
-/* Begin a transaction. Without transactions, leave these three out of the table. */
+/* Start a transaction. Without transactions, leave these three out of the table. */
 static int @FUNCTION@_begin(assay_handle *handle, assay_error *error)
 {
     (void)handle, (void)error;

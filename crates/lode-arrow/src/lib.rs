@@ -47,9 +47,9 @@
 //! | `varbytes(N)` | `Binary` |
 //!
 //! The metadata of a field says which type of Lode it had, so that a table comes back with the same
-//! schema. Values come back bit by bit, also of floats that are no numbers. What the bytes of a
-//! record may say and Arrow cannot is refused (text that is no UTF-8), or read as Lode reads it (a
-//! truth value that is neither 0 nor 1 is true).
+//! schema. Values come back bit by bit, also of floats that are no numbers. Some bytes of a record
+//! have no value in Arrow. Text that is no UTF-8 is refused; a truth value that is neither 0 nor 1
+//! is read as true, as Lode does.
 
 #![warn(unreachable_pub)]
 

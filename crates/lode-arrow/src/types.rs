@@ -17,8 +17,8 @@ pub(crate) const IS_KEY: &str = "lode.key";
 /// The key of a field's metadata that says that records expire at the time in it.
 const EXPIRES: &str = "lode.expires";
 
-/// Returns the Arrow schema of a table's records. The metadata of its fields says which types of
-/// Lode they have (`lode.type`), which are of the primary key (`lode.key`), and by which records
+/// Returns the Arrow schema of a table's records. The metadata of a field gives its type in Lode
+/// (`lode.type`). It also marks fields of the primary key (`lode.key`) and the one by which records
 /// expire (`lode.expires`).
 pub fn arrow_schema(schema: &Schema) -> SchemaRef {
     let fields = schema.columns().iter().map(|column| field(schema, column));

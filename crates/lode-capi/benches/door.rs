@@ -1,6 +1,7 @@
-//! What the interface of C costs: single operations through the functions of the shared library,
-//! next to those of the crate, in turns: `cargo bench -p lodedb-capi -- [ROWS…]`. The clock is that
-//! of the thread, so other programs disturb less. Run by the tests, the sizes are tiny.
+//! Measures what the interface of C costs: single operations through the functions of the shared
+//! library, next to those of the crate, in turns: `cargo bench -p lodedb-capi -- [ROWS…]`. The
+//! clock is that of the thread, so other programs disturb less. Run by the tests, the sizes are
+//! tiny.
 
 #![allow(unsafe_code)]
 

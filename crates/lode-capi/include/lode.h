@@ -40,7 +40,7 @@
 #define LODE_NULLABLE 2
 
 /**
- * A bound of a range: there is none.
+ * A bound of a range: no bound at this end.
  */
 #define LODE_UNBOUNDED 0
 
@@ -92,7 +92,7 @@
 #define LODE_OPEN_READ_ONLY 3
 
 /**
- * Writes the log by calls of the operating system, never through a mapping of its file, so that a
+ * Writes the log by calls of the operating system, never through a mapping of its file. So a
  * failing disk is an error and no signal. Writing takes longer then.
  */
 #define LODE_UNMAPPED_LOG 1
@@ -111,7 +111,7 @@
 #define LODE_ABI_VERSION 1
 
 /**
- * What became of a call. Zero and the small numbers are answers; all from `LODE_BAD_HANDLE` on are
+ * The outcome of a call. Zero and the small numbers are answers; all from `LODE_BAD_HANDLE` on are
  * failures, of which `lode_error_message` says more. Later versions keep the numbers and may add
  * others, so treat one that you do not know as a failure.
  */
@@ -121,7 +121,7 @@ enum lode_status
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
     /**
-     * It was done.
+     * The call succeeded.
      */
     LODE_OK = 0,
     /**
@@ -402,7 +402,7 @@ typedef struct lode_table {
 } lode_table;
 
 /**
- * What a read sees: the records as they are now (`LODE_NOW`), as of a snapshot
+ * The state that a read sees: the records as they are now (`LODE_NOW`), as of a snapshot
  * (`lode_at(snapshot)`), or as a transaction sees them (`lode_within(transaction)`). It is no
  * handle of its own: the snapshot or transaction is freed, the view is not.
  */
@@ -500,7 +500,7 @@ typedef struct lode_value {
 } lode_value;
 
 /**
- * What a cursor reads. One of zeros is all rows: `lode_range range = {0};`.
+ * The rows and columns that a cursor reads. One of zeros is all rows: `lode_range range = {0};`.
  *
  * A bound is the values of the first columns of the key, all or some. So the keys with a prefix
  * are a range with it as both bounds, each `LODE_INCLUDED`.
@@ -570,7 +570,7 @@ typedef struct lode_cursor {
 typedef uint32_t lode_durability;
 
 /**
- * How to open a database. One of zeros has the defaults: `lode_options options = {0};`.
+ * Options of opening a database. One of zeros has the defaults: `lode_options options = {0};`.
  */
 typedef struct lode_options {
     /**
@@ -579,7 +579,7 @@ typedef struct lode_options {
      */
     uint64_t memory_bytes;
     /**
-     * How long the log may become before writers wait for a checkpoint; 0 is 1 GiB.
+     * The most bytes of the log before writers wait for a checkpoint; 0 is 1 GiB.
      */
     uint64_t log_bytes;
     /**
@@ -624,7 +624,7 @@ typedef struct lode_database {
 } lode_database;
 
 /**
- * What a backup has copied, in bytes.
+ * The sizes of a backup, in bytes.
  */
 typedef struct lode_backup_sizes {
     /**
@@ -654,7 +654,7 @@ typedef struct lode_statistics {
      */
     uint64_t snapshot_bytes;
     /**
-     * What transactions hold.
+     * Memory that transactions hold.
      */
     uint64_t transaction_bytes;
     /**
@@ -741,12 +741,12 @@ typedef struct lode_column {
 } lode_column;
 
 /**
- * How a table finds its records: `LODE_HASHED` or `LODE_ORDERED`.
+ * The way in which a table finds its records: `LODE_HASHED` or `LODE_ORDERED`.
  */
 typedef uint32_t lode_key_kind;
 
 /**
- * What records and keys of a table take up. Bytes are those of packed ones.
+ * The sizes of records and keys of a table. Bytes are those of packed ones.
  */
 typedef struct lode_table_sizes {
     /**
@@ -1080,7 +1080,7 @@ lode_status lode_get_statistics(struct lode_database database,
 /**
  * Writes the name of a table to `name`, which has room for `name_capacity` bytes, and its bytes to
  * `name_size`. No zero ends it; a name has at most 255 bytes. Names are in their order, counted
- * from 0 by `at`; tables that are created or dropped meanwhile change the count.
+ * from 0 by `at`; tables created or dropped between calls change the count.
  *
  * Returns `LODE_END` after the last; `LODE_TOO_SMALL`.
  */
@@ -1316,7 +1316,7 @@ lode_status lode_find_column(struct lode_table table,
 
 /**
  * Starts a transaction, which is written to `transaction`. It holds what it reads and writes in
- * memory until its commit, and waits for nobody.
+ * memory until its commit, and waits for no other thread.
  */
 lode_status lode_begin(struct lode_database database, struct lode_transaction *transaction);
 
@@ -1434,8 +1434,8 @@ lode_status lode_upsert_packed(struct lode_table table,
  * the key. `key` are the values of the columns of the key, `key_count` in all.
  *
  * No other write of the record comes between. Returns `LODE_NOT_FOUND`; `LODE_NO_COLUMN`,
- * `LODE_KEY_COLUMN`; `LODE_CONFLICT` when others wrote the record again and again meanwhile; and
- * as `lode_insert`.
+ * `LODE_KEY_COLUMN`; `LODE_CONFLICT` when others kept writing the record during the call; and as
+ * `lode_insert`.
  */
 lode_status lode_update(struct lode_table table,
                         struct lode_transaction transaction,

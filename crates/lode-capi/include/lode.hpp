@@ -174,7 +174,7 @@ class cursor : public owner<lode_cursor, lode_free_cursor> {
             return std::nullopt;
         return std::span<const value>(row_);
     }
-    /* Returns LODE_OK after a row, LODE_END after the last one, or why there is none. */
+    /* Returns LODE_OK after a row, LODE_END after the last one, or why no row came. */
     lode_status status() const { return status_; }
 
   private:
@@ -232,13 +232,13 @@ class table : public owner<lode_table, lode_free_table> {
             return status;
         return replaced;
     }
-    /* Sets a column of a record; LODE_NOT_FOUND if there is none. */
+    /* Sets a column of a record; LODE_NOT_FOUND if no record has the key. */
     [[nodiscard]] lode_status update(std::span<const value> key, std::size_t column,
                                      const value &to, lode_transaction in = LODE_ALONE) const
     {
         return lode_update(handle(), in, key.data(), key.size(), column, &to);
     }
-    /* Deletes a record; LODE_NOT_FOUND if there is none. */
+    /* Deletes a record; LODE_NOT_FOUND if no record has the key. */
     [[nodiscard]] lode_status remove(std::span<const value> key,
                                      lode_transaction in = LODE_ALONE) const
     {
@@ -253,7 +253,7 @@ class table : public owner<lode_table, lode_free_table> {
         if (status != LODE_OK)
             return status;
         std::size_t size = sizes.key_bytes + sizes.payload_bytes + 64;
-        // Another writer may make it longer meanwhile, so more than once.
+        // Another writer may make it longer between the calls, so more than once.
         do {
             found.bytes_.resize(size);
             status = lode_get(handle(), view, key.data(), key.size(), found.bytes_.data(),

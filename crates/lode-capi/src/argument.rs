@@ -11,8 +11,8 @@ use crate::status::lode_status;
 /// Reads bytes from C: `bytes!(pointer, size)`.
 macro_rules! bytes {
     ($pointer:ident, $size:ident) => {
-        // SAFETY: the header asks for a pointer to that many bytes, which nobody changes before the
-        // call ends.
+        // SAFETY: the header asks for a pointer to that many bytes, which no thread changes before
+        // the call ends.
         unsafe { $crate::argument::slice($pointer.cast::<u8>(), $size, stringify!($pointer)) }?
     };
 }
@@ -20,8 +20,8 @@ macro_rules! bytes {
 /// Reads an array from C: `array!(pointer, count)`.
 macro_rules! array {
     ($pointer:ident, $count:ident) => {
-        // SAFETY: the header asks for a pointer to that many elements, which nobody changes before
-        // the call ends.
+        // SAFETY: the header asks for a pointer to that many elements, which no thread changes
+        // before the call ends.
         unsafe { $crate::argument::slice($pointer, $count, stringify!($pointer)) }?
     };
 }
@@ -52,7 +52,7 @@ macro_rules! optional_out {
 /// Takes room for a number of elements: `room!(pointer, count)`.
 macro_rules! room {
     ($pointer:ident, $count:ident) => {
-        // SAFETY: the header asks for a pointer to room for that many elements, which nobody else
+        // SAFETY: the header asks for a pointer to room for that many elements, which no other code
         // uses before the call ends.
         unsafe { $crate::argument::Room::new($pointer.cast(), $count, stringify!($pointer)) }?
     };

@@ -13,7 +13,7 @@ pub const LODE_KEY: u32 = 1;
 /// Flag of a column: it can be null. Columns of the key cannot.
 pub const LODE_NULLABLE: u32 = 2;
 
-/// How a table finds its records: `LODE_HASHED` or `LODE_ORDERED`.
+/// The way in which a table finds its records: `LODE_HASHED` or `LODE_ORDERED`.
 pub type lode_key_kind = u32;
 
 /// By a hash of the key: the fastest for single records. There are no ranges.
@@ -39,7 +39,7 @@ pub struct lode_column {
     pub flags: u32,
 }
 
-/// What records and keys of a table take up. Bytes are those of packed ones.
+/// The sizes of records and keys of a table. Bytes are those of packed ones.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct lode_table_sizes {

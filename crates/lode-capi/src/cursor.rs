@@ -13,14 +13,14 @@ use crate::status::lode_status::{self, LODE_END, LODE_OK};
 use crate::table::column_at;
 use crate::value::lode_value;
 
-/// A bound of a range: there is none.
+/// A bound of a range: no bound at this end.
 pub const LODE_UNBOUNDED: u32 = 0;
 /// A bound of a range: keys that start with the values are in it.
 pub const LODE_INCLUDED: u32 = 1;
 /// A bound of a range: keys that start with the values are not in it.
 pub const LODE_EXCLUDED: u32 = 2;
 
-/// What a cursor reads. One of zeros is all rows: `lode_range range = {0};`.
+/// The rows and columns that a cursor reads. One of zeros is all rows: `lode_range range = {0};`.
 ///
 /// A bound is the values of the first columns of the key, all or some. So the keys with a prefix
 /// are a range with it as both bounds, each `LODE_INCLUDED`.

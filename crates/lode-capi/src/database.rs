@@ -105,7 +105,7 @@ pub extern "C" fn lode_compact(database: lode_database) -> lode_status {
     guarded(|| Ok(database.share()?.compact().map(|_| LODE_OK)?))
 }
 
-/// What a backup has copied, in bytes.
+/// The sizes of a backup, in bytes.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct lode_backup_sizes {
@@ -151,7 +151,7 @@ pub struct lode_statistics {
     pub changed_bytes: u64,
     /// Old images of pages, for snapshots and the checkpoint.
     pub snapshot_bytes: u64,
-    /// What transactions hold.
+    /// Memory that transactions hold.
     pub transaction_bytes: u64,
     /// The data file, without holes in it.
     pub data_bytes: u64,
@@ -216,7 +216,7 @@ pub(crate) fn write_words(room: &Room<u8>, words: &[u64]) {
 
 /// Writes the name of a table to `name`, which has room for `name_capacity` bytes, and its bytes to
 /// `name_size`. No zero ends it; a name has at most 255 bytes. Names are in their order, counted
-/// from 0 by `at`; tables that are created or dropped meanwhile change the count.
+/// from 0 by `at`; tables created or dropped between calls change the count.
 ///
 /// Returns `LODE_END` after the last; `LODE_TOO_SMALL`.
 #[unsafe(no_mangle)]

@@ -29,7 +29,7 @@
 
 // Names are those of the header.
 #![allow(non_camel_case_types)]
-// Called by C, whose pointers nobody else can vouch for.
+// Called by C: only the caller can vouch for its pointers.
 #![allow(unsafe_code)]
 // Each function's text is that of the header, and says what its pointers have to be.
 #![allow(clippy::missing_safety_doc)]

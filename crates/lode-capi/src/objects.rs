@@ -1,4 +1,4 @@
-//! What handles stand for.
+//! The objects that handles stand for.
 
 use lode::{ColumnId, Cursor, Database, ReadTable, Savepoint, Snapshot, Table, Transaction};
 
@@ -60,7 +60,7 @@ pub struct lode_cursor {
     pub id: u64,
 }
 
-/// What a read sees: the records as they are now (`LODE_NOW`), as of a snapshot
+/// The state that a read sees: the records as they are now (`LODE_NOW`), as of a snapshot
 /// (`lode_at(snapshot)`), or as a transaction sees them (`lode_within(transaction)`). It is no
 /// handle of its own: the snapshot or transaction is freed, the view is not.
 #[derive(Clone, Copy)]

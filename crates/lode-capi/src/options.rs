@@ -1,4 +1,4 @@
-//! How to open a database.
+//! The options of opening a database.
 
 use std::path::Path;
 use std::time::Duration;
@@ -31,20 +31,20 @@ pub const LODE_CREATE_NEW: u32 = 2;
 /// same time, and one process may write.
 pub const LODE_OPEN_READ_ONLY: u32 = 3;
 
-/// Writes the log by calls of the operating system, never through a mapping of its file, so that a
+/// Writes the log by calls of the operating system, never through a mapping of its file. So a
 /// failing disk is an error and no signal. Writing takes longer then.
 pub const LODE_UNMAPPED_LOG: u32 = 1;
 /// Gives no space back in the background.
 pub const LODE_NO_IDLE_COMPACTION: u32 = 2;
 
-/// How to open a database. One of zeros has the defaults: `lode_options options = {0};`.
+/// Options of opening a database. One of zeros has the defaults: `lode_options options = {0};`.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct lode_options {
     /// The memory budget in bytes: what pages, transactions and snapshots take up together. 0 is
     /// half of what the process may take up.
     pub memory_bytes: u64,
-    /// How long the log may become before writers wait for a checkpoint; 0 is 1 GiB.
+    /// The most bytes of the log before writers wait for a checkpoint; 0 is 1 GiB.
     pub log_bytes: u64,
     /// The most bytes of a segment of the log; 0 is 16 MiB.
     pub segment_bytes: u64,

@@ -2,13 +2,13 @@
 
 use lode::Error;
 
-/// What became of a call. Zero and the small numbers are answers; all from `LODE_BAD_HANDLE` on are
+/// The outcome of a call. Zero and the small numbers are answers; all from `LODE_BAD_HANDLE` on are
 /// failures, of which `lode_error_message` says more. Later versions keep the numbers and may add
 /// others, so treat one that you do not know as a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum lode_status {
-    /// It was done.
+    /// The call succeeded.
     LODE_OK = 0,
     /// There is no record with this key.
     LODE_NOT_FOUND = 1,

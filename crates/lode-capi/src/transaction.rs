@@ -7,7 +7,7 @@ use crate::options::{durability, lode_durability};
 use crate::status::lode_status::{self, LODE_OK};
 
 /// Starts a transaction, which is written to `transaction`. It holds what it reads and writes in
-/// memory until its commit, and waits for nobody.
+/// memory until its commit, and waits for no other thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lode_begin(
     database: lode_database,

@@ -228,7 +228,7 @@ pub(crate) struct TypeNumbers {
 }
 
 impl TypeNumbers {
-    /// Returns the type of these numbers; `None` if there is none.
+    /// Returns the type of these numbers; `None` if they name no type.
     pub(crate) fn to_type(self) -> Option<Type> {
         let Self { number, size, scale } = self;
         let plain = PLAIN.iter().find(|(known, _)| *known == number);

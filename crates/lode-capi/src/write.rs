@@ -125,8 +125,8 @@ fn upsert(table: &Table, transaction: lode_transaction, record: &[u8]) -> Result
 /// the key. `key` are the values of the columns of the key, `key_count` in all.
 ///
 /// No other write of the record comes between. Returns `LODE_NOT_FOUND`; `LODE_NO_COLUMN`,
-/// `LODE_KEY_COLUMN`; `LODE_CONFLICT` when others wrote the record again and again meanwhile; and
-/// as `lode_insert`.
+/// `LODE_KEY_COLUMN`; `LODE_CONFLICT` when others kept writing the record during the call; and as
+/// `lode_insert`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lode_update(
     table: lode_table,

@@ -18,7 +18,7 @@ struct Program {
     /// Its source, from the folder of the crate.
     source: &'static str,
     argument: Argument,
-    /// What it prints last.
+    /// The last line that it prints.
     says: &'static str,
 }
 

@@ -70,10 +70,10 @@ fn options(
 
 /// Opens the database in a directory.
 ///
-/// `mode` is "create" (the default), which makes one if there is none; "existing", which does not;
-/// "new", which refuses to open one; or "read", which writes nothing and cannot be written.
-/// `durability` is "none", "process", "periodic", with a sync each `sync_interval_ms`, or "commit"
-/// (the default). `memory_bytes` bounds the memory for pages.
+/// `mode` is "create" (the default), which makes one if the directory has none; "existing", which
+/// does not; "new", which refuses to open one; or "read", which writes nothing and cannot be
+/// written. `durability` is "none", "process", "periodic", with a sync each `sync_interval_ms`, or
+/// "commit" (the default). `memory_bytes` bounds the memory for pages.
 #[pyfunction]
 #[pyo3(signature = (
     path,
@@ -204,7 +204,7 @@ impl Database {
         py.detach(|| Ok(self.database.clear_table(name).map(drop)?))
     }
 
-    /// Begins a transaction.
+    /// Starts a transaction.
     fn begin(&self) -> Transaction {
         Transaction::of(&self.database)
     }

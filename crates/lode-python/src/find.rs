@@ -15,7 +15,7 @@ fn look_for_signals() -> PyResult<()> {
     Python::attach(|py| py.check_signals())
 }
 
-/// What is looked for by a secondary index.
+/// The values that are looked for by a secondary index.
 pub(crate) struct Find<'f> {
     pub(crate) index: &'f str,
     pub(crate) columns: &'f [&'f lode::Column],

@@ -13,11 +13,11 @@ use crate::value::OwnedValue;
 pub(crate) struct Shape {
     /// The names of the columns.
     names: Vec<Py<PyString>>,
-    /// The dataclass of the rows; they are dicts if there is none.
+    /// The dataclass of the rows; `None` if they are dicts.
     class: Option<Py<PyAny>>,
 }
 
-/// Where the values of a record come from.
+/// The source of the values of a record.
 enum Source<'py> {
     Mapping(Bound<'py, PyMapping>),
     Object(Bound<'py, PyAny>),

@@ -19,7 +19,7 @@ use crate::view::{View, lock};
 /// The most rows that are read ahead of the program.
 const MOST_AHEAD: usize = 64;
 
-/// What an iterator gives out of each row.
+/// The part of each row that an iterator gives.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Gives {
     /// The key.
@@ -30,7 +30,7 @@ pub(crate) enum Gives {
     Items,
 }
 
-/// What is read of a table.
+/// The rows and columns that are read of a table.
 pub(crate) struct Query {
     pub(crate) table: lode::Table,
     pub(crate) view: View,

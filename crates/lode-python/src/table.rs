@@ -175,7 +175,7 @@ impl Table {
         }
     }
 
-    /// Returns the record with a key, or `default` if there is none.
+    /// Returns the record with a key, or `default` if no record has it.
     #[pyo3(signature = (key, default = None))]
     fn get<'py>(
         &self,
@@ -193,8 +193,8 @@ impl Table {
         Ok(self.look_up(py, key)?.is_some())
     }
 
-    /// Returns the records with some keys, in their order: `None` where there is none. It is faster
-    /// than single lookups.
+    /// Returns the records with some keys, in their order: `None` for a key without a record. It is
+    /// faster than single lookups.
     fn get_many<'py>(
         &self,
         py: Python<'py>,
@@ -444,7 +444,7 @@ impl Table {
         self.view.write(py, || update.alone(), |transaction| update.within(transaction))
     }
 
-    /// Deletes the record with a key. Returns false if there is none.
+    /// Deletes the record with a key. Returns false if no record has it.
     fn delete(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> Result<bool> {
         self.delete_key(py, key)
     }

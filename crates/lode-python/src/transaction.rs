@@ -13,7 +13,7 @@ use crate::view::{SharedTransaction, View, lock, within};
 /// Several reads and writes that happen together, or not at all.
 ///
 /// `Database.begin` starts one. As a context manager it is committed at the end, and rolled back if
-/// the block raises. Transactions are serializable: if others wrote meanwhile what this one has
+/// the block raises. Transactions are serializable: if others have since written what this one has
 /// read, the commit raises `ConflictError` and nothing has happened. `Database.transact` starts a
 /// function again then.
 #[pyclass(frozen, module = "lode")]
@@ -53,7 +53,7 @@ impl Transaction {
 
     /// Applies all writes together. `durability` is a stronger level than that of the database.
     ///
-    /// Raises `ConflictError` if others wrote meanwhile what it has read: nothing has happened.
+    /// Raises `ConflictError` if others have since written what it has read: nothing has happened.
     #[pyo3(signature = (durability = None))]
     pub(crate) fn commit(&self, py: Python<'_>, durability: Option<&str>) -> Result<()> {
         let level = durability.map(database::level).transpose()?;

@@ -10,7 +10,7 @@ use crate::failure::{Failure, Result};
 /// A transaction until it ends. One thread at a time uses it.
 pub(crate) type SharedTransaction = Arc<Mutex<Option<lode::Transaction>>>;
 
-/// What a read sees.
+/// The state that a read sees.
 #[derive(Clone)]
 pub(crate) enum View {
     /// The records as they are at the moment of the call.

@@ -15,7 +15,7 @@ USER = {"id": "u64", "name": "vartext(80)"}
 
 
 def run(code, *arguments, **options):
-    # Newer versions of Python warn of forks beside threads, which Lode has.
+    # Newer versions of Python warn of forks of a process with threads, which Lode has.
     quiet = ["-W", "ignore::DeprecationWarning"]
     command = [sys.executable, *quiet, "-c", textwrap.dedent(code), *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, **options)

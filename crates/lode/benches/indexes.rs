@@ -1,8 +1,8 @@
-//! What a secondary index costs: each operation on a table with one index, beside one without:
+//! Measures what a secondary index costs: each operation on a table with one, and on one without:
 //! `cargo bench -p lodedb --bench indexes`. In memory, or in a directory (of `LODE_DIRECTORY`, at
 //! the level `process`). `LODE_OPERATION` says which (`grow`, `update`, `rewrite`, `shift`, `find`,
-//! `cover`), `LODE_KEYS` of what keys (`hash`, `tree`), `LODE_INDEX` of which index (`unique`,
-//! `plain`), `LODE_ROWS` and `LODE_ROUNDS` how often. The rounds of both tables take turns; the
+//! `cover`); `LODE_KEYS` of what keys (`hash`, `tree`); `LODE_INDEX` of which index (`unique`,
+//! `plain`); `LODE_ROWS` and `LODE_ROUNDS` how often. The rounds of both tables take turns; the
 //! figures are medians, with the lowest and the highest ratio.
 //!
 //! For a profiler, `LODE_ONLY` measures one of them: `with` the index, or `without`. A run with no
@@ -29,9 +29,9 @@ enum Operation {
     Rewrite,
     /// An upsert with another value of the indexed column.
     Shift,
-    /// A lookup by the index, beside one by the key.
+    /// A lookup by the index, compared with one by the key.
     Find,
-    /// A lookup of the key by the index, beside one of the record by the key.
+    /// A lookup of the key by the index, compared with one of the record by the key.
     Cover,
 }
 

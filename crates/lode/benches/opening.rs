@@ -1,6 +1,6 @@
-//! How long it takes to open a database that was closed, and to get one record: `cargo bench -p
-//! lodedb --bench opening`. Run by the tests, the size is tiny. The files are in the operating
-//! system's memory.
+//! Measures how long it takes to open a database that was closed, and to get one record: `cargo
+//! bench -p lodedb --bench opening`. Run by the tests, the size is tiny. The files are in the
+//! operating system's memory.
 //!
 //! `LODE_ROWS` is the number of records; `LODE_DIRECTORY` is where the database is.
 

@@ -1,6 +1,6 @@
-//! What four processes that read cost the one that writes, by turns with none:
-//! `cargo bench -p lodedb --bench readers`. Each reader shows the newest moment, looks up a record,
-//! and waits. Run by the tests, the sizes are tiny.
+//! Measures what four processes that read cost the one that writes, by turns with none: `cargo
+//! bench -p lodedb --bench readers`. Each reader shows the newest moment, looks up a record, and
+//! waits. Run by the tests, the sizes are tiny.
 //!
 //! The processor time is that of the process that writes: what it pays itself. Writes a second also
 //! show how readers and writer share processors.
@@ -63,7 +63,7 @@ fn processor_seconds() -> f64 {
     seconds(usage.user_time()) + seconds(usage.system_time())
 }
 
-/// Returns the writes of one round, with so many readers: a second, and a second of processors.
+/// Returns the writes a second of one round with `readers`, and those a second of processor time.
 fn measure(
     table: &Table,
     records: u64,

@@ -1,5 +1,6 @@
-//! How fast a log is written by one thread at level `process`, and how fast it is replayed after
-//! the process ended: `cargo bench -p lodedb --bench recovery`. Run by the tests, the size is tiny.
+//! Measures how fast a log is written by one thread at level `process`, and how fast it is replayed
+//! after the process ended: `cargo bench -p lodedb --bench recovery`. Run by the tests, the size is
+//! tiny.
 //!
 //! `LODE_LOG_MIB=n` asks for a log so long (at most 1024); `LODE_DIRECTORY` says where.
 

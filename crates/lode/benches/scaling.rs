@@ -141,8 +141,8 @@ impl Subject for RwLock<HashMap<Key, [u8; PAYLOAD_BYTES]>> {
     }
 }
 
-/// Returns the time from the first start to the last end of `threads` threads, each of which
-/// performs an operation on its share of the keys.
+/// Returns the time from the first start to the last end of `threads` threads. Each performs an
+/// operation on its share of the keys.
 fn time(subject: &dyn Subject, operation: Operation, keys: &[Key], threads: usize) -> Duration {
     let all_here = Barrier::new(threads);
     let work = |share: &[Key]| {

@@ -43,7 +43,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     reader.read_line(&mut first)?;
     assert_eq!(first, "line 0: nothing has happened\n");
 
-    // Who has begun to read is not disturbed by what is written meanwhile.
+    // A reader that has started is not disturbed by later writes.
     reports.put("2026/november", &b"all is new"[..])?;
     reader.seek(SeekFrom::End(-9))?;
     let mut last = String::new();

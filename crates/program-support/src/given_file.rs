@@ -40,7 +40,7 @@ pub fn read_text(path: &Path, most_bytes: u64) -> io::Result<String> {
         .map_err(|e| io::Error::new(io::ErrorKind::InvalidData, format!("not UTF-8: {e}")))
 }
 
-/// Reads the beginning of a file: at most `most_bytes`.
+/// Reads the start of a file: at most `most_bytes`.
 ///
 /// # Errors
 /// If the file cannot be read.
@@ -53,7 +53,7 @@ pub fn first_bytes(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
 /// Checks that a file can be read. Its end is not looked for: a device may have none.
 ///
 /// # Errors
-/// If there is none, or it is a directory or a device.
+/// If the file does not exist, or is a directory or a device.
 pub fn check_readable(path: &Path, option: &str) -> Outcome {
     let refused = |why: String| {
         let shown = path.display();

@@ -17,7 +17,7 @@ pub enum Fault {
     EioWrite,
     /// A synchronisation returns EIO. What it should have written counts as clean, and is lost.
     EioSync,
-    /// What needs space returns ENOSPC.
+    /// An operation that needs space returns ENOSPC.
     Full,
     /// A write takes a part of its bytes only.
     ShortWrite,
@@ -68,7 +68,7 @@ pub enum Lasts {
     Once,
     /// For several operations; then the disk is healed.
     Healed,
-    /// As long as the writer lives.
+    /// For as long as the writer lives.
     Always,
 }
 

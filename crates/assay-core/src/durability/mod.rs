@@ -215,13 +215,13 @@ pub struct Verdict {
     pub refused_rounds: u32,
     /// Rounds after which the store could not take new commits.
     pub unusable_rounds: u32,
-    /// What the engine's authors say against such copies; none if it is no test of copies.
+    /// The objection of the engine's authors to such copies; none if it is no test of copies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copy_rule: Option<String>,
     /// The faults of the disk; none if it had none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub faults: Option<Tally>,
-    /// What was enumerated, if rounds are states instead of crashes by chance.
+    /// The enumeration, if rounds are states instead of crashes by chance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enumerated: Option<Enumerated>,
     /// Rounds that broke the promise, with the command that repeats each.

@@ -246,7 +246,7 @@ mod tests {
         }
         let file = store.data().join("file");
         fs::write(&file, vec![7; 4 << 20]).expect("write");
-        // Of this thread alone: tests beside this one read too, if only the program's own pages.
+        // Counts this thread alone: concurrent tests read too, if only the program's own pages.
         let read_from_device = || {
             let me = nix::unistd::gettid().as_raw();
             let read_bytes = || {

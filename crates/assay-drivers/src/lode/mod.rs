@@ -47,7 +47,7 @@ static PROFILE: Profile = Profile {
     keeps_data: true,
 };
 
-/// What users may set, of this driver and of those of other interfaces of Lode.
+/// Parameters that users may set, of this driver and of those of other interfaces of Lode.
 pub(crate) const PARAMETERS: &[Parameter] = &[
     Parameter::CACHE_BYTES,
     Parameter {

@@ -349,8 +349,8 @@ impl Table {
         places: &mut [Place],
     ) -> Result<()> {
         let mut size = 0;
-        // SAFETY: the keys, the room and the places are of as many bytes and elements as is said
-        // and apart, and there is a place for the size.
+        // SAFETY: keys, room and places do not overlap and have the numbers of bytes and elements
+        // that are passed; there is a place for the size.
         let status = unsafe {
             lode_get_many_packed(
                 self.handle,

@@ -25,7 +25,7 @@ pub(super) trait Row: Record<Schema: Schema<Columns: Send + Sync>> {
     /// Returns the record that a packed record stands for.
     fn pack(layout: &Layout, packed: &[u8]) -> Result<Self>;
 
-    /// Writes columns of a found record, by their positions in the schema, to a packed one, which
+    /// Writes columns of a found record, by their positions in the schema, to a packed one. That
     /// starts `base` bytes after the start of the record.
     fn unpack(
         layout: &Layout,

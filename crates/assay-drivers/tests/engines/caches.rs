@@ -1,5 +1,5 @@
-//! Every engine takes a size for its cache by its own setting, or says why there is none; and with
-//! a cache that is smaller than the store it finds everything.
+//! Every engine takes a size for its cache by its own setting, or says why it has none. With a
+//! cache smaller than the store, it finds everything.
 
 use assay_driver::{Cache, Driver, Durability, OpenSpec, Outcome, Storage, Store};
 
@@ -39,7 +39,7 @@ fn every_engine_has_the_cache_that_it_is_given_or_says_why_not() {
     }
 }
 
-/// The setting of an engine's cache, by its documentation, or why there is none.
+/// Returns the setting of an engine's cache, by its documentation, or why it has none.
 fn expected(id: &str, storage: Storage) -> &'static str {
     match (id, storage) {
         ("stl-map" | "stl-hashmap" | "btreemap" | "hashbrown" | "dashmap" | "papaya", _) => {

@@ -1,4 +1,4 @@
-//! What the tests of whole stores share: a schema, and how to open.
+//! Parts that the tests of whole stores share: a schema, and opening.
 
 use std::collections::BTreeMap;
 use std::path::Path;

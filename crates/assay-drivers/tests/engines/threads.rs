@@ -8,7 +8,7 @@ use assay_driver::{Concurrency, Connection, Driver, Durability, Outcome, Storage
 
 use crate::stores::{PAYLOAD_SIZE, THREADS, columns, drivers, open, record};
 
-/// So few that threads meet at them.
+/// The number of shared records: few, so that threads meet at them.
 const SHARED: u64 = 2;
 const ROUNDS: u64 = 500;
 

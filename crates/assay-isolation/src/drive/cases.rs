@@ -3,8 +3,8 @@
 //! ACID, 2014) as far as a store of keys can run them.
 //!
 //! Sessions are on threads of their own, since a step may wait for the end of another session's
-//! transaction. A step that takes longer than a patience is taken to wait; the next steps of other
-//! sessions go on meanwhile.
+//! transaction. A step that takes longer than a patience is taken to wait, while other sessions
+//! continue with their steps.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicU64;
@@ -307,7 +307,7 @@ impl Case {
                 }
                 ReadAll => steps.push(Step::Range { low: first_key, high: first_key + KEYS - 1 }),
             }
-            // Beginning and ending are a call each.
+            // Starting and ending a transaction takes a call each.
             part.calls.push(((steps.len() - before) as u32).max(1));
         }
         part
@@ -351,7 +351,7 @@ fn run(
     Ok(CaseResult { name: case.name, anomaly: case.anomaly, verdict, has_waited, was_refused })
 }
 
-/// Runs the transaction of a session, as many calls at a time as it is told.
+/// Runs the transaction of a session, as many calls at a time as each order says.
 fn follow(
     engine: &dyn Engine,
     number: u64,
@@ -373,7 +373,7 @@ fn follow(
                         ended = recorder.step(session);
                     }
                 }
-                // Nobody listens to a session that has waited longer than the case took.
+                // The receiver is gone if the session waited longer than the case took.
                 let _ = answer.send(());
             }
         })

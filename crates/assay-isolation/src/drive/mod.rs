@@ -57,7 +57,7 @@ pub trait Session {
 pub enum Stop {
     /// The engine refused to continue, and nothing of the transaction has happened.
     Refused,
-    /// Whether the transaction has happened is not known.
+    /// The transaction may or may not have happened.
     Unknown,
     /// The engine does not work: the run ends.
     Failed(String),

@@ -6,7 +6,7 @@ use assay_isolation::{Operation, Outcome, Row, Transaction};
 
 use crate::random::Random;
 
-/// How the interpreter isolates transactions.
+/// The isolation of transactions by the interpreter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Isolation {
     /// Reads are of the moment of the start, and are unchanged at the commit.

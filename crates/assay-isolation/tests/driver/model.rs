@@ -15,9 +15,9 @@ pub enum Weakness {
     ReadsUnchecked,
     /// Commits look at nothing.
     WritesUnchecked,
-    /// As before, and each read is of the newest state.
+    /// Commits look at nothing, and each read is of the newest state.
     NewestReads,
-    /// As before, and reads show writes before their commit.
+    /// Reads are of the newest state, and show writes before their commit.
     DirtyReads,
     /// A transaction reads what was there before its own writes.
     OwnWritesUnseen,

@@ -5,8 +5,8 @@
 //! best and all that cannot be told from it share the next one; and so on. Engines take turns, so
 //! two are compared by the paired *t* test on the logarithms of their trials ([`Ratio::paired`]).
 //! The trials are looked at again and again until they suffice, so each look has its share of the
-//! level (Bonferroni). In a look the first place has half of that share, each next place half as
-//! much, and Holm's procedure adjusts for the engines of a place.
+//! level (Bonferroni). In a look the first place has half of that share, and each next place half
+//! as much. Holm's procedure adjusts for the engines of a place.
 
 mod figures;
 pub(crate) mod sheet;
@@ -120,7 +120,7 @@ impl Verdict {
         self.ranked.iter().filter(|place| place.is_open).map(|place| place.id.as_str()).collect()
     }
 
-    /// Returns the engines of which more trials would tell more.
+    /// Returns the engines of which more trials would show more.
     pub fn undecided(&self) -> Vec<&str> {
         let is_unclear =
             |place: &&Place| place.to_best.is_some_and(|step| step.found == Found::CannotTell);
@@ -220,7 +220,7 @@ fn take_best(
             None => return (left.remove(at).0, steps),
         }
     }
-    // Comparisons that lead in a circle tell nothing.
+    // Comparisons that lead in a circle prove nothing.
     let (best, _) = left.remove(0);
     (best, left.iter().map(|_| None).collect())
 }

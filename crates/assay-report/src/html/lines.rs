@@ -97,7 +97,7 @@ pub(crate) struct PhaseData {
     /// Operations per second and 99th percentile in microseconds by seconds; the first trial's.
     #[serde(skip_serializing_if = "Option::is_none")]
     timeline: Option<TimelineData>,
-    /// What the store on disk took at the end of the phase.
+    /// The space that the store took on disk at the end of the phase.
     #[serde(skip_serializing_if = "Option::is_none")]
     aged: Option<AgedData>,
 }

@@ -19,7 +19,7 @@ struct Column {
     level: Durability,
     crash: Crash,
     is_strict: bool,
-    /// What the rounds had beyond one thread.
+    /// The features of the rounds beyond one thread.
     beyond: String,
 }
 

@@ -1,5 +1,5 @@
-//! The page of isolation: the anomalies that engines' transactions showed, beside what their
-//! documentation promises, with an example of each.
+//! The page of isolation: the anomalies that engines' transactions showed, with an example of each,
+//! next to what the engines' documentation promises.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
 //! The standing of engines in each suite and storage mode: the geometric mean of (10 ns + time) ÷
-//! (10 ns + best time) over the cells that an engine has, as the page of a suite ranks them.
+//! (10 ns + best time) over the cells of an engine. The page of a suite ranks them by it, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 

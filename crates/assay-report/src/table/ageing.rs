@@ -1,4 +1,4 @@
-//! What stores take and cost, by phase and engine, in the order of the table above.
+//! The space and the costs of stores, by phase and engine, in the order of the table above.
 
 use assay_core::engine::EngineRef;
 

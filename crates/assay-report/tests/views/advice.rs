@@ -147,8 +147,8 @@ fn engines_that_hardly_differ_are_alike_and_get_no_more_trials() {
     assert!(trials < MOST_TRIALS, "{trials}");
 }
 
-/// An engine that is told from the best, and a worse one of which the trials are too uneven to
-/// tell it: the uneven one shares the best one's place.
+/// Trials can tell an engine from the best, but not a worse one, whose trials are too uneven: the
+/// uneven one shares the best one's place.
 #[test]
 fn an_engine_that_cannot_be_told_from_the_best_shares_its_place_whatever_is_between() {
     let mut run = asking(advice(Rank::Throughput));

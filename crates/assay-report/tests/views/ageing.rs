@@ -1,4 +1,4 @@
-//! What stores take and cost as they age, in every view.
+//! The space and the costs of stores as they age, in every view.
 
 use assay_core::ageing::Window;
 use assay_core::run_file::{CellResult, RunFile, Status};

@@ -21,8 +21,8 @@ fn taken(medians_ns: [u64; 5]) -> RunFile {
     run
 }
 
-/// What the table says of latencies is the median over trials, as its rates are; but the longest of
-/// all is the longest.
+/// Latencies in the table are medians over trials, as its rates are; but the longest is the longest
+/// of all.
 #[test]
 fn the_table_has_the_median_over_trials() {
     let text = render(&taken([9_000, 1_000, 2_000, 4_000, 3_000]), View::PLAIN);
@@ -33,7 +33,7 @@ fn the_table_has_the_median_over_trials() {
     assert_eq!(figures.last(), Some(&"900 µs"), "{text}");
 }
 
-/// What is drawn of latencies is the median over trials, as all other figures are.
+/// Drawn latencies are medians over trials, as all other figures are.
 #[test]
 fn latencies_are_of_all_trials() {
     let mut run = taken([9_000, 1_000, 2_000, 4_000, 3_000]);

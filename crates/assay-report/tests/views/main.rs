@@ -117,7 +117,7 @@ fn trials_of_an_engine_are_one_line() {
     assert!((query.published - fastest).abs() < 1.0, "{query:?}");
 }
 
-/// The same figure and the same interval stand in every view, and a range is called one.
+/// Every view has the same figure and the same interval, and calls a range one.
 #[test]
 fn every_view_has_the_same_estimate() {
     // The figures of trials are 1,000,000 a second and what is near, but one round is slow.
@@ -377,7 +377,7 @@ fn costs_are_compared() {
     );
 }
 
-/// What one test finds alone is not found as one of many that find nothing.
+/// A difference that one test finds alone is not found among many tests that find nothing.
 #[test]
 fn the_more_is_compared_the_more_a_difference_has_to_prove() {
     let with_phases = |times_ns: [u64; 5], others: usize| {

@@ -94,7 +94,7 @@ fn index(run: RunFile) -> String {
     index.expect("an index").text.replace("&#39;", "'")
 }
 
-/// Where a sign is expected: where a note has a number, the number.
+/// Returns the sign that is expected for a mark; for a note with a number, the number.
 fn sign(mark: Mark) -> &'static str {
     if mark == Mark::Noted { "[1]" } else { mark.sign() }
 }
@@ -266,7 +266,7 @@ fn every_sign_and_name_is_of_one_mark() {
     }
 }
 
-/// What most figures of a column have says nothing of one of them, so it stands once.
+/// A mark that most figures of a column have says nothing of one of them, so it is shown once.
 #[test]
 fn signs_on_figures_are_exceptions() {
     let of = |disturbed: usize| {

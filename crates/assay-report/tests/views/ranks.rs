@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{cell, phase, result, run};
 
-/// Returns a run in which each engine took so many nanoseconds an operation, in two trials.
+/// Returns a run of two trials in which operations take the nanoseconds given for each engine.
 fn times(of: &[(&str, u64)]) -> RunFile {
     let trial = |(engine, time_ns): &(&str, u64), trial| {
         // The load says nothing of the engine, and has the opposite order.

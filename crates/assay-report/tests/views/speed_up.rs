@@ -26,7 +26,7 @@ fn of(cells: Vec<Vec<CellResult>>) -> RunFile {
     RunFile { planned_cells: cells.len(), cells, ..run() }
 }
 
-/// Returns the words of the line that begins with some.
+/// Returns the words of the line that starts with a text.
 fn line<'t>(text: &'t str, begin: &str) -> Vec<&'t str> {
     let words = |line: &'t str| line.split_whitespace().collect::<Vec<_>>();
     let mut lines = text.lines().filter(|line| words(line).join(" ").starts_with(begin));

@@ -69,7 +69,7 @@ fn levels_that_no_crash_test_has_looked_at_are_named() {
     assert!(!told(&run).contains(said), "nothing is promised: {}", told(&run));
 }
 
-/// What one round says of the instrument may be chance.
+/// A single round may say something of the instrument by chance.
 #[test]
 fn the_cost_of_the_instrument_says_of_how_much_it_is() {
     let mut run = run();
@@ -166,7 +166,7 @@ fn engines_stand_in_the_order_of_their_ratios() {
     assert_eq!(lines[2], ["slow", "tree", "500", "k", "20×", "500", "k", "20×"], "{text}");
 }
 
-/// What readers look for stands first; filling the store for it stands last.
+/// The phases that readers look for come first; filling the store for them comes last.
 #[test]
 fn the_filling_of_a_store_stands_last() {
     let mut run = of_engines(&[("one", 100, 100)]);

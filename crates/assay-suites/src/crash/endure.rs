@@ -27,17 +27,17 @@ const REFUSED_MOST: u32 = 12;
 /// Drawn rows that are read after each commit.
 const READS: u64 = 3;
 
-/// What a writer does when it has said [`Said::Over`].
+/// The last act of a writer, after it has said [`Said::Over`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Then {
-    /// It waits for its end, with the store open.
+    /// Waits for its end, with the store open.
     Waits,
-    /// It closes the store, and says [`Said::Closed`].
+    /// Closes the store, and says [`Said::Closed`].
     Closes,
 }
 
-/// Commits the history of a single writer from where `log` ends; creates the store if that is its
-/// beginning.
+/// Commits the history of a single writer from where `log` ends; creates the store if `log` is
+/// empty.
 ///
 /// # Errors
 /// If the store cannot be opened or closed.

@@ -88,8 +88,8 @@ impl Log {
         of_writer.map(|commit| Span { began: commit.began, ended: Some(commit.ended) }).collect()
     }
 
-    /// Returns the place of the first acknowledged commit that is not among the first ones of its
-    /// writer, as `counts` has them, and how many there are.
+    /// Returns the place of the first acknowledged commit beyond the first ones of its writer,
+    /// whose number `counts` has, and the number of such commits.
     pub(super) fn beyond(&self, counts: &[u32]) -> (Option<u32>, u32) {
         let mut seen = vec![0; counts.len()];
         let mut beyond = Vec::new();

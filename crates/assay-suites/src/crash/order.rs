@@ -1,4 +1,4 @@
-//! What several writers may leave: a prefix of one order of their commits.
+//! The state that several writers may leave: a prefix of one order of their commits.
 //!
 //! **The rule.** Let each writer's commits be in its own order, and let commit `a` be before `b` if
 //! `a` was acknowledged before `b` began. A state is right if there is a set of commits and an
@@ -20,8 +20,9 @@
 //! For a set, an order exists if no commit has to be before itself. The last writer of a register
 //! comes after all others that wrote it. Every cycle goes through last writers, since time alone
 //! has no cycle; and between two of them, time is one step. So it is enough to look at the last
-//! writers, at most one for each register, and for each register at the latest beginning among the
-//! others. The cost is that of reading the commits once, and the square of the registers' number.
+//! writers, at most one for each register. For each register, the latest start among the others is
+//! looked at, too. The cost is that of reading the commits once, and the square of the registers'
+//! number.
 
 /// A commit: the writer's place, and the commit's number in that writer's order, from 1 on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

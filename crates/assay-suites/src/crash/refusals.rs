@@ -1,9 +1,9 @@
-//! What a single writer may leave of whose commits some were refused.
+//! The state that a single writer may leave if some of its commits were refused.
 //!
-//! **The rule.** A refused commit may be there or not, but only whole, and not at all if the engine
-//! said that nothing had happened, or was never asked to commit. No later commit changes its rows.
-//! So the store is at a moment of the history if all other rows are as the commits until then that
-//! were acknowledged left them, and each refused commit among those is there or is not.
+//! **The rule.** A refused commit may be there or not, but only whole. It is not there if the
+//! engine said that nothing had happened, or was never asked to commit. No later commit changes its
+//! rows. So the store is at a moment of the history under two conditions. Each refused commit until
+//! then is there or is not. All other rows are as the acknowledged commits until then left them.
 
 use super::check::{Placed, Rows, words};
 use super::ledger::Contents;

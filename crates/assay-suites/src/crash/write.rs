@@ -84,13 +84,13 @@ pub fn write(job: &Job, driver: &dyn Driver, say: &mut (dyn FnMut(Said) + Send))
     }
 }
 
-/// What the threads of a writer share.
+/// The state that the threads of a writer share.
 struct Desk<'d> {
     writers: Writers,
     ledger: Ledger,
     /// The pause of a thread before each commit.
     pace: Duration,
-    /// The beginnings and ends of commits so far.
+    /// The starts and ends of commits so far.
     clock: AtomicU64,
     /// True if a writer has failed, so that the others stop: a crash would hide it.
     is_over: AtomicBool,

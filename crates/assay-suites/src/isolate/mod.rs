@@ -1,4 +1,4 @@
-//! `isolate`: which anomalies of isolation an engine's transactions show, beside what its
+//! `isolate`: the anomalies of isolation that an engine's transactions show, compared with what its
 //! documentation promises.
 
 mod promises;

@@ -1,4 +1,4 @@
-//! What the documentation of engines promises of transactions, as the drivers use them.
+//! The promises of the documentation of engines for transactions, as the drivers use them.
 
 use assay_isolation::Level;
 

@@ -3,8 +3,8 @@
 //!
 //! The type derives [`Args`], so name, kind, default, range and help line of an option are in one
 //! place. An option has one name: words are joined by hyphens on the command line, by underscores
-//! in run files, and plan files take both. Plan files and run files are read by the command line's
-//! parser, so all three have one default and one range, and refuse a value with the same words.
+//! in run files, and plan files take both. The command line's parser reads plan files and run
+//! files, too. So all three have one default and one range, and refuse a value with the same words.
 
 pub mod count;
 mod threads;

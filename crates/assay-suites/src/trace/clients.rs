@@ -28,7 +28,7 @@ const SHARED_BATCH_MOST: u32 = 8 * 1024;
 const BATCH_BYTES: usize = 256 << 10;
 const ANSWER_BYTES: u64 = 1 << 20;
 
-/// What the threads of a phase share.
+/// The state that the threads of a phase share.
 pub(super) struct Clients<'c> {
     pub(super) records: &'c Records,
     pub(super) profile: &'c Profile,

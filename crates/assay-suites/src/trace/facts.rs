@@ -1,5 +1,5 @@
-//! What is known of a trace once it was read: it decides the shape of the records, and cells have
-//! it among their options.
+//! The facts about a trace that was read. They decide the shape of the records, and cells have them
+//! among their options.
 
 use serde::{Deserialize, Serialize};
 

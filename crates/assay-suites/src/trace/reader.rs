@@ -36,7 +36,7 @@ pub(super) struct Operation {
     pub(super) size: u64,
 }
 
-/// What was read.
+/// The outcome of reading a trace.
 #[derive(Clone, Debug)]
 pub(super) struct Read {
     pub(super) format: Format,
@@ -178,7 +178,7 @@ impl Reading<'_> {
     }
 }
 
-/// What is known after the lines so far.
+/// The state after the lines so far.
 #[derive(Default)]
 struct State {
     operations: u64,

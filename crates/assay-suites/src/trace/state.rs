@@ -1,4 +1,4 @@
-//! What the store holds of a key: a version, which counts its writes, and the bytes of its value.
+//! The state of a key in the store: a version, which counts its writes, and the bytes of its value.
 
 use super::line::Act;
 

@@ -111,7 +111,7 @@ impl Keys {
     }
 }
 
-/// What is known of a key while its part is resolved.
+/// The facts about a key while its part is resolved.
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
     state: State,
@@ -181,7 +181,7 @@ impl Tape {
     }
 }
 
-/// What is found while parts are resolved.
+/// The findings while parts are resolved.
 struct Resolving {
     prefill: bool,
     scans: bool,

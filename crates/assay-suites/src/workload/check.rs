@@ -21,7 +21,7 @@ use crate::batch::Scanned;
 /// The records between two calls for progress, while all of them are looked at.
 const TOLD_EVERY: u64 = 4096;
 
-/// What is wrong with a record whose columns are not its own.
+/// The fault of a record whose columns are not its own.
 const OTHER_COLUMNS: &str = "its columns are not those that were written";
 
 pub(super) fn wrong(row: u64, what: &str) -> Error {

@@ -81,8 +81,8 @@ impl Chooser {
         Self { choice, seed: seeds.draws, spans, spread, zipf, start }
     }
 
-    /// Returns a place from `first..count` for the operation at a position; none if there is none.
-    /// The oldest is always the first.
+    /// Returns a place from `first..count` for the operation at a position; `None` if the range is
+    /// empty. The oldest is always the first.
     pub(super) fn place(&self, position: u64, first: u64, count: u64) -> Option<u64> {
         let width = count.checked_sub(first).filter(|width| *width > 0)?;
         let bits = mix(self.seed, position);

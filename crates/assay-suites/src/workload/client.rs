@@ -138,7 +138,7 @@ impl<'c> Client<'c> {
             if self.timed.operations >= limit {
                 clients.working.fetch_sub(1, Ordering::SeqCst);
             }
-            // Whoever compares sees the writes of all threads, and no thread goes on before all
+            // A thread that compares sees the writes of all threads, and none continues before all
             // have compared.
             if clients.check {
                 *write(&clients.logs[self.thread]) = self.log(&batch);

@@ -39,11 +39,11 @@ pub(super) fn timed() -> impl Iterator<Item = &'static str> {
     Kind::ALL.iter().map(|kind| kind.name()).chain([COMMIT])
 }
 
-/// What all threads of a phase share.
+/// The state that all threads of a phase share.
 pub(super) struct Clients<'c> {
     pub(super) records: &'c Records,
     pub(super) phase: &'c Phase,
-    /// What the last thread does, if it is one in the background.
+    /// The work of the last thread, if it is one in the background.
     pub(super) behind: Option<Phase>,
     pub(super) course: &'c Course,
     pub(super) start: Start,
@@ -70,7 +70,7 @@ pub(super) struct Clients<'c> {
     pub(super) origin: Instant,
 }
 
-/// What a window takes over from the one before it.
+/// The state that a window takes over from the one before it.
 #[derive(Default)]
 pub(super) struct Resumed {
     /// The time on the phase's clock.

@@ -5,7 +5,7 @@ use assay_core::random::derive;
 
 use super::spec::{Kind, Phase};
 
-/// What the windows of a phase have in common, and how far they have come.
+/// The state that the windows of a phase share, and their progress.
 #[derive(Clone, Debug)]
 pub(super) struct Course {
     /// The seed of the phase.
@@ -16,7 +16,7 @@ pub(super) struct Course {
     pub(super) lanes: u32,
     /// The places that are expected in the first window.
     first_span: u64,
-    /// Those of the thread in the background, if there is one.
+    /// The places of the thread in the background, if the phase has one.
     first_span_behind: u64,
     /// The number of operations that each thread has done.
     done: Vec<u64>,

@@ -13,7 +13,7 @@ use super::history::Possible;
 use super::model::Model;
 use super::records::Records;
 
-/// What is wrong with a record that a find returned.
+/// The fault of a record that a find returned.
 const NOT_ITS_VALUE: &str = "a find of a value that it has not returned it";
 
 /// The most values of a column that are looked up when the whole store is compared.

@@ -1,5 +1,5 @@
 //! The writes of a batch, by which an answer is judged: the value that was read must have been that
-//! of the record at some moment between the beginning and the end of the read.
+//! of the record at some moment between the start and the end of the read.
 
 use super::model::{Lane, State};
 

@@ -9,7 +9,7 @@ use super::model::{Model, State};
 use super::spec::Spec;
 use super::{Left, phase_of};
 
-/// What became of the writes before a phase.
+/// The fate of the writes before a phase.
 pub(super) struct Losses<'f> {
     /// The records before the phase.
     pub(super) before: &'f Model,

@@ -1,5 +1,5 @@
-//! What a workload means: its records, its operations and how skewed they are, found by computing
-//! them.
+//! The meaning of a workload: its records, its operations and how skewed they are, found by
+//! computing them.
 
 use std::collections::HashMap;
 use std::fmt::{self, Write};
@@ -239,7 +239,7 @@ struct Seen {
     of: Option<u64>,
     /// Operations that write a value.
     writes: u64,
-    /// How often each record was chosen, the most often first.
+    /// The number of choices of each record, the highest first.
     counts: Vec<u64>,
 }
 

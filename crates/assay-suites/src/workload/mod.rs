@@ -74,7 +74,7 @@ use spec::{Kind, Phase, Spec, Until};
 /// The suite.
 pub struct Workload;
 
-/// What a cell did, in its order.
+/// The phases that a cell carried out, in their order.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Left {
     phases: Vec<Carried>,
@@ -83,7 +83,7 @@ pub struct Left {
     killed: Option<usize>,
 }
 
-/// What a cell did in a phase.
+/// The work of a cell in a phase.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Carried {
     /// The place of the phase in the file.

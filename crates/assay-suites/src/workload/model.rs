@@ -1,4 +1,4 @@
-//! What the store holds, by the operations that were done: a version for each record, in four
+//! The content of the store, by the operations that were done: a version for each record, in four
 //! bytes.
 //!
 //! In a phase each record belongs to one thread, by its number: only that thread writes it. So the
@@ -159,7 +159,7 @@ impl Lane {
         self.live
     }
 
-    /// Returns the place of the oldest record that is there; the end if there is none.
+    /// Returns the place of the oldest record; the end if none is left.
     pub(super) fn oldest(&self) -> usize {
         self.oldest
     }

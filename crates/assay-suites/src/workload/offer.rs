@@ -1,5 +1,5 @@
-//! Whether an engine can do a phase. A phase that it cannot do is left out, with the reason; none
-//! of its operations is replaced by others.
+//! The offer of an engine to do a phase. A phase that it cannot do is left out, with the reason;
+//! none of its operations is replaced by others.
 
 use std::ops::Bound;
 
@@ -16,9 +16,9 @@ use crate::session;
 
 /// The engine's answer to whether it can do a phase.
 pub(super) enum Offer {
-    /// It can; true if its insert replaces and is its way to upsert.
+    /// The engine can; true if its insert replaces and is its way to upsert.
     Can { inserts_replace: bool },
-    /// It cannot, because of this.
+    /// The engine cannot, for this reason.
     Cannot(String),
 }
 

@@ -366,9 +366,9 @@ impl Running<'_, '_> {
 
 /// The latencies of a phase.
 enum Latencies {
-    /// Those of its operations, and of those in its background.
+    /// Latencies of its operations, and of those in its background.
     Taken { stopwatches: Vec<Stopwatch>, apart: Vec<Stopwatch> },
-    /// Those of what was done once.
+    /// Latencies of work that was done once.
     Once(Vec<Latency>),
 }
 

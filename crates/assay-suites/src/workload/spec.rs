@@ -1,4 +1,4 @@
-//! What a workload is, once its file was read and checked.
+//! The specification of a workload, once its file was read and checked.
 
 use assay_core::latency::Rates;
 use assay_driver::Durability;
@@ -31,7 +31,7 @@ pub(super) const BYTES_KEY_BYTES: (u64, u64) = (8, 256);
 pub struct Spec {
     /// The title, for readers.
     pub title: String,
-    /// What acknowledged writes must survive; none: the command decides.
+    /// The event that acknowledged writes must survive; none: the command decides.
     pub survives: Option<Durability>,
     /// The records, and how they are loaded.
     pub records: Records,
@@ -116,7 +116,7 @@ pub struct Key {
     pub leading: Vec<Column>,
     /// The type of the number.
     pub kind: KeyType,
-    /// How numbers become keys.
+    /// The way in which numbers become keys.
     pub made: Made,
 }
 
@@ -127,7 +127,7 @@ pub enum KeyType {
     U64,
     /// A text of this many bytes: one prefix for all, then sixteen hexadecimal digits.
     Text(u32),
-    /// This many bytes: a number of 64 bits, the highest byte first, then zeros.
+    /// Bytes, as many as given: a number of 64 bits, the highest byte first, then zeros.
     Bytes(u32),
 }
 
@@ -168,17 +168,17 @@ pub struct Phase {
     pub name: String,
     /// Numbers of threads; several make several cells.
     pub threads: Vec<u32>,
-    /// What is done.
+    /// The task of the phase.
     pub task: Task,
     /// The end of the phase.
     pub until: Until,
     /// The share of each kind of operation, in the order of [`Kind::ALL`]; they add up to 1.
     pub mix: [f64; Kind::ALL.len()],
-    /// How operations choose among records.
+    /// The choice of records by operations.
     pub choose: Choice,
     /// The number of records that a scan asks for.
     pub scanned: Sizes,
-    /// The columns that a scan reads beside the key, by their places in the records: the value
+    /// The columns that a scan reads besides the key, by their places in the records: the value
     /// follows the last of them. None: all.
     pub scanned_columns: Option<Vec<usize>>,
     /// The column that records are found by; none if none are.
@@ -187,7 +187,7 @@ pub struct Phase {
     pub together: u64,
     /// Operations that arrive a second; none: an operation follows another.
     pub rates: Option<Rates>,
-    /// What another thread does during the phase.
+    /// The work of another thread during the phase.
     pub background: Option<Background>,
 }
 
@@ -196,9 +196,9 @@ pub struct Phase {
 pub struct Background {
     /// The share of each kind of operation, as in a phase.
     pub mix: [f64; Kind::ALL.len()],
-    /// How operations choose among records.
+    /// The choice of records by operations, as in a phase.
     pub choose: Choice,
-    /// What a scan asks for, as in a phase.
+    /// The number of records that a scan asks for, as in a phase.
     pub scanned: Sizes,
     /// The columns that a scan reads, as in a phase.
     pub scanned_columns: Option<Vec<usize>>,
@@ -208,7 +208,7 @@ pub struct Background {
     pub rate: u64,
 }
 
-/// What a phase does.
+/// The task of a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
     /// Operations of a mix.

@@ -1,8 +1,8 @@
 //! The operations of a thread in a phase, computed from seed and position: the same on every engine
 //! and machine, however fast it is.
 //!
-//! A thread knows the records of its own lane at every moment, and those of other lanes as they
-//! were at the start of the phase. It writes records of its own, and reads any.
+//! A thread knows the records of its own lane at every moment. It knows those of other lanes as
+//! they were at the start of the phase. It writes records of its own, and reads any.
 
 use assay_core::random::{draw, mix};
 

@@ -1,4 +1,4 @@
-//! What a cell's workload is: one of the files that ship, with YCSB's properties on top of it.
+//! The workload of a cell: one of the files that ship, with YCSB's properties on top of it.
 
 use std::fmt;
 
@@ -34,7 +34,7 @@ const WORKLOADS: [Workload; 7] = [
 ];
 
 impl Workload {
-    /// What YCSB's property files start from.
+    /// The workload that YCSB's property files start from.
     pub const CORE: Self = Self { word: "core", text: include_str!("files/core.toml") };
 
     /// Returns the workload with a letter, in lower case.

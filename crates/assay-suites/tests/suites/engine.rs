@@ -241,7 +241,7 @@ impl Driver for Faulty {
     }
 }
 
-/// Makes the one file of a store, with so many bytes.
+/// Makes the only file of a store, with a number of bytes.
 fn write(dir: &Path, bytes: u64) {
     std::fs::create_dir_all(dir).expect("the directory of a store");
     std::fs::write(dir.join("file"), vec![1; bytes as usize]).expect("a file");
@@ -342,7 +342,8 @@ impl FaultyConnection<'_> {
         }
     }
 
-    /// Whether to go wrong now: not at once, so that the checks have to look at every result.
+    /// Returns true if it is time to go wrong: not at once, so that the checks have to look at
+    /// every result.
     fn strikes(&mut self, fault: Fault) -> bool {
         self.operations += u64::from(self.fault == fault);
         self.fault == fault && self.operations.is_multiple_of(7)

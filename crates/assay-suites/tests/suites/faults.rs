@@ -188,8 +188,7 @@ fn latencies_have_rounds_of_their_own() {
     }
 }
 
-/// How a round that is timed one by one ends, on 500 routes that are there (or for inserts are
-/// not).
+/// Runs a round that is timed one by one, on 500 routes that are there (or for inserts are not).
 fn one_by_one(fault: Fault, action: Action) -> Result<u64, String> {
     let routes = Routes::new(Keys::Dense, 1);
     let folder = tempfile::tempdir().expect("a temporary directory");

@@ -287,8 +287,8 @@ fn a_fault_in_what_a_suite_does_voids_its_cell() {
     }
 }
 
-/// What an engine has not kept is found once the store is opened again, whatever it answered
-/// before.
+/// Records that an engine has not kept are missed once the store is opened again, whatever it
+/// answered before.
 #[test]
 fn a_store_that_forgets_on_closing_voids_its_cell() {
     let mut cells = all();
@@ -362,7 +362,8 @@ fn the_page_cache_is_dropped_before_each_round() {
         assert_eq!(status, Status::Measured, "{name}");
         let phases = measurement.phases.iter();
         let rounds = phases.map(|phase| phase.rounds.len() + usize::from(phase.timeline.is_some()));
-        // In batches of `nudb` inserts go on where the fetches stopped, and others fill first.
+        // In batches of `nudb`, inserts continue where the fetches stopped; other suites fill
+        // first.
         let filling = if name == "nudb in batches" { 8 } else { 1 };
         let cooled = rounds.sum::<usize>() - filling;
         let volumes = if name == "skvdb" { 2 } else { 1 };
@@ -380,7 +381,7 @@ fn an_engines_error_ends_every_suite_in_its_own_words() {
     }
 }
 
-/// As in the original: a read asks all volumes that are mounted, not only the first.
+/// A read asks all volumes that are mounted, not only the first, as in the original.
 #[test]
 fn every_mounted_volume_is_read() {
     let operations = |entries| {

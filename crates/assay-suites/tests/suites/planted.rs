@@ -1,5 +1,5 @@
-//! Crash tests of an engine with planted bugs: each is found by the tests that are made for it, and
-//! none where there is none.
+//! Crash tests of an engine with planted bugs: the tests made for a bug find it, and find none in
+//! an engine without bugs.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -128,7 +128,7 @@ fn a_failing_disk_finds_what_no_crash_does() {
     }
 }
 
-/// It differs from the engine with that bug only in that it does not deny what is there.
+/// The engine differs from the one with that bug only in that it does not deny what is there.
 #[test]
 fn a_refused_commit_may_be_there_if_its_error_does_not_deny_it() {
     let returned = failures(Bug::LogsRefused, 60, Operation::Sync);

@@ -17,7 +17,7 @@ use assay_driver::{
     Outcome, Profile, Storage, Store, Transactions, Work,
 };
 
-/// What is wrong with the engine.
+/// The fault of the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bug {
     None,
@@ -41,7 +41,8 @@ pub enum Bug {
     KeepsPart,
     /// A commit whose synchronisation failed stays in the log.
     LogsRefused,
-    /// As before, and its error does not deny it, which is right.
+    /// A commit whose synchronisation failed stays in the log, and its error rightly does not deny
+    /// it.
     LogsUnsure,
     /// A checkpoint that fails empties the log.
     FreesEarly,
@@ -81,7 +82,7 @@ impl Operation {
     pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Sync];
 }
 
-/// A fault of the disk: from operation `at` of its kind on, counted from 1, so many of them fail.
+/// A fault of the disk: `operations` of its kind fail, from number `at` on, counted from 1.
 #[derive(Clone, Copy, Debug)]
 pub struct Failing {
     pub operation: Operation,
@@ -236,7 +237,7 @@ impl Teaching {
         Self { bug, disk: Arc::default() }
     }
 
-    /// Lets the power go after so many more operations.
+    /// Cuts the power after a number of further operations; never if `None`.
     pub fn power(&self, operations: Option<u64>) {
         let mut disk = lock(&self.disk);
         disk.power = operations.map(|more| disk.operations + more);

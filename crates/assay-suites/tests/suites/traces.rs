@@ -1,4 +1,4 @@
-//! Traces: what they say is done, and whoever lies is found out.
+//! Tests traces: a run does what its trace says, and a lying engine is found out.
 
 use std::io::Write;
 use std::path::Path;

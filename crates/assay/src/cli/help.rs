@@ -1,12 +1,12 @@
 //! Help in groups: the headings of options, and the commands by what one wants to do.
 
-/// How often, where and how long is measured.
+/// Options of how often, where and how long is measured.
 pub(crate) use assay_suites::options::MEASURING;
 use clap::Command;
 
 /// Which engines, and how they are set up.
 pub(crate) const ENGINES: &str = "Engines";
-/// What is printed and written.
+/// Options of what is printed and written.
 pub(crate) const OUTPUT: &str = "Output";
 /// Engines in shared libraries.
 pub(crate) const PLUGINS: &str = "Plugins";

@@ -1,5 +1,5 @@
-//! What this program asks of itself: the commands of its other processes. They are not in the help,
-//! in completions or in manual pages.
+//! Commands that this program gives to its other processes. They are not in the help, in
+//! completions or in manual pages.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! How results are drawn.
+//! The options of drawing results.
 
 use assay_report::table::View;
 use clap::{Args, ValueEnum};

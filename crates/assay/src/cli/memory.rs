@@ -1,4 +1,4 @@
-//! What engines may have of memory.
+//! The options of the memory that engines may have.
 
 use std::fmt;
 use std::str::FromStr;
@@ -22,12 +22,12 @@ pub(crate) struct Memory {
     pub cgroup: Option<u64>,
 }
 
-/// What an engine's own cache may take up.
+/// The size of an engine's own cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CacheArg {
-    /// What the engine takes, or its authors recommend.
+    /// The size that the engine takes, or its authors recommend.
     Own,
-    /// This many bytes.
+    /// A number of bytes.
     Bytes(u64),
 }
 

@@ -11,11 +11,11 @@ use program_support::output::{printed, say};
 use super::internal::{Inside, Internal};
 use super::{Cli, Command, CrashArgs, Plugins, RunSuite};
 
-/// What a command line asks for.
+/// The request of a command line.
 pub(crate) enum Asked {
-    /// What a user can ask for, and the plugins that come with it.
+    /// A command of the user, and the plugins that come with it.
     Command(Command, Plugins),
-    /// What only this program asks of itself.
+    /// A command that only this program gives to itself.
     Internal(Internal),
 }
 
@@ -123,7 +123,7 @@ fn lacks_command(error: &clap::Error) -> bool {
     )
 }
 
-/// What is wrong with a command line, in one line.
+/// Returns the fault of a command line, in one line.
 fn one_line(error: &clap::Error) -> String {
     if lacks_command(error) {
         return match unfinished() {

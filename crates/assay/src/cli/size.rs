@@ -23,7 +23,7 @@ pub(crate) fn parse_limit(text: &str) -> Result<u64, String> {
     }
 }
 
-/// What a worker takes up before an engine is opened, and room for that.
+/// The memory that a worker takes up before it opens an engine, and room for that.
 const LEAST_LIMIT: u64 = 32 << 20;
 
 /// The least that every engine here works with.

@@ -1,4 +1,4 @@
-//! What the commands of suites have around the suites' options.
+//! The options that the commands of suites have around the suites' own.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What the command says that writes traces.
+//! The arguments of the command that writes traces.
 
 use std::path::PathBuf;
 

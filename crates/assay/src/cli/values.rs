@@ -156,7 +156,7 @@ pub(crate) enum ShowFormat {
     Csv,
 }
 
-/// How a comparison is shown.
+/// The format of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CompareFormat {
     Text,

@@ -26,7 +26,7 @@ use crate::planning::{self, Setting};
 const OPERATIONS_MOST: u64 = 200_000;
 /// The most operations of a cell by the processor's counter: the tracer stops at each system call.
 const OPERATIONS_MOST_HARDWARE: u64 = 10_000_000;
-/// How often a cell that differs is counted again, each time with all repetitions.
+/// The most times that a cell that differs is counted again, each with all repetitions.
 const COUNTED_AGAIN_MOST: usize = 3;
 /// The name of the processor's own counter in a file of counts.
 const HARDWARE: &str = "the processor";

@@ -110,8 +110,8 @@ fn said(path: &Path, error: &io::Error) -> Failure {
     Failure::Refused(format!("{}: {error}", path.display()))
 }
 
-/// Copies a folder whose files change meanwhile: one after another in the order of the folder,
-/// over those of `to`. Files that go meanwhile are left out. Calls `between` after each piece.
+/// Copies a folder while its files change: one after another in the order of the folder, over those
+/// of `to`. Files that are removed during the copy are left out. Calls `between` after each piece.
 fn copy_live(
     from: &Path,
     to: &Path,
@@ -153,7 +153,7 @@ fn copy_file(
             let wanted = piece.len().min(usize::try_from(end - at).unwrap_or(usize::MAX));
             let read = source.read_at(&mut piece[..wanted], at).map_err(|e| said(from, &e))?;
             if read == 0 {
-                // It was cut off meanwhile.
+                // The file was cut off during the copy.
                 at = end;
                 break;
             }

@@ -24,7 +24,7 @@ pub(super) struct Enumeration<'e> {
     at: u64,
     /// True if the writer met no cut: it had done all before.
     is_last: bool,
-    /// What the writer of the present cut said.
+    /// The messages of the writer of the present cut.
     heard: Heard,
     /// The places of the states of the present cut that are to be tried.
     states: VecDeque<u32>,

@@ -25,7 +25,7 @@ pub(super) struct Faults<'f> {
     pub span: Option<Span>,
 }
 
-/// What became of a writer, and of its disk.
+/// The fate of a writer, and of its disk.
 struct Endured {
     pause: Pause,
     heard: Heard,

@@ -51,7 +51,7 @@ pub(crate) struct Image {
     folder: PathBuf,
 }
 
-/// What descriptions of every schema version have.
+/// The fields that descriptions of every schema version have.
 #[derive(Deserialize)]
 struct Front {
     format: String,

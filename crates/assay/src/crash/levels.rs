@@ -33,7 +33,7 @@ pub(crate) struct Ordered {
     settings: Settings,
 }
 
-/// The commits before several threads begin: those of the rows that they share.
+/// The commits before several threads start: those of the rows that they share.
 const LEAST_COMMITS: u32 = 8;
 
 /// The estimated time of a round.

@@ -50,7 +50,7 @@ pub(crate) struct Subject<'s> {
     pub interrupt: &'s Interrupt,
     /// The crashes of a round: of the writer, then of openings.
     pub crashes: u32,
-    /// What is not drawn.
+    /// The choices that are given instead of drawn.
     pub chosen: Chosen,
 }
 
@@ -87,13 +87,13 @@ pub(crate) struct Round {
     pub job: Job,
     /// The commits that were acknowledged before the end.
     pub log: Log,
-    /// Those of them that were made before the round, on a disk without a fault.
+    /// The number of these commits made before the round, on a disk without a fault.
     pub prepared: u32,
     /// The moment of the end, as a number that repeats it.
     pub at: u64,
     /// The crashes of openings after it.
     pub recoveries: Vec<Recovery>,
-    /// Those of them that ended an opening before it was complete.
+    /// The number of these crashes that ended an opening before it was complete.
     pub cut_openings: u32,
     /// The check's finding.
     pub found: Found,
@@ -108,7 +108,7 @@ pub(crate) struct Round {
     pub state: Option<u32>,
 }
 
-/// What a fault of the disk did to a writer.
+/// The effect of a fault of the disk on a writer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Faulted {
     pub lasts: Lasts,
@@ -303,7 +303,7 @@ impl Writer {
         self.renewal = self.renewal.map(|time| time + more);
     }
 
-    /// Reads messages until so many commits are acknowledged; 0 stands for the open store.
+    /// Reads messages until `commits` of them are acknowledged; 0 stands for the open store.
     fn until(&mut self, commits: u32, interrupt: &Interrupt) -> Outcome<Pause> {
         self.listen(interrupt, |heard| heard.acknowledged().is_some_and(|some| some >= commits))
     }

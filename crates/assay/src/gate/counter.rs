@@ -26,7 +26,7 @@ use crate::worker::parent::{self, End, Order};
 use crate::worker::patience::Patience;
 use crate::worker::{Job, Message, Program};
 
-/// How often a cell is counted.
+/// The number of times that a cell is counted.
 const REPETITIONS: usize = 3;
 /// The most cells at once.
 const AT_ONCE_MOST: usize = 4;

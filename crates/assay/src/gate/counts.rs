@@ -28,7 +28,7 @@ pub(crate) const SYNCS: &str = "syncs";
 /// The system calls that have data reach a device, which `syncs` adds up.
 pub(crate) const SYNC_CALLS: [&str; 5] =
     ["fdatasync", "fsync", "msync", "sync_file_range", "syncfs"];
-/// The beginning of the quantity of a system call, before its name.
+/// The prefix of the quantity of a system call, before its name.
 pub(crate) const CALL: &str = "call:";
 
 /// The counts of a command.

@@ -1,9 +1,9 @@
 //! The verdict: counts of one side against those of the other.
 //!
 //! Two counts differ if all repetitions of one side are beyond all of the other by more than the
-//! tolerance. That is twice the larger spread of the two sides, and 0.1 % at least for instructions
-//! and bytes, which the smallest change of a compiler moves. A system call that a program makes for
-//! certain has no spread, so one more of it differs.
+//! tolerance. The tolerance is twice the larger spread of the two sides. For instructions and
+//! bytes, it is at least 0.1 %: the smallest change of a compiler moves them. A system call that a
+//! program makes for certain has no spread, so one more of it differs.
 //!
 //! An engine that draws at random, such as seeds of its hash maps, has a few values. Three
 //! repetitions may show one of them, and so a spread that is too small.

@@ -1,4 +1,4 @@
-//! What the counters of one worker wrote, by the marks that the worker reports.
+//! The readings of the counters of one worker, by the marks that the worker reports.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,7 +20,7 @@ pub(crate) type Reading = BTreeMap<String, u64>;
 /// The readings of a worker.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Readings {
-    /// Those of each phase, in order.
+    /// The readings of each phase, in order.
     pub phases: Vec<(String, Reading)>,
     pub background: Reading,
 }

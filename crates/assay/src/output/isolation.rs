@@ -1,4 +1,4 @@
-//! What `assay isolate` prints: a matrix of engines and anomalies, with examples.
+//! The output of `assay isolate`: a matrix of engines and anomalies, with examples.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::folded::folded;
 use crate::cli::IsolateFormat;
 
-/// What was found of an engine in a storage mode.
+/// The finding for an engine in a storage mode.
 pub(crate) enum Looked {
     /// The isolation that was seen.
     At(Verdict),
@@ -71,7 +71,7 @@ pub(crate) fn shown(
     }
 }
 
-/// The engines beside each other in a matrix of text.
+/// The most engines that a matrix of text shows side by side.
 const BESIDE_MOST: usize = 7;
 
 fn text(looked: &[Looked], transactions: Transactions, long: bool) -> String {

@@ -177,7 +177,7 @@ fn lock(path: &Path) -> Result<File, TryLockError> {
 
 /// Returns a directory on `/dev/shm` if that is a tmpfs; else in the directory for temporary files,
 /// with a warning from the check of its file system. It belongs to the current directory and the
-/// user, so that runs in other directories can work at the same time, and `-r` finds it again.
+/// user. So runs in other directories can work at the same time, and `-r` finds it again.
 fn ramdisk_base() -> PathBuf {
     let here = std::env::current_dir().unwrap_or_default();
     let here = derive(u64::from(geteuid().as_raw()), &here.to_string_lossy());

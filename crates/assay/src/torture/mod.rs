@@ -51,7 +51,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// What a crash left.
+/// The state that a crash left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     /// All that has to be there, and nothing that was never tried.

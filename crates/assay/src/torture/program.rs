@@ -48,7 +48,7 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// Starts a command; `prepare` is called with its process number before it begins.
+    /// Starts a command; `prepare` is called with its process number before it runs.
     pub(super) fn start(
         command: &str,
         place: &Place,

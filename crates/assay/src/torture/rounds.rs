@@ -56,7 +56,7 @@ pub(crate) struct Rounds<'r> {
     tried_most: u64,
 }
 
-/// What a writer did.
+/// The work of a writer.
 struct Written {
     items: Items,
     end: End,
@@ -64,13 +64,13 @@ struct Written {
 
 /// The end of a writer.
 enum End {
-    /// It was ended.
+    /// Ended by this program.
     Killed,
-    /// It ended well.
+    /// Ended well.
     Well,
-    /// It ended with an error.
+    /// Ended with an error.
     Failed(String),
-    /// It said nothing for too long.
+    /// Said nothing for too long.
     Late(String),
 }
 
@@ -273,7 +273,7 @@ impl<'r> Rounds<'r> {
         }
     }
 
-    /// Reads the lines of a writer until it has acknowledged so many items, or ended, or says
+    /// Reads the lines of a writer until it has acknowledged `acks` items, or ended, or says
     /// nothing for too long; then kills it.
     fn listen(&self, writer: Program, acks: u64, after_us: u64) -> Outcome<Written> {
         let refused = |why: String| Failure::Refused(format!("the writer: {why}"));

@@ -1,4 +1,4 @@
-//! What `assay torture` prints: a table of the kinds of crash, and the rounds that broke the
+//! The output of `assay torture`: a table of the kinds of crash, and the rounds that broke the
 //! promise.
 
 use std::path::PathBuf;

@@ -19,7 +19,7 @@ use syscalls::Sysno;
 
 /// The program.
 pub(crate) const VALGRIND: &str = "valgrind";
-/// The beginning of the names of its files.
+/// The prefix of the names of its files.
 pub(crate) const FILES: &str = "counts";
 
 /// Returns the command that starts this program as a worker below callgrind.

@@ -62,7 +62,7 @@ pub(crate) fn work(place: Option<&Place>, is_traced: bool, plugins: &[PathBuf]) 
             .and_then(|replies| dup2_stdout(io::stderr()).map(|()| File::from(replies)))
             .map_err(|e| failed("keep standard output apart", &e))?,
     );
-    // However many pieces it comes in, it takes the same memory: counts depend on what lies where.
+    // The job takes the same memory, however many pieces it comes in: counts depend on addresses.
     let mut text = String::with_capacity(MOST_JOB_BYTES);
     io::stdin().read_to_string(&mut text).map_err(|e| failed("read the job", &e))?;
     let job: Job = serde_json::from_str(&text).map_err(|e| {
@@ -210,8 +210,9 @@ fn carry_out(job: Job, replies: &mut Replies) -> Message {
     }
 }
 
-/// Synchronises all files of a folder. An error of writing a page back is told to the next that
-/// synchronises its file, even if the page's writer has ended and the disk is healed.
+/// Synchronises all files of a folder. An error of writing a page back is returned to the next
+/// thread that synchronises its file. That holds even if the page's writer has ended and the disk
+/// is healed.
 fn settle(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         match entry.file_type() {

@@ -1,4 +1,4 @@
-//! This build's introduction to another build.
+//! The introduction of this build to another build.
 
 use assay_core::environment::Build;
 use assay_suites::AnySuite;
@@ -16,7 +16,7 @@ pub(crate) fn build() -> Build {
     }
 }
 
-/// Returns what this build tells another one that asks.
+/// Returns the introduction of this build, for another one that asks.
 pub(crate) fn introduction() -> Introduction {
     let suite =
         |suite: &dyn AnySuite| SuiteId { id: suite.id().into(), revision: suite.revision() };

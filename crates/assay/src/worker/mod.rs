@@ -89,7 +89,7 @@ pub(crate) enum Job {
     /// Open the store that a writer left, and close it.
     CrashReopen(crash::Job),
     /// Check what is left of the histories, of which these commits were acknowledged; if told so,
-    /// synchronise the files before, so that nobody hears of errors of a disk that is healed.
+    /// synchronise the files before, so that no later call reports errors of a disk that is healed.
     CrashCheck(crash::Job, crash::Log, bool),
 }
 
@@ -159,7 +159,7 @@ pub(crate) enum Message {
     Looked(Looked),
     /// The checks of a verification.
     Verified(Vec<verify::Check>),
-    /// The isolation that was seen, or why there is none to be seen.
+    /// The isolation that was seen, or why none can be seen.
     Isolated(Result<Isolated, String>),
     /// The plugin's declaration, or why it is no plugin.
     Described(Result<Description, String>),

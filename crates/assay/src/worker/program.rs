@@ -1,4 +1,4 @@
-//! This program, to be started again as another of its processes.
+//! The program itself, to be started again as another of its processes.
 
 use std::os::unix::process::CommandExt;
 use std::process::Command;

@@ -39,9 +39,9 @@ pub(crate) struct Calls {
 /// The calls of a worker.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Traced {
-    /// Those of the main thread within spans, up to each mark.
+    /// Calls of the main thread within spans, up to each mark.
     pub phases: Vec<Calls>,
-    /// Those of all other threads.
+    /// Calls of all other threads.
     pub background: Calls,
 }
 

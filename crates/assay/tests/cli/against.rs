@@ -190,7 +190,7 @@ fn what_is_no_other_build_is_refused_in_one_line() {
     sends(&bench, "other-engine", &introduction(5, &["lmdb"], &[("crossbench", 2)]));
     refuses("other-engine", 2, &["it has no engine btreemap; it has lmdb"]);
     assert!(!bench.list().contains(&"run.json".to_string()), "{:?}", bench.list());
-    // It introduces itself, and then does no work: a cell fails, and the run goes on.
+    // The program introduces itself, and then does no work: a cell fails, and the run continues.
     sends(&bench, "idle", &introduction(5, &["btreemap"], &[("crossbench", 2)]));
     bench.refuses(&format!("{QUICK} --against idle"), 1, &["an introduction instead"]);
     let run = bench.run_file("run.json");

@@ -1,5 +1,4 @@
-//! What a user can say wrong: one line on standard error, the documented exit status, nothing
-//! left behind.
+//! Mistakes of a user: one line on standard error, the documented exit status, nothing left behind.
 
 use crate::support::Bench;
 
@@ -65,7 +64,7 @@ fn output_goes_to_files_only() {
     assert_eq!(bench.run_file("real.json")["format"], "assay-run");
 }
 
-/// What is called a disk and lies in memory has no page cache that could be cold.
+/// A folder in memory that is called a disk has no page cache that could be cold.
 #[test]
 fn a_cold_page_cache_needs_a_disk() {
     let shm = tempfile::Builder::new().prefix("assay-test").tempdir_in("/dev/shm");

@@ -1,4 +1,4 @@
-//! `assay compare`, and trials that go on until an interval is narrow.
+//! `assay compare`, and trials that are repeated until an interval is narrow.
 
 use crate::support::Bench;
 
@@ -154,7 +154,7 @@ fn trials_go_on_until_intervals_are_narrow_or_there_are_enough() {
     assert!(count >= 15, "at least seven trials: {count}");
 }
 
-/// What costs an engine more than its level asks for, or spares it what others do, is said.
+/// The report names work of an engine beyond its level, and work of others that it is spared.
 #[test]
 fn what_makes_figures_unlike_is_marked() {
     let bench = Bench::new();

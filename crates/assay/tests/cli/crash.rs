@@ -41,7 +41,7 @@ fn killed_processes_lose_nothing() {
     bench.has_no_stores();
 }
 
-/// What several threads left is one order of all their commits, at each kind of crash.
+/// Several threads leave one order of all their commits, at each kind of crash.
 #[test]
 fn several_threads_lose_nothing_at_commit() {
     let bench = Bench::new();

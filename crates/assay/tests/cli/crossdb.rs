@@ -18,8 +18,8 @@ const VERSION: &str = "0.8.0-test-double";
 /// The environment variable by which Assay finds the library.
 const VARIABLE: &str = "ASSAY_CROSSDB_LIB";
 
-/// What a driver that declines nothing but what it must passes on the four shapes of records
-/// whose keys it can have: eight cases, the random operations, and the close.
+/// The checks that a driver passes if it declines only what it must. On each of the four shapes of
+/// records whose keys it can have: eight cases, the random operations, and the close.
 const LEAST_CHECKS: u32 = 36;
 
 fn folder() -> TempDir {
@@ -104,7 +104,7 @@ fn passed_everywhere(stdout: &str) {
     }
 }
 
-/// The library that this machine has for tests, or a line that says there is none.
+/// Returns the library that this machine has for tests, or says that they are skipped.
 fn real_library() -> Option<PathBuf> {
     let file = std::env::var_os(VARIABLE).map(PathBuf::from);
     if file.is_none() {

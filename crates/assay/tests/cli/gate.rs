@@ -12,8 +12,8 @@ use crate::support::{Bench, Ended, was_refused};
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 /// A suite of 100 operations a phase, in memory.
 const SUITE: &str = "crossbench -s m -i 100 -q 10 -u 10 -d 50";
-/// So many operations that what happens once, such as the growth of a heap beside a busy thread, is
-/// less than the least share that counts.
+/// Enough operations to keep one-time costs, such as the growth of a heap while a thread is busy,
+/// below the least share that counts.
 const LONGER: &str = "crossbench -s m -i 2k -q 200 -u 200 -d 1k";
 
 /// Returns true if valgrind is here; says so if it is not.

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-/// Compiles a library of one function that nobody calls.
+/// Compiles a library of one function that no program calls.
 fn compile(folder: &Path, name: &str, more: &[&str]) {
     let source = folder.join("empty.c");
     fs::write(&source, "void nothing(void);\nvoid nothing(void) {}\n").expect("a source");

@@ -1,4 +1,4 @@
-//! What Assay says of the machine, and what it says of itself to shells and manual readers.
+//! Assay's reports on the machine, and on itself for shells and manual readers.
 
 use crate::support::Bench;
 

@@ -1,4 +1,4 @@
-//! How much memory engines may have: the size of their caches, and the limit of a worker.
+//! The memory that engines may have: the size of their caches, and the limit of a worker.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -271,7 +271,7 @@ fn a_signal_ends_any_command_with_its_own_status() {
     bench.helps("--help", "130 SIGINT, 143 SIGTERM, 129 SIGHUP");
 }
 
-/// As under `nohup`.
+/// A signal is ignored, as under `nohup`.
 #[test]
 fn a_hangup_that_is_ignored_ends_nothing() {
     let bench = Bench::new();

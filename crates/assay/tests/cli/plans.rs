@@ -169,7 +169,7 @@ fn a_run_that_is_whole_stays_when_an_engine_comes_in() {
     );
     assert_eq!((cells(&bench, "small"), cells(&bench, "letters")), (5, 7));
     assert_eq!(std::fs::read(&path).expect("a run file"), before);
-    // A run that was not whole, and one whose plan was changed, cannot go on.
+    // A run that was not whole, and one whose plan was changed, cannot be resumed.
     write(&bench, &more.replace("insert = \"1k\"", "insert = \"2k\""));
     bench.refuses("plan -c plan.toml", 3, &["small.json.gz", "another machine"]);
     write(&bench, &more);

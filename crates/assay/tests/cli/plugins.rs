@@ -113,7 +113,7 @@ fn what_is_no_plugin_is_refused() {
     }
 }
 
-/// What is said of a cell that has used up its time.
+/// The message for a cell that has used up its time.
 const LATE: &str = "not done after";
 
 #[test]
@@ -159,7 +159,7 @@ fn run_beside(bench: &Bench, name: &str, timeout_s: u32) -> (String, serde_json:
     (reason.into(), cells[2]["status"].clone())
 }
 
-/// What an engine keeps in its process is not there in the process that looks at the store.
+/// Data that an engine keeps in its process is missing in the process that looks at the store.
 #[test]
 fn a_plugin_that_only_remembers_its_store_is_wrong() {
     let bench = Bench::new();

@@ -51,7 +51,7 @@ fn repeated(bench: &Bench, line: &str) -> Vec<(String, u64)> {
     phases.map(|phase| (phase["name"].as_str().expect("a name").into(), repeats(phase))).collect()
 }
 
-/// Whether the kernel counts what a thread waits for, without which no round is disturbed.
+/// Returns true if the kernel counts what a thread waits for; else no round counts as disturbed.
 fn is_counted() -> bool {
     let counted = std::fs::read_to_string("/proc/thread-self/schedstat");
     counted.is_ok_and(|text| text.split_whitespace().count() == 3)

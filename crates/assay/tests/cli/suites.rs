@@ -31,7 +31,7 @@ fn nudb_prints_its_two_tables() {
     bench.has_no_stores();
 }
 
-/// As NuDB's own documentation has it typed.
+/// Values are given as NuDB's own documentation types them.
 #[test]
 fn several_values_follow_an_equals_sign() {
     let bench = Bench::new();

@@ -189,7 +189,7 @@ fn a_program_that_hangs_or_reads_wrong_when_its_disk_fails_is_found() {
     is_clean(&bench);
 }
 
-/// It takes longer than the limit, which is that of its silence.
+/// The program takes longer than the limit, which only bounds its silence.
 #[test]
 fn a_slow_program_that_is_not_silent_is_waited_for() {
     let bench = Bench::new();

@@ -44,7 +44,7 @@ fn the_tour_refuses_what_it_cannot_do() {
     assert_eq!(bench.list(), [] as [&str; 0], "nothing is left");
 }
 
-/// A run of hours is announced before it begins; without a terminal nothing is asked.
+/// A run of hours is announced before it starts; without a terminal nothing is asked.
 #[test]
 fn a_long_run_is_told_with_what_is_shorter() {
     let bench = Bench::new();
@@ -59,7 +59,7 @@ fn a_long_run_is_told_with_what_is_shorter() {
     assert!(!quiet.contains("about"), "{quiet}");
 }
 
-/// What was measured here before is known.
+/// The times of what was measured here before are known.
 #[test]
 fn the_time_is_known_from_earlier_runs() {
     let bench = Bench::new();

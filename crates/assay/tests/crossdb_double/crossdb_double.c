@@ -5,8 +5,8 @@
  *
  * It knows the statements that assay-drivers/src/sql.rs makes, and one table a connection, whose
  * first columns are its key. Rows are searched one by one; a file is read whole when its database
- * is opened and written whole by xdb_close. Where CrossDB would go on quietly after a misuse, this
- * says what was wrong and aborts; handles are never freed, so that the use of a closed one is
+ * is opened and written whole by xdb_close. Where CrossDB would continue quietly after a misuse,
+ * this says what was wrong and aborts; handles are never freed, so that the use of a closed one is
  * noticed.
  *
  * Compiled with -DVERSION="..." it is of another version, with -DWITHOUT_CALLBACKS of one that has
@@ -57,7 +57,7 @@ typedef struct {
     Row before;
 } Change;
 
-/* It begins as CrossDB's header shows it (QueryResult in the driver), or in a way of its own. */
+/* Starts as CrossDB's header shows it (QueryResult in the driver), or in a way of its own. */
 typedef struct {
 #ifdef OPAQUE
     uint64_t affected_rows, row_count, col_meta;

@@ -57,7 +57,7 @@ static int interrupts(assay_handle *handle, const void *record, assay_error *err
     return ASSAY_DONE;
 }
 
-/* Stops its own process, and leaves the process's id beside it. */
+/* Stops its own process, and leaves its id in a file. */
 static int stops(assay_handle *handle, const void *record, assay_error *error)
 {
     (void)handle, (void)record, (void)error;

@@ -1,5 +1,5 @@
 //! A fence in all threads of the process at once, by the system call `membarrier` of Linux. It
-//! costs the thread that asks for it microseconds, and the others nothing while nobody asks.
+//! costs the thread that asks for it microseconds, and the others nothing while no thread asks.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{Ordering, fence};

@@ -4,7 +4,7 @@
 //! threads that use one table do not slow each other down.
 //!
 //! A pin has to be seen by the thread that frees before the state is looked at. A fence in each
-//! call would do, but one lookup could not begin then while the one before waits for memory. So the
+//! call would do, but then one lookup could not start while the one before waits for memory. So the
 //! thread that frees has all others pass a fence ([`barrier`](super::barrier)); where the system
 //! cannot do that, each pin has its own.
 

@@ -145,7 +145,7 @@ fn a_watch_prints_what_others_change() {
     let mut child = start(&mut bench.command(&watch));
     let mut lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
     let mut next = || lines.next().expect("a line").expect("it is text");
-    // Its first look comes at some time; so the first changes go on until one is seen.
+    // The time of its first look is unknown: the first changes are repeated until one is seen.
     let seen = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {

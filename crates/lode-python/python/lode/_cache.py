@@ -27,7 +27,7 @@ _MISSING: Any = object()
 # The longest part of a value in one record.
 _PIECE_BYTES = 512 << 10
 
-# What an entry takes up beside its key and value, about.
+# About the bytes that an entry takes up besides its key and value.
 _ENTRY_BYTES = 150
 
 # The most entries that one transaction removes.

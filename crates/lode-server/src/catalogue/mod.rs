@@ -19,7 +19,7 @@ use crate::sql::tokens::Token;
 
 pub(crate) use missing::empty_result;
 
-/// What functions look up.
+/// The entries that functions look up.
 #[derive(Default)]
 pub(crate) struct Lookup {
     /// The numbers of tables and indexes by their names.

@@ -37,7 +37,7 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// Makes a reader of lines with at most so many fields and bytes.
+    /// Makes a reader of lines with at most `most_fields` fields and `most_bytes` bytes.
     pub(crate) fn new(format: Format, most_fields: usize, most_bytes: usize) -> Self {
         Self {
             format,

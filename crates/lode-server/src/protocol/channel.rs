@@ -100,7 +100,7 @@ impl Tls {
             self.connection.read_tls(&mut (&mut self.early).reader())?;
         }
         if let Err(error) = self.connection.process_new_packets() {
-            // The client is told why, if it listens.
+            // The client gets the reason, if it listens.
             let _ = self.connection.write_tls(&mut self.socket);
             return Err(io::Error::new(ErrorKind::InvalidData, error));
         }

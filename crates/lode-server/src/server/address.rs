@@ -129,7 +129,7 @@ fn unix(path: &Path) -> Result<Listener, ServeError> {
     Ok(Listener::Unix { socket, path: path.into(), inode })
 }
 
-/// Makes a folder beside a path, which only this user can enter.
+/// Makes a folder next to a path, which only this user can enter.
 fn hidden_folder(path: &Path) -> io::Result<TempDir> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let mode = fs::Permissions::from_mode(0o700);

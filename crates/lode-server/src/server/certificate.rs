@@ -35,8 +35,8 @@ impl std::fmt::Debug for Certificate {
 }
 
 impl Certificate {
-    /// Reads a certificate, which the certificates up to the root's may follow, and its key (RSA,
-    /// ECDSA of P-256 or P-384, or Ed25519) from PEM files.
+    /// Reads a certificate and its key from PEM files. Certificates up to the root's may follow the
+    /// certificate. The key is of RSA, of ECDSA by P-256 or P-384, or of Ed25519.
     ///
     /// # Errors
     /// [`ServeError::TlsFile`] if one of the files has nothing that can be used;

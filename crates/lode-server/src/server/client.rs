@@ -1,4 +1,4 @@
-//! The start of a connection: who the client is, and what it is told.
+//! The start of a connection: the identity of the client, and the first messages to it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -207,7 +207,7 @@ fn encrypt(
     Ok(())
 }
 
-/// Tells a client that wants a newer protocol which one is spoken.
+/// Answers a client that wants a newer protocol with the one that is spoken.
 fn negotiate(startup: &Startup, output: &mut Output) -> Result<(), Closed> {
     let unknown = startup.parameters.keys().filter(|name| name.starts_with("_pq_."));
     let unknown: Vec<_> = unknown.cloned().collect();

@@ -129,7 +129,7 @@ impl Server {
     /// Those of the system on waiting for connections.
     pub fn run(self) -> Result<(), ServeError> {
         let waited = self.accept_all();
-        // Nobody else gets in from here on.
+        // No further client gets in from here on.
         let Self { listener, front } = self;
         drop(listener);
         front.stop();

@@ -24,7 +24,7 @@ pub(crate) enum Readers {
 }
 
 impl Readers {
-    /// Returns true if nobody else can open a file.
+    /// Returns true if no other user can open a file.
     fn allow(self, found: &Metadata) -> bool {
         let others = match self {
             Self::All => 0,

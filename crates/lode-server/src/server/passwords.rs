@@ -28,7 +28,7 @@ const BOUND: &[u8] = b"p=";
 const SALT_BYTES: usize = 16;
 const KEY_BYTES: usize = 32;
 
-/// What is kept of a password.
+/// The secrets that are kept of a password.
 #[derive(Clone)]
 struct Verifier {
     salt: Vec<u8>,
@@ -40,7 +40,7 @@ struct Verifier {
 /// The users who may connect, each with what is kept of the password.
 pub struct Passwords {
     users: HashMap<String, Verifier>,
-    /// The verifier of a password that nobody has, for users that do not exist.
+    /// The verifier of a password that no user has, for users that do not exist.
     nobody: Verifier,
     /// The secret that their salts are made with: each has one of its own, as users have.
     secret: String,
@@ -100,8 +100,8 @@ impl Passwords {
         })
     }
 
-    /// Has a client prove that it knows the password of a user, and with a `binding`, if it can,
-    /// that it sees the certificate of this server.
+    /// Has a client prove that it knows the password of a user. With a `binding`, the client also
+    /// proves, if it can, that it sees the certificate of this server.
     ///
     /// # Errors
     /// `None` if the client has gone away.

@@ -133,7 +133,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Sets all values of the start, and tells the client of those that it follows.
+    /// Sets all values of the start, and reports those that the client follows.
     fn reset(&mut self) -> Result<(), Fail> {
         let texts = |settings: &Settings| {
             let reported = settings.reported();

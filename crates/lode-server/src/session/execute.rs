@@ -73,7 +73,7 @@ impl<'c> Portal<'c> {
         (!fields.is_empty()).then(|| RowDescription::new(fields))
     }
 
-    /// Returns how many bytes the values have, and the statement if nobody else keeps it.
+    /// Returns the bytes of the values, and of the statement if nothing else keeps it.
     pub(super) fn bytes(&self) -> usize {
         let value_bytes = |value: &Value| match value {
             Value::Text(text) => text.len(),
@@ -126,7 +126,7 @@ fn put_row(
 }
 
 impl<'c> Session<'c> {
-    /// Tells the client of the rows of a portal. If their types are not known and the statement
+    /// Describes the rows of a portal to the client. If their types are not known and the statement
     /// only reads, they are those of the first row.
     pub(super) fn describe(&mut self, portal: &mut Portal<'c>) -> Result<(), Fail> {
         if portal.has_unknown() && portal.prepared.only_reads && portal.running.is_none() {
@@ -340,7 +340,7 @@ impl<'c> Session<'c> {
         if self.switches.is_off() { Err(self.switches.refusal().into()) } else { Ok(()) }
     }
 
-    /// Tells the client that a statement has ended.
+    /// Reports to the client that a statement has ended.
     fn complete(&mut self, prepared: &Prepared, rows: u64) -> Result<(), Fail> {
         let Command::Other { tag, counts, defines } = &prepared.command else { return Ok(()) };
         if *defines {

@@ -44,7 +44,7 @@ impl Common {
 /// The reason why a message is not carried out.
 #[derive(Debug)]
 enum Fail {
-    /// The client is told why, and the session continues.
+    /// The client gets the reason, and the session continues.
     Refused(Refusal),
     /// The client takes no more messages.
     Closed,
@@ -175,7 +175,7 @@ impl<'c> Session<'c> {
         self.output.send_if_much(&|| self.common.is_ending())
     }
 
-    /// Tells the client of an error, after which its transaction has failed.
+    /// Reports an error to the client, after which its transaction has failed.
     fn put_error(&mut self, refusal: &Refusal) -> Result<(), Closed> {
         if self.state == State::Open {
             self.state = State::Failed;
@@ -183,7 +183,7 @@ impl<'c> Session<'c> {
         self.output.put(&refusal.message(false))
     }
 
-    /// Tells the client that the next query can come.
+    /// Reports to the client that it can send the next query.
     fn put_ready(&mut self) -> Result<(), Closed> {
         let is_in_transaction = self.console.is_in_transaction();
         // SQLite ends a transaction by itself after some errors, after which it has failed.

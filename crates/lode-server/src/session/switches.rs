@@ -1,5 +1,5 @@
-//! What ends a running statement from outside: a request of its client, its time, and the end of
-//! the server.
+//! Switches that end a running statement from outside: a request of its client, its time, and the
+//! end of the server.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};

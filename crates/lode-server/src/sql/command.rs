@@ -57,7 +57,7 @@ pub(crate) enum Command {
     },
 }
 
-/// What is done with a savepoint.
+/// The action on a savepoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verb {
     Set,

@@ -170,7 +170,7 @@ fn type_after(rest: &[Token<'_>]) -> (String, usize) {
 /// Types that name things of the catalogue, whose names and numbers pass for each other.
 const NAMES: [&str; 6] =
     ["regproc", "regprocedure", "regnamespace", "regrole", "regoper", "regoperator"];
-/// Those of which functions of the server find the other form.
+/// The types of which functions of the server find the other form.
 const FOUND: [&str; 2] = ["regclass", "regtype"];
 
 /// Casts what was written last.

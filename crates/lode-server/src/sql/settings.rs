@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::refusal::{INVALID_SETTING, NO_SETTING, READ_ONLY, Refusal};
 
-/// The version of PostgreSQL that clients are told, for what they send to depend on it.
+/// The version of PostgreSQL that is reported to clients, since their requests depend on it.
 pub(crate) const VERSION: &str = "15.0";
 
 /// The values that a setting takes.
@@ -28,7 +28,7 @@ struct Setting {
     name: &'static str,
     default: &'static str,
     takes: Takes,
-    /// True if clients are told of its value.
+    /// True if its value is reported to clients.
     is_reported: bool,
 }
 
@@ -77,12 +77,12 @@ const SETTINGS: [Setting; 26] = [
 #[derive(Default)]
 pub(crate) struct Settings {
     changed: BTreeMap<&'static str, String>,
-    /// Those with which the session has started.
+    /// The settings with which the session has started.
     initial: BTreeMap<&'static str, String>,
     bounds: Bounds,
 }
 
-/// What the operator of the server allows.
+/// The bounds that the operator of the server sets.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Bounds {
     /// The most milliseconds of a statement.
@@ -187,7 +187,7 @@ impl Settings {
         self.changed.clone_from(&self.initial);
     }
 
-    /// Returns the settings that clients are told at the start.
+    /// Returns the settings that are reported to clients at the start.
     pub(crate) fn reported(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let reported = SETTINGS.iter().filter(|setting| setting.is_reported);
         reported.map(|setting| (shown(setting.name), self.value(setting)))

@@ -1,7 +1,8 @@
 //! PostgreSQL's binary form of decimals: digits to the base of 10,000.
 //!
-//! A count of digits, the power of the first, the sign, the number of decimal digits after the
-//! point, and then the digits, each two bytes (`numeric_send` in PostgreSQL's sources).
+//! Four fields come first: the count of digits, the power of the first, the sign, and the number of
+//! decimal digits after the point. The digits follow. Each takes two bytes (`numeric_send` in
+//! PostgreSQL's sources).
 
 use bytes::{BufMut, BytesMut};
 

@@ -1,4 +1,4 @@
-//! What tools learn of tables.
+//! The catalogue by which tools find tables.
 
 use crate::support::Bench;
 

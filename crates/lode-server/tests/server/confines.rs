@@ -1,4 +1,4 @@
-//! What clients cannot reach: files of the server, and limits of its process.
+//! Confines of clients: they cannot reach files of the server, nor limits of its process.
 
 use crate::support::{Bench, code};
 

@@ -1,4 +1,4 @@
-//! How statements and servers end before they are done.
+//! Ends of statements and servers before they are done.
 
 use std::time::Duration;
 

@@ -22,7 +22,7 @@ async fn over_tcp_only_who_knows_the_password_gets_in() {
     assert_eq!(code(&error), "28P01");
 }
 
-/// What PostgreSQL keeps of the password `s3cret pass`.
+/// The verifier that PostgreSQL keeps of the password `s3cret pass`.
 const KEPT: &str = "SCRAM-SHA-256$5000:AQIDBAUGBwgJCgsMDQ4PEA==$\
                     KhGPikO3KEPlYIRIMZwgBUALPiFsU1H84sDgP/FNIlU=:\
                     zteSXlMvaCniE64Ys6pdJu388wK0Ys8K1DXtOXkTDmU=";

@@ -1,4 +1,4 @@
-//! What clients see: queries, parameters, transactions, errors.
+//! Sessions as clients see them: queries, parameters, transactions, errors.
 
 use crate::support::{Bench, code};
 use tokio_postgres::SimpleQueryMessage;
@@ -92,7 +92,7 @@ async fn errors_have_the_states_that_drivers_look_for() {
         let error = client.batch_execute(statement).await.expect_err(statement);
         assert_eq!(code(&error), state, "{statement}: {error:?}");
     }
-    // The session goes on.
+    // The session continues.
     let wrong = client.query("SELECT $1::int8", &[&"text"]).await.expect_err("another type");
     assert_eq!(code(&wrong), "none", "the driver refuses: {wrong}");
     let row = client.query_one("SELECT note FROM reading", &[]).await.expect("a row");

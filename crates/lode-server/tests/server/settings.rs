@@ -76,7 +76,7 @@ async fn a_transaction_says_whether_it_only_reads() {
         assert_eq!(shown(&client, READING).await, "off");
     }
     refuses(&client, "SET transaction_read_only = perhaps", "22023").await;
-    // Outside of a transaction there is none to set.
+    // Outside of a transaction it changes nothing, and warns.
     client.batch_execute("SET transaction_read_only = on").await.expect("a warning");
     client.batch_execute("INSERT INTO t VALUES (1)").await.expect("a row");
     let bench = Bench::with(Limits { reads_only: true, ..Limits::default() });

@@ -62,7 +62,7 @@ async fn a_handshake_that_is_not_finished_is_closed_when_its_time_is_over() {
         }
     });
     is_closed(&mut stream);
-    // After the handshake the time goes on.
+    // The time limit still runs after the handshake.
     let mut stream = encrypt(asked(&bench), authority.client());
     stream.conn.complete_io(&mut stream.sock).expect("a handshake");
     is_closed(&mut stream.sock);

@@ -236,7 +236,7 @@ pub(crate) fn alter(
     Ok(altered.schema().name().into())
 }
 
-/// Drops an index of the only table that has one of the name. Returns false if there is none.
+/// Drops the index with a name, if one table has it. Returns false if no table has.
 pub(crate) fn drop_index(
     connection: &Connection,
     attached: &mut Attached,

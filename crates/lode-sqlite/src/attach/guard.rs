@@ -46,7 +46,7 @@ const PRAGMAS: [&str; 32] = [
     "trusted_schema",
 ];
 
-/// Those that set a limit of the whole process, or where files of SQLite are.
+/// Pragmas that set a limit of the whole process, or where files of SQLite are.
 const OF_PROCESS: [&str; 4] = ["hard_heap_limit", "soft_heap_limit", "temp_store", "threads"];
 
 /// The permissions of a connection.

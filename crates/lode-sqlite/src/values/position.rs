@@ -1,8 +1,8 @@
 //! The place of a value of SQL among the values of a column of a key.
 //!
 //! SQLite compares a column with anything: a column of whole numbers with 2.5, with text that looks
-//! like a number, or with bytes. (Datatypes In SQLite, 4.2: numbers are below text, text is below
-//! bytes; a column of numbers turns text that looks like a number into one first.)
+//! like a number, or with bytes. Numbers are below text, text is below bytes; a column of numbers
+//! turns text that looks like a number into one first (Datatypes In SQLite, 4.2).
 //!
 //! So a value becomes two *cuts* between the values of the column: what equals it is between them.
 

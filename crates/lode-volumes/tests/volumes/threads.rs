@@ -91,7 +91,7 @@ fn work(volume: &Volume, thread: u64, steps: u64) {
             held.truncate(3);
         }
     }
-    // What it holds and is not gone is where it says, or nowhere: others go on.
+    // Each entry that is held says where it is, or that it is gone: other threads still work.
     held.iter().for_each(|entry| drop(expect_known(entry.path())));
 }
 

@@ -1,4 +1,4 @@
-//! What benchmarks of databases in directories share.
+//! Parts that benchmarks of databases in directories share.
 
 use lode::{Schema, Type};
 use tempfile::TempDir;

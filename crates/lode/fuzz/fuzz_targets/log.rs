@@ -14,7 +14,7 @@ use lode_fuzz::{SLOT_BYTES, exercise, fix_frames, small};
 struct Input {
     fix: bool,
     patches: Vec<(u16, u8, [u8; 8])>,
-    /// What comes from a place on instead of what was there.
+    /// The bytes that replace the rest of the log, from a place on.
     rest: Option<(u16, Vec<u8>)>,
 }
 

@@ -1,4 +1,4 @@
-//! What the fuzz targets share: small databases, and how one of a damaged disk is read.
+//! Parts that the fuzz targets share: small databases, and reading one of a damaged disk.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,8 @@ use lode::{Database, Durability, Error, KeyKind, Options, ReadTable, Schema, Typ
 /// Bytes of a page, and of its slot in the data file.
 pub const SLOT_BYTES: usize = 16 * 1024;
 
-/// What a table's records have after key and value: a fixed number of bytes, or any number of them.
+/// The rest of a table's records after key and value: a fixed number of bytes, or any number of
+/// them.
 #[derive(Clone, Copy)]
 pub enum Rest {
     Fixed(u32),
@@ -50,7 +51,7 @@ pub fn schema(at: usize) -> Schema {
         .expect("a schema")
 }
 
-/// How long a rest of any length is: mostly short, seldom longer than a page.
+/// Returns the size of a rest of any length: mostly short, seldom longer than a page.
 fn size_of_any(key: u32, value: u32) -> u32 {
     let random = (key ^ value).wrapping_mul(0x9e37_79b1) >> 8;
     let most = match random % 40 {
@@ -61,7 +62,7 @@ fn size_of_any(key: u32, value: u32) -> u32 {
     random / 40 % most
 }
 
-/// What the column of a key has: it starts with its number.
+/// Returns the bytes of the column of a key, which start with its number.
 fn key_cell(at: usize, key: u32) -> Vec<u8> {
     let more = if key.is_multiple_of(11) { key % 290 } else { key % 20 };
     let more = if at < FIRST_OF_NAMES { 0 } else { more };
@@ -98,7 +99,7 @@ pub fn record(at: usize, key: u32, value: u32) -> Vec<u8> {
     schema(at).pack(&[key, value, Value::Bytes(&rest)]).expect("they fit")
 }
 
-/// How all of them are opened.
+/// Returns the options that open every database.
 pub fn options() -> Options {
     Options::new().memory_bytes(1 << 20).segment_bytes(1 << 13).durability(Durability::Commit)
 }
@@ -218,7 +219,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// Where the last part of the format of superblocks is: the checksum of the bytes before it.
+/// The place of the last part of a superblock: the checksum of the bytes before it.
 const SUPERBLOCK_BYTES: usize = 480;
 
 /// Gives the superblocks of a data file the checksums that they should have.

@@ -57,7 +57,7 @@ pub struct ByIndex<'v> {
     view: View<'v>,
 }
 
-/// A function that copies the payload under a packed key of a table; false if there is none.
+/// A function that copies the payload under a packed key of a table; false if no record has it.
 type ReadInto<'f> = dyn FnMut(&Table, &[u8], &mut Vec<u8>) -> Result<bool> + 'f;
 
 /// The time at which a table is read.
@@ -275,7 +275,7 @@ impl<'v> ByIndex<'v> {
     }
 }
 
-/// What an entry of a unique index has led to.
+/// The outcome of following an entry of a unique index.
 enum Found {
     NoEntry,
     NoRecord,

@@ -338,8 +338,8 @@ impl Database {
     /// replayed after a crash. It blocks no other operation. In memory there is nothing to do.
     ///
     /// If more than a fifth of the files is free after that, most of it goes back to the file
-    /// system, if that can have holes in files. Later writes need new space. If many free pages are
-    /// scattered, some are left for the next time.
+    /// system. The file system must support holes in files. Later writes need new space. If many
+    /// free pages are scattered, some are left for the next time.
     ///
     /// # Errors
     /// As [`flush`](Self::flush).

@@ -38,7 +38,7 @@ pub struct IndexCursor<'v> {
     left_out_us: Option<i64>,
 }
 
-/// Where records are read.
+/// The view in which records are read.
 pub(super) enum Source<'v> {
     At(Snapshot),
     Within(&'v Transaction),
@@ -302,7 +302,7 @@ pub struct IndexKeys {
     key: Vec<u8>,
 }
 
-/// Where keys of records come from.
+/// The source of the keys of records.
 #[derive(Debug)]
 enum Keys {
     OfEntries(Entries),

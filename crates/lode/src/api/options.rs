@@ -76,10 +76,10 @@ impl Options {
     /// its control groups, or of a part of the limit of its addresses or data. A database in memory
     /// must fit into it; of one in a directory the pages that were used last are kept.
     ///
-    /// Old images of pages for [snapshots](Database::snapshot) take at most a quarter of it (of
-    /// less than 64 MiB half, and at most 16 MiB), and may always be 1 MiB. Transactions hold at
-    /// most a third. A statement that has no room is refused with `TxnTooLarge`, and nothing of it
-    /// happens.
+    /// Old images of pages for [snapshots](Database::snapshot) take at most a quarter of it. If it
+    /// is less than 64 MiB, they take half, and at most 16 MiB. They may always be 1 MiB.
+    /// Transactions hold at most a third. A statement that has no room is refused with
+    /// `TxnTooLarge`, and nothing of it happens.
     ///
     /// In a directory, all pages that one transaction changes must fit into seven eighths of the
     /// room left for pages. Each record far from the others changes a page of 16 KiB. As far as
@@ -152,9 +152,9 @@ impl Options {
 
     /// Sets whether a database in a directory gives space back in the background; it does by
     /// default. It starts if little has been written for ten seconds, and more than a fifth of the
-    /// files and 4 MiB are not in use, or are needed until the next checkpoint only. Each time, the
-    /// next one needs twice as long a pause, up to a minute. Little is what makes a checkpoint
-    /// necessary only after a minute: 256 KiB a second at least, unless
+    /// files and 4 MiB are spare. Spare space is not in use, or needed only until the next
+    /// checkpoint. Each time, the next one needs twice as long a pause, up to a minute. Little is
+    /// what makes a checkpoint necessary only after a minute: 256 KiB a second at least, unless
     /// [`log_bytes`](Self::log_bytes) is less than 32 MiB. It stops when more is written.
     ///
     /// If nothing was written, the database [is compacted](Database::compact). Next to writers, a
@@ -163,8 +163,8 @@ impl Options {
     /// changed, but not those of a database of more than half of the memory budget. At level
     /// [`Durability::None`] none of this happens.
     ///
-    /// Whatever is set here, each checkpoint that the database makes by itself gives back half of
-    /// the space that neither it nor the writers since the one before have needed.
+    /// Whatever is set here, each checkpoint that the database makes by itself gives back space. It
+    /// is half of what neither it nor the writers since the one before have needed.
     pub fn compact_when_idle(mut self, compacts: bool) -> Self {
         self.compacts_when_idle = compacts;
         self
@@ -287,8 +287,9 @@ impl Options {
     ///
     /// It shows one moment: all that was done before the call, as far as the log has it, which may
     /// not be synced yet. [`Database::refresh`] shows a later one. It may show the last checkpoint
-    /// alone if the log has several lanes and many writers, or if each of four attempts to read the
-    /// log took longer than the next checkpoint. At level [`Durability::None`] it always does.
+    /// alone in two cases: the log has several lanes and many writers, or each of four attempts to
+    /// read the log took longer than the next checkpoint. At level [`Durability::None`] it always
+    /// does.
     ///
     /// Nothing is written, so the directory may be on a medium or belong to another user that does
     /// not allow it. The log is replayed in memory. The writer keeps the pages of the moment, up to

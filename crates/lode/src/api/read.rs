@@ -51,7 +51,7 @@ use crate::tree::Range;
 /// # Errors
 /// All of it can return `NoTable` when the table was dropped, or at a snapshot before it was
 /// created; `Closed`, `Forked`, `Corrupt` and `Io`; at a snapshot `SnapshotTooOld`; within a
-/// transaction `Conflict` when what it has read has changed, and `TxnTooLarge` when it has written
+/// transaction `Conflict` when what it has read has changed; `TxnTooLarge` when it has written
 /// something and there is no memory to note what it reads; `NotPacked`, `ValueCount` and
 /// `ValueMisfit` when a key does not fit the table; `OtherDatabase`.
 pub trait ReadTable {

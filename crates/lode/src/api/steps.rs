@@ -233,8 +233,8 @@ impl<'c> Steps<'c> {
         Ok(())
     }
 
-    /// Removes the record whose entry, under a key in order, is in the way of another in a unique
-    /// index, if that record has expired and `may_go` accepts its key. Returns true if it did.
+    /// Removes a record that has expired and whose entry, under a key in order, is in the way of
+    /// another in a unique index. `may_go` must accept its key. Returns true if it was removed.
     ///
     /// # Errors
     /// As [`take`](Self::take).

@@ -98,7 +98,7 @@ pub(crate) struct DataFile {
     /// Held while the file becomes longer or shorter; locked before `state`.
     growth: Mutex<Growth>,
     state: Mutex<State>,
-    /// What a writer knows of readers in other processes; locked after `growth`, before `state`.
+    /// A writer's knowledge of readers in other processes; locked after `growth`, before `state`.
     readers: Mutex<Readers>,
     /// The generation of the checkpoint that a reader has pinned; `None` for a writer.
     pinned: Option<u64>,

@@ -38,7 +38,7 @@ const PIN_TRIES: u32 = 1000;
 /// The most generations that are kept for readers at once.
 const MOST_PINNED: usize = 1024;
 
-/// What a writer knows of readers.
+/// A writer's knowledge of its readers.
 pub(super) struct Readers {
     /// The oldest generation that can be read, as the file says.
     oldest: u64,

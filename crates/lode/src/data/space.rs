@@ -55,7 +55,7 @@ fn bytes_of(slots: &Range<u32>) -> Range<u64> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Left {
     Enough,
-    /// So little that the file is to become longer [ahead of need](DataFile::grow_ahead).
+    /// Little enough that the file is to become longer [ahead of need](DataFile::grow_ahead).
     Little,
 }
 
@@ -357,9 +357,9 @@ impl DataFile {
         self.give_back_but(1, |state| state.reserved + state.ahead() / KEPT_OF_AHEAD);
     }
 
-    /// Returns the number of slots that nothing needed between the last two checkpoints, nor while
-    /// the last one was written, and that are [worth giving back](Self::give_back_some): half of
-    /// them at a time. Returns 0 when called again before the next checkpoint.
+    /// Returns the number of slots that are [worth giving back](Self::give_back_some), half of them
+    /// at a time. Nothing needed them between the last two checkpoints, nor while the last one was
+    /// written. Returns 0 when called again before the next checkpoint.
     pub(crate) fn take_unneeded(&self) -> u64 {
         let mut state = self.state();
         let kept = state.ahead() + KEPT_UNNEEDED;

@@ -221,7 +221,7 @@ impl Superblock {
     /// two no copy is whole, though it was written.
     ///
     /// # Errors
-    /// Those of [`read`](Self::read), if there is none; a copy that cannot be read is none.
+    /// Those of [`read`](Self::read), if no copy is whole.
     pub(super) fn read_all(file: &dyn File) -> Result<(Vec<Self>, bool)> {
         let (mut found, mut wrong) = (Vec::<Self>::new(), None);
         let mut is_one_lost = false;

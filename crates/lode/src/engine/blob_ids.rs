@@ -84,7 +84,7 @@ impl BlobIds {
         }
     }
 
-    /// Returns true if nobody holds an id, and `is_left` says so too at that moment.
+    /// Returns true if no reader or writer holds an id, and `is_left` returns true at that moment.
     pub(crate) fn is_free(&self, id: u64, is_left: impl FnOnce() -> Result<bool>) -> Result<bool> {
         let known = self.known();
         if known.held.contains_key(&id) { Ok(false) } else { is_left() }

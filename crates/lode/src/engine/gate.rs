@@ -7,7 +7,7 @@
 //! between. While a long one is under way, they read at the moment before it.
 //!
 //! Slots also count the entries. So a transaction knows that no writer has come by between two
-//! looks ([`Gate::quiet`]), and that what it read in that time is of one moment. A thread that has
+//! looks ([`Gate::quiet`]). All that it read in that time is of one moment. A thread that has
 //! changed nothing takes its entry back when it leaves, and one that only looks does not count as a
 //! commit: so transactions that read do not disturb each other.
 
@@ -29,8 +29,8 @@ const ENTRY: u64 = 1 << 16;
 /// The bits of a slot that count the stays: threads that are inside.
 const STAYS: u64 = ENTRY - 1;
 
-/// The stays of a thread inside and its entries so far, alone on their line of the cache and on the
-/// one that is fetched with it.
+/// The stays of a thread inside and its entries so far. They are alone on their line of the cache,
+/// and on the one that is fetched with it.
 #[derive(Default)]
 #[repr(align(128))]
 struct Slot(AtomicU64);
@@ -38,7 +38,7 @@ struct Slot(AtomicU64);
 /// The number of writers and commits that had come by when none was inside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Quiet {
-    /// The sum of the slots. While nobody is inside, none has fewer entries than before.
+    /// The sum of the slots. While no thread is inside, none has fewer entries than before.
     entries: u64,
     commits: u64,
 }

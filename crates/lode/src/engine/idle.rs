@@ -32,7 +32,7 @@ struct State {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pace {
     Nothing,
-    /// So little that [no checkpoint](Store::light_log_bytes) is needed for long.
+    /// Light enough that [no checkpoint](Store::light_log_bytes) is needed for long.
     Light,
     Busy,
 }

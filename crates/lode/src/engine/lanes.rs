@@ -7,7 +7,7 @@ impl Engine {
     /// Has the log have `count` lanes, if it has fewer and may have them.
     ///
     /// # Errors
-    /// `DiskFull`, `Io`: it goes on in those that it has. `Poisoned`; `Closed`.
+    /// `DiskFull`, `Io`: the log keeps the lanes that it has. `Poisoned`; `Closed`.
     pub(crate) fn widen_log(&self, count: usize) -> Result<()> {
         let Some(log) = self.log().filter(|log| log.may_have(count)) else { return Ok(()) };
         while log.lanes_missing(count) {

@@ -70,7 +70,7 @@ pub(crate) struct Engine {
     gate: Gate,
     catalogue: RwLock<Catalogue>,
     store: Option<Store>,
-    /// Where a database that is only read was found.
+    /// The source of a database that is only read.
     source: Option<Source>,
     /// The directory, if there is one.
     disk: Option<Arc<dyn Disk>>,
@@ -212,7 +212,7 @@ impl Engine {
     }
 
     /// Checks every page, index and record of tables as they were at a moment, when their heaps had
-    /// these pages, and the data file as it is. Tables that were dropped before that moment are
+    /// these pages. Checks the data file as it is. Tables that were dropped before that moment are
     /// left out.
     ///
     /// # Errors

@@ -1,5 +1,5 @@
-//! Successors of tables: beginning one, and having it take its place. The steps between, in which
-//! it gets the records, are in `api`.
+//! Creates the successor of a table, and has it take the table's place. The steps between, which
+//! copy the records, are in `api`.
 
 use std::iter::once;
 use std::sync::Arc;

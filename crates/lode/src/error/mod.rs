@@ -129,9 +129,8 @@ pub enum Error {
         table: String,
     },
     /// A transaction would hold more than it may:
-    /// [`MOST_TRANSACTION_BYTES`](crate::MOST_TRANSACTION_BYTES), or the part of the memory budget
-    /// for it and the other transactions, or more than the pages that its commit would change have
-    /// room for. Commit more often.
+    /// [`MOST_TRANSACTION_BYTES`](crate::MOST_TRANSACTION_BYTES), the part of the memory budget for
+    /// all transactions, or the room of the pages that its commit would change. Commit more often.
     #[error(
         "transactions can hold {most_bytes} bytes of records now; commit more often{}",
         or_more_memory(*most_bytes)

@@ -163,7 +163,7 @@ impl Hash {
     }
 
     /// Returns the bucket and first slot of a key, if the bucket is in memory and no thread changes
-    /// it. This function and the next ones have few instructions, so the processor comes to the
+    /// it. This function and the next ones have few instructions. So the processor comes to the
     /// next lookup while it waits for the memory of this one.
     #[inline(always)]
     pub(crate) fn try_read<'h>(&'h self, pager: &'h Pager, key: &[u8]) -> Option<Attempt<'h>> {

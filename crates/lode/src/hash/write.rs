@@ -128,7 +128,7 @@ struct SlotMut<'h> {
     bucket: Latched<'h>,
     probe: Probe<'h>,
     found: Found,
-    /// True if so many were removed that the bucket should be joined with another.
+    /// True if the bucket is left so sparse that it should be joined with another.
     is_sparse: bool,
 }
 

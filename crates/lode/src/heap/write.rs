@@ -77,7 +77,7 @@ impl Heap {
             }
             let keep = undo.as_deref_mut();
             let attempt = self.attempt(index, context, key, found, change, keep);
-            // After the change: a moment that is taken meanwhile is before this epoch.
+            // After the change: a moment that is taken during it is before this epoch.
             context.pager.epoch().raise(&self.written_in);
             if attempt? == Attempt::Done {
                 return Ok(Outcome { answer, undo });

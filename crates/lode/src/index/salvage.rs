@@ -77,7 +77,7 @@ impl Remains<'_> {
     }
 }
 
-/// Tells the faults of what is read from other errors.
+/// Separates faults of the data that is read from other errors.
 pub(crate) fn loss<T>(read: Result<T>) -> Result<Result<T, Error>> {
     match read {
         Ok(read) => Ok(Ok(read)),

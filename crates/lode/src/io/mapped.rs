@@ -90,9 +90,9 @@ impl Mapped for Front {
         }
     }
 
-    /// Unmaps whole pages. The system writes a page of a file on a disk out only after it has
-    /// interrupted every processor that runs the process, for each page separately. Unmapped
-    /// together, two mebibytes take one interruption.
+    /// Unmaps whole pages. Before the system writes a page of a file out to a disk, it interrupts
+    /// every processor that runs the process, for each page separately. Unmapped together, two
+    /// mebibytes take one interruption.
     #[cfg(target_os = "linux")]
     fn unmap(&self, bytes: Range<usize>) {
         let is_mapped = bytes.start <= bytes.end && bytes.end <= self.map.len();

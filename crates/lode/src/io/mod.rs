@@ -41,8 +41,8 @@ pub(crate) trait Disk: Send + Sync {
     /// Opens an existing file.
     fn open(&self, name: &str) -> Result<Box<dyn File>>;
 
-    /// Opens an existing file to read it, whatever becomes of its name meanwhile: it is none of
-    /// those whose names are [expected](Self::expect_files) to lead to them.
+    /// Opens an existing file to read it, whatever becomes of its name while it is open: it is none
+    /// of those whose names are [expected](Self::expect_files) to lead to them.
     fn open_passing(&self, name: &str) -> Result<Box<dyn File>> {
         self.open(name)
     }

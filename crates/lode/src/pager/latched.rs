@@ -63,7 +63,7 @@ impl<'p> Latched<'p> {
         self.pager.last_frames.get().map(|cells| cells.cell(self.page.index()))
     }
 
-    /// Notes that the page gets records of another, beside its own: it comes after the frames of
+    /// Notes that the page gets records of another, besides its own: it comes after the frames of
     /// both.
     pub(crate) fn cover(&self, from: &Latched<'_>) {
         if let (Some(own), Some(other)) = (self.last_frame(), from.last_frame()) {

@@ -90,8 +90,8 @@ const _: () = assert!(
 /// The fewest frames: an operation needs several pages at once.
 const LEAST_FRAMES: u64 = 64;
 
-/// Page numbers for each frame, for pages that are in memory only: a whole extent, so that tables
-/// of one page run out of frames first, and more, since a table keeps the numbers that it has had.
+/// Page numbers for each frame, for pages that are in memory only. A whole extent, so that tables
+/// of one page run out of frames first; and more, since a table keeps the numbers that it has had.
 /// They take up memory only where they have been used.
 const NUMBERS_PER_FRAME: usize = space::EXTENT as usize + 8;
 

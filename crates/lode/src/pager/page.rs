@@ -76,8 +76,8 @@ impl PageRef<'_> {
         }
     }
 
-    /// Returns the first `count` bytes from a place counted in bytes, eight at most, as a number
-    /// with the first byte on top and zeros after them.
+    /// Returns `count` bytes from a place counted in bytes, eight at most, as a number. The first
+    /// byte is on top, and zeros follow the last.
     #[inline(always)]
     pub(crate) fn get_bytes(&self, from: usize, count: usize) -> u64 {
         let word = if from <= PAGE_BYTES - 8 {

@@ -15,7 +15,7 @@ pub(super) const EXTENT: u32 = 64;
 #[derive(Default)]
 pub(crate) struct Space {
     numbers: Mutex<Numbers>,
-    /// The same extents, to be found without a lock.
+    /// The extents of these numbers, to be found without a lock.
     owned: ExtentBits,
 }
 

@@ -41,7 +41,7 @@ fn name_of(definition: &Definition) -> Name {
 #[derive(Default)]
 pub(crate) struct Catalogue {
     tables: BTreeMap<Name, Arc<TableCore>>,
-    /// Those that cannot be read: they stay as they are until they are dropped.
+    /// Tables and indexes that cannot be read: they stay as they are until they are dropped.
     damaged: BTreeMap<Name, Damaged>,
     /// Bytes of the definitions of all of them.
     definition_bytes: usize,

@@ -105,8 +105,8 @@ impl Superblock {
         self
     }
 
-    /// Returns the superblock with the places at which recovery starts, and the position up to
-    /// which the first lane of the log is known to be synced.
+    /// Returns the superblock with the places at which recovery starts, and with `synced`: the
+    /// first lane is known to be synced up to there.
     pub(super) fn with_log(self, places: &Places, synced: LogPosition) -> Self {
         Self {
             lanes: places.lanes.map(in_superblock),

@@ -16,7 +16,7 @@ use crate::pager::Pager;
 use crate::table::{Definition, Horizon, Left, Location, salvage};
 use crate::wal::{self, LogRecord, Stock};
 
-/// What is left of a database.
+/// The remains of a database.
 pub(crate) struct Remnant {
     pager: Pager,
     data: Arc<DataFile>,

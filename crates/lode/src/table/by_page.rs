@@ -1,6 +1,6 @@
 //! Walks over hashed tables whose heaps do not fit in memory.
 //!
-//! The records of a bucket are scattered over the heap, so reading them as they come would bring a
+//! The records of a bucket are scattered over the heap. Reading them as they come would bring a
 //! page from the disk for almost each of them. This walk takes the entries of many buckets, and
 //! reads their records in the order of the heap. So it reads a page of the heap at most once for
 //! all entries that it takes at a time. At first it takes few, since many walks end after a few

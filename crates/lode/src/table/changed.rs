@@ -1,10 +1,10 @@
 //! The check at a commit of what its transaction has scanned: it is looked at again, while the gate
-//! is closed. (Silo: Tu, Zheng, Kohler, Liskov, Madden: Speedy Transactions in Multicore In-Memory
-//! Databases, SOSP 2013, section 4.6, which notes the versions of leaves.)
+//! is closed. (Silo notes the versions of leaves: Tu, Zheng, Kohler, Liskov, Madden: Speedy
+//! Transactions in Multicore In-Memory Databases, SOSP 2013, section 4.6.)
 //!
 //! A transaction scans at a moment, and every page has a stamp. So a note on a scan says which keys
 //! it came past, and of no page. Most pages have not changed since the moment: their numbers are
-//! enough to tell. Of the others, the records then and now are compared, so a page that was split,
+//! enough to tell. Of the others, the records then and now are compared. So a page that was split,
 //! joined or moved, or that has other records, is no conflict by itself.
 
 use std::ops::Bound;

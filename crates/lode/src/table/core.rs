@@ -39,7 +39,7 @@ pub(crate) struct TableCore {
     secondaries: RwLock<Arc<Secondaries>>,
     /// The keys of records that are written while a successor is made.
     watch: Watch,
-    /// How far expired records were removed.
+    /// The progress of removing expired records.
     pub(crate) sweep: Sweep,
     /// The turn to create an index or a successor: one is ready, or gone again, before the next
     /// one starts.

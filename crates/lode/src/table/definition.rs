@@ -24,9 +24,9 @@ pub(crate) struct Definition {
     /// The seed of its hash function.
     pub seed: u64,
     pub schema: Schema,
-    /// What a definition of a secondary index says besides; `None` for a table.
+    /// The part of a definition that only a secondary index has; `None` for a table.
     pub index: Option<IndexOf>,
-    /// What a definition of a successor says besides; `None` for others.
+    /// The part of a definition that only a successor has; `None` for others.
     pub(super) successor: Option<SuccessorOf>,
 }
 

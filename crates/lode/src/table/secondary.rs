@@ -14,10 +14,10 @@ use crate::wal::TableId;
 
 /// The epoch in which an index became ready, of one that is being built: no moment sees it.
 const BEING_BUILT: u64 = u64::MAX - 1;
-/// The epoch of an index that is not ready, and that nobody builds.
+/// The epoch of an index that is not ready, and that no thread builds.
 const GIVEN_UP: u64 = u64::MAX;
 
-/// What the definition of an index says besides that of a table.
+/// The part of the definition of an index that a table does not have.
 #[derive(Clone, Debug)]
 pub(crate) struct IndexOf {
     /// The table whose records it has.

@@ -14,7 +14,7 @@ const BEING_MADE: u8 = 0;
 const GIVEN_UP: u8 = 1;
 const IN_PLACE: u8 = 2;
 
-/// What the definition of a successor says besides that of a table.
+/// The part of the definition of a successor that a table does not have.
 #[derive(Clone, Debug)]
 pub(crate) struct SuccessorOf {
     predecessor: TableId,

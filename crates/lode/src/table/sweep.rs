@@ -1,4 +1,4 @@
-//! How far expired records were removed from a table.
+//! The progress of removing expired records from a table.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, TryLockError};
@@ -8,7 +8,7 @@ use super::kinds::Walk;
 /// The walk that removes expired records, from one writer to the next.
 #[derive(Default)]
 pub(crate) struct Sweep {
-    /// Where it is; `None` before the first page.
+    /// The walk at its present place; `None` before the first page.
     walk: Mutex<Option<Walk>>,
     writes: AtomicU64,
 }
@@ -28,7 +28,7 @@ impl Sweep {
         due.min(Self::MOST_PAGES)
     }
 
-    /// Returns the walk, unless another thread goes on with it.
+    /// Returns the walk, unless another thread is working on it.
     pub(crate) fn try_walk(&self) -> Option<MutexGuard<'_, Option<Walk>>> {
         match self.walk.try_lock() {
             Ok(walk) => Some(walk),

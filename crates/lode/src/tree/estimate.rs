@@ -5,8 +5,8 @@ use crate::error::Result;
 use crate::pager::{Pager, ReadEpoch};
 
 impl Tree {
-    /// Estimates the number of records at a moment, from the nodes on the way to a leaf in the
-    /// middle, as if all others had as many entries.
+    /// Estimates the number of records at a moment. It reads the nodes on the way to a leaf in the
+    /// middle, and takes all others to have as many entries.
     pub(crate) fn estimate(&self, pager: &Pager, moment: ReadEpoch) -> Result<u64> {
         let mut page = self.root();
         let mut above = usize::MAX;

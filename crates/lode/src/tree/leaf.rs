@@ -49,8 +49,8 @@ impl Tree {
         }
     }
 
-    /// Copies the records between two bounds, the lower one a key, in place of the content of
-    /// `batch`, if they are in one leaf and at most `most`. Returns false otherwise.
+    /// Replaces the content of `batch` with the records between two bounds, if they are in one leaf
+    /// and at most `most`. The lower bound is a key. Returns false otherwise.
     pub(crate) fn copy_range(
         &self,
         pager: &Pager,

@@ -10,9 +10,9 @@
 //! | …  | records: in a leaf key and payload; above it a word with the child, and the key |
 //! | last | the upper and the lower fence, if there are any |
 //!
-//! Garbage is the bytes that deleted records left. If keys are variable, the number of their bytes
-//! is stored before the key in a leaf, and in the word with the child above it. The parts of a
-//! record follow each other without gaps. Places and garbage are counted in bytes.
+//! Garbage is the bytes that deleted records left. The number of bytes of a variable key is stored
+//! before it in a leaf, and in the word with the child above it. The parts of a record follow each
+//! other without gaps. Places and garbage are counted in bytes.
 //!
 //! All keys of a node are at least its lower fence and less than its upper one. So all have the
 //! bytes that the two fences share. (Prefix truncation and key heads: Graefe, Modern B-Tree

@@ -53,7 +53,7 @@ struct TreeEntryMut<'t> {
     leaf: Latched<'t>,
     /// The position of the entry, or the one that it would have.
     at: Result<usize, usize>,
-    /// True if so many records were removed that the leaf should be joined with another.
+    /// True if the leaf is left so sparse that it should be joined with another.
     is_sparse: bool,
 }
 

@@ -90,15 +90,15 @@ impl Kept {
 /// The knowledge about the part of a segment that was read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Known {
-    /// It may have been read a while ago.
+    /// Possibly read a while ago.
     Old,
-    /// It was read just now.
+    /// Read just now.
     Fresh,
-    /// It was read after the log had left the segment, at a later place.
+    /// Read after the log had left the segment, at a later place.
     Whole,
 }
 
-/// What follows the last whole frame that was found in a segment.
+/// The successor of the last whole frame that was found in a segment.
 enum Following {
     /// The next segment.
     Segment,

@@ -167,9 +167,8 @@ pub(super) enum Found {
     Unknown,
 }
 
-/// Returns true if only the first copy of the header has bytes other than zeros, in a file that is
-/// long enough to be a segment: the second copy is written after the first, and the proof after
-/// both.
+/// Returns true if a file that is long enough to be a segment has only zeros except in the first
+/// copy of the header: the second copy is written after the first, and the proof after both.
 fn is_begun(bytes: &[u8]) -> bool {
     bytes.len() as u64 == FRAMES_AT && bytes[HEADER_BYTES..].iter().all(|byte| *byte == 0)
 }

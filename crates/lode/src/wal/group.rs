@@ -46,12 +46,12 @@ enum Phase {
     Syncing(usize),
 }
 
-/// The news that the threads of a round are told.
+/// The news for the threads of a round.
 #[derive(Clone, Copy)]
 enum News {
     Synced,
     Failed,
-    /// A thread is to gather others for the sync. Told once at most, before the sync starts.
+    /// A thread is to gather others for the sync. Published once at most, before the sync starts.
     Gather,
 }
 
@@ -63,7 +63,7 @@ struct Round {
 }
 
 impl Round {
-    /// Tells the round some news. This may be a call of the system, even if no thread waits.
+    /// Publishes news to the round. This may be a call of the system, even if no thread waits.
     fn tell(&self, news: News) {
         *lock(&self.news) = Some(news);
         match news {

@@ -173,8 +173,8 @@ impl Log {
         Ok(())
     }
 
-    /// Has each lane go on in a segment as small as the first one, if its last one is larger: after
-    /// a checkpoint, that one is not needed any more.
+    /// Moves each lane to a segment as small as the first one, if its last one is larger: after a
+    /// checkpoint, the larger one is no longer needed.
     pub(crate) fn begin_small(&self) -> Result<()> {
         self.lanes().try_for_each(|lane| {
             let mut old = lock(&lane.old);

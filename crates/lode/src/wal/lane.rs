@@ -35,7 +35,7 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
-    /// Creates the lane that goes on in a segment, whose header has a checksum of `chain`, and
+    /// Creates the lane that continues in a segment, whose header has a checksum of `chain`, and
     /// which is synced.
     pub(super) fn new(number: usize, segment: Segment, chain: u32, old: Vec<Old>) -> Self {
         let start = LogPosition { segment: segment.number, at: FRAMES_AT };

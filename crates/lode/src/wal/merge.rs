@@ -36,13 +36,13 @@ pub(super) struct Replaying {
 
 /// The outcome of a look at the next frame of a lane.
 enum Look {
-    /// It was replayed.
+    /// The frame was replayed.
     Applied,
-    /// Its turn comes later.
+    /// The turn of the frame comes later.
     Later(Turn),
-    /// It names a frame that is not there.
+    /// The frame names one that is not there.
     Cut,
-    /// There is none in the segment.
+    /// The segment has no further frame.
     None,
 }
 
@@ -132,7 +132,7 @@ impl Replaying {
         }
     }
 
-    /// Ends a segment, and goes on in the next one; returns false if there is none.
+    /// Ends a segment, and opens the next one; returns false if it was the last.
     fn go_on(&mut self, disk: &dyn Disk, stock: &Stock) -> Result<bool> {
         if let Some(current) = &self.current {
             self.segments.push((current.number(), self.whole.position.at));

@@ -353,7 +353,7 @@ impl Log {
     }
 
     /// Calls `work` at a place in each lane: all frames end before these, or start after them. No
-    /// lane may begin during the call.
+    /// lane may start during the call.
     pub(crate) fn barrier<T>(&self, work: impl FnOnce() -> T) -> (Places, T) {
         let tails: Vec<_> = self.lanes().map(|lane| (lane, lock(&lane.tail))).collect();
         let mut places = Places::default();

@@ -140,7 +140,8 @@ impl<'p> Touched<'p> {
     }
 }
 
-/// Has a page depend on what another does, whose records it gets beside its own. Both are latched.
+/// Makes a page depend on what another depends on, whose records it gets besides its own. Both are
+/// latched.
 pub(crate) fn cover(to: &AtomicU64, from: &AtomicU64) {
     let own = to.load(Ordering::Relaxed);
     let other = from.load(Ordering::Relaxed);
@@ -185,7 +186,7 @@ mod tests {
             assert_eq!(seen(&to), wanted);
             let third = word(9, 1);
             cover(&third, &to);
-            // What depended on several lanes does so beside later frames too.
+            // A page that depended on several lanes still does so with a later frame.
             assert_eq!(seen(&third), (FrameName::new(9, 1), wanted.1 || wanted.0.lane() != 1));
             inherit(&third, &from);
             assert_eq!(seen(&third), seen(&from));

@@ -115,8 +115,8 @@ pub(crate) fn replay(
     Ok(replayed)
 }
 
-/// Returns true if no lane has gone on since another process's log was replayed, as the segments of
-/// now say. Each lane was looked at before the first look of this, so then there was a moment at
+/// Returns true if no lane has grown since another process's log was replayed, as the segments in
+/// `now` say. Each lane was looked at before this looks at the first. So there was a moment at
 /// which all of them ended where they were found to end.
 pub(crate) fn have_rested(disk: &dyn Disk, now: &Stock, replayed: &Replayed) -> Result<bool> {
     if replayed.is_cut {

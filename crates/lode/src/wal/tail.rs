@@ -36,7 +36,7 @@ pub(super) struct Tail {
 }
 
 impl Tail {
-    /// Creates the tail of a lane that goes on at the start of a segment.
+    /// Creates the tail of a lane that continues at the start of a segment.
     pub(super) fn new(segment: Segment, chain: u32) -> Self {
         Self {
             ask_at: half_of(&segment),

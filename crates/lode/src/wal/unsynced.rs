@@ -3,14 +3,14 @@
 //! The synced end must be known without the last block of frames, and without the last segment:
 //! nothing comes after them that could say so. Two things are written for that.
 //!
-//! - When a sync is the first one to reach a segment, the first one that has ended since the last
-//!   such sync gets a proof, and so does the one in which recovery may start; they are synced again
-//!   before the sync ends. For the first lane, the superblock does the same for the segment that it
-//!   names.
+//! - When a sync is the first one to reach a segment, the first segment that has ended since the
+//!   last such sync gets a proof. So does the segment in which recovery may start. Both are synced
+//!   again before the sync ends. For the first lane, the superblock does the same for the segment
+//!   that it names.
 //! - In each block of frames, the first two syncs that end there leave a proof in the front of the
-//!   segment, after they have ended; and so do the first two after a place at which recovery may
-//!   start, since proofs of frames before it say nothing. It costs no sync: it is durable after the
-//!   next one, and in the system's hands until then.
+//!   segment afterwards. So do the first two after a place at which recovery may start, since
+//!   proofs of frames before it say nothing. It costs no sync: it is durable after the next one,
+//!   and in the system's hands until then.
 //!
 //! Two, since a frame that reaches into a block may have zeros only there; the second sync ends
 //! after a frame that starts in it.

@@ -126,7 +126,7 @@ fn a_backup_is_of_its_moment_whatever_is_written_meanwhile() {
     let db = known.db().clone();
     let taken = simulation::back_up(&db, &disk, STAGE_PAGES, &mut |_| {
         steps += 1;
-        // So many that free slots are used up, and the first ones come again.
+        // Enough changes to use up the free slots, so that the first ones come again.
         for round in 0..8 {
             for key in 0..40 {
                 known.put(0, key * 7, key + steps + round);

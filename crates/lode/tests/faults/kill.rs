@@ -1,8 +1,8 @@
 //! Kills a process in the middle of its work: every acknowledged change is there.
 //!
 //! The test runs itself again as a child. The child works on a directory of the real file system
-//! with four threads, at level `process` in as many lanes of the log, and says through a pipe what
-//! it has done. After some of that it is killed. The directory goes from round to round, with so
+//! with four threads, at level `process` in as many lanes of the log. It reports finished work
+//! through a pipe, and is killed after some of it. The directory goes from round to round, with so
 //! little memory and log that pages leave and checkpoints are made while it works. `LODE_KILLS=n`
 //! asks for `n` rounds, `LODE_SEED=n` starts with another seed.
 

@@ -12,7 +12,7 @@ use lode::{
 /// The way in which transactions are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
-    /// As they should be.
+    /// Used as they should be.
     Now,
     /// They start at a snapshot of that moment.
     AtSnapshot,

@@ -1,4 +1,4 @@
-//! What databases report to a recorder of metrics and to a subscriber of events.
+//! Reports of databases to a recorder of metrics and to a subscriber of events.
 
 mod events;
 mod metrics;

@@ -133,8 +133,8 @@ pub(crate) struct Events(Arc<Mutex<Vec<Seen>>>);
 
 impl Events {
     pub(crate) fn record<T>(&self, work: impl FnOnce() -> T) -> T {
-        // A place of events that a thread without a subscriber comes to first would be left out for
-        // all threads, if no other subscriber were there at that time.
+        // A place of events could be left out for all threads: if a thread without a subscriber
+        // came to it first, while no other subscriber was there.
         static ALWAYS: Once = Once::new();
         ALWAYS.call_once(|| {
             tracing::subscriber::set_global_default(Self::default()).expect("no other is set");

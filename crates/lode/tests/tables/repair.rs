@@ -282,8 +282,8 @@ fn lose(data: &mut [u8], slot: usize) {
     data[slot * SLOT_BYTES..(slot + 1) * SLOT_BYTES].fill(0xa5);
 }
 
-/// One slot in a hundred is lost, of those of a database with a log that was killed. What lies on
-/// other pages comes out as it was last, unless a loss names it.
+/// One slot in a hundred is lost, of those of a database with a log that was killed. Records on
+/// other pages come out as they were last, unless a loss names them.
 #[test]
 fn one_page_in_a_hundred_that_is_lost_takes_no_other_along() {
     let place = tempfile::tempdir().expect("a directory");

@@ -322,7 +322,7 @@ fn all_reads_are_of_one_moment() {
                     Err(Error::Conflict { .. }) if is_read => {
                         assert!(world.is_refused(transaction), "it has met a change");
                     }
-                    // Nothing that it had read has changed: it may go on after the change, with all
+                    // Nothing that it had read has changed: it may still read after the change, all
                     // of it.
                     Ok(2) if !is_read => {
                         assert_eq!(first(1_000), Ok(2), "{reads}");

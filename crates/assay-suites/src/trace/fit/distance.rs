@@ -1,4 +1,4 @@
-//! How far a fitted workload is from its trace, property by property.
+//! The distance of a fitted workload from its trace, property by property.
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};

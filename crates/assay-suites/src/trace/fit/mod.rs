@@ -56,7 +56,7 @@ pub struct FitOptions {
 pub struct Fit {
     /// The text of its file.
     pub text: String,
-    /// How far it is from the trace, in lines.
+    /// The distances from the trace, in lines.
     pub distances: String,
 }
 

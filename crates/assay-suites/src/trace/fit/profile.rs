@@ -1,4 +1,4 @@
-//! What a trace and a workload are compared by.
+//! The profile by which a trace and a workload are compared.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -21,7 +21,7 @@ pub(super) struct Profile {
     pub(super) sizes: Counts,
     /// The records that scans ask for, of two digits.
     pub(super) scanned: Counts,
-    /// How often records are chosen: the number of records by their number of operations without
+    /// The frequencies of choice: the number of records by their number of operations without
     /// inserts.
     pub(super) chosen: Counts,
     /// The number of records with one operation in all.

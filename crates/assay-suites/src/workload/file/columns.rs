@@ -41,7 +41,7 @@ impl Reader<'_> {
         tables.into_iter().map(column).collect()
     }
 
-    /// Reads the leading columns of the key of so many records, in the order of the file.
+    /// Reads the leading columns of the keys of `count` records, in the order of the file.
     pub(super) fn leading(
         &self,
         tables: &BTreeMap<Spanned<String>, LeadingTable>,

@@ -17,7 +17,7 @@ pub(super) struct File {
     pub(super) phase: Vec<Spanned<PhaseTable>>,
 }
 
-/// What acknowledged writes survive.
+/// The event that acknowledged writes survive.
 #[derive(Clone, Copy, Deserialize)]
 pub(super) enum Survives {
     #[serde(rename = "nothing")]
@@ -169,7 +169,7 @@ pub(super) struct BackgroundTable {
     pub(super) rate: Spanned<Number>,
 }
 
-/// What a phase does in place of the operations of a mix.
+/// The task of a phase, in place of the operations of a mix.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum TaskWord {

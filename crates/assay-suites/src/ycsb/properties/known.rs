@@ -1,4 +1,4 @@
-//! What becomes of each property that YCSB's core workload and its client document.
+//! The treatment of each property that YCSB's core workload and its client document.
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -12,12 +12,12 @@ use crate::options::{Threads, count};
 
 type Said = Result<(), String>;
 
-/// What becomes of a property.
+/// The treatment of a property.
 #[derive(Clone, Copy)]
 pub(super) enum Rule {
-    /// It is an option of the suite.
+    /// Sets an option of the suite.
     Is(fn(&mut Options, &str) -> Said),
-    /// It is part of the workload.
+    /// Sets a part of the workload.
     Says(fn(&mut Draft, &str) -> Said),
     /// Only these values name what is done; what to do about others.
     Only(&'static [&'static str], &'static str),

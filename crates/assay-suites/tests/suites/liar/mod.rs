@@ -87,7 +87,7 @@ struct Life {
     lost: u64,
 }
 
-/// What has to come before anything is false.
+/// The operations that have to come before anything is false.
 #[derive(Default)]
 struct Honest {
     puts: AtomicU64,

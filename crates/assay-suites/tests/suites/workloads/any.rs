@@ -51,7 +51,7 @@ pub(super) struct AnyOperations {
     pub(super) background: Option<Box<AnyBackground>>,
 }
 
-/// What scans and finds read.
+/// The records and columns that scans and finds read.
 #[derive(Clone, Debug)]
 pub(super) struct Reads {
     scanned: String,
@@ -70,7 +70,7 @@ pub(super) struct AnyBackground {
 }
 
 impl Reads {
-    /// Returns the reads with scans of all columns of so many records.
+    /// Returns the reads with scans of all columns, each of `scanned` records.
     pub(super) fn of_all_columns(&self, scanned: &str) -> Self {
         Self { scanned: scanned.into(), columns: None, found_by: self.found_by }
     }
@@ -104,7 +104,7 @@ fn size(least: u32) -> impl Strategy<Value = String> {
     ]
 }
 
-/// Returns any records: so many at least.
+/// Returns any records, at least `least` of them.
 pub(super) fn any_records(least: u32) -> impl Strategy<Value = AnyRecords> {
     let count = prop_oneof![
         8 => (least..least + 300).prop_map(|count| count.to_string()),

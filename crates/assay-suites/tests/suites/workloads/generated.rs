@@ -85,7 +85,7 @@ fn tapes_of(any: &Any, spec: &Spec, cell: &Cell, engine: &Liar, kill: Kill) -> V
     tapes
 }
 
-/// Checks what is said of a kill, which lost so many acknowledged updates.
+/// Checks the report of a kill that lost a number of acknowledged updates.
 fn is_told_of_a_kill(name: &str, measured: &Measurement, kill: Kill, lost: u64, text: &str) {
     let writes = kill.updates + 1;
     let start = format!("{name}: killed after ");

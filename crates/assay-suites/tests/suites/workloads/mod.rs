@@ -1,4 +1,4 @@
-//! Workloads of files: what they say is done, and whoever lies is found out.
+//! Tests workloads of files: a run does what its file says, and a lying engine is found out.
 
 mod ageing;
 mod any;

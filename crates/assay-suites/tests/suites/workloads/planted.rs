@@ -1,5 +1,5 @@
-//! False answers in workloads at random: in a phase itself and in its background, in one
-//! that lasts a time, after a kill, and while a process writes until it is killed.
+//! False answers in workloads at random. They come in a phase itself and in its background, in one
+//! that lasts a time, and after a kill; and while a process writes until it is killed.
 
 use assay_suites::workload::spec::Kind::{self, *};
 use proptest::prelude::*;
@@ -14,7 +14,7 @@ use super::*;
 /// The workloads for each false answer, kind of operation and place.
 const DRAWS: usize = 2;
 
-/// Those that are given in phases of windows, which take seconds each.
+/// The lies that are told in phases of windows, which take seconds each.
 const OF_WINDOWS: [Lie; 7] = [
     Lie::DropsAWrite,
     Lie::ReturnsAnOldVersion,
@@ -25,7 +25,7 @@ const OF_WINDOWS: [Lie; 7] = [
     Lie::FindMissesARecord,
 ];
 
-/// The fewest records: so many that few lost writes are written over.
+/// The fewest records, enough that few lost writes are written over.
 const LEAST: u32 = 3_000;
 
 /// The operations of a phase with false answers.

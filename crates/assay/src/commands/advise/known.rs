@@ -1,4 +1,4 @@
-//! What is known of engines before anything is measured.
+//! The facts about engines that are known before anything is measured.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use program_support::output::say;
 use crate::cli::AdviseArgs;
 use crate::files::ISOLATION_FILE;
 
-/// What is known of engines: facts of their authors, and what tests of isolation showed.
+/// Known facts about engines: those of their authors, and results of tests of isolation.
 pub(super) struct Known {
     isolation: Verdicts,
 }

@@ -1,4 +1,4 @@
-//! What a gate prints: text, JSON, Markdown, GitHub's annotations.
+//! The output of a gate: text, JSON, Markdown, GitHub's annotations.
 
 mod github;
 mod json;

@@ -9,7 +9,7 @@ use super::replica::{NOTE, Replica};
 /// Bytes of records that are written together, if no single commit has more.
 const MOST_BYTES: usize = 1 << 20;
 
-/// What comes after a batch.
+/// The step after a batch.
 pub(super) enum Next {
     /// There may be more.
     More,
@@ -98,7 +98,7 @@ impl Replica {
     }
 
     fn write(&self, rows: &BTreeMap<String, Rows>, position: Position) -> Result<(), Error> {
-        // A record may expire meanwhile, which is a conflict.
+        // A record that expires during the transaction is a conflict.
         self.db().transact(|transaction| self.write_in(transaction, rows, position))
     }
 

@@ -6,12 +6,12 @@ use crate::error::{Error, Result, SchemaFault};
 use crate::schema::{Column, ColumnId, IndexSchema, Packer, RowRef, Schema, Type, Value};
 use crate::table::KeyKind;
 
-/// Where the values of a column come from.
+/// The source of the values of a column.
 #[derive(Clone, Copy)]
 enum Source<'v> {
     /// A column of the table before.
     Column(ColumnId),
-    /// The same value for all records.
+    /// One value for all records.
     Value(Value<'v>),
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Conversion<'v> {
     pub schema: Schema,
     pub kind: KeyKind,
     pub indexes: Vec<IndexSchema>,
-    /// Where the values of each column come from: those of the key from columns.
+    /// The source of the values of each column: those of the key come from columns.
     sources: Vec<Source<'v>>,
 }
 

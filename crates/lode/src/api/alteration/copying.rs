@@ -258,6 +258,6 @@ struct Taken {
 struct Buffers {
     /// The packed key or record of the table.
     unpacked: Vec<u8>,
-    /// That of the successor.
+    /// The packed key or record of the successor.
     converted: Vec<u8>,
 }

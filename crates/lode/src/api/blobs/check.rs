@@ -40,8 +40,8 @@ impl Database {
     }
 }
 
-/// Returns an error unless it says that something is damaged, which the check of the tables has
-/// reported, or that a table was created or dropped since the snapshot.
+/// Returns an error, except of two kinds: of damage, which the check of the tables has reported,
+/// and of a table created or dropped since the snapshot.
 fn ignore_damage(checked: Result<()>) -> Result<()> {
     match checked {
         Err(Error::Corrupt { .. } | Error::NoTable { .. } | Error::NoIndex { .. }) => Ok(()),

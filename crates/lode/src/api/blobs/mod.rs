@@ -6,7 +6,7 @@
 //!
 //! Ids whose chunks belong to no blob are *pending*: from before the first chunk until the blob is
 //! there, and from its replacement or removal until the last chunk is gone. `removal` removes the
-//! chunks of pending ids that nobody in this process holds.
+//! chunks of pending ids that no reader or writer of this process holds.
 
 mod check;
 mod cursor;
@@ -53,8 +53,8 @@ impl Database {
     /// finish, because they were dropped or the process had ended.
     ///
     /// # Errors
-    /// `NoTable` when there is none; `OtherColumns` and `NoOrder` when its tables were altered; and
-    /// as [`table`](Self::table).
+    /// `NoTable` when no store has the name; `OtherColumns` and `NoOrder` when its tables were
+    /// altered; and as [`table`](Self::table).
     pub fn blobs(&self, name: &str) -> Result<Blobs> {
         let tables = Tables::of(self, name)?;
         let ids = tables.blobs.database().blob_ids(tables.blobs.core().id());
@@ -67,7 +67,7 @@ impl Database {
         Ok(blobs)
     }
 
-    /// Returns the blob store with a name, which is created if there is none.
+    /// Returns the blob store with a name; creates it if it does not exist.
     ///
     /// # Errors
     /// As [`blobs`](Self::blobs) and [`create_blobs`](Self::create_blobs).
@@ -86,9 +86,9 @@ impl Database {
     /// Drops a blob store with all blobs. Handles, writers and readers of it find no table then.
     ///
     /// # Errors
-    /// `NoTable` when there is none; `OtherColumns` and `NoOrder` when a table of its names is none
-    /// of a store, and nothing is dropped; and as [`drop_table`](Self::drop_table). After such an
-    /// error, the store is there or is not; call it again to drop what is left.
+    /// `NoTable` when no store has the name; `OtherColumns` and `NoOrder` when a table of its names
+    /// is none of a store, and nothing is dropped; and as [`drop_table`](Self::drop_table). After
+    /// such an error, the store is there or is not; call it again to drop what is left.
     pub fn drop_blobs(&self, name: &str) -> Result<()> {
         let _turn = self.turn_for_blobs()?;
         let names = self.table_names();
@@ -171,7 +171,7 @@ pub struct Blobs {
     store: Arc<Store>,
 }
 
-/// What all handles of a store share.
+/// The state that all handles of a store share.
 struct Store {
     name: String,
     db: Database,

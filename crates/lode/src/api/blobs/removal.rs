@@ -65,7 +65,7 @@ impl Blobs {
         let _ = self.remove_pending();
     }
 
-    /// Removes the chunks of all pending ids that nobody holds.
+    /// Removes the chunks of all pending ids that no reader or writer holds.
     fn remove_pending(&self) -> Result<()> {
         let mut from = 0;
         loop {
@@ -94,11 +94,10 @@ impl Blobs {
         Ok(found)
     }
 
-    /// Returns true if nobody writes or reads the chunks of an id, and no blob has it.
+    /// Returns true if no writer or reader holds an id, and no blob has it.
     ///
     /// A writer holds the id until the blob is there. A reader holds it and then looks whether the
-    /// blob is still there. So an id that is pending while nobody holds it is in no use any more,
-    /// and never will be.
+    /// blob is still there. So an id that is pending and not held is unused, and stays so.
     fn is_left(&self, id: u64) -> Result<bool> {
         let tables = self.tables();
         self.store

@@ -177,8 +177,8 @@ impl Tables {
         if is_there(Part::Blobs) {
             return Err(taken(Part::Blobs));
         }
-        // Those of a store that was being created or dropped at a crash are taken over. Nobody else
-        // has a table of chunks; one of numbers may be a user's.
+        // Takes over the tables of a store that was being created or dropped at a crash. Only
+        // stores have a table of chunks; one of numbers may be a user's.
         let mut are_left = false;
         for part in [Part::Chunks, Part::Pending].into_iter().filter(|part| is_there(*part)) {
             let table = part.table(db, store).map_err(|_| taken(part))?;

@@ -14,9 +14,10 @@ pub const MOST_BLOB_BYTES: u64 = 4 << 30;
 
 /// A blob that is being written; made by [`Blobs::write`]. It is an [`io::Write`].
 ///
-/// Each full chunk is written to the database, where nobody sees it. [`finish`](Self::finish) puts
-/// the blob in its place. If it is dropped without that, the key has what it had before, and the
-/// chunks are removed. After a crash, the next process that opens the store for writing does that.
+/// Each full chunk is written to the database, where no reader sees it. [`finish`](Self::finish)
+/// puts the blob in its place. If it is dropped without that, the key has what it had before, and
+/// the chunks are removed. After a crash, the next process that opens the store for writing does
+/// that.
 ///
 /// A write that fails has taken none of its bytes, and may be tried again. Errors are those of the
 /// database, as [`io::Error`]s: `StorageFull` if the disk is full; [`io::Error::downcast`] returns

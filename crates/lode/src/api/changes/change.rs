@@ -1,4 +1,4 @@
-//! What a commit has changed.
+//! The changes of a commit.
 
 use std::fmt;
 use std::sync::Arc;

@@ -131,8 +131,8 @@ impl Database {
 }
 
 impl Options {
-    /// Has a database in a directory keep its changes for [`Database::changes`]: at least the
-    /// newest `bytes` of its log, in whole MiB, and at most one segment more
+    /// Keeps changes of a database in a directory for [`Database::changes`]: at least the newest
+    /// `bytes` of its log, in whole MiB, and at most one segment more
     /// ([`segment_bytes`](Self::segment_bytes)). The oldest are removed first, after checkpoints.
     /// All changes since the last checkpoint are there besides. The database remembers it for
     /// later openings; 0 ends it, and so does an opening at level

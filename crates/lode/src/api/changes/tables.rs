@@ -23,7 +23,7 @@ enum Known {
     },
 }
 
-/// What the log says later of tables that exist before.
+/// Later facts of the log about tables that exist before.
 #[derive(Default)]
 struct Later {
     dropped: Vec<Definition>,

@@ -1,4 +1,4 @@
-//! What a cursor of a transaction notes: the part of the table that it has read so far.
+//! The notes of a cursor of a transaction: the part of the table that it has read so far.
 
 use std::cmp::Ordering;
 use std::sync::Arc;

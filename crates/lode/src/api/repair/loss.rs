@@ -1,4 +1,4 @@
-//! What a repair could not read.
+//! The losses of a repair: tables and keys that it could not read.
 
 use std::fmt;
 
@@ -40,7 +40,7 @@ pub enum Loss {
         table: String,
         /// The first key that may be lost, packed; `None` for the lowest.
         from: Option<Vec<u8>>,
-        /// The first key after it that is not lost, packed; `None` if there is none.
+        /// The first key after it that is not lost, packed; `None` if every later key may be lost.
         before: Option<Vec<u8>>,
         /// Both keys as text.
         shown: String,

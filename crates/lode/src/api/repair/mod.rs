@@ -49,7 +49,7 @@ impl Options {
     /// Indexes are created again. Half of the memory budget is for reading, and half for writing.
     ///
     /// `target` is created at the end, when the new database is whole and closed. It must not
-    /// exist, or be an empty directory. Until then the new database is beside it, with
+    /// exist, or be an empty directory. Until then the new database is next to it, with
     /// `.unfinished` after its name; if the process is killed, that stays, to be removed by hand.
     ///
     /// ```
@@ -79,11 +79,11 @@ impl Options {
     /// ```
     ///
     /// # Errors
-    /// `NoDatabase` when `source` has none, `Corrupt` when its data file is missing, or no list of
-    /// tables in it can be read, `Version`, `TableVersion`; `Locked` when it is open.
-    /// `DatabaseExists` when `target` has a database, or `Io` when it has other files or is inside
-    /// `source`, or when there is an unfinished repair beside it. `Full` when the memory is too
-    /// little; `DiskFull`, `Io` of writing. There is no `target` then, and nothing beside it.
+    /// `NoDatabase` when `source` has none; `Corrupt` when its data file is missing, or no list of
+    /// tables in it can be read; `Version`, `TableVersion`; `Locked` when it is open.
+    /// `DatabaseExists` when `target` has a database; `Io` when it has other files or is inside
+    /// `source`, or when an unfinished repair is next to it. `Full` when the memory is too little;
+    /// `DiskFull`, `Io` of writing. Then neither `target` nor an unfinished repair is left.
     pub fn repair(
         &self,
         source: impl AsRef<Path>,

@@ -1,8 +1,8 @@
 //! Creating, dropping and listing the secondary indexes of a table.
 //!
-//! An index that is created is kept by all writes from then on. It gets the entries of the records
-//! that are there already page by page, each in a commit of its own, next to readers and writers.
-//! Then it is ready. A crash before that leaves an index that opening drops.
+//! An index that is created is kept by all writes from then on. It gets the entries of existing
+//! records page by page, each page in a commit of its own, next to readers and writers. Then it is
+//! ready. A crash before that leaves an index that opening drops.
 
 use super::Table;
 use crate::api::Snapshot;

@@ -1,4 +1,4 @@
-//! How long what a transaction has found exists.
+//! The time for which records that a transaction has found exist.
 //!
 //! A record expires without a write. So a transaction notes when the first of those that it has
 //! found does. From then on nothing can be read, since no moment has all of it, and the commit
@@ -19,7 +19,7 @@ use crate::table::TableCore;
 #[derive(Clone, Default)]
 pub(in crate::api) struct Lifetime(Option<Arc<Found>>);
 
-/// What is known of the records that a transaction has found.
+/// The expiry of the records that a transaction has found.
 struct Found {
     /// The time at which the first of them expires, in microseconds since the start of 1970.
     first_us: AtomicI64,

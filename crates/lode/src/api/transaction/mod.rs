@@ -1,6 +1,6 @@
 //! Transactions: their writes wait in memory until the commit, and all that they have read must
-//! still be the same then (optimistic concurrency control with backward validation: Härder,
-//! Observations on Optimistic Concurrency Control Schemes, Information Systems 9(2), 1984).
+//! still be the same then. (Optimistic concurrency control with backward validation: Härder,
+//! Observations on Optimistic Concurrency Control Schemes, Information Systems 9(2), 1984.)
 
 mod commit;
 mod indexed;
@@ -42,9 +42,9 @@ use crate::wal::LogPosition;
 ///
 /// Transactions are serializable: they have happened one after another, in an order that agrees
 /// with real time. They do not wait for each other. If another writer has changed what the
-/// transaction has read, by key, by a cursor, by `len` or by `is_empty`, or what it writes, its
-/// commit returns [`Error::Conflict`] and nothing of it happens: run it again. A transaction that
-/// has written nothing is committed without a check.
+/// transaction has read or writes, its commit returns [`Error::Conflict`] and nothing of it
+/// happens: run it again. Reads by key, by a cursor, by `len` and by `is_empty` count. A
+/// transaction that has written nothing is committed without a check.
 ///
 /// All that it reads is of one moment after its start. After a change of what it has read, a read
 /// or a write may return `Conflict` before the commit does; nothing of the transaction can be

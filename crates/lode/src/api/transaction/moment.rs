@@ -1,12 +1,12 @@
 //! One moment for all that a transaction reads, so that user code never acts on what no moment had.
 //! (Opacity: Guerraoui, Kapalka: On the Correctness of Transactional Memory, PPoPP 2008.)
 //!
-//! - The first record is read as it is now, and so are more of them as long as nothing was written
-//!   in between: the gate has counts that say so. (As the global clock of TL2 does: Dice, Shalev,
+//! - The first record is read as it is now. So are more of them as long as nothing was written in
+//!   between: the gate has counts that say so. (As the global clock of TL2 does: Dice, Shalev,
 //!   Shavit: Transactional Locking II, DISC 2006.)
 //! - After a write of another thread, what was read before must be the same still. A few records
-//!   are looked at again. If no writer is inside meanwhile, that is the moment of all of them. If
-//!   writers do not leave time for it, the gate is closed for the look.
+//!   are looked at again. If no writer is inside during the look, that is the moment of all of
+//!   them. If writers do not leave time for it, the gate is closed for the look.
 //! - With more records, and for a scan, the transaction takes a snapshot, in which all that was
 //!   read before must be the same. Everything later is read there.
 
@@ -40,7 +40,7 @@ pub(super) struct Moment {
     forgot_beyond: Cell<Option<usize>>,
 }
 
-/// What is known of the records that were read as they are now.
+/// The consistency of the records that were read as they are now.
 #[derive(Clone, Copy, Default)]
 enum Reads {
     /// There are none.
@@ -58,7 +58,7 @@ impl Reads {
     }
 }
 
-/// What a look at records found, or the table that it has failed in.
+/// The findings of a look at records, or the table that it has failed in.
 type Looked<'t, T> = std::result::Result<T, Refused<'t>>;
 
 /// A table with a record that cannot be read as it was seen.

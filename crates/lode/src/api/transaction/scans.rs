@@ -1,5 +1,5 @@
-//! What a transaction has scanned. Each of its cursors has a note, which says how far it has come;
-//! the commit looks at the notes again.
+//! The scans of a transaction. Each of its cursors has a note, which says how far it has come; the
+//! commit looks at the notes again.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -20,7 +20,7 @@ enum Seen {
     Some(Extent),
     /// Perhaps any record of its table.
     All,
-    /// What it reads need not be noted.
+    /// Its reads need not be noted.
     Unneeded,
     /// The cursor found out that it cannot be repeated: its moment is gone.
     Lost,

@@ -168,7 +168,7 @@ fn it_can_be_turned_off() {
     assert_eq!(run.wait(100), before);
 }
 
-/// Checks that files of the log are kept for records until the next checkpoint, and are given back
+/// Checks that files of the log are kept for records until the next checkpoint. They are given back
 /// when that is asked for, or nothing is written.
 #[test]
 fn the_log_keeps_its_files_until_space_is_wanted() {

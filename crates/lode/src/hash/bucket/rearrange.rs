@@ -237,7 +237,7 @@ impl Slots {
         Ok(Plan { records, stay, move_from })
     }
 
-    /// Returns the records of a bucket and a new one in the order of their homes, in which none is
+    /// Returns the records of a bucket and a new one in the order of their homes. In it, none is
     /// far from its own (Celis, Larson, Munro: Robin Hood Hashing, FOCS 1985). Each has its home,
     /// its slot (for the new one, the count of slots), and its slot in that order. `None` if there
     /// is no room.

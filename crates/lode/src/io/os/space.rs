@@ -104,8 +104,8 @@ fn fill(file: &fs::File, from: u64, to: u64) -> Result<()> {
     Ok(())
 }
 
-/// Returns a way to get memory for a mapping ahead of need, if writing to a mapped part of a file
-/// never needs space, once there is space for it.
+/// Returns a way to get memory for a mapping ahead of need. `None` if writing to a mapped part of a
+/// file may need space, though there was space for it.
 ///
 /// If it needs space and finds none, the process ends. So only file systems count that write in
 /// place. Blocks that files share are written elsewhere, and XFS may share those of any file at any

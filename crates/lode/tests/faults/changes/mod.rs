@@ -131,7 +131,7 @@ fn what_a_killed_process_has_left_of_the_log_is_kept() {
     let disk = disk.fork();
     let db = small(&disk, options.clone());
     assert_eq!(db.changes(start).map(Iterator::count), Ok(9));
-    // It stays, though nobody writes to those files any more.
+    // It stays, though no process writes to those files any more.
     disk.fail(Fault::Crash { at: disk.operations() });
     drop(db);
     disk.crash(7);

@@ -1,6 +1,5 @@
-//! Blocks of 4 KiB that read as zeros, files that are missing, and files that are cut off, after
-//! the process was killed or the power went. What was acknowledged as synced is there, or opening
-//! is refused.
+//! Damage after a kill or a power cut: blocks of 4 KiB that read as zeros, files that are missing,
+//! and files that are cut off. What was acknowledged as synced is there, or opening is refused.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -318,7 +318,7 @@ fn a_sync_for_a_proof_alone_is_not_the_second_one_of_a_block() {
     }
 }
 
-/// What was synced in one lane depends on what was synced in another.
+/// Frames synced in one lane depend on frames synced in another.
 #[test]
 fn a_frame_that_was_synced_proves_those_that_it_names() {
     for seed in 0..30 {
@@ -482,7 +482,7 @@ fn a_sync_that_fails_in_one_lane_fails_for_all() {
     panic!("no sync has failed");
 }
 
-/// The disk is full: a lane goes on in files that were kept for others.
+/// On a full disk, a lane continues in files that were kept for others.
 #[test]
 fn a_lane_goes_on_in_the_files_of_others_when_the_disk_is_full() {
     let mut lanes = Lanes::new(7);

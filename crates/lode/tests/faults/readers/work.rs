@@ -36,7 +36,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// Goes on with the work that a database was left with, or starts it.
+    /// Continues the work that a database was left with, or starts it.
     pub fn with(db: Database) -> Self {
         let step = state_of(&db).expect("it can be read").unwrap_or(0);
         let schema = |name| {

@@ -28,7 +28,7 @@ pub struct Run {
     pub(super) states: Vec<State>,
     /// The most lanes of the log.
     pub(super) lanes: u64,
-    /// About so many operations follow each other in a lane.
+    /// About the number of consecutive operations in a lane.
     operations_in_a_lane: u64,
     /// The number of times that contents were promised.
     pub(super) promises: u64,
@@ -56,8 +56,8 @@ impl State {
     }
 }
 
-/// Returns true if a content is one after some operations of several lanes of the log, of each lane
-/// and under each key the first ones: each lane has lost its last ones.
+/// Returns true if a content is one after some operations of several lanes of the log. They are the
+/// first of each lane and under each key: each lane has lost its last ones.
 fn is_mixed_of(states: &[State], found: &Model) -> bool {
     let is_alone = |_: &State, next: &State| !next.is_alone;
     states.chunk_by(is_alone).any(|between| {

@@ -159,7 +159,7 @@ impl Run {
         self.compare();
     }
 
-    /// Compares all blobs; nothing else is there, if nobody writes and reads.
+    /// Compares all blobs, once writers and readers are gone: nothing else is there.
     fn compare(&mut self) {
         self.writers.clear();
         self.readers.clear();

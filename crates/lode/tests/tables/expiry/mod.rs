@@ -192,7 +192,7 @@ fn what_was_seen_to_be_gone_stays_so_in_every_process() {
             db.checkpoint().expect("space");
         }
         hand.set(0);
-        // The second one was over, but nobody has looked.
+        // The second one was over, but no read has found it so.
         assert_eq!(table.len(), Ok(2), "{level:?}");
         let reader = simulation::open_read_only(&options, &disk, 2).expect("it is there");
         let read = reader.table("session").expect("it is there");
@@ -272,7 +272,7 @@ fn a_unique_value_is_free_once_its_record_has_expired() {
         let found = table.by("by_shard").and_then(|by| by.get(7u64)).expect("it can be read");
         assert_eq!(found.map(|row| row.key().to_vec()), Some(3u64.to_le_bytes().to_vec()));
         assert_eq!(check(&db), Ok(()));
-        // Of records that are written together, one that is over already is in nobody's way.
+        // A record that is over already does not block those written with it.
         let both = [row(4, 8, 11), row(5, 9, 50)];
         assert_eq!(table.insert_all(&both), Ok(2));
         assert_eq!(table.insert(&row(6, 8, 50)), Ok(true));
@@ -420,7 +420,7 @@ fn a_reader_that_follows_the_writer_brings_nothing_back() {
 }
 
 /// Unique values that records take from each other as they expire, and a reader that looks, while
-/// the clock goes on.
+/// the clock runs.
 #[test]
 fn threads_find_no_expired_record_while_the_clock_goes_on() {
     const ROUNDS: u64 = 4_000;

@@ -339,8 +339,8 @@ fn expect_over(world: &World, name: &str, is_closed: bool, doing: &super::watch:
     let table = world.table(name);
     for (operation, _, run) in all() {
         doing.set(format!("{operation} of {name} after its end"));
-        // Those of the database as a whole go on after one of its tables is dropped. What there is
-        // of a closed one can be looked at, and closing it again is no mistake.
+        // Calls on the database as a whole still work after one of its tables is dropped. The state
+        // of a closed database can be read, and closing it again is no mistake.
         const WHOLE: [&str; 9] = [
             "create_table",
             "drop another table",
