@@ -166,7 +166,9 @@ impl Events {
             let mut builder = perf_event::Builder::new(event.clone());
             builder.exclude_kernel(true).exclude_hv(true).inherit(inherit).build()
         };
-        let (span, mut thread, mut process) = (build(false)?, build(false)?, build(true)?);
+        let span = build(false)?;
+        let mut thread = build(false)?;
+        let mut process = build(true)?;
         thread.enable()?;
         process.enable()?;
         Ok(Self { span, thread, process, in_spans: 0 })

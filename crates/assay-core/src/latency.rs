@@ -163,7 +163,8 @@ impl Rates {
 
     /// Returns the time after which this many operations have arrived on average, in seconds.
     pub fn seconds_of(&self, operations: f64) -> f64 {
-        let (mut left, mut passed) = (operations, 0.0);
+        let mut left = operations;
+        let mut passed = 0.0;
         let all_but_last = self.steps.len().saturating_sub(1);
         for (seconds, rate) in &self.steps[..all_but_last] {
             let arrive = seconds * *rate as f64;
@@ -177,7 +178,8 @@ impl Rates {
 
     /// Returns the number of operations that arrive in this many seconds on average.
     pub fn operations_in(&self, seconds: u64) -> f64 {
-        let (mut left, mut operations) = (seconds as f64, 0.0);
+        let mut left = seconds as f64;
+        let mut operations = 0.0;
         for (during, rate) in &self.steps {
             operations += during.min(left) * *rate as f64;
             left -= during.min(left);
@@ -441,7 +443,8 @@ mod tests {
             }
             summary(vec![watch], &["get"]).expect("timed").0.remove(0)
         };
-        let (closed, open) = (stalled(None), stalled(Some(1_000)));
+        let closed = stalled(None);
+        let open = stalled(Some(1_000));
         assert!(closed.max_ns >= 200_000_000 && open.max_ns >= 200_000_000);
         // 89 operations came after it and within 89 ms of its start, so waited 111 ms or more.
         assert!(open.p50_ns > 100_000_000, "{open:?}");
@@ -540,7 +543,8 @@ mod tests {
 
     #[test]
     fn the_histogram_of_all_threads_is_kept() {
-        let (mut first, mut second) = (manual(None).0, manual(None).0);
+        let mut first = manual(None).0;
+        let mut second = manual(None).0;
         for watch in [&mut first, &mut second] {
             (0..500).for_each(|_| watch.time(0, || Ok(())).expect("no fault"));
         }

@@ -128,9 +128,11 @@ mod tests {
         while stat().utime < 5 {
             std::thread::yield_now();
         }
-        let (own_rss, before) = (peak_rss_bytes(), cpu_time().0);
+        let own_rss = peak_rss_bytes();
+        let before = cpu_time().0;
         count_in([child.id()]);
-        let (rss, during) = (peak_rss_bytes(), cpu_time().0);
+        let rss = peak_rss_bytes();
+        let during = cpu_time().0;
         assert!(during >= before + Duration::from_millis(40), "{before:?} and {during:?}");
         assert!(rss > own_rss && written_bytes().is_some(), "{own_rss} and {rss}");
         child.kill().and_then(|()| child.wait()).expect("it ends");

@@ -37,7 +37,8 @@ mod tests {
             let mut values: Vec<_> = (0..count).map(|at| f64::from(at * 17 % 23)).collect();
             let found = median(&values);
             values.sort_by(f64::total_cmp);
-            let (lower, upper) = (values[(values.len() - 1) / 2], values[values.len() / 2]);
+            let lower = values[(values.len() - 1) / 2];
+            let upper = values[values.len() / 2];
             assert_eq!(found, Some(f64::midpoint(lower, upper)), "{count}");
         }
     }

@@ -32,7 +32,8 @@ pub struct VerdictFile<V> {
 
 impl<V: Kept> Default for VerdictFile<V> {
     fn default() -> Self {
-        let (format, schema_version) = (V::FORMAT.into(), V::SCHEMA_VERSION);
+        let format = V::FORMAT.into();
+        let schema_version = V::SCHEMA_VERSION;
         Self { format, schema_version, verdicts: Vec::new() }
     }
 }

@@ -129,7 +129,8 @@ mod tests {
             let schema = schema();
             let compact = Compact::new(&schema).expect("texts vary");
             let expected = payload(&schema, &a, n, &b, &v);
-            let (mut packed, mut got) = (Vec::new(), payload(&schema, "stale", 1, &b, b"stale"));
+            let mut packed = Vec::new();
+            let mut got = payload(&schema, "stale", 1, &b, b"stale");
             compact.pack(&expected, &mut packed);
             compact.unpack(&packed, &mut got);
             prop_assert_eq!(schema.first_difference(&expected, &got), None);

@@ -186,7 +186,8 @@ impl<'h> Collector<'h> {
             (Kind::Write, written) => *written = Written::Register(Some(value)),
             (Kind::Delete, written) => *written = Written::Register(None),
         }
-        let (transaction, base) = (self.transaction, own.base);
+        let transaction = self.transaction;
+        let base = own.base;
         self.collected.writes.push(Write { key: id, transaction, kind, value, base });
         if is_foreseen && kind != Kind::Delete {
             self.note(Anomaly::Internal, key);

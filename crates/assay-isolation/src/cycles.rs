@@ -69,7 +69,8 @@ impl<'g> Search<'g> {
         let nowhere = Edge { from: 0, to: 0, key: 0, dependency: Dependency::WriteWrite };
         // Nodes twice: the states of a walk that takes no two edges over reads in succession.
         let nodes = 2 * graph.nodes();
-        let (came_by, searched) = (vec![nowhere; nodes], vec![0; nodes]);
+        let came_by = vec![nowhere; nodes];
+        let searched = vec![0; nodes];
         Self { graph, cycles: Cycles::new(), came_by, searched, number: 0 }
     }
 

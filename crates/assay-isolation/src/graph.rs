@@ -65,8 +65,10 @@ impl Graph {
         let mut component = vec![NEW; nodes];
         let mut order = vec![NEW; nodes];
         let mut lowest = vec![NEW; nodes];
-        let (mut stack, mut calls) = (Vec::new(), Vec::new());
-        let (mut next_order, mut next_component) = (0, 0);
+        let mut stack = Vec::new();
+        let mut calls = Vec::new();
+        let mut next_order = 0;
+        let mut next_component = 0;
         for root in 0..nodes as u32 {
             if order[root as usize] != NEW {
                 continue;

@@ -230,7 +230,8 @@ fn shown(part: &Part, anomaly: Anomaly, allowed: &BTreeSet<Anomaly>) -> Option<V
 
 /// Returns a part without what its reads show of writes that are not in it.
 fn projected(part: &Part, writers: &Writers) -> Part {
-    let (mut kept, mut changed) = (HashSet::new(), HashSet::new());
+    let mut kept = HashSet::new();
+    let mut changed = HashSet::new();
     for (_, transaction) in part {
         for operation in &transaction.operations {
             changed.extend(operation.changed_key());

@@ -154,7 +154,8 @@ mod tests {
     proptest! {
         #[test]
         fn it_is_a_file(steps in steps()) {
-            let (mut image, mut model) = (Image::default(), Vec::new());
+            let mut image = Image::default();
+            let mut model = Vec::new();
             for step in steps {
                 match step {
                     Step::Write(offset, bytes) => {

@@ -118,7 +118,8 @@ mod tests {
             let [red, green, blue] = linear(colour);
             0.2126 * red + 0.7152 * green + 0.0722 * blue + 0.05
         };
-        let (one, other) = (luminance(one), luminance(other));
+        let one = luminance(one);
+        let other = luminance(other);
         one.max(other) / one.min(other)
     }
 

@@ -69,7 +69,8 @@ impl OfLine<'_> {
         }
         let ratio = Ratio::welch(&base.trials, &own.trials)?;
         let interval = ratio.test.map(|test| test.interval);
-        let (fewest, threads) = (base.threads, own.threads);
+        let fewest = base.threads;
+        let threads = own.threads;
         Some(SpeedUp { fewest, threads, times: ratio.value, interval })
     }
 }

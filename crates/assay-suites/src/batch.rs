@@ -382,7 +382,8 @@ impl<O> Batch<O> {
                     columns: selected.positions(schema, &mut room),
                     limit,
                 };
-                let (scanned, keys) = (&mut self.scanned, &mut self.scanned_keys);
+                let scanned = &mut self.scanned;
+                let keys = &mut self.scanned_keys;
                 let mut row = |record: &[u8]| {
                     keys.extend_from_slice(&record[..schema.key_size()]);
                     scanned.push(noted(records, at, record, selected));
@@ -393,7 +394,8 @@ impl<O> Batch<O> {
             Call::Find(place) => {
                 let column = schema.key_columns().len() + place;
                 let value = &value[..schema.columns()[column].kind.size_bytes()];
-                let (scanned, keys) = (&mut self.scanned, &mut self.scanned_keys);
+                let scanned = &mut self.scanned;
+                let keys = &mut self.scanned_keys;
                 let mut row = |record: &[u8]| {
                     keys.extend_from_slice(&record[..schema.key_size()]);
                     scanned.push(noted(records, at, record, Selected::ALL));

@@ -226,7 +226,8 @@ pub(crate) fn load_as<R: Records + Sync>(
     session: &mut Session<'_>,
     report: &mut Report<'_>,
 ) -> Result<()> {
-    let (profile, rows) = (driver.profile(), loading.rows);
+    let profile = driver.profile();
+    let rows = loading.rows;
     let visit = Visit {
         records,
         rows: &Population::all(rows).rows(),

@@ -116,7 +116,8 @@ mod tests {
 
     #[test]
     fn attempts_of_a_phase_have_numbers_of_their_own() {
-        let (mut repeats, mut numbers) = (five(), Vec::new());
+        let mut repeats = five();
+        let mut numbers = Vec::new();
         for _ in 0..4 {
             let done = repeats.least_disturbed(|number| {
                 numbers.push(number);

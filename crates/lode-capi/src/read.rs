@@ -193,7 +193,8 @@ pub unsafe extern "C" fn lode_get_many_packed(
 ) -> lode_status {
     guarded(|| {
         let room: Room<u8> = room!(payloads, payloads_capacity);
-        let (size, keys) = (out!(payloads_size), bytes!(keys, keys_size));
+        let size = out!(payloads_size);
+        let keys = bytes!(keys, keys_size);
         let places: Room<lode_place> = room!(places, count);
         room.expect_apart(keys, "payloads")?;
         places.expect_apart(keys, "places")?;
@@ -239,7 +240,8 @@ fn get_many(
 fn expect_keys(table: &Table, keys: &[u8], count: usize) -> Result<()> {
     let schema = table.schema();
     let found = if schema.is_key_variable() {
-        let (mut rest, mut found) = (keys, 0);
+        let mut rest = keys;
+        let mut found = 0;
         while !rest.is_empty() {
             (rest, found) = (&rest[schema.key_length(rest)?..], found + 1);
         }

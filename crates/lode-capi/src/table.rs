@@ -156,7 +156,8 @@ pub(crate) fn column_to_set(table: &Table, at: usize) -> Result<&lode::Column> {
     let schema = table.schema();
     let column = column_at(schema, at)?;
     if at < schema.key_columns() {
-        let (table, column) = (schema.name().into(), column.name.clone());
+        let table = schema.name().into();
+        let column = column.name.clone();
         return Err(lode::Error::KeyColumn { table, column }.into());
     }
     Ok(column)

@@ -235,7 +235,8 @@ impl TypeNumbers {
         match (number, plain) {
             (_, Some((_, kind))) => (size == 0 && scale == 0).then_some(*kind),
             (LODE_TYPE_DECIMAL, None) => {
-                let (precision, scale) = (u8::try_from(size).ok()?, u8::try_from(scale).ok()?);
+                let precision = u8::try_from(size).ok()?;
+                let scale = u8::try_from(scale).ok()?;
                 Some(Type::Decimal { precision, scale })
             }
             _ if scale != 0 => None,

@@ -107,7 +107,8 @@ pub unsafe extern "C" fn lode_upsert_packed(
     replaced: *mut bool,
 ) -> lode_status {
     guarded(|| {
-        let (out, record) = (optional_out!(replaced), bytes!(record, record_size));
+        let out = optional_out!(replaced);
+        let record = bytes!(record, record_size);
         out.set(upsert(&table.share()?.table, transaction, record)?);
         Ok(LODE_OK)
     })
@@ -206,7 +207,8 @@ pub unsafe extern "C" fn lode_update_packed(
     bytes_size: usize,
 ) -> lode_status {
     guarded(|| {
-        let (key, bytes) = (bytes!(key, key_size), bytes!(column_bytes, bytes_size));
+        let key = bytes!(key, key_size);
+        let bytes = bytes!(column_bytes, bytes_size);
         let open = table.share()?;
         let table = &open.table;
         let column = column_at(table.schema(), column)?.id();
@@ -278,7 +280,8 @@ pub unsafe extern "C" fn lode_increment(
     sum: *mut lode_value,
 ) -> lode_status {
     guarded(|| {
-        let (out, key) = (optional_out!(sum), array!(key, key_count));
+        let out = optional_out!(sum);
+        let key = array!(key, key_count);
         let open = table.share()?;
         let column = column_at(open.table.schema(), column)?.id();
         let found = with_key(open.table.schema(), key, |key| {
@@ -312,7 +315,8 @@ pub unsafe extern "C" fn lode_insert_all(
     inserted: *mut u64,
 ) -> lode_status {
     guarded(|| {
-        let (out, all) = (optional_out!(inserted), array!(records, count));
+        let out = optional_out!(inserted);
+        let all = array!(records, count);
         out.set(table.share()?.table.insert_all(self::records(all)?)?);
         Ok(LODE_OK)
     })
@@ -328,7 +332,8 @@ pub unsafe extern "C" fn lode_upsert_all(
     added: *mut u64,
 ) -> lode_status {
     guarded(|| {
-        let (out, all) = (optional_out!(added), array!(records, count));
+        let out = optional_out!(added);
+        let all = array!(records, count);
         out.set(table.share()?.table.upsert_all(self::records(all)?)?);
         Ok(LODE_OK)
     })

@@ -42,7 +42,8 @@ pub struct Index {
 impl Index {
     /// Reads `(name = "by_city", columns(city, age))`.
     fn read(meta: &ParseNestedMeta<'_>, is_unique: bool) -> Result<Self> {
-        let (mut name, mut fields) = (None, Vec::new());
+        let mut name = None;
+        let mut fields = Vec::new();
         meta.parse_nested_meta(|part| {
             if part.path.is_ident("name") {
                 name = Some(part.value()?.parse()?);

@@ -50,7 +50,8 @@ pub(crate) fn load(table: &lode::Table, data: &Bound<'_, PyAny>, replace: bool) 
     let reader = unsafe { ArrowArrayStreamReader::from_raw(stream.as_ptr().cast()) };
     let mut reader = reader.map_err(of_stream)?;
     let mut packer = Packer::new(table.schema(), reader.schema())?;
-    let (mut added, mut is_first) = (0, true);
+    let mut added = 0;
+    let mut is_first = true;
     loop {
         let next = next_batch(&mut reader);
         py.check_signals()?;

@@ -132,7 +132,8 @@ impl Shape {
                 (None, Some(given)) => given,
                 (None, None) if column.nullable => &OwnedValue::Null,
                 (None, None) => {
-                    let (column, table) = (&column.name, schema.name());
+                    let column = &column.name;
+                    let table = schema.name();
                     let message =
                         format!("column {column} of table {table} has no value; give it one");
                     return Err(Failure::value(message));
@@ -210,7 +211,8 @@ pub(crate) fn values_of(
     };
     let is_possible = parts.len() == columns.len() || is_prefix && parts.len() < columns.len();
     if !is_possible {
-        let (expected, given) = (columns.len(), parts.len());
+        let expected = columns.len();
+        let given = parts.len();
         return Err(Failure::value(format!("{what} has {expected} values, not {given}")));
     }
     parts.iter().zip(columns).map(|(part, column)| OwnedValue::take(part, column)).collect()

@@ -103,7 +103,8 @@ impl Table {
         let schema = self.schema();
         let indexes = self.table.indexes()?;
         let found = indexes.iter().find(|index| index.name() == name).ok_or_else(|| {
-            let (table, index) = (schema.name().into(), name.into());
+            let table = schema.name().into();
+            let index = name.into();
             lode::Error::NoIndex { table, index }
         })?;
         let column = |name: &String| Ok(&schema.columns()[schema.column(name)?.index()]);
@@ -163,7 +164,8 @@ impl Table {
             if !slice.getattr("step")?.is_none() {
                 return Err(Failure::argument("a range of keys has no step"));
             }
-            let (start, stop) = (slice.getattr("start")?, slice.getattr("stop")?);
+            let start = slice.getattr("start")?;
+            let stop = slice.getattr("stop")?;
             let [start, stop] = [&start, &stop].map(|edge| (!edge.is_none()).then_some(edge));
             let query = self.query().between(start, stop, None)?;
             let rows = self.rows_of(py, query, Gives::Rows)?;
@@ -434,7 +436,8 @@ impl Table {
             let at = schema.column(&name.extract::<String>()?)?.index();
             let column = &schema.columns()[at];
             if at < schema.key_columns() {
-                let (table, column) = (schema.name().into(), column.name.clone());
+                let table = schema.name().into();
+                let column = column.name.clone();
                 return Err(lode::Error::KeyColumn { table, column }.into());
             }
             values.push((at, OwnedValue::take(&object, column)?));

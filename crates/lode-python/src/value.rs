@@ -130,7 +130,8 @@ fn misfit(object: &Bound<'_, PyAny>, column: &Column) -> Failure {
         && is_of_numbers(column.kind)
         && !object.is_instance_of::<PyBool>()
     {
-        let (name, kind) = (&column.name, column.kind);
+        let name = &column.name;
+        let kind = column.kind;
         return Failure::value(format!("column {name} of type {kind} has no room for this number"));
     }
     let class = object.get_type().name().map_or_else(|_| "?".into(), |name| name.to_string());
@@ -208,7 +209,8 @@ fn take_decimal(object: &Bound<'_, PyAny>, column: &Column) -> Result<OwnedValue
         return Err(misfit(object, column));
     }
     let no_room = || {
-        let (name, kind) = (&column.name, column.kind);
+        let name = &column.name;
+        let kind = column.kind;
         Failure::value(format!("column {name} of type {kind} has no room for this number"))
     };
     if is_int && object.call_method0("bit_length")?.extract::<i64>()? > 3 * DIGITS {

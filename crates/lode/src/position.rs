@@ -42,7 +42,8 @@ impl FromStr for Position {
         let read = || {
             let (segment, rest) = text.split_once('-')?;
             let (at, chain) = rest.split_once('-')?;
-            let (segment, at) = (segment.parse().ok()?, at.parse().ok()?);
+            let segment = segment.parse().ok()?;
+            let at = at.parse().ok()?;
             let chain = u32::from_str_radix(chain, 16).ok()?;
             // Other spellings of the numbers are of no position that was printed.
             Some(Self { segment, at, chain }).filter(|read| read.to_string() == text)

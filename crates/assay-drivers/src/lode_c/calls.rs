@@ -474,7 +474,8 @@ impl Cursor {
     /// Returns the cells of the next row.
     #[inline]
     pub(super) fn next_row(&mut self) -> Result<Option<&[u8]>> {
-        let (mut row, mut size) = (std::ptr::null(), 0);
+        let mut row = std::ptr::null();
+        let mut size = 0;
         // SAFETY: there are places for the row and its size.
         let status = unsafe { lode_next_packed(self.handle, &raw mut row, &raw mut size) };
         if !checked("scan", status)? {

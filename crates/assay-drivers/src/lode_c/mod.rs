@@ -253,7 +253,8 @@ impl Connection for LodeConnection<'_> {
     ) -> Result<()> {
         let LodeStore { table, schema, packing, lode_key_size, most_payload_bytes, .. } =
             self.store;
-        let (key_size, size) = (schema.key_size(), schema.payload_size());
+        let key_size = schema.key_size();
+        let size = schema.payload_size();
         let mut packed = vec![0; outcomes.len() * lode_key_size];
         for (key, to) in keys.chunks_exact(key_size).zip(packed.chunks_exact_mut(*lode_key_size)) {
             to.copy_from_slice(packing.key(key, &mut self.key));

@@ -170,7 +170,8 @@ impl Store for LodeStore {
         let mut prepare = |sql: &str, columns: &mut dyn Iterator<Item = &Column>| {
             prepared(&mut client, sql, columns)
         };
-        let (all, keys) = (schema.columns(), schema.key_columns());
+        let all = schema.columns();
+        let keys = schema.key_columns();
         let finds = statements
             .finds
             .iter()

@@ -330,7 +330,8 @@ fn run(
         for (number, part) in parts.iter().enumerate() {
             let (orders, taken) = channel();
             let (answer, answers) = channel();
-            let (script, clock) = (part.script.clone(), &clock);
+            let script = part.script.clone();
+            let clock = &clock;
             let thread =
                 scope.spawn(move || follow(engine, number as u64, script, clock, &taken, &answer));
             let calls = part.calls.clone().into_iter();

@@ -115,7 +115,8 @@ pub(crate) fn edges(collected: &mut Collected<'_>) -> Result<Vec<Edge>, Malforme
     let mut order: Vec<u32> = (0..views.len() as u32).collect();
     order.sort_by_key(|view| views[*view as usize].key);
     let mut edges = Vec::new();
-    let (mut writes, mut order) = (&writes[..], &order[..]);
+    let mut writes = &writes[..];
+    let mut order = &order[..];
     for (id, key) in keys.iter().enumerate() {
         let of_key = writes.partition_point(|write| write.key as usize <= id);
         let (own, rest) = writes.split_at(of_key);

@@ -23,7 +23,8 @@ fn after(disk: &mut Disk, loss: Loss) -> BTreeMap<String, Vec<u8>> {
 #[test]
 fn what_was_synchronised_survives_and_nothing_else() {
     let mut disk = Disk::new(Directories::Journal);
-    let (a, b) = (file(&mut disk, "a"), file(&mut disk, "b"));
+    let a = file(&mut disk, "a");
+    let b = file(&mut disk, "b");
     write(&mut disk, a, 0, b"one");
     write(&mut disk, b, 0, b"two");
     disk.synchronise(a);
@@ -80,7 +81,8 @@ fn a_name_moves_whole_or_not_at_all() {
             write(&mut disk, ino, 0, bytes);
             disk.synchronise(ino);
         }
-        let (from, to) = (OsStr::new("temporary"), OsStr::new("target"));
+        let from = OsStr::new("temporary");
+        let to = OsStr::new("target");
         let name = |name| Name { parent: ROOT, name };
         disk.rename(name(from), name(to), false).expect("a rename");
         assert_eq!(after(&mut disk, loss)["/target"], expected.as_bytes());
@@ -107,7 +109,8 @@ fn a_name_that_moved_needs_only_its_new_directory() {
 #[test]
 fn data_cut_off_does_not_come_back() {
     let mut disk = Disk::new(Directories::Journal);
-    let (a, b) = (file(&mut disk, "a"), file(&mut disk, "b"));
+    let a = file(&mut disk, "a");
+    let b = file(&mut disk, "b");
     write(&mut disk, a, 0, b"one and two");
     disk.resize(a, 3).expect("a size");
     // The size is in the journal that b's synchronisation writes.
@@ -128,7 +131,8 @@ fn a_full_log_becomes_durable_from_its_old_end() {
 #[test]
 fn what_a_failed_synchronisation_lost_can_be_read_until_the_power_goes() {
     let mut disk = Disk::new(Directories::Journal);
-    let (a, b) = (file(&mut disk, "a"), file(&mut disk, "b"));
+    let a = file(&mut disk, "a");
+    let b = file(&mut disk, "b");
     write(&mut disk, a, 0, b"one");
     disk.synchronise(a);
     write(&mut disk, a, 0, b"TWO");
@@ -207,7 +211,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 /// Returns the states that a disk went through, as its files, and the index of the first that a
 /// cut may leave.
 fn replay(disk: &mut Disk, steps: &[Step]) -> (Vec<BTreeMap<String, Vec<u8>>>, usize) {
-    let (mut states, mut synchronised) = (vec![disk.live().files()], 0);
+    let mut states = vec![disk.live().files()];
+    let mut synchronised = 0;
     let names = ["a", "b", "c"];
     for step in steps {
         let (Step::Write(at, ..) | Step::Size(at, _) | Step::Synchronise(at) | Step::Remove(at)) =

@@ -162,7 +162,8 @@ impl Clerk<'_> {
         let is_without_effect = is_early || error.is_without_effect();
         let commit = self.author.commits();
         for row in steps.iter().map(|step| step.row()) {
-            let (before, after) = (before.row(row), self.author.row(row));
+            let before = before.row(row);
+            let after = self.author.row(row);
             let possible = [before, if is_without_effect { before } else { after }];
             self.aside.insert(row, Aside { commit, possible });
         }

@@ -100,7 +100,8 @@ mod tests {
     fn a_payload_fills_its_columns_and_only_birth_changes_with_the_version() {
         let routes = Routes::new(Keys::Sparse, 1);
         let schema = routes.schema();
-        let (mut first, mut second) = ([0xff; 32], [0; 32]);
+        let mut first = [0xff; 32];
+        let mut second = [0; 32];
         routes.payload(7, 0, &mut first);
         routes.payload(7, 1, &mut second);
         let difference = schema.first_difference(&first, &second).expect("another birth");

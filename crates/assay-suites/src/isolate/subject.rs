@@ -101,7 +101,8 @@ impl Session for Driven<'_> {
     }
 
     fn range(&mut self, low: u64, high: u64) -> Result<Vec<(u64, Vec<u8>)>, Stop> {
-        let (low, high) = (low.to_le_bytes(), high.to_le_bytes());
+        let low = low.to_le_bytes();
+        let high = high.to_le_bytes();
         let mut rows = Ok(Vec::new());
         let scan = Scan {
             lower: Bound::Included(&low),

@@ -257,7 +257,8 @@ mod tests {
             .collect();
         assert_eq!(sizes, [4, 7, 4, 1, 4, 1, 7], "the longest of each column");
         let compact = Compact::new(table.schema()).expect("texts vary");
-        let (mut payload, mut packed) = (vec![0; table.schema().payload_size()], Vec::new());
+        let mut payload = vec![0; table.schema().payload_size()];
+        let mut packed = Vec::new();
         let lengths = [0, 1].map(|row| {
             table.payload(row, 0, &mut payload);
             compact.pack(&payload, &mut packed);

@@ -123,7 +123,8 @@ impl<'c> Checker<'c> {
         if self.value(key, state) == found {
             return Ok(());
         }
-        let (bytes, version) = (state.size, state.version());
+        let bytes = state.size;
+        let version = state.version();
         let what = format!(
             "{} bytes were read that are not the {bytes} of version {version}",
             found.len()
@@ -192,7 +193,8 @@ impl<'c> Checker<'c> {
     ) -> Result<u64> {
         let all = Bound::Unbounded;
         let scan = Scan { lower: all, upper: all, columns: &[0, 1], limit: u64::MAX };
-        let (mut count, mut fault) = (0, None);
+        let mut count = 0;
+        let mut fault = None;
         connection.scan(&scan, &mut |record| {
             if fault.is_some() {
                 return;

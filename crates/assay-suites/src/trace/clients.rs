@@ -85,8 +85,10 @@ impl<'c> Clients<'c> {
             let ordered = ordered.lock().unwrap_or_else(PoisonError::into_inner).take();
             self.client(parts.unwrap_or_default(), ordered, turns, &mut *connections[0], told)
         })?;
-        let (mut all, mut stopwatches) = (Vec::new(), Vec::new());
-        let (mut kept, mut late) = (None, Duration::ZERO);
+        let mut all = Vec::new();
+        let mut stopwatches = Vec::new();
+        let mut kept = None;
+        let mut late = Duration::ZERO;
         for ended in crew {
             all.push(ended.timed);
             stopwatches.push(ended.stopwatch);

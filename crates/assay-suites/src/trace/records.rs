@@ -21,7 +21,8 @@ pub(super) struct Records {
 impl Records {
     pub(super) fn new(facts: &Facts, seed: u64) -> Self {
         let key = facts.key_bytes.clamp(KEY_BYTES.0, KEY_BYTES.1) as u32;
-        let (least, most) = (facts.least_bytes, facts.most_bytes.max(1));
+        let least = facts.least_bytes;
+        let most = facts.most_bytes.max(1);
         let fixed = (least == most).then_some(most as usize);
         let value = match fixed {
             Some(_) => ColumnType::Bytes(most),

@@ -90,7 +90,8 @@ impl Source {
         loop {
             let piece = self.text.fill_buf()?;
             let end = piece.iter().position(|byte| *byte == b'\n');
-            let (used, is_over) = (end.map_or(piece.len(), |at| at + 1), piece.is_empty());
+            let used = end.map_or(piece.len(), |at| at + 1);
+            let is_over = piece.is_empty();
             self.text.consume(used);
             if end.is_some() || is_over {
                 return Ok(());

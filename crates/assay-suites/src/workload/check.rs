@@ -78,10 +78,12 @@ impl Client<'_> {
     }
 
     fn check_read(&mut self, batch: &Batch, at: usize) -> Result<()> {
-        let (row, outcome) = (batch.operations[at].row, batch.outcomes[at]);
+        let row = batch.operations[at].row;
+        let outcome = batch.outcomes[at];
         let clients = self.clients;
         let owner = (row % clients.lanes.len() as u64) as usize;
-        let (lane, log) = (read(&clients.lanes[owner]), read(&clients.logs[owner]));
+        let lane = read(&clients.lanes[owner]);
+        let log = read(&clients.logs[owner]);
         let possible = match batch.operations[at].before {
             Some(state) => Possible::only(state),
             None => Possible::of(row, owner, &lane, &log, &self.moment(batch, at)),
@@ -116,7 +118,8 @@ impl Client<'_> {
         let standing = clients.standing();
         let rows = standing.rows();
         let mut at = Some(operation.row);
-        let (mut next, mut count) = (found.start, 0);
+        let mut next = found.start;
+        let mut count = 0;
         while count < operation.wanted {
             let Some(row) = at else { break };
             at = records.keys().after(row, rows);
@@ -274,7 +277,9 @@ pub(super) fn found_versions(
     key_kind: KeyKind,
 ) -> Result<Vec<Option<u32>>> {
     let mut found = vec![None; newest.rows() as usize];
-    let (mut fault, mut last, mut expected) = (None, None, Vec::new());
+    let mut fault = None;
+    let mut last = None;
+    let mut expected = Vec::new();
     let all = Bound::Unbounded;
     let columns = records.schema().positions();
     let scan = Scan { lower: all, upper: all, columns, limit: u64::MAX };
@@ -366,10 +371,14 @@ fn scan_all(
     model: &Model,
     progress: &mut dyn FnMut(u64),
 ) -> Result<u64> {
-    let (lower, upper) = (Bound::Unbounded, Bound::Unbounded);
+    let lower = Bound::Unbounded;
+    let upper = Bound::Unbounded;
     let columns = records.schema().positions();
     let scan = Scan { lower, upper, columns, limit: u64::MAX };
-    let (mut count, mut fault, mut last, mut expected) = (0, None, None, Vec::new());
+    let mut count = 0;
+    let mut fault = None;
+    let mut last = None;
+    let mut expected = Vec::new();
     connection.scan(&scan, &mut |record| {
         if fault.is_some() {
             return;

@@ -16,7 +16,9 @@ fn fits(weights: &[f64], draw: impl Fn(u64) -> u64, what: &str) {
     let mut counts = vec![0.0; weights.len()];
     (0..DRAWS).for_each(|at| counts[draw(at) as usize] += 1.0);
     let all: f64 = weights.iter().sum();
-    let (mut chi_squared, mut classes, mut rest) = (0.0, 0.0, (0.0, 0.0));
+    let mut chi_squared = 0.0;
+    let mut classes = 0.0;
+    let mut rest = (0.0, 0.0);
     for (weight, count) in weights.iter().zip(counts) {
         rest = (rest.0 + weight / all * DRAWS as f64, rest.1 + count);
         if rest.0 >= LEAST {
@@ -38,7 +40,8 @@ fn is_distributed(draw: impl Fn(u64) -> f64, share_below: impl Fn(f64) -> f64, w
     drawn.sort_by(f64::total_cmp);
     let distance = drawn.iter().enumerate().map(|(at, value)| {
         let expected = share_below(*value);
-        let (below, with) = (at as f64 / DRAWS as f64, (at + 1) as f64 / DRAWS as f64);
+        let below = at as f64 / DRAWS as f64;
+        let with = (at + 1) as f64 / DRAWS as f64;
         (expected - below).abs().max((expected - with).abs())
     });
     let distance = distance.fold(0.0, f64::max);
@@ -73,7 +76,8 @@ fn sizes_are_distributed_as_they_are_named() {
     fits(&zipf_weights(200, 1.2), |at| zipf.of(bits(at)) - 8, "zipf");
     let histogram = Sizes::Histogram(vec![(10, 0.5), (20, 0.75), (30, 1.0)]);
     fits(&[2.0, 1.0, 1.0], |at| histogram.of(bits(at)) / 10 - 1, "histogram");
-    let (median, p99) = (1e6, 8e6);
+    let median = 1e6;
+    let p99 = 8e6;
     let lognormal = Sizes::Lognormal { median, p99, least: 1, most: u64::MAX };
     let deviation = (p99 / median).ln() / 2.326_347_874;
     let below = |size: f64| {

@@ -123,7 +123,9 @@ fn look_by(
     let schema = records.schema();
     let mut value = vec![0; records.columns().packed_bytes(column)];
     records.columns().write_packed(column, of, &mut value);
-    let (mut rows, mut fault, mut expected) = (Vec::new(), None, Vec::new());
+    let mut rows = Vec::new();
+    let mut fault = None;
+    let mut expected = Vec::new();
     let mut check = |record: &[u8]| {
         let (key, payload) = record.split_at(schema.key_size());
         let row = row_of(records, of, key)?;

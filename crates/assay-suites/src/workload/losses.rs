@@ -45,7 +45,8 @@ impl Losses<'_> {
                 continue;
             }
             let lanes = carried.windows.first().map_or(0, Vec::len);
-            let (mut lost_by, mut fault) = (vec![lost; lanes], None);
+            let mut lost_by = vec![lost; lanes];
+            let mut fault = None;
             model = replay(phase, seed, model, &carried.windows, &mut |thread, operation| {
                 let Some(after) = operation.after else { return };
                 match (self.is_there(operation.row, after), lost_by[thread]) {

@@ -205,7 +205,8 @@ fn sizes(of: &Sizes) -> String {
     let mut drawn: Vec<_> = (0..DRAWS).map(|at| of.of(mix(1, at))).collect();
     drawn.sort_unstable();
     let at = |share: f64| drawn[((DRAWS - 1) as f64 * share) as usize];
-    let (least, most) = ((of.least().max(1) as f64).ln(), (of.most() as f64).ln());
+    let least = (of.least().max(1) as f64).ln();
+    let most = (of.most() as f64).ln();
     let mut counts = [0.0; PLACES];
     for size in &drawn {
         let share = ((*size as f64).ln() - least) / (most - least);
@@ -256,7 +257,8 @@ fn computed(phase: &Phase, model: Model) -> (Model, Seen) {
     let phase = &Phase { background: None, ..phase.clone() };
     let course = Course::new(phase, 1, 1, start.rows);
     let tape = Tape::new(phase, &course, &start, 0);
-    let (mut counts, mut writes) = (HashMap::<u64, u64>::new(), 0);
+    let mut counts = HashMap::<u64, u64>::new();
+    let mut writes = 0;
     for position in 0..operations {
         let operation = tape.next(position, &mut lanes[0], &start);
         writes += u64::from(operation.after.is_some() && operation.kind != Kind::Delete);

@@ -101,7 +101,8 @@ impl Model {
             let states = self.states.iter().skip(thread).step_by(threads as usize);
             let states: Vec<_> = states.copied().collect();
             let live = states.iter().filter(|state| state.is_there()).count() as u64;
-            let (thread, threads) = (thread as u64, u64::from(threads));
+            let thread = thread as u64;
+            let threads = u64::from(threads);
             Lane { states, thread, threads, live, oldest: 0 }.at_oldest()
         };
         (0..threads as usize).map(lane).collect()

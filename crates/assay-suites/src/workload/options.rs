@@ -178,7 +178,8 @@ mod tests {
         let curve = Sample::Documents.text().to_string()
             + "rate = [[1, 100], [2, 300]]\n[[phase]]\nname = \"again\"\ndo = \"reopen\"\n";
         let text = Text::read(&curve).expect("a text");
-        let (steady, closed) = (text.at_rate(Some(500)).expect("a rate"), text.at_rate(None));
+        let steady = text.at_rate(Some(500)).expect("a rate");
+        let closed = text.at_rate(None);
         let closed = closed.expect("no rate");
         assert_eq!(steady.spec().phases[0].rates, Some(Rates::constant(500)));
         assert_eq!(closed.spec().phases[0].rates, None);

@@ -10,7 +10,8 @@ use crate::suite::{Suite, results};
 pub(crate) fn text<S: Suite>(run: &RunFile) -> Result<String, fmt::Error> {
     let mut out = String::new();
     for (result, _) in results::<S>(run) {
-        let (cell, measurement) = (&result.cell, &result.measurement);
+        let cell = &result.cell;
+        let measurement = &result.measurement;
         if result.status != Status::Measured {
             continue;
         }

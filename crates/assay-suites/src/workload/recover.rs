@@ -167,7 +167,8 @@ impl Running<'_, '_> {
                 Some(version) => format!("version {version}"),
                 None => "missing".into(),
             };
-            let (first, later) = (said(answer), said(found[row as usize]));
+            let first = said(answer);
+            let later = said(found[row as usize]);
             let what = format!("was {first} when read first after the kill, and {later} later");
             return Err(wrong(row, &what));
         }
@@ -214,7 +215,8 @@ impl Running<'_, '_> {
         if !self.driver.has_indexes() {
             return Ok(before);
         }
-        let (records, model) = (self.records, &self.model);
+        let records = self.records;
+        let model = &self.model;
         let mut checked = before;
         self.session.connected(&mut |connection| {
             checked = look_by_columns(connection, records, model, before, &mut |_| ())?;

@@ -50,7 +50,8 @@ pub(super) struct Running<'r, 'm> {
 impl Running<'_, '_> {
     /// Inserts the first records.
     pub(super) fn load(&mut self, report: &mut Report<'_>) -> Result<()> {
-        let (records, first) = (self.records, &self.spec.records);
+        let records = self.records;
+        let first = &self.spec.records;
         let is_kept = self.driver.has_indexes();
         let names = first.indexed();
         if !names.is_empty() && !is_kept {
@@ -201,7 +202,8 @@ impl Running<'_, '_> {
             Until::Seconds(seconds) | Until::Steady { limit: seconds, .. } => (seconds * 1_000, 1),
             Until::Operations(_) | Until::Half { .. } => (one.expected_operations(), threads),
         };
-        let (mut hash, mut behind_ns) = (None, 0);
+        let mut hash = None;
+        let mut behind_ns = 0;
         let mut resumed = Resumed::default();
         let mut course = Course::new(&one, self.cell.seed, threads, self.model.rows());
         self.left.phases.push(Carried {
@@ -288,7 +290,8 @@ impl Running<'_, '_> {
         let written = self.written();
         let (closed, opened) = self.session.reopen_timed()?;
         let start = Instant::now();
-        let (records, model) = (self.records, &self.model);
+        let records = self.records;
+        let model = &self.model;
         self.session.connected(&mut |connection| first_answer(connection, records, model))?;
         let answered = start.elapsed();
         let steps = [("close", closed), ("open", opened), ("first answer", answered)];

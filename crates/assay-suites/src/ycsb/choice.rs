@@ -225,7 +225,8 @@ mod tests {
         }
         // Euler and Maclaurin's formula for the sum over all 10^10 items.
         let power = |x: f64| x.powf(0.01) / 0.01;
-        let (first, last) = (ONE_BY_ONE as f64, 1e10);
+        let first = ONE_BY_ONE as f64;
+        let last = 1e10;
         let rest = power(last) - power(first) + (last.powf(-0.99) - first.powf(-0.99)) / 2.0;
         assert!((seen + rest - 26.469_028_2).abs() < 1e-6, "zeta is {}", seen + rest);
         weights.iter_mut().for_each(|weight| *weight += rest / span as f64);

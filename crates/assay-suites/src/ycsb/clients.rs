@@ -430,7 +430,8 @@ impl Client<'_> {
                     columns: &batch.columns,
                     limit: operation.length,
                 };
-                let (scanned, stamps) = (&mut batch.scanned, &mut batch.stamps);
+                let scanned = &mut batch.scanned;
+                let stamps = &mut batch.stamps;
                 let updates = clients.core.updates();
                 connection.scan(&scan, &mut |record| {
                     let (key, payload) = record.split_at(key_size);
@@ -489,7 +490,8 @@ impl Client<'_> {
         let operation = &batch.operations[at].1;
         let mut payload = vec![0; users.schema().payload_size()];
         let mut rank = users.rank(operation.row);
-        let (mut next, mut count) = (found.start, 0);
+        let mut next = found.start;
+        let mut count = 0;
         while count < operation.length {
             let Some(row) = users.row_of_rank(rank) else { break };
             rank += 1;

@@ -88,7 +88,8 @@ mod tests {
         let weight = |i: usize| ((i + 1) as f64).powf(-THETA);
         let all: f64 = (0..ITEMS as usize).map(weight).sum();
         for range in [0..1, 1..2, 0..10, 0..100, 500..1_000] {
-            let (got, exact) = (share(range.clone()), range.clone().map(weight).sum::<f64>());
+            let got = share(range.clone());
+            let exact = range.clone().map(weight).sum::<f64>();
             let expected = exact / all;
             assert!((got / expected - 1.0).abs() < 0.07, "{range:?}: {got} for {expected}");
         }

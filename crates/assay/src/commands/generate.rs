@@ -44,7 +44,9 @@ pub(crate) fn trace(args: &GenerateTraceArgs) -> Outcome {
                 .into(),
         ));
     }
-    let (format, operations, seed) = (args.trace_format, args.operations, args.seed);
+    let format = args.trace_format;
+    let operations = args.operations;
+    let seed = args.seed;
     let output = args.output.as_deref();
     written(output, &mut |out| {
         trace::packed(output, out, &mut |out| {

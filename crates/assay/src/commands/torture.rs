@@ -151,7 +151,8 @@ fn keep(image: &Path, fill: &mut dyn FnMut(&Path) -> io::Result<()>) -> Outcome 
 
 /// Returns the command line that repeats a round.
 fn replay(args: &TortureArgs, Kind { crash, fault }: Kind, number: u32, round: &Round) -> String {
-    let (writer, checker) = (quoted(&args.writer), quoted(&args.checker));
+    let writer = quoted(&args.writer);
+    let checker = quoted(&args.checker);
     let mut words = vec![
         format!("assay torture --writer {writer} --checker {checker} --crash {crash}"),
         format!("--seed {} --round {number} --at {}", args.ending.seed, round.at),

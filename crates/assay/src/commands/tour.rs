@@ -162,11 +162,13 @@ mod tests {
         let null = planning::engines::named(&["null".into()]).expect("an engine").remove(0);
         let options =
             |pace| (workload(pace).options)(null.profile(), assay_driver::Storage::Memory);
-        let (usual, fewer) = (options(Pace::Usual), options(Pace::Fewer));
+        let usual = options(Pace::Usual);
+        let fewer = options(Pace::Fewer);
         assert_eq!((&usual["update"], &fewer["update"]), (&20_000.into(), &2_000.into()));
         assert_eq!((&usual["delete"], &fewer["delete"]), (&100_000.into(), &10_000.into()));
         assert_eq!(usual["query"], fewer["query"]);
-        let (usual, fewer) = (workload(Pace::Usual), workload(Pace::Fewer));
+        let usual = workload(Pace::Usual);
+        let fewer = workload(Pace::Fewer);
         assert_eq!((usual.rows, usual.variant), (fewer.rows, fewer.variant), "one table");
     }
 }

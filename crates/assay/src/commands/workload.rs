@@ -54,7 +54,8 @@ pub(crate) fn check(path: &Path) -> Outcome {
     let spec = text.spec();
     let mut said = workload::meaning(spec).expect("text can be written to memory");
     said += "\nengines on disk\n";
-    let (mut able, mut others) = (Vec::new(), Vec::new());
+    let mut able = Vec::new();
+    let mut others = Vec::new();
     for driver in engines::chosen(&[])?.drivers {
         match lacks(driver.as_ref(), spec) {
             why if why.is_empty() => able.push(driver.profile().id),

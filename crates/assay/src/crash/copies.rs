@@ -61,7 +61,9 @@ impl Rounds for Copies<'_> {
         let Some(log) = heard.log.take() else { return Ok(Err(gave_up(&heard))) };
         copy_tree(&copied.dir, &self.folder.kept()).map_err(|e| said(&copied.dir, &e))?;
         let found = subject.check(&copied, &log)?.found;
-        let (recoveries, cut_openings, age) = (Vec::new(), 0, None);
+        let recoveries = Vec::new();
+        let cut_openings = 0;
+        let age = None;
         let settings = heard.settings.unwrap_or_default();
         let job = copied;
         let faulted = None;
@@ -173,7 +175,8 @@ mod tests {
     #[test]
     fn a_copy_goes_over_what_is_there_in_pieces() {
         let folder = tempfile::tempdir().expect("a folder");
-        let (from, to) = (folder.path().join("from"), folder.path().join("to"));
+        let from = folder.path().join("from");
+        let to = folder.path().join("to");
         fs::create_dir_all(from.join("deeper")).expect("folders");
         fs::create_dir_all(&to).expect("a folder");
         fs::write(from.join("deeper/data"), vec![7; 10]).expect("write");

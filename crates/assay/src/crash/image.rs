@@ -224,7 +224,8 @@ mod tests {
     #[test]
     fn a_copy_has_the_same_bytes_and_the_same_holes() {
         let folder = tempfile::tempdir().expect("a folder");
-        let (from, to) = (folder.path().join("from"), folder.path().join("to"));
+        let from = folder.path().join("from");
+        let to = folder.path().join("to");
         fs::create_dir_all(from.join("deeper")).expect("folders");
         let sparse = File::create(from.join("deeper/sparse")).expect("a file");
         sparse.write_all_at(b"near", 5).expect("write");

@@ -113,7 +113,8 @@ impl Bench {
         }
         self.server.cut(subject.loss(number), seed).map_err(refused)?;
         let job = subject.job(number, self.mount.clone(), Some(self.server.process()));
-        let (mut recoveries, mut cut_openings) = (Vec::new(), 0);
+        let mut recoveries = Vec::new();
+        let mut cut_openings = 0;
         if heard.log.is_some() {
             for crash in 1..subject.crashes {
                 let again = self.crash_again(subject, &job, number, crash)?;

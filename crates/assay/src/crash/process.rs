@@ -25,7 +25,8 @@ pub(crate) struct Kills<'k> {
 impl Kills<'_> {
     /// Copies the store as a crash left it.
     fn copy(&self) -> Outcome {
-        let (store, copy) = (self.folder.store(), self.folder.copy());
+        let store = self.folder.store();
+        let copy = self.folder.copy();
         removed(&copy)
             .and_then(|()| copy_tree(&store, &copy))
             .map_err(|e| Failure::Refused(format!("{}: {e}", store.display())))
@@ -87,7 +88,8 @@ impl Rounds for Kills<'_> {
             return Ok(Err(gave_up(&heard)));
         };
         self.copy()?;
-        let (mut recoveries, mut cut_openings) = (Vec::new(), 0);
+        let mut recoveries = Vec::new();
+        let mut cut_openings = 0;
         for crash in 1..subject.crashes {
             let Some((recovery, is_cut)) = self.crash_again(&job, crash, seed)? else { break };
             recoveries.push(recovery);

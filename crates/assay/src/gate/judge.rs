@@ -182,7 +182,8 @@ pub(crate) fn verdict(name: &str, base: &Quantities, new: &Quantities) -> Verdic
     let Some(least) = least_tolerance(name) else {
         return Verdict::Reported;
     };
-    let (base, new) = (Range::of(of(base, name)), Range::of(of(new, name)));
+    let base = Range::of(of(base, name));
+    let new = Range::of(of(new, name));
     let least = (least * base.high as f64) as u64;
     let tolerance = least.max(base.spread().max(new.spread()).saturating_mul(SPREADS));
     let is_more = new.low > base.high.saturating_add(tolerance);

@@ -107,7 +107,8 @@ mod tests {
         let folder = parent.path().join("runs");
         let moment = Timestamp::UNIX_EPOCH;
         let place = || RunPlace::claimed(&folder, "ycsb", moment).expect("a name");
-        let (first, second) = (place(), place());
+        let first = place();
+        let second = place();
         assert_eq!(first.path(), folder.join("ycsb-19700101T000000Z.json"));
         assert_eq!(second.path(), folder.join("ycsb-19700101T000000Z-2.json"));
         assert!(!first.is_written());

@@ -86,7 +86,8 @@ impl Items {
         match lost.next() {
             None => Found::Everything,
             Some(first) => {
-                let (count, first) = (1 + lost.count(), String::clone(first));
+                let count = 1 + lost.count();
+                let first = String::clone(first);
                 Found::Lost { count, of: wanted.len(), first }
             }
         }

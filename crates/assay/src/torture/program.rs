@@ -63,7 +63,8 @@ impl Program {
         process.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = process.spawn()?;
         groups::begin(group(&child));
-        let (lines, last_words) = (lines_of(&mut child), last_words_of(&mut child));
+        let lines = lines_of(&mut child);
+        let last_words = last_words_of(&mut child);
         let mut started = Self { child, lines, last_words, is_over: false };
         prepare(started.child.id())?;
         if let Some(mut begin) = started.child.stdin.take() {

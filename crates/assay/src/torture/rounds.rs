@@ -105,7 +105,9 @@ impl<'r> Rounds<'r> {
         } else {
             Way::Kill
         };
-        let (moments, acknowledged, tried_most) = (0, 0, TRIED_MOST);
+        let moments = 0;
+        let acknowledged = 0;
+        let tried_most = TRIED_MOST;
         let mut rounds = Self { subject, folder, kind, way, moments, acknowledged, tried_most };
         let items = rounds.write(None)?.items;
         let acknowledged = items.acknowledged() as u64;
@@ -296,7 +298,8 @@ impl<'r> Rounds<'r> {
             }
             self.expect_no_interrupt()?;
             if Instant::now() >= deadline {
-                let (seconds, count) = (self.subject.patience.as_secs(), items.acknowledged());
+                let seconds = self.subject.patience.as_secs();
+                let count = items.acknowledged();
                 let why = format!(
                     "it has said nothing for {seconds} s, after {count} acknowledgements; wait \
                      for longer with --timeout"

@@ -38,6 +38,7 @@ pub(crate) fn repair(args: &RepairArgs, options: &Options) -> Outcome {
         1 => "1 loss".into(),
         count => format!("{count} losses"),
     };
-    let (dir, to) = (args.dir.display(), args.to.display());
+    let dir = args.dir.display();
+    let to = args.to.display();
     Err(Failure::Wrong(format!("{dir}: {losses}; what is left is in {to}")))
 }

@@ -185,7 +185,8 @@ fn table(report: &Report) -> String {
     {
         let kind = if index.unique { "unique index" } else { "index" };
         let columns: Vec<_> = index.columns.iter().map(|name| schema_text::name(name)).collect();
-        let (table, index) = (schema_text::name(&table.name), schema_text::name(&index.name));
+        let table = schema_text::name(&table.name);
+        let index = schema_text::name(&index.name);
         let columns = columns.join(", ");
         writeln!(text, "{kind} {index} of {table}: {columns}").expect("a text takes all");
     }

@@ -137,7 +137,8 @@ fn add_table(connection: &Connection, table: &Table, lookup: &mut Lookup) -> Res
     add_constraint(connection, number, &index, lookup)?;
     for secondary in table.indexes().unwrap_or_default() {
         let names: Vec<_> = secondary.columns().iter().map(|name| &name[..]).collect();
-        let (name, is_unique) = (secondary.name(), secondary.is_unique());
+        let name = secondary.name();
+        let is_unique = secondary.is_unique();
         let index = Index { name, table, columns: &names, method: "btree", is_unique };
         index.add(connection, false, lookup)?;
     }
@@ -175,7 +176,8 @@ impl Index<'_> {
         let oid = number(&format!("{table}.{name}"));
         lookup.numbers.insert((*name).into(), oid);
         let unique = if *is_unique { "UNIQUE " } else { "" };
-        let (quoted_name, quoted_table) = (quoted_if_needed(name), quoted_if_needed(table));
+        let quoted_name = quoted_if_needed(name);
+        let quoted_table = quoted_if_needed(table);
         let list = self.list();
         let statement = format!(
             "CREATE {unique}INDEX {quoted_name} ON public.{quoted_table} USING {method} ({list})"

@@ -124,7 +124,8 @@ fn matches(context: &Context<'_>, is_off: &dyn Fn() -> bool) -> Result<Option<bo
     if is_off() {
         return refused(INTERRUPTED.into());
     }
-    let (pattern, text) = (context.get_raw(0), context.get_raw(1));
+    let pattern = context.get_raw(0);
+    let text = context.get_raw(1);
     if pattern == ValueRef::Null || text == ValueRef::Null {
         return Ok(None);
     }

@@ -77,7 +77,8 @@ fn at_depth(tokens: &[Token<'_>], word: &str) -> Option<usize> {
 /// Returns a query without rows that has columns of these names.
 fn of_columns(list: &[Token<'_>]) -> String {
     let mut columns = Vec::new();
-    let (mut at, mut start) = (0, 0);
+    let mut at = 0;
+    let mut start = 0;
     while at <= list.len() {
         let ends = list.get(at).is_none_or(|token| token.is_sign(","));
         if ends && start < at {

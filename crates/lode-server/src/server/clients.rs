@@ -41,7 +41,8 @@ pub(crate) struct Place {
 
 impl Clients {
     pub(crate) fn new(most: usize) -> Arc<Self> {
-        let (inner, has_left) = (Mutex::default(), Condvar::new());
+        let inner = Mutex::default();
+        let has_left = Condvar::new();
         Arc::new(Self { most, inner, has_left })
     }
 

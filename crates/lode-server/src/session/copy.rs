@@ -59,7 +59,8 @@ impl Target<'_> {
             return Ok(());
         }
         if fields.len() != self.kinds.len() {
-            let (found, count) = (fields.len(), self.kinds.len());
+            let found = fields.len();
+            let count = self.kinds.len();
             return Err(LineFault::Text(format!("it has {found} fields for {count} columns")));
         }
         for (at, (field, kind)) in fields.iter().zip(&self.kinds).enumerate() {

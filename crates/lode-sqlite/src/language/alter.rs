@@ -240,7 +240,8 @@ fn change(reader: &mut Reader<'_>) -> Result<Change, String> {
 fn added(reader: &mut Reader<'_>) -> Result<Change, String> {
     let name = reader.name("the name of a column")?;
     let kind = reader.kind()?;
-    let (mut is_nullable, mut value) = (true, Literal::Null);
+    let mut is_nullable = true;
+    let mut value = Literal::Null;
     loop {
         if reader.takes_word("NOT") {
             reader.expect_word("NULL")?;

@@ -47,7 +47,8 @@ pub(crate) fn same_name(one: &str, other: &str) -> bool {
 pub(crate) fn print_index(table: &Table, index: &IndexSchema) -> String {
     let unique = if index.is_unique() { "UNIQUE " } else { "" };
     let columns = index.columns().iter().map(|column| quoted(column)).collect::<Vec<_>>();
-    let (name, table) = (quoted(index.name()), quoted(table.schema().name()));
+    let name = quoted(index.name());
+    let table = quoted(table.schema().name());
     format!("CREATE {unique}INDEX {name} ON {table} ({})", columns.join(", "))
 }
 
@@ -202,7 +203,8 @@ impl Reader<'_> {
     fn column(&mut self, keys: &mut Vec<String>) -> Result<Column, String> {
         let name = self.name("the name of a column")?;
         let kind = self.kind()?;
-        let (mut is_nullable, mut expires) = (true, false);
+        let mut is_nullable = true;
+        let mut expires = false;
         loop {
             if self.takes_word("NOT") {
                 self.expect_word("NULL")?;

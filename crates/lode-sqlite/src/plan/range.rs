@@ -171,7 +171,8 @@ impl Plan {
         if prefix.len() == columns.len() {
             return Ok(Some(Target::Key(schema.pack_key(&prefix)?)));
         }
-        let (column, values) = (&columns[self.equal], &values[self.equal..]);
+        let column = &columns[self.equal];
+        let values = &values[self.equal..];
         let Some(ends) = Ends::between(column, self.lower, self.upper, values) else {
             return Ok(None);
         };

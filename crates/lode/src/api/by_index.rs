@@ -189,7 +189,8 @@ impl<'v> ByIndex<'v> {
     /// between such with other values.
     pub fn range<K: Key>(&self, keys: impl RangeBounds<K>) -> IndexCursor<'v> {
         let entries = self.secondary.entries();
-        let (lower, upper) = (keys.start_bound(), keys.end_bound());
+        let lower = keys.start_bound();
+        let upper = keys.end_bound();
         let bounds = entries.range(self.table.schema(), lower, upper, |key, pack| {
             key.with_packed(entries.lookup(), pack)
         });

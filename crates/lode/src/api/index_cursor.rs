@@ -84,7 +84,8 @@ impl<'v> IndexCursor<'v> {
         entries: Entries,
     ) -> Self {
         let (key, payload, row) = Default::default();
-        let (left, left_out_us) = (u64::MAX, None);
+        let left = u64::MAX;
+        let left_out_us = None;
         let columns = None;
         Self { table, secondary, source, entries, columns, left, key, payload, row, left_out_us }
     }
@@ -152,7 +153,8 @@ impl<'v> IndexCursor<'v> {
     /// # Ok::<(), lode::Error>(())
     /// ```
     pub fn keys(self) -> IndexKeys {
-        let (table, secondary) = (self.table.clone(), Arc::clone(&self.secondary));
+        let table = self.table.clone();
+        let secondary = Arc::clone(&self.secondary);
         let left = self.left;
         let keys = match table.core().has_expiry() {
             true => self.keys_of_records(),

@@ -415,7 +415,8 @@ impl TableWithin<'_> {
 
     fn cursor(&self, range: Result<Option<Range>>) -> Cursor {
         let cursor = range.and_then(|range| {
-            let (transaction, core) = (self.transaction, self.table.core());
+            let transaction = self.transaction;
+            let core = self.table.core();
             let snapshot = transaction.moment_in(self.table)?;
             let written = transaction.written(core, range.as_ref())?;
             let scan = transaction.note_scan(core)?;

@@ -55,7 +55,9 @@ impl LanePlace {
             bytes[..Self::NUMBER_BYTES].copy_from_slice(reader.bytes(Self::NUMBER_BYTES)?);
             Ok(u64::from_le_bytes(bytes))
         };
-        let (segment, at, order) = (number()?, number()?, number()?);
+        let segment = number()?;
+        let at = number()?;
+        let order = number()?;
         let chain = reader.u32()?;
         reader.bytes(2)?;
         Ok(Self { segment, at, chain, order })
@@ -223,7 +225,8 @@ impl Superblock {
     /// # Errors
     /// Those of [`read`](Self::read), if no copy is whole.
     pub(super) fn read_all(file: &dyn File) -> Result<(Vec<Self>, bool)> {
-        let (mut found, mut wrong) = (Vec::<Self>::new(), None);
+        let mut found = Vec::<Self>::new();
+        let mut wrong = None;
         let mut is_one_lost = false;
         for generation in 0..2 {
             let before = found.len();

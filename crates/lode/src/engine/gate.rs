@@ -315,11 +315,16 @@ mod tests {
     /// and it loses nothing that is added inside.
     #[test]
     fn no_thread_is_inside_with_one_that_is_alone() {
-        let (gate, inside, alone) = (Gate::default(), AtomicU64::new(0), AtomicU64::new(0));
+        let gate = Gate::default();
+        let inside = AtomicU64::new(0);
+        let alone = AtomicU64::new(0);
         let start = std::sync::Barrier::new(2 * OWN_SLOTS);
         std::thread::scope(|scope| {
             for thread in 0..2 * OWN_SLOTS {
-                let (gate, inside, alone, start) = (&gate, &inside, &alone, &start);
+                let gate = &gate;
+                let inside = &inside;
+                let alone = &alone;
+                let start = &start;
                 scope.spawn(move || {
                     start.wait();
                     for round in 0..100 {

@@ -41,7 +41,8 @@ impl Run {
     }
 
     fn insert(&self, hash: &Hash, id: u64) -> Result<bool> {
-        let (key, payload) = (id.to_le_bytes(), Self::payload(id));
+        let key = id.to_le_bytes();
+        let payload = Self::payload(id);
         hash.write(&self.context(), &key, Insert(&payload))
     }
 

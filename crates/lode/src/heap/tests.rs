@@ -213,7 +213,8 @@ fn an_entry_that_leads_to_a_page_of_the_index_is_an_error_and_no_endless_search(
     let shape = Shape { key_size: 4, is_variable: false, payload_size: Entry::BYTES };
     let index = hashed(&pager, &space, shape);
     let context = WriteContext::new(&pager, &space, None, TableId(1));
-    let (key, long) = ([1; 4], [1; 1_000]);
+    let key = [1; 4];
+    let long = [1; 1_000];
     heap.write(&index, &context, &key, Insert(&long)).expect("room");
     // The bucket was the first page. The bytes at the place of a slot there make one.
     let address = Some(Address { page: space.extents()[0], slot: 0 });
@@ -355,7 +356,9 @@ fn threads_use_the_room_of_records_that_others_deleted() {
     for round in 0..ROUNDS {
         std::thread::scope(|scope| {
             for thread in 0..THREADS {
-                let (each, insert, delete) = (&each, &insert, &delete);
+                let each = &each;
+                let insert = &insert;
+                let delete = &delete;
                 // About a third of its share, so that pages keep records.
                 let is_chosen = move |id: &u32| {
                     let mixed = (id ^ round << 20).wrapping_mul(0x9E37_79B1);

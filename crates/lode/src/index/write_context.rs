@@ -59,7 +59,8 @@ impl<'w> WriteContext<'w> {
         table: TableId,
     ) -> Self {
         let log = log.map(|log| LogOf { log, lane: log.own_lane() });
-        let (end, wanted_bytes) = (Cell::default(), Cell::new(0));
+        let end = Cell::default();
+        let wanted_bytes = Cell::new(0);
         Self { pager, space, log, table, purpose: Purpose::Operation, end, wanted_bytes }
     }
 

@@ -134,7 +134,8 @@ impl Entries {
                 }
             }
         }
-        let (schema, lookup) = (entry.finish()?, lookup.finish()?);
+        let schema = entry.finish()?;
+        let lookup = lookup.finish()?;
         let place = |at: ColumnId| parts.iter().position(|part| *part == Part::Value(at));
         let of_key = &table.columns()[..if is_unique { 0 } else { table.key_columns() }];
         let key_parts = of_key.iter().filter_map(|column| place(column.id())).collect();

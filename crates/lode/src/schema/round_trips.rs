@@ -110,7 +110,8 @@ fn is_whole(schema: &Schema, record: &[u8]) -> bool {
 proptest! {
     #[test]
     fn what_is_packed_comes_back(cells in cells()) {
-        let (schema, values) = (schema(&cells), values(&cells, 0));
+        let schema = schema(&cells);
+        let values = values(&cells, 0);
         let record = schema.pack(&values).expect("it fits");
         prop_assert_eq!(&read(&schema, &record), &values);
         prop_assert!(is_whole(&schema, &record));
@@ -136,7 +137,8 @@ proptest! {
         cells in cells(),
         order in prop::collection::vec(any::<prop::sample::Index>(), 0..12),
     ) {
-        let (schema, mut values) = (schema(&cells), values(&cells, 0));
+        let schema = schema(&cells);
+        let mut values = values(&cells, 0);
         let mut record = schema.pack(&values).expect("it fits");
         for at in order {
             let at = at.index(cells.len() + 1);
@@ -249,8 +251,10 @@ fn a_value_that_does_not_fit_leaves_the_record_as_it_was() {
 #[test]
 fn columns_of_variable_length_have_at_most_a_mebibyte_together() {
     let schema = two_long_columns();
-    let (id, room) = (Value::Unsigned(1), MOST_VARIABLE_BYTES);
-    let (half, long) = (vec![7; room / 2], "x".repeat(room - room / 2 + 1));
+    let id = Value::Unsigned(1);
+    let room = MOST_VARIABLE_BYTES;
+    let half = vec![7; room / 2];
+    let long = "x".repeat(room - room / 2 + 1);
     let fits = [id, Value::Bytes(&half), Value::Text(&long[1..])];
     let record = schema.pack(&fits).expect("just so");
     assert_eq!(record.len(), schema.record_size() + room);

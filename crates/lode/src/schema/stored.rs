@@ -93,7 +93,8 @@ impl Schema {
             if bits > 3 {
                 return Err(Error::corrupt("a schema", format!("a column is of kind {bits}")));
             }
-            let (nullable, expires) = (bits & 1 != 0, bits & 2 != 0);
+            let nullable = bits & 1 != 0;
+            let expires = bits & 2 != 0;
             let Some(kind) = Type::of_code(code, size) else {
                 return Err(Error::corrupt("a schema", format!("there is no type {code}")));
             };

@@ -111,7 +111,8 @@ impl Catalogue {
         debug_assert!(self.has_place_for(successor), "its predecessor was dropped");
         let before = name_of(successor);
         self.definition_bytes -= successor.size_bytes();
-        let (core, damaged) = (self.tables.remove(&before), self.damaged.remove(&before));
+        let core = self.tables.remove(&before);
+        let damaged = self.damaged.remove(&before);
         successor.as_successor().into_iter().for_each(SuccessorOf::take_place);
         if let Some(core) = core {
             core.note_created(epoch);

@@ -192,7 +192,8 @@ impl<'r> Recovery<'r> {
                     return Ok(());
                 }
                 if let Some((definition, _, error)) = self.damaged(table) {
-                    let (definition, error) = (definition.clone(), error.clone());
+                    let definition = definition.clone();
+                    let error = error.clone();
                     self.skipped = self.lose(&definition, error).err().or(self.skipped.take());
                     return Ok(());
                 }

@@ -67,7 +67,8 @@ impl Settings {
 
     /// Returns the settings, to open the same database again.
     pub(crate) fn again(&self) -> Self {
-        let (clock, observer) = (self.clock.clone(), self.observer.clone());
+        let clock = self.clock.clone();
+        let observer = self.observer.clone();
         Self { random: AtomicU64::new(self.random()), clock, observer, ..*self }
     }
 

@@ -200,7 +200,8 @@ impl Definition {
         {
             return Err(Error::corrupt("a table", "its keys are too long to be in its index"));
         }
-        let (mut index, mut successor) = (None, None);
+        let mut index = None;
+        let mut successor = None;
         match reader.u8()? {
             OF_TABLE => {}
             OF_INDEX if kind == KeyKind::Tree => index = Some(IndexOf::restore(reader)?),

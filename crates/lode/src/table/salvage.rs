@@ -47,7 +47,8 @@ impl Reading<'_> {
                     self.order.decode(&ordered?, &mut packed)?;
                     Some(packed)
                 };
-                let (from, before) = (packed(from), packed(before));
+                let from = packed(from);
+                let before = packed(before);
                 (self.visit)(Left::Keys { from, before })
             }
         }

@@ -36,7 +36,8 @@ impl IndexOf {
     pub(crate) fn new(owner: TableId, index: &IndexSchema, entries: &Entries) -> Self {
         let columns = entries.columns().iter().map(|column| column.index() as u32).collect();
         let ready_in = Arc::new(AtomicU64::new(BEING_BUILT));
-        let (name, is_unique) = (index.name().into(), index.is_unique());
+        let name = index.name().into();
+        let is_unique = index.is_unique();
         Self { owner, name, columns, is_unique, ready_in }
     }
 

@@ -249,7 +249,8 @@ impl Log {
         let number = lock(&self.turn).take_number();
         let size = settings.first_bytes;
         let mut segment = Segment::create(&*self.disk, number, size, settings.writing)?;
-        let (after, synced) = (Place::default(), LogPosition::default());
+        let after = Place::default();
+        let synced = LogPosition::default();
         let header = lock(&self.turn).header(&segment, self.database, lane, after, synced);
         let chain = segment.begin(&header).inspect_err(|_| {
             // If it stays, recovery removes it.

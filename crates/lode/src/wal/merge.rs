@@ -49,7 +49,8 @@ enum Look {
 impl Replaying {
     pub(super) fn new(lane: usize, start: LanePlace, current: Option<Reader>) -> Self {
         let first = start.place.position.segment;
-        let (segments, whole) = (Vec::new(), start.place);
+        let segments = Vec::new();
+        let whole = start.place;
         let synced = LogPosition::default();
         Self { lane, end: start, whole, current, segments, is_cut: false, synced, first }
     }

@@ -41,7 +41,8 @@ impl Reader {
     /// Reads the open file of a segment.
     pub(super) fn of(file: Box<dyn File>, number: SegmentNumber, front: Front) -> Result<Self> {
         let size_bytes = file.size_bytes().map_err(failed(number))?;
-        let (piece, long) = (Vec::new(), Vec::new());
+        let piece = Vec::new();
+        let long = Vec::new();
         Ok(Self { front, file, size_bytes, piece, from: 0, is_careful: false, long })
     }
 

@@ -222,7 +222,8 @@ mod tests {
     fn a_write_that_fails_within_a_frame_leaves_no_start_of_it() {
         let disk = Simulated::new(0);
         disk.set_mapping(Mapping::None);
-        let (number, size_bytes) = (SegmentNumber::FIRST, 1 << 14);
+        let number = SegmentNumber::FIRST;
+        let size_bytes = 1 << 14;
         let segment = Segment::create(&disk, number, size_bytes, FrameWriting::Called).unwrap();
         // The second write of the frame fails, as that of its last pages would.
         let at = disk.operations() + 1;

@@ -31,7 +31,8 @@ fn verdict(found: &Found) -> Verdict {
     };
     verdict.add(10, found, None);
     if !verdict.promise.is_kept(found) {
-        let (found, command) = (found.clone(), "again".into());
+        let found = found.clone();
+        let command = "again".into();
         verdict.failures.push(Failure {
             found,
             age: None,

@@ -72,7 +72,8 @@ impl Small {
             if made.spans.len() < next.number as usize || !self.may_follow(next, counts) {
                 continue;
             }
-            let (mut after, mut counts) = (state.clone(), counts.to_vec());
+            let mut after = state.clone();
+            let mut counts = counts.to_vec();
             counts[writer] = next.number;
             after.own[writer] = self.own[writer][next.number as usize];
             for &register in &made.registers[next.number as usize - 1] {

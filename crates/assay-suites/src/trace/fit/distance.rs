@@ -45,7 +45,8 @@ pub(super) fn text(trace: &Profile, fitted: &Profile) -> Result<String, fmt::Err
     let apart = apart.into_iter().fold(0.0, f64::max);
     row("popularity", apart, format!("{}; {}", popular(trace), popular(fitted)))?;
     let mut shares = |name: &str, of: fn(&Profile) -> f64| {
-        let (trace, fitted) = (of(trace), of(fitted));
+        let trace = of(trace);
+        let fitted = of(fitted);
         row(name, (trace - fitted).abs(), format!("{}; {}", percent(trace), percent(fitted)))
     };
     shares("one-hit keys", |profile| profile.once as f64 / profile.stored.max(1) as f64)?;
@@ -65,8 +66,11 @@ fn percent(share: f64) -> String {
 /// Returns the greatest distance of two distributions (Kolmogorov's and Smirnov's).
 fn farthest(one: &Counts, other: &Counts) -> f64 {
     let sum = |counts: &Counts| counts.values().sum::<u64>().max(1) as f64;
-    let (all_one, all_other) = (sum(one), sum(other));
-    let (mut below_one, mut below_other, mut most) = (0.0, 0.0, 0.0_f64);
+    let all_one = sum(one);
+    let all_other = sum(other);
+    let mut below_one = 0.0;
+    let mut below_other = 0.0;
+    let mut most = 0.0_f64;
     for number in one.keys().chain(other.keys()).collect::<BTreeSet<_>>() {
         below_one += one.get(number).copied().unwrap_or(0) as f64 / all_one;
         below_other += other.get(number).copied().unwrap_or(0) as f64 / all_other;

@@ -25,7 +25,8 @@ pub(super) fn exponent(chosen: &Counts) -> f64 {
         return 0.0;
     }
     let found = sum(&|times| times * (times - 1.0)) / (all * (all - 1.0));
-    let (mut low, mut high) = (0.0, MOST);
+    let mut low = 0.0;
+    let mut high = MOST;
     for _ in 0..50 {
         let middle = (low + high) / 2.0;
         let expected = weights(items, 2.0 * middle) / weights(items, middle).powi(2);
@@ -46,7 +47,8 @@ fn weights(items: u64, exponent: f64) -> f64 {
     if items == added {
         return sum;
     }
-    let (from, to) = (added as f64, items as f64);
+    let from = added as f64;
+    let to = items as f64;
     let area = if (exponent - 1.0).abs() < 1e-9 {
         libm::log(to / from)
     } else {

@@ -82,7 +82,9 @@ fn choose(exponent: f64) -> String {
 fn sizes(counts: &Counts, least: u64, most: u64) -> String {
     let mut steps: Vec<(u64, u64)> = Vec::new();
     let all: u64 = counts.values().sum();
-    let (mut seen, mut sum, mut count) = (0, 0, 0);
+    let mut seen = 0;
+    let mut sum = 0;
+    let mut count = 0;
     for (number, times) in counts {
         let is_many = *times > all / STEPS;
         if is_many && count > 0 {

@@ -12,7 +12,11 @@ pub(super) fn line(line: &[u8]) -> Result<Line<'_>, Broken> {
     let few = || Broken::new(1, format!("not the five fields {HEADER}"));
     let mut parts = fields(line, b',');
     let mut next = || parts.next().ok_or_else(few);
-    let (time, operation, key, value_bytes, rows) = (next()?, next()?, next()?, next()?, next()?);
+    let time = next()?;
+    let operation = next()?;
+    let key = next()?;
+    let value_bytes = next()?;
+    let rows = next()?;
     if let Some(more) = parts.next() {
         return Err(more.fault("more than five fields"));
     }
@@ -45,8 +49,10 @@ fn names() -> String {
 
 pub(super) fn write(line: &Line<'_>, out: &mut dyn Write) -> io::Result<()> {
     let time_ns = line.time_ns.unwrap_or(0);
-    let (seconds, fraction) = (time_ns / SECOND_NS, time_ns % SECOND_NS);
+    let seconds = time_ns / SECOND_NS;
+    let fraction = time_ns % SECOND_NS;
     let (size, rows) = if line.act == Act::Scan { (0, line.size) } else { (line.size, 0) };
-    let (name, key) = (line.act.name(), text(line.key));
+    let name = line.act.name();
+    let key = text(line.key);
     writeln!(out, "{seconds}.{fraction:09},{name},{key},{size},{rows}")
 }

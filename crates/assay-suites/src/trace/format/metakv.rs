@@ -96,6 +96,7 @@ pub(super) fn write(line: &Line<'_>, out: &mut dyn Write) -> io::Result<()> {
         _ => "GET",
     };
     let second = line.time_ns.unwrap_or(0) / SECOND_NS;
-    let (key, count) = (text(line.key), line.count);
+    let key = text(line.key);
+    let count = line.count;
     writeln!(out, "{second},{key},{},{operation},{count},{}", line.key_bytes, line.size)
 }

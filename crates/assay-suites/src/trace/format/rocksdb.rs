@@ -16,13 +16,16 @@ pub(super) fn line(line: &[u8]) -> Result<Line<'_>, Broken> {
     let few = || Broken::new(1, "not the five fields of a line in rocksdb");
     let mut parts = fields(line, b' ');
     let mut next = || parts.next().ok_or_else(few);
-    let (key, operation) = (next()?, next()?);
+    let key = next()?;
+    let operation = next()?;
     if operation.text.starts_with(b"0x") {
         return Err(
             operation.fault("the end of a range that is deleted, which engines are not asked for")
         );
     }
-    let (table, size, time) = (next()?, next()?, next()?);
+    let table = next()?;
+    let size = next()?;
+    let time = next()?;
     if let Some(more) = parts.next() {
         return Err(more.fault("more than the five fields of a line in rocksdb"));
     }

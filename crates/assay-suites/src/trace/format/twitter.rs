@@ -30,7 +30,11 @@ pub(super) fn line(line: &[u8]) -> Result<Line<'_>, Broken> {
     let mut behind = fields(&line[end + 1..], b',')
         .map(|field| Field { column: field.column + end + 1, ..field });
     let mut next = || behind.next().ok_or_else(few);
-    let (key_bytes, value_bytes, _, operation, _) = (next()?, next()?, next()?, next()?, next()?);
+    let key_bytes = next()?;
+    let value_bytes = next()?;
+    let _ = next()?;
+    let operation = next()?;
+    let _ = next()?;
     let act = match operation.text {
         b"get" | b"gets" => Act::Read,
         b"set" => Act::Upsert,

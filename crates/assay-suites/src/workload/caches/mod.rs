@@ -66,7 +66,9 @@ impl Cache {
     fn of(number: usize) -> Option<Self> {
         let fields: Vec<_> = FIGURES.lines().nth(number)?.split(',').collect();
         let field = |at: usize| fields.get(at)?.parse::<f64>().ok();
-        let (get, modify, delete) = (field(8)?, field(11)?, field(12)?);
+        let get = field(8)?;
+        let modify = field(11)?;
+        let delete = field(12)?;
         Some(Self {
             number,
             key_bytes: field(1)?,
@@ -124,7 +126,9 @@ impl Cache {
             Some(_) => "\"uniform\"".into(),
             None => "\"uniform\"                     # no exponent was published".into(),
         };
-        let (number, rate, one_hit) = (self.number, self.requests_per_s, self.one_hit_percent);
+        let number = self.number;
+        let rate = self.requests_per_s;
+        let one_hit = self.one_hit_percent;
         format!(
             "# Cache {number} of 54 at Twitter in March 2020, from figures of \
              github.com/twitter/cache-trace\n\

@@ -31,7 +31,8 @@ const LOOKS: u64 = 30;
 
 impl Reader<'_> {
     pub(super) fn phase(&self, table: &Spanned<PhaseTable>, records: &Records) -> Read<Phase> {
-        let (span, table) = (table.span(), table.get_ref());
+        let span = table.span();
+        let table = table.get_ref();
         let name = table.name.get_ref();
         let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         if name.is_empty() || name.len() > 32 || !name.chars().all(is_plain) {

@@ -196,7 +196,8 @@ impl Reader<'_> {
                         max = max.0,
                     ));
                 }
-                let (median, p99) = (median.0 as f64, p99.0 as f64);
+                let median = median.0 as f64;
+                let p99 = p99.0 as f64;
                 Sizes::Lognormal { median, p99, least, most: max.0 }
             }
             SizesTable::Zipf(ZipfTable { min, max, exponent }) => {

@@ -103,7 +103,8 @@ impl Known {
         let version = driver.version().unwrap_or_default();
         let mut against = self.isolation.of(id, &version).filter_map(|verdict| {
             let seen = verdict.anomaly_against(wanted)?;
-            let (anomaly, storage) = (&seen.anomaly, verdict.storage);
+            let anomaly = &seen.anomaly;
+            let storage = verdict.storage;
             Some(format!("assay isolate saw {anomaly} on {storage}, which {wanted} excludes"))
         });
         against.next()

@@ -75,7 +75,8 @@ fn noise_alone_raises_no_alarm() {
             let side = |part: u64, count| repetitions(mix(*seed, part), count, 1e7, spread);
             let is_same =
                 |base: &[u64], new: &[u64]| judged(INSTRUCTIONS, base, new) == Verdict::Same;
-            let (base, new) = (side(1, 6), side(2, 6));
+            let base = side(1, 6);
+            let new = side(2, 6);
             !is_same(&base[..3], &new[..3]) && !is_same(&base, &new)
         });
         assert_eq!(alarms.count(), 0, "{spread}");

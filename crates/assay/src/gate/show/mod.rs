@@ -32,7 +32,8 @@ pub(crate) fn show(
 
 /// Returns a cell's engine and work.
 pub(crate) fn title(cell: &Cell) -> String {
-    let (engine, storage) = (&cell.engine.id, cell.storage);
+    let engine = &cell.engine.id;
+    let storage = cell.storage;
     format!("{engine} on {storage}, {}, {} {}", cell.durability, cell.suite, cell.variant)
         .trim_end()
         .into()
@@ -51,7 +52,8 @@ pub(crate) fn failures(comparison: &Comparison) -> Vec<String> {
 pub(super) fn change(line: &Line) -> String {
     let word = if line.new > line.base { "more" } else { "fewer" };
     let per = |count: u64| an_operation(count, line.operations);
-    let (base, new) = (per(line.base), per(line.new));
+    let base = per(line.base);
+    let new = per(line.new);
     let Some(name) = line.quantity.strip_prefix(CALL) else {
         let name = quantity_name(&line.quantity);
         return match line.base {

@@ -77,7 +77,8 @@ impl Batch {
             // The database is a copy itself.
             return;
         }
-        let (key, after) = (row.key().to_vec(), row.after_bytes().map(<[u8]>::to_vec));
+        let key = row.key().to_vec();
+        let after = row.after_bytes().map(<[u8]>::to_vec);
         self.bytes += 2 * key.len() + after.as_ref().map_or(0, Vec::len);
         self.rows.entry(table.into()).or_default().insert(key, after);
     }

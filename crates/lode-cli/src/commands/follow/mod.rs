@@ -189,7 +189,9 @@ impl Follower<'_> {
             self.replica.db().create_indexed_table(table.schema(), table.key_kind(), &indexes);
         let copy = copy.map_err(|error| self.refused(&error))?;
         let mut progress = Progress::of_records(format!("copying {}", table.schema().name()));
-        let (mut records, mut bytes, mut count) = (Vec::new(), 0, 0);
+        let mut records = Vec::new();
+        let mut bytes = 0;
+        let mut count = 0;
         let mut rows = table.iter();
         loop {
             let row = rows.next().transpose().map_err(|error| opened.failure(&error))?;

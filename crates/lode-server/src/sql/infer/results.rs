@@ -240,7 +240,8 @@ impl Known {
 /// Returns the items between commas that are outside of brackets.
 pub(super) fn items<'l, 't>(list: &'l [Token<'t>]) -> Vec<&'l [Token<'t>]> {
     let mut found = Vec::new();
-    let (mut depth, mut start) = (0_usize, 0);
+    let mut depth = 0_usize;
+    let mut start = 0;
     for (at, token) in list.iter().enumerate() {
         if token.is_sign("(") {
             depth += 1;

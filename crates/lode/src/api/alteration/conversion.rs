@@ -61,7 +61,8 @@ impl<'v> Conversion<'v> {
             nullable: column.nullable,
             source: Source::Column(column.id()),
         });
-        let (columns, name) = (columns.collect(), before.name().into());
+        let columns = columns.collect();
+        let name = before.name().into();
         let expires = before.expires().map(|column| before[column].name.clone());
         let mut plan = Plan { before, columns, name, kind, indexes: indexes.to_vec(), expires };
         changes.iter().try_for_each(|change| plan.take(change))?;
@@ -195,7 +196,8 @@ impl<'v> Plan<'v, '_> {
             Change::AddColumn { name, kind, nullable, value } => {
                 self.expect_new(name)?;
                 self.expect_value(name, *kind, *nullable, *value)?;
-                let (name, source) = (name.clone(), Source::Value(*value));
+                let name = name.clone();
+                let source = Source::Value(*value);
                 self.columns.push(Planned { name, kind: *kind, nullable: *nullable, source });
             }
             Change::DropColumn { name } => {

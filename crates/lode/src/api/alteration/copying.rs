@@ -55,7 +55,8 @@ impl<'c> Copying<'c> {
         successor: &'c Table,
         conversion: &'c Conversion<'c>,
     ) -> Self {
-        let (left, most_records) = (Vec::new(), MOST_RECORDS);
+        let left = Vec::new();
+        let most_records = MOST_RECORDS;
         Self { table, successor, conversion, left, most_records, is_last: false }
     }
 
@@ -75,7 +76,8 @@ impl<'c> Copying<'c> {
         }
         self.is_last = true;
         self.watch().want_gate(true);
-        let (db, successor) = (self.table.database(), self.successor.core());
+        let db = self.table.database();
+        let successor = self.successor.core();
         loop {
             // What is left now are these, and what threads write that have passed.
             while !self.left.is_empty() {
@@ -95,7 +97,8 @@ impl<'c> Copying<'c> {
     /// takes its place does.
     fn copy_some(&mut self) -> Result<()> {
         let size = CommitSize { records: self.most_records, bytes: 0 };
-        let (watch, started) = (self.watch(), Instant::now());
+        let watch = self.watch();
+        let started = Instant::now();
         watch.want_gate(true);
         let committed = self.table.database().admitted_alone(size, &mut || {
             watch.want_gate(self.is_last);
@@ -170,7 +173,8 @@ impl Writing<'_> {
     /// Takes steps until there are enough bytes of them: removes records, and then copies those
     /// under the last of the keys `copied`.
     fn take(&mut self, removed: &[Key], copied: &[Key]) -> Result<Taken> {
-        let (mut taken, mut bytes) = (Taken::default(), 0);
+        let mut taken = Taken::default();
+        let mut bytes = 0;
         for key in removed {
             if bytes > ENOUGH_BYTES {
                 return Ok(taken);
@@ -232,7 +236,8 @@ impl Writing<'_> {
             return Ok(bytes);
         }
         let changes = self.secondaries.changes(core, &key, seen.as_deref(), wanted)?;
-        let (seen, wanted) = (seen.map(Cow::Owned), wanted.map(|payload| payload.to_vec().into()));
+        let seen = seen.map(Cow::Owned);
+        let wanted = wanted.map(|payload| payload.to_vec().into());
         let taken = self.steps.take(Step { core, key: key.into(), seen, wanted })?;
         debug_assert!(taken, "no other thread writes to the successor");
         for EntryChange { secondary, old, new } in changes {

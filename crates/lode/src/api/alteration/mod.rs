@@ -163,7 +163,8 @@ impl Database {
         }
         let indexes = table.indexes()?;
         let conversion = Conversion::new(table.schema(), table.key_kind(), &indexes, changes)?;
-        let (db, core) = (table.database().clone(), table.core().clone());
+        let db = table.database().clone();
+        let core = table.core().clone();
         let Conversion { schema, kind, indexes, .. } = &conversion;
         let successor = db.begin_successor(&core, schema, *kind, indexes)?;
         let successor = Table::new(db.clone(), successor);

@@ -100,7 +100,8 @@ impl Tables {
                 }
                 Err(error) => return Err(error),
             }
-            let (has, expected) = (bytes_of_chunk(chunk).len(), head.chunk_size(number));
+            let has = bytes_of_chunk(chunk).len();
+            let expected = head.chunk_size(number);
             if has != expected {
                 let why = format!("chunk {number} of id {id} has {has} bytes, not {expected}");
                 return Ok(Some(why));

@@ -95,7 +95,8 @@ impl BlobReader {
         if !is_there {
             return Err(corrupt(format!("chunk {number} of blob {id} is missing")));
         }
-        let (has, expected) = (bytes_of_chunk(&self.chunk).len(), self.head.chunk_size(number));
+        let has = bytes_of_chunk(&self.chunk).len();
+        let expected = self.head.chunk_size(number);
         if has != expected {
             let why = format!("chunk {number} of blob {id} has {has} bytes, not {expected}");
             return Err(corrupt(why));

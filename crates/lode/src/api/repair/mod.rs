@@ -90,7 +90,8 @@ impl Options {
         target: impl AsRef<Path>,
         mut report: impl FnMut(&Loss),
     ) -> Result<Repaired> {
-        let (source, target) = (source.as_ref(), target.as_ref());
+        let source = source.as_ref();
+        let target = target.as_ref();
         let unfinished = unfinished(target)?;
         let disk = directory(source, Access::Read)?;
         expect_outside(source, target)?;

@@ -52,7 +52,8 @@ impl<'r> Rescue<'r> {
         report: &'r mut dyn FnMut(&Loss),
     ) -> Self {
         let (tables, indexes, successors, unknown) = Default::default();
-        let (losses, horizon_us) = (0, None);
+        let losses = 0;
+        let horizon_us = None;
         Self { db, report, losses, tables, indexes, successors, unknown, horizon_us, is_whole }
     }
 
@@ -92,7 +93,8 @@ impl<'r> Rescue<'r> {
     /// Creates the table of a definition, and returns it; or notes that it is of an index.
     fn define(&mut self, definition: &Definition) -> Result<Option<Table>> {
         if let Some(of) = &definition.index {
-            let (id, of) = (definition.id, of.clone());
+            let id = definition.id;
+            let of = of.clone();
             let is_ready = of.is_ready();
             self.indexes.push(Index { id, of, is_ready });
             return Ok(None);

@@ -37,7 +37,9 @@ impl Commit {
     pub(super) fn of(transaction: Transaction) -> Self {
         let met_conflict = transaction.met_conflict();
         let Transaction { db, tables, scans, moment, lifetimes, loan, .. } = transaction;
-        let (tables, scans, loan) = (tables.into_inner(), scans.into_inner(), loan.into_inner());
+        let tables = tables.into_inner();
+        let scans = scans.into_inner();
+        let loan = loan.into_inner();
         // Only scans are looked at again at their moment.
         let snapshot = moment.into_snapshot().filter(|_| !scans.are_empty());
         let snapshot = RefCell::new(snapshot);

@@ -29,7 +29,8 @@ struct Found {
 
 impl Lifetime {
     fn new() -> Self {
-        let (first_us, is_lost) = (AtomicI64::new(i64::MAX), AtomicBool::new(false));
+        let first_us = AtomicI64::new(i64::MAX);
+        let is_lost = AtomicBool::new(false);
         Self(Some(Arc::new(Found { first_us, is_lost })))
     }
 

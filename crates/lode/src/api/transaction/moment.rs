@@ -182,7 +182,8 @@ impl Transaction {
         key: &[u8],
         payload: &mut Vec<u8>,
     ) -> Option<Looked<'t, bool>> {
-        let (gate, pager) = (self.db.gate(), self.db.pager());
+        let gate = self.db.gate();
+        let pager = self.db.pager();
         let mut look = || {
             look_again(tables, |core, key| core.payload_of(pager, key))?;
             let read = |key: &[u8]| core.read(pager, key, payload);

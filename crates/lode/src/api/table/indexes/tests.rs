@@ -118,7 +118,8 @@ fn an_index_that_was_given_up_and_not_dropped_is_in_the_way_of_nothing() -> Resu
     let table = numbers(&db, 1_000)?;
     let index = IndexSchema::new("by_number", ["number"]).unique();
     let half = table.db.begin_index(&table.core, &index)?;
-    let (mut walk, mut most_entries) = (table.core.index.walk(), usize::MAX);
+    let mut walk = table.core.index.walk();
+    let mut most_entries = usize::MAX;
     let keys = table.next_keys(&mut walk)?.expect("there are records");
     table.add_entries(&half, &keys, &mut most_entries)?;
     // As if it could not be dropped.
@@ -158,7 +159,8 @@ fn leaves_may_go_while_an_index_is_built() -> Result<()> {
     let table = numbers(&db, 20_000)?;
     let secondary =
         table.db.begin_index(&table.core, &IndexSchema::new("by_number", ["number"]))?;
-    let (mut walk, mut most_entries) = (table.core.index.walk(), usize::MAX);
+    let mut walk = table.core.index.walk();
+    let mut most_entries = usize::MAX;
     let mut last = 0;
     for _ in 0..3 {
         let keys = table.next_keys(&mut walk)?.expect("there are more leaves");

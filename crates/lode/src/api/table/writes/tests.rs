@@ -35,7 +35,8 @@ fn a_write_that_waits_for_a_commit_that_fails_half_way_is_refused() {
         .flat_map(|write| [KeyKind::Hash, KeyKind::Tree].map(|kind| (write, kind)));
     for (write, kind) in each {
         let (db, table) = database(kind);
-        let (gate, store) = (db.engine().gate(), db.engine().store().unwrap());
+        let gate = db.engine().gate();
+        let store = db.engine().store().unwrap();
         thread::scope(|scope| {
             let alone = gate.close();
             let writer = scope.spawn(|| write(&table));

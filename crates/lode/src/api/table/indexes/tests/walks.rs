@@ -30,7 +30,9 @@ fn fill(options: &Options, disk: &Simulated, kind: KeyKind, key: Type) -> Result
 fn walk(db: &Database, disk: &Simulated) -> Result<(BTreeSet<Vec<u8>>, usize)> {
     let table = db.table("t")?;
     let mut walk = table.core.index.walk();
-    let (mut found, mut failures, mut since) = (BTreeSet::new(), 0, 0);
+    let mut found = BTreeSet::new();
+    let mut failures = 0;
+    let mut since = 0;
     loop {
         // What was read before a failure is in memory, so the next attempt comes further.
         disk.fail(Fault::Error { at: disk.operations() + since, kind: FaultKind::ReadFails });
@@ -56,7 +58,8 @@ fn walk(db: &Database, disk: &Simulated) -> Result<(BTreeSet<Vec<u8>>, usize)> {
 fn a_walk_that_fails_comes_to_all_records_of_its_page_again() -> Result<()> {
     let layouts = [KeyKind::Hash, KeyKind::Tree].map(|kind| (kind, Type::U64));
     for (kind, key) in layouts.into_iter().chain([(KeyKind::Hash, Type::VarText(40))]) {
-        let (disk, options) = (Simulated::new(1), Options::new().durability(Durability::Process));
+        let disk = Simulated::new(1);
+        let options = Options::new().durability(Durability::Process);
         fill(&options, &disk, kind, key)?;
         let db = simulation::open(&options, &disk, 2)?;
         let (found, failures) = walk(&db, &disk)?;
