@@ -59,7 +59,7 @@ impl CommandLine {
 /// The commands.
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Check every page, index and record
+    /// Check every page, index and record, and changes that are kept
     Check(CheckArgs),
     /// Copy a database to another directory, and later only what has changed
     Backup(BackupArgs),

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use arbitrary::Arbitrary;
 use lode::simulation::{self, Simulated};
-use lode::{Database, Durability, Error, KeyKind, Options, ReadTable, Schema, Type, Value};
+use lode::{
+    Database, Durability, Error, IndexSchema, KeyKind, Options, ReadTable, Schema, Type, Value,
+};
 
 /// Bytes of a page, and of its slot in the data file.
 pub const SLOT_BYTES: usize = 16 * 1024;
@@ -131,6 +133,37 @@ pub fn small() -> Simulated {
     let copy = disk.fork();
     drop(db);
     copy
+}
+
+/// Returns the options of a database that keeps its changes.
+pub fn keeping() -> Options {
+    options().keep_changes(1 << 20)
+}
+
+/// A disk with a small database that keeps its changes, in segments that recovery needs or not.
+pub fn kept() -> Simulated {
+    let disk = Simulated::new(1);
+    let db = simulation::open(&keeping(), &disk, 1).expect("an empty disk");
+    for round in 0..3 {
+        let create = |at| db.create_table(&schema(at), TABLES[at].1).expect("a new table");
+        let tables: Vec<_> = (0..TABLES.len()).map(create).collect();
+        for (at, key) in (0..TABLES.len()).flat_map(|at| (0..9u32).map(move |key| (at, key))) {
+            tables[at].insert(&record(at, key, key + round)).expect("room");
+            tables[at].upsert(&record(at, key, 77)).expect("room");
+            tables[at].delete(packed(at, key / 2)).expect("a key");
+        }
+        let transaction = db.begin();
+        transaction.upsert(&tables[2], &record(2, 100, 1)).expect("room");
+        transaction.upsert(&tables[3], &record(3, 100, 1)).expect("room");
+        transaction.commit().expect("no other transaction runs");
+        tables[5].create_index(&IndexSchema::new("by_value", ["value"])).expect("a new index");
+        db.checkpoint().expect("nothing is wrong with the disk");
+        for (name, ..) in TABLES.iter().filter(|_| round < 2) {
+            db.drop_table(name).expect("it is there");
+        }
+    }
+    db.close().expect("nothing is wrong with the disk");
+    disk.fork()
 }
 
 /// Bytes written over those of a data file.
@@ -299,5 +332,14 @@ pub fn fix_frames(log: &mut [u8], from: usize, mut chain: u32) {
         chain = crc32c::crc32c_append(salt, &frame[4..]);
         frame[..4].copy_from_slice(&chain.to_le_bytes());
         at += whole;
+    }
+}
+
+/// Gives all frames of a segment, and its headers, the checksums that they should have.
+pub fn fix_segment(log: &mut [u8]) {
+    // The first frame follows the header's checksum, which may be another one then.
+    fix_frames(log, FRAMES_AT, 0);
+    if let Some(sum) = word(log, HEADER_BYTES - 4) {
+        fix_frames(log, FRAMES_AT, sum);
     }
 }

@@ -428,8 +428,9 @@ impl Database {
         self.engine.statistics()
     }
 
-    /// Checks every page, index and record, and the chunks of all [`Blobs`](super::Blobs), and
-    /// reports all faults.
+    /// Checks every page, index and record, the chunks of all [`Blobs`](super::Blobs), and
+    /// [changes](Self::changes) that are kept, and reports all faults. Of the changes it is the
+    /// first.
     ///
     /// # Errors
     /// `Closed`, `Forked` and `MomentExpired`. Faults of the database are in the report.
@@ -438,6 +439,8 @@ impl Database {
         let (tables, snapshot) = self.begin_check(&mut report)?;
         self.engine.check(&tables, snapshot.moment(), &mut report)?;
         self.check_blobs(&snapshot, &mut report)?;
+        drop(snapshot);
+        self.check_changes(&mut report)?;
         Ok(report)
     }
 

@@ -150,8 +150,14 @@ impl Feed {
         let other = || Error::OtherPosition { position: place.into() };
         let front = *kept.0.get(&number).ok_or_else(other)?;
         let mut current = open(&*disk, &kept, place, front)?;
-        if !leads_to(&mut current, place)? {
-            return Err(other());
+        let known_end = kept.end_of(number).unwrap_or(end);
+        match reached(&mut current, place.position)? {
+            found if found == place => {}
+            // Frames follow, so one of them is damaged: no frame leads to the place any more.
+            found if found.position < place.position.min(known_end) => {
+                return Err(damaged(found.position));
+            }
+            _ => return Err(other()),
         }
         // What came before is of use only together with what leads to it.
         let unsynced = kept.0.range(..=number).map(|(number, _)| *number).collect();
@@ -202,7 +208,7 @@ impl Feed {
                 Ok(_) | Err(_) => {}
             }
             if known == Known::Whole {
-                return Err(self.damaged());
+                return Err(damaged(self.place.position));
             }
             // It may have been appended since this part was read.
             self.current.forget()?;
@@ -213,15 +219,12 @@ impl Feed {
             known = match self.follow()? {
                 Following::Segment => Known::Fresh,
                 Following::Frame => Known::Whole,
-                Following::Nothing if self.place.position < self.end => return Err(self.damaged()),
+                Following::Nothing if self.place.position < self.end => {
+                    return Err(damaged(self.place.position));
+                }
                 Following::Nothing => return Ok(None),
             };
         }
-    }
-
-    fn damaged(&self) -> Error {
-        let LogPosition { segment, at } = self.place.position;
-        Error::corrupt(segment.to_string(), format!("the record at byte {at} is damaged"))
     }
 
     /// Looks for what follows the last whole frame of a segment; continues in the next segment if
@@ -283,17 +286,24 @@ fn open(disk: &dyn Disk, kept: &Kept, place: Place, front: Front) -> Result<Read
     }
 }
 
-/// Returns true if the frames of a segment lead to a place.
-fn leads_to(segment: &mut Reader, place: Place) -> Result<bool> {
+/// Returns the error that a frame is not whole, though frames follow it.
+fn damaged(LogPosition { segment, at }: LogPosition) -> Error {
+    Error::corrupt(segment.to_string(), format!("the record at byte {at} is damaged"))
+}
+
+/// Returns the place to which the frames of a segment lead: the first that is not before a
+/// position, or the end of whole frames.
+fn reached(segment: &mut Reader, position: LogPosition) -> Result<Place> {
     let mut found = start_of(&segment.front);
+    debug_assert_eq!(found.position.segment, position.segment, "a segment leads to its own places");
     let mut is_again = false;
-    while found.position.at < place.position.at {
+    while found.position.at < position.at {
         match segment.frame(found.position.at) {
             Ok(Some(frame)) if frame.before == found.chain => {
                 found.position.at += frame.size as u64;
                 found.chain = frame.sum;
             }
-            Ok(_) => return Ok(false),
+            Ok(_) => return Ok(found),
             Err(error) if is_again => return Err(error),
             Err(_) => {
                 // It may have been cut off in the meantime, where its frames end.
@@ -302,5 +312,5 @@ fn leads_to(segment: &mut Reader, place: Place) -> Result<bool> {
             }
         }
     }
-    Ok(found == place)
+    Ok(found)
 }

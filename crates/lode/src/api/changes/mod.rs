@@ -6,7 +6,8 @@ mod tables;
 pub use change::{Change, ChangedTable, Commit, RowChange};
 
 use super::{Database, Options};
-use crate::error::Result;
+use crate::engine::CheckReport;
+use crate::error::{Error, Result};
 use crate::position::Position;
 use crate::wal::{Feed, Place};
 use tables::Tables;
@@ -127,6 +128,33 @@ impl Database {
         let (feed, defined) = self.engine().feed(since.into().map(Place::from))?;
         let tables = Tables::at(&feed, defined)?;
         Ok(Changes { feed, tables })
+    }
+
+    /// Reads the changes that are kept and end before this call, and reports the first that cannot
+    /// be read: nothing leads to those after it.
+    ///
+    /// # Errors
+    /// `Closed`, `Forked` and `MomentExpired`.
+    pub(super) fn check_changes(&self, report: &mut CheckReport) -> Result<()> {
+        let read = || {
+            let end = self.position()?;
+            for commit in self.changes(None)? {
+                let reached = commit?.position;
+                if reached >= end {
+                    break;
+                }
+            }
+            Ok(())
+        };
+        match read() {
+            // Others may write, and then the oldest go.
+            Ok(()) | Err(Error::ChangesNotKept | Error::ChangesGone { .. }) => {}
+            Err(error @ (Error::Closed | Error::Forked | Error::MomentExpired)) => {
+                return Err(error);
+            }
+            Err(error) => report.add(None, format!("changes that are kept: {error}")),
+        }
+        Ok(())
     }
 }
 

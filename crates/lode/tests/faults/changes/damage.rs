@@ -1,7 +1,7 @@
 //! Damaged segments of the history: what is read of them is what was written, or an error.
 
 use lode::simulation::{self, Simulated};
-use lode::{Change, Database, Durability, Error, Options};
+use lode::{Change, Database, Durability, Error, Options, Position};
 
 use super::work::{End, Work};
 use crate::random::mix;
@@ -111,8 +111,10 @@ fn a_reader_that_continues_tells_damage_from_the_end() {
     let mut changes = work.db.changes(None).expect("they are kept");
     let known = changes.by_ref().count();
     (0..2_000).for_each(|_| work.step());
-    let position = work.db.changes(None).expect("they are kept").nth(known + 20);
-    let position = position.expect("there are more").expect("it is whole").position.to_string();
+    let all = work.db.changes(None).expect("they are kept");
+    let ends: Vec<_> = all.map(|commit| commit.expect("it is whole").position).collect();
+    assert!(work.db.check().is_ok_and(|report| report.is_sound()), "nothing is wrong yet");
+    let position = ends[known + 20].to_string();
     let mut parts = position.split('-').map(|part| part.parse::<u64>().unwrap_or(0));
     let (segment, at) = (parts.next().expect("a segment"), parts.next().expect("a byte"));
     work.disk.flip_bit(&format!("log-{segment:012}"), at * 8 - 1);
@@ -120,4 +122,11 @@ fn a_reader_that_continues_tells_damage_from_the_end() {
     assert_eq!(first, 20, "those before the damage are read");
     let error = changes.next().expect("it is not the end").expect_err("it is damaged");
     assert!(matches!(error, Error::Corrupt { .. }), "{error}");
+    // No frame leads to a later position of that segment, which is still one of this database.
+    let is_of_segment = |end: &Position| end.to_string().starts_with(&format!("{segment}-"));
+    let later = ends.iter().rfind(|end| is_of_segment(end)).expect("the damaged one ends there");
+    assert_eq!(work.db.changes(*later).map(drop), Err(error.clone()));
+    let at_fault = format!("changes that are kept: {error}");
+    let report = work.db.check().expect("it is open");
+    assert_eq!(report.faults.iter().map(|fault| &fault.why).collect::<Vec<_>>(), [&at_fault]);
 }
