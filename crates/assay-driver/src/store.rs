@@ -167,8 +167,9 @@ pub trait Driver: Sync {
         Reach::Machine
     }
 
-    /// Returns the most bytes of a record without its key, if it may be too large for the engine.
-    fn most_payload_bytes(&self) -> Option<u64> {
+    /// Returns why the engine cannot keep records of a schema, such as the length of their keys;
+    /// none if it can.
+    fn refusal(&self, _: &Schema) -> Option<String> {
         None
     }
 

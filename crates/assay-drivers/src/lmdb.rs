@@ -82,9 +82,15 @@ impl Driver for Lmdb {
         ))
     }
 
+    fn refusal(&self, schema: &Schema) -> Option<String> {
+        let bytes = KeyOrder::new(schema).size();
+        (bytes > MOST_KEY_BYTES)
+            .then(|| format!("keys of {bytes} bytes; it takes {MOST_KEY_BYTES}"))
+    }
+
     fn open(&self, spec: &OpenSpec) -> Result<Box<dyn Store>> {
-        if KeyOrder::new(&spec.schema).size() > MOST_KEY_BYTES {
-            return Err(Error::unsupported(format!("keys of more than {MOST_KEY_BYTES} bytes")));
+        if let Some(why) = self.refusal(&spec.schema) {
+            return Err(Error::unsupported(why));
         }
         let flags = match spec.durability {
             Durability::Commit => EnvFlags::empty(),

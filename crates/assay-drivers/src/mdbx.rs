@@ -89,9 +89,14 @@ impl Driver for Mdbx {
         Ok(format!("{BUNDLED} (signet-libmdbx {})", env!("ASSAY_VERSION_SIGNET_LIBMDBX")))
     }
 
+    fn refusal(&self, schema: &Schema) -> Option<String> {
+        let bytes = KeyOrder::new(schema).size();
+        (bytes > MAX_KEY_SIZE).then(|| format!("keys of {bytes} bytes; it takes {MAX_KEY_SIZE}"))
+    }
+
     fn open(&self, spec: &OpenSpec) -> Result<Box<dyn Store>> {
-        if KeyOrder::new(&spec.schema).size() > MAX_KEY_SIZE {
-            return Err(Error::unsupported(format!("keys of more than {MAX_KEY_SIZE} bytes")));
+        if let Some(why) = self.refusal(&spec.schema) {
+            return Err(Error::unsupported(why));
         }
         let said = |e| Error::engine("open", e);
         let (sync_mode, kind) = match spec.durability {

@@ -57,13 +57,21 @@ static PROFILE: Profile = Profile {
     keeps_data: true,
 };
 
+/// The most bytes of a record without its key.
+const MOST_PAYLOAD_BYTES: usize = 512 << 10;
+
 impl Driver for Persy {
     fn profile(&self) -> &Profile {
         &PROFILE
     }
 
-    fn most_payload_bytes(&self) -> Option<u64> {
-        Some(512 << 10)
+    fn refusal(&self, schema: &Schema) -> Option<String> {
+        let bytes = schema.payload_size();
+        (bytes > MOST_PAYLOAD_BYTES).then(|| {
+            format!(
+                "records of up to {bytes} bytes without their key; it takes {MOST_PAYLOAD_BYTES}"
+            )
+        })
     }
 
     fn version(&self) -> std::result::Result<String, String> {

@@ -54,14 +54,6 @@ pub(crate) fn account(resources: &mut Resources) {
     resources.written_bytes = written_bytes();
 }
 
-/// Returns why an engine cannot keep the largest records of a schema; none if it can.
-pub(crate) fn too_large(driver: &dyn Driver, schema: &Schema) -> Option<String> {
-    let most = driver.most_payload_bytes()?;
-    let bytes = schema.payload_size() as u64;
-    let why = || format!("records of up to {bytes} bytes without their key; it takes {most}");
-    (bytes > most).then(why)
-}
-
 /// The stores that a suite's cell works on.
 pub(crate) struct Needs<'n> {
     /// The shape of the records.
@@ -103,7 +95,7 @@ impl<'m> Session<'m> {
         if let Some(why) = profile.refuses(needs.threads) {
             return Err(Error::unsupported(why));
         }
-        if let Some(why) = too_large(driver, needs.schema) {
+        if let Some(why) = driver.refusal(needs.schema) {
             return Err(Error::unsupported(why));
         }
         let keep = needs.keep;

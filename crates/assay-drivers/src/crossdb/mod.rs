@@ -131,9 +131,15 @@ impl Driver for CrossDb {
         library().map(|library| library.said.clone())
     }
 
+    fn refusal(&self, schema: &Schema) -> Option<String> {
+        unfit_columns(schema)
+    }
+
     fn open(&self, spec: &OpenSpec) -> Result<Box<dyn Store>> {
         let library = library().map_err(Error::unsupported)?;
-        refuse_columns(&spec.schema)?;
+        if let Some(why) = self.refusal(&spec.schema) {
+            return Err(Error::unsupported(why));
+        }
         let lock_mode = spec.parameter("lockmode").unwrap_or("thread").to_uppercase();
         let database = match spec.storage {
             Storage::Memory => {
@@ -158,8 +164,8 @@ impl Driver for CrossDb {
     }
 }
 
-/// Refuses columns that CrossDB has no type for, or does not find again.
-fn refuse_columns(schema: &Schema) -> Result<()> {
+/// Returns which columns CrossDB has no type for, or does not find again; none if there are none.
+fn unfit_columns(schema: &Schema) -> Option<String> {
     let is_long = |kind| match kind {
         ColumnType::Text(size) | ColumnType::Bytes(size) | ColumnType::VarBytes(size) => {
             size > MOST_CHAR_BYTES
@@ -169,15 +175,15 @@ fn refuse_columns(schema: &Schema) -> Result<()> {
     let is_long_bytes = |kind| matches!(kind, ColumnType::Bytes(size) if size > MOST_SHORT_BYTES);
     let keys = schema.key_columns();
     if schema.columns().iter().any(|column| is_long(column.kind)) {
-        return Err(Error::unsupported(format!("columns of more than {MOST_CHAR_BYTES} bytes")));
+        return Some(format!("columns of more than {MOST_CHAR_BYTES} bytes"));
     }
     if keys.iter().any(|column| is_long_bytes(column.kind)) {
-        return Err(Error::unsupported(format!("keys of more than {MOST_SHORT_BYTES} bytes")));
+        return Some(format!("keys of more than {MOST_SHORT_BYTES} bytes"));
     }
     if keys.iter().any(|column| column.kind == ColumnType::F64) {
-        return Err(Error::unsupported("keys with a column of floats"));
+        return Some("keys with a column of floats".into());
     }
-    Ok(())
+    None
 }
 
 /// Returns a path for use between quotation marks in a statement of CrossDB's.

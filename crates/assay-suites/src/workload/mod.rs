@@ -63,7 +63,7 @@ pub use kinds::Sample;
 pub use listing::{Listed, listed};
 pub use meaning::text as meaning;
 use model::{Model, State};
-pub use offer::{refusal, too_large};
+pub use offer::{records_refusal, refusal};
 pub use options::{Options, Text};
 pub(crate) use published::text as text_of;
 pub use ready::Ready;

@@ -12,7 +12,6 @@ use assay_driver::{
 use super::model::Model;
 use super::records::Records;
 use super::spec::{Kind, Phase, Spec};
-use crate::session;
 
 /// The engine's answer to whether it can do a phase.
 pub(super) enum Offer {
@@ -57,8 +56,8 @@ pub fn refusal(
 }
 
 /// Returns why an engine cannot keep the records of a workload; none if it can.
-pub fn too_large(driver: &dyn Driver, spec: &Spec) -> Option<String> {
-    session::too_large(driver, Records::new(spec, 0).schema())
+pub fn records_refusal(driver: &dyn Driver, spec: &Spec) -> Option<String> {
+    driver.refusal(Records::new(spec, 0).schema())
 }
 
 /// Asks an engine if it can do a phase that it does not [refuse](refusal), by doing what changes

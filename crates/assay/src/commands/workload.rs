@@ -75,7 +75,7 @@ fn lacks(driver: &dyn Driver, spec: &Spec) -> Vec<String> {
     if let Err(why) = planning::level(profile, Storage::Disk, spec.survives) {
         return vec![why];
     }
-    if let Some(why) = workload::too_large(driver, spec) {
+    if let Some(why) = workload::records_refusal(driver, spec) {
         return vec![why];
     }
     let key_kind = planning::key_kind_for(profile, spec.scans());

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use assay_driver::error::Result;
+use assay_driver::schema::Schema;
 use assay_driver::{
     Concurrency, DeleteRule, Driver, Durability, InsertRule, KeyKind, OpenSpec, Profile, Storage,
     Store, Transactions,
@@ -57,7 +58,7 @@ pub struct Liar {
     /// The number of occasions of which one is taken.
     occasions: u64,
     grows: bool,
-    most_payload_bytes: Option<u64>,
+    most_payload_bytes: Option<usize>,
     key_kinds: &'static [KeyKind],
     disk: Disk,
     life: Arc<Mutex<Life>>,
@@ -144,7 +145,7 @@ impl Liar {
     }
 
     /// Returns the engine as one for records of at most this many bytes without their key.
-    pub fn for_records_up_to(self, bytes: u64) -> Self {
+    pub fn for_records_up_to(self, bytes: usize) -> Self {
         Self { most_payload_bytes: Some(bytes), ..self }
     }
 
@@ -222,8 +223,10 @@ impl Driver for Liar {
         &self.profile
     }
 
-    fn most_payload_bytes(&self) -> Option<u64> {
-        self.most_payload_bytes
+    fn refusal(&self, schema: &Schema) -> Option<String> {
+        let bytes = schema.payload_size();
+        let most = self.most_payload_bytes.filter(|most| bytes > *most)?;
+        Some(format!("records of up to {bytes} bytes without their key; it takes {most}"))
     }
 
     fn has_indexes(&self) -> bool {
