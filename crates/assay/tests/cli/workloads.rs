@@ -416,20 +416,6 @@ fn records_that_an_engine_does_not_take_are_left_out() {
 }
 
 #[test]
-fn an_engine_that_takes_no_such_keys_is_named_before_and_left_out() {
-    let bench = Bench::new();
-    let text = bench.succeeds("workload new documents").stdout;
-    let long = text.replace("bytes = 24", "bytes = 600").replace("\"100k\"", "200");
-    std::fs::write(bench.path().join("long.toml"), long).expect("it can be written");
-    let why = "keys of 600 bytes; it takes 511";
-    let meaning = bench.succeeds("workload check long.toml").stdout;
-    assert!(meaning.contains(&format!("lmdb: {why}")), "{meaning}");
-    let line = "run workload long.toml -e lmdb,sqlite -t 1 --durability process --dir stores -Q -y";
-    let table = bench.succeeds(&format!("{line} -o long.json")).stdout;
-    assert!(table.contains(&format!("not here: lmdb ({why})")), "{table}");
-}
-
-#[test]
 fn engines_are_compared_and_shown_as_those_of_suites_are() {
     let timed = "[[phase]]\nname = \"timed\"\nseconds = 1\nmix = { insert = 1 }\n\
                  [[phase]]\nname = \"after\"\noperations = 99\nmix = { read = 1 }\n";
