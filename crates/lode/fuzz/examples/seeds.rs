@@ -7,9 +7,9 @@ use random::mix;
 
 fn main() -> std::io::Result<()> {
     let mut random = (0..).map(mix);
-    for (target, size) in
-        [("changes", 200), ("data", 200), ("log", 200), ("operations", 1_500), ("repair", 200)]
-    {
+    let targets =
+        [("data", 200), ("log", 200), ("operations", 1_500), ("repair", 200), ("changes", 200)];
+    for (target, size) in targets {
         let directory = format!("corpus/{target}");
         std::fs::create_dir_all(&directory)?;
         for number in 0..20 {
