@@ -9,7 +9,7 @@ use assay_core::durability::Enumerated;
 use assay_core::random::{derive, mix};
 use program_support::exit::{Failure, Outcome};
 
-use super::power::{Bench, Written, refused};
+use super::power::{Bench, RUNS, Written, refused};
 use super::{Heard, Pause, Round, Rounds, Subject, gave_up};
 
 /// Every state of one history, one after another.
@@ -59,9 +59,16 @@ impl<'e> Enumeration<'e> {
     /// error says why it cannot.
     fn cut(&mut self, at: u64) -> Outcome<Result<(), String>> {
         let subject = self.subject;
-        let written = self.bench.write(subject, self.history, subject.job.commits, at)?;
-        let Written { pause, heard, .. } = written;
-        let state = self.bench.server.state().map_err(refused)?;
+        let mut runs = 0;
+        let (Written { pause, heard, .. }, state) = loop {
+            let written = self.bench.write(subject, self.history, subject.job.commits, at)?;
+            let state = self.bench.server.state().map_err(refused)?;
+            runs += 1;
+            // Only several runs that meet no cut say that there are no more operations.
+            if state.power_is_gone || written.pause == Pause::Gone || runs == RUNS {
+                break (written, state);
+            }
+        };
         if pause == Pause::Gone && !state.power_is_gone {
             return Ok(Err(gave_up(&heard)));
         }
