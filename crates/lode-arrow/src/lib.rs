@@ -3,6 +3,7 @@
 //! | to … | there is |
 //! |---|---|
 //! | read a table as record batches | [`Scan`], [`Batches`] |
+//! | turn packed records into record batches | [`batches_of`] |
 //! | write record batches into a table | [`append`], [`Packer`] |
 //! | know which Arrow type a column has | [`arrow_schema()`], [`lode_schema`] |
 //! | write and read files | [`FileWriter`], [`FileReader`], [`FileFormat`] |
@@ -71,5 +72,5 @@ pub use files::{
     WriteOptions, guard_panics, silence_reader_panics,
 };
 pub use pack::{Packer, Put};
-pub use scan::{Batches, DEFAULT_BATCH_ROWS, Scan};
+pub use scan::{Batches, DEFAULT_BATCH_ROWS, Scan, batches_of};
 pub use types::{arrow_schema, lode_schema};

@@ -9,7 +9,7 @@ use lode::{ColumnId, Cursor, ReadTable, Schema};
 
 use crate::columns::{Block, Column};
 use crate::error::{Error, Result};
-use crate::types::field;
+use crate::types::{arrow_schema, field};
 
 /// The most rows of a batch, unless the scan says otherwise.
 pub const DEFAULT_BATCH_ROWS: usize = 8_192;
@@ -201,6 +201,57 @@ impl Batches {
         self.rows += rows as u64;
         batch_of(block, &self.columns, &self.schema).map(Some)
     }
+}
+
+/// Turns packed records of a table into record batches, in their order. A batch has at most
+/// [`DEFAULT_BATCH_ROWS`] rows, and fewer if they are long.
+///
+/// ```
+/// use lode::{Schema, Type};
+/// use lode_arrow::batches_of;
+///
+/// let schema = Schema::build("byte").key("id", Type::U8).column("bits", Type::U8).finish()?;
+/// let records: [&[u8]; 2] = [&[7, 3], &[255, 8]];
+/// let batches = batches_of(&schema, records).collect::<lode_arrow::Result<Vec<_>>>()?;
+/// assert_eq!((batches.len(), batches[0].num_rows()), (1, 2));
+/// # Ok::<(), lode_arrow::Error>(())
+/// ```
+///
+/// # Errors
+/// An item may be an error: `Lode` with `NotPacked` if a record is none of the table; `NotText`
+/// when text is no UTF-8. After an error there are no more batches.
+pub fn batches_of<'r>(
+    schema: &Schema,
+    records: impl IntoIterator<Item = &'r [u8]>,
+) -> impl Iterator<Item = Result<RecordBatch>> {
+    let ids: Vec<ColumnId> = schema.columns().iter().map(lode::Column::id).collect();
+    let columns: Vec<_> = schema.columns().iter().map(Column::of).collect();
+    let arrow = arrow_schema(schema);
+    let mut records = records.into_iter().fuse();
+    let mut block = Block::default();
+    let mut has_failed = false;
+    std::iter::from_fn(move || {
+        block.clear();
+        while !has_failed
+            && block.rows() < DEFAULT_BATCH_ROWS
+            && block.size_bytes() < MOST_BATCH_BYTES
+        {
+            match records.next().map(|record| schema.row(record)) {
+                None => break,
+                Some(Ok(record)) => block.push_record(record, &ids),
+                Some(Err(error)) => {
+                    has_failed = true;
+                    return Some(Err(error.into()));
+                }
+            }
+        }
+        let is_empty = has_failed || block.rows() == 0;
+        (!is_empty).then(|| {
+            let batch = batch_of(&mut block, &columns, &arrow);
+            has_failed = batch.is_err();
+            batch
+        })
+    })
 }
 
 /// Turns the rows of a block into a batch.

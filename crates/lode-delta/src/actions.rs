@@ -45,6 +45,8 @@ pub(crate) struct Metadata {
     pub id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
     pub format: Format,
     /// The schema; missing in versions that have no columns yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -11,6 +11,7 @@ use roaring::{RoaringBitmap, RoaringTreemap};
 use crate::actions::DeletionVector;
 use crate::error::Result;
 use crate::files::{Files, Spot};
+use crate::id::Id;
 
 /// The first bytes of a vector.
 const MAGIC: [u8; 4] = 1_681_511_377u32.to_le_bytes();
@@ -59,6 +60,11 @@ impl DeletedRows {
         self.places.max()
     }
 
+    /// Returns the places of the rows that are deleted.
+    pub(crate) fn into_places(self) -> RoaringTreemap {
+        self.places
+    }
+
     /// Returns the rows of the next batch of the file that are not deleted.
     pub(crate) fn keep(&mut self, batch: &RecordBatch) -> lode_arrow::Result<RecordBatch> {
         let first = self.seen;
@@ -66,6 +72,43 @@ impl DeletedRows {
         let is_kept = |row: usize| !self.places.contains(first + row as u64);
         let kept = BooleanArray::from(BooleanBuffer::collect_bool(batch.num_rows(), is_kept));
         Ok(filter_record_batch(batch, &kept)?)
+    }
+}
+
+/// A file of deletion vectors, as it is written.
+pub(crate) struct VectorFile {
+    id: Id,
+    bytes: Vec<u8>,
+}
+
+impl VectorFile {
+    pub(crate) fn new() -> Self {
+        Self { id: Id::random(), bytes: vec![FILE_VERSION] }
+    }
+
+    /// Adds the vector that deletes the rows at some places of a file; returns what the log has of
+    /// it.
+    pub(crate) fn add(&mut self, places: &RoaringTreemap) -> DeletionVector {
+        let mut vector = MAGIC.to_vec();
+        places.serialize_into(&mut vector).expect("a vector takes everything");
+        let offset = self.bytes.len() as u32;
+        let size = vector.len() as u32;
+        self.bytes.extend(size.to_be_bytes());
+        self.bytes.extend(&vector);
+        self.bytes.extend(crc32fast::hash(&vector).to_be_bytes());
+        DeletionVector {
+            storage_type: "u".into(),
+            path_or_inline_dv: z85::encode(self.id.to_bytes()),
+            offset: Some(offset),
+            size_in_bytes: size,
+            cardinality: places.len(),
+        }
+    }
+
+    /// Returns the name of the file and its bytes; `None` if it has no vector.
+    pub(crate) fn finish(self) -> Option<(String, Vec<u8>)> {
+        let has_vectors = self.bytes.len() > 1;
+        has_vectors.then(|| (file_name(self.id), self.bytes))
     }
 }
 
@@ -78,9 +121,9 @@ fn name(vector: &DeletionVector) -> Result<Option<String>, String> {
         "u" => {
             let relative = || {
                 let (prefix, id) = text.split_at_checked(text.len().checked_sub(UUID_LENGTH)?)?;
-                let id = uuid(&base85(id).ok()?)?;
+                let id = Id::of_bytes(&base85(id).ok()?)?;
                 let folder = if prefix.is_empty() { "" } else { "/" };
-                Some(format!("{prefix}{folder}deletion_vector_{id}.bin"))
+                Some(format!("{prefix}{folder}{}", file_name(id)))
             };
             relative().map(Some).ok_or_else(|| format!("{text:?} names no file"))
         }
@@ -88,11 +131,9 @@ fn name(vector: &DeletionVector) -> Result<Option<String>, String> {
     }
 }
 
-fn uuid(bytes: &[u8]) -> Option<String> {
-    let bits = u128::from_be_bytes(bytes.try_into().ok()?);
-    let digits = format!("{bits:032x}");
-    let parts = [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| &digits[part]);
-    Some(parts.join("-"))
+/// Returns the name of a file of vectors.
+fn file_name(id: Id) -> String {
+    format!("deletion_vector_{id}.bin")
 }
 
 fn base85(text: &str) -> Result<Vec<u8>, String> {

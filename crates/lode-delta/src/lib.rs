@@ -3,8 +3,9 @@
 //! [`export`] writes a snapshot of a table as a new version of a Delta table: Parquet files, each a
 //! range of the keys, and then one entry in `_delta_log`, which makes all of them visible at once.
 //! The entry is written only if no entry has its number (put-if-absent). So a reader sees a whole
-//! version, whatever becomes of the writer, and of two writers one is refused. [`DeltaTable`] reads
-//! a version, also of tables that others wrote.
+//! version, whatever becomes of the writer, and of two writers one is refused. [`export_changes`]
+//! writes only what has changed since the version before. [`DeltaTable`] reads a version, also of
+//! tables that others wrote.
 //!
 //! ```
 //! use lode::{Database, KeyKind, Schema, Type};
@@ -36,10 +37,10 @@
 //! (1.92). It does far more than this: merges, vacuums, constraints, catalogues. The source for all
 //! of it is "Delta Transaction Log Protocol", `PROTOCOL.md` of the project delta-io/delta.
 //!
-//! The tables written here need reader version 1 and writer version 2, which every engine has. Of
-//! what other tables need, deletion vectors, column mapping, wider types and checkpoints of all
-//! kinds are read; everything else is refused by its name. `docs/delta.md` lists all of it, member
-//! by member.
+//! The tables written here need reader version 1 and writer version 2, which every engine has; with
+//! changes 3 and 7, for deletion vectors and a change data feed. Of what other tables need, deletion
+//! vectors, column mapping, wider types and checkpoints of all kinds are read; everything else is
+//! refused by its name. `docs/delta.md` lists all of it, member by member.
 
 #![warn(unreachable_pub)]
 
@@ -52,6 +53,7 @@ mod entry;
 mod error;
 mod export;
 mod files;
+mod id;
 mod location;
 mod log;
 mod protocol;
@@ -60,6 +62,6 @@ mod schema;
 mod stats;
 
 pub use error::{Error, Result};
-pub use export::{ExportOptions, Exported, export};
+pub use export::{ChangesExported, ExportOptions, Exported, WhyWhole, export, export_changes};
 pub use location::Location;
 pub use read::{Batches, DeltaTable};

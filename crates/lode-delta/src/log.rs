@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use lode::Position;
 use serde::Deserialize;
 
 use crate::actions::{Action, Add, FileKey, Metadata, Protocol, Remove};
@@ -98,6 +99,33 @@ pub(crate) fn newest(files: &Files) -> Result<Option<Version>> {
     let version = Version { number: newest, protocol, metadata, schema, files: state.files };
     expect_whole(files, &version)?;
     Ok(Some(version))
+}
+
+/// The member of `commitInfo` that has the position in the database of Lode after all changes of
+/// the version.
+pub(crate) const POSITION: &str = "lodePosition";
+
+/// Returns the position in the database up to which a version has all changes, if an export wrote
+/// it: this version, or one before, and since then files were only written anew.
+pub(crate) fn position(files: &Files, version: u64) -> Result<Option<Position>> {
+    for version in (0..=version).rev() {
+        let name = entry_name(version);
+        // Old entries are removed once a checkpoint has what they say.
+        let Some(content) = files.read(&name)? else { return Ok(None) };
+        let actions = actions_in(files, &name, content)?;
+        let info = actions.iter().find_map(|action| action.commit_info.as_ref());
+        if let Some(position) = info.and_then(|info| info.get(POSITION)) {
+            return Ok(position.as_str().and_then(|text| text.parse().ok()));
+        }
+        let changes_data = |action: &Action| {
+            action.add.as_ref().is_some_and(|add| add.data_change)
+                || action.remove.as_ref().is_some_and(|remove| remove.data_change)
+        };
+        if actions.iter().any(changes_data) {
+            return Ok(None);
+        }
+    }
+    Ok(None)
 }
 
 /// Returns the version of an entry of that name.

@@ -32,7 +32,57 @@ pub(crate) enum Mapping {
     Id,
 }
 
+/// The features of a table whose versions may be written by what changed, for readers and for
+/// writers.
+const CHANGES_READ: [&str; 1] = ["deletionVectors"];
+const CHANGES_WRITTEN: [&str; 4] =
+    ["appendOnly", "changeDataFeed", "deletionVectors", "invariants"];
+
+/// The properties that switch these features on.
+const CHANGES_PROPERTIES: [&str; 2] = ["delta.enableChangeDataFeed", "delta.enableDeletionVectors"];
+
+/// Returns the properties of a table whose versions may be written by what changed.
+pub(crate) fn changes_properties() -> impl Iterator<Item = (String, Option<String>)> {
+    CHANGES_PROPERTIES.into_iter().map(|name| (name.into(), Some("true".into())))
+}
+
+impl Protocol {
+    /// Returns what Lode asks of readers and writers of a table: what all of them have.
+    pub(crate) fn plain() -> Self {
+        let (reader_features, writer_features) = Default::default();
+        Self { min_reader_version: 1, min_writer_version: 2, reader_features, writer_features }
+    }
+
+    /// Returns what Lode asks if versions may be written by what changed.
+    pub(crate) fn with_changes() -> Self {
+        let texts = |names: &[&str]| Some(names.iter().copied().map(String::from).collect());
+        Self {
+            min_reader_version: 3,
+            min_writer_version: 7,
+            reader_features: texts(&CHANGES_READ),
+            writer_features: texts(&CHANGES_WRITTEN),
+        }
+    }
+}
+
 impl Version {
+    /// Returns true if the next version may be written by what changed.
+    pub(crate) fn has_changes(&self) -> bool {
+        let has = |found: &Option<Vec<String>>, wanted: &[&str]| {
+            let found = found.iter().flatten();
+            wanted.iter().all(|wanted| found.clone().any(|found| found == wanted))
+        };
+        let Protocol { reader_features, writer_features, .. } = &self.protocol;
+        has(reader_features, &CHANGES_READ)
+            && has(writer_features, &CHANGES_WRITTEN)
+            && CHANGES_PROPERTIES.iter().all(|name| self.is_true(name))
+    }
+
+    /// Returns true if a property of the table is switched on.
+    fn is_true(&self, name: &str) -> bool {
+        self.property(name).is_some_and(|is| is.eq_ignore_ascii_case("true"))
+    }
+
     /// Returns the value of a property of the table.
     fn property(&self, name: &str) -> Option<&str> {
         self.metadata.configuration.get(name)?.as_deref()
@@ -88,11 +138,18 @@ impl Version {
         let no = |what: &str| {
             Err(Error::Unsupported { place: place.into(), what: what.into(), verb: "replace" })
         };
-        let Protocol { min_reader_version, min_writer_version, .. } = self.protocol;
-        if min_reader_version > 1 || min_writer_version > 2 {
-            return no(&format!(
-                "reader version {min_reader_version} and writer version {min_writer_version}"
-            ));
+        let Protocol { min_reader_version: reader, min_writer_version: writer, .. } = self.protocol;
+        match (reader, writer) {
+            (..=1, ..=2) => {}
+            (1 | 3, 7) => {
+                let Protocol { reader_features, writer_features, .. } = &self.protocol;
+                let mut features = reader_features.iter().chain(writer_features).flatten();
+                let is_other = |name: &&String| !CHANGES_WRITTEN.contains(&name.as_str());
+                if let Some(other) = features.find(is_other) {
+                    return no(&format!("the feature {other}"));
+                }
+            }
+            _ => return no(&format!("reader version {reader} and writer version {writer}")),
         }
         if self.metadata.format.provider != "parquet" {
             return no(&format!("files of {}", self.metadata.format.provider));
@@ -100,7 +157,7 @@ impl Version {
         if !self.metadata.partition_columns.is_empty() {
             return no("partitions");
         }
-        if self.property("delta.appendOnly").is_some_and(|is| is.eq_ignore_ascii_case("true")) {
+        if self.is_true("delta.appendOnly") {
             return no("the property delta.appendOnly");
         }
         // A column's metadata has it; the schema is a text of JSON.

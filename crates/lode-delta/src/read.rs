@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, BinaryArray, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use lode_arrow::{FileFormat, FileReader, ReadOptions, constant_array};
+use roaring::RoaringTreemap;
 
 use crate::actions::Add;
 use crate::convert::converted;
@@ -45,6 +46,11 @@ impl DeltaTable {
         let no_table = || Error::NoTable { place: location.shown().into() };
         let files = Files::new(location.store()?.ok_or_else(no_table)?)?;
         let version = log::newest(&files)?.ok_or_else(no_table)?;
+        Self::of(files, version, wanted)
+    }
+
+    /// Takes a version to read these columns, or all.
+    pub(crate) fn of(files: Files, version: Version, wanted: Option<&[String]>) -> Result<Self> {
         let place = files.place();
         version.expect_readable(&place)?;
         let mapping = version.mapping(&place)?;
@@ -54,6 +60,11 @@ impl DeltaTable {
             Some(name) => Err(files.damaged(format!("it has no column {name} for its partitions"))),
             None => Ok(Self { files, version, columns }),
         }
+    }
+
+    /// Returns the version's files, in the order of their names.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &Add> {
+        self.version.files.values()
     }
 
     /// Returns the number of the version.
@@ -149,8 +160,32 @@ impl DeltaTable {
         sources.collect()
     }
 
-    /// Completes a batch of the file with all columns of the table, without rows that are deleted.
-    fn complete(&self, batch: &RecordBatch, file: &mut DataFile<'_>) -> Result<RecordBatch> {
+    /// Reads all rows of one of its files, also those that are deleted; returns how many there are,
+    /// and the places of those that are deleted.
+    pub(crate) fn each_row_of(
+        &self,
+        file: &Add,
+        take: &mut dyn FnMut(&RecordBatch) -> Result<()>,
+    ) -> Result<(u64, RoaringTreemap)> {
+        let mut open = self.file(file)?;
+        let mut rows = 0;
+        while let Some(batch) = self.next_of(&mut open)? {
+            rows += batch.num_rows() as u64;
+            take(&batch)?;
+        }
+        Ok((rows, open.deleted.map_or_else(RoaringTreemap::new, DeletedRows::into_places)))
+    }
+
+    /// Returns the next rows of a file, also those that are deleted; `None` after the last.
+    fn next_of(&self, file: &mut DataFile<'_>) -> Result<Option<RecordBatch>> {
+        let Some(batch) = file.reader.next() else { return Ok(None) };
+        let damaged = |error| self.files.damaged(format!("file {}: {error}", file.path));
+        let batch = batch.map_err(damaged)?;
+        self.complete(&batch, file).map(Some)
+    }
+
+    /// Completes a batch of the file with all columns of the table.
+    fn complete(&self, batch: &RecordBatch, file: &DataFile<'_>) -> Result<RecordBatch> {
         let mut fields = Vec::new();
         let mut columns = Vec::new();
         for (field, source) in self.columns.schema.fields().iter().zip(&file.sources) {
@@ -178,11 +213,7 @@ impl DeltaTable {
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         let schema = Arc::new(Schema::new(fields));
         let batch = RecordBatch::try_new_with_options(schema, columns, &options);
-        let batch = batch.map_err(lode_arrow::Error::from)?;
-        Ok(match &mut file.deleted {
-            Some(deleted) => deleted.keep(&batch)?,
-            None => batch,
-        })
+        Ok(batch.map_err(lode_arrow::Error::from)?)
     }
 
     /// Returns the value of a column that the rows of a file have in common.
@@ -293,12 +324,12 @@ impl Batches<'_> {
     fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         loop {
             if let Some(open) = &mut self.open
-                && let Some(batch) = open.reader.next()
+                && let Some(batch) = self.table.next_of(open)?
             {
-                let batch = batch.map_err(|error| {
-                    self.table.files.damaged(format!("file {}: {error}", open.path))
-                })?;
-                let batch = self.table.complete(&batch, open)?;
+                let batch = match &mut open.deleted {
+                    Some(deleted) => deleted.keep(&batch)?,
+                    None => batch,
+                };
                 if batch.num_rows() > 0 {
                     return Ok(Some(batch));
                 }

@@ -3,7 +3,9 @@
 //! the highest integer and text.
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{ArrowPrimitiveType, Int8Type, Int16Type, Int32Type, Int64Type};
+use arrow_array::types::{
+    ArrowPrimitiveType, Decimal128Type, Int8Type, Int16Type, Int32Type, Int64Type,
+};
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, Schema};
 use serde_json::{Map, Value, json};
@@ -15,7 +17,7 @@ const MOST_TEXT_BYTES: usize = 64;
 #[derive(Clone, Default)]
 struct ColumnStats {
     nulls: u64,
-    integers: Option<(i64, i64)>,
+    integers: Option<(i128, i128)>,
     /// The lowest and the highest text; `None`, too, when one is too long to be shown.
     text: Option<(String, String)>,
     has_long_text: bool,
@@ -42,6 +44,7 @@ impl Stats {
                 DataType::Int16 => stats.add_integers::<Int16Type>(column),
                 DataType::Int32 => stats.add_integers::<Int32Type>(column),
                 DataType::Int64 => stats.add_integers::<Int64Type>(column),
+                DataType::Decimal128(_, 0) => stats.add_integers::<Decimal128Type>(column),
                 DataType::Utf8 => stats.add_text(column),
                 _ => {}
             }
@@ -69,7 +72,7 @@ impl Stats {
 }
 
 impl ColumnStats {
-    fn add_integers<A: ArrowPrimitiveType<Native: Into<i64>>>(&mut self, column: &dyn Array) {
+    fn add_integers<A: ArrowPrimitiveType<Native: Into<i128>>>(&mut self, column: &dyn Array) {
         for value in column.as_primitive::<A>().iter().flatten() {
             let value = value.into();
             let (low, high) = self.integers.unwrap_or((value, value));
@@ -93,8 +96,14 @@ impl ColumnStats {
     }
 
     fn bounds(&self) -> Option<(Value, Value)> {
-        let integers = self.integers.map(|(low, high)| (low.into(), high.into()));
+        let integers = self.integers.and_then(|(low, high)| Some((number(low)?, number(high)?)));
         let text = self.text.as_ref().filter(|_| !self.has_long_text);
         integers.or(text.map(|(low, high)| (low.as_str().into(), high.as_str().into())))
     }
+}
+
+/// Returns a number of JSON; `None` for one that has more than 64 bits.
+fn number(value: i128) -> Option<Value> {
+    let unsigned = u64::try_from(value).map(Value::from);
+    unsigned.or(i64::try_from(value).map(Value::from)).ok()
 }

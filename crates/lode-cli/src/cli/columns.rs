@@ -24,10 +24,16 @@ Readers see all of the new version or none of it. TARGET is a folder, or s3://BU
 environment has the credentials: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, and \
 AWS_ENDPOINT_URL for stores that are not Amazon's.
 
+With --changes the new version adds only the records that have changed, and deletion vectors for \
+the old ones, if the database has kept all changes since the version before (see lode changes \
+--keep). If it has not, all records are written, and the line says why. Readers of such a table \
+need version 3 of the protocol, and can read its change data feed.
+
 Examples:
   lode export zoo animal animals.parquet
   lode export zoo animal animals.csv.gz --iso-times --null NA
   lode export zoo animal --delta s3://farm/animal
+  lode changes zoo --keep 1G && lode export zoo animal --delta farm/animal --changes
   lode export zoo animal names.csv --columns id,name --limit 100
   lode export zoo animal - --format csv --delimiter ';' | sort")]
 pub(crate) struct ExportArgs {
@@ -41,6 +47,9 @@ pub(crate) struct ExportArgs {
     /// Delta table to write instead of a file: a folder, or s3://BUCKET/PREFIX
     #[arg(long, value_name = "TARGET", conflicts_with_all = ["file", "format"])]
     pub delta: Option<String>,
+    /// Write only what has changed since the Delta table's newest version
+    #[arg(long, conflicts_with_all = ["columns", "limit"])]
+    pub changes: bool,
     /// Format of the file [default: by the end of its name]
     #[arg(long, value_enum)]
     pub format: Option<Format>,

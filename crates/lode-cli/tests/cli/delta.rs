@@ -43,6 +43,58 @@ fn every_export_is_a_version_that_replaces_the_one_before() {
 }
 
 #[test]
+fn a_version_by_changes_adds_only_what_changed() {
+    let bench = Bench::with_animals();
+    let export = ["export", "zoo", "animal", "--delta", "farm", "--changes"];
+    let line = "zoo: the database keeps no changes; have it keep them (`keep_changes`, or `lode \
+                changes --keep`), and take those from then on";
+    bench.refuses(&export, 3, line);
+    assert!(!bench.path("farm").exists());
+    bench.succeeds(&["changes", "zoo", "--keep", "8M"]);
+    assert_eq!(bench.succeeds(&export), "3 records exported in 1 file as version 0\n");
+    assert_eq!(bench.succeeds(&export), "nothing has changed since version 0\n");
+    let lines =
+        "{\"id\":9,\"name\":\"Di\",\"tag\":null}\n{\"id\":2,\"name\":\"Bob\",\"tag\":null}\n";
+    bench.feeds(&["load", "zoo", "animal", "--replace"], lines);
+    bench.succeeds(&["sql", "zoo", "DELETE FROM animal WHERE id = 1"]);
+    assert_eq!(bench.succeeds(&export), "2 records written and 1 deleted as version 1\n");
+    assert_eq!(data_files(&bench, "farm").len(), 2);
+    let table = open(&bench, "farm").expect("a table");
+    assert_eq!((table.version(), table.rows(), rows_of(&table)), (1, Some(3), 3));
+    bench.succeeds(&["import", "copy", "animal", "--delta", "farm"]);
+    let dumps = ["copy", "zoo"].map(|db| bench.succeeds(&["dump", db, "animal"]));
+    assert_eq!(dumps[0], dumps[1]);
+
+    // The other export takes the place of all versions, and leaves the table as it can be read.
+    let whole = ["export", "zoo", "animal", "--delta", "farm"];
+    assert_eq!(bench.succeeds(&whole), "3 records exported in 1 file as version 2\n");
+    assert_eq!(
+        bench.succeeds(&export),
+        "3 records exported in 1 file as version 3; all of them, since the version before is not of \
+         an export of changes\n"
+    );
+    bench.succeeds(&["sql", "zoo", "ALTER TABLE animal ADD COLUMN age INTEGER"]);
+    let refused = bench.lode(&export);
+    assert_eq!(refused.code, Some(2));
+    let line = "lode: farm: there is a Delta table with other columns: ";
+    assert!(refused.stderr.starts_with(line), "{}", refused.stderr);
+    for (more, line) in [
+        (
+            &["animal", "a.csv", "--changes"][..],
+            "lode: --changes is for Delta tables; name one by --delta",
+        ),
+        (
+            &["animal", "--delta", "farm", "--changes", "--limit", "2"],
+            "the argument '--changes' cannot be used with '--limit <RECORDS>'",
+        ),
+    ] {
+        let refused = bench.lode(&[&["export", "zoo"], more].concat());
+        assert_eq!(refused.code, Some(2));
+        assert!(refused.stderr.contains(line), "{}", refused.stderr);
+    }
+}
+
+#[test]
 fn every_type_and_every_null_comes_back() {
     let bench = Bench::new();
     let types = "u8 u16 u32 u64 i8 i16 i32 i64 f32 f64 bool timestamp text(9) bytes(2) vartext(99) \
@@ -241,6 +293,44 @@ fn a_reader_sees_a_whole_version_whenever_the_writer_is_killed() {
     // What was left by those that were killed is in the way of none.
     bench.succeeds(&["export", "half", "number", "--delta", "out"]);
     assert_eq!(rows_of(&open(&bench, "out").expect("a table")), 15_000);
+}
+
+#[test]
+fn a_version_by_changes_is_whole_whenever_its_writer_is_killed() {
+    const KILLS: usize = 40;
+    let bench = Bench::new();
+    bench.with_numbers("db", KeyKind::Tree, 20_000);
+    bench.succeeds(&["changes", "db", "--keep", "8M"]);
+    let export = ["export", "db", "number", "--delta", "out", "--changes"];
+    bench.succeeds(&export);
+    let write = |id: u64| {
+        let line =
+            format!("{{\"id\":{id},\"square\":0}}\n{{\"id\":{},\"square\":1}}\n", id + 30_000);
+        bench.feeds(&["load", "db", "number", "--replace"], &line);
+    };
+    write(7);
+    let begun = std::time::Instant::now();
+    bench.succeeds(&export);
+    let whole = begun.elapsed();
+    let mut versions = BTreeSet::from([1]);
+    let mut rows = 20_001;
+    for (round, share) in moments(31).take(KILLS).enumerate() {
+        write(100 + round as u64);
+        let mut child = start(&mut bench.command(&export));
+        std::thread::sleep(Duration::from_secs_f64(whole.as_secs_f64() * 1.2 * share));
+        child.kill().expect("it is ours");
+        end(child);
+        let table = open(&bench, "out").expect("there is a whole version");
+        if versions.insert(table.version()) {
+            rows = 20_002 + round;
+        }
+        assert_eq!(table.rows(), Some(rows as u64), "round {round}");
+        assert_eq!(rows_of(&table), rows, "round {round}");
+    }
+    bench.succeeds(&export);
+    bench.succeeds(&["import", "copy", "number", "--delta", "out"]);
+    let dumps = ["copy", "db"].map(|db| bench.succeeds(&["dump", db, "number"]));
+    assert_eq!(dumps[0], dumps[1]);
 }
 
 #[test]

@@ -242,6 +242,40 @@ def written_by_spark(spark, folder):
     print(f"partitions of Parquet that Spark wrote: {len(found)} rows imported as they are")
 
 
+def by_changes(spark, folder, place, bucket):
+    """A version that has only what changed: Spark and Polars read all of it, and Spark the change."""
+    db = folder / f"changes{len(place)}"
+    (folder / "sale.jsonl").write_text("\n".join(json.dumps(row) for row in rows(ROWS, 2)))
+    lode("load", db, "sale", folder / "sale.jsonl", "--schema", SCHEMA)
+    lode("changes", db, "--keep", "64M")
+    export = lambda: print(lode("export", db, "sale", "--delta", place, "--changes").strip(), f"of {place}")
+    export()
+    before = set(lode("dump", db, "sale").splitlines())
+    lode("sql", db, "UPDATE sale SET day = day + 100 WHERE id % 100 = 3")
+    lode("sql", db, "DELETE FROM sale WHERE id % 50 = 1")
+    (folder / "sale.jsonl").write_text("\n".join(
+        json.dumps({**row, "id": row["id"] + 100_000}) for row in rows(100, 3) if row["id"] < 100))
+    lode("load", db, "sale", folder / "sale.jsonl")
+    export()
+    after = set(lode("dump", db, "sale").splitlines())
+    wanted = Wanted(db)
+    by_polars(place, wanted, f"Polars, changes of {place}", bucket)
+    place = place.replace("s3://", "s3a://")
+    by_spark(spark, place, wanted, f"Spark, changes of {place}")
+    feed = (spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", 1)
+            .load(place).groupBy("_change_type").agg({"id": "count", "day": "sum"}).collect())
+    days = lambda lines: (len(lines), sum(json.loads(line)["day"] for line in lines))
+    found = {row["_change_type"]: (row["count(id)"], row["sum(day)"]) for row in feed}
+    changed = {"delete": days(before - after), "insert": days(after - before)}
+    if found != changed:
+        fail(f"Spark's change feed of {place} has {found} and not {changed}")
+    print(f"Spark, change feed of {place}: {found}", flush=True)
+    spark.sql(f"OPTIMIZE delta.`{place}`").collect()
+    lode("sql", db, "DELETE FROM sale WHERE id = 7")
+    export()
+    by_spark(spark, place, Wanted(db), f"Spark, changes after its OPTIMIZE of {place}")
+
+
 def newest_commit(folder):
     """The actions of the table's newest version, as their JSON."""
     return max((folder / "spark-table/_delta_log").glob("*.json")).read_text()
@@ -297,6 +331,7 @@ def main():
             spark.sparkContext.setLogLevel("ERROR")
             for where, place in places.items():
                 by_spark(spark, place.replace("s3://", "s3a://"), wanted, f"Spark, {where}")
+                by_changes(spark, folder, place + "-changes", bucket if where == "S3" else None)
             written_by_spark(spark, folder)
         finally:
             spark.stop()

@@ -91,9 +91,11 @@ fn what_asks_more_of_a_writer_is_not_replaced() {
         (vec![versions(1, 3), plain.clone()], "has reader version 1 and writer version 3"),
         (vec![versions(0, 7), plain.clone()], "has reader version 0 and writer version 7"),
         (vec![versions(2, 2), plain.clone()], "has reader version 2 and writer version 2"),
+        (vec![versions(2, 7), plain.clone()], "has reader version 2 and writer version 7"),
+        (vec![protocol(&["rowTracking"]), plain.clone()], "has the feature rowTracking"),
         (
-            vec![protocol(&["rowTracking"]), plain.clone()],
-            "has reader version 3 and writer version 7",
+            vec![protocol(&["deletionVectors", "columnMapping"]), plain.clone()],
+            "has the feature columnMapping",
         ),
         (
             vec![versions(1, 2), property("delta.appendOnly", "TRUE")],

@@ -36,6 +36,9 @@ impl Goal {
                 }
                 Ok(Self::Delta(delta::location(target, &args.dir)?))
             }
+            (None, _) if args.changes => {
+                Err(Failure::Usage("--changes is for Delta tables; name one by --delta".into()))
+            }
             (None, Some(file)) => {
                 let format = format_of(file, args.format)?;
                 let options = write_options(args, file, format)?;
@@ -54,6 +57,9 @@ pub(crate) fn export(args: &ExportArgs, options: &Options) -> Outcome {
     let exported = opened.whole_table(&args.table).and_then(|table| {
         let scan = scan(args, &table).map_err(|error| opened.failure(&error))?;
         match &goal {
+            Goal::Delta(location) if args.changes => {
+                delta::export_changes(&opened, &table, location, args)
+            }
             Goal::Delta(location) => delta::export(&opened, scan, location, args),
             Goal::File { target, options, format } => {
                 let count = to_file(&opened, scan, target, *format, options)?;
