@@ -123,7 +123,7 @@ fn record(schema: &Schema, key: u64, n: u64) -> Vec<u8> {
             other => panic!("no {other} in keys"),
         });
     }
-    values.push(if n % 5 == 0 { Value::Null } else { Value::Signed(n as i64) });
+    values.push(if n.is_multiple_of(5) { Value::Null } else { Value::Signed(n as i64) });
     values.push(Value::Text(&text));
     schema.pack(&values).expect("a record")
 }
