@@ -100,7 +100,7 @@ pub struct CellResult {
     pub cell: Cell,
     /// The time at which the cell's worker started.
     pub started: Timestamp,
-    /// The time that the cell took in all, untimed work included; absent in older files.
+    /// The time that the cell took in all, untimed work included; absent if nothing was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub whole_ns: Option<u64>,
     /// The end of the cell.
@@ -288,13 +288,13 @@ pub struct Latency {
     pub p99_ns: u64,
     /// 99.9 % took at most this.
     pub p999_ns: u64,
-    /// 99.99 % took at most this; absent in older files.
+    /// 99.99 % took at most this; `None` in published figures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p9999_ns: Option<u64>,
     /// The longest latency.
     pub max_ns: u64,
     /// All latencies, as a histogram of three digits in HdrHistogram's compressed form and base64;
-    /// absent in older files.
+    /// `None` in published figures, and of several trials.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub histogram: Option<String>,
 }
@@ -319,7 +319,7 @@ pub struct Timeline {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered_per_second: Option<u64>,
     /// The intended start of the last of them, after the start of the round; absent in a closed
-    /// loop, and in files of older versions.
+    /// loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered_ns: Option<u64>,
     /// From the start of the round to the end of its last operation.
@@ -360,7 +360,7 @@ pub struct Round {
     pub operations: u64,
     /// Time inside the timed spans.
     pub time_ns: u64,
-    /// The round's use of the machine; absent in older files.
+    /// The round's use of the machine; `None` in published figures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
 }
@@ -408,7 +408,7 @@ impl Phase {
         self.rounds.iter().filter(|round| round.is_disturbed()).count()
     }
 
-    /// Returns the share of the rounds' wall time that was on the clock; none in older files.
+    /// Returns the share of the rounds' wall time that was on the clock; `None` of published figures.
     pub fn timed_share(&self) -> Option<f64> {
         let wall_ns = self.sum_of_usage(|usage| usage.wall_ns)?;
         let timed_ns: f64 = self.rounds.iter().map(|round| round.time_ns as f64).sum();
@@ -416,7 +416,8 @@ impl Phase {
     }
 
     /// Returns the operations for a second of processor time of the whole process. That includes
-    /// the engine's own threads and the instrument's work between the spans. `None` in older files.
+    /// the engine's own threads and the instrument's work between the spans. `None` of published
+    /// figures.
     pub fn operations_per_cpu_second(&self) -> Option<f64> {
         let cpu_ns = self.sum_of_usage(|usage| usage.cpu_ns)?;
         let operations: f64 = self.rounds.iter().map(|round| round.operations as f64).sum();

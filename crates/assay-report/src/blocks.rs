@@ -58,10 +58,10 @@ pub struct Rate {
     pub rounds: usize,
     /// The number of disturbed rounds, which had less than 95 % of a processor.
     pub disturbed: usize,
-    /// The share of the wall time on the clock, median over trials; none in older files.
+    /// The share of the wall time on the clock, median over trials; `None` of published figures.
     pub timed_share: Option<f64>,
-    /// Operations for a second of processor time of the whole process, median over trials; none in
-    /// older files.
+    /// Operations for a second of processor time of the whole process, median over trials; `None`
+    /// of published figures.
     pub operations_per_cpu_second: Option<f64>,
 }
 
