@@ -25,8 +25,15 @@ pub(crate) struct BlobIds {
 struct Known {
     /// The highest id that there is or was, once an id was asked for.
     last: Option<u64>,
-    /// The number of writers and readers of each id.
-    held: HashMap<u64, u32>,
+    held: HashMap<u64, Hold>,
+}
+
+/// The writers and readers of an id.
+#[derive(Default)]
+struct Hold {
+    count: u32,
+    /// True if its chunks would have been removed, were it not held.
+    is_awaited: bool,
 }
 
 impl Known {
@@ -64,30 +71,36 @@ impl BlobIds {
         };
         debug_assert!(!known.held.contains_key(&id), "nobody has a new id");
         known.last = Some(id);
-        known.held.insert(id, 1);
+        known.held.insert(id, Hold { count: 1, is_awaited: false });
         Ok(id)
     }
 
     /// Holds an id.
     pub(crate) fn hold(&self, id: u64) {
-        *self.known().held.entry(id).or_insert(0) += 1;
+        self.known().held.entry(id).or_default().count += 1;
     }
 
-    /// Releases an id that was held.
-    pub(crate) fn release(&self, id: u64) {
+    /// Releases an id that was held. Returns true if it is not held any more, and its chunks were to
+    /// be removed before.
+    pub(crate) fn release(&self, id: u64) -> bool {
         let mut known = self.known();
-        let count = known.held.get_mut(&id).expect("only a held id is released");
-        debug_assert!(*count > 0, "an id that nobody holds is forgotten");
-        *count -= 1;
-        if *count == 0 {
-            known.held.remove(&id);
-        }
+        let hold = known.held.get_mut(&id).expect("only a held id is released");
+        debug_assert!(hold.count > 0, "an id that nobody holds is forgotten");
+        hold.count -= 1;
+        let is_last = hold.count == 0;
+        is_last && known.held.remove(&id).is_some_and(|hold| hold.is_awaited)
     }
 
     /// Returns true if no reader or writer holds an id, and `is_left` returns true at that moment.
+    /// If one holds it, the last one to [release](Self::release) it is told.
     pub(crate) fn is_free(&self, id: u64, is_left: impl FnOnce() -> Result<bool>) -> Result<bool> {
-        let known = self.known();
-        if known.held.contains_key(&id) { Ok(false) } else { is_left() }
+        match self.known().held.get_mut(&id) {
+            Some(hold) => {
+                hold.is_awaited = true;
+                Ok(false)
+            }
+            None => is_left(),
+        }
     }
 }
 
@@ -114,9 +127,12 @@ mod tests {
         assert_eq!(ids.hold_new(|| Ok(6)), Ok(7));
         assert_eq!(ids.hold_new(|| panic!("the highest id is known")), Ok(8));
         ids.hold(7);
-        ids.release(7);
+        assert!(!ids.release(7), "another one holds it");
         assert_eq!(ids.is_free(7, || panic!("it is held")), Ok(false));
-        ids.release(7);
+        ids.hold(7);
+        assert!(!ids.release(7), "another one holds it");
+        assert!(ids.release(7), "its chunks were to be removed");
+        assert!(!ids.release(8), "nobody has asked");
         assert_eq!(ids.is_free(7, || Ok(false)), Ok(false));
         assert_eq!(ids.is_free(7, || Ok(true)), Ok(true));
     }

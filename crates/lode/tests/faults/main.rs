@@ -2,6 +2,7 @@
 //! or fill up, many threads at once, and what other processes do to its files.
 
 mod backup;
+mod blob_kills;
 mod blobs;
 mod changes;
 mod common;

@@ -136,7 +136,7 @@ impl Database {
 /// also when that is replaced or removed.
 ///
 /// The space of what was replaced or removed is free for others soon after; while it is being read,
-/// it is so when the next blob is replaced or removed after that.
+/// it is so when its last reader is dropped.
 ///
 /// ```
 /// use std::io::{Read, Seek, SeekFrom, Write};

@@ -33,8 +33,10 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        if self.blobs.store.db.engine().expect_here().is_ok() {
-            self.blobs.store.ids.release(self.id);
+        let is_here = self.blobs.store.db.engine().expect_here().is_ok();
+        if is_here && self.blobs.store.ids.release(self.id) {
+            // Otherwise the next one that removes a blob tries again.
+            let _ = self.blobs.remove_if_left(self.id);
         }
     }
 }
@@ -70,17 +72,21 @@ impl Blobs {
         let mut from = 0;
         loop {
             let ids = self.pending_from(from)?;
-            for id in &ids {
-                if self.is_left(*id)? {
-                    self.remove_chunks(*id)?;
-                    self.forget(*id)?;
-                }
-            }
+            ids.iter().try_for_each(|id| self.remove_if_left(*id))?;
             match ids.last().and_then(|last| last.checked_add(1)) {
                 Some(next) if ids.len() as u64 == STEP => from = next,
                 _ => return Ok(()),
             }
         }
+    }
+
+    /// Removes the chunks of an id that is pending, unless a reader or writer holds it.
+    fn remove_if_left(&self, id: u64) -> Result<()> {
+        if self.is_left(id)? {
+            self.remove_chunks(id)?;
+            self.forget(id)?;
+        }
+        Ok(())
     }
 
     /// Returns some of the pending ids, in their order.
