@@ -41,6 +41,7 @@ mod records_of_any_length;
 #[cfg(feature = "derive")]
 mod records_within;
 mod repair;
+mod repair_blobs;
 mod repair_moments;
 mod savepoints;
 mod serializable;

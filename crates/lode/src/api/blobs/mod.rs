@@ -10,6 +10,7 @@
 
 mod check;
 mod cursor;
+mod mend;
 mod range;
 mod reader;
 mod removal;

@@ -56,6 +56,18 @@ pub enum Loss {
         /// The fault.
         why: String,
     },
+    /// A part of a blob, or its key. It has zeros in the place of bytes that are lost, and a key
+    /// that starts with `lost+found/` in place of one that is lost.
+    Blob {
+        /// The blob store.
+        store: String,
+        /// The key in the new database.
+        key: Vec<u8>,
+        /// The key as text.
+        shown: String,
+        /// The fault.
+        why: String,
+    },
     /// An index that could not be created again.
     Index {
         /// The table.
@@ -80,6 +92,9 @@ impl fmt::Display for Loss {
             }
             Self::Record { table, shown, why, .. } => {
                 write!(f, "table {table}: the record ({shown}): {why}")
+            }
+            Self::Blob { store, shown, why, .. } => {
+                write!(f, "blob store {store}: blob {shown}: {why}")
             }
             Self::Index { table, index, why } => {
                 write!(f, "table {table}: index {index} is left out: {why}")

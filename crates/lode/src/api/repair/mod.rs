@@ -46,7 +46,9 @@ impl Options {
     /// Every page is read, whether the way to it is whole or not: a leaf whose parents are lost is
     /// found by its keys. All checksums are verified, so what is copied is what was written.
     /// Then the changes of the log are repeated, up to the first part of it that is damaged.
-    /// Indexes are created again. Half of the memory budget is for reading, and half for writing.
+    /// Indexes are created again. Of a blob, lost bytes are zeros, and one whose key is lost gets a
+    /// key that starts with `lost+found/`. Half of the memory budget is for reading, and half for
+    /// writing.
     ///
     /// `target` is created at the end, when the new database is whole and closed. It must not
     /// exist, or be an empty directory. Until then the new database is next to it, with

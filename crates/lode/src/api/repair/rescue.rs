@@ -82,6 +82,8 @@ impl<'r> Rescue<'r> {
         self.is_whole.store(true, Ordering::Release);
         self.horizon_us.into_iter().for_each(|at_us| self.db.engine().leave_out(at_us));
         self.create_indexes()?;
+        let db = self.db;
+        db.mend_blobs(&mut |loss| self.lose(loss))?;
         let records = |name: String| {
             let records = self.db.table(&name)?.len()?;
             Ok(RepairedTable { name, records })
