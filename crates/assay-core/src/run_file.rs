@@ -408,7 +408,8 @@ impl Phase {
         self.rounds.iter().filter(|round| round.is_disturbed()).count()
     }
 
-    /// Returns the share of the rounds' wall time that was on the clock; `None` of published figures.
+    /// Returns the share of the rounds' wall time that was on the clock; `None` of published
+    /// figures.
     pub fn timed_share(&self) -> Option<f64> {
         let wall_ns = self.sum_of_usage(|usage| usage.wall_ns)?;
         let timed_ns: f64 = self.rounds.iter().map(|round| round.time_ns as f64).sum();

@@ -38,9 +38,9 @@
 //! of it is "Delta Transaction Log Protocol", `PROTOCOL.md` of the project delta-io/delta.
 //!
 //! The tables written here need reader version 1 and writer version 2, which every engine has; with
-//! changes 3 and 7, for deletion vectors and a change data feed. Of what other tables need, deletion
-//! vectors, column mapping, wider types and checkpoints of all kinds are read; everything else is
-//! refused by its name. `docs/delta.md` lists all of it, member by member.
+//! changes 3 and 7, for deletion vectors and a change data feed. Of what other tables need,
+//! deletion vectors, column mapping, wider types and checkpoints of all kinds are read; everything
+//! else is refused by its name. `docs/delta.md` lists all of it, member by member.
 
 #![warn(unreachable_pub)]
 

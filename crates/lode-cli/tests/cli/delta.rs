@@ -70,8 +70,8 @@ fn a_version_by_changes_adds_only_what_changed() {
     assert_eq!(bench.succeeds(&whole), "3 records exported in 1 file as version 2\n");
     assert_eq!(
         bench.succeeds(&export),
-        "3 records exported in 1 file as version 3; all of them, since the version before is not of \
-         an export of changes\n"
+        "3 records exported in 1 file as version 3; all of them, since the version before is not \
+         of an export of changes\n"
     );
     bench.succeeds(&["sql", "zoo", "ALTER TABLE animal ADD COLUMN age INTEGER"]);
     let refused = bench.lode(&export);

@@ -90,8 +90,8 @@ const FEED_COLUMNS: [&str; 3] = ["_change_type", "_commit_version", "_commit_tim
 ///
 /// The table then has deletion vectors and a change data feed, so its readers need version 3 of the
 /// protocol. Each export adds a file; `OPTIMIZE` of other programs, or [`export`](super::export),
-/// makes few of many. An expired record is deleted in a later version, once the database has removed
-/// it. `stop` gets the number of rows so far, and returns true to stop.
+/// makes few of many. An expired record is deleted in a later version, once the database has
+/// removed it. `stop` gets the number of rows so far, and returns true to stop.
 ///
 /// ```
 /// use lode::{KeyKind, Options, Schema, Type};

@@ -115,8 +115,8 @@ impl Export {
         exported
     }
 
-    /// Writes all rows of a scan as the version after `before`. If there is a `position`, it is that
-    /// of the moment of the scan or earlier, and the next version may have the changes since.
+    /// Writes all rows of a scan as the version after `before`. A `position` is that of the moment
+    /// of the scan, or earlier: the next version may have the changes since.
     fn whole<T: ReadTable>(
         &mut self,
         before: Option<Version>,

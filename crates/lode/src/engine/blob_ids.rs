@@ -80,8 +80,8 @@ impl BlobIds {
         self.known().held.entry(id).or_default().count += 1;
     }
 
-    /// Releases an id that was held. Returns true if it is not held any more, and its chunks were to
-    /// be removed before.
+    /// Releases an id that was held. Returns true if it is not held any more, and its chunks were
+    /// to be removed before.
     pub(crate) fn release(&self, id: u64) -> bool {
         let mut known = self.known();
         let hold = known.held.get_mut(&id).expect("only a held id is released");

@@ -59,6 +59,8 @@ impl Mending<'_> {
                 found.push((key.to_vec(), head));
             }
             drop(blobs);
+            debug_assert!(found.len() <= STEP, "some are mended at a time");
+            debug_assert!(found.is_sorted_by_key(|(key, _)| key), "blobs are in order");
             found.iter().try_for_each(|(key, head)| self.fill(key, *head))?;
             match found.pop() {
                 Some((key, _)) => last = Some(key),
@@ -86,7 +88,7 @@ impl Mending<'_> {
         let mut lost: Option<Range<u64>> = None;
         for number in 0..head.chunks() {
             let packed = chunk_key(id, number as u32);
-            if self.tables.chunks.contains(&packed)? {
+            if self.tables.chunks.contains(packed)? {
                 self.lose_range(key, lost.take());
                 continue;
             }
@@ -95,6 +97,8 @@ impl Mending<'_> {
             self.tables.chunks.insert(chunk.packed(id, number as u32))?;
             let from = number * CHUNK_BYTES as u64;
             let end = from + chunk.size() as u64;
+            debug_assert!(from < end && end <= head.length_bytes, "a chunk is within its blob");
+            debug_assert!(lost.as_ref().is_none_or(|lost| lost.end == from), "parts are joined");
             lost = Some(lost.map_or(from, |lost| lost.start)..end);
         }
         self.lose_range(key, lost);
@@ -144,6 +148,7 @@ impl Mending<'_> {
             key.push(b'+');
         }
         let head = Head { id: Some(id), length_bytes };
+        debug_assert!(head.chunks() == u64::from(number) + 1, "it ends with its last chunk");
         self.db.transact(|transaction| self.tables.put_head(transaction, &key, head))?;
         let why = match size {
             CHUNK_BYTES => "its key is lost, and what came after its end, if there was more",
