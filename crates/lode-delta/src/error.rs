@@ -61,6 +61,16 @@ pub enum Error {
         /// The table's columns.
         columns: Box<str>,
     },
+    /// A column with a name that readers of a change data feed use.
+    #[error(
+        "{place}: column {column} has a name of change data feeds; rename it, or export all records"
+    )]
+    ReservedName {
+        /// The table's place.
+        place: Box<str>,
+        /// The column.
+        column: Box<str>,
+    },
     /// A table of another schema.
     #[error("{place}: there is a Delta table with other columns: {found}, and not {wanted}")]
     OtherSchema {

@@ -105,17 +105,23 @@ pub(crate) fn newest(files: &Files) -> Result<Option<Version>> {
 /// the version.
 pub(crate) const POSITION: &str = "lodePosition";
 
-/// Returns the position in the database up to which a version has all changes, if an export wrote
-/// it: this version, or one before, and since then files were only written anew.
-pub(crate) fn position(files: &Files, version: u64) -> Result<Option<Position>> {
+/// The member of `commitInfo` that has the name of the table that was exported.
+pub(crate) const TABLE: &str = "lodeTable";
+
+/// Returns the position in the database up to which a version has all changes of a table, if an
+/// export of it wrote that: this version, or one before, and since then files were only written
+/// anew.
+pub(crate) fn position(files: &Files, version: u64, table: &str) -> Result<Option<Position>> {
     for version in (0..=version).rev() {
         let name = entry_name(version);
         // Old entries are removed once a checkpoint has what they say.
         let Some(content) = files.read(&name)? else { return Ok(None) };
         let actions = actions_in(files, &name, content)?;
         let info = actions.iter().find_map(|action| action.commit_info.as_ref());
-        if let Some(position) = info.and_then(|info| info.get(POSITION)) {
-            return Ok(position.as_str().and_then(|text| text.parse().ok()));
+        let text = |member: &str| info?.get(member)?.as_str();
+        if let Some(position) = text(POSITION) {
+            let is_of_table = text(TABLE) == Some(table);
+            return Ok(position.parse().ok().filter(|_| is_of_table));
         }
         let changes_data = |action: &Action| {
             action.add.as_ref().is_some_and(|add| add.data_change)

@@ -239,6 +239,21 @@ fn all_records_are_written_if_the_changes_are_not_known() {
     let table = renamed("other", "t");
     expect_whole(&bench, &table, WhyWhole::Redefined);
 
+    // Another table of these columns, in the same place.
+    let schema = table.schema();
+    let others = schema.columns()[1..].iter();
+    let builder = Schema::build("u").key(&schema.columns()[0].name, Type::U64);
+    let schema = others
+        .fold(builder, |builder, column| match column.nullable {
+            true => builder.nullable(&column.name, column.kind),
+            false => builder.column(&column.name, column.kind),
+        })
+        .finish()
+        .expect("a schema");
+    let other = bench.db.create_table(&schema, KeyKind::Hash).expect("a table");
+    expect_whole(&bench, &other, WhyWhole::NoPosition);
+    expect_whole(&bench, &table, WhyWhole::NoPosition);
+
     bench.db.drop_table("t").expect("it is dropped");
     let table = table_of(&bench, KeyKind::Hash, &[Type::U64]);
     table.insert(&record(table.schema(), 3, 3)).expect("it is written");
@@ -325,8 +340,27 @@ fn files_that_others_wrote_anew_are_followed_and_their_changes_are_not() {
             let changes = ChangesExported::Changes { version: 2, written: 1, deleted: 0 };
             assert_eq!(bench.export(&table), changes);
             bench.expect_same(&table);
+            // Readers of the change data feed see a file's old rows go, and not all of it.
+            for action in entry(&bench.target(), 2) {
+                for kind in ["add", "remove"].into_iter().filter_map(|kind| action.get(kind)) {
+                    assert_eq!(kind["dataChange"], true, "{action}");
+                }
+            }
         }
     }
+}
+
+#[test]
+fn a_table_whose_feed_was_switched_off_gets_it_again() {
+    let (bench, table) = exported_once(KeyKind::Hash);
+    let actions = entry(&bench.target(), 0).into_iter();
+    let mut metadata =
+        actions.filter(|action| action.get("metaData").is_some()).next().expect("one");
+    let configuration = &mut metadata["metaData"]["configuration"];
+    configuration["delta.enableChangeDataFeed"] = "false".into();
+    let name = format!("_delta_log/{:020}.json", 1);
+    fs::write(bench.target().join(name), format!("{metadata}\n")).expect("an entry");
+    expect_whole(&bench, &table, WhyWhole::SwitchedOff);
 }
 
 #[test]
@@ -336,7 +370,8 @@ fn what_cannot_be_exported_by_changes_is_refused_and_leaves_nothing() {
     let schema = schema.finish().expect("a schema");
     let table = bench.db.create_table(&schema, KeyKind::Tree).expect("a table");
     let refused = bench.try_export(&table, &OPTIONS).expect_err("a name that is used");
-    let why = "a change data feed, in which _Change_Type is no column, which Lode does not write";
+    let why =
+        "column _Change_Type has a name of change data feeds; rename it, or export all records";
     assert!(refused.to_string().ends_with(why), "{refused}");
     assert!(!bench.target().exists());
 

@@ -13,7 +13,7 @@ up to that many bytes, and says what was before each write. That makes the log a
 long, and writes slower.
 
 Each change is an object on a line, in the order in which it happened. It has the keys position, \
-change and table, and for each kind of change others:
+last, change and table, and for each kind of change others:
 
   row           before, after: records as lode dump writes them, or null
   create table  kind, schema
@@ -23,8 +23,8 @@ change and table, and for each kind of change others:
   drop index    index
 
 Changes that happened together have one position, which is after all of them: --since it continues \
-with the next. Records that have expired are deleted some time later. The records of an altered \
-table are not listed.
+with the next. Only the last of them has true as last. Records that have expired are deleted some \
+time later. The records of an altered table are not listed.
 
 The database may be in use by another process.
 

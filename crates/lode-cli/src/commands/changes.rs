@@ -67,10 +67,11 @@ impl Lines {
     /// Returns the lines of a commit.
     fn of(&mut self, commit: &Commit) -> Result<&[u8], Error> {
         self.bytes.clear();
-        for change in &commit.changes {
-            let front = json!({ "position": commit.position.to_string() }).to_string();
+        for (number, change) in (1..).zip(&commit.changes) {
+            let position = json!(commit.position.to_string());
+            write!(self.bytes, "{{\"position\":{position}").expect("a vector takes everything");
+            self.field("last", &json!(number == commit.changes.len()));
             // The record is appended as it is dumped, so its numbers stay exact.
-            self.bytes.extend_from_slice(front.trim_end_matches('}').as_bytes());
             match change {
                 Change::Row(row) => self.row(row)?,
                 other => self.definition(other),

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::net::{NetChanges, of_lode};
 use super::old_rows::{self, OldRows};
-use super::{Export, ExportOptions, Exported, add, info, remove};
+use super::{Export, ExportOptions, Exported, Upto, add, info, remove};
 use crate::actions::{Action, Add};
 use crate::deletion::VectorFile;
 use crate::error::{Error, Result};
@@ -49,10 +49,14 @@ pub enum ChangesExported {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WhyWhole {
-    /// The version before is not of an export of changes.
+    /// The version before is not of an export of the changes of this table.
     NoPosition,
+    /// The Delta table has no deletion vectors or no change data feed.
+    SwitchedOff,
     /// The changes since the version before are not kept any more.
     Gone,
+    /// The changes since the version before are damaged.
+    Damaged,
     /// The version before is of another database, or has changes that a crash has taken back.
     OtherPosition,
     /// The table was created, cleared, renamed or altered since the version before.
@@ -67,8 +71,14 @@ pub enum WhyWhole {
 impl fmt::Display for WhyWhole {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoPosition => f.write_str("the version before is not of an export of changes"),
+            Self::NoPosition => {
+                f.write_str("the version before is not of an export of this table's changes")
+            }
+            Self::SwitchedOff => {
+                f.write_str("the Delta table had no deletion vectors or no change data feed")
+            }
             Self::Gone => f.write_str("the changes since the version before are not kept any more"),
+            Self::Damaged => f.write_str("the changes since the version before are damaged"),
             Self::OtherPosition => f.write_str(
                 "the version before is of another database, or of changes that a crash took back",
             ),
@@ -143,7 +153,10 @@ pub fn export_changes(
             (Ok(net), Some(before)) => export.changed(location, before, table, net, stop),
             (net, before) => {
                 let why = net.err().flatten();
-                let exported = export.whole(before, Scan::of(table), Some(position), stop)?;
+                // The scan may have changes that are not durable.
+                let durable = &mut || db.flush().map_err(of_lode);
+                let exported =
+                    export.whole(before, Scan::of(table), Some(position), durable, stop)?;
                 Ok(ChangesExported::Whole { exported, why })
             }
         }
@@ -157,10 +170,9 @@ fn expect_free_names(location: &Location, table: &Table) -> Result<()> {
     };
     match table.schema().columns().iter().find(is_used) {
         None => Ok(()),
-        Some(column) => Err(Error::Unsupported {
+        Some(column) => Err(Error::ReservedName {
             place: location.shown().into(),
-            what: format!("a change data feed, in which {} is no column", column.name).into(),
-            verb: "write",
+            column: column.name.as_str().into(),
         }),
     }
 }
@@ -174,9 +186,10 @@ impl Export {
         table: &Table,
         stop: &mut dyn FnMut(u64) -> bool,
     ) -> Result<Result<NetChanges, WhyWhole>> {
-        let position = log::position(&self.files, before.number)?;
-        match position.filter(|_| before.has_changes()) {
+        let position = log::position(&self.files, before.number, table.schema().name())?;
+        match position {
             None => Ok(Err(WhyWhole::NoPosition)),
+            Some(_) if !before.has_changes() => Ok(Err(WhyWhole::SwitchedOff)),
             Some(position) => {
                 let most_bytes = self.options.changes_bytes;
                 NetChanges::read(db, table.schema(), position, most_bytes, stop)
@@ -218,7 +231,8 @@ impl Export {
         let replaced = self.without(&old.files)?;
         let deleted = old.deleted;
         let operation = if replaced.is_empty() { "WRITE" } else { "MERGE" };
-        let mut actions = vec![info(operation, json!({ "mode": "Append" }), Some(net.reached()))];
+        let upto = Upto { table: table.schema().name(), position: net.reached() };
+        let mut actions = vec![info(operation, json!({ "mode": "Append" }), Some(&upto))];
         actions.extend(replaced);
         actions.extend(self.added.iter().cloned().map(add));
         net.sync()?;
@@ -234,6 +248,7 @@ impl Export {
             actions.push(remove((*file).clone()));
             if deleted.len() < *rows {
                 actions.push(add(Add {
+                    data_change: true,
                     deletion_vector: Some(vectors.add(deleted)),
                     stats: Some(wide_stats(file.stats.as_deref(), *rows)),
                     ..(*file).clone()

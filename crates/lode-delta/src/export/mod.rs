@@ -80,7 +80,7 @@ pub fn export<T: ReadTable>(
 ) -> Result<Exported> {
     Export::new(location, options)?.run(|export| {
         let before = log::newest(&export.files)?;
-        export.whole(before, scan, None, stop)
+        export.whole(before, scan, None, &mut || Ok(()), stop)
     })
 }
 
@@ -116,12 +116,14 @@ impl Export {
     }
 
     /// Writes all rows of a scan as the version after `before`. A `position` is that of the moment
-    /// of the scan, or earlier: the next version may have the changes since.
+    /// of the scan, or earlier: the next version may have the changes since. `durable` makes what
+    /// was scanned durable in the database.
     fn whole<T: ReadTable>(
         &mut self,
         before: Option<Version>,
         scan: Scan<T>,
         position: Option<Position>,
+        durable: &mut dyn FnMut() -> Result<()>,
         stop: &mut dyn FnMut(u64) -> bool,
     ) -> Result<Exported> {
         let name = scan.table_schema().name().to_string();
@@ -139,11 +141,13 @@ impl Export {
         self.end_file(&stored)?;
         let version = before.as_ref().map_or(0, |before| before.number + 1);
         let parameters = json!({ "mode": "Overwrite", "partitionBy": "[]" });
-        let mut actions = vec![info("WRITE", parameters, position)];
+        let upto = position.map(|position| Upto { table: &name, position });
+        let mut actions = vec![info("WRITE", parameters, upto.as_ref())];
         actions.extend(definition(&name, before.as_ref(), &stored, position.is_some()));
         let removed = before.iter().flat_map(|before| before.files.values());
         actions.extend(removed.map(|file| remove(file.clone())));
         actions.extend(self.added.iter().cloned().map(add));
+        durable()?;
         self.commit(version, &actions)?;
         let sizes = self.added.iter().map(|file| file.size as u64);
         let files = self.added.len();
@@ -237,9 +241,14 @@ impl Export {
     }
 }
 
-/// Returns the action that describes the commit. `position` is that in the database after all
-/// changes that the version has.
-fn info(operation: &str, parameters: serde_json::Value, position: Option<Position>) -> Action {
+/// The end of the changes of a table that a version has.
+struct Upto<'u> {
+    table: &'u str,
+    position: Position,
+}
+
+/// Returns the action that describes the commit.
+fn info(operation: &str, parameters: serde_json::Value, upto: Option<&Upto<'_>>) -> Action {
     let mut info = json!({
         "timestamp": now_ms(),
         "operation": operation,
@@ -247,7 +256,8 @@ fn info(operation: &str, parameters: serde_json::Value, position: Option<Positio
         "engineInfo": concat!("lode/", env!("CARGO_PKG_VERSION")),
         "txnId": Id::random().to_string(),
     });
-    if let Some(position) = position {
+    if let Some(Upto { table, position }) = upto {
+        info[log::TABLE] = (*table).into();
         info[log::POSITION] = position.to_string().into();
     }
     Action { commit_info: Some(info), ..Action::default() }

@@ -15,8 +15,8 @@ const ENTRY_BYTES: usize = 96;
 pub(super) struct NetChanges {
     /// The records as they are since, by their packed keys; `None` if they were deleted.
     pub(super) records: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
-    /// The position that the changes follow.
-    since: Position,
+    /// True if something has changed, in any table.
+    has_commits: bool,
     /// The changes, which were read to their end.
     changes: Changes,
 }
@@ -38,11 +38,13 @@ impl NetChanges {
         let name = schema.name();
         let mut records = BTreeMap::new();
         let mut bytes = 0;
+        let mut has_commits = false;
         for commit in changes.by_ref() {
             let commit = match commit {
                 Ok(commit) => commit,
                 Err(error) => return unknown(error),
             };
+            has_commits = true;
             for change in commit.changes {
                 let row = match change {
                     Change::Row(row) if row.table().name() == name => row,
@@ -73,12 +75,12 @@ impl NetChanges {
                 return Err(Error::Interrupted);
             }
         }
-        Ok(Ok(Self { records, since, changes }))
+        Ok(Ok(Self { records, has_commits, changes }))
     }
 
     /// Returns true if nothing has changed, neither in the table nor elsewhere.
     pub(super) fn has_nothing(&self) -> bool {
-        self.records.is_empty() && self.reached() == self.since
+        !self.has_commits
     }
 
     /// Returns the position after the changes.
@@ -102,6 +104,7 @@ fn unknown<T>(error: LodeError) -> Result<Result<T, WhyWhole>> {
     match error {
         LodeError::ChangesGone { .. } => Ok(Err(WhyWhole::Gone)),
         LodeError::OtherPosition { .. } => Ok(Err(WhyWhole::OtherPosition)),
+        LodeError::Corrupt { .. } => Ok(Err(WhyWhole::Damaged)),
         other => Err(of_lode(other)),
     }
 }

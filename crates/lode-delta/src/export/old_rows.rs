@@ -1,5 +1,7 @@
 //! The rows of a version whose records have changed since: which files have them, and where.
 
+use std::mem::discriminant;
+
 use lode::{Schema, Value};
 use lode_arrow::Packer;
 use roaring::RoaringTreemap;
@@ -118,6 +120,10 @@ fn firsts(keys: &Schema, net: &NetChanges) -> Result<Option<Vec<First>>> {
     Ok(Some(values))
 }
 
+fn is_of_kind(one: &First, other: &First) -> bool {
+    discriminant(one) == discriminant(other)
+}
+
 /// Returns false if a file cannot have a row with one of these values in a column.
 fn may_have(file: &Add, column: &str, values: Option<&[First]>) -> bool {
     let bounds = || {
@@ -126,7 +132,10 @@ fn may_have(file: &Add, column: &str, values: Option<&[First]>) -> bool {
         bound("minValues").zip(bound("maxValues"))
     };
     match (values, bounds()) {
-        (Some(values), Some((low, high))) => {
+        // Bounds of another kind are not as this program reads them.
+        (Some(values), Some((low, high)))
+            if values.iter().all(|value| is_of_kind(value, &low) && is_of_kind(value, &high)) =>
+        {
             let next = values.partition_point(|value| *value < low);
             values.get(next).is_some_and(|value| *value <= high)
         }
@@ -164,6 +173,7 @@ mod tests {
             // Not as this program reads it.
             ("4.5", "6", true),
             ("4", "null", true),
+            (r#""1""#, r#""2""#, true),
         ] {
             assert_eq!(may(low, high), wanted, "{low} to {high}");
         }

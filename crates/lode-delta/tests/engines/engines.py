@@ -262,18 +262,25 @@ def by_changes(spark, folder, place, bucket):
     by_polars(place, wanted, f"Polars, changes of {place}", bucket)
     place = place.replace("s3://", "s3a://")
     by_spark(spark, place, wanted, f"Spark, changes of {place}")
-    feed = (spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", 1)
-            .load(place).groupBy("_change_type").agg({"id": "count", "day": "sum"}).collect())
     days = lambda lines: (len(lines), sum(json.loads(line)["day"] for line in lines))
-    found = {row["_change_type"]: (row["count(id)"], row["sum(day)"]) for row in feed}
     changed = {"delete": days(before - after), "insert": days(after - before)}
-    if found != changed:
-        fail(f"Spark's change feed of {place} has {found} and not {changed}")
-    print(f"Spark, change feed of {place}: {found}", flush=True)
+    feed_is(spark, place, 1, changed)
     spark.sql(f"OPTIMIZE delta.`{place}`").collect()
     lode("sql", db, "DELETE FROM sale WHERE id = 7")
     export()
     by_spark(spark, place, Wanted(db), f"Spark, changes after its OPTIMIZE of {place}")
+    feed_is(spark, place, 3, {"delete": days(after - set(lode("dump", db, "sale").splitlines()))})
+
+
+def feed_is(spark, place, version, changed):
+    """Compares the change data feed from a version on: for each kind of change, the number of rows and
+    the sum of their days."""
+    feed = (spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", version)
+            .load(place).groupBy("_change_type").agg({"id": "count", "day": "sum"}).collect())
+    found = {row["_change_type"]: (row["count(id)"], row["sum(day)"]) for row in feed}
+    if found != changed:
+        fail(f"Spark's change feed of {place} has {found} and not {changed}")
+    print(f"Spark, change feed of {place} from version {version} on: {found}", flush=True)
 
 
 def newest_commit(folder):

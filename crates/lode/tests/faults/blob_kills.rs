@@ -5,14 +5,14 @@
 //! for `n` rounds.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::effort::effort;
 use crate::random::mix;
 use crate::reading::check;
-use lode::{Blobs, Database, Durability, Options, ReadTable};
+use lode::{BlobReader, Blobs, Database, Durability, Options, ReadTable};
 
 /// Set for the child only: the first step and the directory.
 const CHILD: &str = "LODE_BLOB_KILL_CHILD";
@@ -82,7 +82,14 @@ fn child(path: &Path, first: u64) {
         for thread in 0..THREADS {
             let files = &files;
             scope.spawn(move || {
+                let mut reader: Option<BlobReader> = None;
                 for step in first.. {
+                    // A reader of any thread's blob, which may be replaced while it is open.
+                    let random = mix(step << 8 | thread);
+                    if random.is_multiple_of(3) {
+                        let of = [(random >> 8) as u8 % THREADS as u8, (random >> 16) as u8 % 5];
+                        reader = files.read(of).expect("it is looked for");
+                    }
                     let (key, work) = work(thread, step);
                     let key = [thread as u8, key];
                     let all = bytes(thread, step);
@@ -98,6 +105,10 @@ fn child(path: &Path, first: u64) {
                                 writer.finish().expect("it is written");
                             }
                         }
+                    }
+                    if let Some(reader) = reader.as_mut().filter(|_| random.is_multiple_of(2)) {
+                        let mut all = Vec::new();
+                        reader.read_to_end(&mut all).expect("it reads on");
                     }
                     // One write for all of it, so that lines of threads do not mix.
                     let line = format!("\ndone {thread} {step}\n");

@@ -1,11 +1,11 @@
 //! Checks the repair of damaged blob stores: each byte on a whole page comes out at its place in
 //! its blob, and the others are named.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use lode::{Database, Durability, Loss, Options};
+use lode::{Database, Durability, Loss, Options, ReadTable, Value};
 
 use crate::reading::check;
 
@@ -68,22 +68,26 @@ fn repair(damaged: &Path) -> (Content, Vec<Loss>) {
     (content, losses)
 }
 
-/// Returns the number of bytes of a blob that are lost, which have to be zeros, and named.
+/// Returns the number of bytes of a blob that are lost, which are zeros, or its last ones; each is
+/// named.
 fn lost_bytes(key: &[u8], whole: &[u8], found: &[u8], losses: &[Loss]) -> usize {
-    assert_eq!(whole.len(), found.len());
-    let other: Vec<usize> = (0..whole.len()).filter(|at| whole[*at] != found[*at]).collect();
+    assert!(found.len() <= whole.len());
+    let is_other = |at: &usize| found.get(*at) != Some(&whole[*at]);
+    let other: Vec<usize> = (0..whole.len()).filter(is_other).collect();
     for at in &other {
         let names = |loss: &Loss| match loss {
             Loss::Blob { key: named, why, .. } if named == key => {
-                let words: Vec<_> = why.split(' ').collect();
-                let number = |word: &str| word.parse::<usize>().ok();
-                let range = (words.get(1), words.get(3));
-                let (Some(from), Some(end)) = range else { return false };
-                number(from).zip(number(end)).is_some_and(|(from, end)| (from..end).contains(at))
+                let numbers: Vec<usize> =
+                    why.split(' ').filter_map(|word| word.parse().ok()).collect();
+                match numbers[..] {
+                    [count, from] => (from..from + count).contains(at),
+                    [count] => *at >= whole.len() - count,
+                    _ => false,
+                }
             }
             _ => false,
         };
-        assert_eq!(found[*at], 0);
+        assert!(found.get(*at).is_none_or(|byte| *byte == 0));
         if at % CHUNK == 0 {
             assert!(losses.iter().any(names), "byte {at} of {}: {losses:?}", key.escape_ascii());
         }
@@ -139,4 +143,69 @@ fn blobs_keep_all_bytes_on_whole_pages() {
     let chunks = content.values().map(|all| all.len().div_ceil(CHUNK)).sum::<usize>();
     assert!(without_bytes >= chunks, "{without_bytes} slots had bytes of {chunks} chunks");
     assert!(without_keys >= content.len(), "{without_keys} keys were lost");
+}
+
+/// Records that no damage leaves: a repair takes them for damage, and what it writes is whole.
+#[test]
+fn heads_and_chunks_that_do_not_fit_are_named() {
+    let place = tempfile::tempdir().expect("a directory");
+    let original = place.path().join("original");
+    let db = Options::new().durability(Durability::Process).open(&original).expect("a new one");
+    let files = db.create_blobs("files").expect("room");
+    for (key, length) in [("long", CHUNK), ("short", 3 * CHUNK), ("whole", 2 * CHUNK + 7)] {
+        files.put(key, &bytes(key.len(), length)[..]).expect("room");
+    }
+    let blobs = db.table("files.blobs").expect("a table");
+    let head = |key: &str, id: Value<'_>, length: u64| {
+        let values = [Value::Bytes(key.as_bytes()), id, Value::Unsigned(length)];
+        blobs.upsert(&blobs.schema().pack(&values).expect("it fits")).expect("room");
+    };
+    let id_of = |key: &str| {
+        let row = blobs.get(Value::Bytes(key.as_bytes())).expect("it is read").expect("a blob");
+        match row.get("id") {
+            Some(Value::Unsigned(id)) => id,
+            other => panic!("{other:?}"),
+        }
+    };
+    let (long, short) = (id_of("long"), id_of("short"));
+    head("long", Value::Unsigned(long), u64::MAX);
+    head("short", Value::Unsigned(short), 10);
+    head("no id", Value::Null, 9);
+    head("no length", Value::Unsigned(1_000), 0);
+    head("no chunks", Value::Unsigned(1_001), 9_000_000_000_000_000);
+    let chunks = db.table("files.chunks").expect("a table");
+    for (id, number) in [(2_000, 0), (2_001, u32::MAX), (2_002, 1)] {
+        let values = [Value::Unsigned(id), Value::Unsigned(number.into()), Value::Bytes(&[7; 10])];
+        chunks.upsert(&chunks.schema().pack(&values).expect("it fits")).expect("room");
+    }
+    drop((files, blobs, chunks));
+    db.close().expect("room");
+    let (found, losses) = repair(&original);
+    let hole = [vec![0; CHUNK], vec![7; 10]].concat();
+    let wanted = [
+        ("long", bytes(4, CHUNK)),
+        ("short", bytes(5, 3 * CHUNK)[..10].to_vec()),
+        ("whole", bytes(5, 2 * CHUNK + 7)),
+        ("no id", Vec::new()),
+        ("no length", Vec::new()),
+        ("no chunks", Vec::new()),
+        ("lost+found/2000", vec![7; 10]),
+        ("lost+found/2002", hole),
+    ];
+    let wanted: Content =
+        wanted.into_iter().map(|(key, all)| (key.as_bytes().to_vec(), all)).collect();
+    assert!(found == wanted, "{:?}", found.keys().map(|key| key.escape_ascii().to_string()));
+    let named = losses.iter().map(ToString::to_string).collect::<BTreeSet<_>>();
+    let wanted = [
+        "blob : 1 chunks of id 2001 after its end are left out",
+        "blob long: its last 18446744073709486115 bytes are lost, and it ends before them",
+        "blob lost+found/2000: its key is lost",
+        "blob lost+found/2002: 65500 bytes from 0 on are lost, and are zeros now",
+        "blob lost+found/2002: its key is lost",
+        "blob no chunks: its last 9000000000000000 bytes are lost, and it ends before them",
+        "blob no id: its last 9 bytes are lost, and it ends before them",
+        "blob short: 2 chunks of id 2 after its end are left out",
+    ];
+    let wanted = wanted.iter().map(|line| format!("blob store files: {line}"));
+    assert_eq!(named, wanted.collect());
 }

@@ -106,9 +106,10 @@ pub(super) fn failure(opened: Option<&Opened>, error: &Error) -> Failure {
         return opened.failure(error);
     }
     match error {
-        Error::Place { .. } | Error::NoTable { .. } | Error::OtherSchema { .. } => {
-            Failure::Usage(line)
-        }
+        Error::Place { .. }
+        | Error::NoTable { .. }
+        | Error::OtherSchema { .. }
+        | Error::ReservedName { .. } => Failure::Usage(line),
         Error::Arrow(_)
         | Error::Damaged { .. }
         | Error::NoColumn { .. }

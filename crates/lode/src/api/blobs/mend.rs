@@ -3,6 +3,7 @@
 
 use std::ops::{Bound, Range};
 
+use super::MOST_BLOB_BYTES;
 use super::tables::{
     CHUNK_BYTES, ChunkRecord, Head, Tables, blob_of, bytes_of_chunk, chunk_key, id_of,
     parts_of_chunk,
@@ -61,7 +62,7 @@ impl Mending<'_> {
             drop(blobs);
             debug_assert!(found.len() <= STEP, "some are mended at a time");
             debug_assert!(found.is_sorted_by_key(|(key, _)| key), "blobs are in order");
-            found.iter().try_for_each(|(key, head)| self.fill(key, *head))?;
+            found.iter().try_for_each(|(key, head)| self.mend_blob(key, *head))?;
             match found.pop() {
                 Some((key, _)) => last = Some(key),
                 None => return self.find_blobs(),
@@ -82,33 +83,92 @@ impl Mending<'_> {
         Ok(())
     }
 
-    /// Puts zeros in the place of the chunks of a blob that are lost.
-    fn fill(&mut self, key: &[u8], head: Head) -> Result<()> {
-        let Some(id) = head.id else { return Ok(()) };
+    /// Gives a blob all of its chunks: cuts it after the last that is left, and puts zeros in the
+    /// place of others that are lost.
+    fn mend_blob(&mut self, key: &[u8], head: Head) -> Result<()> {
+        let left_bytes = head.id.map_or(Ok(0), |id| self.left_bytes(id))?;
+        let length_bytes = head.length_bytes.min(left_bytes);
+        let id = head.id.filter(|_| length_bytes > 0);
+        let mended = Head { id, length_bytes };
+        if length_bytes < head.length_bytes {
+            let lost_bytes = head.length_bytes - length_bytes;
+            let why = format!("its last {lost_bytes} bytes are lost, and it ends before them");
+            self.lose(key, why);
+        }
+        if mended != head {
+            self.db.transact(|transaction| self.tables.put_head(transaction, key, mended))?;
+        }
+        if let Some(id) = head.id {
+            self.fill(key, id, mended)?;
+            self.remove_chunks_from(key, id, mended.chunks())?;
+        }
+        Ok(())
+    }
+
+    /// Returns the number of bytes up to the end of the last chunk that an id has.
+    fn left_bytes(&self, id: u64) -> Result<u64> {
+        let most = MOST_BLOB_BYTES / CHUNK_BYTES as u64;
+        let mut chunks = self.tables.chunks.range((id, 0)..=(id, most as u32)).rev().limit(1);
+        let Some(last) = chunks.next_row()? else { return Ok(0) };
+        let (_, number) = parts_of_chunk(last.key());
+        let size = bytes_of_chunk(last.payload()).len();
+        let end = u64::from(number) * CHUNK_BYTES as u64 + size as u64;
+        Ok(end.min(MOST_BLOB_BYTES))
+    }
+
+    /// Puts zeros in the place of lost bytes of a blob.
+    fn fill(&mut self, key: &[u8], id: u64, head: Head) -> Result<()> {
         let mut lost: Option<Range<u64>> = None;
+        let mut found = Vec::new();
         for number in 0..head.chunks() {
             let packed = chunk_key(id, number as u32);
-            if self.tables.chunks.contains(packed)? {
-                self.lose_range(key, lost.take());
+            let is_there = self.tables.chunks.get_into(&packed, &mut found)?;
+            let bytes = if is_there { bytes_of_chunk(&found) } else { &[] };
+            let size = head.chunk_size(number);
+            let from = number * CHUNK_BYTES as u64;
+            if bytes.len() == size {
                 continue;
             }
             let mut chunk = ChunkRecord::new();
-            chunk.extend(&vec![0; head.chunk_size(number)]);
-            self.tables.chunks.insert(chunk.packed(id, number as u32))?;
-            let from = number * CHUNK_BYTES as u64;
-            let end = from + chunk.size() as u64;
-            debug_assert!(from < end && end <= head.length_bytes, "a chunk is within its blob");
-            debug_assert!(lost.as_ref().is_none_or(|lost| lost.end == from), "parts are joined");
-            lost = Some(lost.map_or(from, |lost| lost.start)..end);
+            chunk.extend(&bytes[..bytes.len().min(size)]);
+            let start = from + chunk.size() as u64;
+            chunk.extend(&vec![0; size - chunk.size()]);
+            self.tables.chunks.upsert(chunk.packed(id, number as u32))?;
+            let end = from + size as u64;
+            match &mut lost {
+                Some(lost) if lost.end == start => lost.end = end,
+                _ => self.lose_range(key, lost.replace(start..end)),
+            }
         }
         self.lose_range(key, lost);
         Ok(())
     }
 
+    /// Removes the chunks of an id that are after the end of its blob.
+    fn remove_chunks_from(&mut self, key: &[u8], id: u64, number: u64) -> Result<()> {
+        debug_assert!(number <= u64::from(u32::MAX), "no blob has so many chunks");
+        let mut count = 0;
+        loop {
+            let from = (id, number as u32);
+            let mut after = self.tables.chunks.range(from..=(id, u32::MAX)).limit(1);
+            let Some(row) = after.next_row()? else { break };
+            let (_, number) = parts_of_chunk(row.key());
+            drop(after);
+            self.tables.chunks.delete(&chunk_key(id, number))?;
+            count += 1;
+        }
+        if count > 0 {
+            self.lose(key, format!("{count} chunks of id {id} after its end are left out"));
+        }
+        Ok(())
+    }
+
     /// Reports a part of a blob as lost.
     fn lose_range(&mut self, key: &[u8], range: Option<Range<u64>>) {
-        if let Some(Range { start, end }) = range {
-            self.lose(key, format!("bytes {start} to {end} are lost, and are zeros now"));
+        if let Some(Range { start, end }) = range.filter(|range| !range.is_empty()) {
+            let lost_bytes = end - start;
+            let why = format!("{lost_bytes} bytes from {start} on are lost, and are zeros now");
+            self.lose(key, why);
         }
     }
 
@@ -137,24 +197,22 @@ impl Mending<'_> {
 
     /// Gives an id a blob that ends with the last chunk that there is.
     fn find_blob(&mut self, id: u64) -> Result<()> {
-        let mut chunks = self.tables.chunks.range((id, 0)..=(id, u32::MAX)).rev().limit(1);
-        let Some(last) = chunks.next_row()? else { return Ok(()) };
-        let (_, number) = parts_of_chunk(last.key());
-        let size = bytes_of_chunk(last.payload()).len();
-        let length_bytes = u64::from(number) * CHUNK_BYTES as u64 + size as u64;
-        drop(chunks);
+        let length_bytes = self.left_bytes(id)?;
+        let head = Head { id: Some(id).filter(|_| length_bytes > 0), length_bytes };
+        if head.id.is_none() {
+            // No blob can have these.
+            return self.remove_chunks_from(b"", id, 0);
+        }
         let mut key = format!("{FOUND}{id}").into_bytes();
         while self.tables.head(&self.tables.blobs, &key)?.is_some() {
             key.push(b'+');
         }
-        let head = Head { id: Some(id), length_bytes };
-        debug_assert!(head.chunks() == u64::from(number) + 1, "it ends with its last chunk");
-        self.db.transact(|transaction| self.tables.put_head(transaction, &key, head))?;
-        let why = match size {
-            CHUNK_BYTES => "its key is lost, and what came after its end, if there was more",
+        let why = match length_bytes % CHUNK_BYTES as u64 {
+            0 => "its key is lost, and what came after its end, if there was more",
             _ => "its key is lost",
         };
         self.lose(&key, why.into());
-        self.fill(&key, head)
+        self.db.transact(|transaction| self.tables.put_head(transaction, &key, head))?;
+        self.mend_blob(&key, head)
     }
 }

@@ -14,7 +14,8 @@ use crate::error::{Error, Result};
 /// and an [`io::Seek`].
 ///
 /// It reads the blob that was found, also when that is replaced or removed in the meantime. Until
-/// it is dropped, the space of that blob is not free.
+/// it is dropped, the space of that blob is not free; dropping its last reader frees it, chunk by
+/// chunk.
 ///
 /// Errors are those of the database, as [`io::Error`]s; [`io::Error::downcast`] returns the
 /// [`Error`] itself. A process that [reads only](crate::Options::open_read_only) may find

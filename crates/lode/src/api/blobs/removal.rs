@@ -34,7 +34,7 @@ impl Held {
 impl Drop for Held {
     fn drop(&mut self) {
         let is_here = self.blobs.store.db.engine().expect_here().is_ok();
-        if is_here && self.blobs.store.ids.release(self.id) {
+        if is_here && self.blobs.store.ids.release(self.id) && !std::thread::panicking() {
             // Otherwise the next one that removes a blob tries again.
             let _ = self.blobs.remove_if_left(self.id);
         }
@@ -70,12 +70,19 @@ impl Blobs {
     /// Removes the chunks of all pending ids that no reader or writer holds.
     fn remove_pending(&self) -> Result<()> {
         let mut from = 0;
+        let mut first = Ok(());
         loop {
             let ids = self.pending_from(from)?;
-            ids.iter().try_for_each(|id| self.remove_if_left(*id))?;
+            for id in &ids {
+                match self.remove_if_left(*id) {
+                    // The chunks of others may be whole.
+                    Err(error @ Error::Corrupt { .. }) => first = first.and(Err(error)),
+                    removed => removed?,
+                }
+            }
             match ids.last().and_then(|last| last.checked_add(1)) {
                 Some(next) if ids.len() as u64 == STEP => from = next,
-                _ => return Ok(()),
+                _ => return first,
             }
         }
     }

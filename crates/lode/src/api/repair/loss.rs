@@ -56,8 +56,8 @@ pub enum Loss {
         /// The fault.
         why: String,
     },
-    /// A part of a blob, or its key. It has zeros in the place of bytes that are lost, and a key
-    /// that starts with `lost+found/` in place of one that is lost.
+    /// A part of a blob, or its key. It has zeros in the place of bytes that are lost, unless those
+    /// are its last ones, and a key that starts with `lost+found/` in place of one that is lost.
     Blob {
         /// The blob store.
         store: String,
