@@ -353,9 +353,8 @@ fn files_that_others_wrote_anew_are_followed_and_their_changes_are_not() {
 #[test]
 fn a_table_whose_feed_was_switched_off_gets_it_again() {
     let (bench, table) = exported_once(KeyKind::Hash);
-    let actions = entry(&bench.target(), 0).into_iter();
-    let mut metadata =
-        actions.filter(|action| action.get("metaData").is_some()).next().expect("one");
+    let mut actions = entry(&bench.target(), 0).into_iter();
+    let mut metadata = actions.find(|action| action.get("metaData").is_some()).expect("one");
     let configuration = &mut metadata["metaData"]["configuration"];
     configuration["delta.enableChangeDataFeed"] = "false".into();
     let name = format!("_delta_log/{:020}.json", 1);

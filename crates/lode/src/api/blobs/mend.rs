@@ -154,7 +154,7 @@ impl Mending<'_> {
             let Some(row) = after.next_row()? else { break };
             let (_, number) = parts_of_chunk(row.key());
             drop(after);
-            self.tables.chunks.delete(&chunk_key(id, number))?;
+            self.tables.chunks.delete(chunk_key(id, number))?;
             count += 1;
         }
         if count > 0 {

@@ -47,8 +47,8 @@ impl Options {
     /// found by its keys. All checksums are verified, so what is copied is what was written.
     /// Then the changes of the log are repeated, up to the first part of it that is damaged.
     /// Indexes are created again. Lost bytes of a blob are zeros, or it ends before them; one whose
-    /// key is lost gets a key that starts with `lost+found/`. Half of the memory budget is for reading, and half for
-    /// writing.
+    /// key is lost gets a key that starts with `lost+found/`. Half of the memory budget is for
+    /// reading, and half for writing.
     ///
     /// `target` is created at the end, when the new database is whole and closed. It must not
     /// exist, or be an empty directory. Until then the new database is next to it, with
