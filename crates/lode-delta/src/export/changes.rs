@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::net::{NetChanges, of_lode};
 use super::old_rows::{self, OldRows};
-use super::{Export, ExportOptions, Exported, Upto, add, info, remove};
+use super::{ChangesEnd, Export, ExportOptions, Exported, add, info, remove};
 use crate::actions::{Action, Add};
 use crate::deletion::VectorFile;
 use crate::error::{Error, Result};
@@ -130,7 +130,7 @@ const FEED_COLUMNS: [&str; 3] = ["_change_type", "_commit_version", "_commit_tim
 /// ```
 ///
 /// # Errors
-/// As [`export`](super::export); `Arrow` with `ChangesNotKept`, and with the errors of
+/// As [`export`](super::export); `ReservedName`; `Arrow` with `ChangesNotKept`, and with the errors of
 /// [`changes`](Database::changes).
 pub fn export_changes(
     location: &Location,
@@ -231,8 +231,8 @@ impl Export {
         let replaced = self.without(&old.files)?;
         let deleted = old.deleted;
         let operation = if replaced.is_empty() { "WRITE" } else { "MERGE" };
-        let upto = Upto { table: table.schema().name(), position: net.reached() };
-        let mut actions = vec![info(operation, json!({ "mode": "Append" }), Some(&upto))];
+        let end = ChangesEnd { table: table.schema().name(), position: net.reached() };
+        let mut actions = vec![info(operation, json!({ "mode": "Append" }), Some(&end))];
         actions.extend(replaced);
         actions.extend(self.added.iter().cloned().map(add));
         net.sync()?;

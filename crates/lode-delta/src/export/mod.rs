@@ -141,8 +141,8 @@ impl Export {
         self.end_file(&stored)?;
         let version = before.as_ref().map_or(0, |before| before.number + 1);
         let parameters = json!({ "mode": "Overwrite", "partitionBy": "[]" });
-        let upto = position.map(|position| Upto { table: &name, position });
-        let mut actions = vec![info("WRITE", parameters, upto.as_ref())];
+        let end = position.map(|position| ChangesEnd { table: &name, position });
+        let mut actions = vec![info("WRITE", parameters, end.as_ref())];
         actions.extend(definition(&name, before.as_ref(), &stored, position.is_some()));
         let removed = before.iter().flat_map(|before| before.files.values());
         actions.extend(removed.map(|file| remove(file.clone())));
@@ -242,13 +242,13 @@ impl Export {
 }
 
 /// The end of the changes of a table that a version has.
-struct Upto<'u> {
+struct ChangesEnd<'u> {
     table: &'u str,
     position: Position,
 }
 
 /// Returns the action that describes the commit.
-fn info(operation: &str, parameters: serde_json::Value, upto: Option<&Upto<'_>>) -> Action {
+fn info(operation: &str, parameters: serde_json::Value, end: Option<&ChangesEnd<'_>>) -> Action {
     let mut info = json!({
         "timestamp": now_ms(),
         "operation": operation,
@@ -256,7 +256,7 @@ fn info(operation: &str, parameters: serde_json::Value, upto: Option<&Upto<'_>>)
         "engineInfo": concat!("lode/", env!("CARGO_PKG_VERSION")),
         "txnId": Id::random().to_string(),
     });
-    if let Some(Upto { table, position }) = upto {
+    if let Some(ChangesEnd { table, position }) = end {
         info[log::TABLE] = (*table).into();
         info[log::POSITION] = position.to_string().into();
     }

@@ -100,7 +100,7 @@ impl Mending<'_> {
         }
         if let Some(id) = head.id {
             self.fill(key, id, mended)?;
-            self.remove_chunks_from(key, id, mended.chunks())?;
+            self.leave_out_chunks_from(id, mended.chunks())?;
         }
         Ok(())
     }
@@ -144,23 +144,24 @@ impl Mending<'_> {
         Ok(())
     }
 
-    /// Removes the chunks of an id that are after the end of its blob.
-    fn remove_chunks_from(&mut self, key: &[u8], id: u64, number: u64) -> Result<()> {
-        debug_assert!(number <= u64::from(u32::MAX), "no blob has so many chunks");
-        let mut count = 0;
+    /// Leaves out the chunks of an id that are after the end of its blob.
+    fn leave_out_chunks_from(&mut self, id: u64, number: u64) -> Result<()> {
+        debug_assert!(number <= u64::from(u32::MAX), "no blob has more chunks");
         loop {
             let from = (id, number as u32);
             let mut after = self.tables.chunks.range(from..=(id, u32::MAX)).limit(1);
-            let Some(row) = after.next_row()? else { break };
+            let Some(row) = after.next_row()? else { return Ok(()) };
             let (_, number) = parts_of_chunk(row.key());
             drop(after);
-            self.tables.chunks.delete(chunk_key(id, number))?;
-            count += 1;
+            let key = chunk_key(id, number);
+            self.tables.chunks.delete(key)?;
+            (self.lose)(Loss::Record {
+                table: self.tables.chunks.schema().name().into(),
+                key: Some(key.into()),
+                shown: format!("{id}, {number}"),
+                why: "it is after the end of its blob".into(),
+            });
         }
-        if count > 0 {
-            self.lose(key, format!("{count} chunks of id {id} after its end are left out"));
-        }
-        Ok(())
     }
 
     /// Reports a part of a blob as lost.
@@ -200,8 +201,7 @@ impl Mending<'_> {
         let length_bytes = self.left_bytes(id)?;
         let head = Head { id: Some(id).filter(|_| length_bytes > 0), length_bytes };
         if head.id.is_none() {
-            // No blob can have these.
-            return self.remove_chunks_from(b"", id, 0);
+            return self.leave_out_chunks_from(id, 0);
         }
         let mut key = format!("{FOUND}{id}").into_bytes();
         while self.tables.head(&self.tables.blobs, &key)?.is_some() {
