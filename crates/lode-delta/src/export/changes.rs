@@ -130,8 +130,8 @@ const FEED_COLUMNS: [&str; 3] = ["_change_type", "_commit_version", "_commit_tim
 /// ```
 ///
 /// # Errors
-/// As [`export`](super::export); `ReservedName`; `Arrow` with `ChangesNotKept`, and with the errors of
-/// [`changes`](Database::changes).
+/// As [`export`](super::export); `ReservedName`; `Arrow` with `ChangesNotKept`, and with the errors
+/// of [`changes`](Database::changes).
 pub fn export_changes(
     location: &Location,
     db: &Database,
