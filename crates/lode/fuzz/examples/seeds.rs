@@ -7,8 +7,15 @@ use random::mix;
 
 fn main() -> std::io::Result<()> {
     let mut random = (0..).map(mix);
-    let targets =
-        [("data", 200), ("log", 200), ("operations", 1_500), ("repair", 200), ("changes", 200)];
+    let targets = [
+        ("data", 200),
+        ("log", 200),
+        ("operations", 1_500),
+        ("repair", 200),
+        ("changes", 200),
+        ("blobs", 1_500),
+        ("expiry", 1_500),
+    ];
     for (target, size) in targets {
         let directory = format!("corpus/{target}");
         std::fs::create_dir_all(&directory)?;

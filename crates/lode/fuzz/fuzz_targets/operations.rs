@@ -8,7 +8,7 @@ use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use lode::simulation::{self, Checkpoint, Fault, Mapping, Simulated};
 use lode::{Database, Durability, Error, IndexSchema, Options, ReadTable};
-use lode_fuzz::{TABLES, number_of, packed, record, schema};
+use lode_fuzz::{TABLES, number_of, packed, record, schema, to_the_end};
 
 #[derive(Arbitrary, Clone, Debug)]
 enum Op {
@@ -32,6 +32,7 @@ enum Op {
 struct Input {
     mapping: u8,
     segment: u8,
+    #[arbitrary(with = to_the_end)]
     ops: Vec<Op>,
 }
 

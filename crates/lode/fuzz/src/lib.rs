@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use arbitrary::Arbitrary;
+use arbitrary::{Arbitrary, Unstructured};
 use lode::simulation::{self, Simulated};
 use lode::{
     Database, Durability, Error, IndexSchema, KeyKind, Options, ReadTable, Schema, Type, Value,
@@ -10,6 +10,16 @@ use lode::{
 
 /// Bytes of a page, and of its slot in the data file.
 pub const SLOT_BYTES: usize = 16 * 1024;
+
+/// Reads values until an input ends. (A list of its own accord ends after each value with a chance of
+/// one half.)
+pub fn to_the_end<'a, T: Arbitrary<'a>>(input: &mut Unstructured<'a>) -> arbitrary::Result<Vec<T>> {
+    let mut values = Vec::new();
+    while !input.is_empty() {
+        values.push(input.arbitrary()?);
+    }
+    Ok(values)
+}
 
 /// The rest of a table's records after key and value: a fixed number of bytes, or any number of
 /// them.
