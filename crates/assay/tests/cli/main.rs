@@ -30,6 +30,7 @@ mod site;
 mod stopped;
 mod suites;
 mod support;
+mod teaching;
 #[cfg(feature = "tonbo")]
 mod tonbo;
 mod torture;

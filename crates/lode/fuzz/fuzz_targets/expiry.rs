@@ -74,6 +74,15 @@ struct Run {
     is_indexed: bool,
 }
 
+/// Returns false if a commit changes more pages than there are, or is too long for the memory.
+fn is_done(written: lode::Result<()>) -> bool {
+    match written {
+        Ok(()) => true,
+        Err(Error::Full { .. } | Error::TxnTooLarge { .. }) => false,
+        Err(error) => panic!("{error}"),
+    }
+}
+
 fn index() -> IndexSchema {
     IndexSchema::new("by_number", ["number"])
 }
@@ -199,8 +208,10 @@ impl Run {
             }
             Op::UpsertAll(lives) => {
                 let records = lives.iter().map(|(key, life)| self.record(*key, *life));
-                self.table().upsert_all(Vec::from_iter(records)).expect("room");
-                lives.iter().for_each(|(key, life)| self.note(*key, Some(*life)));
+                let written = self.table().upsert_all(Vec::from_iter(records)).map(drop);
+                if is_done(written) {
+                    lives.iter().for_each(|(key, life)| self.note(*key, Some(*life)));
+                }
             }
             Op::Delete(key) => {
                 let was_there = self.table().delete(u64::from(*key)).expect("a key");
@@ -212,15 +223,13 @@ impl Run {
             Op::Commit(writes) => {
                 let (db, table) = self.open.as_ref().expect("it is open");
                 let transaction = db.begin();
-                for (key, life) in writes {
-                    let done = match life {
-                        Some(life) => transaction.upsert(table, &self.record(*key, *life)),
-                        None => transaction.delete(table, u64::from(*key)),
-                    };
-                    done.expect("room");
+                let written = writes.iter().try_for_each(|(key, life)| match life {
+                    Some(life) => transaction.upsert(table, &self.record(*key, *life)).map(drop),
+                    None => transaction.delete(table, u64::from(*key)).map(drop),
+                });
+                if is_done(written.and_then(|()| transaction.commit())) {
+                    writes.iter().for_each(|(key, life)| self.note(*key, *life));
                 }
-                transaction.commit().expect("no other transaction runs");
-                writes.iter().for_each(|(key, life)| self.note(*key, *life));
             }
             Op::Clock(now_us) => {
                 self.clock.store((*now_us).into(), Ordering::SeqCst);

@@ -11,8 +11,8 @@ use lode::{
 /// Bytes of a page, and of its slot in the data file.
 pub const SLOT_BYTES: usize = 16 * 1024;
 
-/// Reads values until an input ends. (A list of its own accord ends after each value with a chance of
-/// one half.)
+/// Reads values until an input ends. (A list of its own accord ends after each value with a chance
+/// of one half.)
 pub fn to_the_end<'a, T: Arbitrary<'a>>(input: &mut Unstructured<'a>) -> arbitrary::Result<Vec<T>> {
     let mut values = Vec::new();
     while !input.is_empty() {
