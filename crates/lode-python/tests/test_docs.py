@@ -13,7 +13,7 @@ PROJECT = pathlib.Path(__file__).resolve().parents[3]
 GUIDE = PROJECT / "docs" / "python.md"
 
 
-@pytest.mark.parametrize("module", ["lode", "lode._dataclass"])
+@pytest.mark.parametrize("module", ["lode", "lode._changes", "lode._dataclass"])
 def test_examples_of_docstrings_run(module):
     ran = doctest.testmod(importlib.import_module(module))
     assert ran.attempted > 0 and ran.failed == 0

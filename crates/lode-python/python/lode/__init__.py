@@ -18,8 +18,10 @@ True
 """
 
 from ._cache import Cache, Stats
+from ._changes import Change
 from ._errors import (
     BusyError,
+    ChangesGoneError,
     ClosedError,
     ConflictError,
     CorruptError,
@@ -34,11 +36,14 @@ from ._errors import (
     StorageError,
     UniqueError,
 )
-from ._lode import Database, Rows, Savepoint, Snapshot, Table, Transaction, memory, open
+from ._lode import Changes, Database, Rows, Savepoint, Snapshot, Table, Transaction, memory, open
 
 __all__ = [
     "BusyError",
     "Cache",
+    "Change",
+    "Changes",
+    "ChangesGoneError",
     "ClosedError",
     "ConflictError",
     "CorruptError",
