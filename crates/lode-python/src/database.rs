@@ -8,6 +8,7 @@ use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyList, PyTuple};
 
+use crate::blobs::Blobs;
 use crate::changes::{self, Changes};
 use crate::failure::{Failure, Result};
 use crate::schema::Columns;
@@ -228,6 +229,29 @@ impl Database {
     /// Deletes all records of a table at once. Objects of it have to be made anew.
     fn clear(&self, py: Python<'_>, name: &str) -> Result<()> {
         py.detach(|| Ok(self.database.clear_table(name).map(drop)?))
+    }
+
+    /// Creates a store of blobs, which are values of any length, and returns it. With `exist_ok`,
+    /// the store of that name is returned if there is one. It is kept in the tables `NAME.blobs`,
+    /// `NAME.chunks` and `NAME.pending`; write these by the store only.
+    #[pyo3(signature = (name, *, exist_ok = false))]
+    fn create_blobs(&self, py: Python<'_>, name: &str, exist_ok: bool) -> Result<Blobs> {
+        Blobs::create(py, &self.database, name, exist_ok)
+    }
+
+    /// Returns a store of blobs. Raises `SchemaError` if there is no such store.
+    fn blobs(&self, py: Python<'_>, name: &str) -> Result<Blobs> {
+        Blobs::open_store(py, &self.database, name)
+    }
+
+    /// Returns the names of the stores of blobs, sorted.
+    fn blob_names(&self, py: Python<'_>) -> Vec<String> {
+        py.detach(|| self.database.blob_names())
+    }
+
+    /// Drops a store of blobs with all of them.
+    fn drop_blobs(&self, py: Python<'_>, name: &str) -> Result<()> {
+        Blobs::drop_store(py, &self.database, name)
     }
 
     /// Starts a transaction.

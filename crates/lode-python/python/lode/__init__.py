@@ -17,6 +17,7 @@ True
 >>> db.close()
 """
 
+from ._blobs import BlobReader, BlobWriter
 from ._cache import Cache, Stats
 from ._changes import Change
 from ._errors import (
@@ -36,9 +37,23 @@ from ._errors import (
     StorageError,
     UniqueError,
 )
-from ._lode import Changes, Database, Rows, Savepoint, Snapshot, Table, Transaction, memory, open
+from ._lode import (
+    Blobs,
+    Changes,
+    Database,
+    Rows,
+    Savepoint,
+    Snapshot,
+    Table,
+    Transaction,
+    memory,
+    open,
+)
 
 __all__ = [
+    "BlobReader",
+    "BlobWriter",
+    "Blobs",
     "BusyError",
     "Cache",
     "Change",

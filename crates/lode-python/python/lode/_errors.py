@@ -24,7 +24,7 @@ class BusyError(Error):
 
 
 class EndedError(Error):
-    """A transaction, snapshot or savepoint has ended."""
+    """A transaction, snapshot or savepoint, or the reader or writer of a blob, has ended."""
 
 
 class LockedError(Error):
