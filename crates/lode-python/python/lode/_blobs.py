@@ -87,7 +87,8 @@ class BlobWriter(io.RawIOBase):
 
     The blob is there, in the place of the one before, when its ``with`` block has ended, or `close`
     was called outside of one. If the block raises, a write fails, or the writer is deleted before,
-    the key has what it had. One thread at a time uses it.
+    the key has what it had. One thread at a time uses it. What closes the files that it is given,
+    such as ``io.TextIOWrapper``, writes within the block of the writer.
 
     >>> import io, lode
     >>> db = lode.memory()
