@@ -8,6 +8,8 @@ use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyList, PyTuple};
 
+use crate::blobs::Blobs;
+use crate::changes::{self, Changes};
 use crate::failure::{Failure, Result};
 use crate::schema::Columns;
 use crate::snapshot::Snapshot;
@@ -74,6 +76,10 @@ fn options(
 /// does not; "new", which refuses to open one; or "read", which writes nothing and cannot be
 /// written. `durability` is "none", "process", "periodic", with a sync each `sync_interval_ms`, or
 /// "commit" (the default). `memory_bytes` bounds the memory for pages.
+///
+/// `keep_changes_bytes` has the database keep its newest changes for `Database.changes`: at least
+/// this many bytes of its log, in whole MiB. It remembers that for later openings; 0 ends it. Its
+/// log is about twice as long then, and writes are slower.
 #[pyfunction]
 #[pyo3(signature = (
     path,
@@ -83,7 +89,9 @@ fn options(
     sync_interval_ms = None,
     memory_bytes = None,
     log_bytes = None,
+    keep_changes_bytes = None,
 ))]
+#[allow(clippy::too_many_arguments)]
 pub(crate) fn open(
     py: Python<'_>,
     path: PathBuf,
@@ -92,10 +100,15 @@ pub(crate) fn open(
     sync_interval_ms: Option<u64>,
     memory_bytes: Option<u64>,
     log_bytes: Option<u64>,
+    keep_changes_bytes: Option<u64>,
 ) -> Result<Py<Database>> {
     let mut options = options(durability, memory_bytes, log_bytes)?;
     if let Some(interval) = sync_interval_ms {
         options = options.sync_interval(Duration::from_millis(interval));
+    }
+    if let Some(bytes) = keep_changes_bytes {
+        expect_log(mode, durability, bytes)?;
+        options = options.keep_changes(bytes);
     }
     let database = py.detach(|| match mode {
         "create" => Ok(options.open(path)?),
@@ -107,6 +120,20 @@ pub(crate) fn open(
         ))),
     })?;
     Database::keep(py, database)
+}
+
+/// Refuses to keep changes where nothing is written, or nothing is logged.
+fn expect_log(mode: &str, durability: Option<&str>, keep_changes_bytes: u64) -> Result<()> {
+    if mode == "read" {
+        let message =
+            "mode read sets nothing; open the database for writing with keep_changes_bytes";
+        return Err(Failure::argument(message));
+    }
+    if durability == Some("none") && keep_changes_bytes > 0 {
+        let message = "durability none logs no changes that could be kept; use a stronger one";
+        return Err(Failure::argument(message));
+    }
+    Ok(())
 }
 
 /// Creates a database in memory, which lives until it is closed.
@@ -204,6 +231,29 @@ impl Database {
         py.detach(|| Ok(self.database.clear_table(name).map(drop)?))
     }
 
+    /// Creates a store of blobs, which are values of any length, and returns it. With `exist_ok`,
+    /// the store of that name is returned if there is one. It is kept in the tables `NAME.blobs`,
+    /// `NAME.chunks` and `NAME.pending`; write these by the store only.
+    #[pyo3(signature = (name, *, exist_ok = false))]
+    fn create_blobs(&self, py: Python<'_>, name: &str, exist_ok: bool) -> Result<Blobs> {
+        Blobs::create(py, &self.database, name, exist_ok)
+    }
+
+    /// Returns a store of blobs. Raises `SchemaError` if there is no such store.
+    fn blobs(&self, py: Python<'_>, name: &str) -> Result<Blobs> {
+        Blobs::open_store(py, &self.database, name)
+    }
+
+    /// Returns the names of the stores of blobs, sorted.
+    fn blob_names(&self, py: Python<'_>) -> Vec<String> {
+        py.detach(|| self.database.blob_names())
+    }
+
+    /// Drops a store of blobs with all of them.
+    fn drop_blobs(&self, py: Python<'_>, name: &str) -> Result<()> {
+        Blobs::drop_store(py, &self.database, name)
+    }
+
     /// Starts a transaction.
     fn begin(&self) -> Transaction {
         Transaction::of(&self.database)
@@ -254,6 +304,23 @@ impl Database {
     /// Takes a snapshot: all tables as they are now, for reading.
     fn snapshot(&self) -> Snapshot {
         Snapshot::of(&self.database)
+    }
+
+    /// Returns the position after all changes so far, as a str: `changes` continues there. In a
+    /// database or backup that is open for reading only, it is that of the moment shown.
+    fn position(&self, py: Python<'_>) -> Result<String> {
+        changes::position(py, &self.database)
+    }
+
+    /// Returns an iterator over the changes after the position `since`, or all that are kept, in
+    /// their order. `open` has a database keep them, with `keep_changes_bytes`.
+    ///
+    /// Raises `ChangesGoneError` if those after the position are not kept any more, or it is none
+    /// of this database: take a new copy and continue at the position of that. They may be there
+    /// before they are durable; who acts on them calls `Changes.sync` first.
+    #[pyo3(signature = (since = None))]
+    fn changes(&self, py: Python<'_>, since: Option<&str>) -> Result<Changes> {
+        Changes::since(py, &self.database, since)
     }
 
     /// Makes durable what was done before, whatever the level.

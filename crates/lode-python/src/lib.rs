@@ -2,11 +2,13 @@
 //! `python/` is the face.
 //!
 //! Values go from Python to `value`, which makes those of Lode; `record` packs and unpacks whole
-//! records with them. `database`, `table`, `transaction`, `snapshot` and `rows` are Python's
-//! classes; `find` and `write` do what a table does in several steps. A `view` is the moment that a
-//! table is read at. No lock of Python's is held while Lode works.
+//! records with them. `database`, `table`, `transaction`, `snapshot`, `rows`, `changes` and `blobs`
+//! are Python's classes; `find` and `write` do what a table does in several steps. A `view` is the
+//! moment that a table is read at. No lock of Python's is held while Lode works.
 
 mod arrow;
+mod blobs;
+mod changes;
 mod database;
 mod failure;
 mod find;
@@ -23,6 +25,10 @@ mod write;
 /// Lode's classes. Import `lode` instead.
 #[pyo3::pymodule(gil_used = false)]
 mod _lode {
+    #[pymodule_export]
+    use super::blobs::{Blobs, Reader, Writer};
+    #[pymodule_export]
+    use super::changes::Changes;
     #[pymodule_export]
     use super::database::{Database, memory, open};
     #[pymodule_export]

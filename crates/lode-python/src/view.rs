@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
-use lode::ReadTable;
+use lode::{Error, ReadTable};
 use pyo3::prelude::*;
 
 use crate::failure::{Failure, Result};
@@ -31,6 +31,18 @@ pub(crate) fn lock<'m, T>(mutex: &'m Mutex<T>, what: &str) -> Result<MutexGuard<
         Err(TryLockError::WouldBlock) => Err(Failure::busy(what)),
         // No code of Python's ran under it, and Lode's transactions and cursors bear a panic.
         Err(TryLockError::Poisoned(locked)) => Ok(locked.into_inner()),
+    }
+}
+
+/// Refuses a database that was closed, or that is of the process which this one was forked from.
+///
+/// # Errors
+/// `closed`, `forked`.
+pub(crate) fn expect_open(database: &lode::Database) -> Result<()> {
+    // Looking a table up says so without reading anything.
+    match database.table("") {
+        Err(error @ (Error::Closed | Error::Forked)) => Err(error.into()),
+        _ => Ok(()),
     }
 }
 

@@ -13,7 +13,7 @@ PROJECT = pathlib.Path(__file__).resolve().parents[3]
 GUIDE = PROJECT / "docs" / "python.md"
 
 
-@pytest.mark.parametrize("module", ["lode", "lode._dataclass"])
+@pytest.mark.parametrize("module", ["lode", "lode._blobs", "lode._changes", "lode._dataclass"])
 def test_examples_of_docstrings_run(module):
     ran = doctest.testmod(importlib.import_module(module))
     assert ran.attempted > 0 and ran.failed == 0
@@ -31,7 +31,7 @@ def test_every_class_and_method_has_a_docstring():
     for name in lode.__all__:
         thing = getattr(lode, name)
         assert thing.__doc__, name
-        for method in dir(thing) if isinstance(thing, type) else []:
+        for method in vars(thing) if isinstance(thing, type) else []:
             of = getattr(thing, method)
             assert method.startswith("_") or of.__doc__ or not callable(of), f"{name}.{method}"
 
@@ -61,6 +61,15 @@ def test_the_stubs_are_those_of_the_module(tmp_path):
         "db = lode.memory()\n"
         "rows = [row for row in db['t'].rows(1, 5)]\n"
         "number: int = db.transact(lambda transaction: 5)\n"
+        "keys: list[tuple[int, str]] = [(c.key, c.position) for c in db.changes('1-2-00000003')]\n"
+        "files = db.create_blobs('files', exist_ok=True)\n"
+        "length: int = files.put('a', open('b', 'rb'))\n"
+        "files[b'a'] = bytearray(5)\n"
+        "with files.open('a') as reader, files.open('b', 'wb') as writer:\n"
+        "    read: bytes = reader.read(5)\n"
+        "    writer.write(read)\n"
+        "both: bytes | int = files.get('c', 5)\n"
+        "lengths: dict[bytes, int] = dict(files.entries('a'))\n"
     )
     typed = subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", str(program)],

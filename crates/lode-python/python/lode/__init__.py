@@ -17,9 +17,12 @@ True
 >>> db.close()
 """
 
+from ._blobs import BlobReader, BlobWriter
 from ._cache import Cache, Stats
+from ._changes import Change
 from ._errors import (
     BusyError,
+    ChangesGoneError,
     ClosedError,
     ConflictError,
     CorruptError,
@@ -34,11 +37,28 @@ from ._errors import (
     StorageError,
     UniqueError,
 )
-from ._lode import Database, Rows, Savepoint, Snapshot, Table, Transaction, memory, open
+from ._lode import (
+    Blobs,
+    Changes,
+    Database,
+    Rows,
+    Savepoint,
+    Snapshot,
+    Table,
+    Transaction,
+    memory,
+    open,
+)
 
 __all__ = [
+    "BlobReader",
+    "BlobWriter",
+    "Blobs",
     "BusyError",
     "Cache",
+    "Change",
+    "Changes",
+    "ChangesGoneError",
     "ClosedError",
     "ConflictError",
     "CorruptError",

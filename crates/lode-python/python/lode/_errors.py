@@ -24,7 +24,7 @@ class BusyError(Error):
 
 
 class EndedError(Error):
-    """A transaction, snapshot or savepoint has ended."""
+    """A transaction, snapshot or savepoint, or the reader or writer of a blob, has ended."""
 
 
 class LockedError(Error):
@@ -50,6 +50,11 @@ class UniqueError(Error):
 class SnapshotTooOldError(Error):
     """Old pages of a snapshot or iterator have left memory: take a new one. Or the writer has given
     pages of what is open for reading to others: open it again."""
+
+
+class ChangesGoneError(Error):
+    """The changes after a position cannot be read: they are not kept any more, or the position is of
+    another database, or was lost in a crash. Take a new copy and continue at its position."""
 
 
 class ReadOnlyError(Error):
@@ -83,8 +88,9 @@ _CLASSES: dict[str, type[Error]] = {
         " record_misfit blob_too_long"
         " key_column nullable_column no_room_in_column key_changed field_misfit variable_payload"
         " other_database key_too_long no_order no_files"
-        " changes_not_kept changes_gone other_position",
+        " changes_not_kept",
         SnapshotTooOldError: "snapshot_too_old moment_expired",
+        ChangesGoneError: "changes_gone other_position",
         ReadOnlyError: "read_only",
         ClosedError: "closed forked",
         CorruptError: "corrupt foreign_file version",
