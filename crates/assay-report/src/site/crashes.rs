@@ -42,6 +42,10 @@ impl Column {
         };
         format!("{crash}{}", self.beyond)
     }
+
+    fn with_level(&self) -> String {
+        format!("{}<small>{}</small>", self.level, self.words())
+    }
 }
 
 /// Returns the page of some verdicts, which are in `file`.
@@ -56,7 +60,7 @@ pub(super) fn page(verdicts: &Verdicts, file: &str, links: &[Link]) -> SitePage 
          <section><h2>All rounds</h2>\n{}</section>\n\
          <section><h2>Settings</h2>\n{}</section>\n</main>\n",
         facts(all, file),
-        matrix("Engine by level", &good) + MATRIX_NOTE + &enumerated(&good),
+        matrix("Engine by level", &good, Column::with_level) + MATRIX_NOTE + &enumerated(&good),
         faults(&faulty),
         findings(all, file),
         figures(all),
@@ -98,13 +102,12 @@ fn enumerated(all: &[Verdict]) -> String {
         .into()
 }
 
-/// Returns a table with a row for each engine, and a column for each level and kind of crash.
-fn matrix(title_of_all: &str, all: &[Verdict]) -> String {
+/// Returns a table with a row for each engine, and a column for each level and kind of crash, under
+/// what `head` returns.
+fn matrix(title_of_all: &str, all: &[Verdict], head: fn(&Column) -> String) -> String {
     let columns: Vec<_> = all.iter().map(Column::of).collect::<BTreeSet<_>>().into_iter().collect();
-    let head =
-        |column: &Column| Cell::plain(format!("{}<small>{}</small>", column.level, column.words()));
     let mut heads = vec![Cell::words("engine")];
-    heads.extend(columns.iter().map(head));
+    heads.extend(columns.iter().map(|column| Cell::plain(head(column))));
     let mut rows: Vec<Vec<Cell>> = Vec::new();
     for engine in engines(all) {
         let of_engine: Vec<_> = all.iter().filter(|verdict| title(verdict) == engine).collect();
@@ -127,14 +130,22 @@ const FAULTS_NOTE: &str = "\
 in how many rounds the promise was broken: by what was left, a wrong answer, or a writer that \
 hung.</p>\n";
 
-/// Returns the section of disks that failed; nothing if none did.
+/// Returns the section of disks that failed, with a table for each level; nothing if none did.
 fn faults(all: &[Verdict]) -> String {
-    if all.is_empty() {
+    let levels: BTreeSet<_> = all.iter().map(|verdict| verdict.durability).collect();
+    let of_level = |level: Durability| {
+        let at = |verdict: &&Verdict| verdict.durability == level;
+        let here: Vec<_> = all.iter().filter(at).cloned().collect();
+        let title_of_all = format!("On a disk that fails, at {level}");
+        let matrix = matrix(&title_of_all, &here, Column::words);
+        format!("<h3>At {level}</h3>\n{matrix}")
+    };
+    let tables: Vec<_> = levels.into_iter().map(of_level).collect();
+    if tables.is_empty() {
         return String::new();
     }
-    let title_of_all = "On a disk that fails";
-    let matrix = matrix(title_of_all, all);
-    format!("<section><h2>{title_of_all}</h2>\n{matrix}{FAULTS_NOTE}</section>\n")
+    let tables = tables.concat();
+    format!("<section><h2>On a disk that fails</h2>\n{tables}{FAULTS_NOTE}</section>\n")
 }
 
 /// Returns an engine's name with its version and chosen settings, so that each is a separate row.
