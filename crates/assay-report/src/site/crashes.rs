@@ -33,18 +33,27 @@ impl Column {
         }
     }
 
-    fn words(&self) -> String {
-        let crash = match (self.crash, self.is_strict) {
+    fn crash_words(&self) -> &'static str {
+        match (self.crash, self.is_strict) {
             (Crash::Process, _) => "killed process",
             (Crash::Power, false) => "power cut",
             (Crash::Power, true) => "power cut, strict directories",
             (Crash::Copy, _) => "copied while open",
-        };
-        format!("{crash}{}", self.beyond)
+        }
+    }
+
+    fn words(&self) -> String {
+        format!("{}{}", self.crash_words(), self.beyond)
     }
 
     fn with_level(&self) -> String {
         format!("{}<small>{}</small>", self.level, self.words())
+    }
+
+    /// Returns the fault, and the crash after it.
+    fn with_fault(&self) -> String {
+        let beyond = self.beyond.trim_start_matches(" with ");
+        format!("{beyond}<small>{}</small>", self.crash_words())
     }
 }
 
@@ -137,7 +146,7 @@ fn faults(all: &[Verdict]) -> String {
         let at = |verdict: &&Verdict| verdict.durability == level;
         let here: Vec<_> = all.iter().filter(at).cloned().collect();
         let title_of_all = format!("On a disk that fails, at {level}");
-        let matrix = matrix(&title_of_all, &here, Column::words);
+        let matrix = matrix(&title_of_all, &here, Column::with_fault);
         format!("<h3>At {level}</h3>\n{matrix}")
     };
     let tables: Vec<_> = levels.into_iter().map(of_level).collect();

@@ -47,6 +47,7 @@ fn a_writer_that_hung_broke_even_a_level_without_a_promise() {
     assert!(page.contains("Broken in 1 of 2 rounds"), "{page}");
     assert!(page.contains("hung: for 60 s"), "{page}");
     assert!(page.contains("<h3>At none</h3>"), "each level has a table of its own: {page}");
+    assert!(page.contains("eio-sync<small>power cut</small>"), "{page}");
 }
 
 #[test]
