@@ -14,6 +14,7 @@ use crate::crash::folder::Folder;
 use crate::crash::image::Image;
 use crate::crash::levels::{Ordered, Place};
 use crate::files;
+use crate::planning::engines;
 use crate::planning::store_dirs::StoreDirs;
 use crate::running::time_budget::TimeBudget;
 
@@ -46,6 +47,8 @@ pub(crate) fn crash(args: &CrashArgs) -> Outcome {
 /// Checks a copy of the files that a round left.
 fn open(folder: &Path, args: &CrashArgs) -> Outcome {
     let image = Image::load(folder)?;
+    // Otherwise a worker would open it without its engine.
+    engines::named(std::slice::from_ref(&image.job.engine))?;
     let interrupt = Interrupt::noted();
     let store_dirs = StoreDirs::prepare(&[Storage::Disk], args.ending.dir.as_deref())?;
     let dir = store_dirs

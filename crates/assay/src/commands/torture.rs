@@ -12,6 +12,7 @@ use program_support::output::{print, say};
 use crate::cli::{PromiseArg, TortureArgs};
 use crate::crash::Faulted;
 use crate::crash::folder::{Folder, removed};
+use crate::output::shell::quoted;
 use crate::planning::store_dirs::StoreDirs;
 use crate::torture::rounds::Rounds;
 use crate::torture::show::{Broken, Tortured, shown};
@@ -164,9 +165,4 @@ fn replay(args: &TortureArgs, Kind { crash, fault }: Kind, number: u32, round: &
     words.extend(args.ending.replay(crash, fault, hung));
     words.extend((args.acks != 300).then(|| format!("--acks {}", args.acks)));
     words.join(" ")
-}
-
-/// Returns a word for the shell.
-fn quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\'', "'\\''"))
 }

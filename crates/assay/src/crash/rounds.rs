@@ -14,8 +14,10 @@ use program_support::interrupt::Interrupt;
 use program_support::output::say;
 
 use crate::cli::{CrashArgs, LevelsArg};
+use crate::output::shell;
 use crate::planning::engines::Settings;
 use crate::planning::store_dirs::StoreDirs;
+use crate::plugins;
 
 use super::copies::Copies;
 use super::enumeration::Enumeration;
@@ -293,8 +295,11 @@ impl Workbench<'_> {
         let state = round.state.map(|state| format!(",{state}")).unwrap_or_default();
         let at = round.at.to_string() + &openings.collect::<String>() + &state;
         let number = if round.state.is_some() { args.round.unwrap_or_default() } else { number };
+        let id = test.driver.profile().id;
+        let plugin = plugins::named_file(id).map(|file| shell::word(&file.to_string_lossy()));
+        let plugin = plugin.map(|file| format!(" --plugin {file}")).unwrap_or_default();
         let mut words = vec![
-            format!("assay crash -e {}", test.driver.profile().id),
+            format!("assay crash -e {id}{plugin}"),
             match test.crash {
                 Crash::Copy => format!("--durability {} --copy", test.durability),
                 crash => format!("--durability {} --crash {crash}", test.durability),

@@ -94,15 +94,7 @@ fn of_faults(verdicts: &[Verdict]) -> String {
 fn of_crashes(verdicts: &[Verdict]) -> String {
     let mut table = Table::new();
     table.set_header([
-        "engine",
-        "durability",
-        "crash",
-        "rounds",
-        "commits",
-        "lost",
-        "torn",
-        "refused",
-        "unusable",
+        "engine", "level", "crash", "rounds", "commits", "lost", "torn", "refused", "unusable",
     ]);
     for verdict in verdicts {
         table.add_row([

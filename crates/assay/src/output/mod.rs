@@ -6,3 +6,4 @@ pub(crate) mod isolation;
 pub(crate) mod page;
 pub(crate) mod progress;
 pub(crate) mod results;
+pub(crate) mod shell;

@@ -4,7 +4,7 @@
 pub(crate) mod folders;
 pub(crate) mod known;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -77,6 +77,21 @@ pub(crate) fn find(id: &str) -> Outcome<Option<Box<dyn Driver>>> {
         }
     }
     Ok(None)
+}
+
+/// Returns the file that `--plugin` names for an engine to be there again, relative to the present
+/// directory if it is inside; none for an engine that is found by its name, or is no plugin's.
+pub(crate) fn named_file(id: &str) -> Option<PathBuf> {
+    let path = plugin::path_of(id)?;
+    let is_found = folders::all().iter().any(|folder| {
+        folder.join(folders::file_name(id)).canonicalize().is_ok_and(|found| found == path)
+    });
+    if is_found {
+        return None;
+    }
+    let here = std::env::current_dir().and_then(|here| here.canonicalize());
+    let inside = here.ok().and_then(|here| path.strip_prefix(here).ok().map(Path::to_path_buf));
+    Some(inside.unwrap_or(path))
 }
 
 /// Registers the engines of all plugins in the folders. Returns a line for each plugin that cannot

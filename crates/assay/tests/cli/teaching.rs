@@ -87,6 +87,29 @@ fn no_test_finds_a_bug_where_there_is_none() {
     }
 }
 
+/// The commands that a finding prints are whole: they name the plugin.
+#[test]
+fn a_finding_is_repeated_and_its_image_opened() {
+    if !has_power_cuts() {
+        return;
+    }
+    let bench = bench();
+    let line = format!("{TEST} --set teaching.bug=new-file-unsynced --crash power --rounds 8");
+    assert_eq!(bench.assay(&format!("{line} --further 0")).code, Some(1));
+    let file = bench.run_file("durability.json");
+    let failure = &file["verdicts"][0]["failures"][0];
+    let command = failure["command"].as_str().expect("a command").trim_start_matches("assay ");
+    assert!(command.contains("-e teaching --plugin libteaching.so "), "{command}");
+    let again = bench.assay(&format!("{command} --dir stores --images images -o again.json"));
+    assert_eq!(again.code, Some(1), "{again:?}");
+    assert!(again.stdout.contains("REFUTED in 1 of 1"), "{again:?}");
+    let image = failure["image"].as_str().expect("a folder");
+    let open = format!("crash --open {image} --dir stores");
+    let opened = bench.assay(&format!("{open} --plugin libteaching.so"));
+    assert_eq!(opened.code, Some(1), "{opened:?}");
+    bench.refuses(&open, 2, &["there is no engine teaching here"]);
+}
+
 #[test]
 fn the_table_has_all_bugs() {
     let source = std::fs::read_to_string(format!("{FOLDER}/teaching.c")).expect("the source");
