@@ -125,15 +125,18 @@ impl Worker {
         Ok(worker)
     }
 
-    /// Returns the worker's next message; an error if it is silent for `within`, or has ended.
+    /// Returns the worker's next message; an error if it is silent for `within`, or has ended and
+    /// all its messages were read.
     pub(crate) fn next(&self, within: Duration) -> Result<Message, RecvTimeoutError> {
         let Some(pipes) = &self.pipes else {
             return Err(RecvTimeoutError::Disconnected);
         };
         match pipes.messages.recv_timeout(within) {
-            // Another process may keep the pipe of a worker that has ended.
             Err(RecvTimeoutError::Timeout) if !self.is_running() => {
-                Err(RecvTimeoutError::Disconnected)
+                // Its last messages may be on their way, and another process may keep the pipe.
+                self.kill();
+                let last = pipes.messages.recv_timeout(LAST_WORDS);
+                last.map_err(|_| RecvTimeoutError::Disconnected)
             }
             other => other,
         }
@@ -297,5 +300,32 @@ fn crash(status: ExitStatus, said: &str) -> String {
     match said.lines().rev().find(|line| !line.trim().is_empty()) {
         Some(last) => format!("{died}; it last said: {}", last.trim()),
         None => died,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn what_a_worker_says_at_its_end_is_heard() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let script = folder.path().join("worker");
+        let said = serde_json::to_string(&Message::Panicked("at its end".into())).expect("text");
+        std::fs::write(&script, format!("#!/bin/sh\nprintf '%s\\n' '{said}'\n")).expect("room");
+        let executable = std::fs::Permissions::from_mode(0o700);
+        std::fs::set_permissions(&script, executable).expect("it is there");
+        for _ in 0..200 {
+            let order = Order { job: &Job::Introduce, program: Program::Other(&script) };
+            let worker = Worker::start(order, None, &mut |_| Ok(())).expect("it starts");
+            while worker.is_running() {
+                std::hint::spin_loop();
+            }
+            // The thread that reads the pipe may be later than this one.
+            assert!(matches!(worker.next(Duration::ZERO), Ok(Message::Panicked(_))));
+            assert!(matches!(worker.next(Duration::ZERO), Err(RecvTimeoutError::Disconnected)));
+        }
     }
 }
