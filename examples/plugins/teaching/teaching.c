@@ -158,8 +158,8 @@ static uint64_t checksum_of(const void *bytes, size_t size)
  * as it does in most programs. */
 static unsigned char *insert_bytes(buffer *to, size_t at, size_t size)
 {
-    if (to->size + size > to->room) {
-        to->room = (to->size + size) * 2;
+    if (to->bytes == NULL || to->size + size > to->room) {
+        to->room = (to->size + size) * 2 + 64;
         to->bytes = realloc(to->bytes, to->room);
         if (to->bytes == NULL)
             abort();
@@ -171,7 +171,8 @@ static unsigned char *insert_bytes(buffer *to, size_t at, size_t size)
 
 static void append(buffer *to, const void *bytes, size_t size)
 {
-    memcpy(insert_bytes(to, to->size, size), bytes, size);
+    if (size > 0)
+        memcpy(insert_bytes(to, to->size, size), bytes, size);
 }
 
 static void set_to(buffer *to, const buffer *from)
@@ -318,11 +319,14 @@ static int read_all(int file, buffer *to)
     }
 }
 
-static int synchronise(const assay_store *store, int file)
+static int synchronise(assay_store *store, int file)
 {
     if (!store->is_synchronised || fsync(file) == 0)
         return 1;
-    return store->bug == IGNORED_SYNC || (store->bug == SECOND_SYNC && fsync(file) == 0);
+    if (store->bug == IGNORED_SYNC || (store->bug == SECOND_SYNC && fsync(file) == 0))
+        return 1;
+    store->is_broken = 1;
+    return 0;
 }
 
 /* The log. */
@@ -359,8 +363,8 @@ static int append_commit(assay_store *store, const unsigned char *changes, size_
                                           commit.size - sizeof head.checksum);
     memcpy(commit.bytes, &head.checksum, sizeof head.checksum);
 
-    if (store->bug == LATE_SYNC && !synchronise(store, store->log))
-        store->is_broken = 1;
+    if (store->bug == LATE_SYNC)
+        synchronise(store, store->log);
     int is_written = store->bug == REWRITES_SECTOR
         ? rewrite_sector(store, &commit)
         : write_all(store, store->log, commit.bytes, commit.size, store->log_end);
@@ -374,10 +378,8 @@ static int append_commit(assay_store *store, const unsigned char *changes, size_
             store->is_broken = 1;
         return answer;
     }
-    if (store->bug != NO_SYNC && store->bug != LATE_SYNC && !synchronise(store, store->log)) {
-        store->is_broken = 1;
+    if (store->bug != NO_SYNC && store->bug != LATE_SYNC && !synchronise(store, store->log))
         return failed(error, "the log cannot be synchronised");
-    }
     store->last_start = store->log_end;
     store->log_end += (off_t)written;
     store->last_commit++;
@@ -417,7 +419,7 @@ static void replay(assay_store *store, const buffer *log)
 
 /* Pages. */
 
-static int write_pages(const assay_store *store, const char *name)
+static int write_pages(assay_store *store, const char *name)
 {
     int file = openat(store->directory, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
     if (file < 0)
@@ -662,7 +664,7 @@ static int teaching_commit(assay_handle *handle, assay_error *error)
         answer = log_changes(store, &handle->changes, error);
         if (answer == ASSAY_DONE)
             apply(store->schema, &store->records, handle->changes.bytes, handle->changes.size);
-        /* The commit is in the log, whether a checkpoint succeeds or not. */
+        /* The commit is in the log, whether the checkpoint succeeds or not. */
         if (answer == ASSAY_DONE && store->commits_in_log >= CHECKPOINT_COMMITS)
             checkpoint(store);
     }
