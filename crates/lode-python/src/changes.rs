@@ -32,8 +32,9 @@ fn of_feed(error: Error) -> Failure {
 
 /// The changes of a database, one after another, in the order in which they happened.
 ///
-/// `Database.changes` returns it, and it gives a `Change` each time. It ends with the last change
-/// so far; iterate again for later ones.
+/// `Database.changes` returns it, and it gives a `Change` each time. A loop ends with what was the
+/// last change when it began, also if others are made in it; another loop gives those. `next` alone
+/// gives changes as long as there are any.
 #[pyclass(frozen, module = "lode")]
 pub(crate) struct Changes {
     database: lode::Database,
@@ -51,12 +52,14 @@ struct State {
     position: Position,
     /// The position after the last commit that was given out as a whole.
     reached: Position,
+    /// The position at which a loop ends.
+    until: Option<Position>,
 }
 
 impl State {
-    /// Reads the next commit if all changes before were given out.
+    /// Reads the next commit if all changes before were given out, unless the loop is at its end.
     fn read(&mut self) -> Result<()> {
-        if self.next.is_some() {
+        if self.next.is_some() || self.until.is_some_and(|until| self.reached >= until) {
             return Ok(());
         }
         match self.feed.next().transpose().map_err(of_feed)? {
@@ -182,15 +185,21 @@ impl Changes {
         let feed = py.detach(|| database.changes(since)).map_err(of_feed)?;
         let reached = feed.reached();
         let rest = Vec::new().into_iter();
-        let state = State { feed, next: None, rest, position: reached, reached };
+        let state = State { feed, next: None, rest, position: reached, reached, until: None };
         Ok(Self { database: database.clone(), state: state.into() })
     }
 }
 
 #[pymethods]
 impl Changes {
-    fn __iter__(this: Py<Self>) -> Py<Self> {
-        this
+    fn __iter__(this: Py<Self>, py: Python<'_>) -> Result<Py<Self>> {
+        let changes = this.get();
+        let mut state = lock(&changes.state, "iterator")?;
+        // A database that is open for reading shows one moment; after that, there is no end.
+        let now = py.detach(|| changes.database.position()).ok();
+        state.until = now.filter(|now| *now > state.reached);
+        drop(state);
+        Ok(this)
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> Result<Option<Bound<'py, PyAny>>> {

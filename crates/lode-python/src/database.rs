@@ -78,8 +78,9 @@ fn options(
 /// "commit" (the default). `memory_bytes` bounds the memory for pages.
 ///
 /// `keep_changes_bytes` has the database keep its newest changes for `Database.changes`: at least
-/// this many bytes of its log, in whole MiB. It remembers that for later openings; 0 ends it. Its
-/// log is about twice as long then, and writes are slower.
+/// this many bytes of its log, in whole MiB. It remembers that for later openings; 0 ends it, and
+/// so does an opening with the durability "none". Its log is about twice as long then, and writes
+/// are slower.
 #[pyfunction]
 #[pyo3(signature = (
     path,
@@ -318,6 +319,9 @@ impl Database {
     /// Raises `ChangesGoneError` if those after the position are not kept any more, or it is none
     /// of this database: take a new copy and continue at the position of that. They may be there
     /// before they are durable; who acts on them calls `Changes.sync` first.
+    ///
+    /// A copy that is made of changes opens its stores of blobs in the mode "read": who opens one
+    /// for writing removes the parts of blobs that are still being written.
     #[pyo3(signature = (since = None))]
     fn changes(&self, py: Python<'_>, since: Option<&str>) -> Result<Changes> {
         Changes::since(py, &self.database, since)

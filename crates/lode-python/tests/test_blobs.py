@@ -1,6 +1,7 @@
 """Blobs, as values and as files."""
 
 import concurrent.futures
+import errno
 import gc
 import io
 import json
@@ -179,15 +180,31 @@ def test_a_reader_reads_as_a_file_does(files, length):
             assert whole() == model.read()
         assert reader.tell() == model.tell()
     before = reader.tell()
-    for whence, offset in [(0, -1), (1, -before - 1), (2, -length - 1), (3, 0)]:
-        with pytest.raises(lode.DataError, match="before its start|no whence"):
+    for whence, offset in [(0, -1), (1, -before - 1), (2, -length - 1)]:
+        with pytest.raises(OSError, match="no such place") as caught:
             reader.seek(offset, whence)
+        assert caught.value.errno == errno.EINVAL
+    with pytest.raises(lode.DataError, match="no whence"):
+        reader.seek(0, 3)
     for view in [memoryview(b"abc"), "abc", 5]:
         with pytest.raises((TypeError, ValueError)):
             reader.readinto(view)
     with pytest.raises(io.UnsupportedOperation, match="with wb"):
         reader.write(b"a")
     assert reader.tell() == before
+
+
+def test_what_is_no_archive_is_known_for_that(files):
+    """zipfile seeks before the start, and catches the OSError."""
+    files["short"] = b"hello"
+    assert not zipfile.is_zipfile(files.open("short"))
+    with pytest.raises(zipfile.BadZipFile):
+        zipfile.ZipFile(files.open("short"))
+
+
+def test_no_key_starts_with_more_than_keys_have(files):
+    files["a"] = b""
+    assert list(files.keys(b"a" * 1_001)) == [] == list(files.entries(b"a" * 1_001))
 
 
 def test_readers_and_writers_work_with_what_files_do(files, tmp_path):

@@ -143,6 +143,21 @@ def test_an_iterator_ends_with_what_has_happened_and_continues_later(db):
     assert next(changes, None) is None and list(db.changes(changes.reached)) == []
 
 
+def test_a_loop_ends_though_each_change_makes_another(db):
+    counts = db.create("counts", {"id": "u32", "n": "u32"})
+    counts[0] = {"n": 0}
+    changes = db.changes()
+    for seen, change in enumerate(changes, 1):
+        counts[change.key or 0] = {"n": seen}
+    assert (seen, changes.reached < db.position()) == (2, True)
+    assert [change.after["n"] for change in changes] == [1, 2]
+    assert list(changes) == []
+    counts[9] = {"n": 9}
+    assert next(changes).key == 9
+    with pytest.raises(StopIteration):
+        next(changes)
+
+
 def test_positions_outlive_the_database_and_are_of_it_only(tmp_path, path):
     with lode.open(path, keep_changes_bytes=MIB) as db:
         books = db.create("books", BOOK)

@@ -86,9 +86,10 @@ class BlobWriter(io.RawIOBase):
     """A blob that is being written, as a file of bytes. `Blobs.open` returns one.
 
     The blob is there, in the place of the one before, when its ``with`` block has ended, or `close`
-    was called outside of one. If the block raises, a write fails, or the writer is deleted before,
-    the key has what it had. One thread at a time uses it. What closes the files that it is given,
-    such as ``io.TextIOWrapper``, writes within the block of the writer.
+    was called outside of one. If the block raises, the database fails to write, or the writer is
+    deleted before, the key has what it had. One thread at a time uses it. What closes the files
+    that it is given, such as ``io.BufferedWriter``, is for the inside of the writer's own block:
+    else its end calls `close`, also if it raises.
 
     >>> import io, lode
     >>> db = lode.memory()
@@ -117,7 +118,8 @@ class BlobWriter(io.RawIOBase):
         return True
 
     def write(self, data: Buffer, /) -> int:
-        """Writes bytes, all of them; returns their number. If that fails, the blob is given up."""
+        """Writes bytes, all of them; returns their number. What has no bytes is refused. If the
+        database fails to write, the blob is given up."""
         if self.closed:
             raise make("ended", "none", "the writer was closed; open another one")
         return self._writer.write(data)

@@ -29,6 +29,9 @@ class Change(NamedTuple):
     An alteration has the description of the table before and after. The records of the table, each
     of which has changed, are not listed: read the table for them. A cleared table is dropped and
     created.
+
+    A copy applies a commit in one transaction: it deletes all rows ``before``, then inserts those
+    ``after``. In another order, a unique index may refuse what the commit had exchanged.
     """
 
     #: What has changed, and how.

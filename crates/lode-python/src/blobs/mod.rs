@@ -5,7 +5,7 @@ mod writer;
 
 use std::sync::Mutex;
 
-use lode::{BlobEntry, Error};
+use lode::{BlobEntry, Error, MOST_BLOB_KEY_BYTES};
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -118,10 +118,12 @@ impl Blobs {
     ) -> Result<Entries> {
         let prefix = prefix.map(take_key).transpose()?;
         let cursor = py.detach(|| match prefix {
-            None => self.blobs.iter(),
-            Some(prefix) => self.blobs.prefix(prefix),
+            None => Some(self.blobs.iter()),
+            // No key is so long.
+            Some(prefix) if prefix.len() > MOST_BLOB_KEY_BYTES => None,
+            Some(prefix) => Some(self.blobs.prefix(prefix)),
         });
-        Ok(Entries { cursor: Some(cursor).into(), gives })
+        Ok(Entries { cursor: cursor.into(), gives })
     }
 
     /// Returns the bytes of a blob from `start` to `stop`; `None` if it is missing.
@@ -185,9 +187,9 @@ impl Blobs {
 
     /// Writes a blob, in the place of one with its key, and returns the number of its bytes.
     ///
-    /// `source` is bytes, or another object that has them in memory; or it is a file, or any object
-    /// with `read(size)`, of which all is read, a MiB at a time. If it raises, nothing has
-    /// happened.
+    /// `source` is bytes; or a file, or any object with `read(size)`, of which all that is left is
+    /// read, a MiB at a time; or another object that has bytes in memory. If it raises, nothing
+    /// has happened.
     fn put(
         &self,
         py: Python<'_>,

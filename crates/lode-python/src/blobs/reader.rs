@@ -3,6 +3,7 @@
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::sync::Mutex;
 
+use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -11,6 +12,9 @@ use crate::view::{expect_open, lock};
 
 /// The most bytes that are read or written between two looks for signals.
 pub(crate) const STEP_BYTES: usize = 1 << 20;
+
+/// The number of the error for an argument that is not possible, on all systems.
+const EINVAL: i32 = 22;
 
 /// Makes the failure of an error of a stream, which may be one of Lode.
 pub(crate) fn of_stream(error: io::Error) -> Failure {
@@ -105,7 +109,11 @@ impl Reader {
 
     /// Goes to an offset from the start (0), the position (1) or the end (2), and returns it.
     fn seek(&self, py: Python<'_>, offset: i64, whence: i64) -> Result<u64> {
-        let before = || Failure::argument("a blob has no bytes before its start; seek after that");
+        // As files do: programs that look for an end of their format catch this.
+        let before = || {
+            let message = "a blob has no such place: seek from its start to 2**64 - 1";
+            Failure::from(PyOSError::new_err((EINVAL, message)))
+        };
         let to = match whence {
             0 => SeekFrom::Start(u64::try_from(offset).map_err(|_| before())?),
             1 => SeekFrom::Current(offset),
