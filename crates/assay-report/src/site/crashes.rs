@@ -137,7 +137,8 @@ fn matrix(title_of_all: &str, all: &[Verdict], head: fn(&Column) -> String) -> S
 const FAULTS_NOTE: &str = "\
 <p class=\"note\">Before the crash some operations of the disk failed, or took longer. A cell says \
 in how many rounds the promise was broken: by what was left, a wrong answer, or a writer that \
-hung.</p>\n";
+hung. On this file system a map of a file shows a refused write until the file is read again; so \
+killed processes of engines that write by maps may look worse than on others.</p>\n";
 
 /// Returns the section of disks that failed, with a table for each level; nothing if none did.
 fn faults(all: &[Verdict]) -> String {
