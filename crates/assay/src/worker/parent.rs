@@ -305,6 +305,7 @@ fn crash(status: ExitStatus, said: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::io::ErrorKind;
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
@@ -318,8 +319,17 @@ mod tests {
         let executable = std::fs::Permissions::from_mode(0o700);
         std::fs::set_permissions(&script, executable).expect("it is there");
         for _ in 0..200 {
-            let order = Order { job: &Job::Introduce, program: Program::Other(&script) };
-            let worker = Worker::start(order, None, &mut |_| Ok(())).expect("it starts");
+            let start = || {
+                let order = Order { job: &Job::Introduce, program: Program::Other(&script) };
+                Worker::start(order, None, &mut |_| Ok(()))
+            };
+            let worker = loop {
+                match start() {
+                    // A process that another test starts may still have the script open.
+                    Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => {}
+                    started => break started.expect("it starts"),
+                }
+            };
             while worker.is_running() {
                 std::hint::spin_loop();
             }

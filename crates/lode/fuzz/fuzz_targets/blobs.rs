@@ -10,7 +10,7 @@ use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use lode::simulation::{self, Fault, Mapping, Simulated};
 use lode::{BlobReader, BlobWriter, Blobs, Database, Durability, Options, ReadTable};
-use lode_fuzz::{options, to_the_end};
+use lode_fuzz::{look_after, options, to_the_end};
 
 /// Bytes of a full chunk.
 const CHUNK: usize = 65_500;
@@ -168,11 +168,7 @@ impl Run {
         match how % 3 {
             0 => db.checkpoint(),
             1 => db.compact().map(drop),
-            _ => {
-                simulation::clean_pages(db, 8)?;
-                simulation::give_back(db)?;
-                simulation::look_after(db)
-            }
+            _ => look_after(db),
         }
     }
 

@@ -15,7 +15,7 @@ use lode::{
     Database, Error, IndexSchema, KeyKind, Options, ReadTable, Row, Schema, Snapshot, Table, Type,
     Value,
 };
-use lode_fuzz::{options, to_the_end};
+use lode_fuzz::{look_after, options, to_the_end};
 
 #[derive(Arbitrary, Clone, Debug)]
 enum Op {
@@ -254,11 +254,7 @@ impl Run {
             }
             Op::Checkpoint => self.db().checkpoint().expect("nothing is wrong with the disk"),
             Op::Compact => drop(self.db().compact().expect("nothing is wrong with the disk")),
-            Op::LookAfter => {
-                simulation::clean_pages(self.db(), 8).expect("nothing is wrong");
-                simulation::give_back(self.db()).expect("nothing is wrong");
-                simulation::look_after(self.db()).expect("nothing is wrong");
-            }
+            Op::LookAfter => look_after(self.db()).expect("nothing is wrong with the disk"),
             Op::Reopen => {
                 self.snapshot = None;
                 let (db, table) = self.open.take().expect("it is open");

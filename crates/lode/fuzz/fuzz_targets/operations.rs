@@ -8,7 +8,7 @@ use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use lode::simulation::{self, Checkpoint, Fault, Mapping, Simulated};
 use lode::{Database, Durability, Error, IndexSchema, Options, ReadTable};
-use lode_fuzz::{TABLES, number_of, packed, record, schema, to_the_end};
+use lode_fuzz::{TABLES, look_after, number_of, packed, record, schema, to_the_end};
 
 #[derive(Arbitrary, Clone, Debug)]
 enum Op {
@@ -219,11 +219,7 @@ impl Run {
                 checkpoint.finish().expect("nothing is wrong with the disk");
             }
             Op::Compact => drop(self.db().compact().expect("nothing is wrong with the disk")),
-            Op::LookAfter => {
-                simulation::clean_pages(self.db(), 8).expect("nothing is wrong");
-                simulation::give_back(self.db()).expect("nothing is wrong");
-                simulation::look_after(self.db()).expect("nothing is wrong");
-            }
+            Op::LookAfter => look_after(self.db()).expect("nothing is wrong with the disk"),
             Op::Reopen => {
                 self.db.take().expect("it is open").close().expect("nothing is wrong");
                 self.open();

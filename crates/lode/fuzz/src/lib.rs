@@ -21,6 +21,13 @@ pub fn to_the_end<'a, T: Arbitrary<'a>>(input: &mut Unstructured<'a>) -> arbitra
     Ok(values)
 }
 
+/// Does what the thread of an open database does from time to time.
+pub fn look_after(db: &Database) -> lode::Result<()> {
+    simulation::clean_pages(db, 8)?;
+    simulation::give_back(db)?;
+    simulation::look_after(db)
+}
+
 /// The rest of a table's records after key and value: a fixed number of bytes, or any number of
 /// them.
 #[derive(Clone, Copy)]
