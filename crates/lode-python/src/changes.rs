@@ -10,6 +10,7 @@ use pyo3::types::{PyDict, PyTuple, PyType};
 
 use crate::failure::{Failure, Result};
 use crate::record::{self, Shape};
+use crate::signals;
 use crate::view::{expect_open, lock};
 
 /// Returns the position after all changes so far.
@@ -182,7 +183,9 @@ impl Changes {
     ) -> Result<Self> {
         let since = since.map(str::parse::<Position>).transpose();
         let since = since.map_err(|error: NoPosition| Failure::argument(error.to_string()))?;
-        let feed = py.detach(|| database.changes(since)).map_err(of_feed)?;
+        let of = database.clone();
+        // It may look through a long log first.
+        let feed = signals::wait_for(py, move || of.changes(since))?.map_err(of_feed)?;
         let reached = feed.reached();
         let rest = Vec::new().into_iter();
         let state = State { feed, next: None, rest, position: reached, reached, until: None };

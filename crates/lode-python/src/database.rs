@@ -320,8 +320,8 @@ impl Database {
     /// of this database: take a new copy and continue at the position of that. They may be there
     /// before they are durable; who acts on them calls `Changes.sync` first.
     ///
-    /// A copy that is made of changes opens its stores of blobs in the mode "read": who opens one
-    /// for writing removes the parts of blobs that are still being written.
+    /// In a copy that is made of changes, blobs are only read: who writes to their stores there
+    /// removes the parts of blobs that are still being written in the database.
     #[pyo3(signature = (since = None))]
     fn changes(&self, py: Python<'_>, since: Option<&str>) -> Result<Changes> {
         Changes::since(py, &self.database, since)

@@ -3,17 +3,10 @@
 use std::ops::Bound as Edge;
 
 use lode::ReadTable;
-use pyo3::prelude::*;
 
 use crate::failure::Result;
+use crate::signals::look_for_signals;
 use crate::value::OwnedValue;
-
-/// Raises `KeyboardInterrupt` if the user has asked for it.
-fn look_for_signals() -> PyResult<()> {
-    // Python's method by itself is not general enough for Rust.
-    #[allow(clippy::redundant_closure_for_method_calls)]
-    Python::attach(|py| py.check_signals())
-}
 
 /// The values that are looked for by a secondary index.
 pub(crate) struct Find<'f> {

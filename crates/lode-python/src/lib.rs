@@ -4,7 +4,8 @@
 //! Values go from Python to `value`, which makes those of Lode; `record` packs and unpacks whole
 //! records with them. `database`, `table`, `transaction`, `snapshot`, `rows`, `changes` and `blobs`
 //! are Python's classes; `find` and `write` do what a table does in several steps. A `view` is the
-//! moment that a table is read at. No lock of Python's is held while Lode works.
+//! moment that a table is read at. `signals` looks for Ctrl-C. No lock of Python's is held while
+//! Lode works.
 
 mod arrow;
 mod blobs;
@@ -15,6 +16,7 @@ mod find;
 mod record;
 mod rows;
 mod schema;
+mod signals;
 mod snapshot;
 mod table;
 mod transaction;

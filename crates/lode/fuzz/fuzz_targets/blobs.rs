@@ -100,6 +100,8 @@ impl Run {
     fn open(&mut self) {
         let db = simulation::open(&self.options, &self.disk, 3).expect("it is whole");
         let store = db.blobs_or_create("b").expect("it is whole");
+        // A writer removes what others have left.
+        assert_eq!(store.remove("no blob"), Ok(false));
         self.open = Some((db, store));
         self.expect_blobs();
     }

@@ -53,10 +53,13 @@ impl BlobIds {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has the highest id known, which `last` finds in the tables. Before that, no chunk may be
-    /// removed: the next id would be one that others may still take for left.
-    pub(crate) fn know_last(&self, last: impl FnOnce() -> Result<u64>) -> Result<()> {
-        self.known().last(last).map(drop)
+    /// Has the highest id known, which `last` finds in the tables; returns true if it was not known
+    /// before. Before that, no chunk may be removed: the next id would be one that others may still
+    /// take for left.
+    pub(crate) fn know_last(&self, last: impl FnOnce() -> Result<u64>) -> Result<bool> {
+        let mut known = self.known();
+        let is_first = known.last.is_none();
+        known.last(last).map(|_| is_first)
     }
 
     /// Holds an id that no blob has or had while the database was open. Calls `last`, for the
@@ -140,7 +143,8 @@ mod tests {
     #[test]
     fn an_id_is_new_though_the_highest_one_was_removed_before() {
         let ids = BlobIds::default();
-        assert_eq!(ids.know_last(|| Ok(9)), Ok(()));
+        assert_eq!(ids.know_last(|| Ok(9)), Ok(true));
+        assert_eq!(ids.know_last(|| panic!("the highest id is known")), Ok(false));
         assert_eq!(ids.hold_new(|| panic!("the highest id is known")), Ok(10));
         // A reader has one that is in no table any more when the first writer comes.
         let ids = BlobIds::default();

@@ -6,7 +6,7 @@ use super::Engine;
 use crate::codec::Writer;
 use crate::error::{Error, Result};
 use crate::table::Definition;
-use crate::wal::{Feed, Log, Place};
+use crate::wal::{Feed, Log, LogPosition, Place};
 
 impl Engine {
     /// Returns true if changes are kept, so that what they change has to be logged, too.
@@ -18,7 +18,7 @@ impl Engine {
     ///
     /// # Errors
     /// `ChangesNotKept`, since from a place of a log that has only some changes nothing leads to
-    /// later ones; `Closed`, `Forked`; `Poisoned`; `Io`.
+    /// later ones; `ChangesGone`; `Closed`, `Forked`; `Poisoned`; `Io`.
     pub(crate) fn log_place(&self) -> Result<Place> {
         self.expect_open()?;
         let (Some(store), Some(disk)) = (&self.store, &self.disk) else {
@@ -29,17 +29,20 @@ impl Engine {
             Some(log) => log.keeps_changes(),
             // A backup has no log of its own.
             None if store.is_backup() => place != Place::default(),
-            None => Feed::keeps(&**disk, store.database, place)?,
+            None => return Feed::expect_kept(&**disk, store.database, place).map(|()| place),
         };
         if is_kept { Ok(place) } else { Err(Error::ChangesNotKept) }
     }
 
     /// Starts to read the changes after a place; with `None`, all that are kept. Returns the
-    /// definitions of the tables and indexes of now, too.
+    /// definitions of the tables and indexes of a later moment, too, and a position after it.
     ///
     /// # Errors
     /// Those of [`Feed::open`]; `Closed`, `Forked`.
-    pub(crate) fn feed(&self, since: Option<Place>) -> Result<(Feed, Vec<Definition>)> {
+    pub(crate) fn feed(
+        &self,
+        since: Option<Place>,
+    ) -> Result<(Feed, Vec<Definition>, LogPosition)> {
         self.expect_open()?;
         let (Some(store), Some(disk)) = (&self.store, &self.disk) else {
             return Err(Error::ChangesNotKept);
@@ -53,7 +56,10 @@ impl Engine {
             return later.feed(since);
         }
         let feed = Feed::open(Arc::clone(disk), store.database, since, end)?;
-        Ok((feed, self.catalogue().definitions()))
+        let definitions = self.catalogue().definitions();
+        let after = store.log_place()?.position;
+        debug_assert!(after >= end, "the end of a log goes forward");
+        Ok((feed, definitions, after))
     }
 
     /// Returns definitions that are to be dropped as the log has them, if changes are kept.

@@ -10,7 +10,7 @@ use super::reader::Reader;
 use super::stock::numbers;
 use super::{LogPosition, LogRecord, Place, SegmentNumber};
 use crate::error::{Error, Result};
-use crate::io::Disk;
+use crate::io::{Disk, File};
 use crate::position::Position;
 
 impl From<Place> for Position {
@@ -26,39 +26,84 @@ impl From<Position> for Place {
 }
 
 /// The segments of a database that say what was before each record.
-struct Kept(BTreeMap<SegmentNumber, Front>);
+#[derive(Clone)]
+struct Kept {
+    database: u64,
+    fronts: BTreeMap<SegmentNumber, Front>,
+}
 
 impl Kept {
     /// Looks for them. Leaves out files that become segments just now, or were removed in the
     /// meantime.
     fn find(disk: &dyn Disk, database: u64) -> Result<Self> {
-        let mut kept = BTreeMap::new();
-        for number in numbers(disk)? {
-            let file = match disk.open_passing(&number.file_name()) {
-                Err(error) if error.kind() == ErrorKind::NotFound => continue,
-                opened => opened.map_err(|error| Error::io(format!("read {number}"), &error))?,
-            };
-            if let Found::Front(front) = front::read(&*file, number)?
-                && front.header.number == number
-                && front.header.database == database
-                && front.header.lane == 0
-                && front.header.kept_mib > 0
-            {
-                kept.insert(number, front);
+        let mut kept = Self { database, fronts: BTreeMap::new() };
+        kept.look(disk)?;
+        Ok(kept)
+    }
+
+    /// Looks for those that have come, and forgets those that were removed. It reads the files of
+    /// new ones only.
+    fn look(&mut self, disk: &dyn Disk) -> Result<()> {
+        let there = numbers(disk)?;
+        self.fronts.retain(|number, _| there.binary_search(number).is_ok());
+        for number in there {
+            if self.fronts.contains_key(&number) {
+                continue;
+            }
+            if let Some((front, _)) = self.read(disk, number)? {
+                self.fronts.insert(number, front);
             }
         }
-        Ok(Self(kept))
+        Ok(())
+    }
+
+    /// Opens a segment and reads its front; `None` if there is none of this kind.
+    fn read(
+        &self,
+        disk: &dyn Disk,
+        number: SegmentNumber,
+    ) -> Result<Option<(Front, Box<dyn File>)>> {
+        let file = match disk.open_passing(&number.file_name()) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            opened => opened.map_err(|error| Error::io(format!("read {number}"), &error))?,
+        };
+        Ok(match front::read(&*file, number)? {
+            Found::Front(front)
+                if front.header.number == number
+                    && front.header.database == self.database
+                    && front.header.lane == 0
+                    && front.header.kept_mib > 0 =>
+            {
+                Some((front, file))
+            }
+            _ => None,
+        })
+    }
+
+    /// Opens a segment to read it; returns `None` and forgets it if its file is another one or
+    /// none by now.
+    fn open(&mut self, disk: &dyn Disk, front: Front) -> Result<Option<Reader>> {
+        let number = front.header.number;
+        match self.read(disk, number)? {
+            Some((found, file)) if found.sum == front.sum => {
+                Reader::of(file, number, found).map(Some)
+            }
+            _ => {
+                self.fronts.remove(&number);
+                Ok(None)
+            }
+        }
     }
 
     /// Returns the segment before another, if it is kept.
     fn before(&self, front: &Front) -> Option<&Front> {
         let number = front.header.after.position.segment;
-        self.0.get(&number).filter(|before| before.header.number < front.header.number)
+        self.fronts.get(&number).filter(|before| before.header.number < front.header.number)
     }
 
     /// Returns all segments that lead to the newest one, that one first.
     fn newest_first(&self) -> impl Iterator<Item = &Front> {
-        let newest = self.0.last_key_value().map(|(_, front)| front);
+        let newest = self.fronts.last_key_value().map(|(_, front)| front);
         std::iter::successors(newest, |front| self.before(front))
     }
 
@@ -116,8 +161,9 @@ fn start_of(front: &Front) -> Place {
 /// A reader of the history.
 pub(crate) struct Feed {
     disk: Arc<dyn Disk>,
-    database: u64,
     current: Reader,
+    /// What is known of the segments: more may have come since, and the oldest may have gone.
+    kept: Kept,
     /// The place of the next frame.
     place: Place,
     /// A position that frames lead to.
@@ -138,7 +184,7 @@ impl Feed {
         since: Option<Place>,
         end: LogPosition,
     ) -> Result<Self> {
-        let kept = Kept::find(&*disk, database)?;
+        let mut kept = Kept::find(&*disk, database)?;
         let oldest = kept.oldest()?;
         // What ended just before the oldest segment is followed by that.
         let since = since.filter(|since| *since != oldest.header.after);
@@ -148,8 +194,8 @@ impl Feed {
             return Err(kept.gone(place));
         }
         let other = || Error::OtherPosition { position: place.into() };
-        let front = *kept.0.get(&number).ok_or_else(other)?;
-        let mut current = open(&*disk, &kept, place, front)?;
+        let front = *kept.fronts.get(&number).ok_or_else(other)?;
+        let Some(mut current) = kept.open(&*disk, front)? else { return Err(kept.gone(place)) };
         let known_end = kept.end_of(number).unwrap_or(end);
         match reached(&mut current, place.position)? {
             found if found == place => {}
@@ -160,23 +206,39 @@ impl Feed {
             _ => return Err(other()),
         }
         // What came before is of use only together with what leads to it.
-        let unsynced = kept.0.range(..=number).map(|(number, _)| *number).collect();
+        let unsynced = kept.fronts.range(..=number).map(|(number, _)| *number).collect();
         debug_assert!(place.position.at >= FRAMES_AT, "a reader starts at a frame");
         debug_assert_eq!(front.header.number, number, "a file has the segment of its name");
-        Ok(Self { disk, database, current, place, end, unsynced })
+        Ok(Self { disk, current, kept, place, end, unsynced })
     }
 
-    /// Returns true if the segment of a place keeps changes.
+    /// Checks that the changes after a place are kept, as far as segments say.
     ///
     /// # Errors
-    /// `Io`.
-    pub(crate) fn keeps(disk: &dyn Disk, database: u64, place: Place) -> Result<bool> {
-        Ok(Kept::find(disk, database)?.0.contains_key(&place.position.segment))
+    /// `ChangesNotKept`; `ChangesGone`; `Io`.
+    pub(crate) fn expect_kept(disk: &dyn Disk, database: u64, place: Place) -> Result<()> {
+        let kept = Kept::find(disk, database)?;
+        let oldest = kept.oldest()?;
+        if kept.fronts.contains_key(&place.position.segment) || oldest.header.after == place {
+            return Ok(());
+        }
+        let is_older = place.position.segment < oldest.header.number;
+        Err(if is_older { kept.gone(place) } else { Error::ChangesNotKept })
     }
 
     /// Returns another reader, of what comes next.
+    ///
+    /// # Errors
+    /// `ChangesGone`; `Io`.
     pub(crate) fn ahead(&self) -> Result<Self> {
-        Self::open(Arc::clone(&self.disk), self.database, Some(self.place), self.end)
+        let mut kept = self.kept.clone();
+        let front = self.current.front;
+        let Some(current) = kept.open(&*self.disk, front)? else {
+            return Err(kept.gone(self.place));
+        };
+        let disk = Arc::clone(&self.disk);
+        let Self { place, end, .. } = *self;
+        Ok(Self { disk, current, kept, place, end, unsynced: Vec::new() })
     }
 
     /// Returns the place after the last frame that was read.
@@ -230,30 +292,42 @@ impl Feed {
     /// Looks for what follows the last whole frame of a segment; continues in the next segment if
     /// that is it.
     fn follow(&mut self) -> Result<Following> {
-        let kept = Kept::find(&*self.disk, self.database)?;
+        if self.enter_next()? {
+            return Ok(Following::Segment);
+        }
+        self.kept.look(&*self.disk)?;
+        if self.enter_next()? {
+            return Ok(Following::Segment);
+        }
+        let number = self.current.front.header.number;
+        debug_assert_eq!(self.place.position.segment, number, "the place is in what is read");
+        if !self.kept.fronts.contains_key(&number) {
+            return Err(self.kept.gone(self.place));
+        }
+        let is_longer = self.kept.end_of(number).is_some_and(|end| end > self.place.position);
+        Ok(if is_longer { Following::Frame } else { Following::Nothing })
+    }
+
+    /// Continues in the next segment, if one is known to follow the place.
+    fn enter_next(&mut self) -> Result<bool> {
         let here = self.current.front;
-        let number = here.header.number;
         // A segment without frames may have been given up for another one after that place.
         let is_start = self.place == start_of(&here);
         let is_next = |front: &&Front| {
             let after = front.header.after;
             after == self.place || is_start && after == here.header.after
         };
-        let mut later = kept.0.range(number.next()..).map(|(_, front)| front);
-        if let Some(next) = later.rfind(is_next) {
-            let place = start_of(next);
-            debug_assert!(place.position > self.place.position, "a reader goes forward");
-            debug_assert_eq!(next.header.lane, 0, "changes have one order");
-            self.current = open(&*self.disk, &kept, place, *next)?;
-            self.place = place;
-            self.unsynced.push(place.position.segment);
-            return Ok(Following::Segment);
-        }
-        if !kept.0.contains_key(&number) {
-            return Err(kept.gone(self.place));
-        }
-        let is_longer = kept.end_of(number).is_some_and(|end| end > self.place.position);
-        Ok(if is_longer { Following::Frame } else { Following::Nothing })
+        let mut later = self.kept.fronts.range(here.header.number.next()..).map(|(_, front)| front);
+        let Some(next) = later.rfind(is_next).copied() else { return Ok(false) };
+        let Some(current) = self.kept.open(&*self.disk, next)? else { return Ok(false) };
+        let place = start_of(&next);
+        debug_assert!(place.position > self.place.position, "a reader goes forward");
+        debug_assert_eq!(next.header.lane, 0, "changes have one order");
+        debug_assert_eq!(next.header.number, place.position.segment, "a segment has its own start");
+        self.current = current;
+        self.place = place;
+        self.unsynced.push(place.position.segment);
+        Ok(true)
     }
 
     /// Makes all frames that were read durable: no crash of the machine takes them back.
@@ -273,16 +347,6 @@ impl Feed {
         // Its own segment may get more frames.
         self.unsynced = vec![self.place.position.segment];
         Ok(())
-    }
-}
-
-/// Opens a segment to read it from a place on.
-fn open(disk: &dyn Disk, kept: &Kept, place: Place, front: Front) -> Result<Reader> {
-    let number = place.position.segment;
-    match disk.open_passing(&number.file_name()) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Err(kept.gone(place)),
-        Err(error) => Err(Error::io(format!("read {number}"), &error)),
-        Ok(file) => Reader::of(file, number, front),
     }
 }
 

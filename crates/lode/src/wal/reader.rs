@@ -1,6 +1,8 @@
 //! Reads a segment piece by piece. The length of a file or frame, even a false one, costs no
 //! memory: a frame longer than a piece is read into memory only when its checksum fits.
 
+use std::io::ErrorKind;
+
 use super::frame::{self, Frame, HEAD_BYTES};
 use super::front::{BLOCK_BYTES, Front};
 use super::{LogPosition, SegmentNumber};
@@ -80,19 +82,36 @@ impl Reader {
 
     /// Reads the piece from `at` on: that many bytes, if the file has them.
     fn read(&mut self, at: u64, bytes: u64) -> Result<()> {
-        let bytes = bytes.min(self.size_bytes - at);
-        self.piece.resize(bytes as usize, 0);
         self.from = at;
-        let read = self.file.read_at(at, &mut self.piece);
-        read.inspect_err(|_| self.piece.clear())
-            .map_err(|error| Error::io(format!("read {} from byte {at} on", self.number()), &error))
+        loop {
+            let bytes = bytes.min(self.size_bytes.saturating_sub(at));
+            self.piece.resize(bytes as usize, 0);
+            let Err(error) = self.file.read_at(at, &mut self.piece) else { return Ok(()) };
+            debug_assert!(!self.piece.is_empty(), "to read nothing does not fail");
+            self.piece.clear();
+            if !self.is_cut(&error)? {
+                let what = format!("read {} from byte {at} on", self.number());
+                return Err(Error::io(what, &error));
+            }
+        }
+    }
+
+    /// Returns true if a read failed since its writer has cut the file off in the meantime. Then
+    /// its new length is known.
+    fn is_cut(&mut self, error: &std::io::Error) -> Result<bool> {
+        if error.kind() != ErrorKind::UnexpectedEof {
+            return Ok(false);
+        }
+        let size_bytes = self.file.size_bytes().map_err(failed(self.number()))?;
+        let before = std::mem::replace(&mut self.size_bytes, size_bytes);
+        Ok(size_bytes < before)
     }
 
     /// Returns the whole frame at a place, if there is one.
     pub(super) fn frame(&mut self, at: u64) -> Result<Option<Frame<'_>>> {
         let salt = self.front.header.salt;
-        let left = self.size_bytes.saturating_sub(at);
         let size = frame::size_of(self.bytes(at, HEAD_BYTES)?);
+        let left = self.size_bytes.saturating_sub(at);
         let Some(size) = size.filter(|size| *size as u64 <= left) else { return Ok(None) };
         if size <= PIECE_BYTES {
             return Ok(Frame::read(self.bytes(at, size)?, salt));
@@ -101,8 +120,13 @@ impl Reader {
             return Ok(None);
         }
         self.long.resize(size, 0);
-        self.file.read_at(at, &mut self.long).map_err(failed(self.number()))?;
-        Ok(Frame::read(&self.long, salt))
+        match self.file.read_at(at, &mut self.long) {
+            Err(error) if self.is_cut(&error)? => Ok(None),
+            read => {
+                read.map_err(failed(self.number()))?;
+                Ok(Frame::read(&self.long, salt))
+            }
+        }
     }
 
     /// Returns true if the checksum of a long frame fits.
@@ -112,7 +136,9 @@ impl Reader {
         let mut wanted = 0;
         while done < size {
             let count = PIECE_BYTES.min(size - done);
-            let piece = &self.bytes(at + done as u64, count)?[..count];
+            let Some(piece) = self.bytes(at + done as u64, count)?.get(..count) else {
+                return Ok(false);
+            };
             match done {
                 0 => {
                     let (own, rest) = piece.split_first_chunk().expect("a piece is longer");
@@ -153,5 +179,57 @@ impl Reader {
             at += done as u64;
         }
         Ok(newest)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::io::simulated::Simulated;
+    use crate::wal::front::{self, FRAMES_AT, Found};
+    use crate::wal::{FrameWriting, Log, LogSettings, Observer, RecordKind, Replayed};
+    use std::sync::Arc;
+
+    /// Writes a segment with a frame of so many bytes, and opens it to read.
+    fn segment(disk: &Simulated, bytes: usize) -> (Log, Reader) {
+        let settings = LogSettings {
+            first_bytes: 1 << 23,
+            most_bytes: 1 << 24,
+            most_lanes: 1,
+            writing: FrameWriting::Called,
+            kept_mib: None,
+        };
+        let number = SegmentNumber::FIRST;
+        let none = Replayed { next_number: number, ..Replayed::default() };
+        let shared: Arc<dyn Disk> = Arc::new(disk.clone());
+        let observer = Observer::in_memory();
+        let log = Log::begin(shared, 1, 2, settings, none, Arc::default(), observer).unwrap();
+        let body: [&[u8]; 1] = [&vec![7; bytes]];
+        assert!(log.append_alone(RecordKind::Put, &body[..]).unwrap().is_some());
+        let Found::Front(front) =
+            front::read(&*disk.open(&number.file_name()).unwrap(), number).unwrap()
+        else {
+            panic!("it has a front")
+        };
+        (log, Reader::open(disk, number, front).unwrap())
+    }
+
+    #[test]
+    fn a_segment_that_its_writer_cuts_off_is_read_up_to_its_new_end() {
+        for bytes in [100, 3 * PIECE_BYTES] {
+            let disk = Simulated::new(1);
+            let (log, mut reader) = segment(&disk, bytes);
+            let file = disk.open(&SegmentNumber::FIRST.file_name()).unwrap();
+            let end = log.end().at;
+            file.set_size(end).unwrap();
+            let frame = reader.frame(FRAMES_AT).unwrap().expect("it is whole");
+            assert_eq!(FRAMES_AT + frame.size as u64, end);
+            assert!(reader.frame(end).unwrap().is_none(), "nothing comes after it");
+            // Within a frame, as if that was taken back.
+            reader.forget().unwrap();
+            file.set_size(end - 8).unwrap();
+            assert!(reader.frame(FRAMES_AT).unwrap().is_none(), "it is not whole");
+        }
     }
 }

@@ -121,9 +121,10 @@ fn child(path: &Path, first: u64) {
     });
 }
 
-/// Returns the keys of each thread. Checks that blobs have their lengths, and that nothing is left
-/// of others.
+/// Returns the keys of each thread. Checks that blobs have their lengths, and that a writer leaves
+/// nothing of others.
 fn keys(db: &Database, files: &Blobs) -> [Vec<u8>; THREADS as usize] {
+    assert_eq!(files.remove("no blob"), Ok(false));
     let mut keys = [const { Vec::new() }; THREADS as usize];
     let mut chunks = 0;
     for blob in files.iter() {

@@ -172,6 +172,8 @@ impl Run {
         let db = db.expect("nothing is wrong with the disk");
         let files = db.blobs_or_create("files").expect("nothing is wrong with the disk");
         check(&db).unwrap_or_else(|why| panic!("{why}"));
+        // A writer comes, and removes what others have left.
+        assert_eq!(files.remove([9]), Ok(false), "no blob has this key");
         let mut found = Content::new();
         let mut chunks = 0;
         for blob in files.iter() {

@@ -78,7 +78,7 @@ fn write(
     let writer = store.write(args.named.key.as_bytes());
     let mut writer = writer.map_err(|error| opened.failure(&error))?;
     let mut progress = Progress::of_bytes("writing", total_bytes);
-    // A signal ends the process. The next one that opens the store removes what it has left.
+    // A signal ends the process. The next one that writes to the store removes what it has left.
     match copy(&mut source, &mut writer, &mut progress, &|| false) {
         Ok(()) => writer.finish().map_err(|error| opened.failure(&error)),
         Err(Fault::Source(error)) => Err(Failure::Refused(format!("{name}: {error}"))),

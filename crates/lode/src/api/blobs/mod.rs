@@ -50,8 +50,7 @@ impl Database {
         self.blobs(name)
     }
 
-    /// Returns the blob store with a name. Removes what writers have left in it that did not
-    /// finish, because they were dropped or the process had ended.
+    /// Returns the blob store with a name.
     ///
     /// # Errors
     /// `NoTable` when no store has the name; `OtherColumns` and `NoOrder` when its tables were
@@ -60,12 +59,7 @@ impl Database {
         let tables = Tables::of(self, name)?;
         let ids = tables.blobs.database().blob_ids(tables.blobs.core().id());
         let store = Store { name: name.into(), db: self.clone(), tables, ids };
-        let blobs = Blobs { store: Arc::new(store) };
-        // Without it, nothing is removed, and a writer gets the error.
-        if blobs.store.ids.know_last(|| blobs.tables().last_id()).is_ok() {
-            blobs.remove_pending_if_possible();
-        }
-        Ok(blobs)
+        Ok(Blobs { store: Arc::new(store) })
     }
 
     /// Returns the blob store with a name; creates it if it does not exist.
@@ -137,7 +131,12 @@ impl Database {
 /// also when that is replaced or removed.
 ///
 /// The space of what was replaced or removed is free for others soon after; while it is being read,
-/// it is so when its last reader is dropped.
+/// it is so when its last reader is dropped. What an ended process has left of blobs that it did
+/// not finish is removed by the first write or removal of another process.
+///
+/// In a copy of a database, which [follows its changes](crate::Changes), blobs are only read. What
+/// looks left there is of a blob that is being written in the other database. A reader of a blob
+/// gets `Corrupt` once changes have removed its chunks.
 ///
 /// ```
 /// use std::io::{Read, Seek, SeekFrom, Write};
@@ -309,6 +308,7 @@ impl Blobs {
     /// # Errors
     /// Those of [blob stores](Self#errors).
     pub fn remove(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        self.remove_left_if_possible();
         let is_removed = self.unlink(key.as_ref())?;
         if is_removed {
             self.remove_pending_if_possible();

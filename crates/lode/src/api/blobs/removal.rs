@@ -62,6 +62,18 @@ impl Blobs {
         })
     }
 
+    /// Removes the chunks that processes before this one have left, once. In a copy that follows
+    /// the changes of another database, they are of blobs that are being written there: so nothing
+    /// is removed before a writer comes.
+    pub(super) fn remove_left_if_possible(&self) {
+        // In a forked process, another thread may hold the lock for ever.
+        let is_here = self.store.db.engine().expect_here().is_ok();
+        // Without the highest id, nothing is removed, and a writer gets the error.
+        if is_here && self.store.ids.know_last(|| self.tables().last_id()) == Ok(true) {
+            self.remove_pending_if_possible();
+        }
+    }
+
     /// Removes the chunks of all pending ids, unless that fails: the next writer tries again.
     pub(super) fn remove_pending_if_possible(&self) {
         let _ = self.remove_pending();

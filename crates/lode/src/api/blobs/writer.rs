@@ -16,8 +16,7 @@ pub const MOST_BLOB_BYTES: u64 = 4 << 30;
 ///
 /// Each full chunk is written to the database, where no reader sees it. [`finish`](Self::finish)
 /// puts the blob in its place. If it is dropped without that, the key has what it had before, and
-/// the chunks are removed. After a crash, the next process that opens the store for writing does
-/// that.
+/// the chunks are removed. After a crash, the first write or removal of the next process does that.
 ///
 /// A write that fails has taken none of its bytes, and may be tried again. Errors are those of the
 /// database, as [`io::Error`]s: `StorageFull` if the disk is full; [`io::Error::downcast`] returns
@@ -66,6 +65,7 @@ impl BlobWriter {
             return Err(Error::ReadOnly);
         }
         engine.expect_healthy()?;
+        blobs.remove_left_if_possible();
         let chunk = ChunkRecord::new();
         let key = key.to_vec();
         Ok(Self { blobs, key, held: None, chunk, written: 0, length_bytes: 0, is_too_long: false })

@@ -12,6 +12,11 @@ use crate::wal::TableId;
 
 /// The changes that happened together: those of a single operation, of a transaction, or of records
 /// written together.
+///
+/// To repeat it in a copy, in one transaction: delete the changed records by their
+/// [keys](RowChange::key), then insert those that are there [after](RowChange::after_bytes) the
+/// last change of each key. Records may have swapped the values of a unique index, which no order
+/// of single upserts can do.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Commit {

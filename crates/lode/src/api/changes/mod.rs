@@ -79,7 +79,8 @@ impl Database {
     /// the position of a [backup](Self::backup) that is opened for reading only.
     ///
     /// # Errors
-    /// `ChangesNotKept`; `Closed`, `Forked`; `Poisoned`; `Io`.
+    /// `ChangesNotKept`; `ChangesGone` when the changes after that moment are not kept any more;
+    /// `Closed`, `Forked`; `Poisoned`; `Io`.
     pub fn position(&self) -> Result<Position> {
         Ok(self.engine().log_place()?.into())
     }
@@ -125,8 +126,8 @@ impl Database {
     /// `OtherPosition` when it is none of this database; `Closed`, `Forked`; `Corrupt`, `Version`,
     /// `Io`.
     pub fn changes(&self, since: impl Into<Option<Position>>) -> Result<Changes> {
-        let (feed, defined) = self.engine().feed(since.into().map(Place::from))?;
-        let tables = Tables::at(&feed, defined)?;
+        let (feed, defined, after) = self.engine().feed(since.into().map(Place::from))?;
+        let tables = Tables::at(&feed, defined, after)?;
         Ok(Changes { feed, tables })
     }
 

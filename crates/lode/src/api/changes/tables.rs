@@ -7,7 +7,7 @@ use crate::codec::Reader;
 use crate::error::{Error, Result};
 use crate::schema::IndexSchema;
 use crate::table::{Definition, IndexOf};
-use crate::wal::{Feed, Keyed, LogRecord, TableId};
+use crate::wal::{Feed, Keyed, LogPosition, LogRecord, TableId};
 
 /// The tables and indexes at a position, by their numbers.
 pub(super) struct Tables(HashMap<TableId, Known>);
@@ -40,12 +40,13 @@ fn corrupt(why: String) -> Error {
 }
 
 impl Later {
-    /// Looks through the log to its end of now.
-    fn find(mut ahead: Feed) -> Result<Self> {
+    /// Looks through the log up to a position, or to its end. Writers may append for ever.
+    fn find(mut ahead: Feed, until: LogPosition) -> Result<Self> {
         let mut later = Self::default();
-        while ahead
-            .next(|records| records.iter().try_for_each(|record| later.note(record)))?
-            .is_some()
+        while ahead.place().position < until
+            && ahead
+                .next(|records| records.iter().try_for_each(|record| later.note(record)))?
+                .is_some()
         {}
         Ok(later)
     }
@@ -62,10 +63,10 @@ impl Later {
 }
 
 impl Tables {
-    /// Returns the tables at the position of a reader, given the definitions of a later moment that
-    /// the log reaches. It may have some that are created after the position.
-    pub(super) fn at(feed: &Feed, defined: Vec<Definition>) -> Result<Self> {
-        let later = Later::find(feed.ahead()?)?;
+    /// Returns the tables at the position of a reader, given the definitions of a later moment, and
+    /// a position `after` it. It may have some that are created after the position of the reader.
+    pub(super) fn at(feed: &Feed, defined: Vec<Definition>, after: LogPosition) -> Result<Self> {
+        let later = Later::find(feed.ahead()?, after)?;
         let mut tables = Self(HashMap::new());
         for definition in later.dropped.into_iter().chain(defined) {
             let id = definition.id;

@@ -9,7 +9,10 @@ use super::random::Random;
 /// Bytes that are written wholly or not at all.
 pub(super) const SECTOR_BYTES: usize = 512;
 
-type Sector = Box<[u8; SECTOR_BYTES]>;
+/// The bytes of a sector; `None` if all are zeros, as where files are made longer or cut off.
+type Sector = Option<Box<[u8; SECTOR_BYTES]>>;
+
+const ZEROS: [u8; SECTOR_BYTES] = [0; SECTOR_BYTES];
 
 /// A file's content.
 ///
@@ -133,7 +136,7 @@ impl Content {
             let sector = fate.choose(history);
             if let Some(left) = self.bytes.get_mut(number * SECTOR_BYTES..) {
                 let size = left.len().min(SECTOR_BYTES);
-                left[..size].copy_from_slice(&sector[..size]);
+                left[..size].copy_from_slice(&sector.as_deref().unwrap_or(&ZEROS)[..size]);
             }
         }
     }
@@ -144,27 +147,32 @@ impl Content {
         let mask = 1 << (bit % 8);
         self.bytes[at] ^= mask;
         if let Some(history) = self.sectors.get_mut(&(at / SECTOR_BYTES)) {
-            history.versions_mut().for_each(|sector| sector[at % SECTOR_BYTES] ^= mask);
+            history.versions_mut().for_each(|sector| {
+                sector.get_or_insert_with(|| Box::new(ZEROS))[at % SECTOR_BYTES] ^= mask;
+            });
         }
     }
 
     /// Changes the seen bytes of one sector, and notes it in its history.
     fn change(&mut self, sector: usize, change: impl FnOnce(&mut [u8])) {
-        let before = self.sector(sector);
-        change(&mut self.bytes);
-        let after = self.sector(sector);
-        self.sectors.entry(sector).or_insert_with(|| History::new(before)).set(after);
+        let Self { bytes, sectors, .. } = self;
+        let history =
+            sectors.entry(sector).or_insert_with(|| History::new(copy_of_sector(bytes, sector)));
+        change(bytes);
+        history.set(copy_of_sector(bytes, sector));
     }
+}
 
-    /// Returns a sector as it is seen.
-    fn sector(&self, sector: usize) -> Sector {
-        let mut copy = Box::new([0; SECTOR_BYTES]);
-        if let Some(left) = self.bytes.get(sector * SECTOR_BYTES..) {
-            let size = left.len().min(SECTOR_BYTES);
-            copy[..size].copy_from_slice(&left[..size]);
-        }
-        copy
+/// Returns a sector as it is seen.
+fn copy_of_sector(bytes: &[u8], sector: usize) -> Sector {
+    let left = bytes.get(sector * SECTOR_BYTES..).unwrap_or_default();
+    let seen = &left[..left.len().min(SECTOR_BYTES)];
+    if *seen == ZEROS[..seen.len()] {
+        return None;
     }
+    let mut copy = Box::new(ZEROS);
+    copy[..seen.len()].copy_from_slice(seen);
+    Some(copy)
 }
 
 /// Returns the sectors that hold the bytes.

@@ -1,5 +1,6 @@
 //! The change feed: a copy that follows it has what the database has, over crashes of either.
 
+mod behind;
 mod beside;
 mod copy;
 mod damage;

@@ -336,7 +336,7 @@ impl Run {
         let mut wanted = self.model.clone();
         if wanted.tables.insert(at) {
             self.mark();
-            let result = self.db().create_table(&schema(at), TABLES[at].1);
+            let result = self.db().create_table(schema(at), TABLES[at].1);
             return self.settle_tables(result, wanted);
         }
         if self.random.one_in(2) {

@@ -1,6 +1,7 @@
 //! The tables of the simulation: what their records are made of, and what is in a database.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 use crate::reading::each_row;
 use lode::{Database, Error, KeyKind, ReadTable, Schema, Type, Value};
@@ -54,7 +55,16 @@ pub struct Model {
     pub records: BTreeMap<(usize, u32), Entry>,
 }
 
-pub fn schema(table: usize) -> Schema {
+/// The schemas of the tables.
+static SCHEMAS: LazyLock<Vec<Schema>> =
+    LazyLock::new(|| (0..TABLES.len()).map(schema_of).collect());
+
+/// Returns the schema of a table.
+pub fn schema(table: usize) -> &'static Schema {
+    &SCHEMAS[table]
+}
+
+fn schema_of(table: usize) -> Schema {
     let (name, _, rest) = TABLES[table];
     let rest = match rest {
         Rest::Fixed(size) => Type::Bytes(size),

@@ -3,7 +3,9 @@
 use std::io::{Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lode::{Database, Durability, Error, KeyKind, Options, ReadTable, Schema, Type, Value};
+use lode::{
+    Change, Changes, Database, Durability, Error, KeyKind, Options, ReadTable, Schema, Type, Value,
+};
 
 use super::{CHUNK, bytes, rows, sound};
 use crate::watched::watched;
@@ -63,7 +65,7 @@ fn a_blob_of_many_times_the_memory_goes_in_and_out() {
 }
 
 #[test]
-fn what_a_writer_left_is_removed_when_the_store_is_opened() {
+fn what_a_writer_left_is_removed_by_the_next_process_that_writes() {
     let folder = tempfile::tempdir().expect("a directory");
     let kept = bytes(1, 2 * CHUNK);
     {
@@ -87,11 +89,64 @@ fn what_a_writer_left_is_removed_when_the_store_is_opened() {
     assert_eq!(rows(&db), [1, 8, 1], "a reader removes nothing");
 
     let files = db.blobs("files").expect("it is there");
+    assert!(files.get("a").expect("it is read").as_ref() == Some(&kept));
+    assert_eq!(rows(&db), [1, 8, 1], "what is only read may be a copy");
+    drop(files.write("b").expect("a writer"));
     assert_eq!(rows(&db), [1, 2, 0]);
     assert!(files.get("a").expect("it is read").as_ref() == Some(&kept));
     // The reader shows its moment, whatever is written.
     files.put("a", &bytes(3, 9 * CHUNK)[..]).expect("there is room");
     assert!(read.get("a").expect("it is read") == Some(kept));
+}
+
+/// Has the changes of a database happen in another one.
+fn follow(changes: &mut Changes, copy: &Database) {
+    for commit in changes {
+        for change in commit.expect("it is whole").changes {
+            match change {
+                Change::CreateTable { table } => {
+                    copy.create_table(table.schema(), table.key_kind()).expect("it is new");
+                }
+                Change::CreateIndex { table, index } => {
+                    let table = copy.table(table.name()).expect("it is there");
+                    table.create_index(&index).expect("it is new");
+                }
+                Change::Row(row) => {
+                    let table = copy.table(row.table().name()).expect("it is there");
+                    match row.after_bytes() {
+                        Some(record) => table.upsert(record).map(drop).expect("there is room"),
+                        None => table.delete(row.key()).map(drop).expect("it is deleted"),
+                    }
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_copy_that_follows_keeps_a_blob_that_is_being_written() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let db = options().keep_changes(64 << 20).open(folder.path()).expect("a database");
+    let mut changes = db.changes(None).expect("they are kept");
+    let files = db.create_blobs("files").expect("a store");
+    let (old, new) = (bytes(1, 2 * CHUNK), bytes(2, 7 * CHUNK));
+    files.put("a", &old[..]).expect("there is room");
+    let mut writer = files.write("a").expect("a writer");
+    writer.write_all(&new).expect("there is room");
+
+    let copy = options().in_memory().expect("memory");
+    follow(&mut changes, &copy);
+    assert_eq!(rows(&copy), rows(&db), "it has the chunks of both");
+    let copied = copy.blobs("files").expect("it is there");
+    assert!(copied.get("a").expect("it is read") == Some(old));
+    drop(copied);
+    writer.finish().expect("there is room");
+    follow(&mut changes, &copy);
+    let copied = copy.blobs("files").expect("it is there");
+    assert!(copied.get("a").expect("it is read") == Some(new));
+    assert_eq!(rows(&copy), rows(&db));
+    sound(&copy);
 }
 
 #[test]
