@@ -3,12 +3,8 @@
 import concurrent.futures
 import os
 import random
-import signal
 import subprocess
-import sys
-import textwrap
 import threading
-import time
 
 import pytest
 from test_processes import run
@@ -467,28 +463,3 @@ def test_a_forked_child_is_given_no_changes(path):
         path,
     )
     assert (done.returncode, done.stdout.split(), done.stderr) == (0, ["forked"] * 4 + ["2"], "")
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no file that makes its readers wait")
-def test_an_interrupt_ends_the_wait_for_changes(tmp_path):
-    code = """
-        import lode, os, sys
-        db = lode.open(sys.argv[1], keep_changes_bytes=1 << 20)
-        db.create("words", {"id": "u32", "word": "vartext(20)"})
-        os.mkfifo(sys.argv[1] + "/log-000000000999")
-        print("ready", flush=True)
-        try:
-            db.changes()
-        except KeyboardInterrupt:
-            print("interrupted", flush=True)
-        os._exit(0)
-        """
-    command = [sys.executable, "-c", textwrap.dedent(code), tmp_path / "db"]
-    program = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert program.stdout.readline() == "ready\n"
-    time.sleep(0.2)
-    program.send_signal(signal.SIGINT)
-    try:
-        assert program.communicate(timeout=60)[0] == "interrupted\n"
-    finally:
-        program.kill()

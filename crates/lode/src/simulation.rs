@@ -125,6 +125,12 @@ pub fn choose_lane(lane: usize) {
     crate::wal::set_own_number(lane);
 }
 
+/// Returns the number of the last checkpoint: each has a higher one than those before it.
+pub fn last_checkpoint(db: &Database) -> u64 {
+    let store = db.engine().store().expect("the database is on a disk");
+    store.current().generation
+}
+
 /// Writes a checkpoint, as the threads of the database do: it gives no space back.
 pub fn checkpoint(db: &Database) -> Result<()> {
     db.engine().checkpoint()

@@ -13,14 +13,13 @@ use super::tables::{
 };
 
 impl Run {
-    /// Does one thing. A write in a table with indexes is a commit, which may ask for a checkpoint:
-    /// of what was before it, or of what is after it.
+    /// Does one thing. Whatever lacks room asks for a checkpoint: of what was before it, or of what
+    /// is after it.
     pub(super) fn step(&mut self) -> End {
-        let has_index = |at| self.table(at).is_ok_and(|table| table.has_indexes());
-        let is_indexed = (0..TABLES.len()).any(has_index);
         let before = self.states.len() - 1;
+        let last = self.db.as_ref().map(simulation::last_checkpoint);
         let end = self.act();
-        if is_indexed {
+        if end == End::Over || self.db.as_ref().map(simulation::last_checkpoint) != last {
             let from = before.min(self.states.len() - 1);
             self.states[from..].iter_mut().for_each(|state| state.checkpointed = true);
         }
