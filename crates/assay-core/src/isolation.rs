@@ -75,11 +75,18 @@ pub struct Seen {
     pub case: Option<String>,
     /// The example, a line each: transactions, their operations, why they are in a cycle.
     pub example: Vec<String>,
-    /// True if the engine's documentation promises that it does not happen.
+    /// True if the engine's documentation promises that it does not happen, or the user expects it.
     pub is_against_promise: bool,
 }
 
 impl Isolated {
+    /// Marks the anomalies that a level excludes, in place of those that documentation does.
+    pub fn expect(&mut self, level: Level) {
+        for seen in &mut self.seen {
+            seen.is_against_promise = allowed_at(&seen.anomaly) < level;
+        }
+    }
+
     /// Returns the outcome for an anomaly, by its short name.
     pub fn outcome(&self, anomaly: &str) -> Shown<'_> {
         match self.seen.iter().find(|seen| seen.anomaly == anomaly) {
@@ -126,9 +133,10 @@ pub struct Verdict {
     pub storage: Storage,
     /// The durability level.
     pub durability: Durability,
-    /// The level that the engine's documentation names; none if no page of it does.
+    /// The level that the engine's documentation names, or that the user expects; none if no page
+    /// names one.
     pub promised: Option<String>,
-    /// The page that names it.
+    /// The page that names it; none if the user expects it.
     pub source: Option<String>,
     /// The threads that ran drawn transactions at once.
     pub threads: u32,
@@ -150,9 +158,10 @@ impl Verdict {
 
     /// Returns in words what excludes anomalies against the promise.
     pub fn excluded_by(&self) -> &'static str {
-        match self.promised {
-            Some(_) => "against its documentation",
-            None => "which no level allows",
+        match (&self.promised, &self.source) {
+            (Some(_), Some(_)) => "against its documentation",
+            (Some(_), None) => "against --expect",
+            (None, _) => "which no level allows",
         }
     }
 

@@ -61,6 +61,7 @@ typedef enum {
     LOST_UPDATE,
     LOG_ORDER,
     NO_VALIDATION,
+    UNLOCKED_SCAN,
     BUG_COUNT
 } bug_kind;
 
@@ -87,6 +88,7 @@ static const char *const BUGS[BUG_COUNT] = {
     [LOST_UPDATE] = "lost-update",
     [LOG_ORDER] = "log-order",
     [NO_VALIDATION] = "no-validation",
+    [UNLOCKED_SCAN] = "unlocked-scan",
 };
 
 /* Bytes that grow. */
@@ -129,7 +131,8 @@ struct assay_store {
 
 struct assay_handle {
     assay_store *store;
-    int is_open; /* a transaction */
+    int is_open;  /* a transaction */
+    int has_lock; /* which it has from its begin on, without a bug */
     buffer records, changes;
 };
 
@@ -600,15 +603,30 @@ static int teaching_connect(assay_store *store, assay_handle **handle, assay_err
     return ASSAY_DONE;
 }
 
+/* Takes the lock of the store, unless the transaction has it. */
+static void take_lock(assay_handle *handle)
+{
+    if (!handle->has_lock)
+        pthread_mutex_lock(&handle->store->lock);
+    handle->has_lock = 1;
+}
+
+static void release_lock(assay_handle *handle)
+{
+    if (handle->has_lock)
+        pthread_mutex_unlock(&handle->store->lock);
+    handle->has_lock = 0;
+}
+
 static int teaching_begin(assay_handle *handle, assay_error *error)
 {
     (void)error;
-    pthread_mutex_lock(&handle->store->lock);
+    take_lock(handle);
     set_to(&handle->records, &handle->store->records);
     handle->changes.size = 0;
     handle->is_open = 1;
-    if (handle->store->bug == NO_VALIDATION)
-        pthread_mutex_unlock(&handle->store->lock);
+    if (handle->store->bug == NO_VALIDATION || handle->store->bug == UNLOCKED_SCAN)
+        release_lock(handle);
     return ASSAY_DONE;
 }
 
@@ -616,9 +634,17 @@ static int teaching_rollback(assay_handle *handle, assay_error *error)
 {
     (void)error;
     handle->is_open = 0;
-    if (handle->store->bug != NO_VALIDATION)
-        pthread_mutex_unlock(&handle->store->lock);
+    release_lock(handle);
     return ASSAY_DONE;
+}
+
+/* Has the transaction go on with the records as they are now, if it has only scanned so far. */
+static void end_of_scans(assay_handle *handle)
+{
+    if (handle->store->bug != UNLOCKED_SCAN || handle->has_lock)
+        return;
+    take_lock(handle);
+    set_to(&handle->records, &handle->store->records);
 }
 
 static void teaching_disconnect(assay_handle *handle)
@@ -648,12 +674,11 @@ static int teaching_commit(assay_handle *handle, assay_error *error)
 {
     assay_store *store = handle->store;
     handle->is_open = 0;
-    if (store->bug == NO_VALIDATION)
-        pthread_mutex_lock(&store->lock);
+    take_lock(handle);
     int answer = ASSAY_DONE;
     if (store->bug == LOG_ORDER && handle->changes.size > 0) {
         set_to(&store->records, &handle->records);
-        pthread_mutex_unlock(&store->lock);
+        release_lock(handle);
         usleep(handle->changes.size % 3 * LETS_PASS_US);
         pthread_mutex_lock(&store->log_lock);
         answer = log_changes(store, &handle->changes, error);
@@ -668,7 +693,7 @@ static int teaching_commit(assay_handle *handle, assay_error *error)
         if (answer == ASSAY_DONE && store->commits_in_log >= CHECKPOINT_COMMITS)
             checkpoint(store);
     }
-    pthread_mutex_unlock(&store->lock);
+    release_lock(handle);
     return answer;
 }
 
@@ -677,6 +702,7 @@ static int teaching_commit(assay_handle *handle, assay_error *error)
 /* Notes a change of a transaction, which its own reads see. */
 static void change(assay_handle *handle, unsigned char kind, const void *bytes, size_t size)
 {
+    end_of_scans(handle);
     size_t before = handle->changes.size;
     append(&handle->changes, &kind, 1);
     append(&handle->changes, bytes, size);
@@ -705,6 +731,7 @@ static int is_alone(assay_handle *handle)
 
 static unsigned char *record_of(assay_handle *handle, const void *key)
 {
+    end_of_scans(handle);
     int is_there;
     size_t at = find(handle->store->schema, &handle->records, key, &is_there);
     return is_there ? handle->records.bytes + at : NULL;

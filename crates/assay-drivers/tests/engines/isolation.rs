@@ -1,6 +1,8 @@
 //! Transactions of eight threads at once, and known cases: their reads are explained by some order
 //! of them, as far as the engine's documentation promises that.
 
+use std::collections::BTreeMap;
+
 use assay_core::isolation::Seen;
 use assay_driver::Storage;
 use assay_suites::isolate::{self, Job};
@@ -28,6 +30,7 @@ fn transactions_keep_the_level_that_the_engine_promises() {
                 threads: THREADS as u32,
                 transactions: TRANSACTIONS,
                 seed: 1,
+                parameters: BTreeMap::new(),
             };
             let isolated = match isolate::run(&job, driver.as_ref()) {
                 // A database in memory may have one connection.

@@ -46,6 +46,8 @@ pub struct Job {
     pub transactions: u64,
     /// The seed of the drawn transactions.
     pub seed: u64,
+    /// The engine's parameters that differ from their defaults.
+    pub parameters: BTreeMap<String, String>,
 }
 
 /// Returns why an engine's isolation cannot be looked at; none if it can.
@@ -150,6 +152,6 @@ fn spec(job: &Job, profile: &Profile, part: &str) -> Result<OpenSpec> {
         threads: job.threads,
         cache_bytes: None,
         volumes: None,
-        parameters: BTreeMap::new(),
+        parameters: job.parameters.clone(),
     })
 }

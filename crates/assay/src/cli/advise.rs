@@ -6,7 +6,6 @@ use std::time::Duration;
 use assay_core::advice::Rank;
 use assay_driver::Durability;
 use assay_drivers::facts;
-use assay_isolation::Level;
 use assay_suites::options::Threads;
 use clap::{Args, ValueEnum};
 
@@ -14,7 +13,7 @@ use super::count;
 use super::help::{MEASURING, OUTPUT};
 use super::size;
 use super::suites::Common;
-use super::values::StorageArg;
+use super::values::{IsolationArg, StorageArg};
 
 #[derive(Args)]
 #[command(after_help = "\
@@ -113,28 +112,6 @@ impl SurvivesArg {
             Self::KilledProcess => Durability::Process,
             Self::PowerCutButForTheLastMoment => Durability::Periodic,
             Self::PowerCut => Durability::Commit,
-        }
-    }
-}
-
-/// A level of isolation that programs ask for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum IsolationArg {
-    #[value(name = "read committed", alias = "read-committed")]
-    ReadCommitted,
-    #[value(name = "snapshot isolation", alias = "snapshot-isolation", alias = "snapshot")]
-    Snapshot,
-    #[value(name = "serializable")]
-    Serializable,
-}
-
-impl IsolationArg {
-    /// Returns the level.
-    pub(crate) fn level(self) -> Level {
-        match self {
-            Self::ReadCommitted => Level::ReadCommitted,
-            Self::Snapshot => Level::SnapshotIsolation,
-            Self::Serializable => Level::Serializable,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::count;
-use super::values::{DurabilityArg, StorageArg};
+use super::values::{DurabilityArg, IsolationArg, StorageArg};
 
 /// The format of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -22,11 +22,13 @@ deletions and ranges. Then sessions run known cases, step by step in a fixed ord
 reads have seen follows which transaction came before which; a cycle is an anomaly, by the names \
 of Adya and Elle. What is not seen may still happen; what is seen has happened.
 
-An anomaly that the engine's documentation excludes ends the command with status 1.
+An anomaly that the engine's documentation excludes, or that --expect does, ends the command with \
+status 1.
 
 Examples:
   assay isolate -e sqlite,redb,surrealkv
-  assay isolate -e lode --transactions 1m --seed 7 --long")]
+  assay isolate -e lode --transactions 1m --seed 7 --long
+  assay isolate -e mine --plugin ./libmine.so --expect serializable")]
 pub(crate) struct IsolateArgs {
     /// Engines to look at, separated by commas; all, or '!NAME' for all but that one [default: all]
     #[arg(short, long, value_name = "ENGINE", value_delimiter = ',')]
@@ -55,8 +57,14 @@ pub(crate) struct IsolateArgs {
     /// Print an example of each anomaly, not only of those against the documentation
     #[arg(short, long)]
     pub long: bool,
-    /// File of verdicts; `assay advise` reads the default one [default: assay-runs/isolation.json]
-    #[arg(short, long, value_name = "FILE")]
+    /// Level that engines have to keep, in place of what their documentation promises
+    #[arg(long, value_name = "LEVEL")]
+    pub expect: Option<IsolationArg>,
+    /// Set a parameter of an engine; `assay list` shows them
+    #[arg(long = "set", value_name = "ENGINE.NAME=VALUE", conflicts_with = "output")]
+    pub set: Vec<String>,
+    /// File of verdicts, which has none with --set or --expect; `assay advise` reads the default one [default: assay-runs/isolation.json]
+    #[arg(short, long, value_name = "FILE", conflicts_with = "expect")]
     pub output: Option<PathBuf>,
     /// Output format
     #[arg(long, default_value = "text")]

@@ -2,6 +2,7 @@
 
 use assay_core::plan::PageCache;
 use assay_driver::{Durability, KeyKind, Storage};
+use assay_isolation::Level;
 use clap::ValueEnum;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -162,4 +163,26 @@ pub(crate) enum CompareFormat {
     Text,
     Json,
     Markdown,
+}
+
+/// A level of isolation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum IsolationArg {
+    #[value(name = "read committed", alias = "read-committed")]
+    ReadCommitted,
+    #[value(name = "snapshot isolation", alias = "snapshot-isolation", alias = "snapshot")]
+    Snapshot,
+    #[value(name = "serializable")]
+    Serializable,
+}
+
+impl IsolationArg {
+    /// Returns the level.
+    pub(crate) fn level(self) -> Level {
+        match self {
+            Self::ReadCommitted => Level::ReadCommitted,
+            Self::Snapshot => Level::SnapshotIsolation,
+            Self::Serializable => Level::Serializable,
+        }
+    }
 }

@@ -5,17 +5,18 @@ use std::time::Duration;
 
 use assay_core::isolation::{Isolated, Verdict, Verdicts};
 use assay_driver::{Driver, Storage};
+use assay_isolation::Level;
 use assay_suites::isolate::{self, Job, promise, why_not};
 use jiff::Timestamp;
 use program_support::exit::{Failure, Outcome};
 use program_support::interrupt::Interrupt;
 use program_support::output::{print, say};
 
-use crate::cli::{DurabilityArg, IsolateArgs, LevelsArg, StorageArg};
+use crate::cli::{DurabilityArg, IsolateArgs, IsolationArg, LevelsArg, StorageArg};
 use crate::files::{self, ISOLATION_FILE, remove_signed};
 use crate::output::isolation::{self, Looked, Transactions};
 use crate::planning;
-use crate::planning::engines::{self, Chosen};
+use crate::planning::engines::{self, Chosen, Settings};
 use crate::planning::store_dirs::StoreDirs;
 use crate::worker::parent::{self, End};
 use crate::worker::patience::{self, Patience};
@@ -26,6 +27,7 @@ pub(crate) fn isolate(args: &IsolateArgs) -> Outcome {
     let Chosen { drivers, by_name } = engines::chosen(&args.engine)?;
     let modes = StorageArg::modes(&args.storage);
     let interrupt = Interrupt::noted();
+    let settings = Settings::parse(&args.set, false)?;
     let store_dirs = StoreDirs::prepare(&modes, args.dir.as_deref())?;
     let path = file_of_verdicts(args)?;
     let mut looked = Vec::new();
@@ -33,7 +35,7 @@ pub(crate) fn isolate(args: &IsolateArgs) -> Outcome {
     for driver in &drivers {
         for &storage in &modes {
             let id = driver.profile().id;
-            let result = match job(args, driver.as_ref(), storage, &store_dirs) {
+            let result = match job(args, driver.as_ref(), storage, &store_dirs, &settings) {
                 Ok(job) => {
                     say(&format!("{id} on {storage} at {}", job.durability));
                     look(&job, args, &interrupt)?
@@ -43,7 +45,9 @@ pub(crate) fn isolate(args: &IsolateArgs) -> Outcome {
             match result {
                 Ok(verdict) => {
                     // What was seen is printed even if it cannot be kept.
-                    is_kept = is_kept.and(keep(&path, &verdict));
+                    if let Some(path) = &path {
+                        is_kept = is_kept.and(keep(path, &verdict));
+                    }
                     looked.push(Looked::At(verdict));
                 }
                 // Of all engines, those that cannot do it would hide the others.
@@ -60,16 +64,19 @@ pub(crate) fn isolate(args: &IsolateArgs) -> Outcome {
     ending(&looked).and(is_kept)
 }
 
-/// Returns the file that keeps the verdicts, if it can. A file of something else is refused before
-/// the work.
-fn file_of_verdicts(args: &IsolateArgs) -> Outcome<PathBuf> {
+/// Returns the file that keeps the verdicts; none if they are of engines that are set up in another
+/// way, or of another promise. A file of something else is refused before the work.
+fn file_of_verdicts(args: &IsolateArgs) -> Outcome<Option<PathBuf>> {
+    if !args.set.is_empty() || args.expect.is_some() {
+        return Ok(None);
+    }
     let path = args.output.clone().unwrap_or_else(|| PathBuf::from(ISOLATION_FILE));
     match args.output {
         Some(_) => files::check_writable(&path, "--output")?,
         None => files::check_default(&path)?,
     }
     Verdicts::load(&path).map_err(Failure::Refused)?;
-    Ok(path)
+    Ok(Some(path))
 }
 
 /// Returns the job of an engine in a storage mode, or why it has none.
@@ -78,6 +85,7 @@ fn job(
     driver: &dyn Driver,
     storage: Storage,
     store_dirs: &StoreDirs,
+    settings: &Settings,
 ) -> Result<Job, String> {
     if let Some(why) = why_not(driver) {
         return Err(why);
@@ -87,7 +95,8 @@ fn job(
     let engine = driver.profile().id.to_string();
     let dir = store_dirs.store(&format!("isolate-{engine}"), storage).unwrap_or_default();
     let IsolateArgs { threads, transactions, seed, .. } = *args;
-    Ok(Job { engine, storage, durability, dir, threads, transactions, seed })
+    let parameters = settings.of(&engine);
+    Ok(Job { engine, storage, durability, dir, threads, transactions, seed, parameters })
 }
 
 /// Writes a verdict to the file, unless that has one of a longer test.
@@ -112,7 +121,8 @@ fn look(job: &Job, args: &IsolateArgs, interrupt: &Interrupt) -> Outcome<Result<
     remove_signed(&job.dir, isolate::SIGNATURE)?;
     match end {
         End::Replied(Message::Isolated(isolated)) => {
-            Ok(isolated.map(|isolated| verdict(job, isolated)))
+            let expected = args.expect.map(IsolationArg::level);
+            Ok(isolated.map(|isolated| verdict(job, isolated, expected)))
         }
         End::Replied(other) => {
             Ok(Err(format!("its worker sent {} instead of its isolation", other.what())))
@@ -122,15 +132,19 @@ fn look(job: &Job, args: &IsolateArgs, interrupt: &Interrupt) -> Outcome<Result<
     }
 }
 
-/// Returns the verdict of a job in which this isolation was seen.
-fn verdict(job: &Job, isolation: Isolated) -> Verdict {
-    let promise = promise(&job.engine);
+/// Returns the verdict of a job in which this isolation was seen, by the promise of the engine or
+/// the level that the user expects.
+fn verdict(job: &Job, mut isolation: Isolated, expected: Option<Level>) -> Verdict {
+    let documented = promise(&job.engine).filter(|_| expected.is_none());
+    if let Some(level) = expected {
+        isolation.expect(level);
+    }
     Verdict {
         engine: job.engine.clone(),
         storage: job.storage,
         durability: job.durability,
-        promised: promise.map(|promise| promise.level.to_string()),
-        source: promise.map(|promise| promise.source.into()),
+        promised: expected.or(documented.map(|it| it.level)).map(|level| level.to_string()),
+        source: documented.map(|promise| promise.source.into()),
         threads: job.threads,
         transactions: job.transactions,
         seed: job.seed,

@@ -37,8 +37,11 @@ impl Looked {
     }
 
     fn promised(&self) -> String {
-        let (engine, _) = self.engine();
-        promise(engine).map_or_else(|| "nothing".into(), |promise| promise.level.to_string())
+        let promised = match self {
+            Self::At(verdict) => verdict.promised.clone(),
+            Self::Not { engine, .. } => promise(engine).map(|promise| promise.level.to_string()),
+        };
+        promised.unwrap_or_else(|| "nothing".into())
     }
 
     fn kept(&self) -> String {

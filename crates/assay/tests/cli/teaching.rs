@@ -44,6 +44,10 @@ fn find(has: impl Fn(&str) -> bool) {
     }
 }
 
+fn is_of_isolation(options: &str) -> bool {
+    options.contains("isolate")
+}
+
 fn is_of_threads(options: &str) -> bool {
     options.contains("--threads")
 }
@@ -54,7 +58,9 @@ fn is_of_faults(options: &str) -> bool {
 
 #[test]
 fn crashes_find_bugs() {
-    find(|options| !is_of_threads(options) && !is_of_faults(options));
+    find(|options| {
+        !is_of_threads(options) && !is_of_faults(options) && !is_of_isolation(options)
+    });
 }
 
 #[test]
@@ -68,6 +74,31 @@ fn several_threads_find_bugs() {
 }
 
 #[test]
+fn transactions_at_once_find_a_bug() {
+    let bench = bench();
+    let isolate = |bug: &str, more: &str| {
+        let line = "isolate -e teaching --plugin libteaching.so --dir stores --transactions 600";
+        bench.assay(&format!("{line} --set teaching.bug={bug} {more}"))
+    };
+    let bugs: Vec<_> = table().into_iter().filter(|(_, by)| is_of_isolation(by)).collect();
+    let [(bug, command)] = &bugs[..] else { panic!("{bugs:?}") };
+    let expect = command.strip_prefix("assay isolate ").expect("a command");
+    let found = isolate(bug, expect);
+    assert_eq!(found.code, Some(1), "{found:?}");
+    assert!(found.stdout.contains("AGAINST"), "{found:?}");
+    assert!(found.stderr.contains("against --expect"), "{found:?}");
+    let without = isolate("none", expect);
+    assert_eq!(without.code, Some(0), "{without:?}");
+    // Nobody has promised anything.
+    let unexpected = isolate(bug, "");
+    assert_eq!(unexpected.code, Some(0), "{unexpected:?}");
+    let file = bench.path().join("assay-runs/isolation.json");
+    assert!(!file.exists(), "such verdicts are kept nowhere");
+    bench.refuses("isolate -e lmdb --expect serializable -o file.json", 2, &["cannot be used"]);
+    bench.refuses("isolate -e lmdb --set lmdb.typo=1", 2, &["lmdb has no parameter typo"]);
+}
+
+#[test]
 fn no_test_finds_a_bug_where_there_is_none() {
     if !has_power_cuts() {
         return;
@@ -78,7 +109,8 @@ fn no_test_finds_a_bug_where_there_is_none() {
         Some((options, _)) => options.into(),
         None => options,
     };
-    let tests = table().into_iter().map(|(_, options)| without_rounds(options));
+    let options = table().into_iter().map(|(_, options)| options);
+    let tests = options.filter(|options| !is_of_isolation(options)).map(without_rounds);
     for options in BTreeSet::from_iter(tests) {
         let rounds = if options.contains("--enumerate") { "" } else { "--rounds 8" };
         let ended = bench.assay(&format!("{TEST} {options} {rounds}"));
