@@ -84,8 +84,20 @@ pub(crate) fn durability(number: lode_durability) -> Result<Durability> {
 }
 
 impl lode_options {
+    /// The options of a program that has none.
+    pub(crate) const DEFAULT: Self = Self {
+        memory_bytes: 0,
+        log_bytes: 0,
+        segment_bytes: 0,
+        sync_interval_us: 0,
+        durability: 0,
+        mode: 0,
+        flags: 0,
+        reserved: 0,
+    };
+
     /// Returns the options of Lode.
-    fn read(&self) -> Result<Options> {
+    pub(crate) fn read(&self) -> Result<Options> {
         let known = LODE_UNMAPPED_LOG | LODE_NO_IDLE_COMPACTION;
         if self.flags & !known != 0 || self.reserved != 0 {
             let message =

@@ -38,11 +38,21 @@ const CPP: Program = Program {
 };
 const CITIES: Program =
     Program { source: "examples/cities.c", argument: Argument::None, says: "Bern: 134591\n" };
+const SETTINGS: Program = Program {
+    source: "examples/settings.c",
+    argument: Argument::None,
+    says: "theme: light\ntheme: dark\ntheme: light\n",
+};
+const VOLUMES: Program = Program {
+    source: "tests/c/volumes.c",
+    argument: Argument::EmptyDirectory,
+    says: "volumes: as they should be\n",
+};
 const CROSSBENCH: Program =
     Program { source: "examples/crossbench.c", argument: Argument::EmptyDirectory, says: "/s\n" };
 
 /// The programs in C.
-const IN_C: [Program; 4] = [WHOLE, MISUSE, CITIES, CROSSBENCH];
+const IN_C: [Program; 6] = [WHOLE, MISUSE, VOLUMES, CITIES, SETTINGS, CROSSBENCH];
 
 fn folder() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
