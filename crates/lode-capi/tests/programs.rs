@@ -48,11 +48,17 @@ const VOLUMES: Program = Program {
     argument: Argument::EmptyDirectory,
     says: "volumes: as they should be\n",
 };
+const MISUSE_OF_VOLUMES: Program = Program {
+    source: "tests/c/misuse_volumes.c",
+    argument: Argument::None,
+    says: "misuse of volumes: refused\n",
+};
 const CROSSBENCH: Program =
     Program { source: "examples/crossbench.c", argument: Argument::EmptyDirectory, says: "/s\n" };
 
 /// The programs in C.
-const IN_C: [Program; 6] = [WHOLE, MISUSE, VOLUMES, CITIES, SETTINGS, CROSSBENCH];
+const IN_C: [Program; 7] =
+    [WHOLE, MISUSE, VOLUMES, MISUSE_OF_VOLUMES, CITIES, SETTINGS, CROSSBENCH];
 
 fn folder() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -92,7 +92,7 @@ pub unsafe extern "C" fn lode_mount_volume(
     guarded(|| {
         let path = text!(path, path_size);
         let mount = structure!(mount, mount_size).unwrap_or(WHOLE);
-        mount.mount(&*storage.share()?, path, &*volume.share()?)?;
+        mount.mount(&*storage.share()?, path, &volume.share()?.volume)?;
         Ok(LODE_OK)
     })
 }
@@ -119,7 +119,7 @@ pub unsafe extern "C" fn lode_unmount_volume(
 ) -> lode_status {
     guarded(|| {
         let (path, entry) = (text!(path, path_size), text!(entry, entry_size));
-        storage.share()?.unmount(path, &*volume.share()?, entry)?;
+        storage.share()?.unmount(path, &volume.share()?.volume, entry)?;
         Ok(LODE_OK)
     })
 }

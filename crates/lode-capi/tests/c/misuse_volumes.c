@@ -2,7 +2,10 @@
  * never harms the process. Run under valgrind and with sanitizers, so harm is found. */
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "check.h"
 
@@ -213,6 +216,23 @@ static void used_after_close(void)
     DONE(lode_free_storage(storage));
 }
 
+/* A forked process, which has no thread of the volume, is told so and can free its handles. */
+static void forked(void)
+{
+    int status;
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        EXPECT(LODE_FORKED, lode_link(entry, LODE_STR("x"), NULL));
+        EXPECT(LODE_FORKED, lode_close_volume(volume));
+        DONE(lode_free_entry(entry));
+        /* No leak is looked for here: what the thread had is out of reach. */
+        raise(SIGKILL);
+    }
+    CHECK(waitpid(child, &status, 0) == child);
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
 /* Threads that use an entry while another frees it, and a list that one at a time may use. */
 static _Atomic(uint64_t) shared_entry, shared_links;
 static atomic_bool ended;
@@ -285,6 +305,7 @@ int main(void)
     wrong_arguments();
     handles_that_are_none();
     used_after_close();
+    forked();
     threads();
     DONE(lode_free_entry(entry));
     DONE(lode_close_volume(volume));
