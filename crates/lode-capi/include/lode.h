@@ -465,6 +465,64 @@ typedef int32_t lode_status;
 #endif // __cplusplus
 
 /**
+ * An open database. Any number of threads may use one at the same time.
+ *
+ * All handles are passed by value, and one of zeros is none. Each is freed once, by `lode_close`
+ * for a database. A call with a handle that was freed returns `LODE_BAD_HANDLE`; a thread that is
+ * in a call with it at that moment finishes the call. Handles are worthless in a forked process.
+ */
+typedef struct lode_database {
+    /**
+     * A number that means something to Lode only.
+     */
+    uint64_t id;
+} lode_database;
+
+/**
+ * A blob store: values of up to 4 GiB under keys of any bytes, written and read as streams. Any
+ * number of threads may use one at the same time. Freed by `lode_free_blobs`.
+ */
+typedef struct lode_blobs {
+    /**
+     * A number that means something to Lode only.
+     */
+    uint64_t id;
+} lode_blobs;
+
+/**
+ * The keys of a blob store, one after another. One thread at a time may use one; another gets
+ * `LODE_BUSY`. Freed by `lode_free_blob_list`.
+ */
+typedef struct lode_blob_list {
+    /**
+     * A number that means something to Lode only.
+     */
+    uint64_t id;
+} lode_blob_list;
+
+/**
+ * A blob that is being read. One thread at a time may use one; another gets `LODE_BUSY`. Freed by
+ * `lode_free_blob_reader`.
+ */
+typedef struct lode_blob_reader {
+    /**
+     * A number that means something to Lode only.
+     */
+    uint64_t id;
+} lode_blob_reader;
+
+/**
+ * A blob that is being written. One thread at a time may use one; another gets `LODE_BUSY`. It ends
+ * with `lode_finish_blob` or `lode_free_blob_writer`, which free the handle.
+ */
+typedef struct lode_blob_writer {
+    /**
+     * A number that means something to Lode only.
+     */
+    uint64_t id;
+} lode_blob_writer;
+
+/**
  * A table. Any number of threads may use one at the same time. Freed by `lode_free_table`.
  */
 typedef struct lode_table {
@@ -681,20 +739,6 @@ typedef struct lode_options {
      */
     uint32_t reserved;
 } lode_options;
-
-/**
- * An open database. Any number of threads may use one at the same time.
- *
- * All handles are passed by value, and one of zeros is none. Each is freed once, by `lode_close`
- * for a database. A call with a handle that was freed returns `LODE_BAD_HANDLE`; a thread that is
- * in a call with it at that moment finishes the call. Handles are worthless in a forked process.
- */
-typedef struct lode_database {
-    /**
-     * A number that means something to Lode only.
-     */
-    uint64_t id;
-} lode_database;
 
 /**
  * The sizes of a backup, in bytes.
@@ -1179,6 +1223,207 @@ typedef struct lode_mount {
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
+
+/**
+ * Creates a blob store, which is written to `blobs` and freed with `lode_free_blobs`. `name` is
+ * UTF-8 of `name_size` bytes. The store is kept in the tables NAME.blobs, NAME.chunks and
+ * NAME.pending, which are to be written by the functions of blobs only.
+ *
+ * Returns `LODE_TABLE_EXISTS` when there is such a store or another table of these names; and as
+ * `lode_create_table`.
+ */
+lode_status lode_create_blobs(struct lode_database database,
+                              const char *name,
+                              size_t name_size,
+                              struct lode_blobs *blobs);
+
+/**
+ * Opens the blob store with a name, which is written to `blobs` and freed with `lode_free_blobs`.
+ * `name` is UTF-8 of `name_size` bytes. It removes what writers have left in the store that did
+ * not finish.
+ *
+ * Returns `LODE_NO_TABLE` when no store has the name; `LODE_OTHER_COLUMNS`, `LODE_NO_ORDER` when
+ * its tables were altered; and as `lode_open_table`.
+ */
+lode_status lode_open_blobs(struct lode_database database,
+                            const char *name,
+                            size_t name_size,
+                            struct lode_blobs *blobs);
+
+/**
+ * Drops a blob store with all blobs. `name` is UTF-8 of `name_size` bytes. Handles, writers and
+ * readers of it return `LODE_NO_TABLE` then.
+ *
+ * Returns `LODE_NO_TABLE`; `LODE_OTHER_COLUMNS`, `LODE_NO_ORDER` when a table of its names is none
+ * of a store; and as `lode_drop_table`. After a failure of writing, call it again to drop what is
+ * left.
+ */
+lode_status lode_drop_blobs(struct lode_database database, const char *name, size_t name_size);
+
+/**
+ * Frees the handle of a blob store. The store stays, and so do writers, readers and lists of it.
+ */
+lode_status lode_free_blobs(struct lode_blobs blobs);
+
+/**
+ * Writes the number of bytes of the blob with a key to `length_bytes`. `key` has `key_size` bytes.
+ *
+ * Returns `LODE_NOT_FOUND` when there is no such blob; `LODE_NO_TABLE` when the store was dropped;
+ * `LODE_CLOSED`, `LODE_CORRUPT`, `LODE_IO`. All reads of blobs may return these.
+ */
+lode_status lode_blob_length(struct lode_blobs blobs,
+                             const void *key,
+                             size_t key_size,
+                             uint64_t *length_bytes);
+
+/**
+ * Removes the blob with a key of `key_size` bytes. Those who are reading it read on.
+ *
+ * Returns `LODE_NOT_FOUND` when there is no such blob; and as `lode_finish_blob`.
+ */
+lode_status lode_remove_blob(struct lode_blobs blobs, const void *key, size_t key_size);
+
+/**
+ * Opens a list of the blobs whose keys start with `prefix`, which has `prefix_size` bytes, in the
+ * order of their keys. Null and 0 are all blobs. It is written to `list`, and freed with
+ * `lode_free_blob_list`. It shows the store as it was when it was opened.
+ *
+ * A failure such as `LODE_CLOSED` comes in the place of the first key.
+ */
+lode_status lode_open_blob_list(struct lode_blobs blobs,
+                                const void *prefix,
+                                size_t prefix_size,
+                                struct lode_blob_list *list);
+
+/**
+ * Reads the next key of a list. Writes a pointer to it to `key`, its bytes to `key_size`, and those
+ * of its blob to `length_bytes`, which may be null. The key is memory of the list, and stays until
+ * the next call with it.
+ *
+ * Returns `LODE_END` after the last; `LODE_NO_TABLE` when the store was dropped;
+ * `LODE_SNAPSHOT_TOO_OLD`, `LODE_CLOSED`, `LODE_CORRUPT`, `LODE_IO`.
+ */
+lode_status lode_next_blob(struct lode_blob_list list,
+                           const void **key,
+                           size_t *key_size,
+                           uint64_t *length_bytes);
+
+/**
+ * Frees a list of blobs.
+ */
+lode_status lode_free_blob_list(struct lode_blob_list list);
+
+/**
+ * Reads a part of the blob with a key of `key_size` bytes: those from the offset `from` on, as far
+ * as there are any and `buffer` has room, which is for `capacity` bytes. Writes the number of bytes
+ * that were read to `size`, and those of the whole blob to `length_bytes`, which may be null.
+ *
+ * Returns `LODE_NOT_FOUND` when there is no such blob, with 0 in `size`; and as
+ * `lode_blob_length`.
+ */
+lode_status lode_get_blob(struct lode_blobs blobs,
+                          const void *key,
+                          size_t key_size,
+                          uint64_t from,
+                          void *buffer,
+                          size_t capacity,
+                          size_t *size,
+                          uint64_t *length_bytes);
+
+/**
+ * Opens a reader of the blob with a key of `key_size` bytes, at its first byte. It is written to
+ * `reader`, and freed with `lode_free_blob_reader`.
+ *
+ * It reads the blob that was found, also when that is replaced or removed later; the space of that
+ * is free for others when its last reader is freed. A reader holds 64 KiB in memory, besides the
+ * memory budget.
+ *
+ * Returns `LODE_NOT_FOUND`; and as `lode_blob_length`.
+ */
+lode_status lode_open_blob_reader(struct lode_blobs blobs,
+                                  const void *key,
+                                  size_t key_size,
+                                  struct lode_blob_reader *reader);
+
+/**
+ * Reads the next bytes of a blob to `buffer`, which has room for `capacity` bytes, and writes their
+ * number to `size`. They are fewer than `capacity` at the end of the blob only.
+ *
+ * Returns `LODE_END` after the last byte, with 0 in `size`; `LODE_NO_TABLE` when the store was
+ * dropped; `LODE_MOMENT_EXPIRED`, `LODE_CLOSED`, `LODE_CORRUPT`, `LODE_IO`: nothing was read then,
+ * and the next call tries again.
+ */
+lode_status lode_read_blob(struct lode_blob_reader reader,
+                           void *buffer,
+                           size_t capacity,
+                           size_t *size);
+
+/**
+ * Sets the offset from which a reader reads next. It may be after the end of the blob.
+ */
+lode_status lode_seek_blob(struct lode_blob_reader reader, uint64_t offset);
+
+/**
+ * Writes the number of bytes of the blob that a reader reads to `length_bytes`.
+ */
+lode_status lode_blob_reader_length(struct lode_blob_reader reader, uint64_t *length_bytes);
+
+/**
+ * Frees a reader.
+ */
+lode_status lode_free_blob_reader(struct lode_blob_reader reader);
+
+/**
+ * Writes a blob of `size` bytes at once, in the place of one with its key of `key_size` bytes. As
+ * `lode_finish_blob` otherwise; `LODE_KEY_TOO_LONG`.
+ */
+lode_status lode_put_blob(struct lode_blobs blobs,
+                          const void *key,
+                          size_t key_size,
+                          const void *data,
+                          size_t size);
+
+/**
+ * Starts to write a blob with a key of `key_size` bytes. The writer is written to `writer`, and
+ * ends with `lode_finish_blob` or `lode_free_blob_writer`.
+ *
+ * Nobody sees anything of the blob before `lode_finish_blob`. Of several writers of one key, the
+ * last one to finish counts. A writer holds 64 KiB in memory, besides the memory budget.
+ *
+ * Returns `LODE_KEY_TOO_LONG`, `LODE_READ_ONLY`, `LODE_CLOSED`, `LODE_NO_TABLE`.
+ */
+lode_status lode_open_blob_writer(struct lode_blobs blobs,
+                                  const void *key,
+                                  size_t key_size,
+                                  struct lode_blob_writer *writer);
+
+/**
+ * Adds `size` bytes to the end of a blob that is being written. Writes the number of bytes that
+ * were taken to `taken`, which may be null. They are fewer than `size` after a failure only; the
+ * others may be passed again.
+ *
+ * Returns `LODE_BLOB_TOO_LONG` for more than 4 GiB in all; `LODE_NO_TABLE` when the store was
+ * dropped; `LODE_FULL`, `LODE_DISK_FULL`, `LODE_CLOSED`, `LODE_POISONED`, `LODE_IO`.
+ */
+lode_status lode_write_blob(struct lode_blob_writer writer,
+                            const void *data,
+                            size_t size,
+                            size_t *taken);
+
+/**
+ * Puts a blob that was written in the place of the one before with its key, in one commit, and
+ * frees the writer, whatever it returns but `LODE_BUSY`. When this returns, the blob is as durable
+ * as commits are.
+ *
+ * Returns `LODE_BLOB_TOO_LONG` when more than 4 GiB were to be written; and as `lode_commit`. The
+ * blob before stays then, unless `lode_error_effect` says otherwise.
+ */
+lode_status lode_finish_blob(struct lode_blob_writer writer);
+
+/**
+ * Frees a writer that was not finished. The key has the blob that it had before.
+ */
+lode_status lode_free_blob_writer(struct lode_blob_writer writer);
 
 /**
  * Opens a cursor over the rows that `view` sees in a table, which is written to `cursor` and freed

@@ -66,6 +66,15 @@ impl Failure {
         )
     }
 
+    /// Makes the failure of a stream of Lode, which is one of Lode as a rule.
+    #[cold]
+    pub(crate) fn of_stream(error: std::io::Error) -> Self {
+        match error.downcast::<Error>() {
+            Ok(error) => error.into(),
+            Err(error) => Self::new(lode_status::LODE_IO, error.to_string()),
+        }
+    }
+
     #[cfg(test)]
     pub(crate) fn status(&self) -> lode_status {
         self.0.status

@@ -14,6 +14,7 @@
 //! |---|---|
 //! | `version.rs` | the versions of the library and of its interface |
 //! | `volumes/` | volumes, entries, properties, storages |
+//! | `blobs/` | blob stores, writers, readers |
 //! | `cursor.rs`, `read.rs`, `write.rs` | records of a table |
 //! | `packing.rs` | packed records and keys |
 //! | `transaction.rs`, `snapshot.rs` | what several calls have in common |
@@ -36,6 +37,7 @@
 #![allow(clippy::missing_safety_doc)]
 
 mod argument;
+mod blobs;
 pub mod column;
 pub mod cursor;
 pub mod database;

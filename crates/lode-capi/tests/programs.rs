@@ -36,6 +36,11 @@ const CPP: Program = Program {
     argument: Argument::EmptyDirectory,
     says: "C++: as it should be\n",
 };
+const VOLUMES_CPP: Program = Program {
+    source: "tests/c/volumes.cpp",
+    argument: Argument::EmptyDirectory,
+    says: "volumes in C++: as they should be\n",
+};
 const CITIES: Program =
     Program { source: "examples/cities.c", argument: Argument::None, says: "Bern: 134591\n" };
 const SETTINGS: Program = Program {
@@ -59,6 +64,9 @@ const CROSSBENCH: Program =
 /// The programs in C.
 const IN_C: [Program; 7] =
     [WHOLE, MISUSE, VOLUMES, MISUSE_OF_VOLUMES, CITIES, SETTINGS, CROSSBENCH];
+
+/// The programs in C++.
+const IN_CPP: [Program; 2] = [CPP, VOLUMES_CPP];
 
 fn folder() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -175,10 +183,11 @@ fn programs_in_c_run() {
 fn programs_in_cpp_run() {
     for compiler in ["g++", "clang++"].into_iter().filter(|compiler| is_there(compiler)) {
         let build = Build { compiler, flags: &["-O2"], link: Link::Shared };
-        build.run(CPP, &[]);
+        IN_CPP.iter().for_each(|program| build.run(*program, &[]));
         // As in programs that have no exceptions, and no types at run time.
         let flags = ["-O2", "-fno-exceptions", "-fno-rtti", "-Wpedantic", "-Wshadow"];
-        Build { compiler, flags: &flags, link: Link::Shared }.run(CPP, &[]);
+        let build = Build { compiler, flags: &flags, link: Link::Shared };
+        IN_CPP.iter().for_each(|program| build.run(*program, &[]));
     }
 }
 
@@ -214,7 +223,8 @@ fn sanitizers_find_nothing() {
         }
         let build = Build { compiler, flags: &flags, link: Link::Shared };
         IN_C.iter().for_each(|program| build.run(*program, &[]));
-        Build { compiler: cpp, flags: &flags, link: Link::Shared }.run(CPP, &[]);
+        let build = Build { compiler: cpp, flags: &flags, link: Link::Shared };
+        IN_CPP.iter().for_each(|program| build.run(*program, &[]));
     }
 }
 
@@ -226,5 +236,6 @@ fn valgrind_finds_nothing() {
     let runner = ["valgrind", "-q", "--error-exitcode=9", "--leak-check=full"];
     let build = Build { compiler: "gcc", flags: &["-O1", "-g"], link: Link::Shared };
     IN_C.iter().for_each(|program| build.run(*program, &runner));
-    Build { compiler: "g++", flags: &["-O1", "-g"], link: Link::Shared }.run(CPP, &runner);
+    let build = Build { compiler: "g++", flags: &["-O1", "-g"], link: Link::Shared };
+    IN_CPP.iter().for_each(|program| build.run(*program, &runner));
 }

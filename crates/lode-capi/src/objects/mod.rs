@@ -1,8 +1,10 @@
 //! The objects that handles stand for.
 
+mod blobs;
 mod tables;
 mod volumes;
 
+pub use blobs::*;
 pub use tables::*;
 pub use volumes::*;
 
@@ -21,6 +23,10 @@ mod kind {
     pub(super) const STORAGE: u8 = 8;
     pub(super) const LINKS: u8 = 9;
     pub(super) const PROPERTIES: u8 = 10;
+    pub(super) const BLOBS: u8 = 11;
+    pub(super) const BLOB_WRITER: u8 = 12;
+    pub(super) const BLOB_READER: u8 = 13;
+    pub(super) const BLOB_LIST: u8 = 14;
 }
 
 /// Gives handles objects that any number of calls may use at the same time.
