@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "lode_base.hpp"
+#include "lode_blobs.hpp"
 #include "lode_volumes.hpp"
 
 namespace lode {
@@ -195,17 +196,13 @@ class database : public owner<lode_database, lode_close> {
         lode_database opened{};
         const lode_status status =
             lode_open(directory.data(), directory.size(), &options, sizeof options, &opened);
-        if (status != LODE_OK)
-            return status;
-        return database(opened);
+        return owned<database>(status, opened);
     }
     static result<database> in_memory(const lode_options &options = {})
     {
         lode_database opened{};
         const lode_status status = lode_open_in_memory(&options, sizeof options, &opened);
-        if (status != LODE_OK)
-            return status;
-        return database(opened);
+        return owned<database>(status, opened);
     }
     [[nodiscard]] lode_status close() { return lode_close(release()); }
     [[nodiscard]] lode_status flush() const { return lode_flush(handle()); }
@@ -218,37 +215,45 @@ class database : public owner<lode_database, lode_close> {
         const lode_status status =
             lode_create_table(handle(), name.data(), name.size(), columns.data(), columns.size(),
                               kind, &created);
-        if (status != LODE_OK)
-            return status;
-        return table(created);
+        return owned<table>(status, created);
     }
     result<table> open_table(std::string_view name) const
     {
         lode_table opened{};
         const lode_status status = lode_open_table(handle(), name.data(), name.size(), &opened);
-        if (status != LODE_OK)
-            return status;
-        return table(opened);
+        return owned<table>(status, opened);
     }
     [[nodiscard]] lode_status drop_table(std::string_view name) const
     {
         return lode_drop_table(handle(), name.data(), name.size());
     }
+    result<blobs> create_blobs(std::string_view name) const
+    {
+        lode_blobs created{};
+        const lode_status status = lode_create_blobs(handle(), name.data(), name.size(), &created);
+        return owned<blobs>(status, created);
+    }
+    result<blobs> open_blobs(std::string_view name) const
+    {
+        lode_blobs opened{};
+        const lode_status status = lode_open_blobs(handle(), name.data(), name.size(), &opened);
+        return owned<blobs>(status, opened);
+    }
+    [[nodiscard]] lode_status drop_blobs(std::string_view name) const
+    {
+        return lode_drop_blobs(handle(), name.data(), name.size());
+    }
     result<transaction> begin() const
     {
         lode_transaction begun{};
         const lode_status status = lode_begin(handle(), &begun);
-        if (status != LODE_OK)
-            return status;
-        return transaction(begun);
+        return owned<transaction>(status, begun);
     }
     result<snapshot> take_snapshot() const
     {
         lode_snapshot taken{};
         const lode_status status = lode_take_snapshot(handle(), &taken);
-        if (status != LODE_OK)
-            return status;
-        return snapshot(taken);
+        return owned<snapshot>(status, taken);
     }
 };
 

@@ -41,6 +41,16 @@ const VOLUMES_CPP: Program = Program {
     argument: Argument::EmptyDirectory,
     says: "volumes in C++: as they should be\n",
 };
+const BLOBS: Program = Program {
+    source: "tests/c/blobs.c",
+    argument: Argument::EmptyDirectory,
+    says: "blobs: as they should be\n",
+};
+const BLOBS_CPP: Program = Program {
+    source: "tests/c/blobs.cpp",
+    argument: Argument::None,
+    says: "blobs in C++: as they should be\n",
+};
 const CITIES: Program =
     Program { source: "examples/cities.c", argument: Argument::None, says: "Bern: 134591\n" };
 const SETTINGS: Program = Program {
@@ -62,11 +72,11 @@ const CROSSBENCH: Program =
     Program { source: "examples/crossbench.c", argument: Argument::EmptyDirectory, says: "/s\n" };
 
 /// The programs in C.
-const IN_C: [Program; 7] =
-    [WHOLE, MISUSE, VOLUMES, MISUSE_OF_VOLUMES, CITIES, SETTINGS, CROSSBENCH];
+const IN_C: [Program; 8] =
+    [WHOLE, MISUSE, VOLUMES, MISUSE_OF_VOLUMES, BLOBS, CITIES, SETTINGS, CROSSBENCH];
 
 /// The programs in C++.
-const IN_CPP: [Program; 2] = [CPP, VOLUMES_CPP];
+const IN_CPP: [Program; 3] = [CPP, VOLUMES_CPP, BLOBS_CPP];
 
 fn folder() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -201,7 +201,7 @@ static void threads(lode_blobs blobs)
         CHECK(pthread_join(users[at], NULL) == 0);
     DONE(lode_finish_blob(shared));
     DONE(lode_blob_length(blobs, KEY("shared"), &length));
-    CHECK(length == atomic_load(&taken));
+    CHECK(length == atomic_load(&taken) && atomic_load(&busy) > 0);
     DONE(lode_remove_blob(blobs, KEY("shared")));
 }
 
