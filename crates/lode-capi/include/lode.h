@@ -31,6 +31,53 @@
 #include <string.h>
 
 /**
+ * The most bytes of a position.
+ */
+#define LODE_MOST_POSITION_BYTES 50
+
+/**
+ * A change: a record was inserted, replaced or deleted.
+ */
+#define LODE_CHANGE_RECORD 1
+
+/**
+ * A change: a table was created, without records.
+ */
+#define LODE_CHANGE_CREATE_TABLE 2
+
+/**
+ * A change: a table was dropped with its records and indexes. A cleared table is dropped and
+ * created.
+ */
+#define LODE_CHANGE_DROP_TABLE 3
+
+/**
+ * A change: a table was altered. Its records, which are not listed, are those of the new columns
+ * from then on; the indexes that it has then are created by the changes after this.
+ */
+#define LODE_CHANGE_ALTER_TABLE 4
+
+/**
+ * A change: a secondary index was created, and has an entry for each record.
+ */
+#define LODE_CHANGE_CREATE_INDEX 5
+
+/**
+ * A change: a secondary index was dropped, but not its table.
+ */
+#define LODE_CHANGE_DROP_INDEX 6
+
+/**
+ * The side of a change: a record or a table as it was.
+ */
+#define LODE_BEFORE 0
+
+/**
+ * The side of a change: a record or a table as it is since.
+ */
+#define LODE_AFTER 1
+
+/**
  * Flag of a column: it is of the key. Columns of the key come first.
  */
 #define LODE_KEY 1
@@ -107,6 +154,11 @@
  * Gives no space back in the background.
  */
 #define LODE_NO_IDLE_COMPACTION 2
+
+/**
+ * Ends the keeping of changes that an earlier opening has asked for.
+ */
+#define LODE_KEEP_NO_CHANGES 4
 
 /**
  * The version of this interface: of the functions, structures and numbers in this header.
@@ -523,31 +575,15 @@ typedef struct lode_blob_writer {
 } lode_blob_writer;
 
 /**
- * A table. Any number of threads may use one at the same time. Freed by `lode_free_table`.
+ * The changes of a database, commit by commit, in the order in which they happened. One thread at
+ * a time may use one; another gets `LODE_BUSY`. Freed by `lode_free_changes`.
  */
-typedef struct lode_table {
+typedef struct lode_changes {
     /**
      * A number that means something to Lode only.
      */
     uint64_t id;
-} lode_table;
-
-/**
- * The state that a read sees: the records as they are now (`LODE_NOW`), as of a snapshot
- * (`lode_at(snapshot)`), or as a transaction sees them (`lode_within(transaction)`). It is no
- * handle of its own: the snapshot or transaction is freed, the view is not.
- */
-typedef struct lode_view {
-    /**
-     * A number that means something to Lode only.
-     */
-    uint64_t id;
-} lode_view;
-
-/**
- * The kind of a value: one of the numbers `LODE_NULL` to `LODE_DECIMAL`.
- */
-typedef uint32_t lode_kind;
+} lode_changes;
 
 /**
  * Bytes somewhere in memory. The pointer may be null if there are none.
@@ -562,6 +598,58 @@ typedef struct lode_bytes {
      */
     size_t size;
 } lode_bytes;
+
+/**
+ * A change of a commit. Names and bytes are memory of the reader of changes, and stay until it
+ * reads the next commit.
+ */
+typedef struct lode_change {
+    /**
+     * One of the numbers from `LODE_CHANGE_RECORD` on.
+     */
+    uint32_t kind;
+    /**
+     * Zero.
+     */
+    uint32_t reserved;
+    /**
+     * The name of the table, in UTF-8; of an altered one, the name before.
+     */
+    struct lode_bytes table;
+    /**
+     * The name of an altered table from then on.
+     */
+    struct lode_bytes new_table;
+    /**
+     * The name of an index that was created or dropped.
+     */
+    struct lode_bytes index;
+    /**
+     * The packed key of a record.
+     */
+    struct lode_bytes key;
+    /**
+     * The packed record as it was; null if it was inserted.
+     */
+    struct lode_bytes before;
+    /**
+     * The packed record as it is since; null if it was deleted.
+     */
+    struct lode_bytes after;
+    /**
+     * The number of columns of the table; of an altered one, from then on.
+     */
+    size_t columns;
+    /**
+     * The number of columns of its key, which come first.
+     */
+    size_t key_columns;
+} lode_change;
+
+/**
+ * The kind of a value: one of the numbers `LODE_NULL` to `LODE_DECIMAL`.
+ */
+typedef uint32_t lode_kind;
 
 /**
  * A signed number of 128 bits in two's complement.
@@ -629,6 +717,63 @@ typedef struct lode_value {
      */
     union lode_data data;
 } lode_value;
+
+/**
+ * The type of a column: one of the numbers `LODE_TYPE_U8` to `LODE_TYPE_DECIMAL`.
+ */
+typedef uint32_t lode_type;
+
+/**
+ * A column of a table. `LODE_COLUMN` makes one of constants.
+ */
+typedef struct lode_column {
+    /**
+     * The name, in UTF-8.
+     */
+    const char *name;
+    /**
+     * The bytes of the name, without a zero at its end.
+     */
+    size_t name_size;
+    /**
+     * The type.
+     */
+    lode_type type;
+    /**
+     * The bytes of a text or of bytes, or the digits of a decimal; 0 for other types.
+     */
+    uint32_t size;
+    /**
+     * Digits after the point of a decimal; 0 for other types.
+     */
+    uint32_t scale;
+    /**
+     * The sum of `LODE_KEY` and `LODE_NULLABLE`, or 0.
+     */
+    uint32_t flags;
+} lode_column;
+
+/**
+ * A table. Any number of threads may use one at the same time. Freed by `lode_free_table`.
+ */
+typedef struct lode_table {
+    /**
+     * A number that means something to Lode only.
+     */
+    uint64_t id;
+} lode_table;
+
+/**
+ * The state that a read sees: the records as they are now (`LODE_NOW`), as of a snapshot
+ * (`lode_at(snapshot)`), or as a transaction sees them (`lode_within(transaction)`). It is no
+ * handle of its own: the snapshot or transaction is freed, the view is not.
+ */
+typedef struct lode_view {
+    /**
+     * A number that means something to Lode only.
+     */
+    uint64_t id;
+} lode_view;
 
 /**
  * The rows and columns that a cursor reads. One of zeros is all rows: `lode_range range = {0};`.
@@ -731,13 +876,23 @@ typedef struct lode_options {
      */
     uint32_t mode;
     /**
-     * The sum of `LODE_UNMAPPED_LOG` and `LODE_NO_IDLE_COMPACTION`, or 0.
+     * The sum of some of `LODE_UNMAPPED_LOG`, `LODE_NO_IDLE_COMPACTION` and
+     * `LODE_KEEP_NO_CHANGES`, or 0.
      */
     uint32_t flags;
     /**
      * Zero.
      */
     uint32_t reserved;
+    /**
+     * Keeps changes for `lode_open_changes`: at least the newest of as many bytes of the log, in
+     * whole MiB. The database remembers it for later openings; 0 leaves it as it was. A database
+     * in memory, or at level `LODE_DURABILITY_NONE`, keeps none.
+     *
+     * A write of one record is a commit then, next to no other write, and the log is about twice
+     * as long.
+     */
+    uint64_t kept_changes_bytes;
 } lode_options;
 
 /**
@@ -821,41 +976,6 @@ typedef struct lode_snapshot {
      */
     uint64_t id;
 } lode_snapshot;
-
-/**
- * The type of a column: one of the numbers `LODE_TYPE_U8` to `LODE_TYPE_DECIMAL`.
- */
-typedef uint32_t lode_type;
-
-/**
- * A column of a table. `LODE_COLUMN` makes one of constants.
- */
-typedef struct lode_column {
-    /**
-     * The name, in UTF-8.
-     */
-    const char *name;
-    /**
-     * The bytes of the name, without a zero at its end.
-     */
-    size_t name_size;
-    /**
-     * The type.
-     */
-    lode_type type;
-    /**
-     * The bytes of a text or of bytes, or the digits of a decimal; 0 for other types.
-     */
-    uint32_t size;
-    /**
-     * Digits after the point of a decimal; 0 for other types.
-     */
-    uint32_t scale;
-    /**
-     * The sum of `LODE_KEY` and `LODE_NULLABLE`, or 0.
-     */
-    uint32_t flags;
-} lode_column;
 
 /**
  * The way in which a table finds its records: `LODE_HASHED` or `LODE_ORDERED`.
@@ -1424,6 +1544,113 @@ lode_status lode_finish_blob(struct lode_blob_writer writer);
  * Frees a writer that was not finished. The key has the blob that it had before.
  */
 lode_status lode_free_blob_writer(struct lode_blob_writer writer);
+
+/**
+ * Writes the position after all changes that ended before this call to `position`, which has room
+ * for `position_capacity` bytes, and its bytes to `position_size`: at most
+ * `LODE_MOST_POSITION_BYTES`. No zero ends it. It is a text that can be kept anywhere, such as
+ * "12-8192-00c0ffee".
+ *
+ * In a database that is open to be read only it is that of the moment which the database shows.
+ *
+ * Returns `LODE_CHANGES_NOT_KEPT` unless `kept_changes_bytes` of the options, now or earlier, have
+ * asked for changes; `LODE_TOO_SMALL`; `LODE_CLOSED`, `LODE_POISONED`, `LODE_IO`.
+ */
+lode_status lode_position(struct lode_database database,
+                          char *position,
+                          size_t position_capacity,
+                          size_t *position_size);
+
+/**
+ * Opens a reader of the changes of a database since a position, which is a text of `since_size`
+ * bytes; null and 0 are all changes that are kept. It is written to `changes`, and freed with
+ * `lode_free_changes`.
+ *
+ * It reads the files of the log, and no writer waits for it. It looks through the log from the
+ * position on first.
+ *
+ * Returns `LODE_CHANGES_NOT_KEPT`; `LODE_CHANGES_GONE` when the changes after the position are not
+ * kept any more; `LODE_OTHER_POSITION` when it is none of this database; `LODE_BAD_ARGUMENT` for a
+ * text that is no position; `LODE_CLOSED`, `LODE_CORRUPT`, `LODE_VERSION`, `LODE_IO`.
+ */
+lode_status lode_open_changes(struct lode_database database,
+                              const char *since,
+                              size_t since_size,
+                              struct lode_changes *changes);
+
+/**
+ * Reads the next commit, which is what happened together: a single operation, a transaction, or
+ * records written together. Writes the number of its changes to `count`; `lode_get_change` has
+ * each. They may be there before they are durable: call `lode_sync_changes` before acting on them.
+ *
+ * Returns `LODE_END` after the last commit so far: call it again later. `LODE_CHANGES_GONE` when
+ * the reader has fallen behind so far that what comes next is not kept any more;
+ * `LODE_OTHER_POSITION` when a crash of the machine has taken back what was read; `LODE_CORRUPT`,
+ * `LODE_VERSION`, `LODE_IO`. The next call tries again.
+ */
+lode_status lode_next_commit(struct lode_changes changes, size_t *count);
+
+/**
+ * Writes the change at a place in the commit that was read last, counted from 0, to `change`,
+ * which has `change_size` bytes (`sizeof(lode_change)`). Changes are in their order; a record may
+ * be changed more than once.
+ *
+ * Returns `LODE_END` after the last.
+ */
+lode_status lode_get_change(struct lode_changes changes,
+                            size_t at,
+                            struct lode_change *change,
+                            size_t change_size);
+
+/**
+ * Reads the record of a change as it was (`LODE_BEFORE`) or as it is since (`LODE_AFTER`). Writes
+ * the values of all columns to `values`, which has room for `count`, one for each column. Texts
+ * and bytes are memory of the reader of changes, and stay until it reads the next commit.
+ *
+ * Returns `LODE_NOT_FOUND` when there was no record on that side, or the change is none of a
+ * record; `LODE_END` after the last change; `LODE_VALUE_COUNT`.
+ */
+lode_status lode_unpack_change(struct lode_changes changes,
+                               size_t at,
+                               uint32_t side,
+                               struct lode_value *values,
+                               size_t count);
+
+/**
+ * Writes the description of a column of the table of a change to `description`: the one at the
+ * place `column`, counted from 0. Of an altered table, `side` says whether it is the table as it
+ * was or since; another table has the columns that it had when the commit happened. The name is
+ * memory of the reader of changes, and stays until it reads the next commit.
+ *
+ * Returns `LODE_NO_COLUMN`; `LODE_END` after the last change.
+ */
+lode_status lode_get_change_column(struct lode_changes changes,
+                                   size_t at,
+                                   uint32_t side,
+                                   size_t column,
+                                   struct lode_column *description);
+
+/**
+ * Writes the position after what a reader of changes has read to `position`, as `lode_position`
+ * does. `lode_open_changes` continues there.
+ */
+lode_status lode_reached_position(struct lode_changes changes,
+                                  char *position,
+                                  size_t position_capacity,
+                                  size_t *position_size);
+
+/**
+ * Makes all that a reader of changes has read durable in the database, whatever its level is: then
+ * no crash of its machine can take back what a copy of it has.
+ *
+ * Returns `LODE_IO`.
+ */
+lode_status lode_sync_changes(struct lode_changes changes);
+
+/**
+ * Frees a reader of changes.
+ */
+lode_status lode_free_changes(struct lode_changes changes);
 
 /**
  * Opens a cursor over the rows that `view` sees in a table, which is written to `cursor` and freed

@@ -15,6 +15,7 @@
 //! | `version.rs` | the versions of the library and of its interface |
 //! | `volumes/` | volumes, entries, properties, storages |
 //! | `blobs/` | blob stores, writers, readers |
+//! | `changes.rs` | committed changes in their order |
 //! | `cursor.rs`, `read.rs`, `write.rs` | records of a table |
 //! | `packing.rs` | packed records and keys |
 //! | `transaction.rs`, `snapshot.rs` | what several calls have in common |
@@ -38,6 +39,7 @@
 
 mod argument;
 mod blobs;
+mod changes;
 pub mod column;
 pub mod cursor;
 pub mod database;

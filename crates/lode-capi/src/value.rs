@@ -40,6 +40,14 @@ pub struct lode_bytes {
     pub size: usize,
 }
 
+impl lode_bytes {
+    /// Makes the bytes for C of those of Lode, which it points to; null for none.
+    pub(crate) fn of(bytes: Option<&[u8]>) -> Self {
+        let none = Self { data: std::ptr::null(), size: 0 };
+        bytes.map_or(none, |bytes| Self { data: address(bytes), size: bytes.len() })
+    }
+}
+
 /// A signed number of 128 bits in two's complement.
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -160,10 +168,9 @@ impl lode_value {
 
     /// Makes the value for C of one of Lode, whose bytes it points to.
     pub(crate) fn of(value: Value<'_>) -> Self {
-        let none = lode_bytes { data: std::ptr::null(), size: 0 };
+        let none = lode_bytes::of(None);
         let mut made = Self { kind: LODE_NULL, scale: 0, data: lode_data { bytes: none } };
-        let bytes =
-            |bytes| lode_data { bytes: lode_bytes { data: address(bytes), size: bytes.len() } };
+        let bytes = |bytes| lode_data { bytes: lode_bytes::of(Some(bytes)) };
         (made.kind, made.data) = match value {
             Value::Unsigned(number) => (LODE_UNSIGNED, lode_data { u: number }),
             Value::Signed(number) => (LODE_SIGNED, lode_data { i: number }),

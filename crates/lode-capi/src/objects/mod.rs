@@ -1,10 +1,12 @@
 //! The objects that handles stand for.
 
 mod blobs;
+mod changes;
 mod tables;
 mod volumes;
 
 pub use blobs::*;
+pub use changes::*;
 pub use tables::*;
 pub use volumes::*;
 
@@ -27,6 +29,7 @@ mod kind {
     pub(super) const BLOB_WRITER: u8 = 12;
     pub(super) const BLOB_READER: u8 = 13;
     pub(super) const BLOB_LIST: u8 = 14;
+    pub(super) const CHANGES: u8 = 15;
 }
 
 /// Gives handles objects that any number of calls may use at the same time.
