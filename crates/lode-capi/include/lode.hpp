@@ -12,12 +12,14 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "lode_base.hpp"
 #include "lode_blobs.hpp"
+#include "lode_changes.hpp"
 #include "lode_volumes.hpp"
 
 namespace lode {
@@ -242,6 +244,24 @@ class database : public owner<lode_database, lode_close> {
     [[nodiscard]] lode_status drop_blobs(std::string_view name) const
     {
         return lode_drop_blobs(handle(), name.data(), name.size());
+    }
+    /* Returns the position after all changes so far. */
+    result<std::string> position() const
+    {
+        std::string text(LODE_MOST_POSITION_BYTES, ' ');
+        std::size_t size = 0;
+        const lode_status status = lode_position(handle(), text.data(), text.size(), &size);
+        if (status != LODE_OK)
+            return status;
+        text.resize(size);
+        return text;
+    }
+    /* Reads the changes since a position; by default all that are kept. */
+    result<changes> open_changes(std::string_view since = {}) const
+    {
+        lode_changes opened{};
+        const lode_status status = lode_open_changes(handle(), since.data(), since.size(), &opened);
+        return owned<changes>(status, opened);
     }
     result<transaction> begin() const
     {

@@ -155,7 +155,8 @@ fn keep_panic(panic: Box<dyn Any + Send>) -> lode_status {
     };
     let message = format!("a fault in Lode, please report it: {said}");
     // What was thrown may itself panic when it is dropped.
-    let status = keep(Parts { status: lode_status::LODE_PANIC, message, effect: LODE_EFFECT_UNKNOWN });
+    let status =
+        keep(Parts { status: lode_status::LODE_PANIC, message, effect: LODE_EFFECT_UNKNOWN });
     std::mem::forget(panic);
     status
 }

@@ -51,6 +51,16 @@ const BLOBS_CPP: Program = Program {
     argument: Argument::None,
     says: "blobs in C++: as they should be\n",
 };
+const CHANGES: Program = Program {
+    source: "tests/c/changes.c",
+    argument: Argument::EmptyDirectory,
+    says: "changes: as they should be\n",
+};
+const CHANGES_CPP: Program = Program {
+    source: "tests/c/changes.cpp",
+    argument: Argument::EmptyDirectory,
+    says: "changes in C++: as they should be\n",
+};
 const CITIES: Program =
     Program { source: "examples/cities.c", argument: Argument::None, says: "Bern: 134591\n" };
 const SETTINGS: Program = Program {
@@ -72,11 +82,11 @@ const CROSSBENCH: Program =
     Program { source: "examples/crossbench.c", argument: Argument::EmptyDirectory, says: "/s\n" };
 
 /// The programs in C.
-const IN_C: [Program; 8] =
-    [WHOLE, MISUSE, VOLUMES, MISUSE_OF_VOLUMES, BLOBS, CITIES, SETTINGS, CROSSBENCH];
+const IN_C: [Program; 9] =
+    [WHOLE, MISUSE, VOLUMES, MISUSE_OF_VOLUMES, BLOBS, CHANGES, CITIES, SETTINGS, CROSSBENCH];
 
 /// The programs in C++.
-const IN_CPP: [Program; 3] = [CPP, VOLUMES_CPP, BLOBS_CPP];
+const IN_CPP: [Program; 4] = [CPP, VOLUMES_CPP, BLOBS_CPP, CHANGES_CPP];
 
 fn folder() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -81,7 +81,9 @@ fn read<'v>(name: &str, number: lode_type, value: &'v lode_value) -> Result<Valu
     };
     fitting.ok_or_else(|| {
         let message = match kind {
-            Some(kind) => format!("property {name}: the value does not fit {kind}; use another type"),
+            Some(kind) => {
+                format!("property {name}: the value does not fit {kind}; use another type")
+            }
             None => format!("property {name}: it can be a number, a text or bytes only"),
         };
         Failure::new(LODE_VALUE_MISFIT, message)

@@ -98,12 +98,8 @@ pub unsafe extern "C" fn lode_mount_volume(
 }
 
 /// The mount of a whole volume.
-const WHOLE: lode_mount = lode_mount {
-    entry: std::ptr::null(),
-    entry_size: 0,
-    priority: 0,
-    access: LODE_MOUNT_WRITE,
-};
+const WHOLE: lode_mount =
+    lode_mount { entry: std::ptr::null(), entry_size: 0, priority: 0, access: LODE_MOUNT_WRITE };
 
 /// Takes a volume, of which the entry with the path `entry` was mounted at `path`, out of a storage
 /// again. Both paths are UTF-8 of as many bytes as their sizes say; null and 0 are "/". As
