@@ -20,7 +20,8 @@ pub enum lode_status {
 
     /// A handle was freed already, or was never made.
     LODE_BAD_HANDLE = 10,
-    /// Another thread is using a transaction, a cursor or another object that one at a time may use.
+    /// Another thread is using a transaction, a cursor or another object that one at a time may
+    /// use.
     LODE_BUSY = 11,
     /// A pointer is null, or a number is not possible.
     LODE_BAD_ARGUMENT = 12,

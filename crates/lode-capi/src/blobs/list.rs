@@ -27,9 +27,9 @@ pub unsafe extern "C" fn lode_open_blob_list(
     })
 }
 
-/// Reads the next key of a list. Writes a pointer to it to `key`, its bytes to `key_size`, and those
-/// of its blob to `length_bytes`, which may be null. The key is memory of the list, and stays until
-/// the next call with it.
+/// Reads the next key of a list. Writes a pointer to it to `key`, its bytes to `key_size`, and
+/// those of its blob to `length_bytes`, which may be null. The key is memory of the list, and stays
+/// until the next call with it.
 ///
 /// Returns `LODE_END` after the last; `LODE_NO_TABLE` when the store was dropped;
 /// `LODE_SNAPSHOT_TOO_OLD`, `LODE_CLOSED`, `LODE_CORRUPT`, `LODE_IO`.

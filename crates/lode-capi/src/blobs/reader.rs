@@ -31,8 +31,9 @@ fn fill(reader: &mut BlobReader, room: &Room<u8>) -> Result<usize> {
 }
 
 /// Reads a part of the blob with a key of `key_size` bytes: those from the offset `from` on, as far
-/// as there are any and `buffer` has room, which is for `capacity` bytes. Writes the number of bytes
-/// that were read to `size`, and those of the whole blob to `length_bytes`, which may be null.
+/// as there are any and `buffer` has room, which is for `capacity` bytes. Writes the number of
+/// bytes that were read to `size`, and those of the whole blob to `length_bytes`, which may be
+/// null.
 ///
 /// Returns `LODE_NOT_FOUND` when there is no such blob, with 0 in `size`; and as
 /// `lode_blob_length`.
@@ -83,8 +84,8 @@ pub unsafe extern "C" fn lode_open_blob_reader(
     })
 }
 
-/// Reads the next bytes of a blob to `buffer`, which has room for `capacity` bytes, and writes their
-/// number to `size`. They are fewer than `capacity` at the end of the blob only.
+/// Reads the next bytes of a blob to `buffer`, which has room for `capacity` bytes, and writes
+/// their number to `size`. They are fewer than `capacity` at the end of the blob only.
 ///
 /// Returns `LODE_END` after the last byte, with 0 in `size`; `LODE_NO_TABLE` when the store was
 /// dropped; `LODE_MOMENT_EXPIRED`, `LODE_CLOSED`, `LODE_CORRUPT`, `LODE_IO`: nothing was read then,

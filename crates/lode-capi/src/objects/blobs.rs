@@ -13,8 +13,8 @@ pub struct lode_blobs {
     pub id: u64,
 }
 
-/// A blob that is being written. One thread at a time may use one; another gets `LODE_BUSY`. It ends
-/// with `lode_finish_blob` or `lode_free_blob_writer`, which free the handle.
+/// A blob that is being written. One thread at a time may use one; another gets `LODE_BUSY`. It
+/// ends with `lode_finish_blob` or `lode_free_blob_writer`, which free the handle.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct lode_blob_writer {

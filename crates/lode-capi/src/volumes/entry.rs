@@ -16,8 +16,8 @@ pub(super) fn give(found: Option<OpenEntry>, out: &Out<lode_entry>) -> Result<lo
     Ok(LODE_OK)
 }
 
-/// Opens the entry of a volume under a path, which is UTF-8 of `path_size` bytes, such as "/app/ui";
-/// "/" is the entry that all others are below. It is written to `entry`, and freed with
+/// Opens the entry of a volume under a path, which is UTF-8 of `path_size` bytes, such as
+/// "/app/ui"; "/" is the entry that all others are below. It is written to `entry`, and freed with
 /// `lode_free_entry`.
 ///
 /// Returns `LODE_NOT_FOUND` when there is no such entry; `LODE_INVALID_NAME`; `LODE_CLOSED`,
@@ -167,7 +167,10 @@ pub unsafe extern "C" fn lode_link(
         match linked {
             Some(linked) => give(Some(linked), &out),
             // Another thread has unlinked it already.
-            None => Err(Error::Gone { path: format!("{}/{name}", open.path()?) }.into()),
+            None => {
+                let path = format!("{}/{name}", open.path()?.trim_end_matches('/'));
+                Err(Error::Gone { path }.into())
+            }
         }
     })
 }

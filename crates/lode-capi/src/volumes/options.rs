@@ -13,7 +13,8 @@ use crate::options::{
     lode_options,
 };
 
-/// Options of opening a volume. One of zeros has the defaults: `lode_volume_options options = {0};`.
+/// Options of opening a volume. One of zeros has the defaults:
+/// `lode_volume_options options = {0};`.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct lode_volume_options {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use lode::Value;
 use lode_volumes::{Kind, ValueRef};
 
-use crate::argument::{Out, Room, array, optional_out, out, room, text};
+use crate::argument::{Out, Room, optional_out, out, room, slice, text};
 use crate::failure::{Failure, Result, guarded};
 use crate::objects::{OpenEntry, lode_entry};
 use crate::status::lode_status::{self, LODE_NOT_FOUND, LODE_OK, LODE_VALUE_MISFIT};
@@ -145,8 +145,9 @@ pub unsafe extern "C" fn lode_set_property(
 ) -> lode_status {
     guarded(|| {
         let name = text!(name, name_size);
-        let one = 1;
-        let value = read(name, r#type, &array!(value, one)[0])?;
+        // SAFETY: the header asks for a pointer to a value.
+        let value = unsafe { slice(value, 1, "value") }?;
+        let value = read(name, r#type, &value[0])?;
         match &*entry.share()? {
             OpenEntry::Volume(entry) => entry.set(name, value)?,
             OpenEntry::Storage(_, entry) => entry.set(name, value)?,

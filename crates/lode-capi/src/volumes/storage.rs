@@ -71,9 +71,9 @@ pub extern "C" fn lode_free_storage(storage: lode_storage) -> lode_status {
     guarded(|| storage.free().map(|()| LODE_OK))
 }
 
-/// Mounts a volume, or an entry of it, at a path of a storage. `path` is UTF-8 of `path_size` bytes.
-/// `mount` may be null for all of the volume with priority 0, for writing; else `mount_size` is
-/// `sizeof(lode_mount)`.
+/// Mounts a volume, or an entry of it, at a path of a storage. `path` is UTF-8 of `path_size`
+/// bytes. `mount` may be null for all of the volume with priority 0, for writing; else `mount_size`
+/// is `sizeof(lode_mount)`.
 ///
 /// Entries of the storage that are open return `LODE_MOUNTS_CHANGED` from then on. The volume's
 /// handle may be used as before; closing the volume does not unmount it.

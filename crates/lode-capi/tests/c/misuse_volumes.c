@@ -96,7 +96,8 @@ static void wrong_arguments(void)
     EXPECT(LODE_VALUE_MISFIT, lode_set_property(entry, LODE_STR("x"), LODE_TYPE_U64, &value));
     value = lode_f64(1e300);
     EXPECT(LODE_VALUE_MISFIT, lode_set_property(entry, LODE_STR("x"), LODE_TYPE_F32, &value));
-    const lode_value none[] = { lode_null(), lode_bool(true), lode_timestamp(1), lode_decimal(1, 1) };
+    const lode_value none[] = { lode_null(), lode_bool(true), lode_timestamp(1),
+                                lode_decimal(1, 1) };
     for (size_t at = 0; at < sizeof none / sizeof *none; at++)
         REFUSED(LODE_VALUE_MISFIT, "a number, a text or bytes",
                 lode_set_property(entry, LODE_STR("x"), LODE_TYPE_WIDEST, &none[at]));
@@ -110,8 +111,8 @@ static void wrong_arguments(void)
     REFUSED(LODE_BAD_ARGUMENT, "a value is null",
             lode_set_property(entry, LODE_STR("x"), LODE_TYPE_WIDEST, &value));
     EXPECT(LODE_NOT_FOUND, lode_has_property(entry, LODE_STR("x")));
-    REFUSED(LODE_BAD_ARGUMENT, "overlaps", lode_get_property(entry, buffer, 4, buffer, sizeof buffer,
-                                                             &size, NULL, &back));
+    REFUSED(LODE_BAD_ARGUMENT, "overlaps",
+            lode_get_property(entry, buffer, 4, buffer, sizeof buffer, &size, NULL, &back));
 
     lode_volume_options options = { 0 };
     options.mode = LODE_CREATE_NEW;

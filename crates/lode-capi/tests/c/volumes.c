@@ -202,7 +202,8 @@ static void expiry(lode_volume volume)
     DONE(lode_sweep_volume(volume, &removed));
     CHECK(removed == 1);
     EXPECT(LODE_NOT_FOUND, lode_has_property(entry, LODE_STR("gone")));
-    REFUSED(LODE_EXPIRY_TOO_FAR, "later", lode_expire_property(entry, LODE_STR("kept"), UINT64_MAX));
+    REFUSED(LODE_EXPIRY_TOO_FAR, "later",
+            lode_expire_property(entry, LODE_STR("kept"), UINT64_MAX));
     DONE(lode_sweep_volume(volume, NULL));
     DONE(lode_has_property(entry, LODE_STR("kept")));
     DONE(lode_free_entry(entry));
