@@ -209,7 +209,8 @@ enum lode_status
      */
     LODE_BAD_HANDLE = 10,
     /**
-     * Another thread is using a transaction, a cursor or another object that one at a time may use.
+     * Another thread is using a transaction, a cursor or another object that one at a time may
+     * use.
      */
     LODE_BUSY = 11,
     /**
@@ -564,8 +565,8 @@ typedef struct lode_blob_reader {
 } lode_blob_reader;
 
 /**
- * A blob that is being written. One thread at a time may use one; another gets `LODE_BUSY`. It ends
- * with `lode_finish_blob` or `lode_free_blob_writer`, which free the handle.
+ * A blob that is being written. One thread at a time may use one; another gets `LODE_BUSY`. It
+ * ends with `lode_finish_blob` or `lode_free_blob_writer`, which free the handle.
  */
 typedef struct lode_blob_writer {
     /**
@@ -1028,7 +1029,8 @@ typedef struct lode_transaction {
 } lode_transaction;
 
 /**
- * Options of opening a volume. One of zeros has the defaults: `lode_volume_options options = {0};`.
+ * Options of opening a volume. One of zeros has the defaults:
+ * `lode_volume_options options = {0};`.
  */
 typedef struct lode_volume_options {
     /**
@@ -1416,9 +1418,9 @@ lode_status lode_open_blob_list(struct lode_blobs blobs,
                                 struct lode_blob_list *list);
 
 /**
- * Reads the next key of a list. Writes a pointer to it to `key`, its bytes to `key_size`, and those
- * of its blob to `length_bytes`, which may be null. The key is memory of the list, and stays until
- * the next call with it.
+ * Reads the next key of a list. Writes a pointer to it to `key`, its bytes to `key_size`, and
+ * those of its blob to `length_bytes`, which may be null. The key is memory of the list, and stays
+ * until the next call with it.
  *
  * Returns `LODE_END` after the last; `LODE_NO_TABLE` when the store was dropped;
  * `LODE_SNAPSHOT_TOO_OLD`, `LODE_CLOSED`, `LODE_CORRUPT`, `LODE_IO`.
@@ -1435,8 +1437,9 @@ lode_status lode_free_blob_list(struct lode_blob_list list);
 
 /**
  * Reads a part of the blob with a key of `key_size` bytes: those from the offset `from` on, as far
- * as there are any and `buffer` has room, which is for `capacity` bytes. Writes the number of bytes
- * that were read to `size`, and those of the whole blob to `length_bytes`, which may be null.
+ * as there are any and `buffer` has room, which is for `capacity` bytes. Writes the number of
+ * bytes that were read to `size`, and those of the whole blob to `length_bytes`, which may be
+ * null.
  *
  * Returns `LODE_NOT_FOUND` when there is no such blob, with 0 in `size`; and as
  * `lode_blob_length`.
@@ -1466,8 +1469,8 @@ lode_status lode_open_blob_reader(struct lode_blobs blobs,
                                   struct lode_blob_reader *reader);
 
 /**
- * Reads the next bytes of a blob to `buffer`, which has room for `capacity` bytes, and writes their
- * number to `size`. They are fewer than `capacity` at the end of the blob only.
+ * Reads the next bytes of a blob to `buffer`, which has room for `capacity` bytes, and writes
+ * their number to `size`. They are fewer than `capacity` at the end of the blob only.
  *
  * Returns `LODE_END` after the last byte, with 0 in `size`; `LODE_NO_TABLE` when the store was
  * dropped; `LODE_MOMENT_EXPIRED`, `LODE_CLOSED`, `LODE_CORRUPT`, `LODE_IO`: nothing was read then,
@@ -2131,8 +2134,8 @@ lode_status lode_flush_volume(struct lode_volume volume);
 lode_status lode_sweep_volume(struct lode_volume volume, uint64_t *removed);
 
 /**
- * Opens the entry of a volume under a path, which is UTF-8 of `path_size` bytes, such as "/app/ui";
- * "/" is the entry that all others are below. It is written to `entry`, and freed with
+ * Opens the entry of a volume under a path, which is UTF-8 of `path_size` bytes, such as
+ * "/app/ui"; "/" is the entry that all others are below. It is written to `entry`, and freed with
  * `lode_free_entry`.
  *
  * Returns `LODE_NOT_FOUND` when there is no such entry; `LODE_INVALID_NAME`; `LODE_CLOSED`,
@@ -2370,9 +2373,9 @@ lode_status lode_make_storage(struct lode_storage *storage);
 lode_status lode_free_storage(struct lode_storage storage);
 
 /**
- * Mounts a volume, or an entry of it, at a path of a storage. `path` is UTF-8 of `path_size` bytes.
- * `mount` may be null for all of the volume with priority 0, for writing; else `mount_size` is
- * `sizeof(lode_mount)`.
+ * Mounts a volume, or an entry of it, at a path of a storage. `path` is UTF-8 of `path_size`
+ * bytes. `mount` may be null for all of the volume with priority 0, for writing; else `mount_size`
+ * is `sizeof(lode_mount)`.
  *
  * Entries of the storage that are open return `LODE_MOUNTS_CHANGED` from then on. The volume's
  * handle may be used as before; closing the volume does not unmount it.

@@ -190,7 +190,7 @@ class entry : public owner<lode_entry, lode_free_entry> {
         return owned<links>(status, opened);
     }
     /* Lists the properties. */
-    result<lode::properties> list() const
+    result<lode::properties> properties() const
     {
         lode_properties opened{};
         const lode_status status = lode_open_properties(handle(), &opened);

@@ -48,7 +48,7 @@ static void properties(const lode::volume &volume)
     found = entry.get("f");
     CHECK(found && !*found);
     CHECK(*entry.has("a") && !*entry.has("f") && entry.has("").status() == LODE_INVALID_NAME);
-    auto list = entry.list();
+    auto list = entry.properties();
     CHECK(list);
     std::size_t count = 0;
     while (auto property = list->next()) {
