@@ -39,8 +39,8 @@ int main(void)
     first.priority = 1;
     second.access = LODE_MOUNT_READ_ONLY;
     if (lode_make_storage(&storage) != LODE_OK ||
-        lode_mount_volume(storage, LODE_STR("/"), user, &first, sizeof first) != LODE_OK ||
-        lode_mount_volume(storage, LODE_STR("/"), defaults, &second, sizeof second) != LODE_OK)
+        lode_mount_volume(storage, LODE_STR("/"), defaults, &second, sizeof second) != LODE_OK ||
+        lode_mount_volume(storage, LODE_STR("/"), user, &first, sizeof first) != LODE_OK)
         return failed("mount");
 
     lode_entry ui;

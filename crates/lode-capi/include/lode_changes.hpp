@@ -15,7 +15,7 @@
 
 namespace lode {
 
-/* A change of a commit. What it points to stays until the reader reads the next commit. */
+/* A change of a commit. What it points to stays until the next changes::next(). */
 class change {
   public:
     /* Returns one of the numbers from LODE_CHANGE_RECORD on. */

@@ -98,6 +98,9 @@ macro_rules! lock {
 
 use {lock, share};
 
+#[cfg(test)]
+mod tests;
+
 fn too_many<T>(_: T) -> Failure {
     Failure::new(lode_status::LODE_OTHER, "there are too many handles; free some")
 }

@@ -128,6 +128,7 @@ static void commits(lode_database db)
     change = change_at(changes, 0);
     CHECK(count == 1 && change.before.data && !change.after.data);
     EXPECT(LODE_END, lode_next_commit(changes, &count));
+    EXPECT(LODE_END, lode_get_change(changes, 0, &change, sizeof change));
     DONE(lode_sync_changes(changes));
 
     /* A cleared table is dropped and created. */

@@ -1,4 +1,6 @@
 /* Everything of volumes that the header declares: argv[1] is an empty directory. */
+#include <unistd.h>
+
 #include "check.h"
 
 /* Checks the names of the children of an entry that start with a prefix, each after a space. */
@@ -206,6 +208,9 @@ static void expiry(lode_volume volume)
             lode_expire_property(entry, LODE_STR("kept"), UINT64_MAX));
     DONE(lode_sweep_volume(volume, NULL));
     DONE(lode_has_property(entry, LODE_STR("kept")));
+    DONE(lode_expire_property(entry, LODE_STR("kept"), 20000));
+    usleep(20001);
+    EXPECT(LODE_NOT_FOUND, lode_has_property(entry, LODE_STR("kept")));
     DONE(lode_free_entry(entry));
 }
 
@@ -248,6 +253,9 @@ static void storages(lode_volume user)
     DONE(lode_unmount_volume(storage, LODE_STR("/app"), defaults, NULL, 0));
     EXPECT(LODE_NOT_MOUNTED, lode_unmount_volume(storage, LODE_STR("/app"), defaults, NULL, 0));
     DONE(lode_mount_volume(storage, LODE_STR("/"), defaults, &second, sizeof second));
+    /* It is first by its priority, whenever it is mounted. */
+    DONE(lode_unmount_volume(storage, LODE_STR("/"), user, LODE_STR("/settings")));
+    DONE(lode_mount_volume(storage, LODE_STR("/"), user, &first, sizeof first));
     REFUSED(LODE_MOUNTS_CHANGED, "open it again", lode_has_property(app, LODE_STR("x")));
     REFUSED(LODE_ALREADY_MOUNTED, "defaults",
             lode_mount_volume(storage, LODE_STR("/"), defaults, NULL, 0));
