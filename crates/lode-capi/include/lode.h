@@ -601,8 +601,8 @@ typedef struct lode_bytes {
 } lode_bytes;
 
 /**
- * A change of a commit. Names and bytes are memory of the reader of changes, and stay until it
- * reads the next commit.
+ * A change of a commit. Names and bytes are memory of the reader of changes, and stay until the
+ * next `lode_next_commit` with it.
  */
 typedef struct lode_change {
     /**
@@ -1586,7 +1586,7 @@ lode_status lode_open_changes(struct lode_database database,
  * records written together. Writes the number of its changes to `count`; `lode_get_change` has
  * each. They may be there before they are durable: call `lode_sync_changes` before acting on them.
  *
- * Returns `LODE_END` after the last commit so far: call it again later. `LODE_CHANGES_GONE` when
+ * Returns `LODE_END` after the last commit so far: call it again later; `LODE_CHANGES_GONE` when
  * the reader has fallen behind so far that what comes next is not kept any more;
  * `LODE_OTHER_POSITION` when a crash of the machine has taken back what was read; `LODE_CORRUPT`,
  * `LODE_VERSION`, `LODE_IO`. The next call tries again.
@@ -1608,7 +1608,8 @@ lode_status lode_get_change(struct lode_changes changes,
 /**
  * Reads the record of a change as it was (`LODE_BEFORE`) or as it is since (`LODE_AFTER`). Writes
  * the values of all columns to `values`, which has room for `count`, one for each column. Texts
- * and bytes are memory of the reader of changes, and stay until it reads the next commit.
+ * and bytes are memory of the reader of changes, and stay until the next `lode_next_commit` with
+ * it.
  *
  * Returns `LODE_NOT_FOUND` when there was no record on that side, or the change is none of a
  * record; `LODE_END` after the last change; `LODE_VALUE_COUNT`.
@@ -1623,7 +1624,7 @@ lode_status lode_unpack_change(struct lode_changes changes,
  * Writes the description of a column of the table of a change to `description`: the one at the
  * place `column`, counted from 0. Of an altered table, `side` says whether it is the table as it
  * was or since; another table has the columns that it had when the commit happened. The name is
- * memory of the reader of changes, and stays until it reads the next commit.
+ * memory of the reader of changes, and stays until the next `lode_next_commit` with it.
  *
  * Returns `LODE_NO_COLUMN`; `LODE_END` after the last change.
  */
