@@ -179,6 +179,7 @@ static void misuse(lode_database db)
     DONE(lode_next_commit(changes, &count));
     REFUSED(LODE_BAD_ARGUMENT, "is null", lode_get_change(changes, 0, NULL, sizeof change));
     EXPECT(LODE_END, lode_get_change(changes, SIZE_MAX, &change, sizeof change));
+    DONE(lode_get_change(changes, 0, NULL, 0));
     REFUSED(LODE_BAD_ARGUMENT, "is null", lode_unpack_change(changes, 0, LODE_AFTER, NULL, 3));
     REFUSED(LODE_BAD_ARGUMENT, "side 2", lode_unpack_change(changes, 0, 2, values, 3));
     REFUSED(LODE_BAD_ARGUMENT, "side 9", lode_get_change_column(changes, 0, 9, 0, &column));
