@@ -1557,7 +1557,8 @@ lode_status lode_free_blob_writer(struct lode_blob_writer writer);
  * In a database that is open to be read only it is that of the moment which the database shows.
  *
  * Returns `LODE_CHANGES_NOT_KEPT` unless `kept_changes_bytes` of the options, now or earlier, have
- * asked for changes; `LODE_TOO_SMALL`; `LODE_CLOSED`, `LODE_POISONED`, `LODE_IO`.
+ * asked for changes; `LODE_CHANGES_GONE` when those after that moment are not kept any more;
+ * `LODE_TOO_SMALL`; `LODE_CLOSED`, `LODE_POISONED`, `LODE_IO`.
  */
 lode_status lode_position(struct lode_database database,
                           char *position,
@@ -1585,6 +1586,9 @@ lode_status lode_open_changes(struct lode_database database,
  * Reads the next commit, which is what happened together: a single operation, a transaction, or
  * records written together. Writes the number of its changes to `count`; `lode_get_change` has
  * each. They may be there before they are durable: call `lode_sync_changes` before acting on them.
+ *
+ * To repeat a commit in a copy, in one transaction: delete the changed records by their keys, then
+ * insert those that are there after the last change of each key.
  *
  * Returns `LODE_END` after the last commit so far: call it again later; `LODE_CHANGES_GONE` when
  * the reader has fallen behind so far that what comes next is not kept any more;

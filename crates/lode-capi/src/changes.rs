@@ -137,7 +137,8 @@ fn give_position(position: Position, room: &Room<u8>, size: &Out<usize>) -> Resu
 /// In a database that is open to be read only it is that of the moment which the database shows.
 ///
 /// Returns `LODE_CHANGES_NOT_KEPT` unless `kept_changes_bytes` of the options, now or earlier, have
-/// asked for changes; `LODE_TOO_SMALL`; `LODE_CLOSED`, `LODE_POISONED`, `LODE_IO`.
+/// asked for changes; `LODE_CHANGES_GONE` when those after that moment are not kept any more;
+/// `LODE_TOO_SMALL`; `LODE_CLOSED`, `LODE_POISONED`, `LODE_IO`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lode_position(
     database: lode_database,
@@ -186,6 +187,9 @@ pub unsafe extern "C" fn lode_open_changes(
 /// Reads the next commit, which is what happened together: a single operation, a transaction, or
 /// records written together. Writes the number of its changes to `count`; `lode_get_change` has
 /// each. They may be there before they are durable: call `lode_sync_changes` before acting on them.
+///
+/// To repeat a commit in a copy, in one transaction: delete the changed records by their keys, then
+/// insert those that are there after the last change of each key.
 ///
 /// Returns `LODE_END` after the last commit so far: call it again later; `LODE_CHANGES_GONE` when
 /// the reader has fallen behind so far that what comes next is not kept any more;
